@@ -1,0 +1,59 @@
+# Everything runs in the project's own .venv, made on first use. Needs only Python 3.11+, pip and make.
+
+VENV := .venv
+BIN := $(VENV)/bin
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c '$(SUPPORTED)' 2>/dev/null && echo $$p && break; done)
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint format bench docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/bough demo
+
+test: lint
+	$(BIN)/pytest -n 2
+	BOUGH_INTERPRET=1 $(BIN)/pytest -m interpreted
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m bough.bench
+
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+# The second form serves systems that ship venv without ensurepip.
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Bough needs Python 3.11 to 3.14; none was found (set PYTHON=...)."; exit 1; }
+	$(PYTHON) -m venv $(VENV) 2>/dev/null || \
+		{ $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+
+# One stamp for each set of extras, so that set-up is done once.
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) -e ".[plot]"
+	touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) -e ".[test,dev]"
+	touch $@
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) -e ".[bench]"
+	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) -e ".[docs]"
+	touch $@

@@ -1,0 +1,342 @@
+; The call gate: from Python objects to compiled code without a Python frame.
+;
+; @gate is a C function of Python's METH_FASTCALL kind. Its self is a bytes object that holds a %Record: what to
+; call, and what the arguments must look like. It returns a small int: 0 done, 1 some argument does not fit exactly
+; (the caller converts or complains), 2 a non-finite input, 3 a non-finite output.
+;
+; The constants @type_of, @bytes_data, @data_of, @ndim_of, @extents_of, @descr_of and @flags_of (byte offsets inside
+; objects, measured at start-up) are defined by gate.py in front of this text.
+
+%Shape = type { i64, i64, [3 x i64] }                                       ; numbers in an element, its ndim, its extents
+%Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, [0 x %Shape] }
+; 0 entry, 1 context, 2 arrays, 3 inputs among them, 4 batched (0 or 1), 5 bytes of a number, 6 ndarray type,
+; 7 dtype, 8 whether to check outputs, 9 shapes
+
+declare ptr @PyLong_FromLong(i64)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i1 @llvm.vector.reduce.or.v16i1(<16 x i1>)
+
+; A field of an object, by its byte offset.
+define internal ptr @field(ptr %object, ptr %offset_constant) alwaysinline {
+  %offset = load i64, ptr %offset_constant
+  %p = getelementptr i8, ptr %object, i64 %offset
+  ret ptr %p
+}
+
+define internal i64 @size_of(ptr %record, i64 %k) alwaysinline {
+  %p = getelementptr %Record, ptr %record, i64 0, i32 9, i64 %k, i32 0
+  %size = load i64, ptr %p
+  ret i64 %size
+}
+
+; For 16 words of 32 bits: the bits of an exponent, and what they are in an infinity or NaN. A double has its exponent
+; in its second word; its first is never found bad.
+@double_bits = internal constant <16 x i32> <i32 0, i32 2146435072, i32 0, i32 2146435072, i32 0, i32 2146435072, i32 0, i32 2146435072, i32 0, i32 2146435072, i32 0, i32 2146435072, i32 0, i32 2146435072, i32 0, i32 2146435072>
+@double_bad = internal constant <16 x i32> <i32 1, i32 2146435072, i32 1, i32 2146435072, i32 1, i32 2146435072, i32 1, i32 2146435072, i32 1, i32 2146435072, i32 1, i32 2146435072, i32 1, i32 2146435072, i32 1, i32 2146435072>
+@float_bits = internal constant <16 x i32> <i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040>
+@float_bad = internal constant <16 x i32> <i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040>
+
+; Are n numbers finite? Sixteen words at a time, the last sixteen overlapping; few words one by one.
+define internal i1 @finite(ptr %record, ptr %data, i64 %n) {
+entry:
+  %item.p = getelementptr %Record, ptr %record, i64 0, i32 5
+  %item = load i64, ptr %item.p
+  %wide = icmp eq i64 %item, 8
+  %bits.p = select i1 %wide, ptr @double_bits, ptr @float_bits
+  %bad.p = select i1 %wide, ptr @double_bad, ptr @float_bad
+  %per.number = select i1 %wide, i64 2, i64 1
+  %words = mul i64 %n, %per.number
+  %last = sub i64 %words, 16
+  %few = icmp slt i64 %last, 0
+  br i1 %few, label %single, label %begin
+begin:
+  %bits = load <16 x i32>, ptr %bits.p
+  %bad = load <16 x i32>, ptr %bad.p
+  br label %block
+block:
+  %i = phi i64 [ 0, %begin ], [ %i.next, %block ]
+  %seen = phi <16 x i1> [ zeroinitializer, %begin ], [ %seen.next, %block ]
+  %at = call i64 @llvm.smin.i64(i64 %i, i64 %last)
+  %p = getelementptr i32, ptr %data, i64 %at
+  %numbers = load <16 x i32>, ptr %p, align 4
+  %exponents = and <16 x i32> %numbers, %bits
+  %found = icmp eq <16 x i32> %exponents, %bad
+  %seen.next = or <16 x i1> %seen, %found
+  %i.next = add i64 %i, 16
+  %more = icmp slt i64 %i.next, %words
+  br i1 %more, label %block, label %blocks.end
+blocks.end:
+  %any = call i1 @llvm.vector.reduce.or.v16i1(<16 x i1> %seen.next)
+  %none = xor i1 %any, true
+  ret i1 %none
+single:
+  %j = phi i64 [ 0, %entry ], [ %j.next, %word ]
+  %left = icmp slt i64 %j, %words
+  br i1 %left, label %word, label %good
+word:
+  %number.p = getelementptr i32, ptr %data, i64 %j
+  %number = load i32, ptr %number.p
+  %own.bits.p = getelementptr i32, ptr %bits.p, i64 %j
+  %own.bits = load i32, ptr %own.bits.p
+  %own.bad.p = getelementptr i32, ptr %bad.p, i64 %j
+  %own.bad = load i32, ptr %own.bad.p
+  %exponent = and i32 %number, %own.bits
+  %wrong = icmp eq i32 %exponent, %own.bad
+  %j.next = add i64 %j, 1
+  br i1 %wrong, label %not.finite, label %single
+good:
+  ret i1 true
+not.finite:
+  ret i1 false
+}
+
+; Does the k-th argument have the right type, dtype, flags and shape, but for its batch size?
+define internal i1 @fits(ptr %record, ptr %argument, i64 %k) alwaysinline {
+entry:
+  %type.p = call ptr @field(ptr %argument, ptr @type_of)
+  %type = load ptr, ptr %type.p
+  %ndarray.p = getelementptr %Record, ptr %record, i64 0, i32 6
+  %ndarray = load ptr, ptr %ndarray.p
+  %is.array = icmp eq ptr %type, %ndarray
+  br i1 %is.array, label %array, label %no
+array:
+  %descr.p = call ptr @field(ptr %argument, ptr @descr_of)
+  %descr = load ptr, ptr %descr.p
+  %dtype.p = getelementptr %Record, ptr %record, i64 0, i32 7
+  %dtype = load ptr, ptr %dtype.p
+  %same.dtype = icmp eq ptr %descr, %dtype
+  %flags.p = call ptr @field(ptr %argument, ptr @flags_of)
+  %flags = load i32, ptr %flags.p
+  %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
+  %inputs = load i64, ptr %inputs.p
+  %is.input = icmp slt i64 %k, %inputs
+  %wanted = select i1 %is.input, i32 257, i32 1281       ; C_CONTIGUOUS 1 | ALIGNED 256, and WRITEABLE 1024
+  %present = and i32 %flags, %wanted
+  %flags.fit = icmp eq i32 %present, %wanted
+  %batched.p = getelementptr %Record, ptr %record, i64 0, i32 4
+  %batched = load i64, ptr %batched.p
+  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 9, i64 %k, i32 1
+  %ndim = load i64, ptr %ndim.p
+  %nd.p = call ptr @field(ptr %argument, ptr @ndim_of)
+  %nd32 = load i32, ptr %nd.p
+  %nd = sext i32 %nd32 to i64
+  %nd.wanted = add i64 %ndim, %batched
+  %nd.fits = icmp eq i64 %nd, %nd.wanted
+  %both = and i1 %same.dtype, %flags.fit
+  %all = and i1 %both, %nd.fits
+  br i1 %all, label %shape, label %no
+shape:
+  %extents.p = call ptr @field(ptr %argument, ptr @extents_of)
+  %extents = load ptr, ptr %extents.p
+  %own = getelementptr i64, ptr %extents, i64 %batched
+  br label %next
+next:
+  %d = phi i64 [ 0, %shape ], [ %d.next, %compare ]
+  %left = icmp slt i64 %d, %ndim
+  br i1 %left, label %compare, label %yes
+compare:
+  %given.p = getelementptr i64, ptr %own, i64 %d
+  %given = load i64, ptr %given.p
+  %asked.p = getelementptr %Record, ptr %record, i64 0, i32 9, i64 %k, i32 2, i64 %d
+  %asked = load i64, ptr %asked.p
+  %d.next = add i64 %d, 1
+  %equal = icmp eq i64 %given, %asked
+  br i1 %equal, label %next, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+define internal i64 @batch_of(ptr %record, ptr %argument) alwaysinline {
+entry:
+  %batched.p = getelementptr %Record, ptr %record, i64 0, i32 4
+  %batched = load i64, ptr %batched.p
+  %many = icmp ne i64 %batched, 0
+  br i1 %many, label %first, label %one
+first:
+  %extents.p = call ptr @field(ptr %argument, ptr @extents_of)
+  %extents = load ptr, ptr %extents.p
+  %batch = load i64, ptr %extents
+  ret i64 %batch
+one:
+  ret i64 1
+}
+
+define internal i64 @bytes_in(ptr %record, i64 %k, i64 %rows) alwaysinline {
+  %size = call i64 @size_of(ptr %record, i64 %k)
+  %item.p = getelementptr %Record, ptr %record, i64 0, i32 5
+  %item = load i64, ptr %item.p
+  %row = mul i64 %size, %item
+  %bytes = mul i64 %row, %rows
+  ret i64 %bytes
+}
+
+; Does the k-th array share memory with one before it?
+define internal i1 @overlaps(ptr %record, ptr %pointers, i64 %k, i64 %batch) alwaysinline {
+entry:
+  %p = getelementptr ptr, ptr %pointers, i64 %k
+  %begin = load ptr, ptr %p
+  %bytes = call i64 @bytes_in(ptr %record, i64 %k, i64 %batch)
+  %end = getelementptr i8, ptr %begin, i64 %bytes
+  br label %next
+next:
+  %j = phi i64 [ 0, %entry ], [ %j.next, %other ]
+  %left = icmp slt i64 %j, %k
+  br i1 %left, label %other, label %no
+other:
+  %q = getelementptr ptr, ptr %pointers, i64 %j
+  %other.begin = load ptr, ptr %q
+  %other.bytes = call i64 @bytes_in(ptr %record, i64 %j, i64 %batch)
+  %other.end = getelementptr i8, ptr %other.begin, i64 %other.bytes
+  %starts.before = icmp ult ptr %begin, %other.end
+  %ends.after = icmp ult ptr %other.begin, %end
+  %meet = and i1 %starts.before, %ends.after
+  %j.next = add i64 %j, 1
+  br i1 %meet, label %yes, label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; Check the inputs of some rows, compute, check the outputs; a status.
+define internal i64 @run_rows(ptr %record, ptr %pointers, i64 %row, i64 %rows) {
+entry:
+  %moved = alloca [32 x ptr]
+  %arrays.p = getelementptr %Record, ptr %record, i64 0, i32 2
+  %arrays = load i64, ptr %arrays.p
+  %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
+  %inputs = load i64, ptr %inputs.p
+  br label %move
+move:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %move.on ]
+  %start.p = getelementptr ptr, ptr %pointers, i64 %k
+  %start = load ptr, ptr %start.p
+  %skip = call i64 @bytes_in(ptr %record, i64 %k, i64 %row)
+  %data = getelementptr i8, ptr %start, i64 %skip
+  %target = getelementptr ptr, ptr %moved, i64 %k
+  store ptr %data, ptr %target
+  %is.input = icmp slt i64 %k, %inputs
+  br i1 %is.input, label %check.input, label %move.on
+check.input:
+  %size = call i64 @size_of(ptr %record, i64 %k)
+  %count = mul i64 %size, %rows
+  %good = call i1 @finite(ptr %record, ptr %data, i64 %count)
+  br i1 %good, label %move.on, label %bad.input
+move.on:
+  %k.next = add i64 %k, 1
+  %k.more = icmp slt i64 %k.next, %arrays
+  br i1 %k.more, label %move, label %compute
+compute:
+  %entry.p = getelementptr %Record, ptr %record, i64 0, i32 0
+  %function = load ptr, ptr %entry.p
+  %context.p = getelementptr %Record, ptr %record, i64 0, i32 1
+  %context = load ptr, ptr %context.p
+  %ignored = call i64 %function(ptr %moved, i64 %rows, ptr %context)
+  %checks.p = getelementptr %Record, ptr %record, i64 0, i32 8
+  %checks = load i64, ptr %checks.p
+  %checked = icmp ne i64 %checks, 0
+  br i1 %checked, label %output, label %done
+output:
+  %o = phi i64 [ %inputs, %compute ], [ %o.next, %check.output ]
+  %o.left = icmp slt i64 %o, %arrays
+  br i1 %o.left, label %check.output, label %done
+check.output:
+  %o.data.p = getelementptr ptr, ptr %moved, i64 %o
+  %o.data = load ptr, ptr %o.data.p
+  %o.size = call i64 @size_of(ptr %record, i64 %o)
+  %o.count = mul i64 %o.size, %rows
+  %o.good = call i1 @finite(ptr %record, ptr %o.data, i64 %o.count)
+  %o.next = add i64 %o, 1
+  br i1 %o.good, label %output, label %bad.output
+done:
+  ret i64 0
+bad.input:
+  ret i64 2
+bad.output:
+  ret i64 3
+}
+
+; All rows, a few at a time, so that they are checked while they are in the cache.
+define internal i64 @run(ptr %record, ptr %pointers, i64 %batch) {
+entry:
+  br label %next
+next:
+  %row = phi i64 [ 0, %entry ], [ %row.next, %some ]
+  %left = sub i64 %batch, %row
+  %any = icmp sgt i64 %left, 0
+  br i1 %any, label %some, label %done
+some:
+  %rows = call i64 @llvm.smin.i64(i64 %left, i64 128)
+  %status = call i64 @run_rows(ptr %record, ptr %pointers, i64 %row, i64 %rows)
+  %row.next = add i64 %row, %rows
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %next, label %bad
+done:
+  ret i64 0
+bad:
+  ret i64 %status
+}
+
+define ptr @gate(ptr %self, ptr %arguments, i64 %given) {
+entry:
+  %pointers = alloca [32 x ptr]
+  %record = call ptr @field(ptr %self, ptr @bytes_data)
+  %arrays.p = getelementptr %Record, ptr %record, i64 0, i32 2
+  %arrays = load i64, ptr %arrays.p
+  %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
+  %inputs = load i64, ptr %inputs.p
+  %complete = icmp eq i64 %given, %arrays
+  br i1 %complete, label %begin, label %misfit
+begin:
+  %first = load ptr, ptr %arguments
+  %first.fits = call i1 @fits(ptr %record, ptr %first, i64 0)
+  br i1 %first.fits, label %measure, label %misfit
+measure:
+  %batch = call i64 @batch_of(ptr %record, ptr %first)
+  br label %next
+next:
+  %k = phi i64 [ 0, %measure ], [ %k.next, %on ]
+  %argument.p = getelementptr ptr, ptr %arguments, i64 %k
+  %argument = load ptr, ptr %argument.p
+  %argument.fits = call i1 @fits(ptr %record, ptr %argument, i64 %k)
+  br i1 %argument.fits, label %rows, label %misfit
+rows:
+  %own.batch = call i64 @batch_of(ptr %record, ptr %argument)
+  %same = icmp eq i64 %own.batch, %batch
+  br i1 %same, label %take, label %misfit
+take:
+  %data.p = call ptr @field(ptr %argument, ptr @data_of)
+  %data = load ptr, ptr %data.p
+  %pointer.p = getelementptr ptr, ptr %pointers, i64 %k
+  store ptr %data, ptr %pointer.p
+  %is.input = icmp slt i64 %k, %inputs
+  br i1 %is.input, label %on, label %output
+output:
+  %shared = call i1 @overlaps(ptr %record, ptr %pointers, i64 %k, i64 %batch)
+  br i1 %shared, label %misfit, label %on
+on:
+  %k.next = add i64 %k, 1
+  %more = icmp slt i64 %k.next, %arrays
+  br i1 %more, label %next, label %call
+call:
+  %long = icmp sgt i64 %batch, 1
+  br i1 %long, label %unlocked, label %locked
+unlocked:
+  %thread = call ptr @PyEval_SaveThread()
+  %u = call i64 @run(ptr %record, ptr %pointers, i64 %batch)
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %done
+locked:
+  %l = call i64 @run(ptr %record, ptr %pointers, i64 %batch)
+  br label %done
+misfit:
+  br label %done
+done:
+  %status = phi i64 [ %u, %unlocked ], [ %l, %locked ], [ 1, %misfit ]
+  %answer = call ptr @PyLong_FromLong(i64 %status)
+  ret ptr %answer
+}

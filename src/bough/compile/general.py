@@ -1,0 +1,171 @@
+"""The general execution: Numba compiles a routine once, for every model and size, behind the common native entry.
+
+The entry is `int64 entry(void **arrays, int64 batch, void *context)`. The context is a table of addresses and sizes
+of the constants and the workspace, so that a call costs the same however many arrays a kernel needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from functools import cache as cache_once
+from bough.compile import cache, native
+from bough.compile.call import CompiledFunction, Entry
+from bough.compile.kernel import make_known_to_numba, source_hash
+from bough.compile.routine import Constants, Routine, Sizes, resolve, scratch, work_type
+
+# Contraction and reciprocals keep full accuracy; reassociation would not.
+FAST_MATH = {"contract", "arcp"}
+ENTRY = "entry"
+
+
+@dataclass(frozen=True)
+class Context:
+    """The table an entry reads, with everything it points to kept alive."""
+
+    table: npt.NDArray[np.int64]
+    keep: tuple[Any, ...]
+
+    @property
+    def address(self) -> int:
+        return int(self.table.ctypes.data)
+
+
+def cast(constants: Constants, dtype: npt.DTypeLike) -> list[Any]:
+    """Constants with their floating-point arrays in the working precision."""
+    return [
+        type(group)(*(np.ascontiguousarray(a, a.dtype if a.dtype.kind == "i" else dtype) for a in group))  # type: ignore[call-arg]
+        for group in constants
+    ]
+
+
+def context(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.DTypeLike) -> Context:
+    """A context with a workspace of its own; `constants` are already cast."""
+    work = scratch(routine, sizes, dtype)
+    zeros = [np.zeros(resolve(routine.inputs[name], sizes), dtype) for name in sorted(routine.zeros)]
+    arrays = [a for group in constants for a in group] + list(work) + zeros
+    shapes = [resolve(shape, sizes) for shape in (*routine.arguments.values(), *routine.outputs.values())]
+    table = [x for a in arrays for x in (a.ctypes.data, *a.shape)] + [x for shape in shapes for x in shape]
+    return Context(np.array(table, np.int64), (*arrays,))
+
+
+def entry(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.DTypeLike) -> Entry:
+    """The compiled routine for this model, from the disk cache or compiled now."""
+    constants = cast(constants, dtype)
+    glue = _Glue(routine, constants, np.dtype(dtype))
+    name = f"general {source_hash(routine.body)} {np.dtype(dtype).str} {glue.source}"
+    code = native.load(cache.fetch(name, lambda: _compile(glue)), ENTRY)
+
+    def new_context() -> tuple[int, Any]:
+        fresh = context(routine, constants, sizes, dtype)
+        return fresh.address, fresh
+
+    return Entry(code.address, code, new_context)
+
+
+def generalise(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.DTypeLike) -> CompiledFunction:
+    """The routine as a function of arrays, by the general code: one configuration or many."""
+    inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
+
+    @cache_once
+    def provide() -> Entry:
+        return entry(routine, constants, sizes, dtype)
+
+    return CompiledFunction(routine.name, inputs, outputs, dtype, single=provide, batch=provide)
+
+
+def _compile(glue: _Glue) -> bytes:
+    import numba
+
+    make_known_to_numba()
+    voidptr = numba.types.voidptr
+    signature = numba.types.int64(voidptr, numba.types.int64, voidptr)
+    function = numba.cfunc(signature, error_model="numpy", fastmath=FAST_MATH, nogil=True)(glue.function())
+    ir = function.inspect_llvm().replace(function.native_name, ENTRY)
+    return native.compile_ir(_inline_all(ir), level=3, optimise=True)
+
+
+def _inline_all(ir: str) -> str:
+    """Have every kernel inlined into the entry: a call would hand over each array of the model one by one."""
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_assembly(ir)
+    for function in module.functions:
+        if not function.is_declaration and function.name != ENTRY:
+            function.linkage = "internal"
+            function.add_function_attribute("alwaysinline")
+    return str(module)
+
+
+class _Glue:
+    """Writes the entry function that unpacks the context and calls the kernel for each row of a batch."""
+
+    def __init__(self, routine: Routine, constants: Constants, dtype: np.dtype[Any]) -> None:
+        self.routine = routine
+        self.constants = constants
+        self.dtype = dtype
+        self.place = 0
+        self.source = "\n".join(self._lines())
+
+    def _take(self) -> str:
+        self.place += 1
+        return f"c[{self.place - 1}]"
+
+    def _array(self, ndim: int, kind: str) -> str:
+        pointer, dims = self._take(), [self._take() for _ in range(ndim)]
+        return f"carray(pointer({pointer}), ({', '.join(dims)},), {kind})"
+
+    def _lines(self) -> list[str]:
+        routine = self.routine
+        lines = ["def entry(arrays, batch, context):", " c = carray(context, (1 << 20,), int64)"]
+        for k, group in enumerate(self.constants):
+            fields = [self._array(a.ndim, "int64" if a.dtype.kind == "i" else "real") for a in group]
+            lines.append(f" m{k} = M{k}({', '.join(fields)})")
+        work = [self._array(len(shape.split()), "real") for shape in routine.work.values()]
+        lines.append(f" w = W({', '.join(work)})" if work else " w = 0")
+        lines += [f" {name} = {self._array(len(routine.inputs[name].split()), 'real')}" for name in sorted(routine.zeros)]
+        supplied = {**routine.arguments, **routine.outputs}
+        lines.append(f" a = carray(arrays, ({len(supplied)},), int64)")
+        rows = []
+        for k, (name, shape) in enumerate(supplied.items()):
+            dims = [self._take() for _ in shape.split()]
+            rows.append(f"  {name} = carray(pointer(a[{k}] + b * itemsize * {' * '.join(dims)}), ({', '.join(dims)},), real)")
+        names = [f"m{k}" for k in range(len(self.constants))] + [*routine.inputs, *routine.outputs]
+        return [*lines, " for b in range(batch):", *rows, f"  body({', '.join(names)}, w)", " return 0"]
+
+    def function(self) -> Callable[..., Any]:
+        import numba
+
+        scope: dict[str, Any] = {
+            "carray": numba.carray,
+            "pointer": _pointer_intrinsic(),
+            "int64": np.int64,
+            "real": self.dtype.type,
+            "itemsize": self.dtype.itemsize,
+            "body": self.routine.body,
+        }
+        scope |= {f"M{k}": type(group) for k, group in enumerate(self.constants)}
+        scope["W"] = work_type(tuple(self.routine.work))
+        exec(self.source, scope)
+        return scope["entry"]  # type: ignore[no-any-return]
+
+
+def _pointer_intrinsic() -> Any:
+    """An address as a pointer, for Numba."""
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def pointer(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+            return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+        return types.voidptr(types.int64), generate
+
+    return pointer

@@ -1,0 +1,74 @@
+"""Writing LLVM IR as text: vector types, constants, and blocks of numbered instructions."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The type of every number in a module: `lanes` doubles or floats side by side (1 = plain scalars)."""
+
+    scalar: str
+    lanes: int
+
+    @staticmethod
+    def of(dtype: np.dtype, lanes: int) -> Kind:
+        return Kind({"f8": "double", "f4": "float"}[dtype.str[1:]], lanes)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one scalar."""
+        return 8 if self.scalar == "double" else 4
+
+    @property
+    def type(self) -> str:
+        return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
+
+    @property
+    def integer(self) -> str:
+        """The integer type with the same bits."""
+        return f"i{8 * self.bytes}" if self.lanes == 1 else f"<{self.lanes} x i{8 * self.bytes}>"
+
+    @property
+    def suffix(self) -> str:
+        """The name of the type in the names of intrinsics: f64, v8f64, ..."""
+        return ("" if self.lanes == 1 else f"v{self.lanes}") + f"f{8 * self.bytes}"
+
+    def const(self, x: float) -> str:
+        """The constant x in every lane; a float is written as the double of the same value."""
+        value = float(np.float32(x)) if self.scalar == "float" else x
+        return self._splat(f"{self.scalar} 0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}")
+
+    def int_const(self, x: int) -> str:
+        return self._splat(f"i{8 * self.bytes} {x}")
+
+    def _splat(self, typed: str) -> str:
+        return typed.split()[1] if self.lanes == 1 else "<" + ", ".join([typed] * self.lanes) + ">"
+
+
+class Block:
+    """Instructions of one function; calling it appends one and returns the name of its value."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names = 0
+
+    def __call__(self, instruction: str) -> str:
+        name = f"%t{self._names}"
+        self._names += 1
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def do(self, instruction: str) -> None:
+        """An instruction without a value."""
+        self.lines.append(f"  {instruction}")
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def text(self) -> str:
+        return "\n".join(self.lines)

@@ -1,0 +1,49 @@
+"""`@kernel`: marks a plain function over scalars that may be interpreted, traced or compiled.
+
+A kernel stays inside the subset of Python that Numba compiles, never allocates, and takes no
+branch on a floating-point value. It does not know how it is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_kernels: list[Callable[..., Any]] = []
+_known_to_numba = 0
+
+
+def kernel(function: F) -> F:
+    """Register `function` as a kernel and return it unchanged: it stays plain Python."""
+    _kernels.append(function)
+    return function
+
+
+def make_known_to_numba() -> None:
+    """Let Numba inline every kernel. Done when something is first compiled, so that importing bough stays light."""
+    global _known_to_numba
+    from numba.extending import register_jitable
+
+    from bough.compile.scalar import teach_numba
+
+    if _known_to_numba == 0:
+        teach_numba()
+    for function in _kernels[_known_to_numba:]:
+        register_jitable(function)
+    _known_to_numba = len(_kernels)
+
+
+@cache
+def source_hash(function: Callable[..., Any]) -> str:
+    """A digest of the files of all kernels known now: compiled code made from others is never reused."""
+    files = sorted({inspect.getfile(f) for f in [*_kernels, function]})
+    digest = hashlib.sha256()
+    for name in files:
+        with open(name, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()

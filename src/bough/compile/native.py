@@ -1,0 +1,102 @@
+"""The host CPU, and machine code for it: LLVM IR -> object code -> address.
+
+llvmlite is imported on first use only, so that importing bough stays light.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+_lock = threading.RLock()  # LLVM's parser and code generator share one context
+
+
+@dataclass(frozen=True)
+class Host:
+    """What compiled code depends on: the target, the CPU with its features, and LLVM itself."""
+
+    triple: str
+    cpu: str
+    features: str
+    llvm: str
+
+    def lanes(self, dtype: np.dtype) -> int:
+        """Numbers of `dtype` in the widest vector register."""
+        register = 64 if "+avx512f" in self.features else 32 if "+avx2" in self.features else 16
+        return register // dtype.itemsize
+
+
+@cache
+def host() -> Host:
+    """The CPU that this process runs on."""
+    llvm = _llvm()
+    version = ".".join(str(x) for x in llvm.llvm_version_info)
+    return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), version)
+
+
+def compile_ir(ir: str, level: int = 2, optimise: bool = False) -> bytes:
+    """Object code for a module of LLVM IR text.
+
+    `level` is that of the code generator. The optimiser on IR runs only on request: straight-line code
+    from a hash-consed graph leaves it nothing to do.
+    """
+    llvm = _llvm()
+    with _lock:
+        module = llvm.parse_assembly(ir)
+        module.triple = host().triple
+        machine = _target_machine(level)
+        module.data_layout = str(machine.target_data)
+        if optimise:
+            tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+            builder = llvm.create_pass_builder(machine, tuning)
+            builder.getModulePassManager().run(module, builder)
+        code: bytes = machine.emit_object(module)
+        return code
+
+
+@dataclass(frozen=True)
+class LoadedCode:
+    """Machine code in memory: the address of one function. The code lives as long as this object."""
+
+    address: int
+    engine: Any
+
+
+def load(code: bytes, symbol: str) -> LoadedCode:
+    """Load object code and find `symbol` in it; what it calls is looked for in this process."""
+    llvm = _llvm()
+    with _lock:
+        machine = _target_machine(2)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        address = engine.get_function_address(symbol)
+    if not address:
+        raise ValueError(f"object code does not define {symbol!r}")
+    return LoadedCode(address, engine)
+
+
+def define_symbol(name: str, address: int) -> None:
+    """Let code loaded from now on call the function `name` at `address`."""
+    _llvm().add_symbol(name, address)
+
+
+@cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    with _lock:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    return llvm
+
+
+def _target_machine(level: int) -> Any:
+    target = _llvm().Target.from_triple(host().triple)
+    return target.create_target_machine(
+        cpu=host().cpu, features=host().features, opt=level, reloc="pic", codemodel="small", jit=True
+    )

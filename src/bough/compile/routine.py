@@ -1,0 +1,120 @@
+"""Routines: a kernel together with the names and shapes of its arrays, executed interpreted or traced.
+
+A kernel of this kind is called as `body(*constants, *inputs, *outputs, work)`. Constants are named tuples of
+arrays (topology, geometry); the workspace is a named tuple of scratch arrays, so that nothing is allocated inside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile.expr import Array, Expr, Graph, OperationCount, Program, count
+
+Sizes = Mapping[str, int]
+Constants = Sequence[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Routine:
+    """A kernel and its arrays. Shapes are words such as "bodies 6": names looked up in the sizes, or numbers."""
+
+    name: str
+    body: Callable[..., None]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    work: Mapping[str, str] = field(default_factory=dict)
+    zeros: frozenset[str] = frozenset()
+
+    def without(self, *names: str, name: str | None = None) -> Routine:
+        """The same routine with these inputs held at zero: they vanish from a traced program."""
+        unknown = set(names) - set(self.inputs)
+        if unknown:
+            raise KeyError(f"{self.name} has no input {sorted(unknown)[0]!r}")
+        zeros = self.zeros | set(names)
+        return Routine(name or self.name, self.body, self.inputs, self.outputs, self.work, zeros)
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The inputs that a caller supplies."""
+        return {name: shape for name, shape in self.inputs.items() if name not in self.zeros}
+
+    def arrays(self, shapes: Mapping[str, str], sizes: Sizes) -> tuple[Array, ...]:
+        return tuple(Array(name, resolve(shape, sizes)) for name, shape in shapes.items())
+
+
+def resolve(shape: str, sizes: Sizes) -> tuple[int, ...]:
+    """The numbers behind a shape such as "bodies 6"."""
+    return tuple(int(word) if word.isdigit() else sizes[word] for word in shape.split())
+
+
+@cache
+def work_type(names: tuple[str, ...]) -> Any:
+    return namedtuple("Work", names)  # type: ignore[misc]
+
+
+def scratch(routine: Routine, sizes: Sizes, dtype: npt.DTypeLike) -> Any:
+    """A fresh workspace for one execution."""
+    shapes = [resolve(shape, sizes) for shape in routine.work.values()]
+    return work_type(tuple(routine.work))(*(np.zeros(shape, dtype) for shape in shapes))
+
+
+def interpret(routine: Routine, constants: Constants, sizes: Sizes, *inputs: npt.ArrayLike) -> tuple[Any, ...]:
+    """Run the kernel as plain Python on one configuration."""
+    given = iter(inputs)
+    arrays = [
+        np.zeros(resolve(shape, sizes)) if name in routine.zeros else np.asarray(next(given), dtype=float)
+        for name, shape in routine.inputs.items()
+    ]
+    outputs = [np.zeros(resolve(shape, sizes)) for shape in routine.outputs.values()]
+    routine.body(*constants, *arrays, *outputs, scratch(routine, sizes, float))
+    return tuple(outputs)
+
+
+def trace(routine: Routine, constants: Constants, sizes: Sizes) -> Program:
+    """Run the kernel on symbols and keep what it did."""
+    graph = Graph()
+    inputs = routine.arrays(routine.arguments, sizes)
+    symbols = {a.name: _symbols(graph, k, a) for k, a in enumerate(inputs)}
+    arrays = [
+        symbols[name] if name in symbols else np.full(resolve(shape, sizes), 0.0, object)
+        for name, shape in routine.inputs.items()
+    ]
+    outputs = routine.arrays(routine.outputs, sizes)
+    results = [np.full(a.shape, 0.0, object) for a in outputs]
+    routine.body(*map(literal, constants), *arrays, *results, scratch(routine, sizes, object))
+    roots = tuple(tuple(graph.operand(x) for x in result.ravel()) for result in results)
+    return Program(graph, inputs, outputs, roots)
+
+
+def literal(constants: tuple[Any, ...]) -> Any:
+    """Constants as Python numbers, which fold faster than numpy's."""
+    return type(constants)(*(_python(a) for a in constants))  # type: ignore[call-arg]
+
+
+def _python(array: npt.NDArray[Any]) -> Any:
+    if array.dtype.kind == "i":
+        return array.tolist() if array.ndim == 1 else array
+    return array.astype(object)
+
+
+def _symbols(graph: Graph, index: int, array: Array) -> npt.NDArray[Any]:
+    flat = np.empty(math.prod(array.shape), object)
+    flat[:] = [graph.input(index, offset) for offset in range(array.size)]
+    return flat.reshape(array.shape)
+
+
+def operations(program: Program) -> OperationCount:
+    """What the program costs, counted on its graph before any rewriting."""
+    return count(program.graph, program.flat_roots())
+
+
+def symbolic(x: Any) -> bool:
+    return isinstance(x, Expr)

@@ -1,0 +1,42 @@
+"""Functions of one scalar that must work on floats, on symbols and under Numba alike."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from bough.compile.expr import COS, SIN, SQRT, Expr
+from bough.compile.kernel import kernel
+
+
+def _sqrt(x: Any) -> Any:
+    return x.unary(SQRT) if isinstance(x, Expr) else math.sqrt(x)
+
+
+def _sin(x: Any) -> Any:
+    return x.unary(SIN) if isinstance(x, Expr) else math.sin(x)
+
+
+def _cos(x: Any) -> Any:
+    return x.unary(COS) if isinstance(x, Expr) else math.cos(x)
+
+
+def teach_numba() -> None:
+    """Give Numba its own version of each function above."""
+    from numba.extending import overload
+
+    overload(_sqrt)(lambda x: lambda x: math.sqrt(x))
+    overload(_sin)(lambda x: lambda x: math.sin(x))
+    overload(_cos)(lambda x: lambda x: math.cos(x))
+
+
+@kernel
+def sqrt(x: Any) -> Any:
+    """Square root."""
+    return _sqrt(x)
+
+
+@kernel
+def sincos(x: Any) -> Any:
+    """(sine, cosine) of one angle."""
+    return _sin(x), _cos(x)

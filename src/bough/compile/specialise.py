@@ -1,0 +1,37 @@
+"""Program -> machine code for the host, from the disk cache where it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bough.compile import cache, llvm, native, passes
+from bough.compile.call import CompiledFunction, Entry
+from bough.compile.expr import Program
+
+
+def entry(program: Program, dtype: Any = np.float64, lanes: int | None = None) -> Entry:
+    """The code of `program` with `lanes` rows side by side: 1 = one after another, None = as many as the CPU takes."""
+    dtype = np.dtype(dtype)
+    width = native.host().lanes(dtype)
+    lanes = lanes or width
+
+    def build() -> bytes:
+        return native.compile_ir(llvm.emit(passes.optimise(program), dtype, lanes, width))
+
+    name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}"
+    code = native.load(cache.fetch(name, build), llvm.ENTRY)
+    return Entry(code.address, owner=code)
+
+
+def specialise(name: str, program: Program, dtype: Any = np.float64, lanes: int | None = None) -> CompiledFunction:
+    """`program` as a function of arrays; compiled on its first call for one configuration, and again for a batch."""
+    return CompiledFunction(
+        name,
+        program.inputs,
+        program.outputs,
+        dtype,
+        single=lambda: entry(program, dtype, 1),
+        batch=lambda: entry(program, dtype, lanes),
+    )

@@ -1,0 +1,274 @@
+"""Closed cost formulas of Featherstone 2005 (F05), Shimanovskij (S) and Featherstone 2010 (F10).
+
+Trees are of bodies for kinematics and inertias, and expanded (one node for each DoF) for factorizations;
+`rows` lists, for each task row, the last DoF of its body (b_e in F10). Joints are revolute, geometry
+and inertia general; floating bases hang on the base. m, a, d: multiplications, additions, divisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from bough.compile.expr import OperationCount
+from bough.tree import Tree
+
+
+def _ops(m: int = 0, a: int = 0, d: int = 0, sqrt: int = 0) -> OperationCount:
+    return OperationCount(mul=m, add=a, div=d, sqrt=sqrt)
+
+
+def _total(*terms: tuple[int, OperationCount]) -> OperationCount:
+    """The sum of n operations of each price, for pairs (n, price)."""
+    columns = zip(*([n * x for x in price.astuple()] for n, price in terms), strict=True)
+    return OperationCount(*(sum(column) for column in columns))
+
+
+def divisions_as_multiplications(cost: OperationCount) -> OperationCount:
+    """The convention of F05, section 6."""
+    return _ops(m=cost.mul + cost.div, a=cost.add, sqrt=cost.sqrt)
+
+
+# Factorization, substitution and products (F05 Table 1; S Table 1). The tree is the expanded one.
+
+
+def ltl(tree: Tree) -> OperationCount:
+    """H = L' L: F05 Table 1 (and UU', S Table 1)."""
+    return _ops(m=tree.D2, a=tree.D2, d=tree.D1, sqrt=tree.n)
+
+
+def ltdl(tree: Tree) -> OperationCount:
+    """H = L' D L: F05 Table 1 (and UDU', S Table 1)."""
+    return _ops(m=tree.D2, a=tree.D2, d=tree.D1)
+
+
+def ltl_solve(tree: Tree) -> OperationCount:
+    """Back-substitution with an LTL factor, per vector: F05 Table 1."""
+    return _ops(m=2 * tree.D1, a=2 * tree.D1, d=2 * tree.n)
+
+
+def ltdl_solve(tree: Tree) -> OperationCount:
+    """Back-substitution with an LTDL factor, per vector: F05 Table 1."""
+    return _ops(m=2 * tree.D1, a=2 * tree.D1, d=tree.n)
+
+
+def factor_multiply(tree: Tree, *, unit: bool) -> OperationCount:
+    """L x or L' x, for a factor with or without a unit diagonal: F05 Table 1."""
+    return _ops(m=tree.D1 + (0 if unit else tree.n), a=tree.D1)
+
+
+def factor_solve(tree: Tree, *, unit: bool) -> OperationCount:
+    """L^-1 x or L^-T x: F05 Table 1. Unit: backward substitution of UDU' (S Table 1)."""
+    return _ops(m=tree.D1, a=tree.D1, d=0 if unit else tree.n)
+
+
+def udut_forward(tree: Tree) -> OperationCount:
+    """(U D)^-1 x: S Table 1."""
+    return _ops(m=tree.D1, a=tree.D1, d=tree.n)
+
+
+# Families of trees (F05 Table 2; S Table 2).
+
+
+class TreeSums(NamedTuple):
+    """Size and path sums of a tree; see `Tree.D1` and `Tree.D2`."""
+
+    n: int
+    D1: int
+    D2: int
+
+
+def unbranched(n: int) -> TreeSums:
+    """A chain of n bodies, whose H is dense."""
+    return TreeSums(n, (n**2 - n) // 2, (n**3 - n) // 6)
+
+
+def short_side_branches(m: int) -> TreeSums:
+    """A chain of m bodies, each with a side branch of one body."""
+    return TreeSums(2 * m, m**2, (2 * m**3 + 3 * m**2 + m) // 6)
+
+
+def balanced(m: int) -> TreeSums:
+    """A balanced binary tree of m levels."""
+    return TreeSums(2**m - 1, sum(i * 2**i for i in range(1, m)), sum(i * (i + 1) * 2 ** (i - 1) for i in range(1, m)))
+
+
+def span_grid(m: int) -> TreeSums:
+    """Any shortest-path spanning tree of an m by m grid."""
+    return TreeSums(m**2, m**3 - m**2, (7 * m**4 - 6 * m**3 - m**2) // 12)
+
+
+# Dynamics (F05 sections 5 and 6). The tree is that of the bodies.
+
+RIGID_ADD = _ops(a=10)
+RIGID_TRANSFORM = {2: _ops(m=32, a=33), 3: _ops(m=47, a=48)}  # by the number of axial screws: 2 at a DH node
+VECTOR_TRANSFORM = {2: _ops(m=20, a=12), 3: _ops(m=24, a=18)}
+FLOATING_RIGID_SAVING = _ops(m=18, a=21)
+FLOATING_VECTOR_SAVING = _ops(m=12, a=8)
+
+
+def crba(tree: Tree, floating_roots: Sequence[int] = ()) -> OperationCount:
+    """H by the composite-rigid-body algorithm: F05 eq. 21 (eq. 20 without a floating base)."""
+    D = tree.dh_counts(floating_roots)
+    return _total(
+        (D.D0a, RIGID_ADD + RIGID_TRANSFORM[2]),
+        (D.D1a, VECTOR_TRANSFORM[2]),
+        (D.D0b, RIGID_ADD + RIGID_TRANSFORM[3]),
+        (D.D1b, VECTOR_TRANSFORM[3]),
+        (-D.D0c, FLOATING_RIGID_SAVING),
+        (-D.D1c, FLOATING_VECTOR_SAVING),
+    )
+
+
+def rnea(tree: Tree, floating_roots: Sequence[int] = ()) -> OperationCount:
+    """The recursive Newton-Euler algorithm (Balafoutis, Patel & Misra 1988), corrected as in F05 section 6."""
+    return _total(
+        (tree.n, _ops(m=93, a=81)),
+        (-len(tree.children(-1)), _ops(m=69, a=66)),
+        (len(floating_roots), _ops(m=7, a=13)),
+        (tree.dh_counts().D0b, _ops(m=4, a=8)),
+    )
+
+
+def aba(tree: Tree) -> OperationCount:
+    """The articulated-body algorithm (McMillan & Orin 1995), every root a floating base; F05 section 6."""
+    roots = len(tree.children(-1))
+    return _total(
+        (tree.n - roots, _ops(m=224, a=205)),
+        (-roots, _ops(m=30, a=37)),
+        (tree.dh_counts().D0b, _ops(m=66, a=57)),
+    )
+
+
+def crba_forward_dynamics(tree: Tree, dofs: ArrayLike, floating_roots: Sequence[int] = ()) -> OperationCount:
+    """RNEA, CRBA, LTDL and one back-substitution, tau - C left out: F05 section 6."""
+    expanded = tree.expanded(dofs).tree
+    return rnea(tree, floating_roots) + crba(tree, floating_roots) + ltdl(expanded) + ltdl_solve(expanded)
+
+
+# Operational space by the sparse factorization (F10 Table 1). The tree is the expanded one.
+
+
+def jacobian_multiply(tree: Tree, rows: Sequence[int]) -> OperationCount:
+    """J x."""
+    total = sum(_depths(tree, rows))
+    return _ops(m=total, a=total - len(rows))
+
+
+def jacobian_transpose_multiply(tree: Tree, rows: Sequence[int]) -> OperationCount:
+    """J' x."""
+    total = sum(_depths(tree, rows))
+    return _ops(m=total, a=total)
+
+
+def jacobian_solve(tree: Tree, rows: Sequence[int]) -> OperationCount:
+    """Y = J L^-1; also Y_d = J L_d^-1 together with Y_d D^-1."""
+    pairs = sum(d * (d - 1) // 2 for d in _depths(tree, rows))
+    return _ops(m=pairs, a=pairs, d=sum(_depths(tree, rows)))
+
+
+def outer_product(tree: Tree, rows: Sequence[int]) -> OperationCount:
+    """The lower triangle of Y Y', or of Y_D Y_d'."""
+    shared = [_shared_depth(tree, i, j) for i, j in combinations_with_replacement(rows, 2)]
+    return _ops(m=sum(shared), a=sum(max(0, d - 1) for d in shared))
+
+
+def jbar(tree: Tree, rows: Sequence[int], *, unit: bool) -> OperationCount:
+    """The generalised inverse of J: L^-1 (Y' Lam), or with a unit factor L_d^-1 (Y_D' Lam)."""
+    products = len(rows) * (tree.D1 + sum(_depths(tree, rows)))
+    return _ops(m=products, a=products, d=0 if unit else len(rows) * tree.n)
+
+
+def nullspace(tree: Tree, rows: Sequence[int]) -> OperationCount:
+    """N = 1 - Jbar J."""
+    products = tree.n * sum(_depths(tree, rows))
+    return _ops(m=products, a=products + tree.n)
+
+
+def dense(n: int, m: int) -> dict[str, OperationCount]:
+    """What the operations above cost with standard matrix arithmetic on n DoF and m task rows."""
+    pairs = n * (n - 1) // 2
+    return {
+        "ltdl": _ops(m=(n**3 - n) // 6, a=(n**3 - n) // 6, d=pairs),
+        "jacobian_multiply": _ops(m=m * n, a=m * (n - 1)),
+        "jacobian_transpose_multiply": _ops(m=m * n, a=(m - 1) * n),
+        "jacobian_solve": _ops(m=m * pairs, a=m * pairs, d=m * n),
+        "outer_product": _ops(m=m * (m + 1) // 2 * n, a=m * (m + 1) // 2 * (n - 1)),
+        "jbar": _ops(m=m * (m * n + pairs), a=m * (m * n + pairs - n)),
+        "nullspace": _ops(m=m * n**2, a=(m - 1) * n**2 + n),
+    }
+
+
+def _depths(tree: Tree, rows: Sequence[int]) -> list[int]:
+    return [int(tree.depth[i]) for i in rows]
+
+
+def _shared_depth(tree: Tree, i: int, j: int) -> int:
+    k = tree.common_ancestor(i, j)
+    return int(tree.depth[k]) if k >= 0 else 0
+
+
+# Operational space by the recursive algorithm of Rodriguez, Jain & Kreutz-Delgado (F10 appendix B, Table 4).
+
+ARTICULATED_TRANSFORM = {2: _ops(m=60, a=62), 3: _ops(m=98, a=102)}  # phi (tau P) phi'
+DIAGONAL_TRANSFORM = {2: _ops(m=76, a=80), 3: _ops(m=114, a=120)}  # phi' Omega_pp phi
+BLOCK_TRANSFORM = {2: _ops(m=120, a=72), 3: _ops(m=144, a=108)}  # Omega_ip phi
+ARTICULATED_STEP = _ops(m=5 + 15, a=15 + 21)  # tau, tau P, and the sum into the parent
+DIAGONAL_STEP = _ops(m=35, a=28 + 1)  # tau' (...) tau, and the sum
+BLOCK_STEP = _ops(m=30, a=24)  # (...) tau
+
+
+def rjk_articulated(tree: Tree) -> OperationCount:
+    """D_i^-1 and tau_i of all bodies: F10 eq. 39."""
+    return _transforms(tree, tree.order.tolist(), ARTICULATED_TRANSFORM, ARTICULATED_STEP) + _ops(d=tree.n)
+
+
+def rjk_omega(tree: Tree, bodies: Sequence[int], *, as_printed: bool = False) -> OperationCount:
+    """The blocks Omega_ij that tasks on these bodies need: F10 eq. 40."""
+    diagonal, moved = [], []
+    for i, j in rjk_need(tree, bodies, as_printed=as_printed):
+        if i == j:
+            diagonal.append(i)
+        else:
+            moved.extend([j] if _shared_depth(tree, i, j) == tree.depth[i] else [i, j])
+    return _transforms(tree, diagonal, DIAGONAL_TRANSFORM, DIAGONAL_STEP) + _transforms(
+        tree, moved, BLOCK_TRANSFORM, BLOCK_STEP
+    )
+
+
+def rjk_need(tree: Tree, bodies: Sequence[int], *, as_printed: bool = False) -> set[tuple[int, int]]:
+    """Pairs (i, j), i not after j in depth-first order, of the blocks needed: F10 Fig. 15, zero blocks left out.
+
+    The printed figure loses pairs whose parents are in the other order (ERRATA E1); `as_printed` loses them too.
+    """
+    ranks = sorted({int(tree.rank[b]) for b in bodies})
+    waiting, need = list(combinations_with_replacement(ranks, 2)), set()
+    while waiting:
+        i, j = waiting.pop()
+        if i < 0 or (i, j) in need:
+            continue
+        shared = tree.common_ancestor(int(tree.order[i]), int(tree.order[j]))
+        if shared < 0:
+            continue
+        need.add((i, j))
+        p, q = int(tree.regular[i]), int(tree.regular[j])
+        if i == j:
+            waiting.append((p, p))
+        elif shared == tree.order[i]:
+            waiting.append((i, q))
+        elif p <= q or not as_printed:
+            waiting.append((min(p, q), max(p, q)))
+    return {(int(tree.order[i]), int(tree.order[j])) for i, j in need}
+
+
+def _transforms(
+    tree: Tree, bodies: Sequence[int], transform: dict[int, OperationCount], step: OperationCount
+) -> OperationCount:
+    """Moving something between each of these bodies and its parent, 2 screws for a DH child and 3 for another."""
+    off_base = [i for i in bodies if tree.parent[i] >= 0]
+    three = sum(1 for i in off_base if tree.dh_child[tree.parent[i]] != i)
+    two = len(off_base) - three
+    return _total((two, transform[2]), (three, transform[3]), (len(off_base), step))

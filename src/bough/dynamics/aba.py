@@ -1,0 +1,150 @@
+"""Articulated-body algorithm (Featherstone 1983; McMillan & Orin 1995): forward dynamics in O(n).
+
+Accelerations are those of the bodies' origins (see `newton_euler`), so that linear velocities are never needed. The
+freedoms of a joint are eliminated one at a time, which needs no inverse of a matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.newton_euler import gyroscopic_force
+from bough.inertia import articulated, articulated_downdate, articulated_times
+from bough.joints import (
+    along,
+    articulated_freedom,
+    articulated_to_parent,
+    force_to_parent,
+    freedom,
+    joint_motion,
+    joint_velocity,
+    motion_to_body,
+    origin_in_parent,
+    turn_to_body,
+)
+from bough.spatial import (
+    add3,
+    add6,
+    angular,
+    cross,
+    dot6,
+    get3,
+    get6,
+    get10,
+    get21,
+    join,
+    linear,
+    put3,
+    put6,
+    put21,
+    scale6,
+    sub6,
+)
+
+
+@kernel
+def aba(m: Any, q: Any, v: Any, tau: Any, f_ext: Any, qdd: Any, w: Any) -> None:
+    """qdd such that H qdd + C = tau, with f_ext the force on each body in its own frame."""
+    joint_motion(m, q, w.X)
+    velocities_and_bias(m, v, f_ext, w)
+    for i in range(len(m.parent) - 1, -1, -1):
+        eliminate(m, tau, i, w)
+    for i in range(len(m.parent)):
+        accelerate(m, i, qdd, w)
+
+
+@kernel
+def velocities_and_bias(m: Any, v: Any, f_ext: Any, w: Any) -> None:
+    """Angular velocities, the velocity-dependent accelerations b, c and bias forces pA of all bodies.
+
+    b is the centripetal acceleration of a body's origin in the parent's frame, c what the joint's own motion adds.
+    """
+    zero = m.zero[0]
+    rest = (zero, zero, zero)
+    for i in range(len(m.parent)):
+        p = m.parent[i]
+        vJ = joint_velocity(m, i, v)
+        w0 = rest
+        if p >= 0:
+            wp = get3(w.w, p)
+            w0 = turn_to_body(m, w.X, i, wp)
+            put3(w.b, i, cross(wp, cross(wp, origin_in_parent(m, w.X, i))))
+        wi = add3(w0, angular(vJ))
+        I = get10(m.inertia, i)
+        put3(w.w, i, wi)
+        put6(w.c, i, join(cross(w0, angular(vJ)), cross(add3(w0, wi), linear(vJ))))
+        put6(w.pA, i, sub6(gyroscopic_force(I, wi), get6(f_ext, i)))
+        put21(w.IA, i, articulated(I, zero))
+
+
+@kernel
+def eliminate(m: Any, tau: Any, i: int, w: Any) -> None:
+    """Take the freedoms of body i out of its inertia, one after the other, and hand the rest to the parent."""
+    IA, pA = get21(w.IA, i), get6(w.pA, i)
+    for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
+        U = articulated_freedom(m, k, IA)
+        D = along(m, k, U) + m.armature[k]
+        u = tau[m.v_index[k]] - along(m, k, pA)
+        # U / D is exactly 1 on the freed axis, so that row and column of IA become exact zeros
+        W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
+        V = sub6(W, freedom(m, k, m.one[0]))
+        put6(w.V, k, V)
+        w.u[k] = u / D
+        IA = articulated_downdate(IA, W, U)
+        pA = add6(add6(pA, scale6(u, V)), freedom(m, k, u))
+    p = m.parent[i]
+    if p >= 0:
+        pa = force_to_parent(m, w.X, i, add6(pA, articulated_times(IA, get6(w.c, i))))
+        Ia = articulated_to_parent(m, w.X, i, IA)
+        zero = m.zero[0]
+        pa = add6(pa, articulated_times(Ia, join((zero, zero, zero), get3(w.b, i))))
+        put21(w.IA, p, add21(get21(w.IA, p), Ia))
+        put6(w.pA, p, add6(get6(w.pA, p), pa))
+
+
+@kernel
+def accelerate(m: Any, i: int, qdd: Any, w: Any) -> None:
+    p = m.parent[i]
+    if p >= 0:
+        a = get6(w.a, p)
+        a = motion_to_body(m, w.X, i, join(angular(a), add3(linear(a), get3(w.b, i))))
+    else:
+        g, zero = m.gravity, m.zero[0]
+        a = join((zero, zero, zero), turn_to_body(m, w.X, i, (-g[0], -g[1], -g[2])))
+    a = add6(a, get6(w.c, i))
+    for k in range(m.dof[i], m.dof[i + 1]):
+        x = w.u[k] - dot6(get6(w.V, k), a) - along(m, k, a)
+        qdd[m.v_index[k]] = x
+        a = add6(a, freedom(m, k, x))
+    put6(w.a, i, a)
+
+
+@kernel
+def add21(x: Any, y: Any) -> Any:
+    return (
+        add6(x[0:6], y[0:6])
+        + add6(x[6:12], y[6:12])
+        + add6(x[12:18], y[12:18])
+        + (x[18] + y[18], x[19] + y[19], x[20] + y[20])
+    )
+
+
+ABA = Routine(
+    "aba",
+    aba,
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6"},
+    outputs={"qdd": "nv"},
+    work={
+        "X": "bodies 12",
+        "w": "bodies 3",
+        "b": "bodies 3",
+        "c": "bodies 6",
+        "pA": "bodies 6",
+        "IA": "bodies 21",
+        "V": "dofs 6",
+        "u": "dofs",
+        "a": "bodies 6",
+    },
+)

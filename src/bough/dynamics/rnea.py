@@ -1,0 +1,81 @@
+"""Recursive Newton-Euler algorithm (Luh, Walker & Paul 1980), in the form of Balafoutis, Patel & Misra 1988.
+
+Each body carries its angular velocity, its angular acceleration and the acceleration of its origin; linear velocities
+are never needed (see `newton_euler`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.newton_euler import body_force, point_acceleration
+from bough.joints import (
+    along,
+    force_to_parent,
+    joint_motion,
+    joint_velocity,
+    origin_in_parent,
+    turn_to_body,
+)
+from bough.spatial import add3, add6, angular, cross, get3, get6, get10, linear, put3, put6, sub6
+
+
+@kernel
+def rnea(m: Any, q: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None:
+    """tau = H qdd + C, with f_ext the force on each body in its own frame."""
+    joint_motion(m, q, w.X)
+    for i in range(len(m.parent)):
+        accelerate(m, v, qdd, i, w)
+        f = body_force(get10(m.inertia, i), get3(w.w, i), get3(w.alpha, i), get3(w.a, i))
+        put6(w.f, i, sub6(f, get6(f_ext, i)))
+    for k in range(len(tau)):
+        tau[k] = m.zero[0]
+    for i in range(len(m.parent) - 1, -1, -1):
+        f = get6(w.f, i)
+        for k in range(m.dof[i], m.dof[i + 1]):
+            x = along(m, k, f) + m.armature[k] * (m.ratio[k] * qdd[m.v_index[k]])
+            tau[m.v_index[k]] = tau[m.v_index[k]] + m.ratio[k] * x
+        p = m.parent[i]
+        if p >= 0:
+            put6(w.f, p, add6(get6(w.f, p), force_to_parent(m, w.X, i, f)))
+
+
+@kernel
+def accelerate(m: Any, v: Any, qdd: Any, i: int, w: Any) -> None:
+    """Angular velocity, angular acceleration and origin acceleration of body i, from its parent's."""
+    p = m.parent[i]
+    vJ, aJ = joint_velocity(m, i, v), joint_velocity(m, i, qdd)
+    zero, g = m.zero[0], m.gravity
+    w0 = (zero, zero, zero)
+    alpha = w0
+    a = (-g[0], -g[1], -g[2])
+    if p >= 0:
+        w0 = turn_to_body(m, w.X, i, get3(w.w, p))
+        alpha = turn_to_body(m, w.X, i, get3(w.alpha, p))
+        a = add3(get3(w.a, p), point_acceleration(get3(w.w, p), get3(w.alpha, p), origin_in_parent(m, w.X, i)))
+    wi = add3(w0, angular(vJ))
+    alpha = add3(add3(alpha, angular(aJ)), cross(w0, angular(vJ)))
+    # a joint that slides adds its own acceleration and the Coriolis term (w_parent + w) x l
+    a = add3(turn_to_body(m, w.X, i, a), add3(linear(aJ), cross(add3(w0, wi), linear(vJ))))
+    put3(w.w, i, wi)
+    put3(w.alpha, i, alpha)
+    put3(w.a, i, a)
+
+
+RNEA = Routine(
+    "rnea",
+    rnea,
+    inputs={"q": "nq", "v": "nv", "qdd": "nv", "f_ext": "bodies 6"},
+    outputs={"tau": "nv"},
+    work={
+        "X": "bodies 12",
+        "w": "bodies 3",
+        "alpha": "bodies 3",
+        "a": "bodies 3",
+        "f": "bodies 6",
+    },
+)
+BIAS = RNEA.without("qdd", name="bias_force")
+GRAVITY = RNEA.without("v", "qdd", "f_ext", name="gravity")

@@ -1,0 +1,54 @@
+"""Exceptions: one clear sentence each, saying what is wrong, where, and what was expected."""
+
+from __future__ import annotations
+
+
+class BoughError(Exception):
+    """Any error that Bough raises on purpose."""
+
+
+class TreeError(BoughError, ValueError):
+    """A parent array that is no forest: a cycle, two parents, a dangling index."""
+
+
+class ModelError(BoughError, ValueError):
+    """A mechanism that cannot be built: bad inertia, duplicate name, unknown joint type."""
+
+
+class FileFormatError(ModelError):
+    """A robot description that cannot be read: broken XML, missing file, loop, two roots."""
+
+
+class UnknownNameError(BoughError, KeyError):
+    """A body, joint or frame name that the model does not have."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ShapeError(BoughError, ValueError):
+    """An array of the wrong shape or type."""
+
+
+class NonFiniteError(BoughError, ValueError):
+    """NaN or infinity in an input."""
+
+
+class NumericalError(BoughError, ArithmeticError):
+    """Finite inputs that give no finite result."""
+
+
+class FactorizationError(NumericalError):
+    """A matrix that is not positive definite."""
+
+
+class TooLargeError(BoughError, MemoryError):
+    """A result that would not fit in memory, refused before it is allocated."""
+
+
+class TaskError(BoughError, ValueError):
+    """A task set that is empty, contradictory or singular."""
+
+
+class MissingExtraError(BoughError, ImportError):
+    """An optional package that is needed and not installed."""

@@ -1,0 +1,14 @@
+"""How the kernels of this package are run on arrays of numbers: the one place that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def run(kernel: Callable[..., None], *arrays: Any) -> None:
+    """Call `kernel` on int64 and float arrays (flat, or 2-d and C-contiguous), which it may overwrite."""
+    with np.errstate(all="ignore"):
+        kernel(*arrays)

@@ -1,0 +1,166 @@
+"""Products and substitutions with a sparse triangular factor (Featherstone 2005, appendix and Table 1).
+
+All work in situ on x, one column for each right-hand side. L is in packed ancestor rows; the
+diagonal of a `unit_` factor is taken as 1 whatever is stored there. Per column and with the
+notation of `bough.cost`: D1 (m + a) for a unit factor, and n m or n d more for the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+
+# One row of a product: i meets its ancestors j = parent(i), ..., root at L[rows[i] + p].
+
+
+@kernel
+def add_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
+    """x_i += sum_j L_ij x_j"""
+    for c in range(x.shape[1]):
+        xi = x[i, c]
+        j = parent[i]
+        for p in range(rows[i + 1] - 2, rows[i] - 1, -1):
+            xi = xi + L[p] * x[j, c]
+            j = parent[j]
+        x[i, c] = xi
+
+
+@kernel
+def subtract_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
+    """x_i -= sum_j L_ij x_j"""
+    for c in range(x.shape[1]):
+        xi = x[i, c]
+        j = parent[i]
+        for p in range(rows[i + 1] - 2, rows[i] - 1, -1):
+            xi = xi - L[p] * x[j, c]
+            j = parent[j]
+        x[i, c] = xi
+
+
+@kernel
+def add_to_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
+    """x_j += L_ij x_i"""
+    for c in range(x.shape[1]):
+        xi = x[i, c]
+        j = parent[i]
+        for p in range(rows[i + 1] - 2, rows[i] - 1, -1):
+            x[j, c] = x[j, c] + L[p] * xi
+            j = parent[j]
+
+
+@kernel
+def subtract_from_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
+    """x_j -= L_ij x_i"""
+    for c in range(x.shape[1]):
+        xi = x[i, c]
+        j = parent[i]
+        for p in range(rows[i + 1] - 2, rows[i] - 1, -1):
+            x[j, c] = x[j, c] - L[p] * xi
+            j = parent[j]
+
+
+@kernel
+def multiply_row(rows: Any, L: Any, x: Any, i: int) -> None:
+    """x_i *= L_ii"""
+    for c in range(x.shape[1]):
+        x[i, c] = L[rows[i + 1] - 1] * x[i, c]
+
+
+@kernel
+def divide_row(rows: Any, L: Any, x: Any, i: int) -> None:
+    """x_i /= L_ii"""
+    for c in range(x.shape[1]):
+        x[i, c] = x[i, c] / L[rows[i + 1] - 1]
+
+
+# The four products, with a unit and with a general diagonal.
+
+
+@kernel
+def unit_lmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
+    """x = L x"""
+    for i in range(len(parent) - 1, -1, -1):
+        add_ancestors(parent, rows, L, x, i)
+
+
+@kernel
+def lmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
+    """x = L x"""
+    for i in range(len(parent) - 1, -1, -1):
+        multiply_row(rows, L, x, i)
+        add_ancestors(parent, rows, L, x, i)
+
+
+@kernel
+def unit_ltmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
+    """x = L' x"""
+    for i in range(len(parent)):
+        add_to_ancestors(parent, rows, L, x, i)
+
+
+@kernel
+def ltmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
+    """x = L' x, in situ because x_i is scaled only after its ancestors have used it."""
+    for i in range(len(parent)):
+        add_to_ancestors(parent, rows, L, x, i)
+        multiply_row(rows, L, x, i)
+
+
+@kernel
+def unit_lsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+    """x = L^-1 x"""
+    for i in range(len(parent)):
+        subtract_ancestors(parent, rows, L, x, i)
+
+
+@kernel
+def lsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+    """x = L^-1 x"""
+    for i in range(len(parent)):
+        subtract_ancestors(parent, rows, L, x, i)
+        divide_row(rows, L, x, i)
+
+
+@kernel
+def unit_ltsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+    """x = L^-T x"""
+    for i in range(len(parent) - 1, -1, -1):
+        subtract_from_ancestors(parent, rows, L, x, i)
+
+
+@kernel
+def ltsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+    """x = L^-T x"""
+    for i in range(len(parent) - 1, -1, -1):
+        divide_row(rows, L, x, i)
+        subtract_from_ancestors(parent, rows, L, x, i)
+
+
+@kernel
+def multiply_diagonal(parent: Any, rows: Any, D: Any, x: Any) -> None:
+    """x = D x, n m per column."""
+    for i in range(len(parent)):
+        multiply_row(rows, D, x, i)
+
+
+@kernel
+def divide_diagonal(parent: Any, rows: Any, D: Any, x: Any) -> None:
+    """x = D^-1 x, n d per column."""
+    for i in range(len(parent)):
+        divide_row(rows, D, x, i)
+
+
+@kernel
+def hmul(parent: Any, rows: Any, H: Any, x: Any, y: Any) -> None:
+    """y = H x from the packed lower triangle of a symmetric H: n m + 2 D1 (m + a) per column."""
+    for i in range(len(parent)):
+        for c in range(x.shape[1]):
+            xi = x[i, c]
+            yi = H[rows[i + 1] - 1] * xi
+            j = parent[i]
+            for p in range(rows[i + 1] - 2, rows[i] - 1, -1):
+                yi = yi + H[p] * x[j, c]
+                y[j, c] = y[j, c] + H[p] * xi
+                j = parent[j]
+            y[i, c] = yi

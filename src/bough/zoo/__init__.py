@@ -1,0 +1,49 @@
+"""The mechanisms of the papers and parametric families, with seeded random but physically valid geometry."""
+
+from __future__ import annotations
+
+from bough.zoo.families import (
+    bicycle_chain,
+    binary,
+    chain,
+    grid,
+    millipede,
+    molecule,
+    random_tree,
+    side_branches,
+    star,
+)
+from bough.zoo.robots import (
+    ASIMO_VARIANTS,
+    arm,
+    asimo,
+    asimo_tasks,
+    ck_standin,
+    floating_chain,
+    humanoid,
+    shimanovskij,
+    tree1,
+    tree1_expanded,
+)
+
+__all__ = [
+    "ASIMO_VARIANTS",
+    "arm",
+    "asimo",
+    "asimo_tasks",
+    "bicycle_chain",
+    "binary",
+    "chain",
+    "ck_standin",
+    "floating_chain",
+    "grid",
+    "humanoid",
+    "millipede",
+    "molecule",
+    "random_tree",
+    "shimanovskij",
+    "side_branches",
+    "star",
+    "tree1",
+    "tree1_expanded",
+]

@@ -1,0 +1,144 @@
+"""Parametric families, from a handful of joints to millions; nothing here loops over bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import ModelError
+from bough.model import Model
+from bough.tree import Tree
+from bough.zoo.geometry import Geometry, Screws, clouds, model_of, placements, random_geometry, regular_geometry
+
+IntArray = npt.NDArray[np.int64]
+GEOMETRIES = ("random", "parallel", "straight")
+
+
+def _family(name: str, parent: IntArray, seed: int, geometry: str, floating: bool = False) -> Model:
+    tree, rng = Tree(parent), np.random.default_rng(seed)
+    if geometry not in GEOMETRIES:
+        raise ModelError(f"{name}: there is no geometry {geometry!r}; known: {', '.join(GEOMETRIES)}")
+    if geometry == "random":
+        shape = random_geometry(tree, rng, floating=floating)
+    else:
+        shape = regular_geometry(tree, rng, 0.3, 0.0 if geometry == "parallel" else np.pi / 2)
+    return model_of(name, parent, shape, floating=floating)
+
+
+def _at_least(name: str, what: str, value: int, least: int) -> None:
+    if value < least:
+        raise ModelError(f"{name}: {what} must be at least {least}, got {value}")
+
+
+def chain(n: int, seed: int = 0, geometry: str = "random") -> Model:
+    """An unbranched chain of n revolute joints (Featherstone 2005, section 4.2).
+
+    The geometry is "random" (general position), "parallel" (a planar chain, all axes parallel) or "straight" (links
+    in one line, axes alternating at right angles).
+    """
+    _at_least("chain", "n", n, 1)
+    return _family("chain", np.arange(-1, n - 1), seed, geometry)
+
+
+def star(n: int, seed: int = 0, geometry: str = "random") -> Model:
+    """n bodies, each on the base by a revolute joint of its own: a forest, H diagonal."""
+    _at_least("star", "n", n, 1)
+    return _family("star", np.full(n, -1), seed, geometry)
+
+
+def side_branches(m: int, seed: int = 0, geometry: str = "random") -> Model:
+    """A spine of m bodies with a branch of one body on each, n = 2m (Featherstone 2005, Fig. 4a)."""
+    _at_least("side_branches", "m", m, 1)
+    nodes = np.arange(2 * m)
+    return _family("side_branches", np.where(nodes % 2 == 0, nodes - 2, nodes - 1).clip(-1), seed, geometry)
+
+
+def binary(levels: int, seed: int = 0, geometry: str = "random") -> Model:
+    """A balanced binary tree of 2^levels - 1 bodies (Featherstone 2005, Fig. 4b)."""
+    _at_least("binary", "levels", levels, 1)
+    return _family("binary", (np.arange(1, 2**levels) // 2) - 1, seed, geometry)
+
+
+def grid(m: int, seed: int = 0, geometry: str = "random") -> Model:
+    """A spanning tree of an m by m grid that joins every node to one corner by a shortest path, n = m^2.
+
+    Featherstone 2005, Fig. 4c; D1 and D2 are the same for all such trees.
+    """
+    _at_least("grid", "m", m, 1)
+    nodes = np.arange(m * m)
+    row, column = np.divmod(nodes, m)
+    parent = np.where(column >= np.maximum(row, 1), nodes - 1, nodes - m)
+    return _family("grid", parent.clip(-1), seed, geometry)
+
+
+def random_tree(n: int, seed: int = 0, geometry: str = "random") -> Model:
+    """A random recursive tree: the parent of each body is any earlier one, with equal chance."""
+    _at_least("random_tree", "n", n, 1)
+    rng = np.random.default_rng([seed, 1])
+    return _family("random_tree", rng.integers(0, np.arange(n).clip(1)) - (np.arange(n) == 0), seed, geometry)
+
+
+def bicycle_chain(seed: int = 0, links: int = 30) -> Model:
+    """A bicycle chain hanging from its first pin: parallel axes half an inch apart (Redon & Lin 2005, section 6.1)."""
+    _at_least("bicycle_chain", "links", links, 1)
+    parent = np.arange(-1, links - 1)
+    shape = regular_geometry(Tree(parent), np.random.default_rng(seed), 0.0127, 0.0, mass=0.0026)
+    return model_of("bicycle_chain", parent, shape)
+
+
+def millipede(
+    seed: int = 0, legs: int = 1000, geometry: str = "random", floating: bool = False, leg_links: int = 10
+) -> Model:
+    """A spine of three links for each leg, and legs of ten links in pairs: 13,000 links (Redon & Lin 2005, 6.2).
+
+    With `floating` the first link is a floating base, and 12,999 revolute joints remain, as in the paper.
+    """
+    _at_least("millipede", "legs", legs, 1)
+    spine = 3 * legs
+    # a left and a right leg leave every sixth link of the spine
+    hip = np.arange(legs) // 2 * 6
+    leg = spine + leg_links * np.arange(legs)[:, None] + np.arange(leg_links) - 1
+    leg[:, 0] = hip
+    parent = np.concatenate([np.arange(-1, spine - 1), leg.ravel()])
+    return _family("millipede", parent, seed, geometry, floating)
+
+
+def molecule(n: int, seed: int = 0, floating: bool = False, window: int = 30) -> Model:
+    """A molecule-like linkage: n rotatable bonds, four bonds to an atom at most (Redon & Lin 2005, section 6.3).
+
+    Each atom is bound to one of the `window` atoms before it. Bonds are 0.15 long and meet at about the tetrahedral
+    angle; joints turn about them. With `floating` there is one atom more, a floating base.
+    """
+    _at_least("molecule", "n", n, 1)
+    rng = np.random.default_rng(seed)
+    size = n + floating
+    parent = _bonds(size, window, rng)
+    tree, angle = Tree(parent), np.arccos(1 / 3)
+    first = tree.parent < 0
+    psi = 2 * np.pi / 3 * _place_among_siblings(parent) + rng.normal(0.0, 0.05, size)
+    alpha, length = angle + rng.normal(0.0, 0.03, size), 0.15 * rng.uniform(0.95, 1.05, size)
+    theta, zero = rng.uniform(-np.pi, np.pi, size), np.zeros(size)
+    s = Screws(psi, zero, alpha, zero, theta, np.where(first, 0.0, length))
+    return model_of("molecule", parent, Geometry(*placements(s), clouds(rng, size, 0.15)), floating=floating)
+
+
+def _bonds(n: int, window: int, rng: np.random.Generator) -> IntArray:
+    """Random parents among the `window` bodies before, none of which gets more than three children."""
+    nodes = np.arange(n)
+    low = (nodes - window).clip(0)
+    parent = np.full(n, -1)
+    redraw = nodes[1:]
+    while redraw.size:
+        parent[redraw] = rng.integers(low[redraw], redraw)
+        redraw = np.flatnonzero((_place_among_siblings(parent) >= 3) & (parent >= 0))
+    return parent
+
+
+def _place_among_siblings(parent: IntArray) -> IntArray:
+    """0 for the first child of a body, 1 for the second, ..."""
+    order = np.argsort(parent, kind="stable")
+    grouped = parent[order]
+    start = np.flatnonzero(np.diff(grouped, prepend=-2))
+    place = np.empty(len(parent), np.int64)
+    place[order] = np.arange(len(parent)) - np.repeat(start, np.diff(start, append=len(parent)))
+    return place

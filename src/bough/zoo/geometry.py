@@ -1,0 +1,190 @@
+"""Random but physically valid geometry for any tree: Denavit-Hartenberg frames, link inertias, and a model of them.
+
+Every joint axis is the z axis of its body's frame, and the frames are those that `bough.layout` would lay, so that a
+link frame and the frame inside a kernel are one and the same: a transform has two screws for the Denavit-Hartenberg
+child of a body and three for the others, with no accidental zero (Featherstone 2005, section 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.assembly import Parts, assemble
+from bough.joints import FREE, TURN
+from bough.model import WORLD, Frames, Joints, Limits, Model
+from bough.tree import Tree
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Geometry(NamedTuple):
+    """Joint frames in the parent's frame, axis on z, and rigid inertias about the origins of those frames."""
+
+    R: FloatArray  # (N, 3, 3)
+    p: FloatArray  # (N, 3)
+    inertia: FloatArray  # (N, 10)
+
+
+class Screws(NamedTuple):
+    """Parameters of the transforms z (psi, e), x (alpha, a), z (theta, d), (N,) each."""
+
+    psi: FloatArray
+    e: FloatArray
+    alpha: FloatArray
+    a: FloatArray
+    theta: FloatArray
+    d: FloatArray
+
+
+def placements(s: Screws) -> tuple[FloatArray, FloatArray]:
+    """Rotations (N, 3, 3) and origins (N, 3) of screws."""
+    c1, s1, c2, s2, c3, s3 = (f(x) for x in (s.psi, s.alpha, s.theta) for f in (np.cos, np.sin))
+    x = np.stack([c1 * c3 - s1 * c2 * s3, s1 * c3 + c1 * c2 * s3, s2 * s3], axis=1)
+    y = np.stack([-c1 * s3 - s1 * c2 * c3, c1 * c2 * c3 - s1 * s3, s2 * c3], axis=1)
+    z = np.stack([s1 * s2, -c1 * s2, c2], axis=1)
+    p = np.stack([c1 * s.a, s1 * s.a, s.e], axis=1) + s.d[:, None] * z
+    return np.stack([x, y, z], axis=2), p
+
+
+def random_geometry(tree: Tree, rng: np.random.Generator, length: float = 0.3, floating: bool = False) -> Geometry:
+    """General geometry: every parameter of every screw drawn away from zero; links about `length` metres long.
+
+    With a floating base (node 0), the base frame is laid on the axis of its Denavit-Hartenberg child. A leaf's frame
+    is free, so it is laid on the common normal: theta = d = 0.
+    """
+    n = tree.n
+    angle, offset = (lambda: _apart(rng, n, 0.3, 2.8)), (lambda: length * _apart(rng, n, 0.2, 0.7))
+    alpha, a = rng.uniform(0.4, 2.7, n), length * _apart(rng, n, 0.3, 1.0)
+    s = Screws(angle(), offset(), alpha, a, angle(), offset())
+    is_dh = np.zeros(n, bool)
+    is_dh[tree.dh_child[tree.dh_child >= 0]] = True
+    s.psi[is_dh], s.e[is_dh] = 0.0, 0.0
+    leaf = tree.dh_child < 0
+    s.theta[leaf], s.d[leaf] = 0.0, 0.0
+    if floating:
+        still = [0, *tree.dh_child[:1][tree.dh_child[:1] >= 0]]
+        for x in s:
+            x[still] = 0.0
+    return Geometry(*placements(s), clouds(rng, n, length))
+
+
+def _apart(rng: np.random.Generator, n: int, low: float, high: float) -> FloatArray:
+    """Numbers of either sign, at least `low` and at most `high` in size."""
+    return rng.uniform(low, high, n) * rng.choice([-1.0, 1.0], n)
+
+
+def clouds(rng: np.random.Generator, n: int, length: float) -> FloatArray:
+    """Inertias (n, 10) of random links: six point masses each, in three opposite pairs about the centre of mass."""
+    mass = rng.uniform(0.5, 2.0, n)
+    com = length * rng.uniform(0.1, 0.5, (n, 3)) * rng.choice([-1.0, 1.0], (n, 3))
+    arms = length * rng.uniform(-0.1, 0.1, (n, 3, 3)) + length * rng.uniform(0.2, 0.4, (n, 3, 1)) * np.eye(3)
+    second = np.einsum("nij,nkj->nik", arms, arms) + com[:, :, None] * com[:, None, :]
+    return from_second_moments(mass, com, second)
+
+
+def rods(mass: FloatArray, length: float) -> FloatArray:
+    """Inertias (n, 10) of round rods along x from the origin, a fifth of their length thick."""
+    com, second = np.array([length / 2, 0.0, 0.0]), length**2 * np.diag([1 / 3, 1 / 400, 1 / 400])
+    return from_second_moments(mass, np.tile(com, (len(mass), 1)), np.tile(second, (len(mass), 1, 1)))
+
+
+def regular_geometry(tree: Tree, rng: np.random.Generator, length: float, twist: float, mass: float = 1.0) -> Geometry:
+    """Equal rods in a row, each axis turned by `twist` from the one before; only the masses vary, by a tenth.
+
+    Children other than the first leave at right angles, on alternate sides.
+    """
+    n, zero = tree.n, np.zeros(tree.n)
+    is_dh = np.zeros(n, bool)
+    is_dh[tree.dh_child[tree.dh_child >= 0]] = True
+    is_dh[tree.parent < 0] = True
+    side = np.where(np.arange(n) % 2 == 0, np.pi / 2, -np.pi / 2)
+    s = Screws(np.where(is_dh, 0.0, side), zero, np.full(n, twist), np.full(n, length), zero, zero)
+    return Geometry(*placements(s), rods(mass * rng.uniform(0.9, 1.1, n), length))
+
+
+def from_second_moments(mass: FloatArray, com: FloatArray, second: FloatArray) -> FloatArray:
+    """(n, 10) from masses, centres of mass and mean squares of position about the origin, (n, 3, 3)."""
+    J = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
+    columns = [J[:, 0, 0], J[:, 1, 1], J[:, 2, 2], J[:, 0, 1], J[:, 0, 2], J[:, 1, 2], *com.T, np.ones(len(mass))]
+    return mass[:, None] * np.stack(columns, axis=1)
+
+
+class Naming(NamedTuple):
+    """Names of bodies and joints, in order, and of extra frames on bodies (frame name -> body name)."""
+
+    bodies: tuple[str, ...]
+    joints: tuple[str, ...]
+    frames: Mapping[str, str]
+
+
+def numbered(n: int) -> Naming:
+    """link0, link1, ... on joint0, joint1, ..."""
+    return Naming(tuple(map("link{}".format, range(n))), tuple(map("joint{}".format, range(n))), {})
+
+
+def model_of(
+    name: str, parent: npt.ArrayLike, geometry: Geometry, naming: Naming | None = None, floating: bool = False
+) -> Model:
+    """A model of revolute joints, after an optional floating base; no Python loop over bodies."""
+    parent = np.asarray(parent, np.int64)
+    n = len(parent)
+    naming = naming or numbered(n)
+    kind = np.full(n, TURN)
+    kind[:1] = FREE if floating else TURN
+    q, v = (_starts(n, size if floating else 1) for size in (7, 6))
+    parts = Parts(
+        parent=parent,
+        kind=kind,
+        R=geometry.R,
+        p=geometry.p,
+        axis=np.tile([0.0, 0.0, 1.0], (n, 1)),
+        pitch=np.zeros(n),
+        inertia=geometry.inertia,
+        q_index=q[:, 0],
+        v_index=v[:, 0],
+        armature=np.zeros(n),
+        ratio=np.ones(n),
+        shift=np.zeros(n),
+    )
+    mechanism, layout, rank = assemble(parts)
+    types = ("floating" if floating else "revolute",) * min(n, 1) + ("revolute",) * (n - 1)
+    frames = _frames(naming, rank, layout.R, layout.p)
+    free = np.full(int(v[-1, 1]), np.inf)
+    joints = Joints(naming.joints, naming.bodies, types, q, v)
+    return Model(name, parent, joints, frames, mechanism, Limits(-free, free, free, free), np.zeros(len(free)))
+
+
+def _starts(n: int, first: int) -> IntArray:
+    """(n, 2) starts and stops of slices: the first of length `first`, the others of length 1."""
+    stops = np.arange(first, first + n)
+    return np.stack([np.concatenate([[0], stops[:-1]]), stops], axis=1)
+
+
+def _frames(naming: Naming, rank: IntArray, R: FloatArray, p: FloatArray) -> Frames:
+    """The world, every link, then the extra frames; `R` and `p` place laid frames in the links' frames."""
+    number = {body: i for i, body in enumerate(naming.bodies)} if naming.frames else {}
+    link = np.concatenate([np.arange(len(rank)), [number[b] for b in naming.frames.values()]]).astype(np.int64)
+    body = rank[link]
+    back = np.swapaxes(R, 1, 2)[body]
+    origin = -np.einsum("nij,nj->ni", back, p[body])
+    return Frames(
+        (WORLD, *naming.bodies, *naming.frames),
+        _read_only(np.concatenate([[-1], body])),
+        _read_only(np.concatenate([np.eye(3)[None], back])),
+        _read_only(np.concatenate([np.zeros((1, 3)), origin])),
+    )
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def shifted(parent: Sequence[int]) -> IntArray:
+    """A parent array of a paper (1-based, 0 = base) as ours (0-based, -1 = base)."""
+    return np.asarray(parent, np.int64) - 1

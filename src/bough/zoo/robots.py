@@ -1,0 +1,168 @@
+"""The robots of the papers: Tree 1, humanoid, chain, ASIMO and its variants, a two-handed stand-in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bough.build import Builder
+from bough.errors import ModelError
+from bough.model import Model
+from bough.tree import Tree
+from bough.zoo.geometry import Naming, model_of, random_geometry, shifted
+
+TREE1 = shifted([0, 1, 1, 2, 2, 3, 3])
+SHIMANOVSKIJ = shifted([0, 1, 2, 2, 3, 4, 4])
+
+# Featherstone 2010, Table 3: joints of an arm, of each digit, of a leg; pairs of arms and legs; tasks
+_ASIMO = {
+    "HF": (7, (1, 1), 6, 1, "HF"),
+    "HFH": (7, (1, 1), 6, 1, "HFH"),
+    "+6 HF": (13, (1, 1), 12, 1, "HF"),
+    "+12 HF": (19, (1, 1), 18, 1, "HF"),
+    "+14 HF": (21, (1, 1), 20, 1, "HF"),
+    "+15 HF": (22, (1, 1), 21, 1, "HF"),
+    "8 limbs HF": (7, (1, 1), 6, 2, "HF"),
+    "hands HF": (7, (3, 3, 3, 3), 6, 1, "HF"),
+    "hands FTF": (7, (3, 3, 3, 3), 6, 1, "FTF"),
+}
+ASIMO_VARIANTS = tuple(_ASIMO)
+
+
+def tree1(seed: int = 0) -> Model:
+    """Tree 1 of Featherstone 2005 and 2010 (Fig. 1 of both): seven bodies, revolute joints."""
+    return model_of("tree1", TREE1, random_geometry(Tree(TREE1), np.random.default_rng(seed)))
+
+
+def tree1_expanded(seed: int = 0) -> Model:
+    """Tree 1 with joints of 2, 2, 1, 1, 1, 3, 1 DoF (Featherstone 2005, Fig. 2): 11 DoF."""
+    joints = ("universal", "cylindrical", "revolute", "revolute", "revolute", "spherical", "revolute")
+    return _of_types("tree1_expanded", TREE1.tolist(), joints, seed)
+
+
+def shimanovskij(seed: int = 0) -> Model:
+    """The tree of Shimanovskij (Figs. 1 and 2): seven bodies, joints 3 and 6 of two DoF, 9 DoF in all."""
+    joints = ("revolute", "revolute", "universal", "revolute", "revolute", "cylindrical", "revolute")
+    return _of_types("shimanovskij", SHIMANOVSKIJ.tolist(), joints, seed)
+
+
+def _of_types(name: str, parent: list[int], joints: tuple[str, ...], seed: int) -> Model:
+    """A small tree with joints of several types."""
+    geometry = random_geometry(Tree(parent), np.random.default_rng(seed))
+    builder = Builder(name)
+    for i, joint in enumerate(joints):
+        I = geometry.inertia[i]
+        com, J = I[6:9] / I[9], I[[0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(3, 3)
+        about_com = J - I[9] * (com @ com * np.eye(3) - np.outer(com, com))
+        up = f"link{parent[i]}" if parent[i] >= 0 else "world"
+        builder.add_body(
+            f"link{i}", up, joint, (geometry.R[i], geometry.p[i]), mass=I[9], com=com, inertia=about_com,
+            joint_name=f"joint{i}", axis=np.eye(3)[[2, 1]] if joint == "universal" else (0.0, 0.0, 1.0),
+        )  # fmt: skip
+    return builder.build()
+
+
+class _Limbs:
+    """Collects named bodies limb by limb."""
+
+    def __init__(self, root: str) -> None:
+        self.names = [root]
+        self.parent = [-1]
+        self.frames: dict[str, str] = {}
+
+    def add(self, on: str, limb: str, joints: int, tip: str | None = None) -> str:
+        """A limb of revolute joints on body `on`; `tip` names a frame on its last body, whose name is returned."""
+        for k in range(1, joints + 1):
+            self.parent.append(self.names.index(on))
+            on = f"{limb}{k}" if joints > 1 else limb
+            self.names.append(on)
+        if tip:
+            self.frames[tip] = on
+        return on
+
+    def model(self, name: str, seed: int, floating: bool = True) -> Model:
+        tree, names = Tree(self.parent), tuple(self.names)
+        joints = tuple(f"{x}_joint" for x in names)
+        geometry = random_geometry(tree, np.random.default_rng(seed), floating=floating)
+        return model_of(name, tree.parent, geometry, Naming(names, joints, self.frames), floating)
+
+
+def humanoid(seed: int = 0) -> Model:
+    """A floating torso with four limbs of six joints, 30 DoF (Featherstone 2005, section 6 and Fig. 6)."""
+    limbs = _Limbs("torso")
+    for limb, tip in (("arm", "hand"), ("leg", "foot")):
+        for side in ("left", "right"):
+            limbs.add("torso", f"{side}_{limb}", 6, f"{side}_{tip}")
+    return limbs.model("humanoid", seed)
+
+
+def floating_chain(seed: int = 0, bodies: int = 25) -> Model:
+    """An unbranched chain on a floating base, 25 bodies and 30 DoF (Featherstone 2005, section 6)."""
+    limbs = _Limbs("base")
+    limbs.add("base", "link", bodies - 1, "tip")
+    return limbs.model("floating_chain", seed)
+
+
+def arm(n: int = 7, seed: int = 0) -> Model:
+    """A manipulator with n revolute joints of general geometry on a fixed base, and a frame `hand`."""
+    if n < 1:
+        raise ModelError(f"an arm needs at least one joint, got {n}")
+    limbs = _Limbs("link1")
+    limbs.frames["hand"] = "link1"
+    for k in range(2, n + 1):
+        limbs.frames["hand"] = limbs.add(f"link{k - 1}", f"link{k}", 1)
+    return limbs.model("arm", seed, floating=False)
+
+
+def asimo(variant: str = "HF", seed: int = 0) -> Model:
+    """ASIMO as in Featherstone 2010, Fig. 11 (40 DoF), and the variants of its Table 3.
+
+    A floating torso carries a head of 3 joints, two arms of 7 that end in palms with two digits of one joint each,
+    and a one-joint waist with two legs of 6. "+6 HF" and "+12 HF" (also "+14 HF", "+15 HF") lengthen every limb,
+    "8 limbs HF" has four arms and four legs, "hands HF" and "hands FTF" have four fingers of three joints on each
+    hand. The letters after them name the tasks (see `asimo_tasks`) and do not change the mechanism. Frames: head,
+    left_hand (the palm), left_foot, left_thumb, left_finger and so on.
+    """
+    arm_joints, digits, leg_joints, pairs, _ = _variant(variant)
+    sides = [f"{side}{k}" for k in ("", *range(2, pairs + 1)) for side in ("left", "right")]
+    limbs = _Limbs("torso")
+    limbs.add("torso", "head_link", 3, "head")
+    for side in sides:
+        palm = limbs.add("torso", f"{side}_arm", arm_joints, f"{side}_hand")
+        for k, joints in enumerate(digits):
+            tip = f"{side}_{('thumb', 'finger')[k]}" if k < 2 else None
+            limbs.add(palm, f"{side}_digit{k + 1}" + ("_" if joints > 1 else ""), joints, tip)
+    limbs.add("torso", "waist", 1)
+    for side in sides:
+        limbs.add("waist", f"{side}_leg", leg_joints, f"{side}_foot")
+    return limbs.model(f"asimo {variant}", seed)
+
+
+def asimo_tasks(variant: str = "HF") -> tuple[str, ...]:
+    """The frames of the six-row tasks of a row of Featherstone 2010, Table 3: hands and feet (HF), the head too
+    (HFH), or the tips of finger and thumb on each hand and the feet (FTF)."""
+    *_, pairs, tasks = _variant(variant)
+    sides = [f"{side}{k}" for k in ("", *range(2, pairs + 1)) for side in ("left", "right")]
+    held = {"FTF": ("thumb", "finger")}.get(tasks, ("hand",))
+    hands = [f"{side}_{tip}" for side in sides for tip in held]
+    return (*hands, *(f"{side}_foot" for side in sides), *(("head",) if tasks == "HFH" else ()))
+
+
+def _variant(variant: str) -> tuple[int, tuple[int, ...], int, int, str]:
+    if variant not in _ASIMO:
+        raise ModelError(f"there is no ASIMO variant {variant!r}; known: {', '.join(_ASIMO)}")
+    return _ASIMO[variant]
+
+
+def ck_standin(seed: int = 0) -> Model:
+    """24 links and two hands, standing in for the robot of Chang & Khatib 2001, whose figure is not in the text.
+
+    A trunk of 9 revolute joints on a fixed base carries two arms of 7 and a one-joint head.
+    """
+    limbs = _Limbs("trunk1")
+    top = "trunk1"
+    for k in range(2, 10):
+        top = limbs.add(top, f"trunk{k}", 1)
+    limbs.add(top, "left_arm", 7, "left_hand")
+    limbs.add(top, "right_arm", 7, "right_hand")
+    limbs.add(top, "head_link", 1, "head")
+    return limbs.model("ck_standin", seed, floating=False)

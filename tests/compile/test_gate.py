@@ -1,0 +1,190 @@
+"""Both kinds of gate accept exactly the arrays that fit, and report what is not finite."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from bough.compile import gate, native
+from bough.compile.expr import Array
+from bough.compile.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Signature, ctypes_gate, make_gate
+
+DOUBLE = """
+define i64 @entry(ptr %arrays, i64 %batch, ptr %context) {
+  %x.p = load ptr, ptr %arrays
+  %y.pp = getelementptr ptr, ptr %arrays, i64 2
+  %y.p = load ptr, ptr %y.pp
+  br label %next
+next:
+  %i = phi i64 [ 0, %0 ], [ %j, %body ]
+  %more = icmp slt i64 %i, %batch
+  br i1 %more, label %body, label %end
+body:
+  %at = mul i64 %i, 20
+  %p = getelementptr double, ptr %x.p, i64 %at
+  %x = load <20 x double>, ptr %p, align 8
+  %y = fadd <20 x double> %x, %x
+  %at.y = mul i64 %i, 6
+  %q = getelementptr double, ptr %y.p, i64 %at.y
+  %first = shufflevector <20 x double> %y, <20 x double> undef, <6 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5>
+  store <6 x double> %first, ptr %q, align 8
+  %j = add i64 %i, 1
+  br label %next
+end:
+  ret i64 0
+}
+"""
+INPUTS, OUTPUTS = (Array("x", (20,)), Array("z", (3,))), (Array("y", (2, 3)),)
+
+
+@pytest.fixture(scope="module")
+def code():
+    return native.load(native.compile_ir(DOUBLE), "entry")
+
+
+@pytest.fixture(params=[make_gate, ctypes_gate])
+def make(request, code):
+    def build(batched=False):
+        return request.param(Signature(INPUTS, OUTPUTS, np.dtype(np.float64), batched), code.address)
+
+    return build
+
+
+def arrays(batch=None):
+    lead = () if batch is None else (batch,)
+    x = np.arange(float(np.prod((*lead, 20)))).reshape(*lead, 20)
+    return x, np.ones((*lead, 3)), np.zeros((*lead, 2, 3))
+
+
+def test_layout_is_known_here():
+    assert gate.object_layout() is not None
+
+
+@pytest.mark.parametrize("batch", [None, 0, 1, 2, 128, 129, 1000])
+def test_arrays_that_fit(make, batch):
+    x, z, y = arrays(batch)
+    assert make(batch is not None)(x, z, y) == OK
+    assert (y.ravel() == 2 * x[..., :6].ravel()).all()
+
+
+def misfits():
+    x, z, y = arrays()
+    read_only = y.copy()
+    read_only.flags.writeable = False
+    unaligned = np.zeros(20 * 8 + 1, np.uint8)[1:].view(np.float64)
+    both = np.zeros(26)
+    return {
+        "too few": (x, z),
+        "too many": (x, z, y, y),
+        "a list": (list(x), z, y),
+        "None": (x, None, y),
+        "an int": (3, z, y),
+        "a subclass": (np.matrix(x).A1.view(np.recarray), z, y),
+        "wrong size": (x[:-1].copy(), z, y),
+        "wrong ndim": (x, z, y.ravel().copy()),
+        "wrong extents": (x, z, np.zeros((3, 2))),
+        "batched": (x[None], z[None], y[None]),
+        "float32": (x.astype(np.float32), z, y),
+        "big-endian": (x.astype(">f8"), z, y),
+        "strided": (np.zeros(40)[::2], z, y),
+        "Fortran": (x, z, np.zeros((3, 2)).T),
+        "unaligned": (unaligned, z, y),
+        "read-only output": (x, z, read_only),
+        "output in input": (both[:20], z, both[16:22].reshape(2, 3)),
+    }
+
+
+@pytest.mark.parametrize("case", misfits())
+def test_arrays_that_do_not_fit(make, case):
+    assert make()(*misfits()[case]) == MISFIT
+
+
+def test_read_only_inputs_fit(make):
+    x, z, y = arrays()
+    x.flags.writeable = False
+    assert make()(x, z, y) == OK
+
+
+def test_rows_must_agree(make):
+    x, z, y = arrays(5)
+    assert make(True)(x, z[:4], y) == MISFIT
+    assert make(True)(x, z, y[:4]) == MISFIT
+    assert make(True)(x[0], z[0], y[0]) == MISFIT
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("batch", [None, 300])
+def test_every_non_finite_input_is_found(make, bad, batch):
+    run = make(batch is not None)
+    for which in (0, 1):
+        for place in (0, -1, 7):
+            given = arrays(batch)
+            given[which].reshape(-1)[place % given[which].size] = bad
+            assert run(*given) == BAD_INPUT
+
+
+def test_non_finite_output_is_found(make):
+    x, z, y = arrays()
+    x[2] = 1.5e308
+    assert make()(x, z, y) == BAD_OUTPUT
+
+
+def test_largest_and_smallest_numbers_are_finite(make):
+    x, z, y = arrays()
+    x[:] = 5e-324
+    x[7:] = np.finfo(float).max
+    x[8:] = -np.finfo(float).max
+    assert make()(x, z, y) == OK
+
+
+@pytest.mark.parametrize("kind", [make_gate, ctypes_gate])
+@pytest.mark.parametrize("size", [1, 3, 15, 16, 17, 40])
+def test_float32(kind, size):
+    nothing = native.load(native.compile_ir("define i64 @entry(ptr %a, i64 %b, ptr %c) {\n ret i64 0\n}"), "entry")
+    signature = Signature((Array("x", (size,)),), (Array("y", (1,)),), np.dtype(np.float32), False)
+    run = kind(signature, nothing.address)
+    x, y = np.full(size, -3.4e38, np.float32), np.zeros(1, np.float32)
+    assert run(x, y) == OK
+    for i in range(size):
+        x[:] = 1.0
+        x[i] = np.nan
+        assert run(x, y) == BAD_INPUT
+    assert run(x.astype(float), y) == MISFIT
+
+
+def test_context_reaches_the_code():
+    ir = """
+    define i64 @entry(ptr %arrays, i64 %batch, ptr %context) {
+      %y = load ptr, ptr %arrays
+      %number = load double, ptr %context
+      store double %number, ptr %y
+      ret i64 0
+    }"""
+    code = native.load(native.compile_ir(ir), "entry")
+    number = ctypes.c_double(42.0)
+    y = np.zeros(1)
+    signature = Signature((), (Array("y", (1,)),), np.dtype(float), False)
+    assert make_gate(signature, code.address, ctypes.addressof(number))(y) == OK
+    assert y[0] == 42.0
+
+
+def test_unknown_layout_falls_back(monkeypatch, code):
+    monkeypatch.setattr(gate, "object_layout", lambda: None)
+    run = make_gate(Signature(INPUTS, OUTPUTS, np.dtype(float), False), code.address)
+    x, z, y = arrays()
+    assert run(x, z, y) == OK
+    assert type(run).__name__ == "function"
+
+
+def test_a_wrong_layout_is_noticed():
+    layout = gate.object_layout()
+    for field in layout.__dataclass_fields__:
+        shifted = {**vars(layout), field: getattr(layout, field) + 8}
+        assert not gate._matches(gate.ObjectLayout(**shifted), np.ones((2, 3)))
+
+
+def test_too_many_arrays_or_dimensions_are_refused():
+    with pytest.raises(ValueError, match="at most"):
+        Signature((Array("x", (1, 1, 1, 1)),), (), np.dtype(float), False)
+    with pytest.raises(ValueError, match="at most"):
+        Signature((Array("x", (1,)),) * 33, (), np.dtype(float), False)

@@ -1,0 +1,133 @@
+"""Compiled programs against the reference interpreter, for every dtype and number of lanes."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bough.compile import llvm, native, passes
+from bough.compile.expr import COS, SIN, Array, Expr, Graph, Program
+from bough.compile.llvm_lanes import covering_windows, zero_windows
+
+KINDS = [(np.float64, lanes) for lanes in (1, 2, 4, 8)] + [(np.float32, lanes) for lanes in (1, 4, 16)]
+TOLERANCE = {np.float64: 1e-12, np.float32: 2e-5}
+
+
+def run(p, inputs, dtype, lanes, chunk=llvm.CHUNK, width=8):
+    """Outputs of the compiled program, with guard numbers around them that must survive."""
+    code = native.load(native.compile_ir(llvm.emit(p, np.dtype(dtype), lanes, width, chunk), level=1), llvm.ENTRY)
+    batch = len(inputs[0])
+    given = [np.ascontiguousarray(x, dtype) for x in inputs]
+    guarded = [np.full(batch * spec.size + 32, 77.0, dtype) for spec in p.outputs]
+    item = np.dtype(dtype).itemsize
+    addresses = [x.ctypes.data for x in given] + [x.ctypes.data + 16 * item for x in guarded]
+    pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+    entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(code.address)
+    assert entry(pointers, batch, None) == 0
+    for x in guarded:
+        assert (x[:16] == 77.0).all()
+        assert (x[-16:] == 77.0).all()
+    return [x[16:-16].reshape(batch, *spec.shape) for x, spec in zip(guarded, p.outputs, strict=True)]
+
+
+def assert_agrees(p, optimised, dtype, lanes, batch, **options):
+    inputs = [x.astype(dtype) for x in random_inputs(p, batch)]
+    expected = passes.evaluate(p, [x.astype(float) for x in inputs])
+    for x, y in zip(run(optimised, inputs, dtype, lanes, **options), expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * (1 + np.abs(y).max(initial=0)))
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), KINDS)
+@pytest.mark.parametrize("make", [arm, cholesky_solve])
+def test_large_programs(make, dtype, lanes):
+    p = make()
+    for batch in (1, 2, 19):
+        assert_agrees(p, passes.optimise(p), dtype, lanes, batch, chunk=400)
+
+
+@settings(max_examples=40, deadline=None)
+@given(random_programs(), st.sampled_from(KINDS), st.integers(1, 20), st.sampled_from([3, 20, 1000]))
+def test_random_programs(p, kind, batch, chunk):
+    dtype, lanes = kind
+    assert_agrees(p, p, dtype, lanes, batch, chunk=chunk)
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_empty_batch_touches_nothing(lanes):
+    p = arm(3)
+    assert run(p, [np.zeros((0, 3)), np.zeros((0, 3))], np.float64, lanes)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+def test_constant_and_mostly_zero_outputs(lanes):
+    def function(x):
+        H = np.zeros((7, 7), dtype=object)
+        H[0, 0], H[3, 4], H[6, 6], H[6, 5] = x[0] * x[1], x[1], 2.5, -0.5
+        return H, np.zeros(40)
+
+    p = program(function, {"x": (2,)}, {"H": (7, 7), "zeros": (40,)})
+    for batch in (1, 5, 8):
+        assert_agrees(p, p, np.float64, lanes, batch)
+
+
+def test_sine_of_a_sine_takes_another_stage():
+    def function(x):
+        s = x[0].unary(SIN)
+        return ([(s * 3.0 + x[1]).unary(COS), s.unary(SIN), s, x[1].unary(SIN), x[0].unary(COS)],)
+
+    p = program(function, {"x": (2,)}, {"y": (5,)})
+    for dtype, lanes in KINDS:
+        assert_agrees(p, p, dtype, lanes, 3)
+
+
+def test_the_text_of_a_module_is_deterministic():
+    texts = {llvm.emit(passes.optimise(arm(8)), np.dtype(np.float64), 4, 4) for _ in range(3)}
+    assert len(texts) == 1
+
+
+@given(st.lists(st.booleans(), min_size=4, max_size=60))
+def test_windows_cover_every_column_and_clear_only_zeros(zero):
+    cleared = {c for start in zero_windows(zero, 4) for c in range(start, start + 4)}
+    assert all(zero[c] for c in cleared)
+    starts = covering_windows(len(zero), 4, cleared)
+    assert all(0 <= start <= len(zero) - 4 for start in starts)
+    assert {c for start in starts for c in range(start, start + 4)} | cleared == set(range(len(zero)))
+
+
+def sines_and_cosines(x, dtype, lanes):
+    """(sin x, cos x) of compiled code, each an array like x."""
+    graph = Graph()
+    angles = [graph.input(0, i) for i in range(len(x))]
+    roots = tuple(Expr(graph, a.id).unary(op).id for op in (SIN, COS) for a in angles)
+    p = Program(graph, (Array("x", (len(x),)),), (Array("y", (2, len(x))),), (roots,))
+    return run(p, [np.array([x])], dtype, lanes)[0][0]
+
+
+ANGLES = [np.linspace(-30, 30, 997), np.arange(-40, 41) * np.pi / 2, np.arange(-40, 41) * np.pi / 4]
+ANGLES += [np.geomspace(1e-300, 1e6, 400), -np.geomspace(1e-30, 1e6, 400), np.arange(1, 60000, 151) * np.pi / 2]
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [(np.float64, 1), (np.float64, 8), (np.float32, 1), (np.float32, 16)])
+def test_sincos_is_within_two_ulp(dtype, lanes):
+    x = np.concatenate(ANGLES).astype(dtype)
+    wide = x.astype(np.longdouble if dtype is np.float64 else np.float64)
+    for got, expected in zip(sines_and_cosines(x, dtype, lanes), (np.sin(wide), np.cos(wide)), strict=True):
+        ulp = np.spacing(np.abs(expected).astype(dtype)).astype(wide.dtype)
+        assert float(np.max(np.abs(got - expected) / ulp)) < 2.0
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [(np.float64, 1), (np.float64, 4), (np.float32, 8)])
+def test_sincos_of_huge_and_non_finite_angles(dtype, lanes):
+    x = np.array([1e7, -3e9, 1e22, 0.5, np.nan, np.inf, -np.inf, 0.0], dtype)
+    with np.errstate(invalid="ignore"):
+        expected = np.sin(x.astype(float)), np.cos(x.astype(float))
+    np.testing.assert_allclose(sines_and_cosines(x, dtype, lanes), expected, rtol=3 * np.finfo(dtype).eps)
+
+
+def test_tiny_angles_are_kept():
+    got = sines_and_cosines(np.array([-0.0, 0.0, 5e-324, -1e-310]), np.float64, 4)
+    assert got[0].tolist() == [0.0, 0.0, 5e-324, -1e-310]
+    assert got[1].tolist() == [1.0] * 4

@@ -1,0 +1,76 @@
+"""Every pass leaves the value of a program as it was."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bough.compile import passes
+from bough.compile.expr import DIV, NEG, SUB, count
+from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
+
+PASSES = [passes.drop_dead_code, passes.share_reciprocals, passes.absorb_negations, passes.optimise]
+
+
+def assert_same_value(before, after, tolerance):
+    inputs = random_inputs(before, batch=3)
+    for x, y in zip(passes.evaluate(before, inputs), passes.evaluate(after, inputs), strict=True):
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("rewrite", PASSES)
+@given(data=st.data())
+def test_passes_preserve_the_value_of_random_programs(rewrite, data):
+    before = data.draw(random_programs())
+    assert_same_value(before, rewrite(before), 1e-10)
+
+
+@pytest.mark.parametrize("rewrite", PASSES)
+@pytest.mark.parametrize("make", [arm, cholesky_solve])
+def test_passes_preserve_the_value_of_large_programs(rewrite, make):
+    before = make()
+    assert_same_value(before, rewrite(before), 1e-9)
+
+
+@given(random_programs())
+def test_absorbing_negations_is_exact(before):
+    assert_same_value(before, passes.absorb_negations(before), 0.0)
+
+
+def operations(p, op):
+    return sum(p.graph.op[i] == op for i in p.graph.live(p.flat_roots()))
+
+
+def test_dead_code_is_dropped():
+    p = program(lambda x: ([(x[0] * x[1], x[0] + x[1])[1]],), {"x": (2,)}, {"y": (1,)})
+    assert len(passes.drop_dead_code(p).graph) == 3 < len(p.graph)
+
+
+def test_repeated_divisor_is_inverted_once():
+    p = program(lambda x: ([x[0] / x[2], x[1] / x[2], x[0] / x[1]],), {"x": (3,)}, {"y": (3,)})
+    shared = passes.share_reciprocals(p)
+    assert operations(shared, DIV) == 2
+    assert count(shared.graph, shared.flat_roots()).mul == 2
+
+
+def test_negation_moves_into_subtractions_and_constants():
+    def function(x):
+        return ([-(x[0] - x[1]), -(x[0] * 3.0), -(x[0] * (x[1] - x[2])), -(2.0 / x[2]), -(x[1] + x[2] * 5.0)],)
+
+    p = program(function, {"x": (3,)}, {"y": (5,)})
+    after = passes.absorb_negations(p)
+    assert operations(after, NEG) == 0
+    assert operations(after, SUB) == 3
+
+
+def test_negation_stays_where_both_signs_are_used():
+    p = program(lambda x: ([x[0] - x[1], x[1] - x[0]],), {"x": (2,)}, {"y": (2,)})
+    assert operations(passes.absorb_negations(p), NEG) == 1
+
+
+def test_evaluate_takes_single_batched_and_complex_inputs():
+    p = program(lambda x, y: ([x[0] * y[0], 2.0],), {"x": (1,), "y": (1,)}, {"z": (2,)})
+    assert passes.evaluate(p, [[3.0], [4.0]])[0].tolist() == [12.0, 2.0]
+    assert passes.evaluate(p, [[[3.0], [5.0]], [4.0]])[0].tolist() == [[12.0, 2.0], [20.0, 2.0]]
+    assert passes.evaluate(p, [np.zeros((0, 1)), [4.0]])[0].shape == (0, 2)
+    assert passes.evaluate(p, [[1j], [2.0]])[0].tolist() == [2j, 2.0]

@@ -1,0 +1,179 @@
+"""`Factor` against dense linear algebra, on random trees in any numbering."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from bough import sparsity
+from bough.errors import FactorizationError, NonFiniteError, ShapeError
+from bough.sparsity.factor import METHODS
+from bough.tree import Tree
+from strategies import TREES, random_matrix, regular_parents, relative_error, seeds, trees
+
+pytestmark = pytest.mark.interpreted
+
+methods = st.sampled_from(sorted(METHODS))
+widths = st.sampled_from([None, 0, 1, 3])
+
+
+def vector(tree, seed, width=None, dtype=np.float64):
+    shape = (tree.n,) if width is None else (tree.n, width)
+    return np.random.default_rng(seed + 1).standard_normal(shape).astype(dtype)
+
+
+@given(trees(), methods, seeds)
+def test_factors_reproduce_the_matrix(tree, method, seed):
+    H = random_matrix(tree, seed)
+    factor = sparsity.factorize(H, tree, method)
+    assert relative_error(factor.L.T @ np.diag(factor.D) @ factor.L, H) <= 1e-14
+    assert relative_error(factor.U @ np.diag(factor.D) @ factor.U.T, H) <= 1e-14
+    assert relative_error(factor.reconstruct(), H) <= 1e-14
+    assert not factor.L[~naive.pattern(tree.parent)].any()
+
+
+@given(regular_parents(), seeds)
+def test_factors_are_the_dense_ones(parent, seed):
+    tree = Tree(parent)
+    H = random_matrix(tree, seed)
+    L, d = naive.ltdl(H)
+    assert relative_error(sparsity.ltl(H, tree).L, naive.ltl(H)) <= 1e-13
+    for factor in (sparsity.ltdl(H, tree), sparsity.udut(H, tree)):
+        assert relative_error(factor.L, L) <= 1e-13
+        assert relative_error(factor.D, d) <= 1e-13
+
+
+@given(trees(), methods, seeds, widths)
+def test_products_and_substitutions(tree, method, seed, width):
+    H, x = random_matrix(tree, seed), vector(tree, seed, width)
+    factor = sparsity.factorize(H, tree, method)
+    L = factor.L
+    assert relative_error(factor.solve(x), np.linalg.solve(H, x)) <= 1e-12
+    assert relative_error(factor.lmul(x), L @ x) <= 1e-13
+    assert relative_error(factor.ltmul(x), L.T @ x) <= 1e-13
+    assert relative_error(factor.lsolve(x), np.linalg.solve(L, x)) <= 1e-12
+    assert relative_error(factor.ltsolve(x), np.linalg.solve(L.T, x)) <= 1e-12
+    assert relative_error(factor.hmul(x), H @ x) <= 1e-13
+    assert relative_error(sparsity.hmul(H, tree, x), H @ x) <= 1e-13
+
+
+@given(trees(), methods, seeds)
+def test_log_determinant_and_selected_inverse(tree, method, seed):
+    H = random_matrix(tree, seed)
+    factor = sparsity.factorize(H, tree, method)
+    assert factor.logdet() == pytest.approx(np.linalg.slogdet(H)[1], rel=1e-12, abs=1e-12)
+    inverse = np.where(naive.pattern(tree.parent), np.linalg.inv(H), 0)
+    assert relative_error(factor.selected_inverse(), inverse) <= 1e-12
+
+
+@given(trees(), methods, seeds, st.floats(0.1, 10), st.data())
+def test_rank_one_update(tree, method, seed, scale, data):
+    H = random_matrix(tree, seed)
+    factor = sparsity.factorize(H, tree, method)
+    path = tree.path(data.draw(st.integers(0, tree.n - 1)))
+    v = np.zeros(tree.n)
+    v[path] = np.random.default_rng(seed).standard_normal(len(path))
+    updated = factor.update(v, scale)
+    assert relative_error(updated.reconstruct(), H + scale * np.outer(v, v)) <= 1e-13
+    assert relative_error(updated.update(v, -scale).reconstruct(), H) <= 1e-11
+    assert relative_error(factor.reconstruct(), H) <= 1e-14
+    assert relative_error(factor.update(0 * v).reconstruct(), H) <= 1e-14
+
+
+@given(trees(), methods, seeds)
+def test_single_precision_stays_single(tree, method, seed):
+    H, x = random_matrix(tree, seed, np.float32), vector(tree, seed, 2)
+    factor = sparsity.factorize(H, tree, method)
+    assert {factor.L.dtype, factor.D.dtype, factor.solve(x).dtype, factor.hmul(x).dtype} == {np.dtype(np.float32)}
+    assert factor.selected_inverse().dtype == factor.reconstruct().dtype == np.float32
+    assert relative_error(factor.reconstruct(), H) <= 1e-6
+    assert relative_error(factor.solve(x), np.linalg.solve(H.astype(float), x)) <= 1e-4
+
+
+def test_inputs_are_left_alone():
+    tree = TREES["tree1"]
+    H, x = random_matrix(tree, 0), vector(tree, 0)
+    packed = sparsity.pack(H, tree)
+    before = H.copy(), x.copy(), packed.copy()
+    for matrix in (H, packed):
+        factor = sparsity.ltdl(matrix, tree)
+        factor.solve(x), factor.lmul(x), factor.update(np.eye(tree.n)[0])
+    assert all((a == b).all() for a, b in zip(before, (H, x, packed), strict=True))
+
+
+def test_integers_and_lists_are_accepted():
+    factor = sparsity.ltl([[4, 2], [2, 5]], Tree([-1, 0]))
+    assert factor.solve([1, 0]).dtype == np.float64
+    assert relative_error(factor.solve([1, 0]), np.array([5, -2]) / 16) <= 1e-15
+
+
+def test_empty():
+    factor = sparsity.ltdl(np.zeros((0, 0)), Tree([]))
+    assert factor.solve(np.zeros(0)).shape == (0,)
+    assert factor.logdet() == 0
+    assert factor.L.shape == (0, 0)
+
+
+@given(trees(), methods, seeds, st.data())
+def test_an_indefinite_matrix_is_refused_by_name(tree, method, seed, data):
+    H = random_matrix(tree, seed)
+    worst = data.draw(st.integers(0, tree.n - 1))
+    H[worst, worst] -= 1 / np.linalg.inv(H)[worst, worst] + 1
+    with pytest.raises(FactorizationError, match=r"not positive definite: the pivot of DoF \d+ \(joint\d+\) is"):
+        sparsity.factorize(H, tree, method, names=[f"joint{i}" for i in range(tree.n)])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_named_dof_is_the_one_that_breaks_down(method):
+    tree = Tree([2, -1, 1, 1])
+    for worst in range(tree.n):
+        H = np.eye(tree.n)
+        for pivot in (0.0, -1.0):
+            H[worst, worst] = pivot
+            with pytest.raises(FactorizationError, match=f"pivot of DoF {worst} "):
+                sparsity.factorize(H, tree, method)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_entries_that_are_not_finite(bad):
+    tree = Tree([2, -1, 1, 1])
+    H = np.eye(4)
+    H[0, 2] = H[2, 0] = bad
+    with pytest.raises(FactorizationError, match=r"not finite at DoF 0 \(a\), DoF 2 \(c\)"):
+        sparsity.ltdl(H, tree, names="abcd")
+    with pytest.raises(NonFiniteError, match="row 3"):
+        sparsity.ltdl(np.eye(4), tree).solve([0, 0, 0, bad])
+
+
+def test_wrong_matrices_and_vectors():
+    tree = Tree([-1, 0, 0])
+    H = np.eye(3)
+    with pytest.raises(ShapeError, match=r"H has shape \(2, 2\): expected \(3, 3\), or \(5,\)"):
+        sparsity.ltdl(np.eye(2), tree)
+    with pytest.raises(ShapeError, match="complex128"):
+        sparsity.ltdl(H * 1j, tree)
+    with pytest.raises(ShapeError, match="2 names were given for 3 DoF"):
+        sparsity.ltdl(H, tree, names=["a", "b"])
+    with pytest.raises(FactorizationError, match="not symmetric at DoF 1, DoF 0"):
+        sparsity.ltdl(H + np.eye(3, k=-1) * [1, 0, 0], tree)
+    with pytest.raises(FactorizationError, match="not zero between DoF 1 and DoF 2, which lie on different branches"):
+        sparsity.ltdl(H + 0.1, tree)
+    factor = sparsity.ltdl(H, tree)
+    for x in (np.zeros(2), np.zeros((3, 1, 1)), 1.0):
+        with pytest.raises(ShapeError, match=r"expected \(3,\) or \(3, k\)"):
+            factor.solve(x)
+    with pytest.raises(ShapeError, match="object"):
+        factor.solve([None] * 3)
+
+
+def test_wrong_updates():
+    factor = sparsity.ltdl(np.eye(3), Tree([-1, 0, 0]))
+    with pytest.raises(ShapeError, match="not zero at DoF 1 and DoF 2, which lie on different branches"):
+        factor.update([0, 1, 1])
+    with pytest.raises(ShapeError, match=r"v has shape \(3, 2\)"):
+        factor.update(np.zeros((3, 2)))
+    with pytest.raises(FactorizationError, match="pivot of DoF 1 is -1"):
+        factor.update([0, 1, 0], -2.0)
