@@ -17,6 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # How far principal moments may break the triangle inequality, and rounding in rotations and symmetric matrices
 TRIANGLE, ROUNDING = 1e-6, 1e-9
+MICRON_SQUARED = 1e-12  # a radius of gyration that is no more than rounding, in m^2
 OPTIONS = {"joint_name", "pitch", "armature", "damping", "lower", "upper", "velocity", "effort", "mimic"}
 
 EYE, ZERO = np.eye(3), np.zeros(3)
@@ -134,7 +135,7 @@ def _rigid(m: float, com: list[float], J: list[list[float]]) -> tuple[float, ...
 
 
 def checked_inertia(name: str, mass: Any, com: Any, inertia: Any, strict: bool) -> tuple[float, ...]:
-    """The ten numbers of a rigid inertia; what no body can have is refused, and if strict what no real body has."""
+    """The ten numbers of a rigid inertia; if strict, one that no real body has is refused."""
     try:
         m, c = float(mass), np.asarray(com, float)
         J = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, float)
@@ -147,10 +148,8 @@ def checked_inertia(name: str, mass: Any, com: Any, inertia: Any, strict: bool) 
     finite(c, f"body {name!r}: com")
     rows = finite(J, f"body {name!r}: inertia").tolist()
     low, middle, high = principal_moments(rows, name)
-    if low < -ROUNDING * high:
-        raise ModelError(
-            f"body {name!r}: the inertia matrix is not positive: principal moments {low:g}, {middle:g}, {high:g}"
-        )
+    if strict and negative(low, high, m):
+        raise ModelError(f"body {name!r}: {not_positive(low, middle, high)}")
     if strict and low + middle < high * (1.0 - TRIANGLE):
         raise ModelError(
             f"body {name!r}: no body has principal moments {low:g}, {middle:g}, {high:g}: "
@@ -172,6 +171,15 @@ def principal_moments(J: list[list[float]], name: str) -> tuple[float, float, fl
     else:
         low, middle, high = np.linalg.eigvalsh(J).tolist()
     return low, middle, high
+
+
+def negative(low: float, high: float, mass: float) -> bool:
+    """Whether the smallest principal moment is less than zero, beyond rounding."""
+    return low < -(ROUNDING * high + MICRON_SQUARED * mass)
+
+
+def not_positive(low: float, middle: float, high: float) -> str:
+    return f"the inertia matrix is not positive: principal moments {low:g}, {middle:g}, {high:g}"
 
 
 def check_options(body: Body, strict: bool) -> None:

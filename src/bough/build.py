@@ -11,12 +11,15 @@ import numpy.typing as npt
 from bough.assembly import GRAVITY, Parts, assemble, frozen, laid_inertia
 from bough.bodies import (
     EYE,
+    MICRON_SQUARED,
+    ROUNDING,
     ZERO,
     Body,
     check_joint_type,
     check_options,
     checked_inertia,
     finite,
+    not_positive,
     placed,
     placement,
     planar_frame,
@@ -48,7 +51,8 @@ class Builder:
     """Adds bodies one by one and builds a `Model`.
 
     With `check=False` it takes bodies that are not physical but harmless (principal moments that break the triangle
-    inequality, an inertia without a mass, a lower limit above the upper): files are full of them.
+    inequality, an inertia without a mass, a lower limit above the upper, a negative moment that those of the bodies
+    welded to it make up for): files are full of them.
 
     >>> builder = Builder("pendulum")
     >>> builder.add_body("rod", joint="revolute", axis=(0, 1, 0), mass=1.0, com=(0, 0, -0.5))
@@ -133,12 +137,16 @@ class Builder:
             raise ModelError(f"mimic is 'honour' or 'independent', got {mimic!r}")
         moving = [b for b in self._bodies.values() if JOINTS[b.joint]]
         if not moving:
-            raise ModelError(f"model {self.name!r} has no moving body; expected at least one joint that is not fixed")
+            raise ModelError(
+                f"model {self.name!r} has no moving body; expected a joint that is not fixed, or a floating base"
+            )
         seats = self._seats(moving)
         ties = find_ties(moving) if mimic == "honour" else {}
         inertia = self._carried_inertia(seats, len(moving))
         parents = [seats[b.parent].body for b in moving]
         _check_massless(moving, parents, ties, inertia)
+        if not self.check:
+            _check_positive(moving, inertia)
         q, v = _places(moving, ties)
         parts, last_part = _parts(moving, seats, inertia, _Coordinates(q[:, 0], v[:, 0], ties))
         mechanism, layout, rank = assemble(parts, self.gravity.tolist())
@@ -258,12 +266,29 @@ def _check_massless(moving: list[Body], parents: list[int], ties: dict[int, Tie]
             heavy[parents[k]] = True
     for k, tie in ties.items():
         moves[tie.leader] = moves[tie.leader] or (moves[k] and tie.ratio != 0.0)
-    for k, body in enumerate(moving):
-        if not moves[k] and k not in ties:
-            raise ModelError(
-                f"body {body.name!r} moves on joint {body.joint_name!r} but neither it nor anything it carries has "
-                f"mass; give it a mass and an inertia, an armature, or weld it with a fixed joint"
-            )
+    idle = [b for k, b in enumerate(moving) if not moves[k] and k not in ties]
+    if idle:
+        joints = [b.joint_name for b in idle]
+        more = f" (as others do on {', '.join(map(repr, joints[1:9]))})" if len(idle) > 1 else ""
+        raise ModelError(
+            f"body {idle[0].name!r} moves on joint {joints[0]!r}{more}, but neither it nor what it carries has mass; "
+            f"give it a mass and an inertia, or an armature, or weld it with a fixed joint (weld= of bough.load)"
+        )
+
+
+def _check_positive(moving: list[Body], inertia: FloatArray) -> None:
+    """The inertia of each moving body about its centre of mass, with all that is welded to it, must be positive."""
+    mass, h = inertia[:, 9], inertia[:, 6:9]
+    com = h / np.where(mass > 0.0, mass, 1.0)[:, None]
+    # columns in the order of the packed inertia: about the centre of mass, J - m (c.c 1 - c c')
+    x, y, z = (com * h).T
+    xy, xz, yz = com[:, 0] * h[:, 1], com[:, 0] * h[:, 2], com[:, 1] * h[:, 2]
+    J = inertia[:, :6] - np.stack([y + z, x + z, x + y, -xy, -xz, -yz], axis=1)
+    moments = np.linalg.eigvalsh(J[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3))
+    # what the subtraction loses grows with the distance of the centre of mass
+    floor = ROUNDING * np.abs(inertia[:, :3]).max(axis=1) + MICRON_SQUARED * mass
+    for k in np.flatnonzero(moments[:, 0] < -floor):
+        raise ModelError(f"body {moving[k].name!r}, with all that is welded to it: {not_positive(*moments[k])}")
 
 
 def _limits(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> tuple[Limits, FloatArray]:

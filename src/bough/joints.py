@@ -125,25 +125,31 @@ def quaternion_rotation(x: Any, y: Any, z: Any, w: Any, one: Any) -> Any:
 @kernel
 def joint_motion(m: Any, q: Any, X: Any) -> None:
     """Fill X: (cos, sin, d) of each joint's screw, or the placement (R, p) of a joint of several freedoms."""
-    zero, one = m.zero[0], m.one[0]
     for i in range(len(m.parent)):
-        k, kind = m.q_index[i], m.kind[i]
-        if kind == TURN:
-            x = m.ratio[m.dof[i]] * q[k]
-            s, c = sincos(x + m.offset[i, 0])
-            put3(X, i, (c, s, m.offset[i, 1] + m.offset[i, 2] * x))
-        elif kind == SLIDE:
-            put3(X, i, (m.offset[i, 3], m.offset[i, 4], m.offset[i, 1] + m.ratio[m.dof[i]] * q[k]))
-        elif kind == PLANAR:
-            s, c = sincos(q[k + 2])
-            put9(X, i, (c, -s, zero, s, c, zero, zero, zero, one))
-            put_tail(X, i, (q[k], q[k + 1], zero))
-        elif kind == BALL:
-            put9(X, i, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3], one))
-            put_tail(X, i, (zero, zero, zero))
-        else:
-            put9(X, i, quaternion_rotation(q[k + 3], q[k + 4], q[k + 5], q[k + 6], one))
-            put_tail(X, i, (q[k], q[k + 1], q[k + 2]))
+        move_joint(m, q, i, X)
+
+
+@kernel
+def move_joint(m: Any, q: Any, i: int, X: Any) -> None:
+    """Row i of X."""
+    zero, one = m.zero[0], m.one[0]
+    k, kind = m.q_index[i], m.kind[i]
+    if kind == TURN:
+        x = m.ratio[m.dof[i]] * q[k]
+        s, c = sincos(x + m.offset[i, 0])
+        put3(X, i, (c, s, m.offset[i, 1] + m.offset[i, 2] * x))
+    elif kind == SLIDE:
+        put3(X, i, (m.offset[i, 3], m.offset[i, 4], m.offset[i, 1] + m.ratio[m.dof[i]] * q[k]))
+    elif kind == PLANAR:
+        s, c = sincos(q[k + 2])
+        put9(X, i, (c, -s, zero, s, c, zero, zero, zero, one))
+        put_tail(X, i, (q[k], q[k + 1], zero))
+    elif kind == BALL:
+        put9(X, i, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3], one))
+        put_tail(X, i, (zero, zero, zero))
+    else:
+        put9(X, i, quaternion_rotation(q[k + 3], q[k + 4], q[k + 5], q[k + 6], one))
+        put_tail(X, i, (q[k], q[k + 1], q[k + 2]))
 
 
 # Transforms between a body and its parent: each algorithm sees a joint through these

@@ -43,7 +43,8 @@ def _first(body: Body, by_joint: dict[str, int], moving: list[Body]) -> Tie:
         raise ModelError(f"joint {body.joint_name!r}: mimic ratio and offset must be finite, got {ratio} and {offset}")
     if leader not in by_joint:
         hint = unknown("moving joint", leader, tuple(by_joint))
-        raise UnknownNameError(f"joint {body.joint_name!r} mimics {leader!r}: {hint}")
+        remedy = '(mimic="independent" frees all mimic joints)'
+        raise UnknownNameError(f"joint {body.joint_name!r} mimics {leader!r}: {hint} {remedy}")
     for b in (body, moving[by_joint[leader]]):
         if JOINTS[b.joint] not in (("turn",), ("slide",)):
             raise ModelError(

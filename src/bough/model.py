@@ -160,7 +160,8 @@ class Model:
         """The numbers behind the shapes of kernel arrays."""
         m = self.mechanism
         sizes = {"nq": self.nq, "nv": self.nv, "bodies": len(m.parent), "dofs": len(m.axis)}
-        return sizes | {"packed": int(m.rows[-1])}
+        coupled = self.dof_tree.rows[-1] if self.couplings else m.rows[-1]
+        return sizes | {"packed": int(m.rows[-1]), "coupled": int(coupled)}
 
     @cached_property
     def total_mass(self) -> float:

@@ -7,10 +7,10 @@ import warnings
 from pathlib import Path
 
 import pytest
-from compile.programs import arm
 
 import bough.compile
 from bough.compile import cache, native
+from compile.programs import arm
 
 
 @pytest.fixture(autouse=True)

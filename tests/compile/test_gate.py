@@ -79,7 +79,7 @@ def misfits():
         "a list": (list(x), z, y),
         "None": (x, None, y),
         "an int": (3, z, y),
-        "a subclass": (np.matrix(x).A1.view(np.recarray), z, y),
+        "a subclass": (x.view(np.recarray), z, y),
         "wrong size": (x[:-1].copy(), z, y),
         "wrong ndim": (x, z, y.ravel().copy()),
         "wrong extents": (x, z, np.zeros((3, 2))),

@@ -4,13 +4,13 @@ import ctypes
 
 import numpy as np
 import pytest
-from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.compile import llvm, native, passes
 from bough.compile.expr import COS, SIN, Array, Expr, Graph, Program
 from bough.compile.llvm_lanes import covering_windows, zero_windows
+from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 KINDS = [(np.float64, lanes) for lanes in (1, 2, 4, 8)] + [(np.float32, lanes) for lanes in (1, 4, 16)]
 TOLERANCE = {np.float64: 1e-12, np.float32: 2e-5}

@@ -115,7 +115,7 @@ class CompiledFunction:
             self._seconds_per_row = seconds
         if status != OK:
             self._complain(status, arrays, outputs, batch)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _call_short_batch(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
         """The result where the inputs are a batch for one thread in arrays that fit; otherwise None."""
@@ -169,10 +169,10 @@ class CompiledFunction:
             raise ShapeError(f"{self.name}: {spec.name} must be an array of real numbers, got dtype {given.dtype}")
         if given.shape != spec.shape and (given.ndim != len(spec.shape) + 1 or given.shape[1:] != spec.shape):
             raise ShapeError(f"{self.name}: {spec.name} must have shape {_expected(spec)}, got {given.shape}")
-        # The view has this very dtype object, by which the gate knows it.
-        return np.require(given, self.dtype, ("C", "A")).view(self.dtype)
+        return np.require(given, self.dtype, ("C", "A")).view(self.dtype)  # has the dtype object that the gate knows
 
     def _outputs(self, out: Any, batch: int | None) -> list[np.ndarray]:
+        """New arrays, or views of the given ones, which must fit exactly."""
         shapes = [shape if batch is None else (batch, *shape) for shape in self._shapes]
         if out is None:
             return [np.empty(shape, self.dtype) for shape in shapes]
@@ -187,7 +187,7 @@ class CompiledFunction:
                 raise ShapeError(f"{self.name}: out for {spec.name} must be C-contiguous, aligned and writeable")
         if any(np.may_share_memory(x, y) for k, x in enumerate(given) for y in given[:k]):
             raise ShapeError(f"{self.name}: the out arrays overlap")
-        return list(given)
+        return [np.asarray(x).view(self.dtype) for x in given]
 
     def _complain(self, status: int, arrays: list[np.ndarray], outputs: list[np.ndarray], batch: int | None) -> None:
         """Say which number is not finite."""

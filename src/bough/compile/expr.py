@@ -19,15 +19,20 @@ UNARY = frozenset((NEG, SQRT, SIN, COS))
 BINARY = frozenset((ADD, SUB, MUL, DIV))
 
 
+class GraphTooLarge(Exception):
+    """A trace was given up because its graph grew past the limit."""
+
+
 class Graph:
     """Nodes in evaluation order: node i is `op[i]` of nodes `a[i]` and `b[i]`.
 
     A constant keeps its number in `value[i]`; an input keeps (array, offset) in a and b.
     """
 
-    __slots__ = ("a", "b", "op", "table", "value")
+    __slots__ = ("a", "b", "limit", "op", "table", "value")
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
         self.op: list[int] = []
         self.a: list[int] = []
         self.b: list[int] = []
@@ -44,6 +49,8 @@ class Graph:
         if found is not None:
             return found
         self.table[key] = i = len(self.op)
+        if i == self.limit:
+            raise GraphTooLarge(f"more than {self.limit} operations")
         self.op.append(op)
         self.a.append(a)
         self.b.append(b)

@@ -6,15 +6,15 @@ of the constants and the workspace, so that a call costs the same however many a
 
 from __future__ import annotations
 
-import hashlib
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache as cache_once
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from functools import cache as cache_once
 from bough.compile import cache, native
 from bough.compile.call import CompiledFunction, Entry
 from bough.compile.kernel import make_known_to_numba, source_hash
@@ -23,6 +23,7 @@ from bough.compile.routine import Constants, Routine, Sizes, resolve, scratch, w
 # Contraction and reciprocals keep full accuracy; reassociation would not.
 FAST_MATH = {"contract", "arcp"}
 ENTRY = "entry"
+HEAD = ("def entry(_arrays, _batch, _context):", " _table = _carray(_context, (1 << 20,), _int)")
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,25 @@ def generalise(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.
     return CompiledFunction(routine.name, inputs, outputs, dtype, single=provide, batch=provide)
 
 
+def run(kernel: Callable[..., None], *arrays: npt.NDArray[Any]) -> None:
+    """Call a kernel on C-contiguous arrays, which it may overwrite, by compiled code."""
+    kinds = tuple((a.ndim, a.dtype.str) for a in arrays)
+    table = np.array([x for a in arrays for x in (a.ctypes.data, *a.shape)], np.int64)
+    _direct(kernel, kinds)[1](None, 1, table.ctypes.data)
+
+
+@cache_once
+def _direct(kernel: Callable[..., None], kinds: tuple[tuple[int, str], ...]) -> tuple[Any, Any]:
+    """(what keeps the code alive, the code as a ctypes function) of a kernel for arrays of these kinds."""
+    dtype = next((np.dtype(kind) for _, kind in kinds if np.dtype(kind).kind == "f"), np.dtype(float))
+    routine = Routine(kernel.__name__, kernel, {}, {})
+    glue = _Glue(routine, (), dtype, tuple((ndim, np.dtype(kind).kind) for ndim, kind in kinds))
+    name = f"direct {kernel.__module__} {source_hash(kernel)} {dtype.str} {glue.source}"
+    code = native.load(cache.fetch(name, lambda: _compile(glue)), ENTRY)
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+    return code, prototype(code.address)
+
+
 def _compile(glue: _Glue) -> bytes:
     import numba
 
@@ -106,52 +126,61 @@ def _inline_all(ir: str) -> str:
 class _Glue:
     """Writes the entry function that unpacks the context and calls the kernel for each row of a batch."""
 
-    def __init__(self, routine: Routine, constants: Constants, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, routine: Routine, constants: Constants, dtype: np.dtype[Any], direct: tuple[tuple[int, str], ...] = ()
+    ) -> None:
         self.routine = routine
         self.constants = constants
         self.dtype = dtype
         self.place = 0
-        self.source = "\n".join(self._lines())
+        self.source = "\n".join(self._direct_lines(direct) if direct else self._lines())
 
     def _take(self) -> str:
         self.place += 1
-        return f"c[{self.place - 1}]"
+        return f"_table[{self.place - 1}]"
 
     def _array(self, ndim: int, kind: str) -> str:
-        pointer, dims = self._take(), [self._take() for _ in range(ndim)]
-        return f"carray(pointer({pointer}), ({', '.join(dims)},), {kind})"
+        address, dims = self._take(), [self._take() for _ in range(ndim)]
+        return f"_carray(_pointer({address}), ({', '.join(dims)},), {kind})"
 
     def _lines(self) -> list[str]:
+        """Names of the routine's own arrays are free: all others begin with an underscore."""
         routine = self.routine
-        lines = ["def entry(arrays, batch, context):", " c = carray(context, (1 << 20,), int64)"]
+        lines = [*HEAD]
         for k, group in enumerate(self.constants):
-            fields = [self._array(a.ndim, "int64" if a.dtype.kind == "i" else "real") for a in group]
-            lines.append(f" m{k} = M{k}({', '.join(fields)})")
-        work = [self._array(len(shape.split()), "real") for shape in routine.work.values()]
-        lines.append(f" w = W({', '.join(work)})" if work else " w = 0")
-        lines += [f" {name} = {self._array(len(routine.inputs[name].split()), 'real')}" for name in sorted(routine.zeros)]
+            fields = [self._array(a.ndim, "_int" if a.dtype.kind == "i" else "_real") for a in group]
+            lines.append(f" _m{k} = _M{k}({', '.join(fields)})")
+        work = [self._array(len(shape.split()), "_real") for shape in routine.work.values()]
+        lines.append(f" _work = _W({', '.join(work)})" if work else " _work = 0")
+        lines += [f" {name} = {self._array(len(routine.inputs[name].split()), '_real')}" for name in sorted(routine.zeros)]
         supplied = {**routine.arguments, **routine.outputs}
-        lines.append(f" a = carray(arrays, ({len(supplied)},), int64)")
+        lines.append(f" _given = _carray(_arrays, ({len(supplied)},), _int)")
         rows = []
         for k, (name, shape) in enumerate(supplied.items()):
             dims = [self._take() for _ in shape.split()]
-            rows.append(f"  {name} = carray(pointer(a[{k}] + b * itemsize * {' * '.join(dims)}), ({', '.join(dims)},), real)")
-        names = [f"m{k}" for k in range(len(self.constants))] + [*routine.inputs, *routine.outputs]
-        return [*lines, " for b in range(batch):", *rows, f"  body({', '.join(names)}, w)", " return 0"]
+            address = f"_pointer(_given[{k}] + _row * _itemsize * {' * '.join(dims)})"
+            rows.append(f"  {name} = _carray({address}, ({', '.join(dims)},), _real)")
+        names = [f"_m{k}" for k in range(len(self.constants))] + [*routine.inputs, *routine.outputs]
+        return [*lines, " for _row in range(_batch):", *rows, f"  _body({', '.join(names)}, _work)", " return 0"]
+
+    def _direct_lines(self, direct: tuple[tuple[int, str], ...]) -> list[str]:
+        """An entry that finds all arrays of the kernel in the context."""
+        arrays = [self._array(ndim, "_int" if kind == "i" else "_real") for ndim, kind in direct]
+        return [*HEAD, f" _body({', '.join(arrays)})", " return 0"]
 
     def function(self) -> Callable[..., Any]:
         import numba
 
         scope: dict[str, Any] = {
-            "carray": numba.carray,
-            "pointer": _pointer_intrinsic(),
-            "int64": np.int64,
-            "real": self.dtype.type,
-            "itemsize": self.dtype.itemsize,
-            "body": self.routine.body,
+            "_carray": numba.carray,
+            "_pointer": _pointer_intrinsic(),
+            "_int": np.int64,
+            "_real": self.dtype.type,
+            "_itemsize": self.dtype.itemsize,
+            "_body": self.routine.body,
+            "_W": work_type(tuple(self.routine.work)),
         }
-        scope |= {f"M{k}": type(group) for k, group in enumerate(self.constants)}
-        scope["W"] = work_type(tuple(self.routine.work))
+        scope |= {f"_M{k}": type(group) for k, group in enumerate(self.constants)}
         exec(self.source, scope)
         return scope["entry"]  # type: ignore[no-any-return]
 

@@ -49,12 +49,13 @@ def sincos_function(kind: Kind) -> str:
     b.label("end")
     b.do("ret void")
     bits = 8 * kind.bytes
+    parameters = "ptr noalias %angles, ptr noalias %sines, ptr noalias %cosines, i64 %n"
     return f"""
 declare {T} @llvm.fabs.{kind.suffix}({T})
 declare i1 @llvm.vector.reduce.and.v{kind.lanes}i1(<{kind.lanes} x i1>)
 declare {kind.scalar} @llvm.sin.f{bits}({kind.scalar})
 declare {kind.scalar} @llvm.cos.f{bits}({kind.scalar})
-define internal void @sines_and_cosines(ptr noalias %angles, ptr noalias %sines, ptr noalias %cosines, i64 %n) noinline nounwind {{
+define internal void @sines_and_cosines({parameters}) noinline nounwind {{
 {b.text()}
 }}
 """

@@ -37,7 +37,7 @@ def evaluate(program: Program, inputs: Sequence[Any]) -> list[np.ndarray]:
     outputs = []
     for spec, roots in zip(program.outputs, program.roots, strict=True):
         flat = np.array([np.broadcast_to(values[r], (width,)) for r in roots], dtype=kind).reshape(spec.size, width).T
-        outputs.append(flat.reshape(spec.shape if batch is None else (batch, *spec.shape)))
+        outputs.append(np.ascontiguousarray(flat).reshape(spec.shape if batch is None else (batch, *spec.shape)))
     return outputs
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.expr import Array, Expr, Graph, OperationCount, Program, count
+from bough.compile.expr import Array, Graph, OperationCount, Program, count
 
 Sizes = Mapping[str, int]
 Constants = Sequence[tuple[Any, ...]]
@@ -78,9 +78,9 @@ def interpret(routine: Routine, constants: Constants, sizes: Sizes, *inputs: npt
     return tuple(outputs)
 
 
-def trace(routine: Routine, constants: Constants, sizes: Sizes) -> Program:
-    """Run the kernel on symbols and keep what it did."""
-    graph = Graph()
+def trace(routine: Routine, constants: Constants, sizes: Sizes, limit: int | None = None) -> Program:
+    """Run the kernel on symbols and keep what it did; `GraphTooLarge` is raised past `limit` nodes."""
+    graph = Graph(limit)
     inputs = routine.arrays(routine.arguments, sizes)
     symbols = {a.name: _symbols(graph, k, a) for k, a in enumerate(inputs)}
     arrays = [
@@ -115,6 +115,3 @@ def operations(program: Program) -> OperationCount:
     """What the program costs, counted on its graph before any rewriting."""
     return count(program.graph, program.flat_roots())
 
-
-def symbolic(x: Any) -> bool:
-    return isinstance(x, Expr)

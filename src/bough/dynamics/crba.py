@@ -15,6 +15,12 @@ from bough.spatial import get10, put10
 def crba(m: Any, q: Any, H: Any, w: Any) -> None:
     """H in packed ancestor rows: row k holds H(k, j) for the degrees of freedom j on the path to k."""
     joint_motion(m, q, w.X)
+    composite_inertia(m, H, w)
+
+
+@kernel
+def composite_inertia(m: Any, H: Any, w: Any) -> None:
+    """H from the joint motions in w.X."""
     for i in range(len(m.parent)):
         put10(w.Ic, i, get10(m.inertia, i))
     for i in range(len(m.parent) - 1, -1, -1):

@@ -1,26 +1,67 @@
-"""From a routine and a model to a callable: general (Numba) or specialised (traced, compiled for this model)."""
+"""From a routine and a model to a callable: specialised (traced and compiled for this model) or general (Numba)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from bough.compile.call import CompiledFunction
-from bough.compile.general import generalise
+from bough.compile import general as general_code
+from bough.compile import specialise
+from bough.compile.call import CompiledFunction, Entry
+from bough.compile.expr import GraphTooLarge, Program
 from bough.compile.routine import Routine, trace
-from bough.compile.specialise import specialise
 from bough.model import Model
 
-# Past this many operations a graph costs more to compile than it gains.
+# Past this many nodes a graph costs more to compile than it gains; past these sizes it is not even tried.
 LARGEST_GRAPH = 60_000
+LARGEST_ARRAY = 20_000
+
+
+class BoundFunction(CompiledFunction):
+    """A routine of one model: arrays in float64, or all in float32, give results of their own precision."""
+
+    def __init__(self, name: str, shapes: tuple[Any, Any], code: Callable[[Any, int | None], Entry], dtype: Any) -> None:
+        super().__init__(name, *shapes, dtype, single=lambda: code(dtype, 1), batch=lambda: code(dtype, None))
+        self._single_precision = cache(lambda: BoundFunction(name, shapes, code, np.float32))
+
+    def _call_any(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
+        if self.dtype == np.float64 and inputs and all(getattr(x, "dtype", None) == np.float32 for x in inputs):
+            return self._single_precision().call(*inputs, out=out, threads=threads)
+        return super()._call_any(inputs, out, threads)
 
 
 def bind(
     routine: Routine, model: Model, *constants: Any, general: bool = False, dtype: Any = np.float64
-) -> CompiledFunction:
-    """`routine` for `model` (and further groups of constants) as a function of arrays."""
-    groups = (model.mechanism, *constants)
-    if general:
-        return generalise(routine, groups, model.sizes, dtype)
-    return specialise(routine.name, trace(routine, groups, model.sizes), dtype)
+) -> BoundFunction:
+    """`routine` for `model` (and further groups of constants) as a function of arrays, compiled on first use.
+
+    Models whose graph is too large are served by the general code.
+    """
+    groups, sizes = (model.mechanism, *constants), model.sizes
+    shapes = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
+
+    @cache
+    def program() -> Program | None:
+        return None if general else small_program(routine, groups, sizes)
+
+    def code(dtype: Any, lanes: int | None) -> Entry:
+        traced = program()
+        if traced is None:
+            return general_code.entry(routine, groups, sizes, dtype)
+        return specialise.entry(traced, dtype, lanes)
+
+    return BoundFunction(routine.name, shapes, code, dtype)
+
+
+def small_program(routine: Routine, constants: Sequence[Any], sizes: dict[str, int]) -> Program | None:
+    """The traced routine, or None if its graph would be too large to be worth compiling."""
+    arrays = routine.arrays({**routine.inputs, **routine.outputs, **routine.work}, sizes)
+    if max(a.size for a in arrays) > LARGEST_ARRAY:
+        return None
+    try:
+        return trace(routine, constants, sizes, LARGEST_GRAPH)
+    except GraphTooLarge:
+        return None

@@ -26,6 +26,12 @@ from bough.spatial import add3, add6, angular, cross, get3, get6, get10, linear,
 def rnea(m: Any, q: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None:
     """tau = H qdd + C, with f_ext the force on each body in its own frame."""
     joint_motion(m, q, w.X)
+    newton_euler(m, v, qdd, f_ext, tau, w)
+
+
+@kernel
+def newton_euler(m: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None:
+    """tau from the joint motions in w.X, outward and inward over the tree."""
     for i in range(len(m.parent)):
         accelerate(m, v, qdd, i, w)
         f = body_force(get10(m.inertia, i), get3(w.w, i), get3(w.alpha, i), get3(w.a, i))
@@ -64,18 +70,13 @@ def accelerate(m: Any, v: Any, qdd: Any, i: int, w: Any) -> None:
     put3(w.a, i, a)
 
 
+WORK = {"X": "bodies 12", "w": "bodies 3", "alpha": "bodies 3", "a": "bodies 3", "f": "bodies 6"}
 RNEA = Routine(
-    "rnea",
+    "inverse_dynamics",
     rnea,
     inputs={"q": "nq", "v": "nv", "qdd": "nv", "f_ext": "bodies 6"},
     outputs={"tau": "nv"},
-    work={
-        "X": "bodies 12",
-        "w": "bodies 3",
-        "alpha": "bodies 3",
-        "a": "bodies 3",
-        "f": "bodies 6",
-    },
+    work=WORK,
 )
 BIAS = RNEA.without("qdd", name="bias_force")
 GRAVITY = RNEA.without("v", "qdd", "f_ext", name="gravity")

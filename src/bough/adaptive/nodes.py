@@ -1,0 +1,112 @@
+"""What the compiled passes work on: the plan of an assembly (fixed) and its state (records, configuration, forces)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.adaptive.assembly import Assembly, assembly_tree
+from bough.adaptive.linkage import Linkage, linkage
+from bough.errors import TooLargeError
+from bough.model import Model
+
+FloatArray = npt.NDArray[np.float64]
+
+# Places in the record of a node, one or two handles: the part that every pass reads comes first.
+ETA, B1, P1, GAMMA, B2, P2, W, H, PHI1, PSI1, T1 = 0, 1, 7, 13, 19, 25, 31, 52, 73, 94, 115
+ONE_HANDLE = 151
+PHI2, PSI2, PHI12, PSI12, T2, CROSS = 151, 172, 193, 229, 265, 301
+TWO_HANDLES = 313
+# Behind that, for a joint of d freedoms: U (d, 6), D (d, d), R (d,), u1 (d, 6) and with two handles u2 (d, 6).
+
+# Scratch blocks
+(A1, A21, A2, PA1, PA21, PA2, C1, C12, C2, PC1, PC12, PC2, XA21, XA2, XPA21, XPA2,
+ TMP, K_, W_, H_, T1_, T2_, Y1_, Y2_, U_, D_, V_, U1_, U2_, O12, O12B) = range(31)  # fmt: skip
+BLOCKS = 31
+
+
+class Plan(NamedTuple):
+    """Topology and constants: assembly, linkage and the places of records. N bodies, n degrees of freedom."""
+
+    left: Any  # (nodes,) see Assembly
+    right: Any
+    body: Any
+    handles: Any
+    up: Any
+    leaf_body: Any
+    leaf_up: Any
+    copies: Any
+    node_of: Any
+    offset: Any  # (nodes + 1,) where records begin
+    parent: Any  # (N,) see Linkage
+    first: Any
+    last: Any
+    simple: Any
+    inverse: Any
+    dof: Any
+    metric_index: Any
+    depth: Any  # (1,) height of the assembly tree
+
+
+class State(NamedTuple):
+    """Everything that changes. The configuration is the user's q, all else is the algebra's own."""
+
+    record: Any  # (sum of records,)
+    X: Any  # (N, 12) placement (R, p) of each body in its parent's frame
+    freedoms: Any  # (n, 6) motion subspace of compound joints, rows in the body's frame; empty without any
+    force: Any  # (N, 6) applied to each body, in its frame
+    tau: Any  # (n,) joint torques
+    metric: Any  # (metric_size,) weight matrices of joints
+    q: Any  # (nq,)
+    qdd: Any  # (nv,) accelerations found last, zero where culled
+    last_move: Any  # (nodes,) clock of the joint's last motion
+    oldest: Any  # (nodes,) the oldest last_move in the cluster
+    motion: Any  # (primitives, 12) the joints' own motions
+    scratch: Any  # (BLOCKS, 6, 6)
+
+
+def record_size(handles: Any, freedoms: Any) -> Any:
+    """Numbers in the record of a node."""
+    base = np.where(handles == 2, TWO_HANDLES, ONE_HANDLE)
+    return base + freedoms * (freedoms + 7 + 6 * handles)
+
+
+def make_plan(model: Model) -> tuple[Plan, Linkage]:
+    """Plan the assembly of a model. O(n log n), no loop in Python."""
+    link = linkage(model)
+    tree = assembly_tree(link.parent)
+    joint = np.maximum(tree.body, 0)
+    freedoms = np.where(tree.body >= 0, np.diff(link.dof)[joint], 0)
+    offset = np.concatenate([[0], np.cumsum(record_size(tree.handles, freedoms))]).astype(np.int64)
+    narrow = {name: getattr(tree, name).astype(np.int32) for name in Assembly._fields}
+    depth = np.array([int(tree.depth.max())])
+    plan = Plan(
+        **narrow, offset=offset, parent=link.parent, first=link.first, last=link.last, simple=link.simple,
+        inverse=link.inverse, dof=link.dof, metric_index=link.metric_index, depth=depth,
+    )  # fmt: skip
+    return plan, link
+
+
+def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray) -> State:
+    """A state at the neutral configuration without forces; refused where it cannot fit in memory."""
+    nodes, bodies, n = len(plan.left), len(plan.parent), len(model.mechanism.axis)
+    try:
+        return State(
+            record=np.zeros(int(plan.offset[-1])),
+            X=np.zeros((bodies, 12)),
+            freedoms=np.zeros((0 if link.simple.all() else n, 6)),
+            force=np.zeros((bodies, 6)),
+            tau=np.zeros(n),
+            metric=metric,
+            q=np.array(model.neutral),
+            qdd=np.zeros(model.nv),
+            last_move=np.zeros(nodes),
+            oldest=np.zeros(nodes),
+            motion=np.zeros((len(model.mechanism.parent), 12)),
+            scratch=np.zeros((BLOCKS, 6, 6)),
+        )
+    except MemoryError:
+        size = 8 * int(plan.offset[-1]) / 2**30
+        raise TooLargeError(f"the records of {nodes} nodes need {size:.1f} GiB, more than there is") from None

@@ -1,0 +1,93 @@
+"""Forward dynamics by the joint-space inertia matrix (Featherstone 2005, section 6): CRBA, LTDL, back-substitution."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics import crba, rnea
+from bough.dynamics.crba import composite_inertia
+from bough.dynamics.rnea import newton_euler
+from bough.joints import joint_motion
+from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.tree import Tree
+
+
+class Pattern(NamedTuple):
+    """The packed rows of a tree of degrees of freedom, and where each entry of v sits in them."""
+
+    parent: Any  # (nv,) depth-first
+    rows: Any  # (nv + 1,)
+    depth: Any  # (nv,) number of ancestors
+    rank: Any  # (nv,) depth-first number of each entry of v
+
+
+def pattern(tree: Tree) -> Pattern:
+    """The pattern of a model's `dof_tree`."""
+    return Pattern(tree.regular, tree.rows, tree.depth[tree.order] - 1, tree.rank)
+
+
+@kernel
+def couple(m: Any, t: Any, H: Any, Hc: Any) -> None:
+    """Add the rows of H into the pattern t: mimic joints fall together, all others keep their place."""
+    for x in range(len(Hc)):
+        Hc[x] = m.zero[0]
+    for i in range(len(m.parent)):
+        for k in range(m.dof[i], m.dof[i + 1]):
+            j, last = i, k
+            while j >= 0:
+                for other in range(last, m.dof[j] - 1, -1):
+                    add_element(m, t, k, other, H[m.rows[k] + m.depth[other]], Hc)
+                j = m.parent[j]
+                last = m.dof[j + 1] - 1
+
+
+@kernel
+def add_element(m: Any, t: Any, k: int, j: int, x: Any, Hc: Any) -> None:
+    """Add H(k, j) to the row of whichever of the two is deeper; twice if a mimic joint brings both to the diagonal."""
+    a, b = t.rank[m.v_index[k]], t.rank[m.v_index[j]]
+    place = t.rows[max(a, b)] + t.depth[min(a, b)]
+    x = m.ratio[k] * m.ratio[j] * x
+    Hc[place] = Hc[place] + x
+    if a == b and k != j:
+        Hc[place] = Hc[place] + x
+
+
+@kernel
+def factorize(m: Any, t: Any, q: Any, L: Any, w: Any) -> None:
+    """The LTDL factor of H in the packed rows of t."""
+    joint_motion(m, q, w.X)
+    composite_inertia(m, w.H, w)
+    couple(m, t, w.H, L)
+    ltdl(t.parent, t.rows, L)
+
+
+@kernel
+def forward_crba(m: Any, t: Any, q: Any, v: Any, tau: Any, f_ext: Any, qdd: Any, w: Any) -> None:
+    """qdd = H^-1 (tau - C)."""
+    factorize(m, t, q, w.L, w)
+    for k in range(len(qdd)):
+        w.x[k, 0] = m.zero[0]
+    newton_euler(m, v, w.x[:, 0], f_ext, qdd, w)
+    for k in range(len(qdd)):
+        w.x[t.rank[k], 0] = tau[k] - qdd[k]
+    ltdl_solve(t.parent, t.rows, w.L, w.x)
+    for k in range(len(qdd)):
+        qdd[k] = w.x[t.rank[k], 0]
+
+
+FACTORIZE = Routine(
+    "factorize",
+    factorize,
+    inputs={"q": "nq"},
+    outputs={"L": "coupled"},
+    work=crba.WORK | {"H": "packed"},
+)
+FORWARD_CRBA = Routine(
+    "forward_dynamics",
+    forward_crba,
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6"},
+    outputs={"qdd": "nv"},
+    work=crba.WORK | rnea.WORK | {"H": "packed", "L": "coupled", "x": "nv 1"},
+)

@@ -1,0 +1,67 @@
+"""Momentum of the whole mechanism, about the world's origin and about the centre of mass (Orin, Goswami & Lee 2013)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.center_of_mass import WORK, first_moment, inverse_mass
+from bough.inertia import rigid_times
+from bough.joints import force_to_parent, joint_motion, joint_velocity, motion_to_body
+from bough.spatial import add6, angular, cross, get6, get10, linear, put6, sub3
+
+
+@kernel
+def world_momentum(m: Any, v: Any, w: Any) -> Any:
+    """Spatial momentum about the world's origin, angular part first; X is filled."""
+    zero = m.zero[0]
+    for i in range(len(m.parent)):
+        vi = joint_velocity(m, i, v)
+        if m.parent[i] >= 0:
+            vi = add6(motion_to_body(m, w.X, i, get6(w.v, m.parent[i])), vi)
+        put6(w.v, i, vi)
+        put6(w.f, i, rigid_times(get10(m.inertia, i), vi))
+    total = (zero, zero, zero, zero, zero, zero)
+    for i in range(len(m.parent) - 1, -1, -1):
+        f, p = force_to_parent(m, w.X, i, get6(w.f, i)), m.parent[i]
+        if p >= 0:
+            put6(w.f, p, add6(get6(w.f, p), f))
+        else:
+            total = add6(total, f)
+    return total
+
+
+@kernel
+def momentum(m: Any, q: Any, v: Any, h: Any, w: Any) -> None:
+    """h (6,) [linear, angular] about the world's origin, in the world's axes."""
+    joint_motion(m, q, w.X)
+    x = world_momentum(m, v, w)
+    for r in range(3):
+        h[r], h[3 + r] = x[3 + r], x[r]
+
+
+@kernel
+def centroidal_momentum(m: Any, q: Any, v: Any, h: Any, w: Any) -> None:
+    """h (6,) [linear, angular] about the centre of mass, in the world's axes."""
+    joint_motion(m, q, w.X)
+    x = world_momentum(m, v, w)
+    n = sub3(angular(x), cross(first_moment(m, inverse_mass(m), w), linear(x)))
+    for r in range(3):
+        h[r], h[3 + r] = x[3 + r], n[r]
+
+
+MOMENTUM = Routine(
+    "momentum",
+    momentum,
+    inputs={"q": "nq", "v": "nv"},
+    outputs={"h": "6"},
+    work={"X": "bodies 12", "v": "bodies 6", "f": "bodies 6"},
+)
+CENTROIDAL_MOMENTUM = Routine(
+    "centroidal_momentum",
+    centroidal_momentum,
+    inputs={"q": "nq", "v": "nv"},
+    outputs={"h": "6"},
+    work=WORK | {"v": "bodies 6", "f": "bodies 6"},
+)

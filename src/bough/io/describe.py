@@ -1,0 +1,22 @@
+"""Which reader a file needs: by its root element, not its suffix."""
+
+from __future__ import annotations
+
+import os
+
+from bough.errors import FileFormatError
+from bough.io import mjcf, urdf
+from bough.io.description import Description
+from bough.io.xml import Document
+
+
+def describe(source: str | os.PathLike[str]) -> Description:
+    """What a URDF or MJCF file says, before anything is built."""
+    document = Document(source)
+    if document.root.tag == "robot":
+        return urdf.read(document)
+    if document.root.tag == "mujoco":
+        return mjcf.read(document)
+    raise FileFormatError(
+        f"{document.name} begins with <{document.root.tag}>; expected <robot> (URDF) or <mujoco> (MJCF)"
+    )

@@ -1,0 +1,58 @@
+"""Articulated inertias without forces (Featherstone 1983): the inward sweep that every recursive method begins with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.dynamics.aba import add21
+from bough.inertia import articulated, articulated_downdate
+from bough.joints import along, articulated_freedom, articulated_to_parent, freedom
+from bough.spatial import add6, dot6, get6, get10, get21, put6, put21
+
+
+@kernel
+def start_inertias(m: Any, w: Any) -> None:
+    for i in range(len(m.parent)):
+        put21(w.IA, i, articulated(get10(m.inertia, i), m.zero[0]))
+
+
+@kernel
+def split_freedom(m: Any, k: int, IA: Any) -> Any:
+    """(D, W, what is left of IA) when degree of freedom k is eliminated; W = IA S / D."""
+    U = articulated_freedom(m, k, IA)
+    D = along(m, k, U) + m.armature[k]
+    # W is exactly 1 on the freed axis, so that row and column of IA become exact zeros
+    W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
+    return D, W, articulated_downdate(IA, W, U)
+
+
+@kernel
+def inertia_to_parent(m: Any, i: int, IA: Any, w: Any) -> None:
+    p = m.parent[i]
+    if p >= 0:
+        put21(w.IA, p, add21(get21(w.IA, p), articulated_to_parent(m, w.X, i, IA)))
+
+
+@kernel
+def eliminate_all(m: Any, w: Any) -> None:
+    """D and W of every degree of freedom, in w.D and w.W."""
+    start_inertias(m, w)
+    for i in range(len(m.parent) - 1, -1, -1):
+        IA = get21(w.IA, i)
+        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
+            D, W, IA = split_freedom(m, k, IA)
+            w.D[k] = D
+            put6(w.W, k, W)
+        inertia_to_parent(m, i, IA, w)
+
+
+@kernel
+def propagate(m: Any, i: int, a: Any, w: Any) -> Any:
+    """P a: an acceleration that reaches body i through its joint, which gives way."""
+    for k in range(m.dof[i], m.dof[i + 1]):
+        a = add6(a, freedom(m, k, -dot6(get6(w.W, k), a)))
+    return a
+
+
+ARTICULATED_WORK = {"X": "bodies 12", "IA": "bodies 21", "D": "dofs", "W": "dofs 6"}

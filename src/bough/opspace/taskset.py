@@ -1,0 +1,241 @@
+"""`TaskSet`: tasks found in a model, as arrays for the kernels, with their supports and the pattern of J.
+
+Featherstone 2010, sections 4 and 5. The support of a row is the set of degrees of freedom on the paths from its
+bodies to the root; J has no other entries.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.coupling import parents_of_dofs
+from bough.errors import TaskError
+from bough.model import Model
+from bough.opspace.seeding import Seed, seeds_of
+from bough.opspace.tasks import JointTask, Task
+from bough.opspace.wrenches import JOINT, LOCAL, MOMENTUM, REACTION, Seeds
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+class Slots(NamedTuple):
+    """Pairs (body, row) such that the row has a seed in the subtree of the body, sorted by body, then row."""
+
+    of_body: Any  # (N + 1,) slots of body i are of_body[i] .. of_body[i + 1] - 1
+    body: Any  # (slots,)
+    row: Any  # (slots,)
+    up: Any  # (slots,) slot of the same row at the parent body, -1 at the root
+    of_seed: Any  # (S,) slot of each seed
+
+
+class Pattern(NamedTuple):
+    """Packed J: for each row the degrees of freedom of its support, ascending; E entries."""
+
+    of_row: Any  # (rows + 1,)
+    dof: Any  # (E,)
+    up: Any  # (E,) entry of the parent degree of freedom in the same row, -1 at the root
+    of_seed: Any  # (S,) entry of the last degree of freedom of the seed's body, -1 for a joint's seeds
+    constant: Any  # (E,) what joint rows have in J
+
+
+class TaskSet:
+    """Tasks on a model. Rows come in the order of the tasks; `row_names` says what each is."""
+
+    def __init__(self, model: Model, tasks: Iterable[Task]) -> None:
+        self.model = model
+        self.tasks = tuple(tasks)
+        if not self.tasks:
+            raise TaskError("the task set is empty: expected at least one task")
+        for name, times in Counter(t.name for t in self.tasks).items():
+            if times > 1:
+                raise TaskError(
+                    f"task {name!r} is listed {times} times, and two targets for it would contradict each other: "
+                    f"drop one, or give it a name= of its own"
+                )
+        found: list[list[list[Seed]]] = [seeds_of(model, task) for task in self.tasks]
+        counts = [len(rows) for rows in found]
+        ends = np.cumsum(counts).tolist()
+        self.slices = {t.name: slice(end - n, end) for t, n, end in zip(self.tasks, counts, ends, strict=True)}
+        self._rows = [row for rows in found for row in rows]
+
+    @property
+    def size(self) -> int:
+        """m: the number of rows."""
+        return len(self._rows)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(t.name for t in self.tasks)
+
+    @cached_property
+    def row_names(self) -> tuple[str, ...]:
+        """One name for each row, such as "pose(hand).rz"."""
+        names: list[str] = []
+        for task in self.tasks:
+            rows = self.slices[task.name]
+            own = [f"{task.name}.{k}" for k in range(rows.stop - rows.start)]
+            names.extend(own if isinstance(task, JointTask) else task.row_names)
+        return tuple(names)
+
+    def task_of_row(self, row: int) -> str:
+        return next(name for name, rows in self.slices.items() if rows.start <= row < rows.stop)
+
+    # Topology
+
+    @cached_property
+    def seeds(self) -> Seeds:
+        m = self.model.mechanism
+        flat = sorted(
+            ((s, r) for r, row in enumerate(self._rows) for s in row), key=lambda item: (item[0].body, item[1])
+        )
+        body = np.array([s.body for s, _ in flat], np.int64)
+        root = np.arange(len(m.parent))
+        for i, p in enumerate(m.parent.tolist()):
+            root[i] = root[p] if p >= 0 else i
+        kinds = np.array([s.kind for s, _ in flat], np.int64)
+        return Seeds(
+            kind=kinds,
+            body=body,
+            other=np.array([s.other for s, _ in flat], np.int64),
+            row=np.array([r for _, r in flat], np.int64),
+            wrench=np.array([s.wrench for s, _ in flat], float),
+            point=np.array([s.point for s, _ in flat], float),
+            of_body=np.searchsorted(body, np.arange(len(m.parent) + 1)).astype(np.int64),
+            placed=self._placed(flat),
+            root=root,
+            central=np.array([int((kinds == MOMENTUM).any())], np.int64),
+            mass=np.array([self.model.total_mass]),
+        )
+
+    def _placed(self, flat: Sequence[tuple[Seed, int]]) -> IntArray:
+        """Bodies that a seed's K or a column of J needs to be placed: all on the way to the root."""
+        parent = self.model.mechanism.parent.tolist()
+        if any(s.kind == MOMENTUM for s, _ in flat):
+            return np.arange(len(parent), dtype=np.int64)
+        found: set[int] = set()
+        for s, _ in flat:
+            if s.kind not in (LOCAL, JOINT, REACTION):
+                found |= _path(parent, s.body) | _path(parent, s.other)
+        return np.array(sorted(found), np.int64)
+
+    @cached_property
+    def with_placements(self) -> Seeds:
+        """The same seeds with every body of their supports placed: what J is computed from."""
+        parent = self.model.mechanism.parent.tolist()
+        found = set(self.seeds.placed.tolist())
+        for kind, body in zip(self.seeds.kind.tolist(), self.seeds.body.tolist(), strict=True):
+            if kind not in (JOINT, REACTION):
+                found |= _path(parent, body)
+        return self.seeds._replace(placed=np.array(sorted(found), np.int64))
+
+    @cached_property
+    def bodies_of_row(self) -> tuple[IntArray, ...]:
+        """For each row the (kernel's) bodies on the paths from its seeds to the root, ascending."""
+        parent = self.model.mechanism.parent.tolist()
+        return tuple(np.array(sorted(set().union(*(_path(parent, s.body) for s in row)))) for row in self._rows)
+
+    @cached_property
+    def slots(self) -> Slots:
+        parent = self.model.mechanism.parent
+        pairs = sorted((int(i), r) for r, bodies in enumerate(self.bodies_of_row) for i in bodies)
+        number = {pair: k for k, pair in enumerate(pairs)}
+        body = np.array([i for i, _ in pairs], np.int64)
+        seeds = zip(self.seeds.body.tolist(), self.seeds.row.tolist(), strict=True)
+        return Slots(
+            of_body=np.searchsorted(body, np.arange(len(parent) + 1)).astype(np.int64),
+            body=body,
+            row=np.array([r for _, r in pairs], np.int64),
+            up=np.array([number.get((int(parent[i]), r), -1) for i, r in pairs], np.int64),
+            of_seed=np.array([number[pair] for pair in seeds], np.int64),
+        )
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        m = self.model.mechanism
+        dof_parent = parents_of_dofs(m).tolist()
+        of_row, dofs, up = [0], [], []
+        entry: dict[tuple[int, int], int] = {}
+        for r, bodies in enumerate(self.bodies_of_row):
+            for k in (int(k) for i in bodies for k in range(m.dof[i], m.dof[i + 1])):
+                entry[r, k] = len(dofs)
+                up.append(entry.get((r, dof_parent[k]), -1))
+                dofs.append(k)
+            of_row.append(len(dofs))
+        constant = np.zeros(len(dofs))
+        for r, row in enumerate(self._rows):
+            for s in row:
+                if s.kind == JOINT:
+                    constant[entry[r, s.dof]] = 1.0
+        seeds = self.seeds
+        last = [entry[r, int(m.dof[i + 1]) - 1] for i, r in zip(seeds.body.tolist(), seeds.row.tolist(), strict=True)]
+        skip = (seeds.kind == JOINT) | (seeds.kind == REACTION)
+        return Pattern(
+            np.array(of_row, np.int64), np.array(dofs, np.int64), np.array(up, np.int64),
+            np.where(skip, -1, np.array(last, np.int64)), constant,
+        )  # fmt: skip
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The numbers behind the shapes of kernel arrays, the model's included."""
+        own = {"rows": self.size, "seeds": len(self.seeds.kind), "slots": len(self.slots.row)}
+        return self.model.sizes | own | {"entries": len(self.pattern.dof)}
+
+    # What a user may ask about the rows
+
+    @cached_property
+    def support(self) -> tuple[IntArray, ...]:
+        """For each row, the degrees of freedom (in the order of v) that its part of J may depend on."""
+        p, v_index = self.pattern, self.model.mechanism.v_index
+        return tuple(np.unique(v_index[p.dof[a:b]]) for a, b in zip(p.of_row[:-1], p.of_row[1:], strict=True))
+
+    @cached_property
+    def jacobian_pattern(self) -> BoolArray:
+        """(m, nv): where J is not zero by structure."""
+        mask = np.zeros((self.size, self.model.nv), bool)
+        for r, dofs in enumerate(self.support):
+            mask[r, dofs] = True
+        return mask
+
+    @cached_property
+    def b_e(self) -> IntArray:
+        """Featherstone's expanded body array: for each row the last degree of freedom (in the order of v) of its body.
+
+        -1 for a row that lies on several branches.
+        """
+        m = self.model.mechanism
+        tips = [{s.body for s in row if s.kind != REACTION} for row in self._rows]
+        return np.array([m.v_index[m.dof[min(t) + 1] - 1] if len(t) == 1 else -1 for t in tips], np.int64)
+
+    @cached_property
+    def rank_bound(self) -> int:
+        """No configuration can give J a higher rank: six motions for each body, and the freedoms between bodies."""
+        m = self.model.mechanism
+        single = [row for row in self._rows if len({s.body for s in row}) == 1]
+        flow = np.zeros(len(m.parent) + 1, np.int64)
+        for row in single:
+            flow[row[0].body] += 1
+        rank = len(self._rows) - len(single)
+        for i in range(len(m.parent) - 1, -1, -1):
+            arriving = min(int(flow[i]), 6)
+            used = min(arriving, int(m.dof[i + 1] - m.dof[i]))
+            rank += used
+            flow[m.parent[i]] += arriving - used
+        return min(rank, self.size, self.model.nv)
+
+    def __repr__(self) -> str:
+        return f"TaskSet({', '.join(self.names)}: {self.size} rows on {self.model.name!r})"
+
+
+def _path(parent: list[int], body: int) -> set[int]:
+    found = set()
+    while body >= 0:
+        found.add(body)
+        body = parent[body]
+    return found

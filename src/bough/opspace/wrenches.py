@@ -1,0 +1,179 @@
+"""Task rows as wrenches: row r of a task reads y_r = sum over bodies of K . v_b (Featherstone 2010, eq. 14: K is R).
+
+A seed is one row on one body. Its K, a force in the body's frame, is the virtual force that a unit task force exerts.
+Placements are taken in world axes about the origin of each tree's root body, so that results do not lose
+digits when a robot is far from the world's origin.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from bough.compile.kernel import kernel
+from bough.inertia import rigid_times
+from bough.joints import force_to_parent, origin_in_parent, turn_to_body
+from bough.spatial import (
+    add3,
+    angular,
+    cross,
+    force_in,
+    force_out,
+    get3,
+    get6,
+    get9,
+    get10,
+    get_tail,
+    join,
+    linear,
+    motion_out,
+    put3,
+    put6,
+    put9,
+    put_tail,
+    rotate,
+    rotate_back,
+    scale3,
+    sub3,
+)
+
+# Kinds of seeds: how K follows from the constant wrench c of the seed
+LOCAL = 0  # K = c
+ALIGNED = 1  # c in world axes, acting at a point of the body
+FIXED = 2  # c fixed in the world, about its origin
+FOLLOWING = 3  # c fixed in another body
+FOLLOWING_ALIGNED = 4  # c in world axes, acting at a point of another body
+MOMENTUM = 5  # K = I c with c a motion in world axes about the centre of mass
+JOINT = 6  # K = c, the freed axis of the body's own joint
+REACTION = 7  # minus that, on the parent; `other` is the child
+
+
+class Seeds(NamedTuple):
+    """The rows of a task set on its bodies, sorted by body; S seeds."""
+
+    kind: Any  # (S,)
+    body: Any  # (S,)
+    other: Any  # (S,) a second body, -1 for none
+    row: Any  # (S,)
+    wrench: Any  # (S, 6) c, angular first
+    point: Any  # (S, 3) in the frame of the body, or of the other body
+    of_body: Any  # (N + 1,) seeds of body i are of_body[i] .. of_body[i + 1] - 1
+    placed: Any  # bodies whose placement is needed, ancestors first
+    root: Any  # (N,) root body of each body's tree
+    central: Any  # (1,) whether the centre of mass is needed
+    mass: Any  # (1,) of all bodies
+
+
+# Placements: w.place holds R and the position about the root's origin, w.origin the root's origin in the world
+
+
+@kernel
+def place_bodies(m: Any, t: Any, w: Any) -> None:
+    """Placement of each body that a seed needs. 36 to 60 operations for the rotation, 18 for the position."""
+    zero, one = m.zero[0], m.one[0]
+    for a in range(len(t.placed)):
+        i = t.placed[a]
+        p = m.parent[i]
+        x, y, z = (one, zero, zero), (zero, one, zero), (zero, zero, one)
+        position = (zero, zero, zero)
+        step = origin_in_parent(m, w.X, i)
+        if p >= 0:
+            R = get9(w.place, p)
+            x, y, z = (R[0], R[1], R[2]), (R[3], R[4], R[5]), (R[6], R[7], R[8])
+            position = add3(get_tail(w.place, p), rotate(R, step))
+        else:
+            put3(w.origin, i, step)
+        # rows of R: the world's axes seen from the body
+        x, y, z = turn_to_body(m, w.X, i, x), turn_to_body(m, w.X, i, y), turn_to_body(m, w.X, i, z)
+        put9(w.place, i, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
+        put_tail(w.place, i, position)
+    if t.central[0]:
+        put3(w.center, 0, center_of_mass(m, t, w))
+
+
+@kernel
+def center_of_mass(m: Any, t: Any, w: Any) -> Any:
+    zero = m.zero[0]
+    total = (zero, zero, zero)
+    for i in range(len(m.parent)):
+        h = rotate(get9(w.place, i), (m.inertia[i, 6], m.inertia[i, 7], m.inertia[i, 8]))
+        p = add3(get3(w.origin, t.root[i]), get_tail(w.place, i))
+        total = add3(total, add3(h, scale3(m.inertia[i, 9], p)))
+    return scale3(m.one[0] / t.mass[0], total)
+
+
+@kernel
+def between_roots(m: Any, t: Any, a: int, b: int, w: Any) -> Any:
+    """The origin of b's root seen from the origin of a's."""
+    zero = m.zero[0]
+    if t.root[a] == t.root[b]:
+        return (zero, zero, zero)
+    return sub3(get3(w.origin, t.root[b]), get3(w.origin, t.root[a]))
+
+
+@kernel
+def wrench_in_world(m: Any, t: Any, s: int, w: Any) -> Any:
+    """K of seed s in world axes about the origin of its body's root."""
+    kind, i = t.kind[s], t.body[s]
+    c, x = get6(t.wrench, s), get3(t.point, s)
+    if kind == ALIGNED:
+        return act_at(c, add3(get_tail(w.place, i), rotate(get9(w.place, i), x)))
+    if kind == FIXED:
+        o = get3(w.origin, t.root[i])
+        return join(sub3(angular(c), cross(o, linear(c))), linear(c))
+    if kind == FOLLOWING or kind == FOLLOWING_ALIGNED:
+        o = t.other[s]
+        R, p = get9(w.place, o), add3(get_tail(w.place, o), between_roots(m, t, i, o, w))
+        if kind == FOLLOWING:
+            return force_in(R, p, c)
+        return act_at(c, add3(p, rotate(R, x)))
+    return force_in(get9(w.place, i), get_tail(w.place, i), body_wrench(m, t, s, w))
+
+
+@kernel
+def act_at(c: Any, x: Any) -> Any:
+    """The wrench c at the point x, about the origin."""
+    return join(add3(angular(c), cross(x, linear(c))), linear(c))
+
+
+@kernel
+def body_wrench(m: Any, t: Any, s: int, w: Any) -> Any:
+    """K of a seed that needs no second body but its parent, in the body's frame."""
+    kind, i = t.kind[s], t.body[s]
+    c = get6(t.wrench, s)
+    if kind == ALIGNED:
+        R = get9(w.place, i)
+        return act_at(join(rotate_back(R, angular(c)), rotate_back(R, linear(c))), get3(t.point, s))
+    if kind == MOMENTUM:
+        return rigid_times(get10(m.inertia, i), momentum_motion(t, s, w))
+    if kind == REACTION:
+        return force_to_parent(m, w.X, t.other[s], c)
+    return c
+
+
+@kernel
+def momentum_motion(t: Any, s: int, w: Any) -> Any:
+    """The motion c about the centre of mass, in the frame of the seed's body."""
+    i, c = t.body[s], get6(t.wrench, s)
+    p = sub3(add3(get3(w.origin, t.root[i]), get_tail(w.place, i)), get3(w.center, 0))
+    return motion_out(get9(w.place, i), p, c)
+
+
+@kernel
+def task_wrench(m: Any, t: Any, s: int, w: Any) -> Any:
+    """K of seed s in the frame of its body."""
+    kind, i = t.kind[s], t.body[s]
+    if kind == FIXED or kind == FOLLOWING or kind == FOLLOWING_ALIGNED:
+        return force_out(get9(w.place, i), get_tail(w.place, i), wrench_in_world(m, t, s, w))
+    return body_wrench(m, t, s, w)
+
+
+@kernel
+def task_wrenches(m: Any, t: Any, w: Any) -> None:
+    """K of every seed, w.K (S, 6), from the joint motions in w.X."""
+    place_bodies(m, t, w)
+    for s in range(len(t.kind)):
+        put6(w.K, s, task_wrench(m, t, s, w))
+
+
+PLACEMENT_WORK = {"X": "bodies 12", "place": "bodies 12", "origin": "bodies 3", "center": "1 3"}
+WRENCH_WORK = PLACEMENT_WORK | {"K": "seeds 6"}

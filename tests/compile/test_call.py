@@ -1,0 +1,237 @@
+"""CompiledFunction: every way to pass arrays in and out, and every complaint."""
+
+import ctypes
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+from bough.compile import native, passes, threads
+from bough.compile.call import CompiledFunction, Entry
+from bough.compile.expr import Array
+from bough.compile.specialise import specialise
+from bough.errors import NonFiniteError, NumericalError, ShapeError
+from compile.programs import arm, program, random_inputs
+
+
+def weigh(x, y):
+    return ([[x[0] / y[0], x[1] * y[1], 2.0], [x[2] + y[1], x[0], 0.0]],)
+
+
+@pytest.fixture(scope="module", params=[np.float64, np.float32])
+def function(request):
+    return specialise("weigh", program(weigh, {"x": (3,), "y": (2,)}, {"z": (2, 3)}), request.param)
+
+
+def expected(x, y):
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    p = program(weigh, {"x": (3,), "y": (2,)}, {"z": (2, 3)})
+    return passes.evaluate(p, [x, y])[0]
+
+
+def close(got, x, y, dtype):
+    assert got.dtype == dtype
+    want = expected(x, y)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=4 * np.finfo(dtype).eps)
+
+
+X, Y = np.array([1.5, -2.0, 3.25]), np.array([0.5, 4.0])
+BX, BY = np.arange(1.0, 61.0).reshape(20, 3), np.arange(1.0, 41.0).reshape(20, 2)
+
+WAYS = {
+    "exact": lambda d: (X.astype(d), Y.astype(d)),
+    "lists": lambda d: ([1.5, -2.0, 3.25], (0.5, 4)),
+    "integers": lambda d: (np.array([1, 2, 3]), np.array([4, 5], np.int8)),
+    "strided": lambda d: (np.repeat(X, 2).astype(d)[::2], Y.astype(d)),
+    "reversed": lambda d: (X.astype(d)[::-1], Y.astype(d)[::-1]),
+    "big-endian": lambda d: (X.astype(">f8"), Y.astype(">f4")),
+    "other dtype object": lambda d: pickle.loads(pickle.dumps((X.astype(d), Y.astype(d)))),
+    "subclass": lambda d: (X.astype(d).view(np.recarray), Y.astype(d)),
+    "read-only": lambda d: (np.frombuffer(X.astype(d).tobytes(), d), Y.astype(d)),
+    "batch": lambda d: (BX.astype(d), BY.astype(d)),
+    "batch of one": lambda d: (BX[:1].astype(d), BY[:1].astype(d)),
+    "batch of none": lambda d: (BX[:0].astype(d), BY[:0].astype(d)),
+    "batch by columns": lambda d: (np.asfortranarray(BX.astype(d)), BY.astype(d)),
+    "every other row": lambda d: (BX.astype(d)[::2], BY.astype(d)[::2]),
+    "one for all": lambda d: (BX.astype(d), Y.astype(d)),
+    "all for one": lambda d: (X, BY),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_pass_arrays(function, way):
+    x, y = WAYS[way](function.dtype)
+    close(function(x, y), x, y, function.dtype)
+    close(function.call(x, y), x, y, function.dtype)  # and again, now that the code is there
+
+
+@pytest.mark.parametrize("rows", [None, 20])
+def test_out_is_filled_and_returned(function, rows):
+    x, y = (X, Y) if rows is None else (BX, BY)
+    x, y = x.astype(function.dtype), y.astype(function.dtype)
+    for _ in range(2):
+        out = np.full((2, 3) if rows is None else (rows, 2, 3), 9.0, function.dtype)
+        assert function(x, y, out=out) is out
+        close(out, x, y, function.dtype)
+
+
+def test_out_may_have_another_dtype_object(function):
+    for out in (
+        pickle.loads(pickle.dumps(np.zeros((2, 3), function.dtype))),
+        np.zeros((2, 3), function.dtype).view(np.recarray),
+    ):
+        assert function(X, Y, out=out) is out
+        close(np.asarray(out), X, Y, function.dtype)
+
+
+def test_out_may_overlap_an_input(function):
+    memory = np.zeros(6, function.dtype)
+    memory[:3] = X
+    assert function(memory[:3], Y, out=memory.reshape(2, 3)).base is memory
+    close(memory.reshape(2, 3), X, Y, function.dtype)
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (lambda d: np.zeros((3, 2), d), r"out for z must be a \S+ array \(2, 3\), got \S+ \(3, 2\)"),
+        (lambda d: np.zeros((2, 3), np.float16), "float16"),
+        (lambda d: [[0.0] * 3] * 2, "got list"),
+        (lambda d: np.zeros((3, 2), d).T, "C-contiguous"),
+    ],
+)
+def test_unfit_out_is_refused(function, out, message):
+    with pytest.raises(ShapeError, match=message):
+        function(X, Y, out=out(function.dtype))
+
+
+def test_wrong_shapes_are_named(function):
+    with pytest.raises(ShapeError, match=r"weigh: y must have shape \(2,\) or \(batch, 2\), got \(3,\)"):
+        function(X, X)
+    with pytest.raises(ShapeError, match=r"weigh: x must have shape"):
+        function(np.zeros((2, 2, 3)), Y)
+    with pytest.raises(ShapeError, match="y has 3 rows where an earlier input has 20"):
+        function(BX, BY[:3])
+    with pytest.raises(ShapeError, match="real numbers, got dtype complex128"):
+        function(X * 1j, Y)
+    with pytest.raises(TypeError):
+        function(X)
+
+
+def test_non_finite_inputs_are_named(function):
+    for _ in range(2):
+        with pytest.raises(NonFiniteError, match=r"weigh: y\[1\] is nan"):
+            function(X, [1.0, np.nan])
+        bad = BX.astype(function.dtype)
+        bad[7, 2] = -np.inf
+        with pytest.raises(NonFiniteError, match=r"weigh: x\[\(7, 2\)\] is -inf"):
+            function(bad, BY)
+
+
+def test_non_finite_results_are_named(function):
+    with pytest.raises(NumericalError, match="weigh: no finite z"):
+        function(X, [0.0, 1.0])
+    bad = BY.copy()
+    bad[5, 0] = 0.0
+    with pytest.raises(NumericalError, match="in row 5"):
+        function(BX, bad)
+
+
+def test_several_outputs():
+    p = arm(4)
+    f = specialise("arm", p)
+    for batch in (None, 3, 3):
+        inputs = random_inputs(p, batch)
+        want = passes.evaluate(p, inputs)
+        got = f(*inputs)
+        out = tuple(np.zeros_like(y) for y in want)
+        again = f(*inputs, out=out)
+        assert type(got) is type(again) is tuple
+        for x, y, z in zip(got, want, again, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12)
+            np.testing.assert_array_equal(x, z)
+    with pytest.raises(ShapeError, match="tuple of 2 arrays"):
+        f(*random_inputs(p), out=np.zeros(4))
+    shared = np.zeros(16)
+    with pytest.raises(ShapeError, match="overlap"):
+        f(*random_inputs(p), out=(shared[2:6], shared[4:].reshape(4, 3)))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, None])
+def test_threads_give_the_same(workers, monkeypatch):
+    monkeypatch.setattr(threads, "SLICE_SECONDS", 1e-6)
+    p = arm(6)
+    f = specialise("arm", p)
+    inputs = random_inputs(p, 1003)
+    want = passes.evaluate(p, inputs)
+    for _ in range(2):
+        for x, y in zip(f(*inputs, threads=workers), want, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-11)
+    inputs[1][1000, 3] = np.nan
+    with pytest.raises(NonFiniteError, match=r"v\[\(1000, 3\)\]"):
+        f(*inputs, threads=workers)
+
+
+def test_slices_cover_the_rows_once():
+    for first, last, workers, cost in [(0, 1000, 4, 1e-5), (64, 70, 8, 1.0), (0, 7, 2, 1e-9), (3, 999, 3, 1e-4)]:
+        rows = [i for s in threads._slices(first, last, workers, cost) for i in range(s.start, s.stop)]
+        assert rows == list(range(first, last))
+
+
+def test_number_of_threads_can_be_set(monkeypatch):
+    monkeypatch.setenv("BOUGH_NUM_THREADS", "3")
+    assert threads.default_threads() == 3
+    monkeypatch.delenv("BOUGH_NUM_THREADS")
+    assert threads.default_threads() >= 1
+
+
+SCRATCH = """
+define i64 @entry(ptr %arrays, i64 %batch, ptr %context) {
+  %count = load i64, ptr %context
+  %more = add i64 %count, %batch
+  store i64 %more, ptr %context
+  %y = load ptr, ptr %arrays
+  store double 1.0, ptr %y
+  ret i64 0
+}"""
+
+
+def test_contexts_are_made_once_and_reused():
+    code = native.load(native.compile_ir(SCRATCH), "entry")
+    made = []
+
+    def new_context():
+        made.append(ctypes.c_int64(0))
+        return ctypes.addressof(made[-1]), made[-1]
+
+    def provide():
+        return Entry(code.address, code, new_context)
+
+    f = CompiledFunction("count", (), (Array("y", (1,)),), float, provide, provide)
+    for _ in range(10):
+        f()
+    assert [c.value for c in made] == [10]
+
+
+def test_code_is_compiled_once_by_many_threads():
+    compiled = []
+    p = program(weigh, {"x": (3,), "y": (2,)}, {"z": (2, 3)})
+    real = specialise("weigh", p)
+
+    def single():
+        compiled.append(1)
+        return real._providers[False]()
+
+    f = CompiledFunction("weigh", p.inputs, p.outputs, float, single, single)
+    workers = [threading.Thread(target=lambda: close(f(X, Y), X, Y, float)) for _ in range(8)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert len(compiled) == 1
+
+
+def test_repr_names_the_arrays(function):
+    assert repr(function) == f"<weigh(x[3], y[2]) -> z[2, 3], {function.dtype}>"
