@@ -17,6 +17,7 @@ from bough.adaptive.blocks import (
     carry,
     carry_transposed,
     clear,
+    copy,
     full_six,
     load_full,
     load_symmetric,
@@ -39,7 +40,8 @@ from bough.adaptive.nodes import (
     Y1_, Y2_,
 )  # fmt: skip
 from bough.compile.kernel import kernel
-from bough.spatial import add6, cross, dot6, force_in, get6, get9, get_tail, join, motion_out, scale6, sub6
+from bough.inertia import symmetric_times
+from bough.spatial import add6, cross, dot6, force_in, get6, get9, get_tail, motion_out, scale6, sub6
 
 ZERO3 = (0.0, 0.0, 0.0)
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -67,7 +69,7 @@ def two_handled(plan: Any, code: int) -> bool:
 def placement(plan: Any, st: Any, b: int) -> Any:
     """(R, p) of body b in its parent's frame; of a weld, nothing to do."""
     if b >= 0:
-        return get9(st.X, b), get_tail(st.X, b)
+        return get9(st.X, plan.last[b]), get_tail(st.X, plan.last[b])
     return IDENTITY, ZERO3
 
 
@@ -77,13 +79,22 @@ def placement(plan: Any, st: Any, b: int) -> Any:
 @kernel
 def free_body(I: Any, f: Any) -> Any:
     """The acceleration of a free rigid body under a force at its origin; I as in `Linkage.inverse`."""
-    c = (I[6], I[7], I[8])
-    fl = (f[3], f[4], f[5])
-    m = cross(c, fl)
-    n = (f[0] - m[0], f[1] - m[1], f[2] - m[2])
-    w = (I[0] * n[0] + I[3] * n[1] + I[4] * n[2], I[3] * n[0] + I[1] * n[1] + I[5] * n[2], I[4] * n[0] + I[5] * n[1] + I[2] * n[2])
-    l = cross(c, w)
-    return join(w, (I[9] * fl[0] + l[0], I[9] * fl[1] + l[1], I[9] * fl[2] + l[2]))
+    m = cross((I[6], I[7], I[8]), (f[3], f[4], f[5]))
+    return turned(I, (f[0] - m[0], f[1] - m[1], f[2] - m[2]), I[9] * f[3], I[9] * f[4], I[9] * f[5])
+
+
+@kernel
+def turned(I: Any, n: Any, x: Any, y: Any, z: Any) -> Any:
+    """The acceleration at the origin of a body whose centre accelerates by (x, y, z) under a moment n about it."""
+    w = symmetric_times(I, n)
+    l = cross((I[6], I[7], I[8]), w)
+    return (w[0], w[1], w[2], x + l[0], y + l[1], z + l[2])
+
+
+@kernel
+def _put_column(S: Any, c: int, j: int, k: Any, a: Any) -> None:
+    for i in range(6):
+        S[c, i, j] = k * a[i]
 
 
 @kernel
@@ -100,10 +111,14 @@ def load_leaf(plan: Any, st: Any, leaf: int, c: int) -> None:
         clear(S, c)
         return
     I, k = leaf_inverse(plan, i), float(plan.copies[i])
-    for j in range(6):
-        e = (float(j == 0), float(j == 1), float(j == 2), float(j == 3), float(j == 4), float(j == 5))
-        a = scale6(k, free_body(I, e))
-        S[c, 0, j], S[c, 1, j], S[c, 2, j], S[c, 3, j], S[c, 4, j], S[c, 5, j] = a[0], a[1], a[2], a[3], a[4], a[5]
+    x, y, z = I[6], I[7], I[8]
+    # Turning: w = J^-1 n, l = c x w. Pushing along an axis e also turns, by n = -c x e.
+    _put_column(S, c, 0, k, turned(I, (1.0, 0.0, 0.0), 0.0, 0.0, 0.0))
+    _put_column(S, c, 1, k, turned(I, (0.0, 1.0, 0.0), 0.0, 0.0, 0.0))
+    _put_column(S, c, 2, k, turned(I, (0.0, 0.0, 1.0), 0.0, 0.0, 0.0))
+    _put_column(S, c, 3, k, turned(I, (0.0, -z, y), I[9], 0.0, 0.0))
+    _put_column(S, c, 4, k, turned(I, (z, 0.0, -x), 0.0, I[9], 0.0))
+    _put_column(S, c, 5, k, turned(I, (-y, x, 0.0), 0.0, 0.0, I[9]))
 
 
 @kernel
@@ -271,14 +286,17 @@ def full(m: Any, plan: Any, st: Any, n: int) -> None:
     store_symmetric(S, A1, r, PHI1)
     store_symmetric(S, W_, r, W)
     store_full(S, T1_, r, T1)
-    c12, c2 = (C1, C1) if shared_c else (C12, C2)
     if two:
+        c12 = C12
+        if shared_c:
+            c12 = C1
+            copy(S, C2, C1)
         multiply(S, T2_, W_, c12)
         _project(S, U2_, c12, d)
         transposed_multiply(S, TMP, T1_, c12)
         store_full(S, TMP, r, PHI12)
-        subtract_upper(S, c2, c12, T2_)
-        store_symmetric(S, c2, r, PHI2)
+        subtract_upper(S, C2, c12, T2_)
+        store_symmetric(S, C2, r, PHI2)
         store_full(S, T2_, r, T2)
     o = tail(plan, n)
     for x in range(d):
@@ -386,7 +404,10 @@ def _total(plan: Any, st: Any, n: int, d: int, inner: bool) -> None:
     subtract_upper(S, PA1, XPA21, T1_)
     store_symmetric(S, PA1, r, PSI1)
     if two:
-        c12, c2 = (PC12, PC2) if two_handled(plan, c) else (PC1, PC1)
+        c12 = PC12
+        if not two_handled(plan, c):
+            c12 = PC1
+            copy(S, PC2, PC1)
         # Psi_12 = T1' Psi_12^B - Y1' T2 - u1 w u2'
         transposed_multiply(S, O12, T1_, c12)
         transposed_multiply(S, O12B, Y1_, T2_)
@@ -396,10 +417,10 @@ def _total(plan: Any, st: Any, n: int, d: int, inner: bool) -> None:
         _add_weighted(plan, st, b, d, O12, U1_, U2_, -1.0)
         store_full(S, O12, r, PSI12)
         multiply_less(S, Y2_, H_, T2_, c12)
-        _add_weighted(plan, st, b, d, c2, U2_, U2_, 1.0)
-        add_upper(S, c2, T2_, Y2_)
-        subtract_upper(S, c2, c12, T2_)
-        store_symmetric(S, c2, r, PSI2)
+        _add_weighted(plan, st, b, d, PC2, U2_, U2_, 1.0)
+        add_upper(S, PC2, T2_, Y2_)
+        subtract_upper(S, PC2, c12, T2_)
+        store_symmetric(S, PC2, r, PSI2)
 
 
 @kernel
@@ -519,8 +540,7 @@ def total_acceleration(plan: Any, st: Any, n: int, f1: Any, f2: Any) -> float:
     r = record(plan, st, n)
     A = r[ETA] + dot6(f1, add6(six(r, P1), symmetric_six(r, PSI1, f1)))
     if plan.handles[n] == 2:
-        half = add6(full_six(r, PSI12, f2), ZERO6)
-        A += dot6(f2, add6(six(r, P2), symmetric_six(r, PSI2, f2))) + 2.0 * dot6(f1, half)
+        A += dot6(f2, add6(six(r, P2), symmetric_six(r, PSI2, f2))) + 2.0 * dot6(f1, full_six(r, PSI12, f2))
     return max(A, 0.0)
 
 

@@ -69,6 +69,13 @@ def clear(S: Any, c: int) -> None:
 
 
 @kernel
+def copy(S: Any, c: int, a: int) -> None:
+    for i in range(6):
+        for j in range(6):
+            S[c, i, j] = S[a, i, j]
+
+
+@kernel
 def symmetric_six(r: Any, o: int, x: Any) -> Any:
     """A packed symmetric block times a vector."""
     return (

@@ -54,7 +54,7 @@ class State(NamedTuple):
     """Everything that changes. The configuration is the user's q, all else is the algebra's own."""
 
     record: Any  # (sum of records,)
-    X: Any  # (N, 12) placement (R, p) of each body in its parent's frame
+    X: Any  # (primitives, 12) row last[b]: placement (R, p) of body b in its parent's frame
     freedoms: Any  # (n, 6) motion subspace of compound joints, rows in the body's frame; empty without any
     force: Any  # (N, 6) applied to each body, in its frame
     tau: Any  # (n,) joint torques
@@ -63,7 +63,6 @@ class State(NamedTuple):
     qdd: Any  # (nv,) accelerations found last, zero where culled
     last_move: Any  # (nodes,) clock of the joint's last motion
     oldest: Any  # (nodes,) the oldest last_move in the cluster
-    motion: Any  # (primitives, 12) the joints' own motions
     scratch: Any  # (BLOCKS, 6, 6)
 
 
@@ -95,7 +94,7 @@ def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray) -> S
     try:
         return State(
             record=np.zeros(int(plan.offset[-1])),
-            X=np.zeros((bodies, 12)),
+            X=np.zeros((len(model.mechanism.parent), 12)),
             freedoms=np.zeros((0 if link.simple.all() else n, 6)),
             force=np.zeros((bodies, 6)),
             tau=np.zeros(n),
@@ -104,7 +103,6 @@ def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray) -> S
             qdd=np.zeros(model.nv),
             last_move=np.zeros(nodes),
             oldest=np.zeros(nodes),
-            motion=np.zeros((len(model.mechanism.parent), 12)),
             scratch=np.zeros((BLOCKS, 6, 6)),
         )
     except MemoryError:

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.routine import Routine, operations
+from bough.compile.routine import Routine
 from bough.dynamics import center_of_mass, energy, momentum
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import CRBA, MASS_MATRIX
-from bough.dynamics.engine import BoundFunction, bind, small_program
+from bough.dynamics.derivatives import inverse_dynamics_derivatives
+from bough.dynamics.engine import BoundFunction, bind, cheapest
 from bough.dynamics.external import external_forces, points_of
 from bough.dynamics.forward import FACTORIZE, FORWARD_CRBA, Pattern, pattern
+from bough.dynamics.inverse_by_factor import INVERSE_BY_FACTOR
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
@@ -99,6 +101,20 @@ class Dynamics:
         names = [j.name for j in self.model.joints for _ in range(j.v.stop - j.v.start)]
         return Factor(self.model.dof_tree, "ltdl", packed, names)
 
+    def inverse_dynamics_derivatives(self, q: Any, v: Any, qdd: Any) -> tuple[Array, Array, Array]:
+        """dtau/dq, dtau/dv and dtau/dqdd, (nv, nv) each; q is varied in its tangent space.
+
+        Differentiated on the graph of the kernel, so always specialised; refused if the graph becomes too large.
+        """
+        return self._inverse_derivatives(q, v, qdd)  # type: ignore[no-any-return]
+
+    def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
+        """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1."""
+        qdd = self.forward_dynamics(q, v, tau)
+        by_q, by_v, _ = self.inverse_dynamics_derivatives(q, v, qdd)
+        H_inv = self.inverse_mass_matrix(q)
+        return -H_inv @ by_q, -H_inv @ by_v, H_inv
+
     # Kinematics
 
     def placement(self, q: Any, frame: str) -> Array:
@@ -179,16 +195,12 @@ class Dynamics:
         """The method that "auto" stands for: the one with fewer operations on this model."""
         if self.model.couplings:
             return "crba"
-        if self.general or self.model.nv > 64:
+        if self.general:
             return "aba"
-        groups = {"aba": (ABA, ()), "crba": (FORWARD_CRBA, (self._pattern,))}
-        cost = {}
-        for method, (routine, more) in groups.items():
-            program = small_program(routine.without("f_ext"), (self.model.mechanism, *more), self.model.sizes)
-            if program is None:
-                return "aba"
-            cost[method] = operations(program).total
-        return min(cost, key=lambda method: cost[method])
+        return cheapest(
+            self.model,
+            {"aba": (ABA.without("f_ext"), ()), "crba": (FORWARD_CRBA.without("f_ext"), (self._pattern,))},
+        )
 
     @cached_property
     def _pattern(self) -> Pattern:
@@ -207,6 +219,10 @@ class Dynamics:
         return self._function(BIAS.without("f_ext")).call
 
     @cached_property
+    def _inverse_derivatives(self) -> Callable[..., Any]:
+        return inverse_dynamics_derivatives(self.model)
+
+    @cached_property
     def _mass(self) -> Callable[..., Any]:
         require_memory(self.model.nv**2 * 8, f"the {self.model.nv} x {self.model.nv} mass matrix")
         self._require("packed", "the mass matrix")
@@ -215,7 +231,13 @@ class Dynamics:
     @cached_property
     def _inverse_mass(self) -> Callable[..., Any]:
         require_memory(2 * self.model.nv**2 * 8, f"the {self.model.nv} x {self.model.nv} inverse mass matrix")
-        return self._function(INVERSE_MASS_MATRIX).call
+        by_factor = (INVERSE_BY_FACTOR, (self._pattern,))
+        recursion: tuple[Routine, tuple[Any, ...]] = (INVERSE_MASS_MATRIX, ())
+        best = "factor"
+        if not self.model.couplings:
+            best = "recursion" if self.general else cheapest(self.model, {"recursion": recursion, "factor": by_factor})
+        routine, constants = by_factor if best == "factor" else recursion
+        return self._function(routine, *constants).call
 
     def _require(self, size: str, what: str) -> None:
         require_memory(self.model.sizes[size] * 8, what)

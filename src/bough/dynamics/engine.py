@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,7 +12,7 @@ from bough.compile import general as general_code
 from bough.compile import specialise
 from bough.compile.call import CompiledFunction, Entry
 from bough.compile.expr import GraphTooLarge, Program
-from bough.compile.routine import Routine, trace
+from bough.compile.routine import Routine, operations, trace
 from bough.model import Model
 
 # Past this many nodes a graph costs more to compile than it gains; past these sizes it is not even tried.
@@ -65,3 +65,14 @@ def small_program(routine: Routine, constants: Sequence[Any], sizes: dict[str, i
         return trace(routine, constants, sizes, LARGEST_GRAPH)
     except GraphTooLarge:
         return None
+
+
+def cheapest(model: Model, candidates: Mapping[str, tuple[Routine, tuple[Any, ...]]]) -> str:
+    """The candidate (routine and further constants) with the fewest operations; the first if the model is large."""
+    cost = {}
+    for name, (routine, constants) in candidates.items():
+        program = small_program(routine, (model.mechanism, *constants), model.sizes)
+        if program is None:
+            return next(iter(candidates))
+        cost[name] = operations(program).total
+    return min(cost, key=lambda name: cost[name])

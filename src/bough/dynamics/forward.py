@@ -21,11 +21,12 @@ class Pattern(NamedTuple):
     rows: Any  # (nv + 1,)
     depth: Any  # (nv,) number of ancestors
     rank: Any  # (nv,) depth-first number of each entry of v
+    order: Any  # (nv,) its inverse
 
 
 def pattern(tree: Tree) -> Pattern:
     """The pattern of a model's `dof_tree`."""
-    return Pattern(tree.regular, tree.rows, tree.depth[tree.order] - 1, tree.rank)
+    return Pattern(tree.regular, tree.rows, tree.depth[tree.order] - 1, tree.rank, tree.order)
 
 
 @kernel

@@ -1,4 +1,9 @@
-"""The inverse of the joint-space inertia matrix, without H (Carpentier 2018), one degree of freedom at a time."""
+"""The inverse of the joint-space inertia matrix, without H (Carpentier 2018), one degree of freedom at a time.
+
+A unit torque at degree of freedom c leaves a force F_c on each body above it, and accelerates each of these bodies
+by a_c. By reciprocity the same F_k tells how k answers to the acceleration of a body above it, so an element of the
+inverse costs one product F_k . a_c, taken at the body where the paths to k and c meet.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +27,7 @@ from bough.spatial import add6, dot6, get6, get10, get21, put6, put21, scale6
 
 @kernel
 def inverse_mass_matrix(m: Any, q: Any, M: Any, w: Any) -> None:
-    """M = H^-1 (nv, nv), both triangles, in the order of v; for mechanisms without mimic joints.
-
-    Column c of the unit torques leaves the force F_c on the bodies above it (inward), and accelerates all bodies
-    (outward); by symmetry only rows k <= c are computed. O(n^2).
-    """
+    """M = H^-1 (nv, nv), both triangles, in the order of v; for mechanisms without mimic joints. O(n^2)."""
     n = len(m.axis)
     for k in range(n):
         for c in range(n):
@@ -35,13 +36,9 @@ def inverse_mass_matrix(m: Any, q: Any, M: Any, w: Any) -> None:
     for i in range(len(m.parent)):
         put21(w.IA, i, articulated(get10(m.inertia, i), m.zero[0]))
     for i in range(len(m.parent) - 1, -1, -1):
-        eliminate(m, i, n, M, w)
-    root = 0
+        eliminate(m, i, subtree_end(m, m.dof[i], n), M, w)
     for i in range(len(m.parent)):
-        if m.parent[i] < 0:
-            root = i
-        for c in range(m.dof[i], m.dof[i + 1]):
-            unit_torque(m, root, c, M, w)
+        accelerate(m, i, subtree_end(m, m.dof[i], n), M, w)
 
 
 @kernel
@@ -54,51 +51,71 @@ def subtree_end(m: Any, k: int, n: int) -> int:
 
 
 @kernel
-def eliminate(m: Any, i: int, n: int, M: Any, w: Any) -> None:
-    """Pivots of the freedoms of body i, their rows of M while the body above stands still, the forces they pass on."""
+def place(m: Any, c: int, i: int) -> int:
+    """Where the vector of degree of freedom c at body i, on its path, is kept."""
+    return int(m.rows[c] + m.depth[m.dof[i + 1] - 1])
+
+
+@kernel
+def eliminate(m: Any, i: int, end: int, M: Any, w: Any) -> None:
+    """Rows of M for the freedoms of body i while the body above stands still, and the forces on that body."""
     IA = get21(w.IA, i)
-    end = subtree_end(m, m.dof[i], n)
     for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
         U = articulated_freedom(m, k, IA)
         D = along(m, k, U) + m.armature[k]
         W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
-        row = m.v_index[k]
-        put6(w.W, k, W)
-        put6(w.F, k, W)
-        M[row, row] = m.one[0] / D
-        for c in range(k + 1, end):
-            F = get6(w.F, c)
-            x = along(m, k, F)
-            M[row, m.v_index[c]] = -(x / D)
-            put6(w.F, c, add6(F, scale6(-x, W)))
         IA = articulated_downdate(IA, W, U)
+        M[m.v_index[k], m.v_index[k]] = m.one[0] / D
+        put6(w.W, k, W)
+        put6(w.f, k, W)
+        for c in range(k + 1, end):
+            f = get6(w.f, c)
+            x = along(m, k, f)
+            M[m.v_index[k], m.v_index[c]] = -(x / D)
+            put6(w.f, c, add6(f, scale6(-x, W)))
+    free_together(m, i, end, M, w)
     p = m.parent[i]
     if p >= 0:
         put21(w.IA, p, add21(get21(w.IA, p), articulated_to_parent(m, w.X, i, IA)))
         for c in range(m.dof[i], end):
-            put6(w.F, c, force_to_parent(m, w.X, i, get6(w.F, c)))
+            f = force_to_parent(m, w.X, i, get6(w.f, c))
+            put6(w.f, c, f)
+            put6(w.F, place(m, c, p), f)
 
 
 @kernel
-def unit_torque(m: Any, root: int, c: int, M: Any, w: Any) -> None:
-    """Accelerations of the degrees of freedom up to c under a unit torque at c, from the root outward."""
-    zero = m.zero[0]
-    col = m.v_index[c]
-    i = root
-    while i < len(m.parent) and m.dof[i] <= c:
-        a = (zero, zero, zero, zero, zero, zero)
-        if m.parent[i] >= 0:
-            a = motion_to_body(m, w.X, i, get6(w.a, m.parent[i]))
-        k = m.dof[i]
-        while k < m.dof[i + 1] and k <= c:
+def free_together(m: Any, i: int, end: int, M: Any, w: Any) -> None:
+    """Rows of one body's freedoms were found with its earlier freedoms locked: let these move too."""
+    for k in range(m.dof[i] + 1, m.dof[i + 1]):
+        W, row = get6(w.W, k), m.v_index[k]
+        for c in range(k, end):
+            for j in range(m.dof[i], k):
+                M[row, m.v_index[c]] = M[row, m.v_index[c]] - along(m, j, W) * M[m.v_index[j], m.v_index[c]]
+
+
+@kernel
+def accelerate(m: Any, i: int, end: int, M: Any, w: Any) -> None:
+    """Columns of M in the subtree of body i, rows of body i and of the branches between it and the body above."""
+    zero, p = m.zero[0], m.parent[i]
+    first = m.dof[i] if p < 0 else m.dof[p + 1]
+    for c in range(m.dof[i], end):
+        above = (zero, zero, zero, zero, zero, zero)
+        if p >= 0:
+            above = get6(w.A, place(m, c, p))
+        col = m.v_index[c]
+        for k in range(first, min(c + 1, m.dof[i + 1])):
             row = m.v_index[k]
-            x = M[row, col] - dot6(get6(w.W, k), a)
-            M[row, col] = x
-            M[col, row] = x
-            a = add6(a, freedom(m, k, x))
-            k += 1
-        put6(w.a, i, a)
-        i += 1
+            x = M[row, col]
+            if p >= 0:
+                x = x - dot6(get6(w.F, place(m, k, p)), above)
+            M[row, col], M[col, row] = x, x
+        if c >= m.dof[i + 1]:
+            a = above
+            if p >= 0:
+                a = motion_to_body(m, w.X, i, above)
+            for k in range(m.dof[i], m.dof[i + 1]):
+                a = add6(a, freedom(m, k, M[m.v_index[k], col]))
+            put6(w.A, place(m, c, i), a)
 
 
 INVERSE_MASS_MATRIX = Routine(
@@ -110,7 +127,8 @@ INVERSE_MASS_MATRIX = Routine(
         "X": "bodies 12",
         "IA": "bodies 21",
         "W": "dofs 6",
-        "F": "dofs 6",
-        "a": "bodies 6",
+        "f": "dofs 6",
+        "F": "packed 6",
+        "A": "packed 6",
     },
 )

@@ -33,6 +33,7 @@ class Slots(NamedTuple):
     row: Any  # (slots,)
     up: Any  # (slots,) slot of the same row at the parent body, -1 at the root
     of_seed: Any  # (S,) slot of each seed
+    entry: Any  # (slots,) entry in packed J of the body's first degree of freedom
 
 
 class Pattern(NamedTuple):
@@ -143,7 +144,7 @@ class TaskSet:
 
     @cached_property
     def slots(self) -> Slots:
-        parent = self.model.mechanism.parent
+        parent, first = self.model.mechanism.parent, self.model.mechanism.dof
         pairs = sorted((int(i), r) for r, bodies in enumerate(self.bodies_of_row) for i in bodies)
         number = {pair: k for k, pair in enumerate(pairs)}
         body = np.array([i for i, _ in pairs], np.int64)
@@ -154,21 +155,23 @@ class TaskSet:
             row=np.array([r for _, r in pairs], np.int64),
             up=np.array([number.get((int(parent[i]), r), -1) for i, r in pairs], np.int64),
             of_seed=np.array([number[pair] for pair in seeds], np.int64),
+            entry=np.array([self._entries[r, int(first[i])] for i, r in pairs], np.int64),
         )
 
     @cached_property
+    def _entries(self) -> dict[tuple[int, int], int]:
+        """The place in packed J of each (row, degree of freedom)."""
+        first = self.model.mechanism.dof.tolist()
+        pairs = ((r, k) for r, bodies in enumerate(self.bodies_of_row) for i in bodies for k in range(first[i], first[i + 1]))
+        return {pair: e for e, pair in enumerate(pairs)}
+
+    @cached_property
     def pattern(self) -> Pattern:
-        m = self.model.mechanism
+        m, entry = self.model.mechanism, self._entries
         dof_parent = parents_of_dofs(m).tolist()
-        of_row, dofs, up = [0], [], []
-        entry: dict[tuple[int, int], int] = {}
-        for r, bodies in enumerate(self.bodies_of_row):
-            for k in (int(k) for i in bodies for k in range(m.dof[i], m.dof[i + 1])):
-                entry[r, k] = len(dofs)
-                up.append(entry.get((r, dof_parent[k]), -1))
-                dofs.append(k)
-            of_row.append(len(dofs))
-        constant = np.zeros(len(dofs))
+        rows = np.array([r for r, _ in entry])
+        up = [entry.get((r, dof_parent[k]), -1) for r, k in entry]
+        constant = np.zeros(len(entry))
         for r, row in enumerate(self._rows):
             for s in row:
                 if s.kind == JOINT:
@@ -177,7 +180,7 @@ class TaskSet:
         last = [entry[r, int(m.dof[i + 1]) - 1] for i, r in zip(seeds.body.tolist(), seeds.row.tolist(), strict=True)]
         skip = (seeds.kind == JOINT) | (seeds.kind == REACTION)
         return Pattern(
-            np.array(of_row, np.int64), np.array(dofs, np.int64), np.array(up, np.int64),
+            np.searchsorted(rows, np.arange(self.size + 1)), np.array([k for _, k in entry]), np.array(up),
             np.where(skip, -1, np.array(last, np.int64)), constant,
         )  # fmt: skip
 

@@ -1,0 +1,95 @@
+"""Derivatives of inverse and forward dynamics, by differentiating the graph of the kernel (see `compile.autodiff`).
+
+Derivatives with respect to q are taken in the tangent space: column k is the rate of change as the configuration
+moves with the unit velocity k, so that q of quaternion joints has nv columns like all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile import autodiff
+from bough.compile.expr import Array, Expr, Program
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine, literal, trace
+from bough.compile.scalar import sincos
+from bough.compile.specialise import specialise
+from bough.dynamics.rnea import RNEA
+from bough.errors import TooLargeError
+from bough.joints import BALL, FREE, PLANAR, quaternion_rotation
+from bough.model import Model
+
+LARGEST_DERIVATIVE = 400_000  # nodes
+
+
+@kernel
+def configuration_rate(m: Any, q: Any, N: Any) -> None:
+    """N (nq, nv), zero on entry: the rate of q is N v."""
+    one = m.one[0]
+    half = one / (one + one)
+    for i in range(len(m.parent)):
+        k, kind = m.q_index[i], m.kind[i]
+        first = m.dof[i]
+        if kind < PLANAR:
+            N[k, m.v_index[first]] = one
+        elif kind == PLANAR:
+            s, c = sincos(q[k + 2])
+            x, y, turn = m.v_index[first], m.v_index[first + 1], m.v_index[first + 2]
+            N[k, x], N[k, y], N[k + 1, x], N[k + 1, y] = c, -s, s, c
+            N[k + 2, turn] = one
+        elif kind == BALL:
+            quaternion_rate(m, q, k, first, half, N)
+        elif kind == FREE:
+            R = quaternion_rotation(q[k + 3], q[k + 4], q[k + 5], q[k + 6], one)
+            for r in range(3):
+                for c in range(3):
+                    N[k + r, m.v_index[first + c]] = R[3 * r + c]
+            quaternion_rate(m, q, k + 3, first + 3, half, N)
+
+
+@kernel
+def quaternion_rate(m: Any, q: Any, k: int, first: int, half: Any, N: Any) -> None:
+    """The rate of a quaternion is half its product with the angular velocity in the body's frame."""
+    x, y, z, w = half * q[k], half * q[k + 1], half * q[k + 2], half * q[k + 3]
+    a, b, c = m.v_index[first], m.v_index[first + 1], m.v_index[first + 2]
+    N[k, a], N[k, b], N[k, c] = w, -z, y
+    N[k + 1, a], N[k + 1, b], N[k + 1, c] = z, w, -x
+    N[k + 2, a], N[k + 2, b], N[k + 2, c] = -y, x, w
+    N[k + 3, a], N[k + 3, b], N[k + 3, c] = -x, -y, -z
+
+
+def tangent_jacobian(model: Model, routine: Routine) -> Program:
+    """The program of d(output)/d(q, v, ...) of a routine with one output and inputs q, then vectors of length nv."""
+    traced = trace(routine, (model.mechanism,), model.sizes, LARGEST_DERIVATIVE)
+    jacobian = autodiff.jacobian(traced, 0, range(len(traced.inputs)))
+    if len(jacobian.graph) > LARGEST_DERIVATIVE:
+        raise TooLargeError(
+            f"the derivatives of {routine.name} of {model.name!r} take {len(jacobian.graph):,} operations; "
+            f"at most {LARGEST_DERIVATIVE:,} are compiled"
+        )
+    graph, rows = jacobian.graph, traced.outputs[0].size
+    q = np.array([graph.input(0, k) for k in range(model.nq)], object)
+    N = np.full((model.nq, model.nv), 0.0, object)
+    configuration_rate(literal(model.mechanism), q, N)
+    by_q = np.array([Expr(graph, r) for r in jacobian.roots[0]], object).reshape(rows, model.nq)
+    by_tangent = tuple(graph.operand(_dot(row, column)) for row in by_q for column in N.T)
+    outputs = (Array(jacobian.outputs[0].name, (rows, model.nv)), *jacobian.outputs[1:])
+    return Program(graph, jacobian.inputs, outputs, (by_tangent, *jacobian.roots[1:]))
+
+
+def _dot(row: npt.NDArray[Any], column: npt.NDArray[Any]) -> Any:
+    total: Any = 0.0
+    for a, b in zip(row, column, strict=True):
+        if isinstance(b, Expr) or b != 0.0:
+            total = total + a * b
+    return total
+
+
+def inverse_dynamics_derivatives(model: Model) -> Callable[..., Any]:
+    """A compiled function (q, v, qdd) -> dtau/dq, dtau/dv, dtau/dqdd, all (nv, nv)."""
+    program = tangent_jacobian(model, RNEA.without("f_ext"))
+    return specialise("inverse_dynamics_derivatives", program).call

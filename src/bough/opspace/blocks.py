@@ -1,0 +1,175 @@
+"""Lambda^-1 from the blocks Omega_ij of body mobilities: the part that RJK and Chang-Khatib share.
+
+Both compute the diagonal blocks root to tips, then off-diagonal ones by one-sided products
+Omega_ij = Omega_i,parent(j) X_j' P_j'. They differ in which blocks they go through: a `Blocks` program says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.joints import joint_motion, motion_to_body
+from bough.opspace.articulated import ARTICULATED_WORK, eliminate_all, propagate
+from bough.opspace.mobility import (
+    free_mobility,
+    get_column,
+    get_row,
+    mobility_to_body,
+    put_column,
+    put_full,
+    put_row,
+)
+from bough.opspace.pv import clear, mirror
+from bough.opspace.taskset import TaskSet
+from bough.opspace.wrenches import WRENCH_WORK, task_wrenches
+from bough.spatial import dot6, get6, get21, put21
+from bough.tree import Tree
+
+
+class Blocks(NamedTuple):
+    """Which blocks to compute, in order. Blocks 0, 1, ... are the diagonal ones."""
+
+    body: Any  # (diagonals,) body of each diagonal block, ancestors first
+    up: Any  # (diagonals,) its parent's block, -1 at a root
+    source: Any  # (products,) block that a one-sided product starts from
+    from_columns: Any  # (products,) 1: take the columns of the source in place of its rows
+    joint: Any  # (products,) body through whose joint it goes
+    target: Any  # (products,)
+    to_columns: Any  # (products,) 1: the results are columns of the target
+    first: Any  # (pairs,) pairs of bodies with seeds, and the block that joins them
+    second: Any  # (pairs,)
+    block: Any  # (pairs,)
+    transposed: Any  # (pairs,) 1: rows of the block belong to the second body
+
+
+@kernel
+def from_blocks(m: Any, t: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+    """Lambda^-1, full and symmetric, from q."""
+    joint_motion(m, q, w.X)
+    task_wrenches(m, t, w)
+    eliminate_all(m, w)
+    for b in range(len(z.body)):
+        diagonal_block(m, z, b, w)
+    for a in range(len(z.source)):
+        one_sided_product(m, z, a, w)
+    clear(m, Lam_inv)
+    for a in range(len(z.first)):
+        for s in range(t.of_body[z.second[a]], t.of_body[z.second[a] + 1]):
+            add_products(t, z, a, s, Lam_inv, w)
+    mirror(Lam_inv)
+
+
+@kernel
+def diagonal_block(m: Any, z: Any, b: int, w: Any) -> None:
+    """Omega_ii = S D^-1 S' + P X Omega_pp X' P'."""
+    i, zero = z.body[b], m.zero[0]
+    zero3 = (zero, zero, zero)
+    Om = zero3 + zero3 + zero3 + zero3 + zero3 + zero3 + zero3
+    if z.up[b] >= 0:
+        Om = mobility_to_body(m, w.X, i, get21(w.Om, z.up[b]))
+    Om = free_mobility(m, i, Om, w)
+    put21(w.Om, b, Om)
+    put_full(w.B, b, Om)
+
+
+@kernel
+def one_sided_product(m: Any, z: Any, a: int, w: Any) -> None:
+    j = z.joint[a]
+    for r in range(6):
+        x = get_row(w.B, z.source[a], r)
+        if z.from_columns[a]:
+            x = get_column(w.B, z.source[a], r)
+        x = propagate(m, j, motion_to_body(m, w.X, j, x), w)
+        if z.to_columns[a]:
+            put_column(w.B, z.target[a], r, x)
+        else:
+            put_row(w.B, z.target[a], r, x)
+
+
+@kernel
+def add_products(t: Any, z: Any, a: int, s: int, Lam_inv: Any, w: Any) -> None:
+    """Lambda^-1 += K_i Omega_ij K_j' for seed s on the second body of pair a and all seeds on the first."""
+    b, K = z.block[a], get6(w.K, s)
+    if z.transposed[a]:
+        x = (
+            dot6(K, get_column(w.B, b, 0)), dot6(K, get_column(w.B, b, 1)), dot6(K, get_column(w.B, b, 2)),
+            dot6(K, get_column(w.B, b, 3)), dot6(K, get_column(w.B, b, 4)), dot6(K, get_column(w.B, b, 5)),
+        )  # fmt: skip
+    else:
+        x = (
+            dot6(K, get_row(w.B, b, 0)), dot6(K, get_row(w.B, b, 1)), dot6(K, get_row(w.B, b, 2)),
+            dot6(K, get_row(w.B, b, 3)), dot6(K, get_row(w.B, b, 4)), dot6(K, get_row(w.B, b, 5)),
+        )  # fmt: skip
+    i, c = z.first[a], t.row[s]
+    for e in range(t.of_body[i], t.of_body[i + 1]):
+        r = t.row[e]
+        if r >= c:
+            y = dot6(get6(w.K, e), x)
+            Lam_inv[r, c] = Lam_inv[r, c] + y
+            if r == c and i != z.second[a]:
+                Lam_inv[r, c] = Lam_inv[r, c] + y
+        elif i != z.second[a]:
+            Lam_inv[c, r] = Lam_inv[c, r] + dot6(get6(w.K, e), x)
+
+
+# Programs
+
+Pair: TypeAlias = tuple[int, int]
+Block: TypeAlias = tuple[int, bool]  # number, transposed
+
+
+class Program:
+    """Collects diagonal blocks and one-sided products, each once."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree, self.parent = tree, tree.parent.tolist()
+        self.diagonals: dict[int, int] = {}
+        self.products: list[tuple[int, int, int, int, int]] = []
+        self.blocks = 0
+
+    def add_diagonals(self, bodies: set[int]) -> None:
+        for i in sorted(bodies):
+            self.diagonals[i] = len(self.diagonals)
+        self.blocks = len(self.diagonals)
+
+    def product(self, source: Block, joint: int, columns: bool = False) -> int:
+        """The block that has the source's columns (or rows) taken through a joint."""
+        number, transposed = source
+        target, self.blocks = self.blocks, self.blocks + 1
+        self.products.append((number, int(transposed != columns), joint, target, int(columns)))
+        return target
+
+    def finish(self, pairs: dict[Pair, Block]) -> Blocks:
+        body = list(self.diagonals)
+        up = [self.diagonals.get(self.parent[i], -1) for i in body]
+        products = np.array(self.products, np.int64).reshape(-1, 5).T
+        ends = np.array([[i, j, number, int(t)] for (i, j), (number, t) in pairs.items()], np.int64).reshape(-1, 4).T
+        arrays = (np.array(body), np.array(up), *products, *ends)
+        return Blocks(*(np.ascontiguousarray(a, np.int64) for a in arrays))
+
+
+def seed_pairs(tasks: TaskSet) -> list[Pair]:
+    """Pairs of bodies with seeds, of one tree and in the order of the rows; each pair once, bodies with themselves."""
+    rows, bodies = tasks.seeds.row.tolist(), tasks.seeds.body.tolist()
+    listed = list(dict.fromkeys(b for _, b in sorted(zip(rows, bodies, strict=True))))
+    root = tasks.seeds.root.tolist()
+    pairs = [(i, j) for a, i in enumerate(listed) for j in listed[a:]]
+    return [(i, j) for i, j in pairs if root[i] == root[j]]
+
+
+def block_routine(name: str) -> Routine:
+    """The routine that executes a program; its size must be known as "blocks"."""
+    work = WRENCH_WORK | ARTICULATED_WORK | {"Om": "diagonals 21", "B": "blocks 6 6"}
+    return Routine(name, from_blocks, inputs={"q": "nq"}, outputs={"Lam_inv": "rows rows"}, work=work)
+
+
+Planner: TypeAlias = Callable[[TaskSet], Blocks]
+
+
+def block_sizes(program: Blocks) -> dict[str, int]:
+    return {"diagonals": len(program.body), "blocks": len(program.body) + len(program.target)}

@@ -1,0 +1,56 @@
+"""Lambda^-1 = J H^-1 J' by plain matrix arithmetic (Khatib 1987), zeros included: the witness, O(n^3 + m n^2 + m^2 n).
+
+The factorization is LTDL on a chain, whose packed rows are a full triangle. The only method for models with mimic
+joints, which tie branches together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.crba import MASS_MATRIX, mass_matrix
+from bough.opspace.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
+from bough.opspace.sparse import DofTree, outer_product, solve_rows_unit
+from bough.opspace.taskset import Pattern
+from bough.sparsity.ltdl import ltdl
+
+
+@kernel
+def dense(m: Any, t: Any, p: Any, full: Any, f: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+    """Lambda^-1, full and symmetric, from q; `full` and f are the patterns of a chain."""
+    mass_matrix(m, q, w.M, w)
+    packed_jacobian(m, t, p, w.J, w)
+    spread_jacobian(m, p, w.J, w.JJ)
+    n = w.M.shape[0]
+    for i in range(n):
+        for j in range(i + 1):
+            w.triangle[f.rows[i] + j] = w.M[i, j]
+    ltdl(f.parent, f.rows, w.triangle)
+    for e in range(len(full.dof)):
+        w.Y[e] = w.JJ[e // n, e % n]
+    solve_rows_unit(full, f, w.triangle, w.Y, w.YD)
+    outer_product(full, w.YD, w.Y, Lam_inv, m.zero[0])
+
+
+def full_pattern(rows: int, n: int) -> tuple[Pattern, DofTree]:
+    """Every row supported by all n degrees of freedom, which form one chain."""
+    column = np.tile(np.arange(n), rows)
+    up = np.where(column > 0, np.arange(rows * n) - 1, -1)
+    none = np.zeros(0, np.int64)
+    pattern = Pattern(np.arange(rows + 1) * n, column, up, none, np.zeros(0))
+    return pattern, DofTree(np.arange(n) - 1, np.arange(n + 1) * np.arange(1, n + 2) // 2)
+
+
+DENSE = Routine(
+    "dense",
+    dense,
+    inputs={"q": "nq"},
+    outputs={"Lam_inv": "rows rows"},
+    work=dict(MASS_MATRIX.work)
+    | JACOBIAN_WORK
+    | {"M": "nv nv", "triangle": "triangle", "J": "entries", "JJ": "rows nv", "Y": "full", "YD": "full"},
+)

@@ -1,0 +1,31 @@
+"""Lambda^-1 = Y_D Y_d' with Y_d = J L_d^-1, H = L_d' D L_d (Featherstone 2010, eq. 22, corrected): no square roots."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.crba import WORK, crba
+from bough.opspace.jacobian import JACOBIAN_WORK, packed_jacobian
+from bough.opspace.sparse import outer_product, solve_rows_unit
+from bough.sparsity.ltdl import ltdl as factorize
+
+
+@kernel
+def ltdl(m: Any, t: Any, p: Any, f: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+    """Lambda^-1, full and symmetric, from q; H, its factor and J on the way."""
+    crba(m, q, w.H, w)
+    packed_jacobian(m, t, p, w.Y, w)
+    factorize(f.parent, f.rows, w.H)
+    solve_rows_unit(p, f, w.H, w.Y, w.YD)
+    outer_product(p, w.YD, w.Y, Lam_inv, m.zero[0])
+
+
+LTDL = Routine(
+    "ltdl",
+    ltdl,
+    inputs={"q": "nq"},
+    outputs={"Lam_inv": "rows rows"},
+    work=JACOBIAN_WORK | WORK | {"H": "packed", "Y": "entries", "YD": "entries"},
+)

@@ -1,0 +1,31 @@
+"""Lambda^-1 = Y Y' with Y = J L^-1 and H = L' L (Featherstone 2010, eq. 20): O(n d^2 + m d^2 + m^2 d)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.crba import WORK, crba
+from bough.opspace.jacobian import JACOBIAN_WORK, packed_jacobian
+from bough.opspace.sparse import outer_product, solve_rows
+from bough.sparsity.ltl import ltl as factorize
+
+
+@kernel
+def ltl(m: Any, t: Any, p: Any, f: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+    """Lambda^-1, full and symmetric, from q; H, its factor and J on the way."""
+    crba(m, q, w.H, w)
+    packed_jacobian(m, t, p, w.Y, w)
+    factorize(f.parent, f.rows, w.H)
+    solve_rows(p, f, w.H, w.Y)
+    outer_product(p, w.Y, w.Y, Lam_inv, m.zero[0])
+
+
+LTL = Routine(
+    "ltl",
+    ltl,
+    inputs={"q": "nq"},
+    outputs={"Lam_inv": "rows rows"},
+    work=JACOBIAN_WORK | WORK | {"H": "packed", "Y": "entries"},
+)

@@ -1,0 +1,47 @@
+"""The whole of H^-1 = L^-1 D^-1 L^-T from an LTDL factor: entry (i, j) sums over the common ancestors of i and j only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+
+
+@kernel
+def invert_unit(parent: Any, rows: Any, L: Any) -> None:
+    """Replace the unit factor L by M = L^-1, which has its pattern: D2 - D1 + D0 (m + a) at most. The diagonal stays."""
+    for i in range(len(parent)):
+        first, last = rows[i], rows[i + 1] - 1
+        # root first: M_ij needs only those L_ik whose k is not above j
+        for p in range(first, last):
+            x = L[p]
+            k = parent[i]
+            for r in range(last - 1, p, -1):
+                x = x + L[r] * L[rows[k] + p - first]
+                k = parent[k]
+            L[p] = -x
+
+
+@kernel
+def divide_columns(parent: Any, rows: Any, M: Any, E: Any, one: Any) -> None:
+    """E = M D^-1 in packed rows, with D on the diagonal of M: D1 + n divisions."""
+    for i in range(len(parent)):
+        first, last = rows[i], rows[i + 1] - 1
+        E[last] = one / M[last]
+        k = parent[i]
+        for p in range(last - 1, first - 1, -1):
+            E[p] = M[p] / M[rows[k + 1] - 1]
+            k = parent[k]
+
+
+@kernel
+def inverse_entry(rows: Any, M: Any, E: Any, i: int, j: int, a: int) -> Any:
+    """(H^-1)_ij for j <= i, where a is their last common ancestor."""
+    shared = rows[a + 1] - rows[a]
+    # the diagonal of M stands for 1, so the deepest term has no product if a is j itself
+    x = E[rows[i] + shared - 1]
+    if a != j:
+        x = x * M[rows[j] + shared - 1]
+    for p in range(shared - 1):
+        x = x + E[rows[i] + p] * M[rows[j] + p]
+    return x

@@ -1,0 +1,140 @@
+"""Every robot of example-robot-data loads, or is refused with a sentence; those that load agree with Pinocchio."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import BoughError, FileFormatError, ModelError, UnknownNameError
+from bough.io import doctor, load
+from bough.model import Model
+
+pin = pytest.importorskip("pinocchio")
+
+
+def urdfs() -> dict[str, Path]:
+    """All URDFs of the wheel by name; some names occur twice, in different packages."""
+    found = [Path(str(f.locate())) for f in files("example-robot-data") or [] if f.suffix == ".urdf"]
+    return {f"{p.relative_to(p.parents[2]).parts[0]}/{p.name}": p for p in sorted(found)}
+
+
+ROBOTS = urdfs()
+MASSLESS = "neither it nor what it carries has mass"
+REFUSED: dict[str, tuple[type[BoughError], str]] = {
+    "alex_psyonic_hands.urdf": (UnknownNameError, "mimics 'index_q1'"),
+    "bluevolta_bravo7_gripper.urdf": (ModelError, MASSLESS),
+    "bravo7_gripper.urdf": (ModelError, MASSLESS),
+    "falcon_bravo7_gripper.urdf": (ModelError, MASSLESS),
+    "romeo.urdf": (ModelError, MASSLESS),
+    "romeo_laas_small.urdf": (ModelError, MASSLESS),
+    "falcon.urdf": (FileFormatError, "refers to link 'Z_propeller'"),
+    "ur3.urdf": (FileFormatError, "has no <link>"),
+}
+UNMOVED = {"bluevolta.urdf", "quadrotor_base.urdf", "iris_simple.urdf"}  # nothing moves unless the base floats
+
+
+def test_all_robots_are_found() -> None:
+    assert len(ROBOTS) >= 77
+
+
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name.split("/")[1] in REFUSED])
+def test_refused_with_a_sentence(name: str) -> None:
+    kind, sentence = REFUSED[name.split("/")[1]]
+    with pytest.raises(kind, match=sentence):
+        load(ROBOTS[name], floating_base=True)
+    assert any(finding.severity == "error" for finding in doctor(ROBOTS[name]))
+
+
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name.split("/")[1] in UNMOVED])
+def test_without_a_moving_body(name: str) -> None:
+    with pytest.raises(ModelError, match="has no moving body"):
+        load(ROBOTS[name])
+
+
+@pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name.split("/")[1] not in REFUSED])
+def test_agrees_with_pinocchio(name: str, floating: bool) -> None:
+    if name.split("/")[1] in UNMOVED and not floating:
+        pytest.skip("nothing moves")
+    model = load(ROBOTS[name], floating_base=floating)
+    assert set(link_names(name)) <= set(model.frame_names)
+    check_against_pinocchio(model, ROBOTS[name], floating)
+
+
+def test_independent_mimics_agree_with_pinocchio() -> None:
+    """A file with a dangling mimic loads when mimics are freed."""
+    path = next(path for name, path in ROBOTS.items() if name.endswith("alex_psyonic_hands.urdf"))
+    model = load(path, floating_base=True, mimic="independent")
+    assert not model.couplings
+    check_against_pinocchio(model, path, True)
+
+
+def test_welding_cures_massless_fingers() -> None:
+    path = next(path for name, path in ROBOTS.items() if name.endswith("romeo.urdf"))
+    model = load(path, floating_base=True, weld=["LHand", "RHand"])
+    assert "LHand" not in model.joint_names
+    assert not any(c.leader == "LHand" for c in model.couplings)
+    check_against_pinocchio(model, path, True)
+
+
+@cache
+def link_names(name: str) -> list[str]:
+    reference = pin.buildModelFromUrdf(str(ROBOTS[name]))
+    return [f.name for f in reference.frames if f.type == pin.FrameType.BODY]
+
+
+def check_against_pinocchio(model: Model, path: Path, floating: bool) -> None:
+    """H, inverse and forward dynamics, where v of Pinocchio, whose mimic joints are free, is G v."""
+    reference = pin.buildModelFromUrdf(str(path), *([pin.JointModelFreeFlyer()] if floating else []))
+    data = reference.createData()
+    rng = np.random.default_rng(1)
+    q, v, qdd = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
+    q_pin, G = pinocchio_coordinates(model, reference, q)
+    H = G.T @ full(pin.crba(reference, data, q_pin)) @ G
+    tau = G.T @ pin.rnea(reference, data, q_pin, G @ v, G @ qdd)
+    dynamics = Dynamics(model, general=True)
+    np.testing.assert_allclose(dynamics.mass_matrix(q), H, rtol=0, atol=1e-10 * np.abs(H).max())
+    np.testing.assert_allclose(dynamics.inverse_dynamics(q, v, qdd), tau, rtol=0, atol=1e-10 * np.abs(tau).max())
+    for method in ("crba",) if model.couplings else ("aba", "crba"):
+        found = dynamics.forward_dynamics(q, v, tau, method=method)
+        np.testing.assert_allclose(H @ found, H @ qdd, rtol=0, atol=1e-10 * np.abs(H @ qdd).max())
+        if len(G) == model.nv:  # else Pinocchio's mechanism is another: its mimic or welded joints move
+            expected = pinocchio_aba(reference, data, q_pin, G, v, tau)
+            tolerance = max(1e-10, 1e-16 * np.linalg.cond(H))
+            np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+def pinocchio_aba(reference, data, q, G, v, tau):
+    """G is square: it changes the order, and the frame of a base."""
+    return np.linalg.solve(G, pin.aba(reference, data, q, G @ v, np.linalg.solve(G.T, tau)))
+
+
+def pinocchio_coordinates(model: Model, reference, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same configuration for Pinocchio, which sorts joints by name, and the matrix G of v_pin = G v."""
+    q_pin, G = pin.neutral(reference), np.zeros((reference.nv, model.nv))
+    ties = {c.follower: c for c in model.couplings}
+    for joint, name in zip(reference.joints[1:], list(reference.names)[1:], strict=True):
+        leader, ratio, offset = ties[name][1:] if name in ties else (name, 1.0, 0.0)
+        if leader not in model.joint_names:
+            continue  # welded
+        own = model.joint(leader)
+        if joint.nv == 6:
+            # Pinocchio floats a link called "world" where we float the link it carries
+            at = reference.frames[reference.getFrameId(own.body)].placement
+            pose = pin.XYZQUATToSE3(q[own.q]) * at.inverse()
+            q_pin[joint.idx_q : joint.idx_q + 7] = pin.SE3ToXYZQUAT(pose)
+            G[joint.idx_v : joint.idx_v + 6, own.v] = at.action
+            continue
+        x = ratio * q[own.q.start] + offset
+        q_pin[joint.idx_q : joint.idx_q + joint.nq] = (np.cos(x), np.sin(x)) if joint.nq == 2 else x
+        G[joint.idx_v, own.v] = ratio
+    return q_pin, G
+
+
+def full(upper: np.ndarray) -> np.ndarray:
+    return np.triu(upper) + np.triu(upper, 1).T
