@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import naive
 import numpy as np
 import pinocchio as pin
 from scipy.spatial.transform import Rotation
 
-from bough.build import Builder
+import naive
+from bough.build import GRAVITY, Builder
 from bough.compile import expr
 from bough.compile.routine import interpret, trace
 from bough.dynamics.engine import bind
-from bough.model import Model
 
 JOINT_TYPES = (
     "revolute", "continuous", "prismatic", "helical", "cylindrical", "universal", "planar", "spherical", "floating",
@@ -23,25 +22,31 @@ PITCH = 0.3
 
 
 @dataclass
+class Body:
+    """What a random body is made of: a joint on a parent, at (R, p) in its frame, and a frame on the body."""
+
+    parent: int
+    joint: str
+    R: np.ndarray
+    p: np.ndarray
+    frame: tuple
+    options: dict
+
+
 class Twin:
-    """A model, the same model in Pinocchio, and the maps between their orders."""
+    """A model, the same in Pinocchio, the bodies that both are made of, and the maps between their orders."""
 
-    model: Model
-    pin: pin.Model
-    data: pin.Data = field(init=False)
-    joints: list[int] = field(default_factory=list)  # the model's joints in Pinocchio's order
-
-    def __post_init__(self):
+    def __init__(self, bodies, name="random", gravity=GRAVITY):
+        self.bodies, self.gravity = bodies, gravity
+        self.model = _in_bough(bodies, name, gravity)
+        self.pin, self.joints = _in_pinocchio(bodies)
+        self.pin.gravity.linear = np.asarray(gravity, float)
         self.data = self.pin.createData()
-
-    @property
-    def v_order(self):
-        """x[v_order] is a vector of the model in Pinocchio's order."""
-        return np.concatenate([np.arange(self.model.nv)[self.model.joints[j].v] for j in self.joints])
+        # x[v_order] is a vector of the model in Pinocchio's order
+        self.v_order = np.concatenate([np.arange(self.model.nv)[self.model.joints[j].v] for j in self.joints])
 
     def q_to_pin(self, q):
-        parts = [_pin_q(self.model.joints[j], q) for j in self.joints]
-        return np.concatenate(parts)
+        return np.concatenate([_pin_q(self.model.joints[j], q) for j in self.joints])
 
     def v_to_pin(self, v):
         return v[self.v_order]
@@ -52,30 +57,21 @@ class Twin:
             x = np.take(x, np.argsort(self.v_order), axis=axis)
         return x
 
-    def state(self, seed):
-        rng = np.random.default_rng(seed)
-        return self.model.random_configuration(rng), *rng.normal(size=(3, self.model.nv))
 
-
-def _pin_q(joint, q):
-    x = q[joint.q]
-    return np.array([x[0], x[1], math.cos(x[2]), math.sin(x[2])]) if joint.type == "planar" else x
-
-
-def random_twin(seed, parent, joints, armature=False):
+def random_twin(seed, parent, joints, armature=False, gravity=GRAVITY):
     """Bodies b0, b1, ... with a frame f0, f1, ... on each; `parent` lists parents first, in any other order."""
     rng = np.random.default_rng(seed)
-    bodies = [_random_body(rng, joint, armature) for joint in joints]
-    builder, twin = Builder(f"random{seed}"), Twin.__new__(Twin)
-    for i, body in enumerate(bodies):
-        up = "world" if parent[i] < 0 else f"b{parent[i]}"
-        builder.add_body(f"b{i}", up, joints[i], body["placement"], **body["options"])
-        builder.add_frame(f"f{i}", f"b{i}", body["frame"])
-    twin.__init__(builder.build(), *_in_pinocchio(parent, joints, bodies))
-    return twin
+    bodies = [_random_body(rng, up, joint, armature) for up, joint in zip(parent, joints, strict=True)]
+    return Twin(bodies, f"random{seed}", gravity)
 
 
-def _random_body(rng, joint, armature):
+def random_state(model, seed):
+    """q, v, tau and qdd."""
+    rng = np.random.default_rng(seed)
+    return model.random_configuration(rng), *rng.normal(size=(3, model.nv))
+
+
+def _random_body(rng, parent, joint, armature):
     axis = rng.normal(size=3)
     axis /= np.linalg.norm(axis)
     axes, A = axis, rng.normal(size=(3, 3))
@@ -93,31 +89,43 @@ def _random_body(rng, joint, armature):
         options["pitch"] = PITCH
     if armature and joint != "fixed":
         options["armature"] = rng.uniform(0.1, 1.0)
-    return {"placement": _random_placement(rng), "frame": _random_placement(rng), "options": options}
+    return Body(parent, joint, *_random_placement(rng), _random_placement(rng), options)
+
+
+def _in_bough(bodies, name, gravity):
+    builder = Builder(name, gravity)
+    for i, body in enumerate(bodies):
+        up = "world" if body.parent < 0 else f"b{body.parent}"
+        builder.add_body(f"b{i}", up, body.joint, (body.R, body.p), **body.options)
+        builder.add_frame(f"f{i}", f"b{i}", body.frame)
+    return builder.build()
+
+
+def _pin_q(joint, q):
+    x = q[joint.q]
+    return np.array([x[0], x[1], math.cos(x[2]), math.sin(x[2])]) if joint.type == "planar" else x
 
 
 def _random_placement(rng):
     return Rotation.from_quat(rng.normal(size=4)).as_matrix(), 0.5 * rng.normal(size=3)
 
 
-def _in_pinocchio(parent, joints, bodies):
+def _in_pinocchio(bodies):
+    """The model of Pinocchio, whose joints must be numbered depth-first, and which joint of ours each of them is."""
     model, carrier, order = pin.Model(), {-1: (0, pin.SE3.Identity())}, []
-    for i in naive.depth_first(parent):
-        up, at = carrier[parent[i]]
-        at, options = at * pin.SE3(*bodies[i]["placement"]), bodies[i]["options"]
-        if joints[i] == "fixed":
-            carrier[i] = up, at
-        else:
-            for part in _pin_joints(joints[i], np.asarray(options["axis"], float)):
-                up = model.addJoint(up, part, at, f"{joints[i]}{i}_{model.njoints}")
-                at = pin.SE3.Identity()
-                k = model.joints[up]
-                model.armature[k.idx_v : k.idx_v + k.nv] = options.get("armature", 0.0)
-            carrier[i] = up, at
+    for i in naive.depth_first([body.parent for body in bodies]):
+        body = bodies[i]
+        up, at = carrier[body.parent]
+        at = at * pin.SE3(body.R, body.p)
+        if body.joint != "fixed":
             order.append(i)
-        up, at = carrier[i]
-        model.appendBodyToJoint(up, pin.Inertia(options["mass"], options["com"], options["inertia"]), at)
-        model.addFrame(pin.Frame(f"f{i}", up, at * pin.SE3(*bodies[i]["frame"]), pin.FrameType.OP_FRAME))
+            for part in _pin_joints(body.joint, np.asarray(body.options["axis"], float)):
+                up, at = model.addJoint(up, part, at, f"j{i}_{model.njoints}"), pin.SE3.Identity()
+                k = model.joints[up]
+                model.armature[k.idx_v : k.idx_v + k.nv] = body.options.get("armature", 0.0)
+        carrier[i] = up, at
+        model.appendBodyToJoint(up, pin.Inertia(*(body.options[k] for k in ("mass", "com", "inertia"))), at)
+        model.addFrame(pin.Frame(f"f{i}", up, at * pin.SE3(*body.frame), pin.FrameType.OP_FRAME))
     moving = sorted(order)
     return model, [moving.index(i) for i in order]
 
@@ -159,7 +167,10 @@ def traced(routine, model, constants, *inputs):
             value.append(float(flat[a][b]))
         else:
             value.append(binary[op](value[a], value[b]) if op in binary else unary[op](value[a]))
-    result = [np.array([value[r] for r in roots]).reshape(x.shape) for x, roots in zip(program.outputs, program.roots)]
+    result = [
+        np.array([value[r] for r in roots]).reshape(x.shape)
+        for x, roots in zip(program.outputs, program.roots, strict=True)
+    ]
     return result[0] if len(result) == 1 else result
 
 

@@ -53,3 +53,141 @@ def ltdl(H):
     """Unit lower triangular L and d with H = L' diag(d) L."""
     L = ltl(H)
     return L / np.diag(L)[:, None], np.diag(L) ** 2
+
+
+# Physics: every body in world coordinates, spatial vectors (angular, linear) about the world's origin, dense matrices.
+# A body is given as `models.Body`; q and v follow the order of the bodies.
+
+
+def skew(a):
+    return np.array([[0, -a[2], a[1]], [a[2], 0, -a[0]], [-a[1], a[0], 0]])
+
+
+def motion_transform(R, p):
+    """Motions given in the frame placed at (R, p), seen in the frame in which it is placed."""
+    return np.block([[R, np.zeros((3, 3))], [skew(p) @ R, R]])
+
+
+def motion_cross(v):
+    """v x, for motions; minus its transpose is v x*, for forces."""
+    return np.block([[skew(v[:3]), np.zeros((3, 3))], [skew(v[3:]), skew(v[:3])]])
+
+
+def turn(axis, angle):
+    K = skew(axis)
+    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+
+
+def quaternion_rotation(q):
+    x, y, z, w = q / np.linalg.norm(q)
+    K = skew([x, y, z])
+    return np.eye(3) + 2 * w * K + 2 * K @ K
+
+
+def joint(kind, q, axes, pitch):
+    """Placement (R, p) of the moved joint frame, and the freedoms (6, dofs) in that frame."""
+    none, a = np.zeros(3), np.asarray(axes, float).reshape(-1, 3)
+    if kind in ("revolute", "continuous", "helical"):
+        return turn(a[0], q[0]), pitch * q[0] * a[0], np.concatenate([a[0], pitch * a[0]])[:, None]
+    if kind == "prismatic":
+        return np.eye(3), q[0] * a[0], np.concatenate([none, a[0]])[:, None]
+    if kind == "cylindrical":
+        S = np.stack([np.concatenate([a[0], none]), np.concatenate([none, a[0]])], axis=1)
+        return turn(a[0], q[0]), q[1] * a[0], S
+    if kind == "universal":
+        second = turn(a[1], q[1])
+        S = np.stack([np.concatenate([second.T @ a[0], none]), np.concatenate([a[1], none])], axis=1)
+        return turn(a[0], q[0]) @ second, none, S
+    if kind == "planar":
+        return turn(np.eye(3)[2], q[2]), np.array([q[0], q[1], 0]), np.eye(6)[:, [3, 4, 2]]
+    if kind == "spherical":
+        return quaternion_rotation(q[:4]), none, np.eye(6)[:, :3]
+    if kind == "floating":
+        return quaternion_rotation(q[3:7]), q[:3], np.eye(6)[:, [3, 4, 5, 0, 1, 2]]
+    return np.eye(3), none, np.zeros((6, 0))
+
+
+def body_inertia(body):
+    m, c = body.options["mass"], skew(body.options["com"])
+    return np.block([[body.options["inertia"] + m * c @ c.T, m * c], [m * c.T, m * np.eye(3)]])
+
+
+NQ = {"planar": 3, "spherical": 4, "floating": 7}
+
+
+class Mechanism:
+    """World placements, Jacobians, bias accelerations and inertias of all bodies at one state."""
+
+    def __init__(self, bodies, q, v, gravity=(0, 0, -9.81)):
+        self.placement, self.J, self.I, self.gravity = [], [], [], np.asarray(gravity)
+        self.bias, velocity, nv, armature = [], [], len(v), []
+        at_q = at_v = 0
+        for body in bodies:
+            R0, p0 = self.placement[body.parent] if body.parent >= 0 else (np.eye(3), np.zeros(3))
+            R0, p0 = R0 @ body.R, p0 + R0 @ body.p
+            options = body.options
+            RJ, pJ, S = joint(body.joint, q[at_q:], options["axis"], options.get("pitch", 0.0))
+            R, p = R0 @ RJ, p0 + R0 @ pJ
+            J = self.J[body.parent].copy() if body.parent >= 0 else np.zeros((6, nv))
+            J[:, at_v : at_v + S.shape[1]] = motion_transform(R, p) @ S
+            inward = np.linalg.inv(motion_transform(R, p))
+            self.placement.append((R, p))
+            self.J.append(J)
+            self.I.append(inward.T @ body_inertia(body) @ inward)
+            velocity.append(J @ v)
+            # the freedoms are fixed in the body, except the first of a universal joint, fixed in the body before
+            mine = np.zeros(nv)
+            mine[at_v : at_v + S.shape[1]] = v[at_v : at_v + S.shape[1]]
+            carried = motion_cross(velocity[-1]) @ J @ mine
+            if body.joint == "universal":
+                carried -= motion_cross(J[:, at_v + 1] * v[at_v + 1]) @ J[:, at_v] * v[at_v]
+            self.bias.append(carried + (self.bias[body.parent] if body.parent >= 0 else 0))
+            armature += [options.get("armature", 0.0)] * S.shape[1]
+            at_q += 0 if body.joint == "fixed" else NQ.get(body.joint, S.shape[1])
+            at_v += S.shape[1]
+        self.v, self.velocity, self.armature = v, velocity, np.diag(armature)
+
+    def mass_matrix(self):
+        return sum(J.T @ I @ J for J, I in zip(self.J, self.I, strict=True)) + self.armature
+
+    def inverse_dynamics(self, qdd):
+        """d'Alembert: the forces that the motion of each body takes, felt at the joints."""
+        tau, fall = self.armature @ qdd, np.concatenate([np.zeros(3), self.gravity])
+        for J, I, v, bias in zip(self.J, self.I, self.velocity, self.bias, strict=True):
+            tau = tau + J.T @ (I @ (J @ qdd + bias - fall) - motion_cross(v).T @ I @ v)
+        return tau
+
+    def kinetic_energy(self):
+        return self.v @ self.mass_matrix() @ self.v / 2
+
+    def mass(self):
+        return sum(I[5, 5] for I in self.I)
+
+    def center_of_mass(self):
+        return sum(np.array([I[2, 4], I[0, 5], I[1, 3]]) for I in self.I) / self.mass()
+
+    def potential_energy(self):
+        return -self.mass() * self.gravity @ self.center_of_mass()
+
+    def momentum(self):
+        """[linear, angular] about the world's origin."""
+        h = sum(I @ v for I, v in zip(self.I, self.velocity, strict=True))
+        return np.concatenate([h[3:], h[:3]])
+
+    def centroidal_momentum(self):
+        h = self.momentum()
+        return np.concatenate([h[:3], h[3:] - np.cross(self.center_of_mass(), h[:3])])
+
+    def center_of_mass_jacobian(self):
+        return sum(I[3:] @ J for I, J in zip(self.I, self.J, strict=True)) / self.mass()
+
+    def frame(self, body, R, p, reference):
+        """Placement (4, 4), Jacobian (6, nv) [linear, angular] and bias acceleration (6,) of a frame on a body."""
+        R, p = self.placement[body][0] @ R, self.placement[body][1] + self.placement[body][0] @ p
+        at = {"local": (R, p), "world": (np.eye(3), np.zeros(3)), "local_world_aligned": (np.eye(3), p)}[reference]
+        X = np.linalg.inv(motion_transform(*at))[[3, 4, 5, 0, 1, 2]]
+        J, bias = X @ self.J[body], X @ self.bias[body]
+        if reference == "local_world_aligned":
+            velocity = J @ self.v
+            bias[:3] += np.cross(velocity[3:], velocity[:3])
+        return np.block([[R, p[:, None]], [np.zeros(3), 1]]), J, bias

@@ -56,11 +56,12 @@ def _first(body: Body, by_joint: dict[str, int], moving: list[Body]) -> Tie:
 
 def _last(k: int, first: dict[int, Tie], moving: list[Body]) -> Tie:
     """x_k = ratio x_leader + offset, followed from leader to leader."""
-    tie, seen = first[k], {k}
+    tie, seen = first[k], {k: None}
     while tie.leader in first:
         if tie.leader in seen:
-            raise ModelError(f"joint {moving[k].joint_name!r} mimics itself, through {moving[tie.leader].joint_name!r}")
-        seen.add(tie.leader)
+            circle = ", ".join(repr(moving[j].joint_name) for j in seen)
+            raise ModelError(f"mimic joints follow each other in a circle: {circle}")
+        seen[tie.leader] = None
         up = first[tie.leader]
         tie = Tie(up.leader, tie.ratio * up.ratio, tie.ratio * up.offset + tie.offset)
     return tie

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bough.compile import llvm, native, passes
+from bough.compile import llvm, native, passes, schedule
 from bough.compile.expr import COS, SIN, Array, Expr, Graph, Program
 from bough.compile.llvm_lanes import covering_windows, zero_windows
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
@@ -45,7 +45,7 @@ def assert_agrees(p, optimised, dtype, lanes, batch, **options):
 def test_large_programs(make, dtype, lanes):
     p = make()
     for batch in (1, 2, 19):
-        assert_agrees(p, passes.optimise(p), dtype, lanes, batch, chunk=400)
+        assert_agrees(p, schedule.optimise(p), dtype, lanes, batch, chunk=400)
 
 
 @settings(max_examples=40, deadline=None)
@@ -84,7 +84,7 @@ def test_sine_of_a_sine_takes_another_stage():
 
 
 def test_the_text_of_a_module_is_deterministic():
-    texts = {llvm.emit(passes.optimise(arm(8)), np.dtype(np.float64), 4, 4) for _ in range(3)}
+    texts = {llvm.emit(schedule.optimise(arm(8)), np.dtype(np.float64), 4, 4) for _ in range(3)}
     assert len(texts) == 1
 
 

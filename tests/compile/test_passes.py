@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.compile import passes
+from bough.compile import passes, schedule
 from bough.compile.expr import DIV, NEG, SUB, count
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
-PASSES = [passes.drop_dead_code, passes.share_reciprocals, passes.absorb_negations, passes.optimise]
+PASSES = [passes.drop_dead_code, passes.share_reciprocals, passes.absorb_negations, schedule.schedule, schedule.optimise]
 
 
 def assert_same_value(before, after, tolerance):
@@ -74,3 +74,33 @@ def test_evaluate_takes_single_batched_and_complex_inputs():
     assert passes.evaluate(p, [[[3.0], [5.0]], [4.0]])[0].tolist() == [[12.0, 2.0], [20.0, 2.0]]
     assert passes.evaluate(p, [np.zeros((0, 1)), [4.0]])[0].shape == (0, 2)
     assert passes.evaluate(p, [[1j], [2.0]])[0].tolist() == [2j, 2.0]
+
+
+def test_schedule_lowers_the_peak_of_live_values():
+    """Forty products that are all made first and summed last are made one by one instead."""
+
+    def function(x):
+        squares = [a * a for a in x]
+        total = squares[-1]
+        for s in reversed(squares[:-1]):
+            total = total + s
+        return ([total],)
+
+    p = program(function, {"x": (40,)}, {"y": (1,)})
+    after = schedule.schedule(p)
+    assert schedule.peak_live(p, p.graph.live(p.flat_roots())) == 40
+    assert schedule.peak_live(after, after.graph.live(after.flat_roots())) <= 2
+
+
+@given(random_programs())
+def test_schedule_keeps_every_operation_once(p):
+    live = p.graph.live(p.flat_roots())
+    order = schedule.late_order(p)
+    assert sorted(order) == live
+    position = {i: k for k, i in enumerate(order)}
+    assert all(position[x] < position[i] for i in order for x in passes.operands(p.graph, i))
+
+
+def test_a_good_order_is_kept():
+    p = passes.drop_dead_code(program(lambda x: ([x[0] * x[1] + x[2]],), {"x": (3,)}, {"y": (1,)}))
+    assert schedule.schedule(p) is p

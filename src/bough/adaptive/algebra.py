@@ -49,12 +49,6 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @kernel
-def record(plan: Any, st: Any, n: int) -> Any:
-    """The record of node n."""
-    return st.record[plan.offset[n] : plan.offset[n + 1]]
-
-
-@kernel
 def tail(plan: Any, n: int) -> int:
     """Where the part of a record begins that depends on the joint's freedoms."""
     return TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE
@@ -129,7 +123,7 @@ def leaf_bias(plan: Any, st: Any, g: Any, leaf: int) -> Any:
         return (0.0, 0.0, 0.0, -g[0], -g[1], -g[2])
     if leaf >= len(plan.parent):
         return ZERO6
-    return scale6(float(plan.copies[i]), free_body(leaf_inverse(plan, i), get6(st.force, i)))
+    return scale6(float(plan.copies[i]), free_body(leaf_inverse(plan, i), get6(st.force, plan.last[i])))
 
 
 # The joint: W, U, D from K = X Phi_2^A X' + Phi_1^B
@@ -281,7 +275,7 @@ def full(m: Any, plan: Any, st: Any, n: int) -> None:
         _hold(S, b)
     multiply(S, T1_, W_, XA21)
     _project(S, U1_, XA21, d)
-    r = record(plan, st, n)
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
     subtract_upper(S, A1, XA21, T1_)
     store_symmetric(S, A1, r, PHI1)
     store_symmetric(S, W_, r, W)
@@ -326,7 +320,7 @@ def _load(plan: Any, st: Any, code: int, one: int, cross_block: int, two: int) -
     if code < 0:
         load_leaf(plan, st, ~code, one)
         return
-    r = record(plan, st, code)
+    r = st.record[plan.offset[code] : plan.offset[code + 1]]
     load_symmetric(S, one, r, PHI1)
     if plan.handles[code] == 2:
         if one == A1:
@@ -374,7 +368,7 @@ def _project(S: Any, c: int, a: int, d: int) -> None:
 @kernel
 def _total(plan: Any, st: Any, n: int, d: int, inner: bool) -> None:
     """Psi of node n. Over two leaves only the joint itself moves: Psi = u w u'."""
-    S, two, r = st.scratch, plan.handles[n] == 2, record(plan, st, n)
+    S, two, r = st.scratch, plan.handles[n] == 2, st.record[plan.offset[n] : plan.offset[n + 1]]
     a, c, b = plan.left[n], plan.right[n], plan.body[n]
     if not inner:
         clear(S, PA1)
@@ -430,7 +424,7 @@ def _load_total(plan: Any, st: Any, code: int, one: int, cross_block: int, two: 
     if code < 0:
         clear(S, one)
         return
-    r = record(plan, st, code)
+    r = st.record[plan.offset[code] : plan.offset[code + 1]]
     load_symmetric(S, one, r, PSI1)
     if plan.handles[code] == 2:
         if one == PA1:
@@ -461,7 +455,7 @@ def bias(m: Any, plan: Any, st: Any, code: int) -> Any:
     if code < 0:
         b = leaf_bias(plan, st, m.gravity, ~code)
         return b, ZERO6, b, ZERO6, 0.0
-    r = record(plan, st, code)
+    r = st.record[plan.offset[code] : plan.offset[code + 1]]
     if plan.handles[code] == 2:
         return six(r, B1), six(r, P1), six(r, B2), six(r, P2), r[ETA]
     return six(r, B1), six(r, P1), six(r, B1), six(r, P1), r[ETA]
@@ -472,7 +466,7 @@ def cross_total(plan: Any, st: Any, code: int, x: Any, far: bool) -> Any:
     """Psi_12 x of a child, or Psi_21 x when `far`; one handle is both."""
     if code < 0:
         return ZERO6
-    r = record(plan, st, code)
+    r = st.record[plan.offset[code] : plan.offset[code + 1]]
     if plan.handles[code] == 1:
         return symmetric_six(r, PSI1, x)
     if far:
@@ -483,7 +477,7 @@ def cross_total(plan: Any, st: Any, code: int, x: Any, far: bool) -> Any:
 @kernel
 def linear(m: Any, plan: Any, st: Any, n: int) -> None:
     """b, p, eta of node n after forces or torques have changed: matrix-vector products only."""
-    r, b, two = record(plan, st, n), plan.body[n], plan.handles[n] == 2
+    r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     a, c = plan.left[n], plan.right[n]
     b1A, p1A, b2A, p2A, etaA = bias(m, plan, st, a)
     b1C, p1C, b2C, p2C, etaC = bias(m, plan, st, c)
@@ -537,7 +531,7 @@ def linear(m: Any, plan: Any, st: Any, n: int) -> None:
 @kernel
 def total_acceleration(plan: Any, st: Any, n: int, f1: Any, f2: Any) -> float:
     """A of node n under forces on its handles; rounding below zero is cut off."""
-    r = record(plan, st, n)
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
     A = r[ETA] + dot6(f1, add6(six(r, P1), symmetric_six(r, PSI1, f1)))
     if plan.handles[n] == 2:
         A += dot6(f2, add6(six(r, P2), symmetric_six(r, PSI2, f2))) + 2.0 * dot6(f1, full_six(r, PSI12, f2))
@@ -547,7 +541,7 @@ def total_acceleration(plan: Any, st: Any, n: int, f1: Any, f2: Any) -> float:
 @kernel
 def joint_force(plan: Any, st: Any, n: int, f1: Any, f2: Any) -> Any:
     """The force that A exerts on B through the joint, in B's frame."""
-    r = record(plan, st, n)
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
     f = add6(six(r, GAMMA), full_six(r, T1, f1))
     if plan.handles[n] == 2:
         f = sub6(f, full_six(r, T2, f2))
@@ -560,7 +554,7 @@ def joint_acceleration(m: Any, plan: Any, st: Any, n: int, f1: Any, f2: Any) -> 
     b = plan.body[n]
     if b < 0:
         return 0.0
-    r, o = record(plan, st, n), tail(plan, n)
+    r, o = st.record[plan.offset[n] : plan.offset[n + 1]], tail(plan, n)
     k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
     for x in range(d):
         a = r[o + 6 * d + d * d + x] - dot6(six(r, o + (d + 7) * d + 6 * x), f1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bough.adaptive.algebra import IDENTITY, ZERO3, placement, record, two_handled
+from bough.adaptive.algebra import IDENTITY, ZERO3, placement, two_handled
 from bough.adaptive.nodes import CROSS
 from bough.compile.kernel import kernel
 from bough.joints import BALL, PLANAR, SLIDE, freedom, motion_to_body, move_joint, origin_in_parent, turn_to_parent
@@ -61,7 +61,7 @@ def place_body(m: Any, plan: Any, st: Any, b: int) -> None:
 def cross_pose(plan: Any, st: Any, code: int) -> Any:
     """The far handle's body in the frame of the near one."""
     if two_handled(plan, code):
-        r = record(plan, st, code)
+        r = st.record[plan.offset[code] : plan.offset[code + 1]]
         o = CROSS
         R = (r[o], r[o + 1], r[o + 2], r[o + 3], r[o + 4], r[o + 5], r[o + 6], r[o + 7], r[o + 8])
         return R, (r[o + 9], r[o + 10], r[o + 11])
@@ -79,7 +79,7 @@ def refresh_cross(plan: Any, st: Any, n: int) -> None:
     """Bring the cross-transform of a two-handle node up to date."""
     if plan.handles[n] == 2:
         pose = compose(far_pose(plan, st, n, (IDENTITY, ZERO3)), cross_pose(plan, st, plan.right[n]))
-        r = record(plan, st, n)
+        r = st.record[plan.offset[n] : plan.offset[n + 1]]
         for k in range(9):
             r[CROSS + k] = pose[0][k]
         r[CROSS + 9], r[CROSS + 10], r[CROSS + 11] = pose[1][0], pose[1][1], pose[1][2]

@@ -43,6 +43,7 @@ class Plan(NamedTuple):
     parent: Any  # (N,) see Linkage
     first: Any
     last: Any
+    host: Any
     simple: Any
     inverse: Any
     dof: Any
@@ -56,8 +57,8 @@ class State(NamedTuple):
     record: Any  # (sum of records,)
     X: Any  # (primitives, 12) row last[b]: placement (R, p) of body b in its parent's frame
     freedoms: Any  # (n, 6) motion subspace of compound joints, rows in the body's frame; empty without any
-    force: Any  # (N, 6) applied to each body, in its frame
-    tau: Any  # (n,) joint torques
+    force: Any  # (primitives, 6) applied to each body, in its frame
+    tau: Any  # (n,) joint torques, in the mechanism's order
     metric: Any  # (metric_size,) weight matrices of joints
     q: Any  # (nq,)
     qdd: Any  # (nv,) accelerations found last, zero where culled
@@ -82,25 +83,25 @@ def make_plan(model: Model) -> tuple[Plan, Linkage]:
     narrow = {name: getattr(tree, name).astype(np.int32) for name in Assembly._fields}
     depth = np.array([int(tree.depth.max())])
     plan = Plan(
-        **narrow, offset=offset, parent=link.parent, first=link.first, last=link.last, simple=link.simple,
+        **narrow, offset=offset, parent=link.parent, first=link.first, last=link.last, host=link.host, simple=link.simple,
         inverse=link.inverse, dof=link.dof, metric_index=link.metric_index, depth=depth,
     )  # fmt: skip
     return plan, link
 
 
-def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray) -> State:
-    """A state at the neutral configuration without forces; refused where it cannot fit in memory."""
-    nodes, bodies, n = len(plan.left), len(plan.parent), len(model.mechanism.axis)
+def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, q: FloatArray, qdd: FloatArray) -> State:
+    """A state without forces that shares q and qdd; refused where it cannot fit in memory."""
+    nodes, primitives, n = len(plan.left), len(model.mechanism.parent), len(model.mechanism.axis)
     try:
         return State(
             record=np.zeros(int(plan.offset[-1])),
-            X=np.zeros((len(model.mechanism.parent), 12)),
+            X=np.zeros((primitives, 12)),
             freedoms=np.zeros((0 if link.simple.all() else n, 6)),
-            force=np.zeros((bodies, 6)),
+            force=np.zeros((primitives, 6)),
             tau=np.zeros(n),
             metric=metric,
-            q=np.array(model.neutral),
-            qdd=np.zeros(model.nv),
+            q=q,
+            qdd=qdd,
             last_move=np.zeros(nodes),
             oldest=np.zeros(nodes),
             scratch=np.zeros((BLOCKS, 6, 6)),

@@ -22,18 +22,19 @@ from bough.adaptive.algebra import (
     linear,
     total_acceleration,
 )
+from bough.adaptive.loads import load_body
 from bough.adaptive.motion import advance_body, far_pose, get_pose, place_body, put_pose, refresh_cross
 from bough.adaptive.nodes import ETA
 from bough.compile.kernel import kernel
-from bough.spatial import add6, cross, get6, join, put6, rotate_back
+from bough.spatial import get6, put6
 
 # Stopping rules
 ABSOLUTE_LINKAGE, RELATIVE_LINKAGE, ABSOLUTE_JOINT, RELATIVE_JOINT = range(4)
 # Why a bounded pass ended
 MET, SPENT, FULL = range(3)
 # Places in Front.count and Front.value
-WAITING, DONE, SLOTS, SPARE, TOUCHED, FULL_TIER, LINEAR_TIER = range(7)
-SUM, LARGEST, ROOT, SQUARES = range(4)
+WAITING, DONE, SLOTS, SPARE, FIXED, FULL_TIER, LINEAR_TIER, OPENED = 0, 1, 2, 3, 4, 4, 5, 6
+SUM, LARGEST, ROOT, CERTIFICATE = range(4)
 
 
 class Front(NamedTuple):
@@ -52,18 +53,6 @@ class Front(NamedTuple):
     forced: Any  # (nodes,) 1 where a floating base lies below: opened always
     stack: Any  # (depth + 3,)
     pose: Any  # (depth + 3, 12)
-
-
-class Loads(NamedTuple):
-    """Applied forces, gathered by body. Those given in the world's frame turn with respect to the body as it moves."""
-
-    body: Any  # (loaded,)
-    first: Any  # (loaded + 1,) world forces of each loaded body
-    own: Any  # (loaded, 6) in the body's frame
-    force: Any  # (k, 3) in the world's frame
-    moment: Any  # (k, 3) in the world's frame
-    point: Any  # (k, 3) in the body's frame
-    slot: Any  # (N,) place of a body among the loaded ones, -1 = none
 
 
 def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
@@ -220,8 +209,8 @@ def _pop(fr: Any) -> None:
 @kernel
 def begin(plan: Any, st: Any, fr: Any, clock: Any) -> None:
     """Start a bounded pass: nothing is opened, the root waits. Accelerations found last are forgotten."""
-    fr.count[:] = 0
-    fr.value[:] = 0.0
+    fr.count[:FIXED] = 0
+    fr.value[:CERTIFICATE] = 0.0
     root = len(plan.left) - 1
     _push(plan, st, fr, root, ZERO6, ZERO6, clock)
     fr.value[ROOT] = max(st.record[plan.offset[root] + ETA], 0.0)
@@ -289,7 +278,6 @@ def refine(m: Any, plan: Any, st: Any, fr: Any, rule: int, limit: float, budget:
         fr.count[SPARE] += 1
         square = joint_acceleration(m, plan, st, n, f1, f2)
         fr.value[LARGEST] = max(fr.value[LARGEST], square)
-        fr.value[SQUARES] += square
         fr.done[fr.count[DONE]] = n
         fr.count[DONE] += 1
         a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
@@ -339,20 +327,7 @@ def mark_loads(plan: Any, fr: Any, loads: Any) -> None:
     """Bodies with forces in the world's frame turn under them: their leaves change with every motion."""
     for k in range(len(loads.body)):
         if loads.first[k + 1] > loads.first[k]:
-            mark(plan, fr, plan.leaf_up[loads.body[k]])
-
-
-@kernel
-def load_body(st: Any, loads: Any, b: int, pose: Any) -> None:
-    """The sum of the forces on body b, in its frame."""
-    k = loads.slot[b]
-    f = get6(loads.own, k)
-    for j in range(loads.first[k], loads.first[k + 1]):
-        l = rotate_back(pose[0], (loads.force[j, 0], loads.force[j, 1], loads.force[j, 2]))
-        n = rotate_back(pose[0], (loads.moment[j, 0], loads.moment[j, 1], loads.moment[j, 2]))
-        c = cross((loads.point[j, 0], loads.point[j, 1], loads.point[j, 2]), l)
-        f = add6(f, join((n[0] + c[0], n[1] + c[1], n[2] + c[2]), l))
-    put6(st.force, b, f)
+            mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
 
 
 @kernel
@@ -380,42 +355,64 @@ def visit_marked(plan: Any, st: Any, fr: Any, loads: Any) -> int:
                 fr.stack[top] = code
                 put_pose(fr.pose, top, child)
                 top += 1
-            elif ~code < len(plan.parent) and loads.slot[~code] >= 0:
-                load_body(st, loads, ~code, child)
-    return count
-
-
-@kernel
-def marked_count(plan: Any, fr: Any) -> int:
-    """How many nodes the next update will visit."""
-    root, count, top = len(plan.left) - 1, 0, 0
-    if fr.tier[root] > 0:
-        fr.stack[0] = root
-        top = 1
-    while top > 0:
-        top -= 1
-        n = fr.stack[top]
-        count += 1
-        if plan.left[n] >= 0 and fr.tier[plan.left[n]] > 0:
-            fr.stack[top] = plan.left[n]
-            top += 1
-        if plan.right[n] >= 0 and fr.tier[plan.right[n]] > 0:
-            fr.stack[top] = plan.right[n]
-            top += 1
+            elif ~code < len(plan.parent) and loads.slot[plan.last[~code]] >= 0:
+                load_body(st.force, loads, loads.slot[plan.last[~code]], child[0])
     return count
 
 
 @kernel
 def update(m: Any, plan: Any, st: Any, fr: Any, loads: Any) -> int:
-    """Lazy update of the marked nodes, children first; `order` must hold them all. Returns how many were linear."""
+    """Lazy update of the marked nodes, children first; `order` must hold them all. Returns how many they are."""
     count = visit_marked(plan, st, fr, loads)
-    lean = 0
     for k in range(count - 1, -1, -1):
         n = fr.order[k]
         if fr.tier[n] == 2:
             full(m, plan, st, n)
+            fr.count[FULL_TIER] += 1
         else:
             linear(m, plan, st, n)
-            lean += 1
+            fr.count[LINEAR_TIER] += 1
         fr.tier[n] = 0
-    return lean
+    return count
+
+
+@kernel
+def march(m: Any, plan: Any, st: Any, fr: Any, loads: Any, rule: int, limit: float, budget: int, steps: int, clock: Any) -> int:
+    """Up to `steps` time steps from a begun front; returns how many were left when refinement could not go on."""
+    while steps > 0:
+        if refine(m, plan, st, fr, rule, limit, budget, clock) != MET:
+            return steps
+        fr.value[CERTIFICATE] += clock[1] * np.sqrt(max(waiting_sum(plan, st, fr, clock), 0.0))
+        fr.count[OPENED] += fr.count[DONE]
+        move_opened(m, plan, st, fr, clock)
+        mark_loads(plan, fr, loads)
+        update(m, plan, st, fr, loads)
+        clock[0] += clock[1]
+        forget(m, plan, st, fr)
+        begin(plan, st, fr, clock)
+        steps -= 1
+    return 0
+
+
+@kernel
+def changed(m: Any, plan: Any, st: Any, fr: Any, loads: Any, nodes: Any, clock: Any) -> None:
+    """Forces or torques have been changed by the user below these nodes: update, and begin anew."""
+    forget(m, plan, st, fr)
+    for k in range(len(nodes)):
+        mark(plan, fr, nodes[k])
+    update(m, plan, st, fr, loads)
+    begin(plan, st, fr, clock)
+
+
+@kernel
+def rebuild(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any) -> None:
+    """Everything anew from q: placements, forces, all equations."""
+    forget(m, plan, st, fr)
+    place_all(m, plan, st)
+    for k in range(len(loads.body)):
+        mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
+    count = visit_marked(plan, st, fr, loads)
+    for k in range(count):
+        fr.tier[fr.order[k]] = 0
+    up_all(m, plan, st)
+    begin(plan, st, fr, clock)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.expr import ADD, CONST, DIV, MUL, NEG, SQRT, SUB, Array, Program
-from bough.compile.passes import optimise
+from bough.compile.schedule import optimise
 from bough.compile.plan import Place, Plan, Stage
 
 CHUNK = 1000

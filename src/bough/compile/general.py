@@ -7,7 +7,8 @@ of the constants and the workspace, so that a call costs the same however many a
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache as cache_once
 from typing import Any
@@ -106,9 +107,26 @@ def _compile(glue: _Glue) -> bytes:
     make_known_to_numba()
     voidptr = numba.types.voidptr
     signature = numba.types.int64(voidptr, numba.types.int64, voidptr)
-    function = numba.cfunc(signature, error_model="numpy", fastmath=FAST_MATH, nogil=True)(glue.function())
+    with _plain_indices():
+        function = numba.cfunc(signature, error_model="numpy", fastmath=FAST_MATH, nogil=True)(glue.function())
     ir = function.inspect_llvm().replace(function.native_name, ENTRY)
     return native.compile_ir(_inline_all(ir), level=3, optimise=True)
+
+
+@contextmanager
+def _plain_indices() -> Iterator[None]:
+    """Kernels never count from the end of an array: Numba's wrap-around of each index would double the cost of LTDL."""
+    from numba.core import types
+    from numba.np import arrayobj
+
+    def plain(context: Any, builder: Any, index_type: Any, index: Any, size: Any) -> Any:
+        return context.cast(builder, index, index_type, types.intp if index_type.signed else types.uintp)
+
+    usual, arrayobj.fix_integer_index = arrayobj.fix_integer_index, plain
+    try:
+        yield
+    finally:
+        arrayobj.fix_integer_index = usual
 
 
 def _inline_all(ir: str) -> str:

@@ -22,7 +22,7 @@ from bough.compile.llvm_sincos import sincos_function
 from bough.compile.plan import Place, Plan
 
 ENTRY = "entry"
-CHUNK = 1500
+CHUNK = 2000
 MNEMONIC = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv", NEG: "fneg"}
 
 

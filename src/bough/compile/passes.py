@@ -59,6 +59,14 @@ def _evaluate_nodes(program: Program, columns: list[np.ndarray]) -> dict[int, An
     return values
 
 
+def operands(graph: Graph, i: int) -> tuple[int, ...]:
+    """The distinct nodes that node i reads: none for a constant or an input."""
+    if graph.op[i] < ADD:
+        return ()
+    a, b = graph.a[i], graph.b[i]
+    return (a,) if b < 0 or b == a else (a, b)
+
+
 def use_counts(program: Program) -> list[int]:
     """How often each node is used, by live nodes and by outputs."""
     graph, roots = program.graph, program.flat_roots()
@@ -162,8 +170,3 @@ def _free_flips(program: Program) -> list[int]:
             operand = graph.a[i] if flips[i] == BY_A else graph.b[i]
             flips[operand] = free[operand]
     return flips
-
-
-def optimise(program: Program) -> Program:
-    """All passes, in the order that suits the backends."""
-    return absorb_negations(share_reciprocals(drop_dead_code(program)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile import cache, llvm, native, passes
+from bough.compile import cache, llvm, native, schedule
 from bough.compile.call import CompiledFunction, Entry
 from bough.compile.expr import Program
 
@@ -18,7 +18,7 @@ def entry(program: Program, dtype: Any = np.float64, lanes: int | None = None) -
     lanes = lanes or width
 
     def build() -> bytes:
-        return native.compile_ir(llvm.emit(passes.optimise(program), dtype, lanes, width))
+        return native.compile_ir(llvm.emit(schedule.optimise(program), dtype, lanes, width))
 
     name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}"
     code = native.load(cache.fetch(name, build), llvm.ENTRY)

@@ -85,10 +85,7 @@ class Dynamics:
 
     def packed_mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
         """H in packed ancestor rows of `model.dof_tree` (D1 + nv,): what `bough.sparsity` works on."""
-        if self.model.couplings:
-            raise ModelError(f"{self.model.name!r} has mimic joints: use mass_matrix, or factorize")
-        self._require("packed", "the packed mass matrix")
-        return self._function(CRBA).call(q, out=out)  # type: ignore[no-any-return]
+        return self._packed(q, out)  # type: ignore[no-any-return]
 
     def inverse_mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
         """H^-1 (nv, nv), both triangles, without forming H."""
@@ -96,10 +93,7 @@ class Dynamics:
 
     def factorize(self, q: Any) -> Factor:
         """The LTDL factor of H at one configuration."""
-        self._require("coupled", "the factor of the mass matrix")
-        packed = self._function(FACTORIZE, self._pattern).call(q)
-        names = [j.name for j in self.model.joints for _ in range(j.v.stop - j.v.start)]
-        return Factor(self.model.dof_tree, "ltdl", packed, names)
+        return Factor(self.model.dof_tree, "ltdl", self._factor(q), self._dof_names)
 
     def inverse_dynamics_derivatives(self, q: Any, v: Any, qdd: Any) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv and dtau/dqdd, (nv, nv) each; q is varied in its tangent space.
@@ -203,6 +197,10 @@ class Dynamics:
         )
 
     @cached_property
+    def _dof_names(self) -> list[str]:
+        return [j.name for j in self.model.joints for _ in range(j.v.stop - j.v.start)]
+
+    @cached_property
     def _pattern(self) -> Pattern:
         return pattern(self.model.dof_tree)
 
@@ -227,6 +225,18 @@ class Dynamics:
         require_memory(self.model.nv**2 * 8, f"the {self.model.nv} x {self.model.nv} mass matrix")
         self._require("packed", "the mass matrix")
         return self._function(MASS_MATRIX).call
+
+    @cached_property
+    def _packed(self) -> Callable[..., Any]:
+        if self.model.couplings:
+            raise ModelError(f"{self.model.name!r} has mimic joints: use mass_matrix, or factorize")
+        self._require("packed", "the packed mass matrix")
+        return self._function(CRBA).call
+
+    @cached_property
+    def _factor(self) -> Callable[..., Any]:
+        self._require("coupled", "the factor of the mass matrix")
+        return self._function(FACTORIZE, self._pattern).call
 
     @cached_property
     def _inverse_mass(self) -> Callable[..., Any]:

@@ -40,7 +40,13 @@ def bind(
 
     Models whose graph is too large are served by the general code.
     """
-    groups, sizes = (model.mechanism, *constants), model.sizes
+    return bind_arrays(routine, (model.mechanism, *constants), model.sizes, general=general, dtype=dtype)
+
+
+def bind_arrays(
+    routine: Routine, groups: Sequence[Any], sizes: dict[str, int], *, general: bool = False, dtype: Any = np.float64
+) -> BoundFunction:
+    """The same for a routine whose shapes need more sizes than a model has."""
     shapes = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
 
     @cache

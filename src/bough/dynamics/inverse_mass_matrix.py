@@ -71,7 +71,7 @@ def eliminate(m: Any, i: int, end: int, M: Any, w: Any) -> None:
         for c in range(k + 1, end):
             f = get6(w.f, c)
             x = along(m, k, f)
-            M[m.v_index[k], m.v_index[c]] = -(x / D)
+            M[m.v_index[k], m.v_index[c]] = -(x * M[m.v_index[k], m.v_index[k]])
             put6(w.f, c, add6(f, scale6(-x, W)))
     free_together(m, i, end, M, w)
     p = m.parent[i]

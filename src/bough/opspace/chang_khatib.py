@@ -22,13 +22,17 @@ def chang_khatib_program(tasks: TaskSet) -> Blocks:
 
 
 def _block(program: Program, known: dict[Pair, int], i: int, j: int) -> Block:
-    """V_ij, made if it is new. Step 4 of Table 1, its cases in the printed order."""
-    if (i, j) in known:
-        return known[i, j], False
-    if (j, i) in known:
-        return known[j, i], True
-    if program.tree.common_ancestor(i, j) == j:
-        number, transposed = _block(program, known, j, i)
-        return number, not transposed
-    known[i, j] = program.product(_block(program, known, i, program.parent[j]), j)
-    return known[i, j], False
+    """V_ij, made if it is new. Step 4 of Table 1: if j is the common ancestor, V_ij is the transpose of V_ji."""
+    ancestor = program.tree.common_ancestor(i, j)
+    waiting: list[tuple[Pair, bool]] = []
+    turned = False  # whether what is known of (i, j) is asked for as (j, i)
+    while (i, j) not in known and (j, i) not in known:
+        if j == ancestor:
+            i, j, turned = j, i, not turned
+        waiting.append(((i, j), turned))
+        j, turned = program.parent[j], False
+    number, transposed = (known[i, j], False) if (i, j) in known else (known[j, i], True)
+    for pair, turned in reversed(waiting):
+        number, transposed = program.product((number, transposed), pair[1]), turned
+        known[pair] = number
+    return number, transposed

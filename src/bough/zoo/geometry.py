@@ -58,9 +58,9 @@ def random_geometry(tree: Tree, rng: np.random.Generator, length: float = 0.3, f
     is free, so it is laid on the common normal: theta = d = 0.
     """
     n = tree.n
-    angle, offset = (lambda: _apart(rng, n, 0.3, 2.8)), (lambda: length * _apart(rng, n, 0.2, 0.7))
-    alpha, a = rng.uniform(0.4, 2.7, n), length * _apart(rng, n, 0.3, 1.0)
-    s = Screws(angle(), offset(), alpha, a, angle(), offset())
+    psi, theta = _apart(rng, n, 0.3, 2.8), _apart(rng, n, 0.3, 2.8)
+    e, d = length * _apart(rng, n, 0.2, 0.7), length * _apart(rng, n, 0.2, 0.7)
+    s = Screws(psi, e, rng.uniform(0.4, 2.7, n), length * _apart(rng, n, 0.3, 1.0), theta, d)
     is_dh = np.zeros(n, bool)
     is_dh[tree.dh_child[tree.dh_child >= 0]] = True
     s.psi[is_dh], s.e[is_dh] = 0.0, 0.0
@@ -73,15 +73,16 @@ def random_geometry(tree: Tree, rng: np.random.Generator, length: float = 0.3, f
     return Geometry(*placements(s), clouds(rng, n, length))
 
 
-def _apart(rng: np.random.Generator, n: int, low: float, high: float) -> FloatArray:
+def _apart(rng: np.random.Generator, n: int | tuple[int, int], low: float, high: float) -> FloatArray:
     """Numbers of either sign, at least `low` and at most `high` in size."""
-    return rng.uniform(low, high, n) * rng.choice([-1.0, 1.0], n)
+    x = rng.uniform(low - high, high - low, n)
+    return np.asarray(x + np.copysign(low, x))
 
 
 def clouds(rng: np.random.Generator, n: int, length: float) -> FloatArray:
     """Inertias (n, 10) of random links: six point masses each, in three opposite pairs about the centre of mass."""
     mass = rng.uniform(0.5, 2.0, n)
-    com = length * rng.uniform(0.1, 0.5, (n, 3)) * rng.choice([-1.0, 1.0], (n, 3))
+    com = length * _apart(rng, (n, 3), 0.1, 0.5)
     arms = length * rng.uniform(-0.1, 0.1, (n, 3, 3)) + length * rng.uniform(0.2, 0.4, (n, 3, 1)) * np.eye(3)
     second = np.einsum("nij,nkj->nik", arms, arms) + com[:, :, None] * com[:, None, :]
     return from_second_moments(mass, com, second)
@@ -111,7 +112,7 @@ def from_second_moments(mass: FloatArray, com: FloatArray, second: FloatArray) -
     """(n, 10) from masses, centres of mass and mean squares of position about the origin, (n, 3, 3)."""
     J = np.trace(second, axis1=1, axis2=2)[:, None, None] * np.eye(3) - second
     columns = [J[:, 0, 0], J[:, 1, 1], J[:, 2, 2], J[:, 0, 1], J[:, 0, 2], J[:, 1, 2], *com.T, np.ones(len(mass))]
-    return mass[:, None] * np.stack(columns, axis=1)
+    return np.asarray(mass[:, None] * np.stack(columns, axis=1))
 
 
 class Naming(NamedTuple):

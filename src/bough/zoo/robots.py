@@ -13,17 +13,18 @@ from bough.zoo.geometry import Naming, model_of, random_geometry, shifted
 TREE1 = shifted([0, 1, 1, 2, 2, 3, 3])
 SHIMANOVSKIJ = shifted([0, 1, 2, 2, 3, 4, 4])
 
-# Featherstone 2010, Table 3: joints of an arm, of each digit, of a leg; pairs of arms and legs; tasks
+# Featherstone 2010, Table 3 and the crossover in its text: joints of an arm, of each digit, of a leg; pairs of
+# arms and legs; tasks
 _ASIMO = {
     "HF": (7, (1, 1), 6, 1, "HF"),
     "HFH": (7, (1, 1), 6, 1, "HFH"),
     "+6 HF": (13, (1, 1), 12, 1, "HF"),
     "+12 HF": (19, (1, 1), 18, 1, "HF"),
-    "+14 HF": (21, (1, 1), 20, 1, "HF"),
-    "+15 HF": (22, (1, 1), 21, 1, "HF"),
     "8 limbs HF": (7, (1, 1), 6, 2, "HF"),
     "hands HF": (7, (3, 3, 3, 3), 6, 1, "HF"),
     "hands FTF": (7, (3, 3, 3, 3), 6, 1, "FTF"),
+    "+14 HF": (21, (1, 1), 20, 1, "HF"),
+    "+15 HF": (22, (1, 1), 21, 1, "HF"),
 }
 ASIMO_VARIANTS = tuple(_ASIMO)
 

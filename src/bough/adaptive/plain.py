@@ -1,0 +1,135 @@
+"""Articulated-body algorithm at rest (Featherstone 1983; McMillan & Orin 1995): quasi-statics in O(n), no tree of nodes.
+
+The witness and the fallback of the adaptive method: with no velocities there is no bias, and one step is two sweeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.loads import load_body
+from bough.adaptive.motion import advance
+from bough.compile.kernel import kernel
+from bough.dynamics.aba import add21
+from bough.inertia import articulated, articulated_downdate
+from bough.joints import (
+    along,
+    articulated_freedom,
+    articulated_to_parent,
+    force_to_parent,
+    freedom,
+    motion_to_body,
+    move_joint,
+    turn_to_body,
+)
+from bough.spatial import add6, dot6, get6, get9, get10, get21, join, put6, put9, put21, scale6
+
+
+class Work(NamedTuple):
+    """Working space, all by primitive body except the last two, by degree of freedom."""
+
+    X: Any  # (N, 12)
+    E: Any  # (N, 9) columns: the world's axes in the body's frame, where forces need them
+    needs: Any  # (N,) 1 on the way from the ground to a force given in the world's frame
+    IA: Any  # (N, 21)
+    pA: Any  # (N, 6)
+    a: Any  # (N, 6)
+    W: Any  # (n, 6)
+    u: Any  # (n,)
+
+
+def make_work(bodies: int, dofs: int) -> Work:
+    """Working space for a mechanism."""
+    shapes = [(bodies, 12), (bodies, 9), None, (bodies, 21), (bodies, 6), (bodies, 6), (dofs, 6), (dofs,)]
+    return Work(*(np.zeros(bodies, np.int8) if s is None else np.zeros(s) for s in shapes))
+
+
+@kernel
+def mark_needs(m: Any, loads: Any, w: Any) -> None:
+    """Find the bodies whose orientation in the world a step must know."""
+    w.needs[:] = 0
+    for k in range(len(loads.body)):
+        i = loads.body[k] if loads.first[k + 1] > loads.first[k] else -1
+        while i >= 0 and w.needs[i] == 0:
+            w.needs[i] = 1
+            i = m.parent[i]
+
+
+@kernel
+def orient(m: Any, w: Any, i: int) -> None:
+    """The world's axes in body i's frame, from its parent's."""
+    E = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+    if m.parent[i] >= 0:
+        E = get9(w.E, m.parent[i])
+    x = turn_to_body(m, w.X, i, (E[0], E[1], E[2]))
+    y = turn_to_body(m, w.X, i, (E[3], E[4], E[5]))
+    z = turn_to_body(m, w.X, i, (E[6], E[7], E[8]))
+    # Row j of E is the j-th axis of the world in the body: E is the rotation of the body in the world.
+    put9(w.E, i, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
+
+
+@kernel
+def outward(m: Any, q: Any, force: Any, loads: Any, w: Any) -> None:
+    """Joint motions, world forces into body frames, and the inertias to begin with."""
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, w.X)
+        put21(w.IA, i, articulated(get10(m.inertia, i), 0.0))
+        if w.needs[i] == 1:
+            orient(m, w, i)
+        k = loads.slot[i]
+        if k >= 0:
+            load_body(force, loads, k, get9(w.E, i))
+        put6(w.pA, i, scale6(-1.0, get6(force, i)))
+
+
+@kernel
+def inward(m: Any, tau: Any, w: Any) -> None:
+    """Eliminate the joints from the tips to the ground."""
+    for i in range(len(m.parent) - 1, -1, -1):
+        IA, pA = get21(w.IA, i), get6(w.pA, i)
+        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
+            U = articulated_freedom(m, k, IA)
+            D = 1.0 / (along(m, k, U) + m.armature[k])
+            u = tau[k] - along(m, k, pA)
+            W = scale6(D, U)
+            put6(w.W, k, W)
+            w.u[k] = u * D
+            IA = articulated_downdate(IA, W, U)
+            pA = add6(pA, scale6(u, W))
+        p = m.parent[i]
+        if p >= 0:
+            put21(w.IA, p, add21(get21(w.IA, p), articulated_to_parent(m, w.X, i, IA)))
+            put6(w.pA, p, add6(get6(w.pA, p), force_to_parent(m, w.X, i, pA)))
+
+
+@kernel
+def accelerate(m: Any, qdd: Any, w: Any) -> None:
+    """Joint accelerations from the ground to the tips."""
+    for i in range(len(m.parent)):
+        p = m.parent[i]
+        if p >= 0:
+            a = motion_to_body(m, w.X, i, get6(w.a, p))
+        else:
+            a = join((0.0, 0.0, 0.0), turn_to_body(m, w.X, i, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            x = w.u[k] - dot6(get6(w.W, k), a)
+            qdd[m.v_index[k]] = x
+            a = add6(a, freedom(m, k, x))
+        put6(w.a, i, a)
+
+
+@kernel
+def plain_solve(m: Any, q: Any, tau: Any, force: Any, qdd: Any, loads: Any, w: Any) -> None:
+    """All joint accelerations at rest. About 0.2 us a joint."""
+    outward(m, q, force, loads, w)
+    inward(m, tau, w)
+    accelerate(m, qdd, w)
+
+
+@kernel
+def plain_move(m: Any, q: Any, qdd: Any, h: float) -> None:
+    """Move every joint by h qdd."""
+    for i in range(len(m.parent)):
+        advance(m, i, q, qdd, h)

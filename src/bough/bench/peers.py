@@ -1,0 +1,79 @@
+"""The same mechanism in other engines: twins of a model in Pinocchio and MuJoCo, for tests of speed and of agreement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bough.errors import MissingExtraError, ModelError
+from bough.joints import BALL, FREE, PLACED, SLIDE, TURN, Mechanism
+from bough.model import Model
+
+
+def joint_placement(m: Mechanism, i: int) -> tuple[Any, Any]:
+    """Where body i's frame sits in its parent's at q = 0: rotation and origin."""
+    f, o = m.fixed[i], m.offset[i]
+    if m.fixed_kind[i] == PLACED:
+        R, p = f[:9].reshape(3, 3), f[9:]
+    else:
+        Rz = np.array([[f[0], -f[1], 0], [f[1], f[0], 0], [0, 0, 1]])
+        Rx = np.array([[1, 0, 0], [0, f[3], -f[4]], [0, f[4], f[3]]])
+        R, p = Rz @ Rx, np.array([0, 0, f[2]]) + Rz @ np.array([f[5], 0, 0])
+    turn = np.array([[o[3], -o[4], 0], [o[4], o[3], 0], [0, 0, 1]])
+    return R @ turn, p + R @ np.array([0, 0, o[1]])
+
+
+def inertia_parts(m: Mechanism, i: int) -> tuple[float, Any, Any]:
+    """Mass, centre of mass and inertia (3, 3) about it, of body i in its laid frame."""
+    I = m.inertia[i]
+    J, h, mass = I[[0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(3, 3), I[6:9], float(I[9])
+    c = h / mass if mass else np.zeros(3)
+    return mass, c, J - mass * (c @ c * np.eye(3) - np.outer(c, c))
+
+
+def pinocchio_twin(model: Model) -> Any:
+    """A pin.Model with the bodies, joints and order of v of `model`; joints in depth-first order."""
+    try:
+        import pinocchio as pin
+    except ImportError:
+        raise MissingExtraError("this comparison needs Pinocchio: pip install 'bough[bench]'") from None
+    m, twin = model.mechanism, pin.Model()
+    twin.gravity.linear = np.array(m.gravity)
+    kinds = {TURN: pin.JointModelRZ, SLIDE: pin.JointModelPZ, BALL: pin.JointModelSpherical, FREE: pin.JointModelFreeFlyer}
+    for i, parent in enumerate(m.parent):
+        if int(m.kind[i]) not in kinds:
+            raise ModelError("only revolute, prismatic, spherical and floating joints are compared")
+        placement = pin.SE3(*joint_placement(m, i))
+        joint = twin.addJoint(int(parent) + 1, kinds[int(m.kind[i])](), placement, f"joint {i}")
+        twin.appendBodyToJoint(joint, pin.Inertia(*inertia_parts(m, i)), pin.SE3.Identity())
+    return twin
+
+
+def mujoco_twin(model: Model) -> Any:
+    """An mjModel of the same mechanism, with everything that is not tree dynamics switched off."""
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingExtraError("this comparison needs MuJoCo: pip install 'bough[bench]'") from None
+    m = model.mechanism
+    spec = mujoco.MjSpec()
+    spec.option.gravity = m.gravity
+    flags = mujoco.mjtDisableBit
+    for flag in (flags.mjDSBL_CONTACT, flags.mjDSBL_CONSTRAINT, flags.mjDSBL_LIMIT, flags.mjDSBL_SENSOR):
+        spec.option.disableflags |= int(flag)
+    spec.compiler.balanceinertia = True
+    kinds = mujoco.mjtJoint
+    types = {TURN: kinds.mjJNT_HINGE, SLIDE: kinds.mjJNT_SLIDE, BALL: kinds.mjJNT_BALL, FREE: kinds.mjJNT_FREE}
+    bodies: list[Any] = []
+    for i, parent in enumerate(m.parent):
+        R, p = joint_placement(m, i)
+        quaternion = np.empty(4)
+        mujoco.mju_mat2Quat(quaternion, R.ravel())
+        body = (spec.worldbody if parent < 0 else bodies[parent]).add_body(name=f"body {i}", pos=p, quat=quaternion)
+        body.add_joint(name=f"joint {i}", type=types[int(m.kind[i])], axis=[0, 0, 1])
+        mass, c, J = inertia_parts(m, i)
+        body.explicitinertial, body.mass, body.ipos = True, mass, c
+        body.fullinertia = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
+        bodies.append(body)
+    return spec.compile()

@@ -1,0 +1,94 @@
+"""Results of benchmarks: printed as tables, kept as JSON with machine and versions, written into the docs."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: seconds per call of each contestant, Bough's own ones named "bough ..."."""
+
+    group: str
+    model: str
+    case: str
+    seconds: Mapping[str, float]
+    note: str = field(default="")
+
+    def ratio(self) -> float | None:
+        """How many times faster than the fastest peer, if there is one."""
+        peers = [t for name, t in self.seconds.items() if not name.startswith("bough")]
+        return min(peers) / self.seconds["bough"] if peers and "bough" in self.seconds else None
+
+
+def show(rows: Iterable[Row]) -> None:
+    """Print the rows as one table for each group."""
+    from rich.console import Console
+    from rich.table import Table
+
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.group, []).append(row)
+    for group, members in groups.items():
+        table = Table("model", "function", "microseconds", "times faster", title=group)
+        for row in members:
+            ratio = row.ratio()
+            table.add_row(row.model, row.case, _times(row), f"{ratio:.1f}" if ratio else "")
+        Console().print(table)
+
+
+def _times(row: Row) -> str:
+    return ", ".join(f"{name} {1e6 * t:.3g}" for name, t in row.seconds.items())
+
+
+def save(rows: Iterable[Row], path: Path) -> None:
+    """Keep the rows with the machine and the versions they were measured on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
+
+
+def machine() -> dict[str, Any]:
+    """CPU, Python and the versions of everything that takes part."""
+    cpu = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        cpu = next((line.split(":")[1].strip() for line in info.open() if line.startswith("model name")), cpu)
+    versions = {}
+    for package in ("bough", "numpy", "numba", "llvmlite", "pin", "mujoco"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return {"cpu": cpu, "python": platform.python_version(), "versions": versions}
+
+
+def markdown(path: Path) -> str:
+    """The saved rows as Markdown tables."""
+    saved = json.loads(path.read_text())
+    versions = ", ".join(f"{name} {number}" for name, number in saved["machine"]["versions"].items())
+    lines = [f"{saved['machine']['cpu']}, Python {saved['machine']['python']}, {versions}.", ""]
+    groups: dict[str, list[Row]] = {}
+    for item in saved["rows"]:
+        groups.setdefault(item["group"], []).append(Row(**item))
+    for group, members in groups.items():
+        lines += [f"### {group[0].upper()}{group[1:]}", "", "| model | function | microseconds | times faster |"]
+        lines += ["| --- | --- | --- | --- |"]
+        for row in members:
+            ratio = row.ratio()
+            lines.append(f"| {row.model} | {row.case} | {_times(row)} | {f'{ratio:.1f}' if ratio else ''} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def write_into(page: Path, section: str, text: str) -> None:
+    """Replace what stands between the marks of `section` in a Markdown page."""
+    begin, end = f"<!-- begin {section} -->", f"<!-- end {section} -->"
+    before, rest = page.read_text().split(begin, 1)
+    _, after = rest.split(end, 1)
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}")

@@ -1,0 +1,154 @@
+"""Task accelerations without task forces: beta = Jdot v - J H^-1 C, from one run of the articulated-body algorithm.
+
+No Jdot matrix is formed: the accelerations of the bodies go through the rows' wrenches, and each kind of row adds what
+its own motion contributes (Featherstone 2010, eq. 8).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.aba import ABA, accelerate, eliminate, velocities_and_bias
+from bough.dynamics.newton_euler import gyroscopic_force
+from bough.joints import joint_motion, joint_velocity, motion_to_body, turn_to_body
+from bough.opspace.wrenches import (
+    ALIGNED,
+    FOLLOWING,
+    FOLLOWING_ALIGNED,
+    JOINT,
+    MOMENTUM,
+    PLACEMENT_WORK,
+    REACTION,
+    between_roots,
+    momentum_motion,
+    place_bodies,
+    task_wrench,
+)
+from bough.spatial import (
+    add3,
+    add6,
+    angular,
+    cross,
+    cross_motion,
+    dot3,
+    dot6,
+    get3,
+    get6,
+    get9,
+    get10,
+    get_tail,
+    join,
+    linear,
+    motion_in,
+    motion_out,
+    put3,
+    put6,
+    rotate,
+    sub3,
+    sub6,
+)
+
+
+@kernel
+def task_acceleration(m: Any, t: Any, q: Any, v: Any, tau: Any, f_ext: Any, y: Any, w: Any) -> None:
+    """The acceleration of the task rows when the joint forces are tau: y = Jdot v + J qdd."""
+    joint_motion(m, q, w.X)
+    velocities_and_bias(m, v, f_ext, w)
+    for i in range(len(m.parent) - 1, -1, -1):
+        eliminate(m, tau, i, w)
+    for i in range(len(m.parent)):
+        accelerate(m, i, w.qdd, w)
+    fall(m, (m.gravity[0], m.gravity[1], m.gravity[2]), w)
+    rows_acceleration(m, t, v, y, w)
+
+
+@kernel
+def drift(m: Any, t: Any, q: Any, v: Any, f_ext: Any, y: Any, w: Any) -> None:
+    """Jdot v: the acceleration of the task rows while no joint accelerates; f_ext is held at zero."""
+    zero = m.zero[0]
+    joint_motion(m, q, w.X)
+    velocities_and_bias(m, v, f_ext, w)
+    for i in range(len(m.parent)):
+        a = (zero, zero, zero, zero, zero, zero)
+        p = m.parent[i]
+        if p >= 0:
+            b = join((zero, zero, zero), get3(w.b, i))
+            a = motion_to_body(m, w.X, i, add6(get6(w.a, p), b))
+        put6(w.a, i, add6(a, get6(w.c, i)))
+    fall(m, (zero, zero, zero), w)
+    rows_acceleration(m, t, v, y, w)
+
+
+@kernel
+def fall(m: Any, gravity: Any, w: Any) -> None:
+    """Gravity in the axes of each body: the accelerations of the sweeps above are taken relative to it."""
+    for i in range(len(m.parent)):
+        g = gravity
+        if m.parent[i] >= 0:
+            g = get3(w.g, m.parent[i])
+        put3(w.g, i, turn_to_body(m, w.X, i, g))
+
+
+@kernel
+def rows_acceleration(m: Any, t: Any, v: Any, y: Any, w: Any) -> None:
+    """y of all rows from w.a: angular acceleration and acceleration of the origin of each body."""
+    for i in range(len(m.parent)):
+        u = joint_velocity(m, i, v)
+        if m.parent[i] >= 0:
+            u = add6(u, motion_to_body(m, w.X, i, get6(w.u6, m.parent[i])))
+        put6(w.u6, i, u)
+    place_bodies(m, t, w)
+    for r in range(len(y)):
+        y[r] = m.zero[0]
+    for s in range(len(t.kind)):
+        y[t.row[s]] = y[t.row[s]] + seed_acceleration(m, t, s, w)
+
+
+@kernel
+def seed_acceleration(m: Any, t: Any, s: int, w: Any) -> Any:
+    """What seed s adds to the acceleration of its row."""
+    kind, i = t.kind[s], t.body[s]
+    K, a = task_wrench(m, t, s, w), get6(w.a, i)
+    a = join(angular(a), add3(linear(a), get3(w.g, i)))
+    if kind == JOINT:
+        return dot6(K, sub6(a, get6(w.c, i)))
+    if kind == REACTION:
+        return dot6(K, join(angular(a), add3(linear(a), get3(w.b, t.other[s]))))
+    omega, u = get3(w.w, i), get6(w.u6, i)
+    if kind == ALIGNED:
+        # a point of the body: centripetal acceleration
+        return dot6(K, a) + dot3(linear(K), cross(omega, cross(omega, get3(t.point, s))))
+    if kind == MOMENTUM:
+        return dot6(K, a) + dot6(momentum_motion(t, s, w), gyroscopic_force(get10(m.inertia, i), omega))
+    # what follows is the spatial acceleration: of body-fixed components, or at a fixed point
+    y = dot6(K, join(angular(a), sub3(linear(a), cross(omega, linear(u)))))
+    if kind == FOLLOWING:
+        o = t.other[s]
+        p = add3(get_tail(w.place, o), between_roots(m, t, i, o, w))
+        seen = motion_in(get9(w.place, o), p, get6(w.u6, o))
+        return y + dot6(K, cross_motion(u, motion_out(get9(w.place, i), get_tail(w.place, i), seen)))
+    if kind == FOLLOWING_ALIGNED:
+        o = t.other[s]
+        x = rotate(get9(w.place, o), add3(linear(get6(w.u6, o)), cross(get3(w.w, o), get3(t.point, s))))
+        return y + dot3(linear(get6(t.wrench, s)), cross(rotate(get9(w.place, i), omega), x))
+    return y
+
+
+BIAS_WORK = dict(ABA.work) | PLACEMENT_WORK | {"u6": "bodies 6", "g": "bodies 3", "qdd": "nv"}
+TASK_ACCELERATION = Routine(
+    "task_acceleration",
+    task_acceleration,
+    inputs={"q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6"},
+    outputs={"y": "rows"},
+    work=BIAS_WORK,
+)
+BIAS = TASK_ACCELERATION.without("tau", "f_ext", name="task_bias")
+DRIFT = Routine(
+    "task_drift",
+    drift,
+    inputs={"q": "nq", "v": "nv", "f_ext": "bodies 6"},
+    outputs={"y": "rows"},
+    work=BIAS_WORK,
+).without("f_ext")
