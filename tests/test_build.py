@@ -85,6 +85,19 @@ def test_bad_models() -> None:
         builder.build("perhaps")
 
 
+@pytest.mark.parametrize(("joint", "where"), [("revolute", "about"), ("prismatic", "along")])
+def test_leaves_must_resist_their_joint(joint: str, where: str) -> None:
+    """A point mass on the axis of a hinge, or an inertia without mass on a slide, would make H singular."""
+    builder = Builder(check=False)
+    builder.add_body("base", **SOLID)
+    dead = {"mass": 1.0, "com": (0, 0, 1)} if joint == "revolute" else {"inertia": np.eye(3)}
+    builder.add_body("leaf", "base", joint, **dead)
+    with pytest.raises(ModelError, match=f"'leaf' has no inertia {where} the axis of its joint 'leaf'"):
+        builder.build()
+    builder.add_body("weight", "leaf", axis=(1, 0, 0), **SOLID)
+    assert builder.build().nv == 3
+
+
 def test_massless_bodies_that_carry_something_are_legal() -> None:
     builder = Builder()
     builder.add_body("cross")

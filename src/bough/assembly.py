@@ -48,7 +48,8 @@ def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanis
     layout = lay(parent, kind, Placement(sorted_parts.R, sorted_parts.p), sorted_parts.axis, dh)
     inertia = laid_inertia(sorted_parts.inertia, layout.R, layout.p)
     dofs = _DOFS[kind]
-    expansion = Tree(parent).expanded(dofs)
+    sorted_tree = tree if np.array_equal(parent, tree.parent) else Tree(parent)
+    expansion = sorted_tree.expanded(dofs)
     body = np.repeat(np.arange(len(parent)), dofs)
     place = np.arange(len(body)) - expansion.first[body]
     theta = layout.offset[:, 0] + np.where(kind == 0, sorted_parts.shift, 0.0)
@@ -98,7 +99,7 @@ def laid_inertia(inertia: FloatArray, R: FloatArray, p: FloatArray) -> FloatArra
     pp = mass[:, None, None] * p[:, :, None] * p[:, None, :]
     both = hp + ph - pp
     J = J - np.trace(both, axis1=1, axis2=2)[:, None, None] * np.eye(3) + both
-    J = np.einsum("nji,njk,nkl->nil", R, J, R)
+    J = np.swapaxes(R, 1, 2) @ J @ R
     h = np.einsum("nji,nj->ni", R, h - mass[:, None] * p)
     columns = [J[:, 0, 0], J[:, 1, 1], J[:, 2, 2], J[:, 0, 1], J[:, 0, 2], J[:, 1, 2]]
     return np.stack([*columns, h[:, 0], h[:, 1], h[:, 2], mass], axis=1)

@@ -11,15 +11,12 @@ import numpy.typing as npt
 from bough.assembly import GRAVITY, Parts, assemble, frozen, laid_inertia
 from bough.bodies import (
     EYE,
-    MICRON_SQUARED,
-    ROUNDING,
     ZERO,
     Body,
     check_joint_type,
     check_options,
     checked_inertia,
     finite,
-    not_positive,
     placed,
     placement,
     planar_frame,
@@ -31,6 +28,7 @@ from bough.joints import JOINTS, PRIMITIVES
 from bough.layout import Layout
 from bough.mimic import Tie, find_ties, free_parents
 from bough.model import WORLD, Coupling, Frames, Joints, Limits, Model, unknown
+from bough.soundness import check_leaves, check_massless, check_positive
 
 __all__ = ["GRAVITY", "Builder", "Parts", "assemble", "frozen", "laid_inertia", "placement", "rigid"]
 
@@ -144,9 +142,10 @@ class Builder:
         ties = find_ties(moving) if mimic == "honour" else {}
         inertia = self._carried_inertia(seats, len(moving))
         parents = [seats[b.parent].body for b in moving]
-        _check_massless(moving, parents, ties, inertia)
         if not self.check:
-            _check_positive(moving, inertia)
+            check_positive(moving, inertia)
+        check_massless(moving, parents, ties, inertia)
+        check_leaves(moving, parents, ties, inertia)
         q, v = _places(moving, ties)
         parts, last_part = _parts(moving, seats, inertia, _Coordinates(q[:, 0], v[:, 0], ties))
         mechanism, layout, rank = assemble(parts, self.gravity.tolist())
@@ -254,41 +253,6 @@ def _parts(
             parent, R, p, q, v = len(rows) - 1, EYE, ZERO, q + kind.nq, v + len(kind.axes)
         last.append(parent)
     return Parts(*(np.array(column) for column in zip(*rows, strict=True))), np.array(last)
-
-
-def _check_massless(moving: list[Body], parents: list[int], ties: dict[int, Tie], inertia: FloatArray) -> None:
-    """Every independent joint must move some inertia: of its body, of what that carries, or of what is tied to it."""
-    heavy = ((inertia[:, 9] > 0.0) | (inertia[:, :3] > 0.0).any(axis=1)).tolist()
-    moves = [h or b.number("armature") > 0.0 for h, b in zip(heavy, moving, strict=True)]
-    for k in range(len(moving) - 1, -1, -1):
-        moves[k] = moves[k] or heavy[k]
-        if heavy[k] and parents[k] >= 0:
-            heavy[parents[k]] = True
-    for k, tie in ties.items():
-        moves[tie.leader] = moves[tie.leader] or (moves[k] and tie.ratio != 0.0)
-    idle = [b for k, b in enumerate(moving) if not moves[k] and k not in ties]
-    if idle:
-        joints = [b.joint_name for b in idle]
-        more = f" (as others do on {', '.join(map(repr, joints[1:9]))})" if len(idle) > 1 else ""
-        raise ModelError(
-            f"body {idle[0].name!r} moves on joint {joints[0]!r}{more}, but neither it nor what it carries has mass; "
-            f"give it a mass and an inertia, or an armature, or weld it with a fixed joint (weld= of bough.load)"
-        )
-
-
-def _check_positive(moving: list[Body], inertia: FloatArray) -> None:
-    """The inertia of each moving body about its centre of mass, with all that is welded to it, must be positive."""
-    mass, h = inertia[:, 9], inertia[:, 6:9]
-    com = h / np.where(mass > 0.0, mass, 1.0)[:, None]
-    # columns in the order of the packed inertia: about the centre of mass, J - m (c.c 1 - c c')
-    x, y, z = (com * h).T
-    xy, xz, yz = com[:, 0] * h[:, 1], com[:, 0] * h[:, 2], com[:, 1] * h[:, 2]
-    J = inertia[:, :6] - np.stack([y + z, x + z, x + y, -xy, -xz, -yz], axis=1)
-    moments = np.linalg.eigvalsh(J[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3))
-    # what the subtraction loses grows with the distance of the centre of mass
-    floor = ROUNDING * np.abs(inertia[:, :3]).max(axis=1) + MICRON_SQUARED * mass
-    for k in np.flatnonzero(moments[:, 0] < -floor):
-        raise ModelError(f"body {moving[k].name!r}, with all that is welded to it: {not_positive(*moments[k])}")
 
 
 def _limits(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> tuple[Limits, FloatArray]:

@@ -85,7 +85,7 @@ def _agreement(dynamics: Dynamics, q: Any, v: Any, tau: Any, out: Console) -> No
         found["ABA"] = dynamics.forward_dynamics(q, v, tau, method="aba")
     for name, qdd in found.items():
         gap = np.abs(qdd - dense).max() / np.abs(dense).max()
-        out.print(Text(f"{name:14} qdd[-4:] = {np.array2string(qdd[-4:], precision=6)}  off by {gap:.1e}"))
+        out.print(Text(f"{name:14} qdd[-4:] = {np.array2string(qdd[-4:], precision=5)} off by {gap:.1e}"))
 
 
 def _timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> Table:

@@ -68,7 +68,7 @@ def lay(parent: IntArray, kind: IntArray, joint: Placement, axis: FloatArray, dh
     normal, _, foot = common_normal(Line(np.zeros((len(b), 3)), z), own, x)
     usable = _well_separated(np.linalg.norm(np.cross(z, own.direction), axis=1))
     b, normal, foot = b[usable], normal[usable], foot[usable]
-    frame.R[b] = np.einsum("nji,njk->nik", user.R[b], frame_of(own.direction[usable], normal))
+    frame.R[b] = np.swapaxes(user.R[b], 1, 2) @ frame_of(own.direction[usable], normal)
     frame.p[b] = np.einsum("nji,nj->ni", user.R[b], foot - user.p[b])
 
     # A file that gives the laid frames already keeps them exactly.
@@ -147,14 +147,14 @@ def _in_parent_frame(parent: IntArray, joint: Placement, frame: Placement) -> Pl
     parent_R = np.where((parent >= 0)[:, None, None], frame.R[up], np.eye(3))
     parent_p = np.where((parent >= 0)[:, None], frame.p[up], 0.0)
     return Placement(
-        np.einsum("nji,njk->nik", parent_R, joint.R), np.einsum("nji,nj->ni", parent_R, joint.p - parent_p)
+        np.swapaxes(parent_R, 1, 2) @ joint.R, np.einsum("nji,nj->ni", parent_R, joint.p - parent_p)
     )
 
 
 def _constants(screw: IntArray, is_dh: IntArray, user: Placement, frame: Placement) -> Layout:
     """Write each laid frame, seen from the laid parent frame, as screws z (psi, e), x (alpha, a), z (theta, d)."""
     n = len(screw)
-    R = snap(np.einsum("nij,njk->nik", user.R, frame.R))
+    R = snap(user.R @ frame.R)
     p = user.p + np.einsum("nij,nj->ni", user.R, frame.p)
     x, z = np.tile(np.eye(3)[0], (n, 1)), np.tile(np.eye(3)[2], (n, 1))
     normal, foot, far_foot = common_normal(Line(np.zeros((n, 3)), z), Line(p, R[:, :, 2]), x)

@@ -239,7 +239,8 @@ class Tree:
         parent = np.arange(-1, int(first[-1]) - 1, dtype=np.int64)
         parent[first[:-1]] = np.where(self.parent < 0, -1, first[1:][self.parent] - 1)
         node = np.repeat(np.arange(self.n), counts.astype(np.int64))
-        return Expansion(Tree(parent), _frozen(first), _frozen(node))
+        tree = self if len(parent) == self.n else Tree(parent)
+        return Expansion(tree, _frozen(first), _frozen(node))
 
     @cached_property
     def _siblings(self) -> tuple[Int, Int]:

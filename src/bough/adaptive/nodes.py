@@ -67,6 +67,21 @@ class State(NamedTuple):
     scratch: Any  # (BLOCKS, 6, 6)
 
 
+class Shared(NamedTuple):
+    """What all engines of one simulation read and write."""
+
+    q: FloatArray  # (nq,) in the user's order
+    qdd: FloatArray  # (nv,) in the user's order
+    tau: FloatArray  # (n,) in the mechanism's order
+    force: FloatArray  # (primitives, 6)
+
+
+def make_shared(model: Model) -> Shared:
+    """The neutral configuration without forces."""
+    m = model.mechanism
+    return Shared(np.array(model.neutral), np.zeros(model.nv), np.zeros(len(m.axis)), np.zeros((len(m.parent), 6)))
+
+
 def record_size(handles: Any, freedoms: Any) -> Any:
     """Numbers in the record of a node."""
     base = np.where(handles == 2, TWO_HANDLES, ONE_HANDLE)
@@ -89,19 +104,19 @@ def make_plan(model: Model) -> tuple[Plan, Linkage]:
     return plan, link
 
 
-def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, q: FloatArray, qdd: FloatArray) -> State:
-    """A state without forces that shares q and qdd; refused where it cannot fit in memory."""
+def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, shared: Shared) -> State:
+    """A state around the shared arrays; refused where it cannot fit in memory."""
     nodes, primitives, n = len(plan.left), len(model.mechanism.parent), len(model.mechanism.axis)
     try:
         return State(
             record=np.zeros(int(plan.offset[-1])),
             X=np.zeros((primitives, 12)),
             freedoms=np.zeros((0 if link.simple.all() else n, 6)),
-            force=np.zeros((primitives, 6)),
-            tau=np.zeros(n),
+            force=shared.force,
+            tau=shared.tau,
             metric=metric,
-            q=q,
-            qdd=qdd,
+            q=shared.q,
+            qdd=shared.qdd,
             last_move=np.zeros(nodes),
             oldest=np.zeros(nodes),
             scratch=np.zeros((BLOCKS, 6, 6)),

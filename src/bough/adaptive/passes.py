@@ -416,3 +416,22 @@ def rebuild(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any) -> None
         fr.tier[fr.order[k]] = 0
     up_all(m, plan, st)
     begin(plan, st, fr, clock)
+
+
+@kernel
+def body_poses(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
+    """World poses of some bodies, each by one way down the tree."""
+    for k in range(len(bodies)):
+        code, top = ~bodies[k], 0
+        n = plan.leaf_up[bodies[k]]
+        while n >= 0:
+            fr.stack[top] = n
+            top += 1
+            n = plan.up[n]
+        pose = (IDENTITY, ZERO3)
+        for j in range(top - 1, -1, -1):
+            n = fr.stack[j]
+            below = fr.stack[j - 1] if j > 0 else code
+            if plan.right[n] == below:
+                pose = far_pose(plan, st, n, pose)
+        put_pose(out, k, pose)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.loads import load_body
-from bough.adaptive.motion import advance
+from bough.adaptive.motion import advance, compose, get_pose, primitive_pose, put_pose
 from bough.compile.kernel import kernel
 from bough.dynamics.aba import add21
 from bough.inertia import articulated, articulated_downdate
@@ -133,3 +133,14 @@ def plain_move(m: Any, q: Any, qdd: Any, h: float) -> None:
     """Move every joint by h qdd."""
     for i in range(len(m.parent)):
         advance(m, i, q, qdd, h)
+
+
+@kernel
+def world_poses(m: Any, q: Any, X: Any, out: Any) -> None:
+    """The pose of every body's frame in the world."""
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, X)
+        pose = primitive_pose(m, X, i)
+        if m.parent[i] >= 0:
+            pose = compose(get_pose(out, m.parent[i]), pose)
+        put_pose(out, i, pose)

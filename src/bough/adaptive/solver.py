@@ -14,7 +14,7 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.linkage import Linkage, is_floating_base
 from bough.adaptive.loads import Loads
 from bough.adaptive.measures import ErrorMeasure, make_metric
-from bough.adaptive.nodes import Plan, State, make_plan, make_state
+from bough.adaptive.nodes import Plan, Shared, State, make_plan, make_state
 from bough.adaptive.passes import ABSOLUTE_JOINT, DONE, FULL, LARGEST, MET, ROOT, WAITING, Front, make_front
 from bough.model import Model
 
@@ -23,14 +23,14 @@ NO_LIMIT = 1 << 62
 
 
 class TreeEngine:
-    """Divide and conquer over an assembly tree, exact or error-bounded. Shares q and qdd with its owner."""
+    """Divide and conquer over an assembly tree, exact or error-bounded. """
 
-    def __init__(self, model: Model, metric: Any, q: FloatArray, qdd: FloatArray, clock: FloatArray) -> None:
+    def __init__(self, model: Model, metric: Any, shared: Shared, clock: FloatArray) -> None:
         self.model = model
         self.plan: Plan
         self.link: Linkage
         self.plan, self.link = make_plan(model)
-        self.state: State = make_state(model, self.plan, self.link, make_metric(model, self.link, metric), q, qdd)
+        self.state: State = make_state(model, self.plan, self.link, make_metric(model, self.link, metric), shared)
         self.clock = clock
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
@@ -118,6 +118,22 @@ class TreeEngine:
         self.state.qdd[:] = 0.0
         return self.noise
 
+    def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+        """(k, 12) R and p in the world of the laid frames of some primitives. O(log n) each."""
+        out = np.zeros((len(bodies), 12))
+        compiled(passes.body_poses)(self.plan, self.state, self.front, self.link.host[bodies], out)
+        return out
+
+    def root_paths(self, bodies: npt.NDArray[np.int64]) -> int:
+        """How many nodes lie above these primitives: the least an update of forces on them must touch."""
+        nodes = np.unique(self.plan.leaf_up[self.link.host[bodies]])
+        total = 0
+        while len(nodes):
+            total += len(nodes)
+            nodes = np.unique(self.plan.up[nodes])
+            nodes = nodes[nodes >= 0]
+        return total
+
     def bound(self, error: ErrorMeasure) -> float:
         """The error bound of the pass as far as it has gone, in the measure's own terms."""
         f = self.front
@@ -136,26 +152,38 @@ class TreeEngine:
 class PlainEngine:
     """The articulated-body algorithm at rest."""
 
-    def __init__(self, model: Model, q: FloatArray, qdd: FloatArray) -> None:
+    def __init__(self, model: Model, shared: Shared) -> None:
         m = model.mechanism
-        self.model, self.q, self.qdd = model, q, qdd
+        self.model, self.shared = model, shared
         self.work = plain.make_work(len(m.parent), len(m.axis))
-        self.seconds = math.inf  # best time of a solve and a move
+        self.seconds = math.inf  # best time of a step
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in self.work)
 
     def load(self, loads: Loads) -> None:
         """New forces."""
         compiled(plain.mark_needs)(self.model.mechanism, loads, self.work)
 
-    def solve(self, tau: FloatArray, force: FloatArray, loads: Loads) -> None:
+    def solve(self, loads: Loads) -> None:
         """All joint accelerations."""
-        compiled(plain.plain_solve)(self.model.mechanism, self.q, tau, force, self.qdd, loads, self.work)
+        s = self.shared
+        compiled(plain.plain_solve)(self.model.mechanism, s.q, s.tau, s.force, s.qdd, loads, self.work)
 
-    def step(self, tau: FloatArray, force: FloatArray, loads: Loads, h: float) -> None:
+    def step(self, loads: Loads, h: float) -> None:
         """Solve and move every joint."""
         began = time.perf_counter()
-        self.solve(tau, force, loads)
-        compiled(plain.plain_move)(self.model.mechanism, self.q, self.qdd, h)
+        self.solve(loads)
+        self.move(h)
         self.seconds = min(self.seconds, time.perf_counter() - began)
 
+    def move(self, h: float) -> None:
+        """Move every joint by h qdd."""
+        compiled(plain.plain_move)(self.model.mechanism, self.shared.q, self.shared.qdd, h)
 
-__all__ = ["MET", "NO_LIMIT", "PlainEngine", "TreeEngine"]
+    def poses(self) -> FloatArray:
+        """(primitives, 12) R and p of every body's laid frame in the world. O(n)."""
+        out = np.zeros((len(self.model.mechanism.parent), 12))
+        compiled(plain.world_poses)(self.model.mechanism, self.shared.q, self.work.X, out)
+        return out

@@ -24,7 +24,8 @@ def load(
 ) -> Model:
     """The model in a URDF or MJCF file (or in XML text); what is read and dropped is in its `notes`.
 
-    The root link of a URDF is welded to the world, or with `floating_base` free on a joint called "root_joint". Joints
+    The root link of a URDF is welded to the world, or with `floating_base` free on a joint called "root_joint" (a root
+    link called "world" is the world itself: the one link welded to it floats). Joints
     come in depth-first file order: a link, then the subtrees of its child joints as the file lists them; use
     `model.joint(name)` to map from other orders. Mimic joints are tied to their leaders, or "independent". Joints
     named in `weld` are fixed at zero. Gravity is the file's if it has one (MJCF), else (0, 0, -9.81) m/s^2.

@@ -66,11 +66,12 @@ def _of_model(model: Model) -> Description:
     parents = [WORLD if up < 0 else model.body_names[up] for up in model.parent]
     bodies = []
     for joint, parent in zip(model.joints, parents, strict=True):
-        mass, com, inertia = _about_com(m.inertia[model.frames.body[model.frame(joint.body)]])
+        i = model.frames.body[model.frame(joint.body)]
+        mass, com, inertia = _about_com(m.inertia[i])
         v = joint.v.start
         body = {"name": joint.body, "parent": parent, "joint": joint.type, "joint_name": joint.name, "mass": mass}
         body |= {key: float(getattr(model.limits, key)[v]) for key in model.limits._fields}
-        bodies.append(body | {"com": com, "inertia": inertia, "armature": float(m.armature.max(initial=0.0))})
+        bodies.append(body | {"com": com, "inertia": inertia, "armature": float(m.armature[m.dof[i]])})
     notes = [f"{c.follower!r} mimics {c.leader!r}" for c in model.couplings]
     return Description(model.name, bodies, [], [*notes, *model.notes])
 

@@ -84,7 +84,7 @@ def clouds(rng: np.random.Generator, n: int, length: float) -> FloatArray:
     mass = rng.uniform(0.5, 2.0, n)
     com = length * _apart(rng, (n, 3), 0.1, 0.5)
     arms = length * rng.uniform(-0.1, 0.1, (n, 3, 3)) + length * rng.uniform(0.2, 0.4, (n, 3, 1)) * np.eye(3)
-    second = np.einsum("nij,nkj->nik", arms, arms) + com[:, :, None] * com[:, None, :]
+    second = arms @ np.swapaxes(arms, 1, 2) + com[:, :, None] * com[:, None, :]
     return from_second_moments(mass, com, second)
 
 

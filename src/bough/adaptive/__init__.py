@@ -1,0 +1,16 @@
+"""Error-bounded adaptive quasi-statics of huge linkages (Redon & Lin 2005)."""
+
+from __future__ import annotations
+
+from bough.adaptive.measures import ErrorMeasure, absolute_joint, absolute_linkage, relative_joint, relative_linkage
+from bough.adaptive.quasistatics import QuasiStatics, Stats
+
+__all__ = [
+    "ErrorMeasure",
+    "QuasiStatics",
+    "Stats",
+    "absolute_joint",
+    "absolute_linkage",
+    "relative_joint",
+    "relative_linkage",
+]

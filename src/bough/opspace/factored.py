@@ -1,0 +1,98 @@
+"""What follows from the LTDL factor of H: Jbar, N and joint forces (Featherstone 2010, eqs. 9, 10 and 33).
+
+All vectors and matrices at the boundary are in the order of v; the factor and J stay packed between calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.opspace.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian
+from bough.opspace.ltdl import LTDL
+from bough.opspace.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
+from bough.dynamics.crba import crba
+from bough.sparsity.ltdl import ltdl, ltdl_solve
+
+
+@kernel
+def factored(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, L: Any, YD: Any, Lam_inv: Any, w: Any) -> None:
+    """Packed J, packed LTDL factor of H, Y_D and Lambda^-1 from q."""
+    crba(m, q, L, w)
+    packed_jacobian(m, t, p, J, w)
+    ltdl(f.parent, f.rows, L)
+    for e in range(len(p.dof)):
+        w.Y[e] = J[e]
+    solve_rows_unit(p, f, L, w.Y, YD)
+    outer_product(p, YD, w.Y, Lam_inv, m.zero[0])
+
+
+@kernel
+def jbar(m: Any, p: Any, f: Any, L: Any, YD: Any, Lam: Any, Jbar: Any, w: Any) -> None:
+    """Jbar = H^-1 J' Lambda, (nv, rows)."""
+    generalised_inverse(p, f, L, YD, Lam, w.Jbar, m.zero[0])
+    for k in range(len(m.v_index)):
+        for r in range(Jbar.shape[1]):
+            Jbar[m.v_index[k], r] = w.Jbar[k, r]
+
+
+@kernel
+def nullspace(m: Any, p: Any, J: Any, Jbar: Any, N: Any, w: Any) -> None:
+    """N = 1 - Jbar J, (nv, nv)."""
+    for k in range(len(m.v_index)):
+        for r in range(Jbar.shape[1]):
+            w.Jbar[k, r] = Jbar[m.v_index[k], r]
+    null_space(p, J, w.Jbar, w.N, m.zero[0], m.one[0])
+    for k in range(len(m.v_index)):
+        for j in range(len(m.v_index)):
+            N[m.v_index[k], m.v_index[j]] = w.N[k, j]
+
+
+@kernel
+def joint_forces(m: Any, p: Any, f: Any, J: Any, L: Any, Lam: Any, F: Any, tau0: Any, tau: Any, w: Any) -> None:
+    """tau = J' F + N' tau0 = tau0 + J' (F - Lambda J H^-1 tau0): N is not formed. O(n d + m d + m^2)."""
+    for k in range(len(m.v_index)):
+        w.x[k, 0] = tau0[m.v_index[k]]
+    ltdl_solve(f.parent, f.rows, L, w.x)
+    for k in range(len(m.v_index)):
+        w.z[k] = w.x[k, 0]
+    jacobian_times(p, J, w.z, w.y)
+    for r in range(len(F)):
+        x = F[r]
+        for c in range(len(F)):
+            x = x - Lam[r, c] * w.y[c]
+        w.F[r] = x
+    jacobian_transpose_times(p, J, w.F, w.z, m.zero[0])
+    for k in range(len(m.v_index)):
+        tau[m.v_index[k]] = tau0[m.v_index[k]] + w.z[k]
+
+
+FACTORED = Routine(
+    "factored",
+    factored,
+    inputs={"q": "nq"},
+    outputs={"J": "entries", "L": "packed", "YD": "entries", "Lam_inv": "rows rows"},
+    work={name: shape for name, shape in LTDL.work.items() if name not in ("H", "YD")},
+)
+JBAR = Routine(
+    "jbar",
+    jbar,
+    inputs={"L": "packed", "YD": "entries", "Lam": "rows rows"},
+    outputs={"Jbar": "nv rows"},
+    work={"Jbar": "dofs rows"},
+)
+NULLSPACE = Routine(
+    "nullspace",
+    nullspace,
+    inputs={"J": "entries", "Jbar": "nv rows"},
+    outputs={"N": "nv nv"},
+    work={"Jbar": "dofs rows", "N": "dofs dofs"},
+)
+JOINT_FORCES = Routine(
+    "joint_forces",
+    joint_forces,
+    inputs={"J": "entries", "L": "packed", "Lam": "rows rows", "F": "rows", "tau0": "nv"},
+    outputs={"tau": "nv"},
+    work={"x": "dofs 1", "z": "dofs", "y": "rows", "F": "rows"},
+)
