@@ -1,8 +1,12 @@
 """CompiledFunction: every way to pass arrays in and out, and every complaint."""
 
 import ctypes
+import os
 import pickle
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +17,8 @@ from bough.compile.expr import Array
 from bough.compile.specialise import specialise
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 from compile.programs import arm, program, random_inputs
+
+SOURCE = str(Path(threads.__file__).parents[2])
 
 
 def weigh(x, y):
@@ -235,3 +241,44 @@ def test_code_is_compiled_once_by_many_threads():
 
 def test_repr_names_the_arrays(function):
     assert repr(function) == f"<weigh(x[3], y[2]) -> z[2, 3], {function.dtype}>"
+
+
+def test_arrays_without_elements():
+    f = specialise("nothing", program(lambda x, y: (x, [y[0] * 2.0]), {"x": (0,), "y": (1,)}, {"z": (0,), "w": (1,)}))
+    for lead in ((), (5,), (0,)):
+        z, w = f(np.zeros((*lead, 0)), np.ones((*lead, 1)))
+        assert z.shape == (*lead, 0)
+        assert (w == 2.0).all()
+
+
+def test_importing_the_compiler_does_not_load_llvm_or_numba():
+    names = [
+        "autodiff",
+        "c",
+        "cache",
+        "call",
+        "expr",
+        "gate",
+        "kernel",
+        "llvm",
+        "native",
+        "passes",
+        "plan",
+        "schedule",
+        "specialise",
+        "threads",
+    ]
+    script = "import sys\n" + "".join(f"import bough.compile.{name}\n" for name in names)
+    script += "assert not {'llvmlite', 'numba'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": SOURCE})
+
+
+def test_forked_child_makes_its_own_pool(monkeypatch):
+    monkeypatch.setattr(threads, "SLICE_SECONDS", 1e-6)
+    p = arm(3)
+    f = specialise("arm", p)
+    inputs = random_inputs(p, 500)
+    want = f(*inputs, threads=2)[0]
+    assert threads._shared_pool is not None
+    threads._forget_pool()
+    np.testing.assert_array_equal(f(*inputs, threads=2)[0], want)

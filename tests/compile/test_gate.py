@@ -183,7 +183,10 @@ def test_a_wrong_layout_is_noticed():
         assert not gate._matches(gate.ObjectLayout(**shifted), np.ones((2, 3)))
 
 
-def test_too_many_arrays_or_dimensions_are_refused():
+def test_signatures_that_cannot_be_are_refused():
+    for dtype in (np.float16, ">f8", int):
+        with pytest.raises(ValueError, match="float64 or float32"):
+            Signature((), (), np.dtype(dtype), False)
     with pytest.raises(ValueError, match="at most"):
         Signature((Array("x", (1, 1, 1, 1)),), (), np.dtype(float), False)
     with pytest.raises(ValueError, match="at most"):

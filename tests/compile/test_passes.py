@@ -9,7 +9,13 @@ from bough.compile import passes, schedule
 from bough.compile.expr import DIV, NEG, SUB, count
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
-PASSES = [passes.drop_dead_code, passes.share_reciprocals, passes.absorb_negations, schedule.schedule, schedule.optimise]
+PASSES = [
+    passes.drop_dead_code,
+    passes.share_reciprocals,
+    passes.absorb_negations,
+    schedule.schedule,
+    schedule.optimise,
+]
 
 
 def assert_same_value(before, after, tolerance):

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from bough.compile.expr import ADD, CONST, DIV, MUL, NEG, SQRT, SUB, Array, Program
-from bough.compile.schedule import optimise
 from bough.compile.plan import Place, Plan, Stage
+from bough.compile.schedule import optimise
 
 CHUNK = 1000
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*", DIV: "/"}

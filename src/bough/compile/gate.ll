@@ -16,6 +16,7 @@ declare ptr @PyLong_FromLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i64 @llvm.smin.i64(i64, i64)
+declare <16 x i32> @llvm.umax.v16i32(<16 x i32>, <16 x i32>)
 declare i1 @llvm.vector.reduce.or.v16i1(<16 x i1>)
 
 ; A field of an object, by its byte offset.
@@ -38,6 +39,13 @@ define internal i64 @size_of(ptr %record, i64 %k) alwaysinline {
 @float_bits = internal constant <16 x i32> <i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040>
 @float_bad = internal constant <16 x i32> <i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040, i32 2139095040>
 
+define internal <16 x i32> @larger(<16 x i32> %most, ptr %data, <16 x i32> %bits) alwaysinline {
+  %numbers = load <16 x i32>, ptr %data, align 4
+  %exponents = and <16 x i32> %numbers, %bits
+  %larger = call <16 x i32> @llvm.umax.v16i32(<16 x i32> %most, <16 x i32> %exponents)
+  ret <16 x i32> %larger
+}
+
 ; Are n numbers finite? Sixteen words at a time, the last sixteen overlapping; few words one by one.
 define internal i1 @finite(ptr %record, ptr %data, i64 %n) {
 entry:
@@ -54,21 +62,38 @@ entry:
 begin:
   %bits = load <16 x i32>, ptr %bits.p
   %bad = load <16 x i32>, ptr %bad.p
-  br label %block
-block:
-  %i = phi i64 [ 0, %begin ], [ %i.next, %block ]
-  %seen = phi <16 x i1> [ zeroinitializer, %begin ], [ %seen.next, %block ]
-  %at = call i64 @llvm.smin.i64(i64 %i, i64 %last)
+  %long.end = sub i64 %words, 63
+  br label %long
+long:                                                       ; the largest exponents of 64 words at a time
+  %i = phi i64 [ 0, %begin ], [ %i.next, %long.body ]
+  %most = phi <16 x i32> [ zeroinitializer, %begin ], [ %most.4, %long.body ]
+  %is.long = icmp slt i64 %i, %long.end
+  br i1 %is.long, label %long.body, label %rest
+long.body:
+  %p.1 = getelementptr i32, ptr %data, i64 %i
+  %p.2 = getelementptr i8, ptr %p.1, i64 64
+  %p.3 = getelementptr i8, ptr %p.1, i64 128
+  %p.4 = getelementptr i8, ptr %p.1, i64 192
+  %most.1 = call <16 x i32> @larger(<16 x i32> %most, ptr %p.1, <16 x i32> %bits)
+  %most.2 = call <16 x i32> @larger(<16 x i32> %most.1, ptr %p.2, <16 x i32> %bits)
+  %most.3 = call <16 x i32> @larger(<16 x i32> %most.2, ptr %p.3, <16 x i32> %bits)
+  %most.4 = call <16 x i32> @larger(<16 x i32> %most.3, ptr %p.4, <16 x i32> %bits)
+  %i.next = add i64 %i, 64
+  br label %long
+rest:                                                       ; then 16 at a time
+  %r = phi i64 [ %i, %long ], [ %r.next, %rest.body ]
+  %most.r = phi <16 x i32> [ %most, %long ], [ %most.next, %rest.body ]
+  %is.rest = icmp slt i64 %r, %words
+  br i1 %is.rest, label %rest.body, label %verdict
+rest.body:
+  %at = call i64 @llvm.smin.i64(i64 %r, i64 %last)
   %p = getelementptr i32, ptr %data, i64 %at
-  %numbers = load <16 x i32>, ptr %p, align 4
-  %exponents = and <16 x i32> %numbers, %bits
-  %found = icmp eq <16 x i32> %exponents, %bad
-  %seen.next = or <16 x i1> %seen, %found
-  %i.next = add i64 %i, 16
-  %more = icmp slt i64 %i.next, %words
-  br i1 %more, label %block, label %blocks.end
-blocks.end:
-  %any = call i1 @llvm.vector.reduce.or.v16i1(<16 x i1> %seen.next)
+  %most.next = call <16 x i32> @larger(<16 x i32> %most.r, ptr %p, <16 x i32> %bits)
+  %r.next = add i64 %r, 16
+  br label %rest
+verdict:
+  %found = icmp eq <16 x i32> %most.r, %bad
+  %any = call i1 @llvm.vector.reduce.or.v16i1(<16 x i1> %found)
   %none = xor i1 %any, true
   ret i1 %none
 single:

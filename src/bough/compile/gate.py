@@ -41,6 +41,8 @@ class Signature:
         arrays = self.inputs + self.outputs
         if len(arrays) > MAX_ARRAYS or any(len(x.shape) > MAX_NDIM for x in arrays):
             raise ValueError(f"compiled functions take at most {MAX_ARRAYS} arrays of at most {MAX_NDIM} dimensions")
+        if self.dtype not in (np.float64, np.float32):
+            raise ValueError(f"compiled functions work in float64 or float32, not in {self.dtype}")
 
 
 def make_gate(signature: Signature, entry: int, context: int = 0) -> Gate:

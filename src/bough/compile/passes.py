@@ -26,18 +26,20 @@ def evaluate(program: Program, inputs: Sequence[Any]) -> list[np.ndarray]:
     are allowed, for derivatives by the complex step.
     """
     arrays = [np.asarray(x) for x in inputs]
-    batch = next((x.shape[0] for x, spec in zip(arrays, program.inputs, strict=True) if x.ndim > len(spec.shape)), None)
-    columns = [
-        np.broadcast_to(x.reshape(-1, spec.size).T, (spec.size, batch or 1) if batch != 0 else (spec.size, 0))
-        for x, spec in zip(arrays, program.inputs, strict=True)
-    ]
-    values = _evaluate_nodes(program, columns)
+    batch = next((len(x) for x, spec in zip(arrays, program.inputs, strict=True) if x.ndim > len(spec.shape)), None)
     width = 1 if batch is None else batch
+    columns = []
+    for x, spec in zip(arrays, program.inputs, strict=True):
+        rows = np.broadcast_to(x, (width, *spec.shape)).reshape(width, spec.size)
+        columns.append(rows.T)
+    values = _evaluate_nodes(program, columns)
     kind = np.result_type(np.float64, *arrays)
     outputs = []
     for spec, roots in zip(program.outputs, program.roots, strict=True):
-        flat = np.array([np.broadcast_to(values[r], (width,)) for r in roots], dtype=kind).reshape(spec.size, width).T
-        outputs.append(np.ascontiguousarray(flat).reshape(spec.shape if batch is None else (batch, *spec.shape)))
+        rows = np.empty((width, spec.size), kind)
+        for column, r in enumerate(roots):
+            rows[:, column] = values[r]
+        outputs.append(rows.reshape(spec.shape if batch is None else (batch, *spec.shape)))
     return outputs
 
 

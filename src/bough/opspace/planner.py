@@ -1,0 +1,157 @@
+"""The planner: what every method for Lambda^-1 would cost on this tree and task set, and which one to take.
+
+The cost of a method is a pure function of tree and tasks. It is counted exactly on the method's graph; for models whose
+graphs would be too large it is estimated from the sizes of the sweeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough import cost
+from bough.compile.expr import GraphTooLarge, OperationCount
+from bough.compile.routine import operations, trace
+from bough.dynamics.engine import LARGEST_GRAPH
+from bough.errors import TaskError
+from bough.opspace.factored import FACTORED
+from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
+from bough.opspace.taskset import TaskSet
+from bough.tree import Tree
+
+# Which methods are candidates: dense and LTL never cost less than LTDL.
+CANDIDATES = ("pv", "pvr", "ltdl", "efpa", "chang_khatib", "rjk")
+RECURSIONS = ("pv", "pvr", "efpa", "chang_khatib", "rjk")
+BY_FACTOR = ("ltdl", "ltl", "dense")
+EXTRAS = ("factor", "jbar", "nullspace")
+# Inertias that differ by more than this make H so badly conditioned that its factor loses digits.
+WIDE_SCALE = 1e6
+# Operations of one step of each sweep, on average: used where graphs are too large to be counted.
+BODY, TRANSFORM, RIGID, MOBILITY = 190, 42, 75, 250
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The methods with their costs, cheapest first, the choice and the reason. Printing it gives a table."""
+
+    choice: str
+    reason: str
+    total: dict[str, int]
+    exact: bool
+    counts: dict[str, OperationCount] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        title = "operations, counted on the graph" if self.exact else "operations, estimated"
+        lines = [f"{'method':<14}{title}"]
+        for name, total in sorted(self.total.items(), key=lambda item: item[1]):
+            detail = f"   {self.counts[name]}" if name in self.counts else ""
+            mark = " <-" if name == self.choice else ""
+            lines.append(f"{name:<14}{total:>10}{detail}{mark}")
+        return "\n".join([*lines, f"{self.choice}: {self.reason}"])
+
+
+def make_plan(tasks: TaskSet, also: Iterable[str] = (), dtype: npt.DTypeLike = np.float64, every: bool = False) -> Plan:
+    """The cheapest method, given what `also` is wanted: "factor" (H and its factor), "jbar" or "nullspace".
+
+    With `every`, methods that cannot be the cheapest are counted too.
+    """
+    wanted = tuple(also)
+    for extra in wanted:
+        if extra not in EXTRAS:
+            raise TaskError(f"the planner knows no {extra!r}; expected some of {', '.join(EXTRAS)}")
+    if tasks.model.couplings:
+        count = counted(prepare("dense", tasks))
+        known = {} if count is None else {"dense": count}
+        total = {"dense": count.total if count else 0}
+        return Plan("dense", "mimic joints tie branches together, so that H is no tree's", total, bool(known), known)
+    prepared = {name: prepare(name, tasks) for name in (METHODS if every else CANDIDATES)}
+    counts = _counts(prepared)
+    total = {n: c.total for n, c in counts.items()} if counts else {n: estimate(n, p, tasks) for n, p in prepared.items()}
+    factor = _factor_cost(tasks, counts) if wanted else 0
+    total = {name: x if name in BY_FACTOR or not wanted else x + factor for name, x in total.items()}
+    stable = _wants_recursions(tasks, dtype)
+    allowed = [n for n in CANDIDATES if n in RECURSIONS or not stable]
+    choice = min(allowed, key=lambda name: total[name])
+    reason = "fewest operations" + (f", {' and '.join(wanted)} included" if wanted else "")
+    if stable:
+        reason += f" among the recursions: {stable}"
+    return Plan(choice, reason, total, bool(counts), counts)
+
+
+def counted(prepared: Prepared) -> OperationCount | None:
+    """The exact count of a method, or None if its graph is too large."""
+    try:
+        return operations(trace(*prepared, 4 * LARGEST_GRAPH))
+    except GraphTooLarge:
+        return None
+
+
+def _counts(prepared: dict[str, Prepared]) -> dict[str, OperationCount]:
+    """Exact counts of all methods, or none if the model is too large for them."""
+    largest = next(iter(prepared.values())).sizes
+    if largest["dofs"] > 500 or largest["slots"] > 5000:
+        return {}
+    found: dict[str, OperationCount] = {}
+    for name, p in prepared.items():
+        count = counted(p)
+        if count is None:
+            return {}
+        found[name] = count
+    return found
+
+
+def _factor_cost(tasks: TaskSet, counts: dict[str, OperationCount]) -> int:
+    """What a method that does not factorize H must add to have packed J, the factor and Y_D all the same."""
+    constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern, dof_tree(tasks))
+    prepared = Prepared(FACTORED, constants, tasks.sizes)
+    count = counted(prepared) if counts else None
+    return count.total if count else estimate("ltdl", prepared, tasks)
+
+
+def _wants_recursions(tasks: TaskSet, dtype: npt.DTypeLike) -> str:
+    """Why the factor of H would lose too many digits; empty if it would not."""
+    if np.dtype(dtype) == np.float32:
+        return "in single precision a factor of H loses digits that they keep"
+    mass = tasks.model.mechanism.inertia[:, 9]
+    mass = mass[mass > 0.0]
+    if len(mass) and mass.max() > WIDE_SCALE * mass.min():
+        return f"the masses of bodies differ by a factor of {mass.max() / mass.min():.0e}"
+    return ""
+
+
+# Estimates
+
+
+def estimate(name: str, prepared: Prepared, tasks: TaskSet) -> int:
+    """About how many operations a method takes, from the sizes of its sweeps."""
+    m, slots = tasks.model.mechanism, tasks.slots
+    at_body, dofs = np.diff(slots.of_body), np.diff(m.dof)
+    program: Any = prepared.constants[-1]
+    if name in BY_FACTOR:
+        return _estimate_by_factor(tasks)
+    total = BODY * len(m.parent)
+    if name == "pv":
+        total += TRANSFORM * len(slots.row) + int((dofs * at_body * (at_body + 2)).sum())
+    elif name == "efpa":
+        total += 2 * (TRANSFORM + 10) * len(slots.row) + 11 * len(program.row)
+    elif name == "pvr":
+        width = np.where(program.stream >= 0, np.diff(program.first)[program.stream], 0)
+        total += int((TRANSFORM * width + dofs * width * (width + 2)).sum())
+        total += 500 * int(program.mobile.sum()) + 66 * len(program.column) + 11 * len(program.left)
+    else:
+        total += MOBILITY * len(program.body) + 6 * (TRANSFORM + 12) * len(program.source)
+        total += 66 * len(program.first) * max(1, tasks.size // max(1, len(program.first)))
+    return total
+
+
+def _estimate_by_factor(tasks: TaskSet) -> int:
+    m, p = tasks.model.mechanism, tasks.pattern
+    tree, expanded = Tree(m.parent), Tree(dof_tree(tasks).parent)
+    lengths = np.diff(p.of_row)
+    shared = tasks.size * (tasks.size + 1) // 2 * float(lengths.mean() if len(lengths) else 0)
+    kinematics = (RIGID + TRANSFORM) * len(m.parent) + TRANSFORM * tree.D1 + 11 * len(p.dof)
+    return int(kinematics + cost.ltdl(expanded).total + (lengths * lengths).sum() + 2 * shared)

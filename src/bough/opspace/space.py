@@ -1,0 +1,187 @@
+"""`OperationalSpace`: operational-space dynamics of branched mechanisms (Khatib 1987; Featherstone 2010)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile.routine import Routine
+from bough.dynamics.crba import MASS_MATRIX
+from bough.dynamics.engine import BoundFunction, bind, bind_arrays
+from bough.dynamics.rnea import BIAS as JOINT_BIAS
+from bough.errors import NumericalError, TaskError
+from bough.model import Model
+from bough.opspace.bias import BIAS, DRIFT
+from bough.opspace.factored import FACTORED, JBAR, JOINT_FORCES, NULLSPACE
+from bough.opspace.inverse import (
+    INVERT,
+    check_damping,
+    check_threshold,
+    dependent_rows,
+    rank,
+    truncated_inverse,
+)
+from bough.opspace.jacobian import JACOBIAN
+from bough.opspace.methods import METHODS, dof_tree, prepare
+from bough.opspace.planner import Plan, make_plan
+from bough.opspace.state import OperationalState
+from bough.opspace.tasks import Task
+from bough.opspace.taskset import TaskSet
+
+Array = npt.NDArray[Any]
+Singular = Literal["refuse", "truncate", "damp"]
+
+
+class OperationalSpace:
+    """Tasks on a model: `space(q, v)` gives J, beta, Lambda^-1, Lambda, Jbar, N, each when asked for.
+
+    q is (nq,) or (batch, nq), v likewise. `method` is one of METHODS or "auto": the cheapest on this tree and task set,
+    given what `also` will be wanted ("factor", "jbar", "nullspace"). Lambda^-1 always exists. Where the tasks are
+    singular, Lambda, Jbar and N are refused with the rank and the names of the tasks, unless `singular` says
+    "truncate" (directions below `threshold` times the largest eigenvalue are given up) or "damp"
+    (`damping` is added to the diagonal of Lambda^-1).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tasks: Iterable[Task] | TaskSet,
+        *,
+        method: str = "auto",
+        singular: Singular = "refuse",
+        threshold: float = 1e-10,
+        damping: float = 1e-6,
+        also: Iterable[str] = (),
+        dtype: npt.DTypeLike = np.float64,
+        general: bool = False,
+    ) -> None:
+        self.model = model
+        self.tasks = tasks if isinstance(tasks, TaskSet) else TaskSet(model, tasks)
+        if method not in (*METHODS, "auto"):
+            raise TaskError(f"there is no method {method!r} for Lambda^-1; expected {', '.join(METHODS)} or auto")
+        if singular not in ("refuse", "truncate", "damp"):
+            raise TaskError(f"singular is 'refuse', 'truncate' or 'damp', got {singular!r}")
+        self.singular, self.general, self.also, self.dtype = singular, general, tuple(also), np.dtype(dtype)
+        self.threshold, self.damping = check_threshold(threshold), check_damping(damping)
+        self._method = method
+        self._functions: dict[str, BoundFunction] = {}
+        self._damping = np.array([self.damping if singular == "damp" else 0.0])
+
+    def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> OperationalState:
+        """The state at q, and v if what depends on it is wanted."""
+        return OperationalState(self, np.asarray(q), None if v is None else np.asarray(v))
+
+    def __repr__(self) -> str:
+        return f"OperationalSpace({self.tasks!r}, method={self._method!r}, singular={self.singular!r})"
+
+    # What depends on the configuration
+
+    def inverse_inertia(self, q: Any, method: str | None = None, *, out: Array | None = None) -> Array:
+        """Lambda^-1 (m, m) by the space's method or the one named."""
+        return self.function(method if method not in (None, "auto") else self.method).call(q, out=out)  # type: ignore
+
+    def inertia(self, q: Any) -> Array:
+        """Lambda (m, m)."""
+        return self.invert(self.inverse_inertia(q))
+
+    def jacobian(self, q: Any) -> Array:
+        """J (m, nv)."""
+        return self.function("jacobian").call(q)  # type: ignore[no-any-return]
+
+    def bias(self, q: Any, v: Any) -> Array:
+        """beta = Jdot v - J H^-1 C (m,)."""
+        if self.uses_factor:
+            return self.function("bias").call(q, v)  # type: ignore[no-any-return]
+        C = self.function("joint_bias")(q, v)
+        fall = np.linalg.solve(self.mass_matrix(q), C[..., None])
+        return self.drift(q, v) - (self.jacobian(q) @ fall)[..., 0]  # type: ignore[no-any-return]
+
+    def drift(self, q: Any, v: Any) -> Array:
+        """Jdot v (m,)."""
+        return self.function("drift").call(q, v)  # type: ignore[no-any-return]
+
+    def mass_matrix(self, q: Any) -> Array:
+        """H (nv, nv)."""
+        return self.function("mass_matrix").call(q)  # type: ignore[no-any-return]
+
+    # Lambda
+
+    def invert(self, Lam_inv: Array) -> Array:
+        """Lambda from Lambda^-1, by the space's choice for singular tasks."""
+        if self.singular == "truncate":
+            return truncated_inverse(Lam_inv, self.threshold)
+        try:
+            Lam, independence = self.function("invert").call(Lam_inv, self._damping)
+        except NumericalError:
+            independence = np.zeros(1)
+        if independence.min() <= self.threshold:
+            Lam = self._examine(Lam_inv)
+        return Lam  # type: ignore[no-any-return]
+
+    def rank(self, Lam_inv: Array) -> Any:
+        """How many directions of the task space can be moved."""
+        return rank(Lam_inv, self.threshold)
+
+    def _examine(self, Lam_inv: Array) -> Array:
+        """Lambda of matrices that a quick inversion finds doubtful; a singular one is refused."""
+        damped = Lam_inv + self._damping[0] * np.eye(self.tasks.size)
+        flat = damped.reshape(-1, self.tasks.size, self.tasks.size)
+        ranks = rank(flat, self.threshold)
+        for k in np.flatnonzero(ranks < self.tasks.size):
+            names = sorted({self.tasks.task_of_row(r) for r in dependent_rows(flat[k], self.threshold)})
+            where = f" at row {k} of the batch" if Lam_inv.ndim == 3 else ""
+            raise TaskError(
+                f"the tasks are singular{where}: rank {ranks[k]} of {self.tasks.size}, and {', '.join(names)} "
+                f"cannot be moved independently; drop rows, or choose singular='truncate' or 'damp'"
+            )
+        return np.linalg.inv(damped)
+
+    # The methods
+
+    @cached_property
+    def method(self) -> str:
+        """The method that Lambda^-1 is computed by."""
+        return make_plan(self.tasks, self.also, self.dtype).choice if self._method == "auto" else self._method
+
+    def plan(self) -> Plan:
+        """Exact operation counts of all methods on this tree and task set, and the planner's choice with its reason."""
+        return make_plan(self.tasks, self.also, self.dtype, every=True)
+
+    @property
+    def uses_factor(self) -> bool:
+        """Whether H has the pattern of a tree; mimic joints break it."""
+        return not self.model.couplings
+
+    def function(self, name: str) -> BoundFunction:
+        """The compiled function behind a quantity or a method, made when it is first asked for."""
+        found = self._functions.get(name)
+        if found is None:
+            found = self._functions[name] = self._make(name)
+        return found
+
+    def _make(self, name: str) -> BoundFunction:
+        if name in METHODS:
+            return bind_arrays(*prepare(name, self.tasks), general=self.general)
+        if name in ("mass_matrix", "joint_bias"):
+            return bind(MASS_MATRIX if name == "mass_matrix" else JOINT_BIAS.without("f_ext"), self.model, general=self.general)
+        routine, constants = self._routines[name]
+        return bind_arrays(routine, (self.model.mechanism, *constants), self.tasks.sizes, general=self.general)
+
+    @cached_property
+    def _routines(self) -> dict[str, tuple[Routine, tuple[Any, ...]]]:
+        tasks, tree = self.tasks, dof_tree(self.tasks)
+        placed = (tasks.with_placements, tasks.pattern)
+        return {
+            "jacobian": (JACOBIAN, placed),
+            "bias": (BIAS, (tasks.seeds,)),
+            "drift": (DRIFT, (tasks.seeds,)),
+            "invert": (INVERT, ()),
+            "factored": (FACTORED, (*placed, tree)),
+            "jbar": (JBAR, (tasks.pattern, tree)),
+            "nullspace": (NULLSPACE, (tasks.pattern,)),
+            "joint_forces": (JOINT_FORCES, (tasks.pattern, tree)),
+        }
