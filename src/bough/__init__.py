@@ -32,7 +32,7 @@ _HOMES = {
 }
 _MODULES = ("adaptive", "convert", "cost", "sparsity", "zoo")
 
-__all__ = [*_HOMES, *_MODULES]  # noqa: PLE0604
+__all__ = [*_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

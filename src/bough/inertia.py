@@ -185,9 +185,7 @@ def z_articulated_in(c: Any, s: Any, d: Any, IA: Any) -> Any:
 
 @kernel
 def x_articulated_in(c: Any, s: Any, d: Any, IA: Any) -> Any:
-    K = z_articulated_in(
-        c, s, d, cycle_symmetric(IA[0:6]) + cycle_general(IA[6:15]) + cycle_symmetric(IA[15:21])
-    )
+    K = z_articulated_in(c, s, d, cycle_symmetric(IA[0:6]) + cycle_general(IA[6:15]) + cycle_symmetric(IA[15:21]))
     return uncycle_symmetric(K[0:6]) + uncycle_general(K[6:15]) + uncycle_symmetric(K[15:21])
 
 

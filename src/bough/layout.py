@@ -146,9 +146,7 @@ def _in_parent_frame(parent: IntArray, joint: Placement, frame: Placement) -> Pl
     up = np.maximum(parent, 0)
     parent_R = np.where((parent >= 0)[:, None, None], frame.R[up], np.eye(3))
     parent_p = np.where((parent >= 0)[:, None], frame.p[up], 0.0)
-    return Placement(
-        np.swapaxes(parent_R, 1, 2) @ joint.R, np.einsum("nji,nj->ni", parent_R, joint.p - parent_p)
-    )
+    return Placement(np.swapaxes(parent_R, 1, 2) @ joint.R, np.einsum("nji,nj->ni", parent_R, joint.p - parent_p))
 
 
 def _constants(screw: IntArray, is_dh: IntArray, user: Placement, frame: Placement) -> Layout:
@@ -170,7 +168,9 @@ def _constants(screw: IntArray, is_dh: IntArray, user: Placement, frame: Placeme
     scale = ROUNDING * (1.0 + np.abs(p).max(axis=1, initial=0.0))
     lengths = [np.where(np.abs(x) < scale, 0.0, x) for x in (foot[:, 2], reach, d)]
     zero = np.zeros(n)
-    screws = np.stack([snap(normal[:, 0]), snap(normal[:, 1]), lengths[0], snap(R[:, 2, 2]), snap(sin_alpha), lengths[1]])
+    screws = np.stack(
+        [snap(normal[:, 0]), snap(normal[:, 1]), lengths[0], snap(R[:, 2, 2]), snap(sin_alpha), lengths[1]]
+    )
     fixed = np.concatenate([screws, np.tile(zero, (6, 1))]).T
     fixed_kind = np.where((fixed[:, :3] == [1.0, 0.0, 0.0]).all(axis=1), X_SCREW, ZX_SCREWS)
     fixed_kind[placed] = PLACED

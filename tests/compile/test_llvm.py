@@ -106,6 +106,31 @@ def sines_and_cosines(x, dtype, lanes):
     return run(p, [np.array([x])], dtype, lanes)[0][0]
 
 
+@pytest.fixture
+def plain_cpu(monkeypatch):
+    """A processor of the oldest kind of this architecture: no AVX, no fused multiply-add."""
+    host = native.host()
+    if not host.triple.startswith("x86_64"):
+        pytest.skip("knows only x86-64")
+    plain = native.Host(host.triple, "x86-64", "", host.llvm)
+    monkeypatch.setattr(native, "host", lambda: plain)
+    return plain
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_cpu_without_avx(plain_cpu, dtype):
+    lanes = plain_cpu.lanes(np.dtype(dtype))
+    assert lanes == 16 // np.dtype(dtype).itemsize
+    for p in (arm(5), cholesky_solve(4)):
+        for count in (1, lanes, 8):
+            assert_agrees(p, schedule.optimise(p), dtype, count, 5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sincos_without_fused_operations(plain_cpu, dtype):
+    test_sincos_is_within_two_ulp(dtype, plain_cpu.lanes(np.dtype(dtype)))
+
+
 ANGLES = [np.linspace(-30, 30, 997), np.arange(-40, 41) * np.pi / 2, np.arange(-40, 41) * np.pi / 4]
 ANGLES += [np.geomspace(1e-300, 1e6, 400), -np.geomspace(1e-30, 1e6, 400), np.arange(1, 60000, 151) * np.pi / 2]
 

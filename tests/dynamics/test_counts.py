@@ -46,9 +46,14 @@ def test_factorization_adds_exactly_the_sparse_cost():
 
 def test_a_frame_function_is_counted_on_its_path_only():
     model = zoo.humanoid()
-    near, far = (bough.count(model, "jacobian", frame=name).total for name in (model.body_names[1], model.body_names[6]))
+    near, far = (
+        bough.count(model, "jacobian", frame=name).total for name in (model.body_names[1], model.body_names[6])
+    )
     assert near < far
-    assert bough.count(model, "placement", frame=model.body_names[6]).total < bough.count(model, "forward_kinematics").total
+    assert (
+        bough.count(model, "placement", frame=model.body_names[6]).total
+        < bough.count(model, "forward_kinematics").total
+    )
 
 
 def test_unknown_functions_are_refused():

@@ -3,12 +3,12 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from models import random_state, random_twin
 
 import bough
 from bough.compile import autodiff
 from bough.compile.passes import evaluate
 from bough.dynamics.counting import program
+from models import random_state, random_twin
 
 # Pinocchio's derivatives leave out that the axes of its universal joint turn with q: finite differences tell.
 JOINTS = ["floating", "revolute", "spherical", "prismatic", "planar", "helical", "revolute", "cylindrical"]
@@ -49,7 +49,8 @@ def test_tangent_derivatives_are_limits_of_differences():
     step, columns = 1e-6, np.eye(twin.model.nv)
     move = twin.model.integrate
     differences = [
-        dyn.inverse_dynamics(move(q, step * e), v, qdd) - dyn.inverse_dynamics(move(q, -step * e), v, qdd) for e in columns
+        dyn.inverse_dynamics(move(q, step * e), v, qdd) - dyn.inverse_dynamics(move(q, -step * e), v, qdd)
+        for e in columns
     ]
     by_q = dyn.inverse_dynamics_derivatives(q, v, qdd)[0]
     assert relative_error(np.array(differences).T / (2 * step), by_q) < 1e-6

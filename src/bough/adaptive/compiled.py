@@ -28,7 +28,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_cache_directory())
     try:
-        return numba.njit(cache=True, error_model="numpy", fastmath=FAST_MATH, nogil=True, _nrt=False)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, error_model="numpy", fastmath=FAST_MATH, nogil=True, _nrt=False)(function)
     finally:
         numba.config.CACHE_DIR = before
 

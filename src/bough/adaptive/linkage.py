@@ -16,7 +16,7 @@ from bough.joints import FREE, Mechanism
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.int32]
 
 # A rotational inertia this much flatter than a sphere's is singular to rounding.
 FLAT = 1e-14
@@ -51,17 +51,12 @@ def linkage(model: Model) -> Linkage:
     if size.max(initial=0) > 6:
         raise ModelError(f"a chain of massless bodies ends at {_name(model, int(last[size.argmax()]))} with more than 6 freedoms")
     squares = np.concatenate([[0], np.cumsum(size * size)])
-    return Linkage(
-        parent=np.where(up < 0, -1, host[np.maximum(up, 0)]),
-        first=first,
-        last=last,
-        host=host,
-        simple=(first == last).astype(np.int64),
-        inverse=inverse_inertia(model, last),
-        dof=dof,
-        metric_index=squares[:-1].copy(),
-        metric_size=int(squares[-1]),
+    # half the memory of 64-bit numbers, and no linkage is too long for it
+    parent, first, last, host, simple, dof, index = (
+        a.astype(np.int32)
+        for a in (np.where(up < 0, -1, host[np.maximum(up, 0)]), first, last, host, first == last, dof, squares[:-1])
     )
+    return Linkage(parent, first, last, host, simple, inverse_inertia(model, last), dof, index, int(squares[-1]))
 
 
 def _absorbed(m: Mechanism) -> npt.NDArray[np.bool_]:

@@ -62,8 +62,8 @@ class State(NamedTuple):
     metric: Any  # (metric_size,) weight matrices of joints
     q: Any  # (nq,)
     qdd: Any  # (nv,) accelerations found last, zero where culled
-    last_move: Any  # (nodes,) clock of the joint's last motion
-    oldest: Any  # (nodes,) the oldest last_move in the cluster
+    last_move: Any  # (nodes,) clock of the joint's last motion; empty without catching up
+    oldest: Any  # (nodes,) the oldest last_move in the cluster; empty likewise
     scratch: Any  # (BLOCKS, 6, 6)
 
 
@@ -104,8 +104,8 @@ def make_plan(model: Model) -> tuple[Plan, Linkage]:
     return plan, link
 
 
-def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, shared: Shared) -> State:
-    """A state around the shared arrays; refused where it cannot fit in memory."""
+def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, shared: Shared, ages: bool) -> State:
+    """A state around the shared arrays; `ages` to keep the times of last motions. Refused where it cannot fit."""
     nodes, primitives, n = len(plan.left), len(model.mechanism.parent), len(model.mechanism.axis)
     try:
         return State(
@@ -117,8 +117,8 @@ def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, shar
             metric=metric,
             q=shared.q,
             qdd=shared.qdd,
-            last_move=np.zeros(nodes),
-            oldest=np.zeros(nodes),
+            last_move=np.zeros(nodes if ages else 0),
+            oldest=np.zeros(nodes if ages else 0),
             scratch=np.zeros((BLOCKS, 6, 6)),
         )
     except MemoryError:

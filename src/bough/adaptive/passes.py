@@ -34,7 +34,7 @@ ABSOLUTE_LINKAGE, RELATIVE_LINKAGE, ABSOLUTE_JOINT, RELATIVE_JOINT = range(4)
 MET, SPENT, FULL = range(3)
 # Places in Front.count and Front.value
 WAITING, DONE, SLOTS, SPARE, FIXED, FULL_TIER, LINEAR_TIER, OPENED = 0, 1, 2, 3, 4, 4, 5, 6
-SUM, LARGEST, ROOT, CERTIFICATE = range(4)
+SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = range(8)
 
 
 class Front(NamedTuple):
@@ -48,7 +48,7 @@ class Front(NamedTuple):
     done: Any  # (capacity,) opened nodes
     order: Any  # (capacity,) nodes of the last update, parents first
     count: Any  # (8,)
-    value: Any  # (4,)
+    value: Any  # (8,)
     tier: Any  # (nodes,) what the next update must do
     forced: Any  # (nodes,) 1 where a floating base lies below: opened always
     stack: Any  # (depth + 3,)
@@ -60,7 +60,7 @@ def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
     ints = [np.zeros(capacity, np.int64) for _ in range(2)]
     more = [np.zeros(capacity, np.int64) for _ in range(3)]
     return Front(
-        np.zeros(capacity), *ints, np.zeros((capacity, 12)), *more, np.zeros(8, np.int64), np.zeros(4),
+        np.zeros(capacity), *ints, np.zeros((capacity, 12)), *more, np.zeros(8, np.int64), np.zeros(8),
         np.zeros(nodes, np.int8), forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
     )  # fmt: skip
 
@@ -301,17 +301,18 @@ def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any) -> None:
         if b >= 0:
             advance_body(m, plan, st, b, clock[1] if clock[2] == 0.0 else now - st.last_move[n])
             place_body(m, plan, st, b)
-        st.last_move[n] = now
     for k in range(fr.count[DONE] - 1, -1, -1):
         n = fr.done[k]
         refresh_cross(plan, st, n)
         fr.tier[n] = 2
-        oldest = st.last_move[n]
-        if plan.left[n] >= 0:
-            oldest = min(oldest, st.oldest[plan.left[n]])
-        if plan.right[n] >= 0:
-            oldest = min(oldest, st.oldest[plan.right[n]])
-        st.oldest[n] = oldest
+        if clock[2] != 0.0:
+            st.last_move[n] = now
+            oldest = now
+            if plan.left[n] >= 0:
+                oldest = min(oldest, st.oldest[plan.left[n]])
+            if plan.right[n] >= 0:
+                oldest = min(oldest, st.oldest[plan.right[n]])
+            st.oldest[n] = oldest
 
 
 @kernel
@@ -377,13 +378,22 @@ def update(m: Any, plan: Any, st: Any, fr: Any, loads: Any) -> int:
 
 
 @kernel
+def conclude(plan: Any, st: Any, fr: Any, clock: Any) -> None:
+    """Note how good the solution of this step is, before it is acted upon."""
+    left = waiting_sum(plan, st, fr, clock)
+    fr.value[CERTIFICATE] += clock[1] * np.sqrt(left)
+    fr.value[STEP_SUM], fr.value[STEP_LARGEST], fr.value[STEP_ROOT] = left, fr.value[LARGEST], fr.value[ROOT]
+    fr.value[STEP_TOP] = fr.key[0] if fr.count[WAITING] > 0 else 0.0
+    fr.count[OPENED] += fr.count[DONE]
+
+
+@kernel
 def march(m: Any, plan: Any, st: Any, fr: Any, loads: Any, rule: int, limit: float, budget: int, steps: int, clock: Any) -> int:
     """Up to `steps` time steps from a begun front; returns how many were left when refinement could not go on."""
     while steps > 0:
         if refine(m, plan, st, fr, rule, limit, budget, clock) != MET:
             return steps
-        fr.value[CERTIFICATE] += clock[1] * np.sqrt(max(waiting_sum(plan, st, fr, clock), 0.0))
-        fr.count[OPENED] += fr.count[DONE]
+        conclude(plan, st, fr, clock)
         move_opened(m, plan, st, fr, clock)
         mark_loads(plan, fr, loads)
         update(m, plan, st, fr, loads)
@@ -435,3 +445,30 @@ def body_poses(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
             if plan.right[n] == below:
                 pose = far_pose(plan, st, n, pose)
         put_pose(out, k, pose)
+
+
+# One entry for all of it, so that the node algebra is compiled once
+
+REBUILD, CHANGED, REFINE, MARCH, SOLVE, NOISE, LEFT, POSES = range(8)
+
+
+@kernel
+def command(what: int, m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, rule: int, limit: float, number: Any, out: Any) -> float:
+    """Do one of the above. `number` holds a budget and steps, or nodes, or bodies; `out` takes poses or is working space."""
+    if what == REBUILD:
+        rebuild(m, plan, st, fr, loads, clock)
+    elif what == CHANGED:
+        changed(m, plan, st, fr, loads, number, clock)
+    elif what == REFINE:
+        return float(refine(m, plan, st, fr, rule, limit, number[0], clock))
+    elif what == MARCH:
+        return float(march(m, plan, st, fr, loads, rule, limit, number[0], number[1], clock))
+    elif what == SOLVE:
+        return down_all(m, plan, st, fr)
+    elif what == NOISE:
+        return noise(m, plan, st, fr, out[0], out[1])
+    elif what == LEFT:
+        return waiting_sum(plan, st, fr, clock)
+    else:
+        body_poses(plan, st, fr, number, out)
+    return 0.0

@@ -74,11 +74,12 @@ class QuasiStatics:
         self.model, self.method, self.refresh = model, method, refresh
         self.error = error if error is not None else absolute_linkage(0.0)
         self._metric = metric
+        self._mechanism = model.mechanism
         self._shared = make_shared(model)
         self._clock = np.array([0.0, 1.0, float(catch_up)])
         self._applied: dict[int, Applied] = {}
         self._next_force = 0
-        self._slot = np.full(len(model.mechanism.parent), -1, np.int64)
+        self._slot = np.full(len(model.mechanism.parent), -1, np.int32)
         self._loads = gather([], self._slot)
         self._dirty: list[int] = []
         self._plain = PlainEngine(model, self._shared)
@@ -143,7 +144,7 @@ class QuasiStatics:
 
     @property
     def _orientation(self) -> dict[int, FloatArray]:
-        return self.__dict__.setdefault("_turned", {})  # type: ignore[no-any-return]
+        return self.__dict__.setdefault("_turned", {})
 
     def _body(self, body: str | int) -> tuple[int, FloatArray, FloatArray]:
         """Number of the primitive that carries a body or frame, and the placement of its frame there."""
@@ -173,6 +174,21 @@ class QuasiStatics:
         bodies = np.searchsorted(m.dof, changed, side="right") - 1
         self._dirty.extend((~bodies).tolist())
         self._solved = False
+
+    @property
+    def gravity(self) -> FloatArray:
+        """Acceleration of free fall (3,) in m/s^2, the model's until another is assigned."""
+        return np.array(self._mechanism.gravity)
+
+    @gravity.setter
+    def gravity(self, value: npt.ArrayLike) -> None:
+        g = _vector(value, 3, "gravity")
+        g.flags.writeable = False
+        self._mechanism = self._mechanism._replace(gravity=g)
+        self._plain.mechanism = self._mechanism
+        if self._tree is not None:
+            self._tree.mechanism = self._mechanism
+        self._forget_tree()
 
     # State
 
@@ -225,7 +241,7 @@ class QuasiStatics:
         if tree is not None:
             certificate, floor = float(tree.front.value[CERTIFICATE]), NOISE_MARGIN * math.sqrt(tree.noise)
             if not plain and not tree.stale:
-                bound = 0.0 if self._is_exact else tree.bound(self.error)
+                bound = 0.0 if self._is_exact else tree.bound(self.error, of_last_step=not self._solved)
                 norm = math.sqrt(float(tree.front.value[ROOT]))
                 joints = last.get("joints", float(tree.front.count[DONE]))
         memory = self._plain.nbytes + sum(a.nbytes for a in self._shared) + (tree.nbytes if tree else 0)
@@ -243,6 +259,7 @@ class QuasiStatics:
     def _assemble(self) -> TreeEngine:
         if self._tree is None:
             self._tree = TreeEngine(self.model, self._metric, self._shared, self._clock)
+            self._tree.mechanism = self._mechanism
         return self._tree
 
     def _gathered(self) -> Any:

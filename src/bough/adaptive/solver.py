@@ -12,10 +12,25 @@ import numpy.typing as npt
 from bough.adaptive import passes, plain
 from bough.adaptive.compiled import compiled
 from bough.adaptive.linkage import Linkage, is_floating_base
-from bough.adaptive.loads import Loads
+from bough.adaptive.loads import Loads, gather
 from bough.adaptive.measures import ErrorMeasure, make_metric
 from bough.adaptive.nodes import Plan, Shared, State, make_plan, make_state
-from bough.adaptive.passes import ABSOLUTE_JOINT, DONE, FULL, LARGEST, MET, ROOT, WAITING, Front, make_front
+from bough.adaptive.passes import (
+    ABSOLUTE_JOINT,
+    DONE,
+    FULL,
+    LARGEST,
+    MET,
+    RELATIVE_JOINT,
+    ROOT,
+    STEP_LARGEST,
+    STEP_ROOT,
+    STEP_SUM,
+    STEP_TOP,
+    WAITING,
+    Front,
+    make_front,
+)
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
@@ -30,12 +45,21 @@ class TreeEngine:
         self.plan: Plan
         self.link: Linkage
         self.plan, self.link = make_plan(model)
-        self.state: State = make_state(model, self.plan, self.link, make_metric(model, self.link, metric), shared)
+        self.state: State = make_state(model, self.plan, self.link, make_metric(model, self.link, metric), shared, bool(clock[2]))
         self.clock = clock
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
+        self._no_loads, self._no_poses = gather([], np.zeros(0, np.int64)), np.zeros((0, 12))
         self.stale = True
         self.noise = math.nan
+        self.mechanism = model.mechanism
+
+    def _do(self, what: int, loads: Any = None, rule: int = 0, limit: float = 0.0, number: Any = (), out: Any = None) -> float:
+        number = np.asarray(number, np.int64)
+        loads = self._no_loads if loads is None else loads
+        out = self._no_poses if out is None else out
+        args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, rule, limit, number, out)
+        return float(compiled(passes.command)(what, *args))
 
     def _forced(self) -> npt.NDArray[np.int8]:
         """Nodes above a floating base."""
@@ -74,20 +98,19 @@ class TreeEngine:
     def rebuild(self, loads: Loads) -> None:
         """All equations anew from q."""
         self.reserve(loads, 0)
-        compiled(passes.rebuild)(self.model.mechanism, self.plan, self.state, self.front, loads, self.clock)
+        self._do(passes.REBUILD, loads)
         self.stale = False
 
     def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
         """Forces or torques below these nodes have changed."""
         self.reserve(loads, len(nodes) * int(self.plan.depth[0]))
-        compiled(passes.changed)(self.model.mechanism, self.plan, self.state, self.front, loads, nodes, self.clock)
+        self._do(passes.CHANGED, loads, number=nodes)
 
     def refine(self, rule: int, limit: float, budget: int) -> int:
         """Open clusters until the rule is met (MET) or the budget of clusters is spent (SPENT)."""
         while True:
             before = int(self.front.count[DONE])
-            args = (self.model.mechanism, self.plan, self.state, self.front, rule, limit, budget, self.clock)
-            status = int(compiled(passes.refine)(*args))
+            status = int(self._do(passes.REFINE, None, rule, limit, (budget,)))
             if status != FULL:
                 return status
             budget -= int(self.front.count[DONE]) - before
@@ -98,8 +121,7 @@ class TreeEngine:
         limit = error.eps**2
         while steps:
             self.reserve(loads, len(self.front.done))
-            args = (self.model.mechanism, self.plan, self.state, self.front, loads, error.rule, limit, budget, steps, self.clock)
-            steps = int(compiled(passes.march)(*args))
+            steps = int(self._do(passes.MARCH, loads, error.rule, limit, (budget, steps)))
             if steps and int(self.front.count[DONE]) >= budget:
                 return steps
             if steps:
@@ -108,20 +130,19 @@ class TreeEngine:
 
     def solve_exactly(self) -> None:
         """All joint accelerations by one down pass; the bounded pass is then complete."""
-        compiled(passes.down_all)(self.model.mechanism, self.plan, self.state, self.front)
+        self._do(passes.SOLVE)
 
     def measure_noise(self) -> float:
         """The relative error of total accelerations here and now: eps below its square root means nothing."""
         nodes = len(self.plan.left)
-        args = (self.model.mechanism, self.plan, self.state, self.front, np.zeros(nodes), np.zeros(nodes))
-        self.noise = float(compiled(passes.noise)(*args))
+        self.noise = self._do(passes.NOISE, out=np.zeros((2, nodes)))
         self.state.qdd[:] = 0.0
         return self.noise
 
     def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
         """(k, 12) R and p in the world of the laid frames of some primitives. O(log n) each."""
         out = np.zeros((len(bodies), 12))
-        compiled(passes.body_poses)(self.plan, self.state, self.front, self.link.host[bodies], out)
+        self._do(passes.POSES, number=self.link.host[bodies], out=out)
         return out
 
     def root_paths(self, bodies: npt.NDArray[np.int64]) -> int:
@@ -134,42 +155,51 @@ class TreeEngine:
             nodes = nodes[nodes >= 0]
         return total
 
-    def bound(self, error: ErrorMeasure) -> float:
-        """The error bound of the pass as far as it has gone, in the measure's own terms."""
-        f = self.front
-        if not f.count[WAITING]:
-            return 0.0
-        total = float(compiled(passes.waiting_sum)(self.plan, self.state, f, self.clock))
-        keys = f.key[: int(f.count[WAITING])]
-        largest = total if math.isinf(keys[0]) else float(keys[0])
-        value = largest if error.rule in (ABSOLUTE_JOINT, passes.RELATIVE_JOINT) else total
-        if error.is_relative:
-            scale = float(f.value[LARGEST if error.rule == passes.RELATIVE_JOINT else ROOT])
-            return math.sqrt(value / scale) if scale > 0.0 else (math.inf if value > 0.0 else 0.0)
-        return math.sqrt(value)
+    def bound(self, error: ErrorMeasure, of_last_step: bool = False) -> float:
+        """The error bound of the pass as far as it has gone, or of the last step, in the measure's own terms."""
+        v, waiting = self.front.value, int(self.front.count[WAITING])
+        if of_last_step:
+            total, top, scales = float(v[STEP_SUM]), float(v[STEP_TOP]), v[[STEP_LARGEST, STEP_ROOT]]
+        else:
+            total = self._do(passes.LEFT)
+            top, scales = float(self.front.key[0]) if waiting else 0.0, v[[LARGEST, ROOT]]
+        # a cluster that must be opened has no finite key
+        joint = error.rule in (ABSOLUTE_JOINT, RELATIVE_JOINT)
+        value = min(top, total) if joint else total
+        if not error.is_relative or value == 0.0:
+            return math.sqrt(value)
+        scale = float(scales[0 if joint else 1])
+        return math.sqrt(value / scale) if scale > 0.0 else math.inf
 
 
 class PlainEngine:
     """The articulated-body algorithm at rest."""
 
     def __init__(self, model: Model, shared: Shared) -> None:
-        m = model.mechanism
         self.model, self.shared = model, shared
-        self.work = plain.make_work(len(m.parent), len(m.axis))
+        self.mechanism = model.mechanism
+        self._work: plain.Work | None = None
         self.seconds = math.inf  # best time of a step
 
     @property
+    def work(self) -> plain.Work:
+        """Working space, made when it is first needed."""
+        if self._work is None:
+            self._work = plain.make_work(len(self.mechanism.parent), len(self.mechanism.axis))
+        return self._work
+
+    @property
     def nbytes(self) -> int:
-        return sum(a.nbytes for a in self.work)
+        return sum(a.nbytes for a in self._work or ())
 
     def load(self, loads: Loads) -> None:
         """New forces."""
-        compiled(plain.mark_needs)(self.model.mechanism, loads, self.work)
+        compiled(plain.mark_needs)(self.mechanism, loads, self.work)
 
     def solve(self, loads: Loads) -> None:
         """All joint accelerations."""
         s = self.shared
-        compiled(plain.plain_solve)(self.model.mechanism, s.q, s.tau, s.force, s.qdd, loads, self.work)
+        compiled(plain.plain_solve)(self.mechanism, s.q, s.tau, s.force, s.qdd, loads, self.work)
 
     def step(self, loads: Loads, h: float) -> None:
         """Solve and move every joint."""
@@ -180,10 +210,10 @@ class PlainEngine:
 
     def move(self, h: float) -> None:
         """Move every joint by h qdd."""
-        compiled(plain.plain_move)(self.model.mechanism, self.shared.q, self.shared.qdd, h)
+        compiled(plain.plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
 
     def poses(self) -> FloatArray:
         """(primitives, 12) R and p of every body's laid frame in the world. O(n)."""
-        out = np.zeros((len(self.model.mechanism.parent), 12))
-        compiled(plain.world_poses)(self.model.mechanism, self.shared.q, self.work.X, out)
+        out = np.zeros((len(self.mechanism.parent), 12))
+        compiled(plain.world_poses)(self.mechanism, self.shared.q, np.zeros((len(out), 12)), out)
         return out

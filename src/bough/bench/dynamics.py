@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from bough import zoo
 from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Row
 from bough.bench.timing import contest
 from bough.dynamics.crba import CRBA
 from bough.dynamics.dynamics import Dynamics
+from bough.io import load
 from bough.model import Model
 
 BATCH = 4096
@@ -27,8 +29,6 @@ def rows() -> list[Row]:
 
 
 def models() -> list[Model]:
-    from bough import load, zoo
-
     g1 = robot_file("g1_29dof_rev_1_0.urdf")
     return [zoo.humanoid(), *([load(g1, floating_base=True)] if g1 else [])]
 
@@ -179,5 +179,3 @@ def batch(model: Model) -> list[Row]:
         rows = {name: BATCH if not name.startswith("loop") else 64 for name in times}
         found.append(Row("batch of 4096", model.name, case, {name: t / rows[name] for name, t in times.items()}))
     return found
-
-

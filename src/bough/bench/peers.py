@@ -40,7 +40,12 @@ def pinocchio_twin(model: Model) -> Any:
         raise MissingExtraError("this comparison needs Pinocchio: pip install 'bough[bench]'") from None
     m, twin = model.mechanism, pin.Model()
     twin.gravity.linear = np.array(m.gravity)
-    kinds = {TURN: pin.JointModelRZ, SLIDE: pin.JointModelPZ, BALL: pin.JointModelSpherical, FREE: pin.JointModelFreeFlyer}
+    kinds = {
+        TURN: pin.JointModelRZ,
+        SLIDE: pin.JointModelPZ,
+        BALL: pin.JointModelSpherical,
+        FREE: pin.JointModelFreeFlyer,
+    }
     for i, parent in enumerate(m.parent):
         if int(m.kind[i]) not in kinds:
             raise ModelError("only revolute, prismatic, spherical and floating joints are compared")

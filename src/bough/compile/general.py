@@ -200,7 +200,7 @@ class _Glue:
         }
         scope |= {f"_M{k}": type(group) for k, group in enumerate(self.constants)}
         exec(self.source, scope)
-        return scope["entry"]  # type: ignore[no-any-return]
+        return scope["entry"]
 
 
 def _pointer_intrinsic() -> Any:

@@ -18,9 +18,9 @@ from bough.joints import (
     articulated_to_parent,
     force_to_parent,
     freedom,
-    joint_motion,
     joint_velocity,
     motion_to_body,
+    move_joint,
     origin_in_parent,
     turn_to_body,
 )
@@ -47,8 +47,9 @@ from bough.spatial import (
 @kernel
 def aba(m: Any, q: Any, v: Any, tau: Any, f_ext: Any, qdd: Any, w: Any) -> None:
     """qdd such that H qdd + C = tau, with f_ext the force on each body in its own frame."""
-    joint_motion(m, q, w.X)
-    velocities_and_bias(m, v, f_ext, w)
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, w.X)
+        velocity_and_bias(m, v, f_ext, i, w)
     for i in range(len(m.parent) - 1, -1, -1):
         eliminate(m, tau, i, w)
     for i in range(len(m.parent)):
@@ -57,26 +58,30 @@ def aba(m: Any, q: Any, v: Any, tau: Any, f_ext: Any, qdd: Any, w: Any) -> None:
 
 @kernel
 def velocities_and_bias(m: Any, v: Any, f_ext: Any, w: Any) -> None:
-    """Angular velocities, the velocity-dependent accelerations b, c and bias forces pA of all bodies.
-
-    b is the centripetal acceleration of a body's origin in the parent's frame, c what the joint's own motion adds.
-    """
-    zero = m.zero[0]
-    rest = (zero, zero, zero)
+    """`velocity_and_bias` of all bodies, with the joint motions in w.X."""
     for i in range(len(m.parent)):
-        p = m.parent[i]
-        vJ = joint_velocity(m, i, v)
-        w0 = rest
-        if p >= 0:
-            wp = get3(w.w, p)
-            w0 = turn_to_body(m, w.X, i, wp)
-            put3(w.b, i, cross(wp, cross(wp, origin_in_parent(m, w.X, i))))
-        wi = add3(w0, angular(vJ))
-        I = get10(m.inertia, i)
-        put3(w.w, i, wi)
-        put6(w.c, i, join(cross(w0, angular(vJ)), cross(add3(w0, wi), linear(vJ))))
-        put6(w.pA, i, sub6(gyroscopic_force(I, wi), get6(f_ext, i)))
-        put21(w.IA, i, articulated(I, zero))
+        velocity_and_bias(m, v, f_ext, i, w)
+
+
+@kernel
+def velocity_and_bias(m: Any, v: Any, f_ext: Any, i: int, w: Any) -> None:
+    """Angular velocity, velocity-dependent accelerations b, c and bias force pA of body i.
+
+    b is the centripetal acceleration of the body's origin in the parent's frame, c what the joint's own motion adds.
+    """
+    zero, p = m.zero[0], m.parent[i]
+    vJ = joint_velocity(m, i, v)
+    w0 = (zero, zero, zero)
+    if p >= 0:
+        wp = get3(w.w, p)
+        w0 = turn_to_body(m, w.X, i, wp)
+        put3(w.b, i, cross(wp, cross(wp, origin_in_parent(m, w.X, i))))
+    wi = add3(w0, angular(vJ))
+    I = get10(m.inertia, i)
+    put3(w.w, i, wi)
+    put6(w.c, i, join(cross(w0, angular(vJ)), cross(add3(w0, wi), linear(vJ))))
+    put6(w.pA, i, sub6(gyroscopic_force(I, wi), get6(f_ext, i)))
+    put21(w.IA, i, articulated(I, zero))
 
 
 @kernel

@@ -41,7 +41,7 @@ def program(
 ) -> Program:
     """The straight-line program of a function of `Dynamics` on one model, before any rewriting.
 
-    `method` chooses between "aba" and "crba" for forward_dynamics; `frame` and `reference` are for functions of a frame.
+    `method` chooses between "aba" and "crba" for forward_dynamics; functions of a frame need `frame`.
     """
     if function in FRAME_FUNCTIONS:
         if frame is None:
@@ -70,5 +70,5 @@ def count(
     if tasks:
         from importlib import import_module
 
-        return import_module("bough.opspace").count(model, function, method, tasks)  # type: ignore[no-any-return]
+        return import_module("bough.opspace").count(model, function, method, tasks)
     return operations(program(model, function, method=method, frame=frame))

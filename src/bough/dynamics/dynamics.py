@@ -58,38 +58,38 @@ class Dynamics:
     ) -> Array:
         """qdd (nv,) such that H qdd + C = tau. Methods: "aba" (O(n)), "crba" (CRBA and LTDL), "auto" (the cheaper)."""
         if forces is None and method == "auto":
-            return self._forward(q, v, tau, out)  # type: ignore[no-any-return]
+            return self._forward(q, v, tau, out)
         if forces is None:
-            return self._by_method(method, "f_ext").call(q, v, tau, out=out)  # type: ignore[no-any-return]
-        return self._by_method(method).call(q, v, tau, self._f_ext(q, forces), out=out)  # type: ignore[no-any-return]
+            return self._by_method(method, "f_ext").call(q, v, tau, out=out)
+        return self._by_method(method).call(q, v, tau, self._f_ext(q, forces), out=out)
 
     def inverse_dynamics(self, q: Any, v: Any, qdd: Any, forces: Forces = None, *, out: Array | None = None) -> Array:
         """tau = H qdd + C, (nv,), by the recursive Newton-Euler algorithm, O(n)."""
         if forces is None:
-            return self._inverse(q, v, qdd, out)  # type: ignore[no-any-return]
-        return self._function(RNEA).call(q, v, qdd, self._f_ext(q, forces), out=out)  # type: ignore[no-any-return]
+            return self._inverse(q, v, qdd, out)
+        return self._function(RNEA).call(q, v, qdd, self._f_ext(q, forces), out=out)
 
     def bias_force(self, q: Any, v: Any, forces: Forces = None, *, out: Array | None = None) -> Array:
         """C = Coriolis, centrifugal and gravity terms, (nv,), less external forces."""
         if forces is None:
-            return self._bias(q, v, out)  # type: ignore[no-any-return]
-        return self._function(BIAS).call(q, v, self._f_ext(q, forces), out=out)  # type: ignore[no-any-return]
+            return self._bias(q, v, out)
+        return self._function(BIAS).call(q, v, self._f_ext(q, forces), out=out)
 
     def gravity(self, q: Any, *, out: Array | None = None) -> Array:
         """The torque (nv,) that holds the mechanism at rest against gravity."""
-        return self._function(GRAVITY).call(q, out=out)  # type: ignore[no-any-return]
+        return self._function(GRAVITY).call(q, out=out)
 
     def mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
         """H (nv, nv), both triangles, by the composite-rigid-body algorithm."""
-        return self._mass(q, out)  # type: ignore[no-any-return]
+        return self._mass(q, out)
 
     def packed_mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
         """H in packed ancestor rows of `model.dof_tree` (D1 + nv,): what `bough.sparsity` works on."""
-        return self._packed(q, out)  # type: ignore[no-any-return]
+        return self._packed(q, out)
 
     def inverse_mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
         """H^-1 (nv, nv), both triangles, without forming H."""
-        return self._inverse_mass(q, out)  # type: ignore[no-any-return]
+        return self._inverse_mass(q, out)
 
     def factorize(self, q: Any) -> Factor:
         """The LTDL factor of H at one configuration."""
@@ -100,7 +100,7 @@ class Dynamics:
 
         Differentiated on the graph of the kernel, so always specialised; refused if the graph becomes too large.
         """
-        return self._inverse_derivatives(q, v, qdd)  # type: ignore[no-any-return]
+        return self._inverse_derivatives(q, v, qdd)
 
     def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
         """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1."""
@@ -113,35 +113,35 @@ class Dynamics:
 
     def placement(self, q: Any, frame: str) -> Array:
         """World placement of a frame as a homogeneous matrix, (4, 4) or (batch, 4, 4)."""
-        return self._of_frame(PLACEMENT, frame, "local").call(q)  # type: ignore[no-any-return]
+        return self._of_frame(PLACEMENT, frame, "local").call(q)
 
     def velocity(self, q: Any, v: Any, frame: str, reference: str = "local_world_aligned") -> Array:
         """Velocity (6,) = [linear, angular] of a frame in "local", "world" or "local_world_aligned" coordinates."""
-        return self._of_frame(VELOCITY, frame, reference).call(q, v)  # type: ignore[no-any-return]
+        return self._of_frame(VELOCITY, frame, reference).call(q, v)
 
     def jacobian(
         self, q: Any, frame: str, reference: str = "local_world_aligned", *, out: Array | None = None
     ) -> Array:
         """Geometric Jacobian (6, nv) = [linear; angular] of a frame: velocity = J v."""
-        return self._of_frame(JACOBIAN, frame, reference).call(q, out=out)  # type: ignore[no-any-return]
+        return self._of_frame(JACOBIAN, frame, reference).call(q, out=out)
 
     def bias_acceleration(self, q: Any, v: Any, frame: str, reference: str = "local_world_aligned") -> Array:
         """Jdot v (6,): the rate of change of `velocity` while v is constant."""
-        return self._of_frame(BIAS_ACCELERATION, frame, reference).call(q, v)  # type: ignore[no-any-return]
+        return self._of_frame(BIAS_ACCELERATION, frame, reference).call(q, v)
 
     # The whole mechanism
 
     def center_of_mass(self, q: Any) -> Array:
         """Centre of mass (3,) in the world."""
-        return self._function(center_of_mass.CENTER_OF_MASS).call(q)  # type: ignore[no-any-return]
+        return self._function(center_of_mass.CENTER_OF_MASS).call(q)
 
     def center_of_mass_velocity(self, q: Any, v: Any) -> Array:
         """Velocity (3,) of the centre of mass."""
-        return self._function(center_of_mass.CENTER_OF_MASS_VELOCITY).call(q, v)  # type: ignore[no-any-return]
+        return self._function(center_of_mass.CENTER_OF_MASS_VELOCITY).call(q, v)
 
     def center_of_mass_jacobian(self, q: Any) -> Array:
         """Jacobian (3, nv) of the centre of mass."""
-        return self._function(center_of_mass.CENTER_OF_MASS_JACOBIAN).call(q)  # type: ignore[no-any-return]
+        return self._function(center_of_mass.CENTER_OF_MASS_JACOBIAN).call(q)
 
     def kinetic_energy(self, q: Any, v: Any) -> Any:
         """Kinetic energy in joules: a float, or (batch,)."""
@@ -153,11 +153,11 @@ class Dynamics:
 
     def momentum(self, q: Any, v: Any) -> Array:
         """Momentum (6,) = [linear, angular about the world's origin], in world axes."""
-        return self._function(momentum.MOMENTUM).call(q, v)  # type: ignore[no-any-return]
+        return self._function(momentum.MOMENTUM).call(q, v)
 
     def centroidal_momentum(self, q: Any, v: Any) -> Array:
         """Momentum (6,) = [linear, angular about the centre of mass], in world axes."""
-        return self._function(momentum.CENTROIDAL_MOMENTUM).call(q, v)  # type: ignore[no-any-return]
+        return self._function(momentum.CENTROIDAL_MOMENTUM).call(q, v)
 
     # Binding: a function is made when it is first asked for, then found in the instance
 
@@ -175,6 +175,9 @@ class Dynamics:
     def _by_method(self, method: str, *zeros: str) -> BoundFunction:
         if method == "auto":
             method = self.forward_method
+        found = self._functions.get((method, zeros))
+        if found is not None:
+            return found
         if method == "crba":
             self._require("coupled", 'forward_dynamics with method="crba"')
             return self._function(FORWARD_CRBA.without(*zeros), self._pattern, key=("crba", zeros))
@@ -258,4 +261,4 @@ class Dynamics:
         wrenches = np.stack([np.asarray(forces[name], float) for name in names], axis=-2)
         routine = external_forces(len(names))
         bound = self._function(routine, points_of(self.model, names), key=(routine.name, names))
-        return bound.call(q, wrenches)  # type: ignore[no-any-return]
+        return bound.call(q, wrenches)

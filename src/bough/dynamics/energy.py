@@ -7,21 +7,20 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.center_of_mass import first_moment
+from bough.dynamics.kinematics import body_velocities
 from bough.inertia import rigid_times
-from bough.joints import joint_motion, joint_velocity, motion_to_body
-from bough.spatial import add6, dot3, dot6, get6, get10, put6
+from bough.joints import joint_motion
+from bough.spatial import dot3, dot6, get6, get10
 
 
 @kernel
 def kinetic_energy(m: Any, q: Any, v: Any, T: Any, w: Any) -> None:
     """T[0] = v' H v / 2 in joules, rotor inertias included; from body velocities, without H."""
     joint_motion(m, q, w.X)
+    body_velocities(m, v, w)
     twice = m.zero[0]
     for i in range(len(m.parent)):
-        vi = joint_velocity(m, i, v)
-        if m.parent[i] >= 0:
-            vi = add6(motion_to_body(m, w.X, i, get6(w.v, m.parent[i])), vi)
-        put6(w.v, i, vi)
+        vi = get6(w.v, i)
         twice = twice + dot6(vi, rigid_times(get10(m.inertia, i), vi))
         for k in range(m.dof[i], m.dof[i + 1]):
             rate = m.ratio[k] * v[m.v_index[k]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,11 @@ from bough.compile import general as general_code
 from bough.compile import specialise
 from bough.compile.call import CompiledFunction, Entry
 from bough.compile.expr import GraphTooLarge, Program
-from bough.compile.routine import Routine, operations, trace
+from bough.compile.gate import BAD_INPUT, BAD_OUTPUT
+from bough.compile.routine import Routine, interpret, operations, trace
 from bough.model import Model
+
+Provider = Callable[[Any, int | None], Entry]
 
 # Past this many nodes a graph costs more to compile than it gains; past these sizes it is not even tried.
 LARGEST_GRAPH = 60_000
@@ -23,7 +26,7 @@ LARGEST_ARRAY = 20_000
 class BoundFunction(CompiledFunction):
     """A routine of one model: arrays in float64, or all in float32, give results of their own precision."""
 
-    def __init__(self, name: str, shapes: tuple[Any, Any], code: Callable[[Any, int | None], Entry], dtype: Any) -> None:
+    def __init__(self, name: str, shapes: tuple[Any, Any], code: Provider, dtype: Any) -> None:
         super().__init__(name, *shapes, dtype, single=lambda: code(dtype, 1), batch=lambda: code(dtype, None))
         self._single_precision = cache(lambda: BoundFunction(name, shapes, code, np.float32))
 
@@ -31,6 +34,27 @@ class BoundFunction(CompiledFunction):
         if self.dtype == np.float64 and inputs and all(getattr(x, "dtype", None) == np.float32 for x in inputs):
             return self._single_precision().call(*inputs, out=out, threads=threads)
         return super()._call_any(inputs, out, threads)
+
+
+class InterpretedFunction(BoundFunction):
+    """The same, with the kernel run as plain Python: slow, for debugging and for coverage."""
+
+    def __init__(self, routine: Routine, constants: Sequence[Any], sizes: dict[str, int], dtype: Any) -> None:
+        shapes = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
+        super().__init__(routine.name, shapes, lambda dtype, lanes: Entry(0), dtype)
+        self.run = partial(interpret, routine, constants, sizes)
+
+    def _call_any(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
+        arrays, batch = self._conform(inputs)
+        outputs = self._outputs(out, batch)
+        if not all(np.isfinite(x).all() for x in arrays):
+            self._complain(BAD_INPUT, arrays, outputs, batch)
+        rows = [self.run(*arrays)] if batch is None else [self.run(*row) for row in zip(*arrays, strict=True)]
+        for k, y in enumerate(outputs):
+            y[...] = rows[0][k] if batch is None else np.array([row[k] for row in rows]).reshape(y.shape)
+        if not all(np.isfinite(y).all() for y in outputs):
+            self._complain(BAD_OUTPUT, arrays, outputs, batch)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
 def bind(

@@ -28,6 +28,7 @@ from bough.spatial import (
     angular,
     cross,
     cross_motion,
+    get6,
     get9,
     get_tail,
     join,
@@ -35,6 +36,7 @@ from bough.spatial import (
     motion_in,
     motion_out,
     put3,
+    put6,
     put9,
     put_tail,
     rotate,
@@ -93,6 +95,16 @@ def place_body(m: Any, i: int, w: Any) -> None:
     c = turn_to_body(m, w.X, i, (R[6], R[7], R[8]))
     put9(w.P, i, (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]))
     put_tail(w.P, i, add3(p, rotate(R, origin_in_parent(m, w.X, i))))
+
+
+@kernel
+def body_velocities(m: Any, v: Any, w: Any) -> None:
+    """Fill v: the spatial velocity of every body in its own frame, angular part first; X is filled."""
+    for i in range(len(m.parent)):
+        vi = joint_velocity(m, i, v)
+        if m.parent[i] >= 0:
+            vi = add6(motion_to_body(m, w.X, i, get6(w.v, m.parent[i])), vi)
+        put6(w.v, i, vi)
 
 
 # One frame

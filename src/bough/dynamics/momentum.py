@@ -7,8 +7,9 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.center_of_mass import WORK, first_moment, inverse_mass
+from bough.dynamics.kinematics import body_velocities
 from bough.inertia import rigid_times
-from bough.joints import force_to_parent, joint_motion, joint_velocity, motion_to_body
+from bough.joints import force_to_parent, joint_motion
 from bough.spatial import add6, angular, cross, get6, get10, linear, put6, sub3
 
 
@@ -16,12 +17,9 @@ from bough.spatial import add6, angular, cross, get6, get10, linear, put6, sub3
 def world_momentum(m: Any, v: Any, w: Any) -> Any:
     """Spatial momentum about the world's origin, angular part first; X is filled."""
     zero = m.zero[0]
+    body_velocities(m, v, w)
     for i in range(len(m.parent)):
-        vi = joint_velocity(m, i, v)
-        if m.parent[i] >= 0:
-            vi = add6(motion_to_body(m, w.X, i, get6(w.v, m.parent[i])), vi)
-        put6(w.v, i, vi)
-        put6(w.f, i, rigid_times(get10(m.inertia, i), vi))
+        put6(w.f, i, rigid_times(get10(m.inertia, i), get6(w.v, i)))
     total = (zero, zero, zero, zero, zero, zero)
     for i in range(len(m.parent) - 1, -1, -1):
         f, p = force_to_parent(m, w.X, i, get6(w.f, i)), m.parent[i]

@@ -14,8 +14,8 @@ from bough.dynamics.newton_euler import body_force, point_acceleration
 from bough.joints import (
     along,
     force_to_parent,
-    joint_motion,
     joint_velocity,
+    move_joint,
     origin_in_parent,
     turn_to_body,
 )
@@ -25,17 +25,32 @@ from bough.spatial import add3, add6, angular, cross, get3, get6, get10, linear,
 @kernel
 def rnea(m: Any, q: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None:
     """tau = H qdd + C, with f_ext the force on each body in its own frame."""
-    joint_motion(m, q, w.X)
-    newton_euler(m, v, qdd, f_ext, tau, w)
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, w.X)
+        accelerate(m, v, qdd, i, w)
+        load(m, f_ext, i, w)
+    gather(m, qdd, tau, w)
 
 
 @kernel
 def newton_euler(m: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None:
-    """tau from the joint motions in w.X, outward and inward over the tree."""
+    """The same with the joint motions already in w.X."""
     for i in range(len(m.parent)):
         accelerate(m, v, qdd, i, w)
-        f = body_force(get10(m.inertia, i), get3(w.w, i), get3(w.alpha, i), get3(w.a, i))
-        put6(w.f, i, sub6(f, get6(f_ext, i)))
+        load(m, f_ext, i, w)
+    gather(m, qdd, tau, w)
+
+
+@kernel
+def load(m: Any, f_ext: Any, i: int, w: Any) -> None:
+    """The force that body i alone needs."""
+    f = body_force(get10(m.inertia, i), get3(w.w, i), get3(w.alpha, i), get3(w.a, i))
+    put6(w.f, i, sub6(f, get6(f_ext, i)))
+
+
+@kernel
+def gather(m: Any, qdd: Any, tau: Any, w: Any) -> None:
+    """Sum the forces from the tips to the roots, and take from each joint what it feels."""
     for k in range(len(tau)):
         tau[k] = m.zero[0]
     for i in range(len(m.parent) - 1, -1, -1):

@@ -90,23 +90,23 @@ class OperationalSpace:
 
     def jacobian(self, q: Any) -> Array:
         """J (m, nv)."""
-        return self.function("jacobian").call(q)  # type: ignore[no-any-return]
+        return self.function("jacobian").call(q)
 
     def bias(self, q: Any, v: Any) -> Array:
         """beta = Jdot v - J H^-1 C (m,)."""
         if self.uses_factor:
-            return self.function("bias").call(q, v)  # type: ignore[no-any-return]
+            return self.function("bias").call(q, v)
         C = self.function("joint_bias")(q, v)
         fall = np.linalg.solve(self.mass_matrix(q), C[..., None])
-        return self.drift(q, v) - (self.jacobian(q) @ fall)[..., 0]  # type: ignore[no-any-return]
+        return self.drift(q, v) - (self.jacobian(q) @ fall)[..., 0]
 
     def drift(self, q: Any, v: Any) -> Array:
         """Jdot v (m,)."""
-        return self.function("drift").call(q, v)  # type: ignore[no-any-return]
+        return self.function("drift").call(q, v)
 
     def mass_matrix(self, q: Any) -> Array:
         """H (nv, nv)."""
-        return self.function("mass_matrix").call(q)  # type: ignore[no-any-return]
+        return self.function("mass_matrix").call(q)
 
     # Lambda
 
@@ -120,7 +120,7 @@ class OperationalSpace:
             independence = np.zeros(1)
         if independence.min() <= self.threshold:
             Lam = self._examine(Lam_inv)
-        return Lam  # type: ignore[no-any-return]
+        return Lam
 
     def rank(self, Lam_inv: Array) -> Any:
         """How many directions of the task space can be moved."""

@@ -103,7 +103,7 @@ class OperationalState:
         if not self.space.uses_factor:
             return self.transpose_times(F) + (np.swapaxes(self.nullspace, -1, -2) @ np.asarray(tau0)[..., None])[..., 0]
         J, L = self._factored[:2]
-        return self.space.function("joint_forces")(J, L, self.inertia, F, tau0)  # type: ignore[no-any-return]
+        return self.space.function("joint_forces")(J, L, self.inertia, F, tau0)
 
     # How
 
@@ -120,19 +120,19 @@ class OperationalState:
 
     @property
     def _factored(self) -> tuple[Array, ...]:
-        return self._keep("factored", lambda: self.space.function("factored")(self.q))  # type: ignore[no-any-return]
+        return self._keep("factored", lambda: self.space.function("factored")(self.q))
 
     def _jbar(self) -> Array:
         if not self.space.uses_factor:
             return self._weighted_transpose() @ self.inertia
         _, L, YD, _ = self._factored
-        return self.space.function("jbar")(L, YD, self.inertia)  # type: ignore[no-any-return]
+        return self.space.function("jbar")(L, YD, self.inertia)
 
     def _nullspace(self) -> Array:
         if not self.space.uses_factor:
             return np.eye(self.space.model.nv) - self.jbar @ self.J
         jbar = self.jbar
-        return self.space.function("nullspace")(self._factored[0], jbar)  # type: ignore[no-any-return]
+        return self.space.function("nullspace")(self._factored[0], jbar)
 
     def _weighted_transpose(self) -> Array:
         """H^-1 J' by dense arithmetic, for models whose H is no tree's."""

@@ -98,6 +98,8 @@ def humanoid(seed: int = 0) -> Model:
 
 def floating_chain(seed: int = 0, bodies: int = 25) -> Model:
     """An unbranched chain on a floating base, 25 bodies and 30 DoF (Featherstone 2005, section 6)."""
+    if bodies < 1:
+        raise ModelError(f"a floating chain needs at least one body, got {bodies}")
     limbs = _Limbs("base")
     limbs.add("base", "link", bodies - 1, "tip")
     return limbs.model("floating_chain", seed)
@@ -124,7 +126,7 @@ def asimo(variant: str = "HF", seed: int = 0) -> Model:
     left_hand (the palm), left_foot, left_thumb, left_finger and so on.
     """
     arm_joints, digits, leg_joints, pairs, _ = _variant(variant)
-    sides = [f"{side}{k}" for k in ("", *range(2, pairs + 1)) for side in ("left", "right")]
+    sides = _sides(pairs)
     limbs = _Limbs("torso")
     limbs.add("torso", "head_link", 3, "head")
     for side in sides:
@@ -142,10 +144,15 @@ def asimo_tasks(variant: str = "HF") -> tuple[str, ...]:
     """The frames of the six-row tasks of a row of Featherstone 2010, Table 3: hands and feet (HF), the head too
     (HFH), or the tips of finger and thumb on each hand and the feet (FTF)."""
     *_, pairs, tasks = _variant(variant)
-    sides = [f"{side}{k}" for k in ("", *range(2, pairs + 1)) for side in ("left", "right")]
+    sides = _sides(pairs)
     held = {"FTF": ("thumb", "finger")}.get(tasks, ("hand",))
     hands = [f"{side}_{tip}" for side in sides for tip in held]
     return (*hands, *(f"{side}_foot" for side in sides), *(("head",) if tasks == "HFH" else ()))
+
+
+def _sides(pairs: int) -> list[str]:
+    """left, right, left2, right2, ..."""
+    return [f"{side}{k}" for k in ("", *range(2, pairs + 1)) for side in ("left", "right")]
 
 
 def _variant(variant: str) -> tuple[int, tuple[int, ...], int, int, str]:
