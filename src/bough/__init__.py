@@ -8,31 +8,40 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from bough import adaptive, convert, cost, sparsity, zoo
-    from bough.build import Builder
-    from bough.dynamics.counting import count
-    from bough.dynamics.dynamics import Dynamics
-    from bough.dynamics.export import export_c
-    from bough.errors import BoughError
-    from bough.io import doctor, load
-    from bough.model import Model
-    from bough.tree import Tree
+    from bough import adaptive as adaptive
+    from bough import control as control
+    from bough import convert as convert
+    from bough import cost as cost
+    from bough import simulate as simulate
+    from bough import sparsity as sparsity
+    from bough import zoo as zoo
+    from bough.build import Builder as Builder
+    from bough.dynamics.counting import count as count
+    from bough.dynamics.dynamics import Dynamics as Dynamics
+    from bough.dynamics.export import export_c as export_c
+    from bough.errors import BoughError as BoughError
+    from bough.io import doctor as doctor
+    from bough.io import load as load
+    from bough.model import Model as Model
+    from bough.opspace import OperationalSpace as OperationalSpace
+    from bough.tree import Tree as Tree
 
 # Where each public name lives: modules are imported when a name is first used, so that importing bough stays light.
 _HOMES = {
-    "Builder": "bough.build",
     "BoughError": "bough.errors",
+    "Builder": "bough.build",
     "Dynamics": "bough.dynamics.dynamics",
     "Model": "bough.model",
+    "OperationalSpace": "bough.opspace",
     "Tree": "bough.tree",
     "count": "bough.dynamics.counting",
     "doctor": "bough.io",
     "export_c": "bough.dynamics.export",
     "load": "bough.io",
 }
-_MODULES = ("adaptive", "convert", "cost", "sparsity", "zoo")
-
-__all__ = [*_HOMES, *_MODULES]
+_TASKS = ("center_of_mass", "momentum", "orientation", "pose", "position", "relative", "rows")
+_HOMES |= dict.fromkeys(_TASKS, "bough.opspace")
+_MODULES = ("adaptive", "control", "convert", "cost", "simulate", "sparsity", "zoo")
 
 
 def __getattr__(name: str) -> Any:

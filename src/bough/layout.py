@@ -15,6 +15,7 @@ from bough.joints import PLACED, SLIDE, X_SCREW, ZX_SCREWS
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 # Axes whose angle has a sine below this are parallel to rounding; below the second, their common normal is too far
 # away to be computed with, and the transform is kept as a general placement.
@@ -125,7 +126,7 @@ def _well_separated(sine: FloatArray) -> Any:
     return (sine <= PARALLEL) | (sine >= NEARLY_PARALLEL)
 
 
-def _first_frames(screw: IntArray, axis: FloatArray) -> FloatArray:
+def _first_frames(screw: BoolArray, axis: FloatArray) -> FloatArray:
     """Frames with z on the axis (screw joints), x along whichever user axis is most nearly perpendicular."""
     R = np.tile(np.eye(3), (len(axis), 1, 1))
     x = np.eye(3)[np.argmin(np.abs(axis), axis=1)]
@@ -134,7 +135,7 @@ def _first_frames(screw: IntArray, axis: FloatArray) -> FloatArray:
     return R
 
 
-def _usable_dh_child(screw: IntArray, axis: FloatArray, R: FloatArray, dh_child: IntArray) -> IntArray:
+def _usable_dh_child(screw: BoolArray, axis: FloatArray, R: FloatArray, dh_child: IntArray) -> IntArray:
     c = np.maximum(dh_child, 0)
     sine = np.linalg.norm(np.cross(axis, np.einsum("nij,nj->ni", R[c], axis[c])), axis=1)
     usable = (dh_child >= 0) & screw & screw[c] & _well_separated(sine)
@@ -149,7 +150,7 @@ def _in_parent_frame(parent: IntArray, joint: Placement, frame: Placement) -> Pl
     return Placement(np.swapaxes(parent_R, 1, 2) @ joint.R, np.einsum("nji,nj->ni", parent_R, joint.p - parent_p))
 
 
-def _constants(screw: IntArray, is_dh: IntArray, user: Placement, frame: Placement) -> Layout:
+def _constants(screw: BoolArray, is_dh: BoolArray, user: Placement, frame: Placement) -> Layout:
     """Write each laid frame, seen from the laid parent frame, as screws z (psi, e), x (alpha, a), z (theta, d)."""
     n = len(screw)
     R = snap(user.R @ frame.R)

@@ -251,6 +251,13 @@ def test_arrays_without_elements():
         assert (w == 2.0).all()
 
 
+def test_an_empty_part_of_an_input_as_out():
+    f = specialise("nothing", program(lambda y: ([],), {"y": (3,)}, {"z": (0,)}))
+    y = np.ones(3)
+    for _ in range(2):
+        assert f(y, out=y[1:1]).shape == (0,)
+
+
 def test_importing_the_compiler_does_not_load_llvm_or_numba():
     folder = Path(threads.__file__).parent
     names = [path.stem for path in folder.glob("*.py") if path.stem != "general"]

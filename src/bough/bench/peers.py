@@ -1,4 +1,4 @@
-"""The same mechanism in other engines: twins of a model in Pinocchio and MuJoCo, for tests of speed and of agreement."""
+"""The same mechanism in other engines: twins of a model in Pinocchio and MuJoCo, to compare with."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ UNARY = frozenset((NEG, SQRT, SIN, COS))
 BINARY = frozenset((ADD, SUB, MUL, DIV))
 
 
-class GraphTooLarge(Exception):
+class GraphTooLargeError(Exception):
     """A trace was given up because its graph grew past the limit."""
 
 
@@ -50,7 +50,7 @@ class Graph:
             return found
         self.table[key] = i = len(self.op)
         if i == self.limit:
-            raise GraphTooLarge(f"more than {self.limit} operations")
+            raise GraphTooLargeError(f"more than {self.limit} operations")
         self.op.append(op)
         self.a.append(a)
         self.b.append(b)

@@ -8,9 +8,9 @@
 ; objects, measured at start-up) are defined by gate.py in front of this text.
 
 %Shape = type { i64, i64, [3 x i64] }                                       ; numbers in an element, its ndim, its extents
-%Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, [0 x %Shape] }
+%Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, i64, [0 x %Shape] }
 ; 0 entry, 1 context, 2 arrays, 3 inputs among them, 4 batched (0 or 1), 5 bytes of a number, 6 ndarray type,
-; 7 dtype, 8 whether to check outputs, 9 shapes
+; 7 dtype, 8 whether to check outputs, 9 rows to handle at once, 10 shapes
 
 declare ptr @PyLong_FromLong(i64)
 declare ptr @PyEval_SaveThread()
@@ -27,7 +27,7 @@ define internal ptr @field(ptr %object, ptr %offset_constant) alwaysinline {
 }
 
 define internal i64 @size_of(ptr %record, i64 %k) alwaysinline {
-  %p = getelementptr %Record, ptr %record, i64 0, i32 9, i64 %k, i32 0
+  %p = getelementptr %Record, ptr %record, i64 0, i32 10, i64 %k, i32 0
   %size = load i64, ptr %p
   ret i64 %size
 }
@@ -142,7 +142,7 @@ array:
   %flags.fit = icmp eq i32 %present, %wanted
   %batched.p = getelementptr %Record, ptr %record, i64 0, i32 4
   %batched = load i64, ptr %batched.p
-  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 9, i64 %k, i32 1
+  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 10, i64 %k, i32 1
   %ndim = load i64, ptr %ndim.p
   %nd.p = call ptr @field(ptr %argument, ptr @ndim_of)
   %nd32 = load i32, ptr %nd.p
@@ -164,7 +164,7 @@ next:
 compare:
   %given.p = getelementptr i64, ptr %own, i64 %d
   %given = load i64, ptr %given.p
-  %asked.p = getelementptr %Record, ptr %record, i64 0, i32 9, i64 %k, i32 2, i64 %d
+  %asked.p = getelementptr %Record, ptr %record, i64 0, i32 10, i64 %k, i32 2, i64 %d
   %asked = load i64, ptr %asked.p
   %d.next = add i64 %d, 1
   %equal = icmp eq i64 %given, %asked
@@ -218,7 +218,10 @@ other:
   %other.end = getelementptr i8, ptr %other.begin, i64 %other.bytes
   %starts.before = icmp ult ptr %begin, %other.end
   %ends.after = icmp ult ptr %other.begin, %end
-  %meet = and i1 %starts.before, %ends.after
+  %fewer = call i64 @llvm.smin.i64(i64 %bytes, i64 %other.bytes)
+  %some = icmp sgt i64 %fewer, 0
+  %cross = and i1 %starts.before, %ends.after
+  %meet = and i1 %cross, %some
   %j.next = add i64 %j, 1
   br i1 %meet, label %yes, label %next
 yes:
@@ -288,6 +291,8 @@ bad.output:
 ; All rows, a few at a time, so that they are checked while they are in the cache.
 define internal i64 @run(ptr %record, ptr %pointers, i64 %batch) {
 entry:
+  %at.once.p = getelementptr %Record, ptr %record, i64 0, i32 9
+  %at.once = load i64, ptr %at.once.p
   br label %next
 next:
   %row = phi i64 [ 0, %entry ], [ %row.next, %some ]
@@ -295,7 +300,7 @@ next:
   %any = icmp sgt i64 %left, 0
   br i1 %any, label %some, label %done
 some:
-  %rows = call i64 @llvm.smin.i64(i64 %left, i64 128)
+  %rows = call i64 @llvm.smin.i64(i64 %left, i64 %at.once)
   %status = call i64 @run_rows(ptr %record, ptr %pointers, i64 %row, i64 %rows)
   %row.next = add i64 %row, %rows
   %good = icmp eq i64 %status, 0

@@ -26,6 +26,7 @@ Gate = Callable[..., int]
 OK, MISFIT, BAD_INPUT, BAD_OUTPUT = range(4)
 MAX_ARRAYS, MAX_NDIM = 32, 3
 METH_FASTCALL = 0x80
+CACHED_BYTES, WIDEST, MOST_STEPS = 2**18, 16, 16  # 16 = rows of the widest step of lanes
 
 
 @dataclass(frozen=True)
@@ -165,11 +166,17 @@ def _gate_code(layout: ObjectLayout) -> native.LoadedCode:
     return native.load(fetch(f"gate {ir}", lambda: native.compile_ir(ir, optimise=True)), "gate")
 
 
+def _rows_at_once(signature: Signature) -> int:
+    """Rows that fit the first levels of cache together, so that they are still there when they are checked."""
+    row = sum(x.size for x in signature.inputs + signature.outputs) * signature.dtype.itemsize
+    return max(1, min(CACHED_BYTES // max(1, row * WIDEST), MOST_STEPS)) * WIDEST
+
+
 def _record(signature: Signature, entry: int, context: int) -> bytes:
     """The words of %Record in gate.ll."""
     arrays = signature.inputs + signature.outputs
     words = [entry, context, len(arrays), len(signature.inputs), int(signature.batched), signature.dtype.itemsize]
-    words += [id(np.ndarray), id(signature.dtype), 1]
+    words += [id(np.ndarray), id(signature.dtype), 1, _rows_at_once(signature)]
     for x in arrays:
         words += [x.size, len(x.shape), *x.shape, *[0] * (MAX_NDIM - len(x.shape))]
     return struct.pack(f"<{len(words)}Q", *words)

@@ -170,7 +170,8 @@ class _Glue:
             lines.append(f" _m{k} = _M{k}({', '.join(fields)})")
         work = [self._array(len(shape.split()), "_real") for shape in routine.work.values()]
         lines.append(f" _work = _W({', '.join(work)})" if work else " _work = 0")
-        lines += [f" {name} = {self._array(len(routine.inputs[name].split()), '_real')}" for name in sorted(routine.zeros)]
+        for name in sorted(routine.zeros):
+            lines.append(f" {name} = {self._array(len(routine.inputs[name].split()), '_real')}")
         supplied = {**routine.arguments, **routine.outputs}
         lines.append(f" _given = _carray(_arrays, ({len(supplied)},), _int)")
         rows = []

@@ -79,7 +79,7 @@ def interpret(routine: Routine, constants: Constants, sizes: Sizes, *inputs: npt
 
 
 def trace(routine: Routine, constants: Constants, sizes: Sizes, limit: int | None = None) -> Program:
-    """Run the kernel on symbols and keep what it did; `GraphTooLarge` is raised past `limit` nodes."""
+    """Run the kernel on symbols and keep what it did; `GraphTooLargeError` is raised past `limit` nodes."""
     graph = Graph(limit)
     inputs = routine.arrays(routine.arguments, sizes)
     symbols = {a.name: _symbols(graph, k, a) for k, a in enumerate(inputs)}
@@ -114,4 +114,3 @@ def _symbols(graph: Graph, index: int, array: Array) -> npt.NDArray[Any]:
 def operations(program: Program) -> OperationCount:
     """What the program costs, counted on its graph before any rewriting."""
     return count(program.graph, program.flat_roots())
-

@@ -11,7 +11,7 @@ import numpy as np
 from bough.compile import general as general_code
 from bough.compile import specialise
 from bough.compile.call import CompiledFunction, Entry
-from bough.compile.expr import GraphTooLarge, Program
+from bough.compile.expr import GraphTooLargeError, Program
 from bough.compile.gate import BAD_INPUT, BAD_OUTPUT
 from bough.compile.routine import Routine, interpret, operations, trace
 from bough.model import Model
@@ -93,7 +93,7 @@ def small_program(routine: Routine, constants: Sequence[Any], sizes: dict[str, i
         return None
     try:
         return trace(routine, constants, sizes, LARGEST_GRAPH)
-    except GraphTooLarge:
+    except GraphTooLargeError:
         return None
 
 

@@ -1,4 +1,4 @@
-"""The whole of H^-1 = L^-1 D^-1 L^-T from an LTDL factor: entry (i, j) sums over the common ancestors of i and j only."""
+"""The whole of H^-1 = L^-1 D^-1 L^-T from an LTDL factor: an entry sums over the common ancestors of its two DoF."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bough.compile.kernel import kernel
 
 @kernel
 def invert_unit(parent: Any, rows: Any, L: Any) -> None:
-    """Replace the unit factor L by M = L^-1, which has its pattern: D2 - D1 + D0 (m + a) at most. The diagonal stays."""
+    """Replace the unit factor L by M = L^-1, which has its pattern: D2 (m + a) at most. The diagonal stays."""
     for i in range(len(parent)):
         first, last = rows[i], rows[i + 1] - 1
         # root first: M_ij needs only those L_ik whose k is not above j

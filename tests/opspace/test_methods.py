@@ -1,0 +1,119 @@
+"""Every method for Lambda^-1 against J H^-1 J', on random trees and task sets and on real robots."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from opspace.cases import pinocchio_jacobian, random_case
+
+import bough
+from bough import zoo
+from bough.compile.routine import interpret
+from bough.dynamics.crba import MASS_MATRIX
+from bough.dynamics.engine import bind_arrays
+from bough.opspace import OperationalSpace, TaskSet, center_of_mass, momentum, pose, position, relative
+from bough.opspace.bias import BIAS, DRIFT
+from bough.opspace.jacobian import JACOBIAN
+from bough.opspace.methods import METHODS, prepare
+
+CASES = range(220)
+
+
+def interpreted_jacobian(tasks, q):
+    constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
+    return interpret(JACOBIAN, constants, tasks.sizes, q)[0]
+
+
+def definition(tasks, q):
+    """J H^-1 J' by numpy."""
+    J = interpreted_jacobian(tasks, q)
+    (H,) = interpret(MASS_MATRIX, (tasks.model.mechanism,), tasks.model.sizes, q)
+    return J @ np.linalg.solve(H, J.T)
+
+
+@pytest.mark.parametrize("seed", CASES)
+def test_all_methods_give_the_same_matrix(seed):
+    twin, tasks = random_case(seed)
+    q = twin.model.random_configuration(np.random.default_rng(seed))
+    J = interpreted_jacobian(tasks, q)
+    np.testing.assert_allclose(J, pinocchio_jacobian(twin, tasks, q), atol=1e-12 * max(1, np.abs(J).max()))
+    expected = definition(tasks, q)
+    for method in METHODS:
+        (actual,) = interpret(*prepare(method, tasks), q)
+        np.testing.assert_allclose(actual, expected, atol=1e-11 * np.abs(expected).max(), err_msg=method)
+        np.testing.assert_array_equal(actual, actual.T, err_msg=method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_general_code_agrees(method):
+    for seed in range(30):
+        twin, tasks = random_case(seed, size=14)
+        q = twin.model.random_configuration(np.random.default_rng(seed), batch=2)
+        function = bind_arrays(*prepare(method, tasks), general=True)
+        expected = [definition(tasks, x) for x in q]
+        np.testing.assert_allclose(function(q), expected, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_specialised_code_agrees(method):
+    for seed in range(3):
+        twin, tasks = random_case(seed, size=6)
+        q = twin.model.random_configuration(np.random.default_rng(seed))
+        function = bind_arrays(*prepare(method, tasks))
+        expected = definition(tasks, q)
+        np.testing.assert_allclose(function(q), expected, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bias_and_drift(seed):
+    twin, tasks = random_case(seed)
+    model, rng, h = twin.model, np.random.default_rng(seed), 1e-6
+    q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+    ahead, back = (interpreted_jacobian(tasks, model.integrate(q, s * h * v)) for s in (1, -1))
+    (drift,) = interpret(DRIFT, (model.mechanism, tasks.seeds), tasks.sizes, q, v)
+    numerical = (ahead - back) @ v / (2 * h)
+    np.testing.assert_allclose(drift, numerical, atol=1e-7 * (1 + np.abs(numerical).max()))
+    (bias,) = interpret(BIAS, (model.mechanism, tasks.seeds), tasks.sizes, q, v)
+    dynamics = bough.Dynamics(model, general=True)
+    fall = np.linalg.solve(dynamics.mass_matrix(q), dynamics.bias_force(q, v))
+    expected = drift - interpreted_jacobian(tasks, q) @ fall
+    np.testing.assert_allclose(bias, expected, atol=1e-10 * (1 + np.abs(expected).max()))
+
+
+def test_a_robot_far_from_the_origin_loses_no_digits():
+    model = zoo.asimo()
+    tasks = TaskSet(model, [pose("left_hand"), relative("right_hand", "left_foot", "local"), center_of_mass(), momentum()])
+    near = model.random_configuration(np.random.default_rng(0))
+    far = near.copy()
+    far[:3] += 1e6
+    expected = definition(tasks, near)
+    for method in METHODS:
+        (actual,) = interpret(*prepare(method, tasks), far)
+        np.testing.assert_allclose(actual, expected, atol=1e-9 * np.abs(expected).max(), err_msg=method)
+        exact, place = slice(0, 12), 1e-13 * np.abs(expected[:12, :12]).max()
+        np.testing.assert_allclose(actual[exact, exact], expected[exact, exact], atol=place, err_msg=method)
+
+
+def test_two_robots_are_independent_unless_a_task_joins_them():
+    builder = bough.Builder("two")
+    for robot in "ab":
+        up = "world"
+        for k in range(3):
+            up = builder.add_body(f"{robot}{k}", up, "revolute", (0.3, 0.1 * k, 0.2), axis=(k, 1, 1), mass=1.0)
+    model = builder.build()
+    q = model.random_configuration(np.random.default_rng(1))
+    tasks = TaskSet(model, [position("a2"), position("b2"), relative("a2", "b1")])
+    expected = definition(tasks, q)
+    assert not expected[:3, 3:6].any()
+    assert expected[6:, :3].any() and expected[6:, 3:6].any()
+    for method in METHODS:
+        (actual,) = interpret(*prepare(method, tasks), q)
+        np.testing.assert_allclose(actual, expected, atol=1e-12 * np.abs(expected).max(), err_msg=method)
+
+
+def test_float32_stays_float32():
+    space = OperationalSpace(zoo.arm(7), [pose("hand")], method="pv")
+    q = space.model.random_configuration(np.random.default_rng(0))
+    single = space.inverse_inertia(q.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, space.inverse_inertia(q), rtol=1e-3, atol=1e-3)
