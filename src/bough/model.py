@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple, overload
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bough import manifold
 from bough.coupling import coupled_parents, parents_of_dofs
-from bough.errors import UnknownNameError
+from bough.errors import ModelError, UnknownNameError
 from bough.joints import Mechanism
 from bough.tree import Tree
 
@@ -217,6 +217,14 @@ class Model:
         shape = (1 if batch is None else batch, self.nq)
         q = manifold.random(self.mechanism, self.limits.lower, self.limits.upper, rng, shape)
         return q[0] if batch is None else q
+
+    def with_gravity(self, gravity: npt.ArrayLike) -> Model:
+        """The same mechanism under another gravity (3,), for example none."""
+        g = np.array(gravity, float)
+        if g.shape != (3,) or not np.isfinite(g).all():
+            raise ModelError(f"gravity must be three finite numbers, got {np.asarray(gravity).tolist()}")
+        g.flags.writeable = False
+        return replace(self, mechanism=self.mechanism._replace(gravity=g))
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
         """q moved by the tangent vector v (velocity times time), on the quaternion manifolds; (nq,) or (batch, nq)."""

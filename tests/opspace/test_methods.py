@@ -99,7 +99,7 @@ def test_two_robots_are_independent_unless_a_task_joins_them():
     for robot in "ab":
         up = "world"
         for k in range(3):
-            up = builder.add_body(f"{robot}{k}", up, "revolute", (0.3, 0.1 * k, 0.2), axis=(k, 1, 1), mass=1.0)
+            up = builder.add_body(f"{robot}{k}", up, "revolute", (0.3, 0.1 * k, 0.2), axis=(k, 1, 1), mass=1.0, inertia=np.eye(3))
     model = builder.build()
     q = model.random_configuration(np.random.default_rng(1))
     tasks = TaskSet(model, [position("a2"), position("b2"), relative("a2", "b1")])

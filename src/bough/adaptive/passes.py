@@ -22,6 +22,7 @@ from bough.adaptive.algebra import (
     linear,
     total_acceleration,
 )
+from bough.adaptive.compiled import outer
 from bough.adaptive.loads import load_body
 from bough.adaptive.motion import advance_body, far_pose, get_pose, place_body, put_pose, refresh_cross
 from bough.adaptive.nodes import ETA
@@ -68,7 +69,7 @@ def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
 # Whole passes
 
 
-@kernel
+@outer
 def place_all(m: Any, plan: Any, st: Any) -> None:
     """Placements and cross-transforms of everything from q."""
     for b in range(len(plan.parent)):
@@ -77,7 +78,7 @@ def place_all(m: Any, plan: Any, st: Any) -> None:
         refresh_cross(plan, st, n)
 
 
-@kernel
+@outer
 def up_all(m: Any, plan: Any, st: Any) -> None:
     """The equations of all nodes. 1 to 2 us a node."""
     for n in range(len(plan.left)):
@@ -361,7 +362,7 @@ def visit_marked(plan: Any, st: Any, fr: Any, loads: Any) -> int:
     return count
 
 
-@kernel
+@outer
 def update(m: Any, plan: Any, st: Any, fr: Any, loads: Any) -> int:
     """Lazy update of the marked nodes, children first; `order` must hold them all. Returns how many they are."""
     count = visit_marked(plan, st, fr, loads)
@@ -377,7 +378,7 @@ def update(m: Any, plan: Any, st: Any, fr: Any, loads: Any) -> int:
     return count
 
 
-@kernel
+@outer
 def conclude(plan: Any, st: Any, fr: Any, clock: Any) -> None:
     """Note how good the solution of this step is, before it is acted upon."""
     left = waiting_sum(plan, st, fr, clock)
@@ -387,7 +388,7 @@ def conclude(plan: Any, st: Any, fr: Any, clock: Any) -> None:
     fr.count[OPENED] += fr.count[DONE]
 
 
-@kernel
+@outer
 def march(m: Any, plan: Any, st: Any, fr: Any, loads: Any, rule: int, limit: float, budget: int, steps: int, clock: Any) -> int:
     """Up to `steps` time steps from a begun front; returns how many were left when refinement could not go on."""
     while steps > 0:
@@ -404,7 +405,7 @@ def march(m: Any, plan: Any, st: Any, fr: Any, loads: Any, rule: int, limit: flo
     return 0
 
 
-@kernel
+@outer
 def changed(m: Any, plan: Any, st: Any, fr: Any, loads: Any, nodes: Any, clock: Any) -> None:
     """Forces or torques have been changed by the user below these nodes: update, and begin anew."""
     forget(m, plan, st, fr)
@@ -414,7 +415,7 @@ def changed(m: Any, plan: Any, st: Any, fr: Any, loads: Any, nodes: Any, clock: 
     begin(plan, st, fr, clock)
 
 
-@kernel
+@outer
 def rebuild(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any) -> None:
     """Everything anew from q: placements, forces, all equations."""
     forget(m, plan, st, fr)

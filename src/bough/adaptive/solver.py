@@ -49,7 +49,7 @@ class TreeEngine:
         self.clock = clock
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
-        self._no_loads, self._no_poses = gather([], np.zeros(0, np.int64)), np.zeros((0, 12))
+        self._no_loads, self._no_poses = gather([], np.zeros(0, np.int32)), np.zeros((0, 12))
         self.stale = True
         self.noise = math.nan
         self.mechanism = model.mechanism

@@ -42,7 +42,7 @@ class Context:
 def cast(constants: Constants, dtype: npt.DTypeLike) -> list[Any]:
     """Constants with their floating-point arrays in the working precision."""
     return [
-        type(group)(*(np.ascontiguousarray(a, a.dtype if a.dtype.kind == "i" else dtype) for a in group))  # type: ignore[call-arg]
+        type(group)(*(np.ascontiguousarray(a, a.dtype if a.dtype.kind == "i" else dtype) for a in group))
         for group in constants
     ]
 

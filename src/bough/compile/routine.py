@@ -57,7 +57,7 @@ def resolve(shape: str, sizes: Sizes) -> tuple[int, ...]:
 
 @cache
 def work_type(names: tuple[str, ...]) -> Any:
-    return namedtuple("Work", names)  # type: ignore[misc]
+    return namedtuple("Work", names)
 
 
 def scratch(routine: Routine, sizes: Sizes, dtype: npt.DTypeLike) -> Any:
@@ -96,7 +96,7 @@ def trace(routine: Routine, constants: Constants, sizes: Sizes, limit: int | Non
 
 def literal(constants: tuple[Any, ...]) -> Any:
     """Constants as Python numbers, which fold faster than numpy's."""
-    return type(constants)(*(_python(a) for a in constants))  # type: ignore[call-arg]
+    return type(constants)(*(_python(a) for a in constants))
 
 
 def _python(array: npt.NDArray[Any]) -> Any:

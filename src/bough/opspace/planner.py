@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough import cost
-from bough.compile.expr import GraphTooLarge, OperationCount
+from bough.compile.expr import GraphTooLargeError, OperationCount
 from bough.compile.routine import operations, trace
 from bough.dynamics.engine import LARGEST_GRAPH
 from bough.errors import TaskError
@@ -86,7 +86,7 @@ def counted(prepared: Prepared) -> OperationCount | None:
     """The exact count of a method, or None if its graph is too large."""
     try:
         return operations(trace(*prepared, 4 * LARGEST_GRAPH))
-    except GraphTooLarge:
+    except GraphTooLargeError:
         return None
 
 
