@@ -24,7 +24,7 @@ def test_names_of_the_notation_exist(name):
         except ModuleNotFoundError:
             continue
         for attribute in parts[split:]:
-            found = getattr(found, attribute, None) or found.__dataclass_fields__.get(attribute)
+            found = getattr(found, attribute, None) or found.__annotations__.get(attribute)
         assert found is not None
         return
     pytest.fail(f"{name} does not exist")

@@ -57,7 +57,7 @@ def pinocchio_jacobian(twin, tasks, q):
     pin.ccrba(model, data, x, np.zeros(model.nv))
     blocks = [_block(twin, task, q) for task in tasks.tasks]
     ours = [isinstance(t, T.JointTask) for t in tasks.tasks]
-    return np.concatenate([b if own else twin.from_pin(b, axes=(1,)) for b, own in zip(blocks, ours)])
+    return np.concatenate([b if own else twin.from_pin(b, axes=(1,)) for b, own in zip(blocks, ours, strict=True)])
 
 
 def _block(twin, task, q):

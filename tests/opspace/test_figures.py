@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from strategies import FACTS
 
 from bough import cost, zoo
 from bough.compile.routine import operations, trace
@@ -29,7 +29,7 @@ CK_PRODUCTS = {
 class Counted:
     """A number that counts what is done to it; nothing is folded."""
 
-    tally: Counter[str] = Counter()
+    tally: ClassVar[Counter[str]] = Counter()
 
     def __init__(self, value):
         self.value = value
@@ -162,7 +162,6 @@ def test_table_2_jbar_and_null_space(asimo):
 def test_patterns_of_asimo(asimo):
     tasks = asimo.tasks
     assert tasks.jacobian_pattern.sum() == 312
-    assert parents_of_dofs(tasks.model.mechanism).tolist() == [k - 1 for k in FACTS["trees"]["asimo40"]["parent"]] or True
     assert sorted(set(tasks.b_e.tolist())) == [15, 24, 33, 39]
     assert tasks.rank_bound == 24
 
@@ -175,7 +174,7 @@ def test_products_of_the_block_methods(variant):
         program = rjk_program(tasks)
         assert len(program.body) == 28
         assert len(program.source) == 2 * 39
-        pairs = need(Tree(tasks.model.mechanism.parent), list(zip(program.first.tolist(), program.second.tolist())))
+        pairs = need(Tree(tasks.model.mechanism.parent), np.stack([program.first, program.second]).T.tolist())
         assert sum(i != j for i, j in pairs) == 39
 
 

@@ -7,33 +7,14 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from bough.compile.cache import directory
 from bough.compile.kernel import make_known_to_numba
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 # Contraction and reciprocals keep full accuracy; reassociation would not.
 FAST_MATH = {"contract", "arcp"}
 INTERPRETED = bool(os.environ.get("BOUGH_INTERPRET"))
-
-
-_outer: list[Callable[..., Any]] = []
-
-
-def outer(function: F) -> F:
-    """Mark a function that only calls others: it is pasted into its caller, so that what it calls is optimised once."""
-    _outer.append(function)
-    return function
-
-
-def _teach_numba() -> None:
-    from numba.extending import register_jitable
-
-    make_known_to_numba()
-    while _outer:
-        register_jitable(inline="always")(_outer.pop())
 
 
 @cache
@@ -43,7 +24,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     import numba
 
-    _teach_numba()
+    make_known_to_numba()
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_cache_directory())
     try:

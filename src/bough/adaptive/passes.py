@@ -22,7 +22,6 @@ from bough.adaptive.algebra import (
     linear,
     total_acceleration,
 )
-from bough.adaptive.compiled import outer
 from bough.adaptive.loads import load_body
 from bough.adaptive.motion import advance_body, far_pose, get_pose, place_body, put_pose, refresh_cross
 from bough.adaptive.nodes import ETA
@@ -69,20 +68,13 @@ def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
 # Whole passes
 
 
-@outer
+@kernel
 def place_all(m: Any, plan: Any, st: Any) -> None:
     """Placements and cross-transforms of everything from q."""
     for b in range(len(plan.parent)):
         place_body(m, plan, st, b)
     for n in range(len(plan.left)):
         refresh_cross(plan, st, n)
-
-
-@outer
-def up_all(m: Any, plan: Any, st: Any) -> None:
-    """The equations of all nodes. 1 to 2 us a node."""
-    for n in range(len(plan.left)):
-        full(m, plan, st, n)
 
 
 @kernel
@@ -362,23 +354,25 @@ def visit_marked(plan: Any, st: Any, fr: Any, loads: Any) -> int:
     return count
 
 
-@outer
-def update(m: Any, plan: Any, st: Any, fr: Any, loads: Any) -> int:
-    """Lazy update of the marked nodes, children first; `order` must hold them all. Returns how many they are."""
-    count = visit_marked(plan, st, fr, loads)
-    for k in range(count - 1, -1, -1):
-        n = fr.order[k]
-        if fr.tier[n] == 2:
+@kernel
+def equations(m: Any, plan: Any, st: Any, fr: Any, count: int) -> None:
+    """Redo the listed nodes, children first, each in full or for its forces only; with count < 0 all nodes, in full.
+
+    1 to 2 us for a node in full.
+    """
+    whole = count < 0
+    for k in range(len(plan.left) if whole else count):
+        n = k if whole else fr.order[count - 1 - k]
+        if whole or fr.tier[n] == 2:
             full(m, plan, st, n)
             fr.count[FULL_TIER] += 1
         else:
             linear(m, plan, st, n)
             fr.count[LINEAR_TIER] += 1
         fr.tier[n] = 0
-    return count
 
 
-@outer
+@kernel
 def conclude(plan: Any, st: Any, fr: Any, clock: Any) -> None:
     """Note how good the solution of this step is, before it is acted upon."""
     left = waiting_sum(plan, st, fr, clock)
@@ -386,47 +380,6 @@ def conclude(plan: Any, st: Any, fr: Any, clock: Any) -> None:
     fr.value[STEP_SUM], fr.value[STEP_LARGEST], fr.value[STEP_ROOT] = left, fr.value[LARGEST], fr.value[ROOT]
     fr.value[STEP_TOP] = fr.key[0] if fr.count[WAITING] > 0 else 0.0
     fr.count[OPENED] += fr.count[DONE]
-
-
-@outer
-def march(m: Any, plan: Any, st: Any, fr: Any, loads: Any, rule: int, limit: float, budget: int, steps: int, clock: Any) -> int:
-    """Up to `steps` time steps from a begun front; returns how many were left when refinement could not go on."""
-    while steps > 0:
-        if refine(m, plan, st, fr, rule, limit, budget, clock) != MET:
-            return steps
-        conclude(plan, st, fr, clock)
-        move_opened(m, plan, st, fr, clock)
-        mark_loads(plan, fr, loads)
-        update(m, plan, st, fr, loads)
-        clock[0] += clock[1]
-        forget(m, plan, st, fr)
-        begin(plan, st, fr, clock)
-        steps -= 1
-    return 0
-
-
-@outer
-def changed(m: Any, plan: Any, st: Any, fr: Any, loads: Any, nodes: Any, clock: Any) -> None:
-    """Forces or torques have been changed by the user below these nodes: update, and begin anew."""
-    forget(m, plan, st, fr)
-    for k in range(len(nodes)):
-        mark(plan, fr, nodes[k])
-    update(m, plan, st, fr, loads)
-    begin(plan, st, fr, clock)
-
-
-@outer
-def rebuild(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any) -> None:
-    """Everything anew from q: placements, forces, all equations."""
-    forget(m, plan, st, fr)
-    place_all(m, plan, st)
-    for k in range(len(loads.body)):
-        mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
-    count = visit_marked(plan, st, fr, loads)
-    for k in range(count):
-        fr.tier[fr.order[k]] = 0
-    up_all(m, plan, st)
-    begin(plan, st, fr, clock)
 
 
 @kernel
@@ -448,28 +401,50 @@ def body_poses(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
         put_pose(out, k, pose)
 
 
-# One entry for all of it, so that the node algebra is compiled once
+# One entry, so that the node algebra is compiled once
 
-REBUILD, CHANGED, REFINE, MARCH, SOLVE, NOISE, LEFT, POSES = range(8)
+REBUILD, CHANGED, MARCH, REFINE, SOLVE, NOISE, LEFT, POSES = range(8)
 
 
 @kernel
 def command(what: int, m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, rule: int, limit: float, number: Any, out: Any) -> float:
-    """Do one of the above. `number` holds a budget and steps, or nodes, or bodies; `out` takes poses or is working space."""
-    if what == REBUILD:
-        rebuild(m, plan, st, fr, loads, clock)
-    elif what == CHANGED:
-        changed(m, plan, st, fr, loads, number, clock)
-    elif what == REFINE:
+    """Do one thing with the tree.
+
+    REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH: number[1] time steps
+    that open at most number[0] clusters each; returns how many are left when one could not be finished. These three leave a
+    front newly begun. REFINE: go on opening at most number[0] clusters; returns why it ended. SOLVE: all accelerations. NOISE: of total
+    accelerations. LEFT: their sum over waiting clusters. POSES: of the bodies `number`, into `out`.
+    """
+    if what == REFINE:
         return float(refine(m, plan, st, fr, rule, limit, number[0], clock))
-    elif what == MARCH:
-        return float(march(m, plan, st, fr, loads, rule, limit, number[0], number[1], clock))
-    elif what == SOLVE:
+    if what == SOLVE:
         return down_all(m, plan, st, fr)
-    elif what == NOISE:
+    if what == NOISE:
         return noise(m, plan, st, fr, out[0], out[1])
-    elif what == LEFT:
+    if what == LEFT:
         return waiting_sum(plan, st, fr, clock)
-    else:
+    if what == POSES:
         body_poses(plan, st, fr, number, out)
+        return 0.0
+    steps = number[1] if what == MARCH else 1
+    while steps > 0:
+        if what == MARCH:
+            if refine(m, plan, st, fr, rule, limit, number[0], clock) != MET:
+                return float(steps)
+            conclude(plan, st, fr, clock)
+            move_opened(m, plan, st, fr, clock)
+            mark_loads(plan, fr, loads)
+            clock[0] += clock[1]
+        elif what == CHANGED:
+            for k in range(len(number)):
+                mark(plan, fr, number[k])
+        else:
+            place_all(m, plan, st)
+            for k in range(len(loads.body)):
+                mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
+        count = visit_marked(plan, st, fr, loads)
+        equations(m, plan, st, fr, -1 if what == REBUILD else count)
+        forget(m, plan, st, fr)
+        begin(plan, st, fr, clock)
+        steps -= 1
     return 0.0

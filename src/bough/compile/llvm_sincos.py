@@ -64,11 +64,7 @@ define internal void @sines_and_cosines({parameters}) noinline nounwind {{
 def _polynomials(b: Block, kind: Kind) -> None:
     """From %x to the sine and the cosine, stored at %sine and %cosine."""
     T, N = kind.type, kind.integer
-    r, quadrant = _reduced(b, kind)
-    z = b(f"fmul contract {T} {r}, {r}")
-    double = kind.scalar == "double"
-    s = _sin_polynomial(b, kind, r, z, SIN_DOUBLE if double else SIN_FLOAT)
-    c = _cos_polynomial(b, kind, z, COS_DOUBLE if double else COS_FLOAT)
+    s, c, quadrant = _on_the_first_octant(b, kind)
     odd = b(f"icmp ne {N} {b(f'and {N} {quadrant}, {kind.int_const(1)}')}, zeroinitializer")
     mask = f"<{kind.lanes} x i1>"
     sine = b(f"select {mask} {odd}, {T} {c}, {T} {s}")
@@ -78,46 +74,70 @@ def _polynomials(b: Block, kind: Kind) -> None:
     b.do(f"store {T} {_with_sign(b, kind, cosine, following)}, ptr %cosine")
 
 
-def _reduced(b: Block, kind: Kind) -> tuple[str, str]:
-    """r in [-pi/4, pi/4] and the quadrant (an integer, low two bits) with x = r + quadrant pi/2; done in double."""
-    wide = Kind("double", kind.lanes)
-    D = wide.type
-    narrow = kind.scalar == "float"
-    x = b(f"fpext {kind.type} %x to {D}") if narrow else "%x"
-    shifted = b(f"fadd contract {D} {b(f'fmul contract {D} {x}, {wide.const(TWO_OVER_PI)}')}, {wide.const(ROUNDING)}")
-    n = b(f"fsub {D} {shifted}, {wide.const(ROUNDING)}")
-    r = x
-    for part in PI_2_PARTS:
-        r = b(f"fsub contract {D} {r}, {b(f'fmul contract {D} {n}, {wide.const(part)}')}")
-    quadrant = b(f"bitcast {D} {shifted} to {wide.integer}")
-    if narrow:
-        return b(f"fptrunc {D} {r} to {kind.type}"), b(f"trunc {wide.integer} {quadrant} to {kind.integer}")
-    return r, quadrant
+def _on_the_first_octant(b: Block, kind: Kind) -> tuple[str, str, str]:
+    """Sine and cosine of the reduced angle r + low, and the quadrant.
 
-
-def _horner(b: Block, kind: Kind, z: str, coefficients: tuple[float, ...]) -> str:
-    T = kind.type
-    p = kind.const(coefficients[-1])
-    for c in reversed(coefficients[:-1]):
-        p = b(f"fadd contract {T} {b(f'fmul contract {T} {p}, {z}')}, {kind.const(c)}")
-    return p
-
-
-def _sin_polynomial(b: Block, kind: Kind, r: str, z: str, coefficients: tuple[float, ...]) -> str:
-    T = kind.type
-    cube = b(f"fmul contract {T} {z}, {r}")
-    return b(f"fadd contract {T} {b(f'fmul contract {T} {cube}, {_horner(b, kind, z, coefficients)}')}, {r}")
-
-
-def _cos_polynomial(b: Block, kind: Kind, z: str, coefficients: tuple[float, ...]) -> str:
-    """1 - z/2 + z^2 p(z), with the rounding error of 1 - z/2 put back."""
+    sin = r + (r z p(z) + low (1 - z/2)), cos = w + (z^2 q(z) + lost - r low) with z = r^2, w = 1 - z/2 rounded and
+    `lost` its rounding error.
+    """
     T, one = kind.type, kind.const(1.0)
+    p, q = (SIN_DOUBLE, COS_DOUBLE) if kind.scalar == "double" else (SIN_FLOAT, COS_FLOAT)
+    r, low, quadrant = _reduced(b, kind) if kind.scalar == "double" else _reduced_in_double(b, kind)
+    z = b(f"fmul {T} {r}, {r}")
     half = b(f"fmul {T} {z}, {kind.const(0.5)}")
     w = b(f"fsub {T} {one}, {half}")
     lost = b(f"fsub {T} {b(f'fsub {T} {one}, {w}')}, {half}")
-    square = b(f"fmul contract {T} {z}, {z}")
-    small = b(f"fadd contract {T} {b(f'fmul contract {T} {square}, {_horner(b, kind, z, coefficients)}')}, {lost}")
-    return b(f"fadd {T} {w}, {small}")
+    cube, square = b(f"fmul {T} {z}, {r}"), b(f"fmul {T} {z}, {z}")
+    s = _multiply_add(b, kind, cube, _horner(b, kind, z, p), b(f"fmul {T} {low}, {w}"))
+    c = _multiply_add(b, kind, square, _horner(b, kind, z, q), b(f"fsub {T} {lost}, {b(f'fmul {T} {r}, {low}')}"))
+    return b(f"fadd {T} {r}, {s}"), b(f"fadd {T} {w}, {c}"), quadrant
+
+
+def _reduced(b: Block, kind: Kind) -> tuple[str, str, str]:
+    """r, low and the quadrant (an integer, low two bits) with x = r + low + quadrant pi/2 and |r| <= pi/4.
+
+    The first two products are exact and so is the first difference; `low` keeps what the others round away.
+    """
+    D = kind.type
+    shifted = _multiply_add(b, kind, "%x", kind.const(TWO_OVER_PI), kind.const(ROUNDING))
+    n = b(f"fsub {D} {shifted}, {kind.const(ROUNDING)}")
+    first, second, third = (b(f"fmul {D} {n}, {kind.const(part)}") for part in PI_2_PARTS)
+    begun = b(f"fsub {D} %x, {first}")
+    nearly = b(f"fsub {D} {begun}, {second}")
+    lost = b(f"fsub {D} {b(f'fsub {D} {begun}, {nearly}')}, {second}")
+    tail = b(f"fsub {D} {third}, {lost}")
+    r = b(f"fsub {D} {nearly}, {tail}")
+    low = b(f"fsub {D} {b(f'fsub {D} {nearly}, {r}')}, {tail}")
+    return r, low, b(f"bitcast {D} {shifted} to {kind.integer}")
+
+
+def _reduced_in_double(b: Block, kind: Kind) -> tuple[str, str, str]:
+    """The same for floats, by way of doubles."""
+    wide = Kind("double", kind.lanes)
+    D, T = wide.type, kind.type
+    x = b(f"fpext {T} %x to {D}")
+    shifted = _multiply_add(b, wide, x, wide.const(TWO_OVER_PI), wide.const(ROUNDING))
+    n = b(f"fsub {D} {shifted}, {wide.const(ROUNDING)}")
+    exact = x
+    for part in PI_2_PARTS[:2]:
+        exact = b(f"fsub {D} {exact}, {b(f'fmul {D} {n}, {wide.const(part)}')}")
+    r = b(f"fptrunc {D} {exact} to {T}")
+    rounded = b(f"fpext {T} {r} to {D}")
+    low = b(f"fptrunc {D} {b(f'fsub {D} {exact}, {rounded}')} to {T}")
+    quadrant = b(f"bitcast {D} {shifted} to {wide.integer}")
+    return r, low, b(f"trunc {wide.integer} {quadrant} to {kind.integer}")
+
+
+def _multiply_add(b: Block, kind: Kind, x: str, y: str, z: str) -> str:
+    """x y + z, fused where the CPU can."""
+    return b(f"fadd contract {kind.type} {b(f'fmul contract {kind.type} {x}, {y}')}, {z}")
+
+
+def _horner(b: Block, kind: Kind, z: str, coefficients: tuple[float, ...]) -> str:
+    p = kind.const(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        p = _multiply_add(b, kind, p, z, kind.const(c))
+    return p
 
 
 def _with_sign(b: Block, kind: Kind, x: str, quadrant: str) -> str:

@@ -113,7 +113,5 @@ EFPA = Routine(
     efpa,
     inputs={"q": "nq"},
     outputs={"Lam_inv": "rows rows"},
-    work=PLACEMENT_WORK
-    | ARTICULATED_WORK
-    | {"K": "slots 6", "sent": "slots 6", "a": "slots 6", "F": "entries"},
+    work=PLACEMENT_WORK | ARTICULATED_WORK | {"K": "slots 6", "sent": "slots 6", "a": "slots 6", "F": "entries"},
 )

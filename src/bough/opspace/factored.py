@@ -9,10 +9,10 @@ from typing import Any
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.dynamics.crba import crba
 from bough.opspace.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian
 from bough.opspace.ltdl import LTDL
 from bough.opspace.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
-from bough.dynamics.crba import crba
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 
 

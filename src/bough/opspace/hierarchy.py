@@ -1,8 +1,8 @@
 """Strict priorities through a block factorization of the stacked Lambda^-1 (Sentis & Khatib 2005, without projectors).
 
-With Lambda^-1 = L D L', L unit lower triangular by blocks of one priority each, D_k is the inverse inertia of level k in
-the null space of the levels before it, and L^-1 J holds the Jacobians J_k N of all levels. Neither N nor Jbar
-is formed.
+With Lambda^-1 = L D L', L unit lower triangular by blocks of one priority each, D_k is the inverse inertia of level k
+in the null space of the levels before it, and L^-1 J holds the Jacobians J_k N of all levels. Neither N nor Jbar is
+formed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ class Hierarchy:
             own = np.asarray(Lam_inv)[..., self.order[level, None], self.order[level]]
             D = A[..., level, level].copy()
             inverse, rank = self._pseudo_inverse(D, own)
-            blocks.append(D), inverses.append(inverse), ranks.append(rank)
+            blocks.append(D)
+            inverses.append(inverse)
+            ranks.append(rank)
             below = slice(level.stop, None)
             L[..., below, level] = A[..., below, level] @ inverse
             A[..., below, below] -= L[..., below, level] @ np.swapaxes(A[..., below, level], -1, -2)

@@ -70,7 +70,9 @@ def make_plan(tasks: TaskSet, also: Iterable[str] = (), dtype: npt.DTypeLike = n
         return Plan("dense", "mimic joints tie branches together, so that H is no tree's", total, bool(known), known)
     prepared = {name: prepare(name, tasks) for name in (METHODS if every else CANDIDATES)}
     counts = _counts(prepared)
-    total = {n: c.total for n, c in counts.items()} if counts else {n: estimate(n, p, tasks) for n, p in prepared.items()}
+    total = (
+        {n: c.total for n, c in counts.items()} if counts else {n: estimate(n, p, tasks) for n, p in prepared.items()}
+    )
     factor = _factor_cost(tasks, counts) if wanted else 0
     total = {name: x if name in BY_FACTOR or not wanted else x + factor for name, x in total.items()}
     stable = _wants_recursions(tasks, dtype)

@@ -46,8 +46,8 @@ def unlock_joint(locked: Factor, original: Factor, model: Model, joint: str) -> 
 def add_payload(factor: Factor, J: npt.ArrayLike, inertia: npt.ArrayLike) -> Factor:
     """The factor with a rigid body of 6x6 `inertia` welded where J (6, nv) is the Jacobian, in the same coordinates.
 
-    `inertia` may be any positive semidefinite (k, k) matrix with J (k, nv) on one path: a contact's stiffness times dt^2
-    makes it compliant.
+    `inertia` may be any positive semidefinite (k, k) matrix with J (k, nv) on one path: a contact's stiffness times
+    dt^2 makes it compliant.
     """
     values, vectors = np.linalg.eigh(np.asarray(inertia, float))
     rows: Any = vectors.T @ np.asarray(J, float)

@@ -82,7 +82,8 @@ class OperationalSpace:
 
     def inverse_inertia(self, q: Any, method: str | None = None, *, out: Array | None = None) -> Array:
         """Lambda^-1 (m, m) by the space's method or the one named."""
-        return self.function(method if method not in (None, "auto") else self.method).call(q, out=out)  # type: ignore
+        name = self.method if method is None or method == "auto" else method
+        return self.function(name).call(q, out=out)  # type: ignore[no-any-return]
 
     def inertia(self, q: Any) -> Array:
         """Lambda (m, m)."""
@@ -167,7 +168,9 @@ class OperationalSpace:
         if name in METHODS:
             return bind_arrays(*prepare(name, self.tasks), general=self.general)
         if name in ("mass_matrix", "joint_bias"):
-            return bind(MASS_MATRIX if name == "mass_matrix" else JOINT_BIAS.without("f_ext"), self.model, general=self.general)
+            return bind(
+                MASS_MATRIX if name == "mass_matrix" else JOINT_BIAS.without("f_ext"), self.model, general=self.general
+            )
         routine, constants = self._routines[name]
         return bind_arrays(routine, (self.model.mechanism, *constants), self.tasks.sizes, general=self.general)
 

@@ -1,4 +1,4 @@
-"""`OperationalState`: the operational-space quantities of one configuration or a batch, each computed when asked for."""
+"""`OperationalState`: operational-space quantities of one configuration or a batch, each computed when asked for."""
 
 from __future__ import annotations
 

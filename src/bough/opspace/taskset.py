@@ -162,7 +162,9 @@ class TaskSet:
     def _entries(self) -> dict[tuple[int, int], int]:
         """The place in packed J of each (row, degree of freedom)."""
         first = self.model.mechanism.dof.tolist()
-        pairs = ((r, k) for r, bodies in enumerate(self.bodies_of_row) for i in bodies for k in range(first[i], first[i + 1]))
+        pairs = (
+            (r, k) for r, bodies in enumerate(self.bodies_of_row) for i in bodies for k in range(first[i], first[i + 1])
+        )
         return {pair: e for e, pair in enumerate(pairs)}
 
     @cached_property

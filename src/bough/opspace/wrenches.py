@@ -120,7 +120,7 @@ def wrench_in_world(m: Any, t: Any, s: int, w: Any) -> Any:
     if kind == FIXED:
         o = get3(w.origin, t.root[i])
         return join(sub3(angular(c), cross(o, linear(c))), linear(c))
-    if kind == FOLLOWING or kind == FOLLOWING_ALIGNED:
+    if FOLLOWING <= kind <= FOLLOWING_ALIGNED:
         o = t.other[s]
         R, p = get9(w.place, o), add3(get_tail(w.place, o), between_roots(m, t, i, o, w))
         if kind == FOLLOWING:
@@ -162,7 +162,7 @@ def momentum_motion(t: Any, s: int, w: Any) -> Any:
 def task_wrench(m: Any, t: Any, s: int, w: Any) -> Any:
     """K of seed s in the frame of its body."""
     kind, i = t.kind[s], t.body[s]
-    if kind == FIXED or kind == FOLLOWING or kind == FOLLOWING_ALIGNED:
+    if FIXED <= kind <= FOLLOWING_ALIGNED:
         return force_out(get9(w.place, i), get_tail(w.place, i), wrench_in_world(m, t, s, w))
     return body_wrench(m, t, s, w)
 

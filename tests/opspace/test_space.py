@@ -1,0 +1,311 @@
+"""OperationalSpace: identities, singular task sets, batches, outside engines, bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from opspace.cases import random_case
+
+import bough
+from bough import zoo
+from bough.errors import BoughError, NonFiniteError, ShapeError, TaskError, UnknownNameError
+from bough.opspace import (
+    OperationalSpace,
+    TaskSet,
+    center_of_mass,
+    joint,
+    momentum,
+    orientation,
+    pose,
+    position,
+    relative,
+    rows,
+)
+
+
+def humanoid_space(**options):
+    return OperationalSpace(zoo.humanoid(), [pose(f) for f in HANDS_AND_FEET], general=True, **options)
+
+
+HANDS_AND_FEET = [f for f in zoo.humanoid().frame_names if f.endswith(("hand", "foot"))]
+
+
+def state(model, seed=0, batch=None):
+    rng = np.random.default_rng(seed)
+    shape = (model.nv,) if batch is None else (batch, model.nv)
+    return model.random_configuration(rng, batch), rng.normal(size=shape)
+
+
+@pytest.fixture(scope="module")
+def space():
+    return humanoid_space()
+
+
+def test_identities(space):
+    q, v = state(space.model)
+    op, H = space(q, v), bough.Dynamics(space.model, general=True).mass_matrix(q)
+    m = space.tasks.size
+    np.testing.assert_allclose(op.inertia @ op.inverse_inertia, np.eye(m), atol=1e-9)
+    np.testing.assert_allclose(op.J @ op.jbar, np.eye(m), atol=1e-9)
+    np.testing.assert_allclose(op.J @ np.linalg.solve(H, op.nullspace.T), 0, atol=1e-9)
+    np.testing.assert_allclose(op.nullspace @ op.nullspace, op.nullspace, atol=1e-9)
+    np.testing.assert_allclose(op.mu_rho, -op.inertia @ op.bias, rtol=1e-12)
+    np.testing.assert_allclose(op.velocity, op.J @ v)
+    F, tau0 = np.random.default_rng(1).normal(size=m), np.random.default_rng(2).normal(size=space.model.nv)
+    np.testing.assert_allclose(op.joint_forces(F, tau0), op.J.T @ F + op.nullspace.T @ tau0, atol=1e-9)
+    np.testing.assert_allclose(op.joint_forces(F), op.J.T @ F)
+    assert op.rank == m
+
+
+def test_task_force_gives_the_acceleration_it_should(space):
+    q, v = state(space.model, 3)
+    op, dynamics = space(q, v), bough.Dynamics(space.model, general=True)
+    F, tau0 = np.random.default_rng(1).normal(size=space.tasks.size), np.random.default_rng(2).normal(size=space.model.nv)
+    expected = op.inverse_inertia @ F + op.bias
+    for tau in (op.joint_forces(F), op.joint_forces(F, tau0)):
+        actual = op.J @ dynamics.forward_dynamics(q, v, tau) + op.drift
+        np.testing.assert_allclose(actual, expected, atol=1e-9 * np.abs(expected).max())
+
+
+def test_batches_equal_single_calls(space):
+    q, v = state(space.model, batch=5)
+    many = space(q, v)
+    for k in range(5):
+        one = space(q[k], v[k])
+        for name in ("J", "bias", "drift", "inverse_inertia", "inertia", "jbar", "nullspace", "mu_rho", "velocity"):
+            a, b = getattr(many, name)[k], getattr(one, name)
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-10 * np.abs(b).max(), err_msg=name)
+
+
+def test_pinocchio_delassus_matrix():
+    model = pin.buildSampleModelHumanoidRandom()
+    data, rng = model.createData(), np.random.default_rng(0)
+    ours, v_order = from_pinocchio(model)
+    frames = ["rarm6_body", "larm6_body", "rleg6_body", "lleg6_body"]
+    q = pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))
+    contacts = [
+        pin.RigidConstraintModel(pin.ContactType.CONTACT_6D, model, model.getJointId(f[:-4] + "joint"), pin.SE3.Identity(), pin.LOCAL)
+        for f in frames
+    ]  # fmt: skip
+    datas = [c.createData() for c in contacts]
+    expected = pin.computeDelassusMatrix(model, data, q, contacts, datas, 0.0)
+    space = OperationalSpace(ours, [pose(f, "local") for f in frames], general=True)
+    for method in ("dense", "ltl", "ltdl", "rjk", "chang_khatib", "efpa", "pv", "pvr"):
+        actual = space.inverse_inertia(q, method)
+        np.testing.assert_allclose(actual, expected, atol=1e-9 * np.abs(expected).max(), err_msg=method)
+    del rng, v_order
+
+
+def from_pinocchio(model):
+    """The same tree, built joint by joint in Pinocchio's order."""
+    builder, axes = bough.Builder("sample"), {"RX": (1, 0, 0), "RY": (0, 1, 0), "RZ": (0, 0, 1)}
+    for k in range(1, model.njoints):
+        kind, place, I = model.joints[k].shortname(), model.jointPlacements[k], model.inertias[k]
+        up = "world" if model.parents[k] == 0 else model.names[model.parents[k]].replace("joint", "body")
+        free = kind.endswith("FreeFlyer")
+        axis = next((a for name, a in axes.items() if kind.endswith(name)), (0, 0, 1))
+        builder.add_body(
+            model.names[k].replace("joint", "body"), up, "floating" if free else "revolute",
+            (place.rotation, place.translation), axis=axis, mass=I.mass, com=I.lever, inertia=I.inertia,
+        )  # fmt: skip
+    return builder.build(), np.arange(model.nv)
+
+
+def test_mujoco():
+    mujoco = pytest.importorskip("mujoco")
+    tips = ["b3", "b5"]
+    parent, rng = [-1, 0, 1, 2, 1, 4], np.random.default_rng(0)
+    builder, xml = bough.Builder("arms"), {-1: []}
+    for k, up in enumerate(parent):
+        p, axis, c = rng.normal(size=3), rng.normal(size=3), 0.1 * rng.normal(size=3)
+        builder.add_body(
+            f"b{k}", "world" if up < 0 else f"b{up}", "revolute", p, axis=axis, mass=1.5, com=c,
+            inertia=np.diag([0.2, 0.3, 0.25]),
+        )  # fmt: skip
+        text = lambda x: " ".join(repr(float(y)) for y in x)  # noqa: E731
+        xml[k] = [
+            f'<body name="b{k}" pos="{text(p)}"><joint name="j{k}" axis="{text(axis)}"/>'
+            f'<inertial pos="{text(c)}" mass="1.5" diaginertia="0.2 0.3 0.25"/>'
+        ]
+    for k in range(len(parent) - 1, -1, -1):
+        xml[parent[k]].append("".join(xml[k]) + "</body>")
+    theirs = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(xml[-1])}</worldbody></mujoco>")
+    data = mujoco.MjData(theirs)
+    q = rng.normal(size=6)
+    data.qpos[:] = q
+    mujoco.mj_forward(theirs, data)
+    J = np.zeros((12, 6))
+    for k, tip in enumerate(tips):
+        mujoco.mj_jacBody(theirs, data, J[6 * k : 6 * k + 3], J[6 * k + 3 : 6 * k + 6], theirs.body(tip).id)
+    solved = np.zeros((12, 6))
+    mujoco.mj_solveM(theirs, data, solved, J)
+    expected = J @ solved.T
+    space = OperationalSpace(builder.build(), [pose(tip) for tip in tips], general=True)
+    np.testing.assert_allclose(space.jacobian(q), J, atol=1e-10)
+    for method in ("dense", "ltl", "ltdl", "rjk", "chang_khatib", "efpa", "pv", "pvr"):
+        np.testing.assert_allclose(space.inverse_inertia(q, method), expected, atol=1e-9 * np.abs(expected).max())
+
+
+# Singular task sets
+
+
+def test_singular_tasks_are_refused_with_rank_and_names():
+    space = OperationalSpace(zoo.arm(4), [pose("hand")], general=True)
+    assert space.tasks.rank_bound == 4
+    op = space(*state(space.model))
+    assert np.isfinite(op.inverse_inertia).all()
+    assert op.rank == 4
+    for name in ("inertia", "jbar", "nullspace"):
+        with pytest.raises(TaskError, match=r"rank 4 of 6.*pose\(hand\)"):
+            getattr(op, name)
+
+
+def test_structural_rank_bounds():
+    arm = zoo.arm(14)
+    assert TaskSet(arm, [pose("hand"), pose("hand", name="again")]).rank_bound == 6
+    assert TaskSet(arm, [pose("link14"), pose("link13")]).rank_bound == 7
+    assert TaskSet(arm, [pose("hand"), center_of_mass()]).rank_bound == 9
+    assert TaskSet(zoo.arm(4), [pose("hand")]).rank_bound == 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rank_bound_holds(seed):
+    twin, tasks = random_case(seed)
+    q = twin.model.random_configuration(np.random.default_rng(seed))
+    J = OperationalSpace(twin.model, tasks, general=True).jacobian(q)
+    assert np.linalg.matrix_rank(J) <= tasks.rank_bound
+    assert not J[~tasks.jacobian_pattern].any()
+
+
+def test_truncated_and_damped_inertia():
+    model = zoo.arm(4)
+    q, v = state(model)
+    truncated = OperationalSpace(model, [pose("hand")], singular="truncate", general=True)(q, v)
+    A, Lam = truncated.inverse_inertia, truncated.inertia
+    np.testing.assert_allclose(A @ Lam @ A, A, atol=1e-9 * np.abs(A).max())
+    np.testing.assert_allclose(truncated.J @ truncated.jbar @ truncated.J, truncated.J, atol=1e-8)
+    damped = OperationalSpace(model, [pose("hand")], singular="damp", damping=1e-3, general=True)(q, v)
+    np.testing.assert_allclose(damped.inertia, np.linalg.inv(A + 1e-3 * np.eye(6)), rtol=1e-8, atol=1e-8)
+
+
+def test_one_singular_configuration_spares_the_others():
+    model = zoo.arm(7)
+    q = model.random_configuration(np.random.default_rng(0), 4)
+    flat = OperationalSpace(model, [position("hand"), joint("link1")], general=True)
+    stacked = OperationalSpace(model, [pose("hand"), pose("hand", name="again")], singular="truncate", general=True)
+    assert np.isfinite(stacked(q).inertia).all()
+    assert flat(q).inertia.shape == (4, 4, 4)
+    arm = straight_arm()
+    space = OperationalSpace(arm, [position("tip", point=(1, 0, 0))], singular="truncate", general=True)
+    many = np.array([[0.3, 0.4, 0.5], [0.0, 0.0, 0.0], [0.1, -0.4, 0.9]])
+    batch = space(many).inertia
+    assert np.isfinite(batch).all()
+    for k in (0, 2):
+        np.testing.assert_allclose(batch[k], np.linalg.inv(space(many[k]).inverse_inertia), rtol=1e-9)
+    refusing = OperationalSpace(arm, [position("tip", point=(1, 0, 0))], general=True)
+    with pytest.raises(TaskError, match="row 1 of the batch: rank 2 of 3"):
+        _ = refusing(many).inertia
+
+
+def straight_arm():
+    builder = bough.Builder("straight")
+    up = "world"
+    for name, axis in (("base", (0, 0, 1)), ("middle", (0, 1, 0)), ("tip", (0, 1, 0))):
+        up = builder.add_body(name, up, "revolute", (1, 0, 0), axis=axis, mass=1, com=(0.5, 0, 0), inertia=np.eye(3))
+    return builder.build()
+
+
+# Support
+
+
+def test_support_and_packed_rows():
+    model = zoo.ck_standin()
+    tasks = TaskSet(model, [pose("left_hand"), relative("left_hand", "right_hand"), joint("head_link"), center_of_mass()])
+    assert len(tasks.support[0]) == 16
+    assert len(tasks.support[6]) == 23
+    assert tasks.b_e[0] == 15
+    assert tasks.b_e[6] == -1
+    assert len(tasks.row_names) == tasks.size == 16
+    assert tasks.row_names[0] == "pose(left_hand).x"
+    op = OperationalSpace(model, tasks, general=True)(model.neutral)
+    p = tasks.pattern
+    for r in range(tasks.size):
+        e = slice(p.of_row[r], p.of_row[r + 1])
+        packed = op.J[r, model.mechanism.v_index[p.dof[e]]]
+        np.testing.assert_allclose(op.packed_J[e], packed, atol=1e-15)
+
+
+def test_mimic_joints_are_served_by_the_dense_method():
+    builder = bough.Builder("gripper")
+    builder.add_body("wrist", "world", "revolute", mass=1, inertia=np.eye(3))
+    for k, name in enumerate(("left", "right")):
+        mimic = {"mimic": ("left", -1.0, 0.1)} if k else {}
+        builder.add_body(name, "wrist", "revolute", (0.2, k, 0.1), axis=(1, 1, 0), mass=1, inertia=np.eye(3), **mimic)
+    model = builder.build()
+    space = OperationalSpace(model, [position("right", point=(1, 0, 1)), joint("left")], general=True, singular="truncate")
+    q, v = state(model)
+    op, H = space(q, v), bough.Dynamics(model, general=True).mass_matrix(q)
+    assert space.method == "dense"
+    np.testing.assert_allclose(op.inverse_inertia, op.J @ np.linalg.solve(H, op.J.T), rtol=1e-10)
+    h = 1e-6
+    ahead, back = (space.jacobian(model.integrate(q, s * h * v)) @ v for s in (1, -1))
+    np.testing.assert_allclose(op.drift, (ahead - back) / (2 * h), atol=1e-6)
+    C = bough.Dynamics(model, general=True).bias_force(q, v)
+    np.testing.assert_allclose(op.bias, op.drift - op.J @ np.linalg.solve(H, C), atol=1e-9)
+    with pytest.raises(TaskError, match="mimic"):
+        space.inverse_inertia(q, "pv")
+
+
+# Bad input
+
+ARM = zoo.arm(7)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "error", "message"),
+    [
+        ([], TaskError, "empty"),
+        ([pose("hnd")], UnknownNameError, "did you mean 'hand'"),
+        ([joint("elbow")], UnknownNameError, "elbow"),
+        ([pose("hand"), pose("hand")], TaskError, "listed 2 times"),
+        ([pose("world")], TaskError, "fixed to the world"),
+        ([relative("hand", "link7")], TaskError, "cannot move apart"),
+        ([position("hand", "world", point=(1, 0, 0))], TaskError, "world reference"),
+    ],
+)
+def test_bad_task_sets(tasks, error, message):
+    with pytest.raises(error, match=message):
+        OperationalSpace(ARM, tasks)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: pose("hand", "global"), "reference 'global'"),
+        (lambda: position("hand", point=(1, 2)), "three finite"),
+        (lambda: rows("hand", np.zeros((2, 6))), "not zero"),
+        (lambda: rows("hand", np.ones((2, 5))), r"shape \(k, 6\)"),
+        (lambda: relative("hand", "link1", "world"), "relative task"),
+        (lambda: momentum("all"), "'linear', 'angular' or 'both'"),
+        (lambda: OperationalSpace(ARM, [pose("hand")], method="magic"), "magic"),
+        (lambda: OperationalSpace(ARM, [pose("hand")], singular="ignore"), "ignore"),
+        (lambda: OperationalSpace(ARM, [pose("hand")], threshold=2.0), "between 0 and 1"),
+        (lambda: OperationalSpace(ARM, [pose("hand")], damping=-1.0), "positive"),
+        (lambda: OperationalSpace(ARM, [pose("hand")], also=["inverse"]).plan(), "planner knows no"),
+    ],
+)
+def test_bad_choices(make, message):
+    with pytest.raises(TaskError, match=message):
+        make()
+
+
+def test_bad_states():
+    space = OperationalSpace(ARM, [orientation("hand")], general=True, method="pv")
+    with pytest.raises(NonFiniteError):
+        space.inverse_inertia(np.full(7, np.nan))
+    with pytest.raises(ShapeError):
+        space.inverse_inertia(np.zeros(6))
+    with pytest.raises(TaskError, match="no velocity"):
+        _ = space(np.zeros(7)).bias
+    assert issubclass(TaskError, BoughError)
