@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.metadata import files
+
 import numpy as np
 import pinocchio as pin
 import pytest
-from opspace.cases import random_case
 
 import bough
 from bough import zoo
 from bough.errors import BoughError, NonFiniteError, ShapeError, TaskError, UnknownNameError
 from bough.opspace import (
+    METHODS,
     OperationalSpace,
     TaskSet,
     center_of_mass,
@@ -22,6 +24,7 @@ from bough.opspace import (
     relative,
     rows,
 )
+from opspace.cases import random_case
 
 
 def humanoid_space(**options):
@@ -61,7 +64,10 @@ def test_identities(space):
 def test_task_force_gives_the_acceleration_it_should(space):
     q, v = state(space.model, 3)
     op, dynamics = space(q, v), bough.Dynamics(space.model, general=True)
-    F, tau0 = np.random.default_rng(1).normal(size=space.tasks.size), np.random.default_rng(2).normal(size=space.model.nv)
+    F, tau0 = (
+        np.random.default_rng(1).normal(size=space.tasks.size),
+        np.random.default_rng(2).normal(size=space.model.nv),
+    )
     expected = op.inverse_inertia @ F + op.bias
     for tau in (op.joint_forces(F), op.joint_forces(F, tau0)):
         actual = op.J @ dynamics.forward_dynamics(q, v, tau) + op.drift
@@ -78,38 +84,43 @@ def test_batches_equal_single_calls(space):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-10 * np.abs(b).max(), err_msg=name)
 
 
-def test_pinocchio_delassus_matrix():
-    model = pin.buildSampleModelHumanoidRandom()
-    data, rng = model.createData(), np.random.default_rng(0)
-    ours, v_order = from_pinocchio(model)
-    frames = ["rarm6_body", "larm6_body", "rleg6_body", "lleg6_body"]
-    q = pin.randomConfiguration(model, -np.ones(model.nq), np.ones(model.nq))
+ROBOTS = {
+    "talos_reduced.urdf": ("arm_left_7_link", "arm_right_7_link", "leg_left_6_link", "leg_right_6_link"),
+    "g1_29dof.urdf": ("left_wrist_yaw_link", "right_wrist_yaw_link", "left_ankle_roll_link", "right_ankle_roll_link"),
+}
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_real_robots_against_pinocchio(robot):
+    path = next((str(f.locate()) for f in files("example-robot-data") or [] if f.name == robot), None)
+    if path is None:
+        pytest.skip(f"example-robot-data has no {robot}")
+    frames, theirs = ROBOTS[robot], pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
+    model, data = bough.load(path, floating_base=True), theirs.createData()
+    q, v = state(model)
+    names = list(model.joint_names)
+    order = [model.joints[names.index(n)] if n in names else model.joints[0] for n in theirs.names[1:]]
+    x = np.concatenate([q[j.q] for j in order])
+    columns = np.concatenate([np.arange(model.nv)[j.v] for j in order])
+    ids = [theirs.frames[theirs.getFrameId(f)].parentJoint for f in frames]
     contacts = [
-        pin.RigidConstraintModel(pin.ContactType.CONTACT_6D, model, model.getJointId(f[:-4] + "joint"), pin.SE3.Identity(), pin.LOCAL)
-        for f in frames
+        pin.RigidConstraintModel(pin.ContactType.CONTACT_6D, theirs, k, theirs.frames[theirs.getFrameId(f)].placement, pin.LOCAL)
+        for k, f in zip(ids, frames, strict=True)
     ]  # fmt: skip
     datas = [c.createData() for c in contacts]
-    expected = pin.computeDelassusMatrix(model, data, q, contacts, datas, 0.0)
-    space = OperationalSpace(ours, [pose(f, "local") for f in frames], general=True)
-    for method in ("dense", "ltl", "ltdl", "rjk", "chang_khatib", "efpa", "pv", "pvr"):
+    expected = pin.computeDelassusMatrix(theirs, data, x, contacts, datas, 0.0)
+    space = OperationalSpace(model, [pose(f, "local") for f in frames], general=True)
+    for method in METHODS:
         actual = space.inverse_inertia(q, method)
         np.testing.assert_allclose(actual, expected, atol=1e-9 * np.abs(expected).max(), err_msg=method)
-    del rng, v_order
-
-
-def from_pinocchio(model):
-    """The same tree, built joint by joint in Pinocchio's order."""
-    builder, axes = bough.Builder("sample"), {"RX": (1, 0, 0), "RY": (0, 1, 0), "RZ": (0, 0, 1)}
-    for k in range(1, model.njoints):
-        kind, place, I = model.joints[k].shortname(), model.jointPlacements[k], model.inertias[k]
-        up = "world" if model.parents[k] == 0 else model.names[model.parents[k]].replace("joint", "body")
-        free = kind.endswith("FreeFlyer")
-        axis = next((a for name, a in axes.items() if kind.endswith(name)), (0, 0, 1))
-        builder.add_body(
-            model.names[k].replace("joint", "body"), up, "floating" if free else "revolute",
-            (place.rotation, place.translation), axis=axis, mass=I.mass, com=I.lever, inertia=I.inertia,
-        )  # fmt: skip
-    return builder.build(), np.arange(model.nv)
+    aligned = OperationalSpace(model, [pose(f) for f in frames], general=True)(q, v)
+    pin.forwardKinematics(theirs, data, x, v[columns], 0 * v)
+    for k, f in enumerate(frames):
+        rows, frame = slice(6 * k, 6 * k + 6), theirs.getFrameId(f)
+        J = pin.computeFrameJacobian(theirs, data, x, frame, pin.LOCAL_WORLD_ALIGNED)
+        np.testing.assert_allclose(aligned.J[rows][:, columns], J, atol=1e-9)
+        drift = pin.getFrameClassicalAcceleration(theirs, data, frame, pin.LOCAL_WORLD_ALIGNED)
+        np.testing.assert_allclose(aligned.drift[rows], drift.vector, atol=1e-9)
 
 
 def test_mujoco():
@@ -129,7 +140,7 @@ def test_mujoco():
             f'<inertial pos="{text(c)}" mass="1.5" diaginertia="0.2 0.3 0.25"/>'
         ]
     for k in range(len(parent) - 1, -1, -1):
-        xml[parent[k]].append("".join(xml[k]) + "</body>")
+        xml[parent[k]].insert(min(1, parent[k] + 1), "".join(xml[k]) + "</body>")
     theirs = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{''.join(xml[-1])}</worldbody></mujoco>")
     data = mujoco.MjData(theirs)
     q = rng.normal(size=6)
@@ -192,7 +203,7 @@ def test_truncated_and_damped_inertia():
 def test_one_singular_configuration_spares_the_others():
     model = zoo.arm(7)
     q = model.random_configuration(np.random.default_rng(0), 4)
-    flat = OperationalSpace(model, [position("hand"), joint("link1")], general=True)
+    flat = OperationalSpace(model, [position("hand"), joint("link1_joint")], general=True)
     stacked = OperationalSpace(model, [pose("hand"), pose("hand", name="again")], singular="truncate", general=True)
     assert np.isfinite(stacked(q).inertia).all()
     assert flat(q).inertia.shape == (4, 4, 4)
@@ -221,7 +232,9 @@ def straight_arm():
 
 def test_support_and_packed_rows():
     model = zoo.ck_standin()
-    tasks = TaskSet(model, [pose("left_hand"), relative("left_hand", "right_hand"), joint("head_link"), center_of_mass()])
+    tasks = TaskSet(
+        model, [pose("left_hand"), relative("left_hand", "right_hand"), joint("head_link_joint"), center_of_mass()]
+    )
     assert len(tasks.support[0]) == 16
     assert len(tasks.support[6]) == 23
     assert tasks.b_e[0] == 15
@@ -243,7 +256,9 @@ def test_mimic_joints_are_served_by_the_dense_method():
         mimic = {"mimic": ("left", -1.0, 0.1)} if k else {}
         builder.add_body(name, "wrist", "revolute", (0.2, k, 0.1), axis=(1, 1, 0), mass=1, inertia=np.eye(3), **mimic)
     model = builder.build()
-    space = OperationalSpace(model, [position("right", point=(1, 0, 1)), joint("left")], general=True, singular="truncate")
+    space = OperationalSpace(
+        model, [position("right", point=(1, 0, 1)), joint("left")], general=True, singular="truncate"
+    )
     q, v = state(model)
     op, H = space(q, v), bough.Dynamics(model, general=True).mass_matrix(q)
     assert space.method == "dense"

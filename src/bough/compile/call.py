@@ -11,6 +11,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -97,6 +99,31 @@ class CompiledFunction:
         function: Callable[..., Any] = self._scope["call"]
         function.__name__ = function.__qualname__ = self.name
         return function
+
+    def shortcut(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A function with the signature of `method`, which takes this function's inputs first, then options.
+
+        With all options at their defaults it is this function, without another Python frame in between; in all other
+        cases, and where an argument does not fit, it calls `method`.
+        """
+        parameters = list(signature(method).parameters.values())
+        inputs, options = parameters[: len(self.inputs)], parameters[len(self.inputs) :]
+        given = ", ".join(p.name for p in inputs)
+        plain = " and ".join(f"{p.name} is {p.name}_default" for p in options)
+        passed = ", ".join(f"{p.name}={p.name}" for p in options)
+        results = ", ".join(f"y{k}" for k in range(len(self.outputs)))
+        lines = [
+            f"def shortcut({given}{''.join(f', {p.name}={p.name}_default' for p in options)}):",
+            f"    if {plain or 'True'}:",
+            *(f"        y{k} = empty(shape{k}, dtype)" for k in range(len(self.outputs))),
+            f"        if gate({given}, {results}) == 0:",
+            f"            return {results}",
+            f"    return otherwise({given}, {passed})",
+        ]
+        self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
+        exec("\n".join(lines), self._scope)
+        function: Callable[..., Any] = self._scope["shortcut"]
+        return wraps(method)(function)
 
     # Everything else: batches, conversions, and errors with a full explanation.
 

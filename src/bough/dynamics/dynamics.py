@@ -77,7 +77,7 @@ class Dynamics:
 
     def gravity(self, q: Any, *, out: Array | None = None) -> Array:
         """The torque (nv,) that holds the mechanism at rest against gravity."""
-        return self._function(GRAVITY).call(q, out=out)
+        return self._gravity(q, out)
 
     def mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
         """H (nv, nv), both triangles, by the composite-rigid-body algorithm."""
@@ -161,6 +161,14 @@ class Dynamics:
 
     # Binding: a function is made when it is first asked for, then found in the instance
 
+    def _shortcut(self, name: str, function: BoundFunction) -> Callable[..., Any]:
+        """Put compiled code in the place of a method: calls with default options then skip the method's own frame."""
+        self.__dict__[name] = function.shortcut(getattr(self, name))
+        return function.call
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.model, self.general)
+
     def _function(self, routine: Routine, *constants: Any, key: Any = None) -> BoundFunction:
         key = key or (routine.name, routine.zeros)
         if key not in self._functions:
@@ -209,15 +217,19 @@ class Dynamics:
 
     @cached_property
     def _forward(self) -> Callable[..., Any]:
-        return self._by_method("auto", "f_ext").call
+        return self._shortcut("forward_dynamics", self._by_method("auto", "f_ext"))
 
     @cached_property
     def _inverse(self) -> Callable[..., Any]:
-        return self._function(RNEA.without("f_ext")).call
+        return self._shortcut("inverse_dynamics", self._function(RNEA.without("f_ext")))
 
     @cached_property
     def _bias(self) -> Callable[..., Any]:
-        return self._function(BIAS.without("f_ext")).call
+        return self._shortcut("bias_force", self._function(BIAS.without("f_ext")))
+
+    @cached_property
+    def _gravity(self) -> Callable[..., Any]:
+        return self._shortcut("gravity", self._function(GRAVITY))
 
     @cached_property
     def _inverse_derivatives(self) -> Callable[..., Any]:
@@ -227,14 +239,14 @@ class Dynamics:
     def _mass(self) -> Callable[..., Any]:
         require_memory(self.model.nv**2 * 8, f"the {self.model.nv} x {self.model.nv} mass matrix")
         self._require("packed", "the mass matrix")
-        return self._function(MASS_MATRIX).call
+        return self._shortcut("mass_matrix", self._function(MASS_MATRIX))
 
     @cached_property
     def _packed(self) -> Callable[..., Any]:
         if self.model.couplings:
             raise ModelError(f"{self.model.name!r} has mimic joints: use mass_matrix, or factorize")
         self._require("packed", "the packed mass matrix")
-        return self._function(CRBA).call
+        return self._shortcut("packed_mass_matrix", self._function(CRBA))
 
     @cached_property
     def _factor(self) -> Callable[..., Any]:
@@ -250,7 +262,7 @@ class Dynamics:
         if not self.model.couplings:
             best = "recursion" if self.general else cheapest(self.model, {"recursion": recursion, "factor": by_factor})
         routine, constants = by_factor if best == "factor" else recursion
-        return self._function(routine, *constants).call
+        return self._shortcut("inverse_mass_matrix", self._function(routine, *constants))
 
     def _require(self, size: str, what: str) -> None:
         require_memory(self.model.sizes[size] * 8, what)
@@ -262,3 +274,7 @@ class Dynamics:
         routine = external_forces(len(names))
         bound = self._function(routine, points_of(self.model, names), key=(routine.name, names))
         return bound.call(q, wrenches)
+
+
+def _restore(model: Model, general: bool) -> Dynamics:
+    return Dynamics(model, general=general)
