@@ -6,6 +6,7 @@ itself (gravity included), and tau0 holds the posture without disturbing the tas
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,11 +16,12 @@ import numpy.typing as npt
 
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ShapeError, TaskError
+from bough.joints import SLIDE
 from bough.model import Model
 from bough.opspace.constrained import Constrained, ConstrainedDynamics
 from bough.opspace.hierarchy import Hierarchy
 from bough.opspace.space import OperationalSpace
-from bough.opspace.tracking import Tracker, has_position, rotation, rotation_vector
+from bough.opspace.tracking import Spin, Tracker, has_position, rotation_vector
 
 __all__ = [
     "Command",
@@ -27,6 +29,7 @@ __all__ = [
     "ConstrainedDynamics",
     "CubicPath",
     "Gains",
+    "LimitMonitor",
     "Limits",
     "PosePath",
     "Reference",
@@ -77,7 +80,10 @@ class Command(NamedTuple):
 
 
 class CubicPath:
-    """The cubic spline through points (k, n) at times (k,), at rest at both ends; it stays at the ends outside."""
+    """The cubic spline through points (k, n) at times (k,), at rest at both ends, where it stays; k at least 2.
+
+    Two equal points in a row are a pause: the path rests between them.
+    """
 
     def __init__(self, times: npt.ArrayLike, points: npt.ArrayLike) -> None:
         self.times, self.points = np.asarray(times, float), np.asarray(points, float)
@@ -91,23 +97,36 @@ class CubicPath:
             raise ShapeError("the times of a path must ascend, and all numbers be finite")
         # slopes at the knots, from continuity of the second derivative; zero at the ends
         A, b = np.eye(k), np.zeros_like(self.points)
-        for i in range(1, k - 1):
+        pause = (np.diff(self.points, axis=0) == 0.0).all(axis=1)
+        for i in (i for i in range(1, k - 1) if not (pause[i - 1] or pause[i])):
             A[i, i - 1 : i + 2] = 1 / h[i - 1], 2 / h[i - 1] + 2 / h[i], 1 / h[i]
             step = np.diff(self.points[i - 1 : i + 2], axis=0)
             b[i] = 3 * (step[0] / h[i - 1] ** 2 + step[1] / h[i] ** 2)
-        self._slopes = np.linalg.solve(A, b)
+        slopes = np.linalg.solve(A, b)
+        x0, x1, h = self.points[:-1], self.points[1:], h[:, None]
+        m0, m1 = h * slopes[:-1], h * slopes[1:]
+        self._pieces = np.stack([x0, m0, 3 * (x1 - x0) - 2 * m0 - m1, 2 * (x0 - x1) + m0 + m1], axis=1)
+        self._starts = self.times.tolist()
 
     def __call__(self, t: float) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration (n,) at time t."""
-        i = int(np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.times) - 2))
-        h = self.times[i + 1] - self.times[i]
-        s = (t - self.times[i]) / h
-        still = np.zeros_like(self.points[0])
-        if s <= 0.0 or s >= 1.0:
-            return (self.points[i] if s <= 0.0 else self.points[i + 1]).copy(), still, still.copy()
-        x0, x1, m0, m1 = self.points[i], self.points[i + 1], h * self._slopes[i], h * self._slopes[i + 1]
-        c2, c3 = 3 * (x1 - x0) - 2 * m0 - m1, 2 * (x0 - x1) + m0 + m1
-        return x0 + s * (m0 + s * (c2 + s * c3)), (m0 + s * (2 * c2 + 3 * s * c3)) / h, (2 * c2 + 6 * s * c3) / h**2
+        i, starts = self.segment(t), self._starts
+        h = starts[i + 1] - starts[i]
+        s = (t - starts[i]) / h
+        if not starts[0] < t < starts[-1]:
+            still = np.zeros_like(self.points[0])
+            return self.points[0 if t <= starts[0] else -1].copy(), still, still.copy()
+        powers = [
+            [1.0, s, s * s, s * s * s],
+            [0.0, 1 / h, 2 * s / h, 3 * s * s / h],
+            [0.0, 0.0, 2 / h**2, 6 * s / h**2],
+        ]
+        x, dx, ddx = np.array(powers) @ self._pieces[i]
+        return x, dx, ddx
+
+    def segment(self, t: float) -> int:
+        """The number of the piece that t falls in; the first or last one outside."""
+        return min(max(bisect_right(self._starts, t) - 1, 0), len(self._starts) - 2)
 
 
 class PosePath:
@@ -120,19 +139,22 @@ class PosePath:
         self.path = CubicPath(times, self.placements[:, :3, 3])
         R = self.placements[:, :3, :3]
         self._turns = np.array([rotation_vector(b @ a.T) for a, b in pairwise(R)])
-        steps = np.arange(len(R), dtype=float)[:, None]
-        self._blend = [CubicPath(self.path.times[i : i + 2], steps[:2]) for i in range(len(R) - 1)]
+        self._spins = [Spin(turn) for turn in self._turns]
 
     def __call__(self, t: float) -> Reference:
         """Placement (4, 4), velocity and acceleration (6,) = [linear, angular] in world axes."""
         p, v, a = self.path(t)
-        i = int(np.clip(np.searchsorted(self.path.times, t, side="right") - 1, 0, len(self._turns) - 1))
-        s, ds, dds = self._blend[i](t)
+        i, times = self.path.segment(t), self.path.times
+        h = float(times[i + 1] - times[i])
+        s = min(max((t - float(times[i])) / h, 0.0), 1.0)
         placement = np.eye(4)
-        placement[:3, :3] = rotation(s[0] * self._turns[i]) @ self.placements[i, :3, :3]
+        placement[:3, :3] = self._spins[i](s * s * (3 - 2 * s)) @ self.placements[i, :3, :3]
         placement[:3, 3] = p
         turn = self._turns[i]
-        return Reference(placement, np.concatenate([v, ds[0] * turn]), np.concatenate([a, dds[0] * turn]))
+        rates = np.concatenate([v, 6 * s * (1 - s) / h * turn]), np.concatenate([a, (6 - 12 * s) / h**2 * turn])
+        if times[0] < t < times[-1]:
+            return Reference(placement, *rates)
+        return Reference(placement, np.zeros(6), np.zeros(6))
 
 
 class Stabiliser:
@@ -171,7 +193,7 @@ class TaskController:
             raise TaskError(f"there is a reference for {unknown[0]!r}; expected tasks {', '.join(space.tasks.names)}")
         self.space, self.references, self.hierarchy, self.clip = space, dict(references), hierarchy, clip
         self.dynamics = Dynamics(space.model, general=space.general)
-        self.tracker = Tracker(space, self.dynamics)
+        self.tracker, self.monitor = Tracker(space, self.dynamics), LimitMonitor(space.model)
         self.posture = None if posture is None else np.asarray(posture, float)
         self.posture_gains = posture_gains
         self.stiffness, self.rate = np.empty(space.tasks.size), np.empty(space.tasks.size)
@@ -188,7 +210,7 @@ class TaskController:
         else:
             force = self.hierarchy.forces(op.inverse_inertia, op.bias, wanted).force + feed_forward
         tau = op.joint_forces(force, self.posture_torque(q, v))
-        limits = limits_of(self.space.model, q, v, tau)
+        limits = self.monitor(np.asarray(q), np.asarray(v), tau)
         if self.clip and limits.torque:
             tau = np.clip(tau, -self.space.model.limits.effort, self.space.model.limits.effort)
         return Command(tau, force, wanted, error, limits)
@@ -214,21 +236,24 @@ class TaskController:
         return self.dynamics.inverse_dynamics(q, v, pull)
 
 
-def limits_of(model: Model, q: Any, v: Any, tau: Any) -> Limits:
-    """Joints whose torque, position or velocity is beyond its limit."""
-    limits, names = model.limits, _dof_names(model)
-    ratio = np.abs(tau) / limits.effort
-    x = model.difference(model.neutral, q)
-    over = (ratio > 1.0, (x < limits.lower) | (x > limits.upper), np.abs(v) > limits.velocity)
-    torque, position, velocity = (tuple(dict.fromkeys(names[k] for k in np.flatnonzero(o))) for o in over)
-    return Limits(torque, position, velocity, float(ratio.max(initial=0.0)))
+class LimitMonitor:
+    """Says which joints are beyond their torque, position or velocity limits."""
 
+    def __init__(self, model: Model) -> None:
+        m, limits, names = model.mechanism, model.limits, [""] * model.nv
+        for joint in model.joints:
+            names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
+        self._names, self._effort, self._speed = names, limits.effort, limits.velocity
+        single = np.flatnonzero((m.kind <= SLIDE) & (m.ratio[m.dof[:-1]] == 1.0))
+        self._q, self._v = m.q_index[single], m.v_index[m.dof[single]]
+        self._lower, self._upper = limits.lower[self._v], limits.upper[self._v]
 
-def _dof_names(model: Model) -> list[str]:
-    names = [""] * model.nv
-    for joint in model.joints:
-        names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
-    return names
+    def __call__(self, q: Array, v: Array, tau: Array) -> Limits:
+        ratio, x = np.abs(tau) / self._effort, q[self._q]
+        outside = self._v[(x < self._lower) | (x > self._upper)]
+        torque, speed = (ratio > 1.0).nonzero()[0], (np.abs(v) > self._speed).nonzero()[0]
+        torques, positions, speeds = (tuple(dict.fromkeys(self._names[k] for k in d)) for d in (torque, outside, speed))
+        return Limits(torques, positions, speeds, float(ratio.max(initial=0.0)))
 
 
 def share_wrench(points: Sequence[npt.ArrayLike], wrench: npt.ArrayLike) -> Array:

@@ -52,3 +52,7 @@ class TaskError(BoughError, ValueError):
 
 class MissingExtraError(BoughError, ImportError):
     """An optional package that is needed and not installed."""
+
+
+class CheckpointError(BoughError, ValueError):
+    """A checkpoint that is damaged, or was made for another model."""

@@ -7,8 +7,8 @@ import pinocchio as pin
 import pytest
 from adaptive.linkages import TYPES, dense, random_forces, random_linkage, relative, simulate
 
-from bough.adaptive import handles, passes
-from bough.adaptive.solver import TreeEngine
+import naive
+from bough.adaptive import handles
 from bough.dynamics.aba import ABA
 from bough.dynamics.engine import bind
 
@@ -36,7 +36,7 @@ def test_pinocchio_and_the_articulated_body_kernel_agree_at_rest(seed):
     expected = pin.aba(twin.pin, twin.data, twin.q_to_pin(q), rest, twin.v_to_pin(tau))
     assert relative(found, twin.from_pin(expected)) < 1e-10
     force = np.zeros((twin.model.sizes["bodies"], 6))
-    kernel = bind(ABA, twin.model, twin.model.mechanism, general=True)
+    kernel = bind(ABA, twin.model, general=True)
     assert relative(found, np.ravel(kernel(q, rest, tau, force))) < 1e-10
 
 
@@ -67,8 +67,6 @@ def test_a_metric_of_matrices_counts_the_joints_it_weighs():
 @pytest.mark.parametrize("seed", range(6))
 def test_any_bracketing_gives_the_same_answer(seed):
     """The small algebra, joints closed in random order, against the dense solution."""
-    import naive
-
     twin = random_linkage(seed, 9, types=("revolute", "prismatic", "spherical"), floating=False)
     rng = np.random.default_rng(seed)
     q, tau, forces = twin.model.random_configuration(rng), rng.normal(size=twin.model.nv), []
@@ -90,8 +88,6 @@ def test_any_bracketing_gives_the_same_answer(seed):
 
 
 def test_a_closed_loop_equals_the_constrained_dense_solution():
-    import naive
-
     twin = random_linkage(5, 8, types=("revolute",), forest=False)
     rng = np.random.default_rng(1)
     q = twin.model.random_configuration(rng)
@@ -109,12 +105,3 @@ def test_a_closed_loop_equals_the_constrained_dense_solution():
     M, free = world.mass_matrix(), dense(twin, q, np.zeros(8), [])
     force = np.linalg.pinv(J @ np.linalg.solve(M, J.T), rcond=1e-10) @ (-J @ free)
     assert relative(qdd, free + np.linalg.solve(M, J.T @ force)) < 1e-8
-
-
-def test_a_tree_engine_holds_what_it_says():
-    twin = random_linkage(0, 12)
-    sim = simulate(twin.model, twin.model.neutral, [])
-    engine = sim._tree
-    assert isinstance(engine, TreeEngine)
-    assert engine.nbytes < 12 * 10_000
-    assert engine._do(passes.LEFT) >= 0.0

@@ -10,6 +10,7 @@ import pytest
 
 import bough
 from bough import zoo
+from bough.compile.routine import interpret
 from bough.errors import BoughError, NonFiniteError, ShapeError, TaskError, UnknownNameError
 from bough.opspace import (
     METHODS,
@@ -24,6 +25,7 @@ from bough.opspace import (
     relative,
     rows,
 )
+from bough.opspace.methods import prepare
 from opspace.cases import random_case
 
 
@@ -103,15 +105,14 @@ def test_real_robots_against_pinocchio(robot):
     x = np.concatenate([q[j.q] for j in order])
     columns = np.concatenate([np.arange(model.nv)[j.v] for j in order])
     ids = [theirs.frames[theirs.getFrameId(f)].parentJoint for f in frames]
-    contacts = [
-        pin.RigidConstraintModel(pin.ContactType.CONTACT_6D, theirs, k, theirs.frames[theirs.getFrameId(f)].placement, pin.LOCAL)
-        for k, f in zip(ids, frames, strict=True)
-    ]  # fmt: skip
+    places = [theirs.frames[theirs.getFrameId(f)].placement for f in frames]
+    six = pin.ContactType.CONTACT_6D
+    contacts = [pin.RigidConstraintModel(six, theirs, k, at, pin.LOCAL) for k, at in zip(ids, places, strict=True)]
     datas = [c.createData() for c in contacts]
     expected = pin.computeDelassusMatrix(theirs, data, x, contacts, datas, 0.0)
-    space = OperationalSpace(model, [pose(f, "local") for f in frames], general=True)
+    tasks = TaskSet(model, [pose(f, "local") for f in frames])
     for method in METHODS:
-        actual = space.inverse_inertia(q, method)
+        (actual,) = interpret(*prepare(method, tasks), q)
         np.testing.assert_allclose(actual, expected, atol=1e-9 * np.abs(expected).max(), err_msg=method)
     aligned = OperationalSpace(model, [pose(f) for f in frames], general=True)(q, v)
     pin.forwardKinematics(theirs, data, x, v[columns], 0 * v)
@@ -154,8 +155,9 @@ def test_mujoco():
     expected = J @ solved.T
     space = OperationalSpace(builder.build(), [pose(tip) for tip in tips], general=True)
     np.testing.assert_allclose(space.jacobian(q), J, atol=1e-10)
-    for method in ("dense", "ltl", "ltdl", "rjk", "chang_khatib", "efpa", "pv", "pvr"):
-        np.testing.assert_allclose(space.inverse_inertia(q, method), expected, atol=1e-9 * np.abs(expected).max())
+    for method in METHODS:
+        (actual,) = interpret(*prepare(method, space.tasks), q)
+        np.testing.assert_allclose(actual, expected, atol=1e-9 * np.abs(expected).max(), err_msg=method)
 
 
 # Singular task sets

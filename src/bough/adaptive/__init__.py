@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from bough.adaptive.closure import Closure
 from bough.adaptive.measures import ErrorMeasure, absolute_joint, absolute_linkage, relative_joint, relative_linkage
 from bough.adaptive.quasistatics import QuasiStatics, Stats
+from bough.adaptive.recording import Recording
 
 __all__ = [
+    "Closure",
     "ErrorMeasure",
     "QuasiStatics",
+    "Recording",
     "Stats",
     "absolute_joint",
     "absolute_linkage",

@@ -126,6 +126,14 @@ def leaf_bias(plan: Any, st: Any, g: Any, leaf: int) -> Any:
     return scale6(float(plan.copies[i]), free_body(leaf_inverse(plan, i), get6(st.force, plan.last[i])))
 
 
+@kernel
+def leaf_acceleration(m: Any, plan: Any, st: Any, leaf: int, f: Any) -> Any:
+    """The acceleration of a body, relative to free fall, when f acts on its handle."""
+    i = plan.leaf_body[leaf]
+    k = float(plan.copies[i])
+    return add6(leaf_bias(plan, st, m.gravity, leaf), scale6(k, free_body(leaf_inverse(plan, i), f)))
+
+
 # The joint: W, U, D from K = X Phi_2^A X' + Phi_1^B
 
 

@@ -148,7 +148,12 @@ def multiply(S: Any, c: int, a: int, b: int) -> None:
         x0, x1, x2, x3, x4, x5 = S[a, i, 0], S[a, i, 1], S[a, i, 2], S[a, i, 3], S[a, i, 4], S[a, i, 5]
         for j in range(6):
             S[c, i, j] = (
-                x0 * S[b, 0, j] + x1 * S[b, 1, j] + x2 * S[b, 2, j] + x3 * S[b, 3, j] + x4 * S[b, 4, j] + x5 * S[b, 5, j]
+                x0 * S[b, 0, j]
+                + x1 * S[b, 1, j]
+                + x2 * S[b, 2, j]
+                + x3 * S[b, 3, j]
+                + x4 * S[b, 4, j]
+                + x5 * S[b, 5, j]
             )
 
 
@@ -171,7 +176,12 @@ def transposed_multiply(S: Any, c: int, a: int, b: int) -> None:
         x0, x1, x2, x3, x4, x5 = S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i]
         for j in range(6):
             S[c, i, j] = (
-                x0 * S[b, 0, j] + x1 * S[b, 1, j] + x2 * S[b, 2, j] + x3 * S[b, 3, j] + x4 * S[b, 4, j] + x5 * S[b, 5, j]
+                x0 * S[b, 0, j]
+                + x1 * S[b, 1, j]
+                + x2 * S[b, 2, j]
+                + x3 * S[b, 3, j]
+                + x4 * S[b, 4, j]
+                + x5 * S[b, 5, j]
             )
 
 
@@ -182,7 +192,12 @@ def subtract_upper(S: Any, c: int, a: int, b: int) -> None:
         x0, x1, x2, x3, x4, x5 = S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i]
         for j in range(i, 6):
             S[c, i, j] -= (
-                x0 * S[b, 0, j] + x1 * S[b, 1, j] + x2 * S[b, 2, j] + x3 * S[b, 3, j] + x4 * S[b, 4, j] + x5 * S[b, 5, j]
+                x0 * S[b, 0, j]
+                + x1 * S[b, 1, j]
+                + x2 * S[b, 2, j]
+                + x3 * S[b, 3, j]
+                + x4 * S[b, 4, j]
+                + x5 * S[b, 5, j]
             )
 
 
@@ -193,7 +208,12 @@ def add_upper(S: Any, c: int, a: int, b: int) -> None:
         x0, x1, x2, x3, x4, x5 = S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i]
         for j in range(i, 6):
             S[c, i, j] += (
-                x0 * S[b, 0, j] + x1 * S[b, 1, j] + x2 * S[b, 2, j] + x3 * S[b, 3, j] + x4 * S[b, 4, j] + x5 * S[b, 5, j]
+                x0 * S[b, 0, j]
+                + x1 * S[b, 1, j]
+                + x2 * S[b, 2, j]
+                + x3 * S[b, 3, j]
+                + x4 * S[b, 4, j]
+                + x5 * S[b, 5, j]
             )
 
 

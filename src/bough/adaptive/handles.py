@@ -56,7 +56,9 @@ class Articulated:
         """The same body with only these handles open: no outside force will act on the others."""
         at = np.concatenate([np.arange(6 * len(self.handles))[self.at(h)] for h in handles] or [np.zeros(0, int)])
         pick = np.ix_(at, at)
-        return Articulated(handles, self.Phi[pick], self.b[at], self.Psi[pick], self.p[at], self.eta, ("keep", self, at))
+        return Articulated(
+            handles, self.Phi[pick], self.b[at], self.Psi[pick], self.p[at], self.eta, ("keep", self, at)
+        )
 
 
 def leaf(handle: Hashable, inertia: npt.ArrayLike, force: npt.ArrayLike | None = None) -> Articulated:
@@ -77,13 +79,21 @@ def ground(handle: Hashable, gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> Ar
 
 def side_by_side(A: Articulated, B: Articulated) -> Articulated:
     """Two bodies as one, not yet joined."""
-    blocks = [np.block([[X, np.zeros((len(X), len(Y)))], [np.zeros((len(Y), len(X))), Y]]) for X, Y in ((A.Phi, B.Phi), (A.Psi, B.Psi))]
+    blocks = [
+        np.block([[X, np.zeros((len(X), len(Y)))], [np.zeros((len(Y), len(X))), Y]])
+        for X, Y in ((A.Phi, B.Phi), (A.Psi, B.Psi))
+    ]
     b, p = np.concatenate([A.b, B.b]), np.concatenate([A.p, B.p])
     return Articulated(A.handles + B.handles, blocks[0], b, blocks[1], p, A.eta + B.eta, ("pair", A, B))
 
 
 def close(
-    C: Articulated, i: Hashable, j: Hashable, S: npt.ArrayLike, Q: npt.ArrayLike = (), weight: npt.ArrayLike | None = None
+    C: Articulated,
+    i: Hashable,
+    j: Hashable,
+    S: npt.ArrayLike,
+    Q: npt.ArrayLike = (),
+    weight: npt.ArrayLike | None = None,
 ) -> Articulated:
     """Close a joint from handle i (parent's side) to handle j: a_j - a_i = S qdd, S (6, d), joint force Q (d,).
 
@@ -103,7 +113,9 @@ def close(
     Psi = M.T @ C.Psi @ M + Ud.T @ w @ Ud
     p = M.T @ (C.p + 2.0 * C.Psi @ Eg) + 2.0 * Ud.T @ w @ R
     eta = C.eta + float(Eg @ C.Psi @ Eg + Eg @ C.p + R @ w @ R)
-    return Articulated(C.handles, C.Phi - d.T @ W @ d, C.b + d.T @ gamma, Psi, p, eta, ("joint", C, M, Eg, Ud, R, (i, j)))
+    return Articulated(
+        C.handles, C.Phi - d.T @ W @ d, C.b + d.T @ gamma, Psi, p, eta, ("joint", C, M, Eg, Ud, R, (i, j))
+    )
 
 
 def joint_response(K: FloatArray, S: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

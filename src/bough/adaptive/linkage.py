@@ -40,7 +40,9 @@ def linkage(model: Model) -> Linkage:
     """The linkage of a model; a body without invertible inertia, and a mimic joint, are refused by name."""
     m = model.mechanism
     if model.couplings:
-        raise ModelError(f"joint {model.couplings[0].follower!r} mimics another: adaptive quasi-statics has no coupled joints")
+        raise ModelError(
+            f"joint {model.couplings[0].follower!r} mimics another: adaptive quasi-statics has no coupled joints"
+        )
     ends = ~_absorbed(m)
     last = np.flatnonzero(ends)
     host = np.cumsum(ends) - ends
@@ -49,7 +51,9 @@ def linkage(model: Model) -> Linkage:
     dof = np.concatenate([m.dof[first], m.dof[-1:]])
     size = np.diff(dof)
     if size.max(initial=0) > 6:
-        raise ModelError(f"a chain of massless bodies ends at {_name(model, int(last[size.argmax()]))} with more than 6 freedoms")
+        raise ModelError(
+            f"a chain of massless bodies ends at {_name(model, int(last[size.argmax()]))} with more than 6 freedoms"
+        )
     squares = np.concatenate([[0], np.cumsum(size * size)])
     # half the memory of 64-bit numbers, and no linkage is too long for it
     parent, first, last, host, simple, dof, index = (

@@ -43,7 +43,10 @@ def gather(applied: list[Applied], slot: Any) -> Loads:
             own[slot[a.body]] += np.concatenate([a.moment + np.cross(a.point, a.force), a.force])
     world = sorted((a for a in applied if a.world), key=lambda a: a.body)
     first = np.searchsorted([a.body for a in world], [*bodies, np.inf]).astype(np.int64)
-    rows = [np.array([x for x in column], float).reshape(-1, 3) for column in ([a.force for a in world], [a.moment for a in world], [a.point for a in world])]
+    rows = [
+        np.array([x for x in column], float).reshape(-1, 3)
+        for column in ([a.force for a in world], [a.moment for a in world], [a.point for a in world])
+    ]
     return Loads(np.array(bodies, np.int64), first, own, *rows, slot)
 
 

@@ -133,4 +133,3 @@ def _longest(parent: Any, step: Any, reach: Any) -> None:
     for i in range(len(parent) - 1, -1, -1):
         if parent[i] >= 0:
             reach[parent[i]] = max(reach[parent[i]], step[i] + reach[i])
-

@@ -34,7 +34,11 @@ def get_pose(X: Any, i: int) -> Any:
 @kernel
 def primitive_pose(m: Any, X: Any, i: int) -> Any:
     """The pose of primitive i in its parent, from its motion in X."""
-    x, y, z = turn_to_parent(m, X, i, (1.0, 0.0, 0.0)), turn_to_parent(m, X, i, (0.0, 1.0, 0.0)), turn_to_parent(m, X, i, (0.0, 0.0, 1.0))
+    x, y, z = (
+        turn_to_parent(m, X, i, (1.0, 0.0, 0.0)),
+        turn_to_parent(m, X, i, (0.0, 1.0, 0.0)),
+        turn_to_parent(m, X, i, (0.0, 0.0, 1.0)),
+    )
     return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]), origin_in_parent(m, X, i)
 
 

@@ -19,6 +19,7 @@ from bough.adaptive.algebra import (
     full,
     hand_down,
     joint_acceleration,
+    leaf_acceleration,
     linear,
     total_acceleration,
 )
@@ -401,19 +402,65 @@ def body_poses(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
         put_pose(out, k, pose)
 
 
+@kernel
+def respond(m: Any, plan: Any, st: Any, fr: Any, loads: Any, bodies: Any, out: Any) -> None:
+    """Accelerations of some bodies in their own frames, exactly, after forces on them were written into `st.force`.
+
+    Only the ways from these bodies to the root are redone and gone down: O(log n) for each.
+    """
+    for k in range(len(bodies)):
+        mark(plan, fr, plan.leaf_up[bodies[k]])
+    count = visit_marked(plan, st, fr, loads)
+    for k in range(count - 1, -1, -1):
+        linear(m, plan, st, fr.order[k])
+    fr.stack[0] = len(plan.left) - 1
+    put6(fr.pose, 0, ZERO6)
+    _put_far(fr.pose, 0, ZERO6)
+    top = 1
+    while top > 0:
+        top -= 1
+        n, f1, f2 = fr.stack[top], get6(fr.pose, top), _get_far(fr.pose, top)
+        a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
+        for side in range(2):
+            code, near, far = (plan.left[n], a1, a2) if side == 0 else (plan.right[n], c1, c2)
+            if code < 0:
+                for k in range(len(bodies)):
+                    if bodies[k] == ~code:
+                        put6(out, k, leaf_acceleration(m, plan, st, ~code, near))
+            elif fr.tier[code] > 0:
+                fr.stack[top] = code
+                put6(fr.pose, top, near)
+                _put_far(fr.pose, top, far)
+                top += 1
+    for k in range(count):
+        fr.tier[fr.order[k]] = 0
+
+
 # One entry, so that the node algebra is compiled once
 
-REBUILD, CHANGED, MARCH, REFINE, SOLVE, NOISE, LEFT, POSES = range(8)
+REBUILD, CHANGED, MARCH, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND = range(9)
 
 
 @kernel
-def command(what: int, m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, rule: int, limit: float, number: Any, out: Any) -> float:
+def command(
+    what: int,
+    m: Any,
+    plan: Any,
+    st: Any,
+    fr: Any,
+    loads: Any,
+    clock: Any,
+    rule: int,
+    limit: float,
+    number: Any,
+    out: Any,
+) -> float:
     """Do one thing with the tree.
 
     REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH: number[1] time steps
     that open at most number[0] clusters each; returns how many are left when one could not be finished. These three leave a
     front newly begun. REFINE: go on opening at most number[0] clusters; returns why it ended. SOLVE: all accelerations. NOISE: of total
-    accelerations. LEFT: their sum over waiting clusters. POSES: of the bodies `number`, into `out`.
+    accelerations. LEFT: their sum over waiting clusters. POSES, RESPOND: poses or accelerations of the bodies `number`, into `out`.
     """
     if what == REFINE:
         return float(refine(m, plan, st, fr, rule, limit, number[0], clock))
@@ -425,6 +472,9 @@ def command(what: int, m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: A
         return waiting_sum(plan, st, fr, clock)
     if what == POSES:
         body_poses(plan, st, fr, number, out)
+        return 0.0
+    if what == RESPOND:
+        respond(m, plan, st, fr, loads, number, out)
         return 0.0
     steps = number[1] if what == MARCH else 1
     while steps > 0:

@@ -5,27 +5,29 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.loads import Applied, gather
+from bough.adaptive.closure import Closure, Closures
+from bough.adaptive.forces import Forces, vector
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage
 from bough.adaptive.nodes import make_shared
 from bough.adaptive.passes import CERTIFICATE, DONE, FULL_TIER, LINEAR_TIER, OPENED, ROOT
+from bough.adaptive.progress import bar
+from bough.adaptive.recording import Recording, read_checkpoint, write_checkpoint
 from bough.adaptive.solver import MET, NO_LIMIT, PlainEngine, TreeEngine
 from bough.adaptive.switch import CHUNK, Switch
-from bough.errors import ModelError, NonFiniteError, NumericalError, ShapeError, UnknownNameError
+from bough.errors import CheckpointError, ModelError, NumericalError
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
 
 METHODS = ("auto", "adaptive", "dca", "aba")
-# Directions of a force: kept in the world, or turning with the body
-FRAMES = {"world": True, "local": False, "body": False}
 # eps is kept this many times above the square root of the noise of total accelerations
 NOISE_MARGIN = 4.0
 
@@ -37,10 +39,10 @@ class Stats:
     method: str  # "adaptive", "dca" or "aba": how the last step was taken
     steps: int
     time: float  # simulated, s
-    joints: float  # joint accelerations computed, by solution so far or average of the last call
+    joints: float  # joint accelerations computed: of the present solution, or per step of the last call
     full_nodes: float  # nodes redone in full, per step of the last call
     linear_nodes: float  # nodes redone for forces only, per step of the last call
-    bound: float  # error bound of the accelerations as refined so far, in the terms of the measure
+    bound: float  # error bound of the present solution, or of the last step, in the terms of the measure
     acceleration: float  # norm of all joint accelerations, weighted; NaN where it is not known
     certificate: float  # sum over steps of the joint motion that culling left out at most
     noise_floor: float  # smallest eps with a meaning; NaN before it is measured
@@ -53,8 +55,8 @@ class QuasiStatics:
 
     `error` is an error measure; None or eps = 0 is exact. Methods: "adaptive" (bounded passes over an assembly tree), "dca"
     (the whole tree every step), "aba" (plain O(n)), "auto" (adaptive or aba, whichever is cheaper). `metric` weighs joints in
-    the error: None, "lever" (bounds displacements in space), (nv,) weights or {joint: matrix}. With `catch_up`, joints that were left out
-    later move by all the time they missed. The whole tree is redone every `refresh` steps.
+    the error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. With `catch_up`, joints that were
+    left out later move for all the time they missed. `closures` close loops. The tree is redone every `refresh` steps.
     """
 
     def __init__(
@@ -65,114 +67,79 @@ class QuasiStatics:
         *,
         metric: Any = None,
         catch_up: bool = False,
+        closures: Sequence[Closure] = (),
         refresh: int = 10_000,
     ) -> None:
         if method not in METHODS:
             raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
         if refresh < 1:
             raise ValueError(f"refresh must be at least 1 step, got {refresh}")
+        if closures and method == "aba":
+            raise ValueError('method "aba" cannot close loops: expected "adaptive", "dca" or "auto"')
         self.model, self.method, self.refresh = model, method, refresh
         self.error = error if error is not None else absolute_linkage(0.0)
-        self._metric = metric
-        self._mechanism = model.mechanism
-        self._shared = make_shared(model)
-        self._clock = np.array([0.0, 1.0, float(catch_up)])
-        self._applied: dict[int, Applied] = {}
-        self._next_force = 0
-        self._slot = np.full(len(model.mechanism.parent), -1, np.int32)
-        self._loads = gather([], self._slot)
-        self._dirty: list[int] = []
-        self._plain = PlainEngine(model, self._shared)
+        self.steps, self.time = 0, 0.0
+        self._mechanism, self._metric = model.mechanism, metric
+        self._shared, self._forces = make_shared(model), Forces(model)
+        self._clock = np.array([0.0, 1.0, float(catch_up)])  # sum of h, h = dt^2 / 2, whether to catch up
+        self._dirty_bodies: list[int] = []
+        self._dirty_joints: list[int] = []
+        self._plain, self._switch = PlainEngine(model, self._shared), Switch()
         self._tree: TreeEngine | None = None
-        self._switch = Switch()
+        self._loops: Closures | None = None
         self._build_seconds = 0.0
         self._solved = False
-        self._last: dict[str, Any] = {"method": "aba" if method == "aba" else "adaptive"}
-        self.steps, self.time = 0, 0.0
-        if method in ("adaptive", "dca") or metric is not None:
+        self._switches = method == "auto" and not catch_up and not closures
+        self._last: dict[str, Any] = {"method": "aba" if method == "aba" or self._switches else "adaptive"}
+        if not self._switches and method != "aba" or metric is not None:
             self._assemble()
+        if closures:
+            self._loops = Closures(self._assemble(), tuple(closures))
+            self._forces.always = tuple(self._loops.bodies.tolist())
 
     # Input
 
     def apply_force(
         self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
     ) -> int:
-        """Apply a force (3,), or force and moment (6,), to a body until it is changed; returns its number.
+        """Apply a force (3,), or [force, moment] (6,), to a body until it is changed; returns its number.
 
-        `point` (3,) is fixed to the body, in its frame; without it the force acts at the frame's origin. With frame
-        "world" it keeps its direction in space, with "body" it turns with the body.
+        `body` is a name (of any frame) or a place in `body_names`. `point` (3,) is fixed to the body, in its frame; without it
+        the force acts at the frame's origin. With frame "world" it keeps its direction in space, with "body" it turns along.
         """
-        number = self._next_force
-        self._applied[number] = self._checked(body, force, point, frame)
-        self._next_force += 1
-        self._reload(self._applied[number].body)
+        number = self._forces.add(body, force, point, frame)
+        self._touch(self._forces.applied[number].body)
         return number
 
     def change_force(self, number: int, force: npt.ArrayLike) -> None:
-        """Give a force applied before another value, same body, point and frame."""
-        if number not in self._applied:
-            raise UnknownNameError(f"there is no force number {number}")
-        old = self._applied[number]
-        R = np.eye(3) if old.world else self._orientation[number]
-        f, n = _wrench(force)
-        self._applied[number] = old._replace(force=R @ f, moment=R @ n)
-        self._reload(old.body)
+        """Give a force applied before another value; body, point and frame stay."""
+        self._touch(self._forces.change(number, force))
 
     def remove_force(self, number: int) -> None:
         """Take a force away."""
-        if number not in self._applied:
-            raise UnknownNameError(f"there is no force number {number}")
-        self._reload(self._applied.pop(number).body)
+        self._touch(self._forces.remove(number))
 
     def clear_forces(self) -> None:
         """Take all forces away."""
-        for number in list(self._applied):
+        for number in list(self._forces.applied):
             self.remove_force(number)
 
-    def _checked(self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None, frame: str) -> Applied:
-        if frame not in FRAMES:
-            raise ValueError(f"there is no frame {frame!r} for a force; known: {', '.join(FRAMES)}")
-        number, R, p = self._body(body)
-        if number < 0:
-            raise UnknownNameError("a force on the world moves nothing: expected a moving body")
-        f, n = _wrench(force)
-        at = np.zeros(3) if point is None else _vector(point, 3, "point")
-        if not FRAMES[frame]:
-            self._orientation[self._next_force] = R
-            f, n = R @ f, R @ n
-        return Applied(number, f, n, p + R @ at, FRAMES[frame])
-
-    @property
-    def _orientation(self) -> dict[int, FloatArray]:
-        return self.__dict__.setdefault("_turned", {})
-
-    def _body(self, body: str | int) -> tuple[int, FloatArray, FloatArray]:
-        """Number of the primitive that carries a body or frame, and the placement of its frame there."""
-        if not isinstance(body, str):
-            names = self.model.body_names
-            if not 0 <= int(body) < len(names):
-                raise UnknownNameError(f"there is no body {body}: expected a name or 0 to {len(names) - 1}")
-            body = names[int(body)]
-        frames, k = self.model.frames, self.model.frame(body)
-        return int(frames.body[k]), frames.R[k], frames.p[k]
-
-    def _reload(self, body: int) -> None:
-        self._loads = None  # gathered when next needed: thousands of forces may be applied one by one
+    def _touch(self, body: int) -> None:
         self._shared.force[body] = 0.0
-        self._dirty.append(body)
+        self._dirty_bodies.append(body)
         self._solved = False
 
     def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
         """Set the torque of one joint (d,), or with None those of all (nv,)."""
-        v = slice(0, self.model.nv) if joint is None else self.model.joint(joint).v
-        given = _vector(value, v.stop - v.start, "torque")
-        m = self.model.mechanism
-        dofs = np.flatnonzero((m.v_index >= v.start) & (m.v_index < v.stop)) if joint is not None else np.arange(len(m.axis))
+        m, v = self._mechanism, slice(0, self.model.nv) if joint is None else self.model.joint(joint).v
+        given = vector(value, v.stop - v.start, "torque")
+        dofs = (
+            np.arange(len(m.axis)) if joint is None else np.flatnonzero((m.v_index >= v.start) & (m.v_index < v.stop))
+        )
         new = given[m.v_index[dofs] - v.start]
         changed = dofs[self._shared.tau[dofs] != new]
         self._shared.tau[dofs] = new
-        bodies = np.searchsorted(m.dof, changed, side="right") - 1
-        self._dirty.extend((~bodies).tolist())
+        self._dirty_joints.extend((np.searchsorted(m.dof, changed, side="right") - 1).tolist())
         self._solved = False
 
     @property
@@ -182,15 +149,12 @@ class QuasiStatics:
 
     @gravity.setter
     def gravity(self, value: npt.ArrayLike) -> None:
-        g = _vector(value, 3, "gravity")
+        g = vector(value, 3, "gravity")
         g.flags.writeable = False
-        self._mechanism = self._mechanism._replace(gravity=g)
-        self._plain.mechanism = self._mechanism
+        self._mechanism = self._plain.mechanism = self._mechanism._replace(gravity=g)
         if self._tree is not None:
             self._tree.mechanism = self._mechanism
-        self._forget_tree()
-
-    # State
+        self._make_stale()
 
     @property
     def configuration(self) -> FloatArray:
@@ -199,13 +163,15 @@ class QuasiStatics:
 
     @configuration.setter
     def configuration(self, q: npt.ArrayLike) -> None:
-        self._shared.q[:] = _vector(q, self.model.nq, "configuration")
-        self._forget_tree()
+        self._shared.q[:] = vector(q, self.model.nq, "configuration")
+        self._make_stale()
 
-    def _forget_tree(self) -> None:
+    def _make_stale(self) -> None:
         if self._tree is not None:
             self._tree.stale = True
         self._solved = False
+
+    # Output
 
     def accelerations(self) -> FloatArray:
         """Joint accelerations (nv,) here and now, within the error; zero where a joint was left out."""
@@ -215,10 +181,9 @@ class QuasiStatics:
     def positions(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """Origins of bodies or frames in the world (k, 3); all of `body_names` without an argument.
 
-        O(log n) each on a tree that is up to date, O(n) for all.
+        O(log n) each on a tree that is up to date, else O(n) for all.
         """
-        wanted = self.model.body_names if bodies is None else list(bodies)
-        found = [self._body(b) for b in wanted]
+        found = [self._forces.body(b) for b in (self.model.body_names if bodies is None else bodies)]
         numbers = np.array([number for number, _, _ in found], np.int64)
         p = np.array([p for _, _, p in found]).reshape(-1, 3)
         poses = self._poses(np.maximum(numbers, 0))
@@ -227,7 +192,7 @@ class QuasiStatics:
 
     def _poses(self, numbers: npt.NDArray[np.int64]) -> FloatArray:
         tree = self._tree
-        if tree is not None and not tree.stale and len(numbers) < 1 + len(self._slot) // 32 and tree.link.simple.all():
+        if tree is not None and not tree.stale and 32 * len(numbers) < 64 + len(self._shared.force):
             return tree.poses(numbers)
         return self._plain.poses()[numbers]
 
@@ -235,16 +200,14 @@ class QuasiStatics:
     def stats(self) -> Stats:
         """Costs and quality; see `Stats`."""
         tree, last = self._tree, self._last
-        plain = last["method"] == "aba"
-        joints = last.get("joints", math.nan)
-        bound, norm, certificate, floor = 0.0, math.nan, 0.0, math.nan
+        joints, bound, norm, certificate, floor = last.get("joints", math.nan), 0.0, math.nan, 0.0, math.nan
         if tree is not None:
             certificate, floor = float(tree.front.value[CERTIFICATE]), NOISE_MARGIN * math.sqrt(tree.noise)
-            if not plain and not tree.stale:
-                bound = 0.0 if self._is_exact else tree.bound(self.error, of_last_step=not self._solved)
+            if last["method"] != "aba" and not tree.stale:
                 norm = math.sqrt(float(tree.front.value[ROOT]))
+                bound = 0.0 if self._is_exact else tree.bound(self.error, of_last_step=not self._solved)
                 joints = last.get("joints", float(tree.front.count[DONE]))
-        memory = self._plain.nbytes + sum(a.nbytes for a in self._shared) + (tree.nbytes if tree else 0)
+        memory = self._plain.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in self._shared))
         return Stats(
             last["method"], self.steps, self.time, joints, last.get("full", 0.0), last.get("linear", 0.0), bound, norm,
             certificate, floor, last.get("seconds", math.nan), memory,
@@ -256,32 +219,35 @@ class QuasiStatics:
     def _is_exact(self) -> bool:
         return self.error.eps == 0.0 or self.method in ("dca", "aba")
 
+    @property
+    def _is_plain(self) -> bool:
+        return self.method == "aba" or (self._switches and (self.error.eps == 0.0 or not self._switch.on_tree))
+
     def _assemble(self) -> TreeEngine:
         if self._tree is None:
             self._tree = TreeEngine(self.model, self._metric, self._shared, self._clock)
             self._tree.mechanism = self._mechanism
         return self._tree
 
-    def _gathered(self) -> Any:
-        if self._loads is None:
-            self._loads = gather(list(self._applied.values()), self._slot)
-        return self._loads
-
     def _ready_tree(self) -> TreeEngine:
-        """The tree, up to date with q, forces and torques."""
-        tree, loads = self._assemble(), self._gathered()
-        if tree.stale:
+        """The tree, up to date with q, forces, torques and closures."""
+        tree, loads = self._assemble(), self._forces.loads()
+        touched = len(self._dirty_bodies) + len(self._dirty_joints)
+        if tree.stale or touched > len(self._shared.force) // 8:
             began = time.perf_counter()
             tree.rebuild(loads)
             self._build_seconds = time.perf_counter() - began
             if not self._is_exact and math.isnan(tree.noise):
                 self._clamp_eps(tree)
-        elif self._dirty:
-            host = tree.link.host
-            leaves = [int(tree.plan.leaf_up[host[b]]) for b in self._dirty if b >= 0]
-            joints = [int(tree.plan.node_of[host[~b]]) for b in self._dirty if b < 0]
-            tree.changed(loads, np.array(leaves + joints, np.int64))
-        self._dirty.clear()
+        elif touched:
+            leaves = tree.plan.leaf_up[tree.link.host[self._dirty_bodies]]
+            joints = tree.plan.node_of[tree.link.host[self._dirty_joints]]
+            tree.changed(loads, np.concatenate([leaves, joints]).astype(np.int64))
+        elif self._loops is None or not self._loops.open:
+            return tree
+        self._dirty_bodies.clear(), self._dirty_joints.clear()
+        if self._loops is not None:
+            self._loops.hold()
         return tree
 
     def _clamp_eps(self, tree: TreeEngine) -> None:
@@ -297,24 +263,25 @@ class QuasiStatics:
             self.error = self.error.clamped(floor)
 
     def _ready_plain(self) -> Any:
-        loads = self._gathered()
+        loads = self._forces.loads()
         self._plain.load(loads)
-        if self._dirty and self._tree is not None:
+        if self._tree is not None and (self._dirty_bodies or self._dirty_joints):
             self._tree.stale = True
-        self._dirty.clear()
+        self._dirty_bodies.clear(), self._dirty_joints.clear()
         return loads
 
     def _solve(self) -> None:
         if self._solved:
             return
-        if self.method == "aba" or (self.method == "auto" and not self._switch.on_tree):
+        self._last.pop("joints", None)
+        if self._is_plain:
             self._plain.solve(self._ready_plain())
-            self._last["method"], self._last["joints"] = "aba", float(len(self.model.joints))
+            self._last |= {"method": "aba", "joints": float(len(self.model.joints))}
         else:
             tree = self._ready_tree()
-            self._last.pop("joints", None)
             if self._is_exact:
                 tree.solve_exactly()
+                self._last["joints"] = float(len(self.model.joints))
             else:
                 tree.refine(self.error.rule, self.error.eps**2, NO_LIMIT)
             self._last["method"] = "dca" if self.method == "dca" else "adaptive"
@@ -322,26 +289,32 @@ class QuasiStatics:
         self._solved = True
 
     def _check_finite(self) -> None:
-        if not np.isfinite(self._shared.qdd).all():
-            raise NumericalError("the joint accelerations are not finite: the linkage is singular or the forces are too large")
+        tree = self._tree
+        known = tree is not None and not tree.stale and not self._is_exact
+        value = float(tree.front.value[ROOT]) if known and tree else float(np.abs(self._shared.qdd).sum())
+        if not math.isfinite(value):
+            raise NumericalError(
+                "the joint accelerations are not finite: the linkage is singular or the forces are too large"
+            )
 
     def refine(self, budget: int | None = None, microseconds: float | None = None) -> float:
         """Open more clusters, `budget` of them or for some time, and return the error bound reached; without both, all.
 
-        Continues where the last solution stopped. Needs method "adaptive" (or "auto" while it is adaptive).
+        Continues where the last solution stopped. For methods "adaptive" and "auto".
         """
         if self.method not in ("adaptive", "auto"):
-            raise ValueError(f'refine continues an adaptive solution, but the method is {self.method!r}')
-        tree = self._ready_tree()
+            raise ValueError(f"refine continues an adaptive solution, but the method is {self.method!r}")
+        if self._solved and self._is_plain:
+            self._shared.qdd[:] = 0.0
         self._switch.on_tree = True
-        self._solved = True
-        self._last = {"method": "adaptive"}
-        if microseconds is not None:
+        tree = self._ready_tree()
+        self._solved, self._last = True, {"method": "adaptive"}
+        if microseconds is None:
+            tree.refine(0, -1.0, NO_LIMIT if budget is None else int(budget))
+        else:
             end = time.perf_counter() + 1e-6 * microseconds
             while time.perf_counter() < end and tree.refine(0, -1.0, 8) != MET:
                 pass
-        else:
-            tree.refine(0, -1.0, NO_LIMIT if budget is None else int(budget))
         return tree.bound(self.error)
 
     # Stepping
@@ -350,66 +323,65 @@ class QuasiStatics:
         """One time step: joints move by qdd dt^2 / 2."""
         self.run(1, dt)
 
-    def run(self, n: int, dt: float, progress: bool = False) -> None:
-        """n time steps."""
-        if not (math.isfinite(dt) and dt > 0.0):
+    def run(self, n: int, dt: float, progress: bool = False, record: Recording | None = None) -> None:
+        """n time steps; `record` takes a sample every few of them."""
+        if not (isinstance(dt, (int, float)) and math.isfinite(dt) and dt > 0.0):
             raise ValueError(f"dt must be a positive number of seconds, got {dt!r}")
         if n < 0:
             raise ValueError(f"the number of steps must not be negative, got {n}")
-        h, left = 0.5 * dt * dt, n
-        if self._clock[1] != h:
-            self._clock[1] = h
-        with _bar(n, progress) as advance:
-            while left > 0:
-                began = time.perf_counter()
-                done = min(left, self.refresh - self.steps % self.refresh)
-                done = self._some_steps(done if not progress else min(done, 50), h)
-                self._last["seconds"] = (time.perf_counter() - began) / done
-                self.steps += done
-                self.time += done * dt
-                self._solved = False
-                if self.steps % self.refresh == 0:
-                    self._forget_tree()
-                left -= done
+        h = 0.5 * dt * dt
+        if self._clock[1] != h and self._loops is not None:
+            self._loops.open = True
+        self._clock[1] = h
+        last = self.steps + n
+        with bar(n, progress) as advance:
+            while self.steps < last:
+                most = min(last - self.steps, self.refresh - self.steps % self.refresh, 64 if progress else n)
+                if record is not None:
+                    most = min(most, record.every - self.steps % record.every)
+                done = self._timed_steps(most, h, dt)
+                if record is not None and self.steps % record.every == 0:
+                    record.take(self)
                 advance(done)
-        self._check_finite_q()
 
-    def _check_finite_q(self) -> None:
-        if not np.isfinite(self._shared.q).all():
-            raise NumericalError("the configuration is no longer finite: the step or the forces are too large")
+    def _timed_steps(self, most: int, h: float, dt: float) -> int:
+        began = time.perf_counter()
+        done = self._some_steps(most, h)
+        self._last["seconds"] = (time.perf_counter() - began) / done
+        self._check_finite()
+        self.steps, self.time, self._solved = self.steps + done, self.time + done * dt, False
+        if self.steps % self.refresh == 0:
+            self._make_stale()
+        return done
 
     def _some_steps(self, n: int, h: float) -> int:
         """Take at least one step and at most n; returns how many."""
-        if self.method == "aba" or (self.method == "auto" and (self._is_exact or not self._switch.on_tree)):
+        if self._is_plain and not (self.method == "auto" and self._goes_to_tree()):
             return self._plain_step(h)
-        if self._is_exact:
-            return self._exact_step(h)
-        return self._adaptive_steps(n, h)
+        return self._exact_step(h) if self._is_exact else self._adaptive_steps(n, h)
 
     def _plain_step(self, h: float) -> int:
-        if self.method == "auto" and not self._is_exact and self._tries_tree():
-            return self._adaptive_steps(1, h)
         self._plain.step(self._ready_plain(), h)
         self._switch.wait -= 1
         self._moved_everything(h)
         self._last = {"method": "aba", "joints": float(len(self.model.joints))}
         return 1
 
-    def _tries_tree(self) -> bool:
+    def _goes_to_tree(self) -> bool:
         """Whether the switch goes over to the tree now."""
-        if self._switch.wait > 0:
+        switch = self._switch
+        if self.error.eps == 0.0 or switch.wait > 0:
             return False
         try:
             tree = self._assemble()
         except ModelError:  # no tree for this linkage: plain steps are all there is
-            self._switch.wait = NO_LIMIT
+            switch.wait = NO_LIMIT
             return False
-        loads = self._gathered()
-        turning = loads.body[np.diff(loads.first) > 0]
-        self._switch.on_tree = self._switch.wants_tree(self._plain.seconds, tree.root_paths(turning))
-        if not self._switch.on_tree:
-            self._switch.leave(0.1 * self._plain.seconds, self._plain.seconds)
-        return self._switch.on_tree
+        loads = self._forces.loads()
+        switch.on_tree = switch.wants_tree(self._plain.seconds, tree.root_paths(loads.body[np.diff(loads.first) > 0]))
+        if not switch.on_tree:
+            switch.leave(self._plain.seconds, self._plain.seconds)
+        return switch.on_tree
 
     def _moved_everything(self, h: float) -> None:
         self._clock[0] += h
@@ -424,66 +396,65 @@ class QuasiStatics:
         self._plain.move(h)
         self._moved_everything(h)
         method = "dca" if self.method == "dca" else "adaptive"
-        nodes = float(len(tree.plan.left))
-        self._last = {"method": method, "joints": float(len(self.model.joints)), "full": nodes}
+        self._last = {"method": method, "joints": float(len(self.model.joints)), "full": float(len(tree.plan.left))}
         return 1
 
     def _adaptive_steps(self, n: int, h: float) -> int:
         tree, switch = self._ready_tree(), self._switch
-        auto = self.method == "auto" and self._clock[2] == 0.0
-        n = min(n, CHUNK) if auto else n
-        counts = tree.front.count
-        counts[FULL_TIER], counts[LINEAR_TIER], counts[OPENED] = 0, 0, 0
+        n = 1 if self._loops is not None else min(n, CHUNK) if self._switches else n
+        tree.front.count[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
         began = time.perf_counter()
-        left = tree.march(self.error, self._loads, n, switch.budget(self._plain.seconds) if auto else NO_LIMIT)
-        counts = tree.front.count
-        done = n - left
-        seconds = time.perf_counter() - began
+        budget = switch.budget(self._plain.seconds) if self._switches else NO_LIMIT
+        left = tree.march(self.error, self._forces.loads(), n, budget)
+        done, seconds, counts = n - left, time.perf_counter() - began, tree.front.count
+        if self._loops is not None:
+            self._loops.open = True
         if done:
             each = {"full": counts[FULL_TIER], "linear": counts[LINEAR_TIER], "joints": counts[OPENED]}
             self._last = {"method": "adaptive"} | {name: float(count) / done for name, count in each.items()}
-        if auto and (left or not switch.took(seconds / done, int(counts[OPENED]) // done, self._plain.seconds)):
+        if self._switches and (
+            left or not switch.took(seconds / done, int(counts[OPENED]) // done, self._plain.seconds)
+        ):
             switch.leave(self._build_seconds, self._plain.seconds)
             if not done:
+                self._shared.qdd[:] = 0.0
                 return self._plain_step(h)
         return done
 
+    # Checkpoints
 
-def _vector(value: npt.ArrayLike, size: int, what: str) -> FloatArray:
-    try:
-        a = np.asarray(value, float).reshape(-1) if np.ndim(value) == 0 and size == 1 else np.asarray(value, float)
-    except (TypeError, ValueError):
-        raise ShapeError(f"{what}: expected {size} numbers, got {value!r}") from None
-    if a.shape != (size,):
-        raise ShapeError(f"{what}: expected shape ({size},), got {a.shape}")
-    if not np.isfinite(a).all():
-        raise NonFiniteError(f"{what}: must be finite, got {a[~np.isfinite(a)][0]} at {int(np.argmin(np.isfinite(a)))}")
-    return a
+    def checkpoint(self, path: str | Path) -> None:
+        """Write all that is needed to go on exactly as if nothing had happened."""
+        arrays = {"q": self._shared.q, "tau": self._shared.tau, "clock": self._clock, "gravity": self.gravity}
+        arrays |= self._forces.state()
+        facts: dict[str, Any] = {
+            "model": self.model.hash, "steps": self.steps, "time": self.time, "method": self.method, "refresh": self.refresh,
+            "rule": self.error.rule, "eps": self.error.eps, "measure": self.error.name, "following": self._forces.following,
+        }  # fmt: skip
+        if self._tree is not None:
+            arrays |= {name: getattr(self._tree.state, name) for name in ("metric", "last_move", "oldest")}
+            facts |= {"noise": self._tree.noise, "certificate": float(self._tree.front.value[CERTIFICATE])}
+        if self._loops is not None:
+            facts["closures"] = [[c.a, c.b, c.joint] for c in self._loops.closures]
+        write_checkpoint(path, arrays, facts)
 
-
-def _wrench(force: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """(force, moment) from (3,) or [linear, angular] (6,)."""
-    a = _vector(force, 6 if np.shape(force) == (6,) else 3, "force")
-    return a[:3], a[3:] if len(a) == 6 else np.zeros(3)
-
-
-class _bar:
-    """A progress bar, or nothing."""
-
-    def __init__(self, total: int, shown: bool) -> None:
-        self.total, self.shown = total, shown
-
-    def __enter__(self) -> Any:
-        if not self.shown:
-            return lambda done: None
-        from rich.progress import Progress
-
-        self.progress = Progress()
-        self.progress.start()
-        task = self.progress.add_task("quasi-statics", total=self.total)
-        return lambda done: self.progress.advance(task, done)
-
-    def __exit__(self, *_: object) -> None:
-        if self.shown:
-            self.progress.stop()
-
+    @classmethod
+    def resume(cls, model: Model, path: str | Path) -> QuasiStatics:
+        """Go on from a checkpoint of the same model."""
+        arrays, facts = read_checkpoint(path)
+        if facts["model"] != model.hash:
+            raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
+        sim = cls(
+            model, ErrorMeasure(facts["rule"], facts["eps"], facts["measure"]), facts["method"],
+            catch_up=bool(arrays["clock"][2]), closures=[Closure(*c) for c in facts.get("closures", [])], refresh=facts["refresh"],
+        )  # fmt: skip
+        sim.steps, sim.time = facts["steps"], facts["time"]
+        sim.gravity = arrays["gravity"]
+        sim._shared.q[:], sim._shared.tau[:], sim._clock[:] = arrays["q"], arrays["tau"], arrays["clock"]
+        sim._forces.restore(arrays, facts["following"])
+        if "metric" in arrays:
+            tree = sim._assemble()
+            for name in ("metric", "last_move", "oldest"):
+                getattr(tree.state, name)[:] = arrays[name]
+            tree.noise, tree.front.value[CERTIFICATE] = facts["noise"], facts["certificate"]
+        return sim

@@ -38,14 +38,16 @@ NO_LIMIT = 1 << 62
 
 
 class TreeEngine:
-    """Divide and conquer over an assembly tree, exact or error-bounded. """
+    """Divide and conquer over an assembly tree, exact or error-bounded."""
 
     def __init__(self, model: Model, metric: Any, shared: Shared, clock: FloatArray) -> None:
         self.model = model
         self.plan: Plan
         self.link: Linkage
         self.plan, self.link = make_plan(model)
-        self.state: State = make_state(model, self.plan, self.link, make_metric(model, self.link, metric), shared, bool(clock[2]))
+        self.state: State = make_state(
+            model, self.plan, self.link, make_metric(model, self.link, metric), shared, bool(clock[2])
+        )
         self.clock = clock
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
@@ -54,7 +56,9 @@ class TreeEngine:
         self.noise = math.nan
         self.mechanism = model.mechanism
 
-    def _do(self, what: int, loads: Any = None, rule: int = 0, limit: float = 0.0, number: Any = (), out: Any = None) -> float:
+    def _do(
+        self, what: int, loads: Any = None, rule: int = 0, limit: float = 0.0, number: Any = (), out: Any = None
+    ) -> float:
         number = np.asarray(number, np.int64)
         loads = self._no_loads if loads is None else loads
         out = self._no_poses if out is None else out

@@ -1,7 +1,7 @@
 """Speed of adaptive quasi-statics beside the full divide-and-conquer pass and plain O(n) ABA: prints tables, asserts nothing.
 
-    python -m bough.bench.adaptive            50,000 joints, all cases
-    python -m bough.bench.adaptive 1000000    scale: build, solve, step, memory
+python -m bough.bench.adaptive            50,000 joints, all cases
+python -m bough.bench.adaptive 1000000    scale: build, solve, step, memory
 """
 
 from __future__ import annotations
@@ -63,13 +63,17 @@ def table(name: str, model: Model) -> None:
     print(f"\n{name}: {len(model.joints)} joints; aba {1e3 * plain:.2f} ms, dca {1e3 * full:.1f} ms ({full / plain:.1f} x aba), "
           f"{stats.memory / len(model.joints):.0f} bytes a joint")  # fmt: skip
     for scattered in (False, True):
-        print(f"  {'scattered' if scattered else 'adjacent'} forces: ms (joints) x dca, x aba; auto: ms, relative to aba")
+        print(
+            f"  {'scattered' if scattered else 'adjacent'} forces: ms (joints) x dca, x aba; auto: ms, relative to aba"
+        )
         for forces in FORCES:
             row, auto = [], []
             for exponent in EXPONENTS:
                 if not scattered or forces <= 100:
                     seconds, stats = best_step(Case(model, forces, scattered, "adaptive", exponent), 20, repeats=4)
-                    row.append(f"{1e3 * seconds:7.3f} ({stats.joints:6.0f}) {full / seconds:5.0f} {plain / seconds:5.1f}")
+                    row.append(
+                        f"{1e3 * seconds:7.3f} ({stats.joints:6.0f}) {full / seconds:5.0f} {plain / seconds:5.1f}"
+                    )
                 reference, _ = best_step(Case(model, forces, scattered, "aba", None), 3, repeats=5)
                 seconds, stats = best_step(Case(model, forces, scattered, "auto", exponent), 40, 40, 3)
                 auto.append(f"{1e3 * seconds:7.3f} {seconds / reference:4.2f} {stats.method:8s}")

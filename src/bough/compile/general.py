@@ -61,7 +61,7 @@ def entry(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.DType
     """The compiled routine for this model, from the disk cache or compiled now."""
     constants = cast(constants, dtype)
     glue = _Glue(routine, constants, np.dtype(dtype))
-    name = f"general {source_hash(routine.body)} {np.dtype(dtype).str} {glue.source}"
+    name = f"general {_identity(routine.body)} {np.dtype(dtype).str} {glue.source}"
     code = native.load(cache.fetch(name, lambda: _compile(glue)), ENTRY)
 
     def new_context() -> tuple[int, Any]:
@@ -84,6 +84,8 @@ def generalise(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.
 
 def run(kernel: Callable[..., None], *arrays: npt.NDArray[Any]) -> None:
     """Call a kernel on C-contiguous arrays, which it may overwrite, by compiled code."""
+    if not all(a.flags.c_contiguous for a in arrays):
+        raise ValueError(f"{kernel.__name__} works in place and needs C-contiguous arrays")
     kinds = tuple((a.ndim, a.dtype.str) for a in arrays)
     table = np.array([x for a in arrays for x in (a.ctypes.data, *a.shape)], np.int64)
     _direct(kernel, kinds)[1](None, 1, table.ctypes.data)
@@ -95,10 +97,15 @@ def _direct(kernel: Callable[..., None], kinds: tuple[tuple[int, str], ...]) -> 
     dtype = next((np.dtype(kind) for _, kind in kinds if np.dtype(kind).kind == "f"), np.dtype(float))
     routine = Routine(kernel.__name__, kernel, {}, {})
     glue = _Glue(routine, (), dtype, tuple((ndim, np.dtype(kind).kind) for ndim, kind in kinds))
-    name = f"direct {kernel.__module__} {source_hash(kernel)} {dtype.str} {glue.source}"
+    name = f"direct {_identity(kernel)} {dtype.str} {glue.source}"
     code = native.load(cache.fetch(name, lambda: _compile(glue)), ENTRY)
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
     return code, prototype(code.address)
+
+
+def _identity(kernel: Callable[..., None]) -> str:
+    """What tells a kernel from all others, and from its own earlier versions."""
+    return f"{kernel.__module__}.{kernel.__qualname__} {source_hash(kernel)}"
 
 
 def _compile(glue: _Glue) -> bytes:

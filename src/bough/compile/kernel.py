@@ -10,6 +10,7 @@ import hashlib
 import inspect
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,10 +41,22 @@ def make_known_to_numba() -> None:
 
 @cache
 def source_hash(function: Callable[..., Any]) -> str:
-    """A digest of the files of all kernels known now: compiled code made from others is never reused."""
-    files = sorted({inspect.getfile(f) for f in [*_kernels, function]})
+    """A digest of the files of a kernel and of all kernels it calls: code compiled from others is never reused."""
     digest = hashlib.sha256()
-    for name in files:
+    for name in sorted({inspect.getfile(f) for f in called_kernels(function)}):
         with open(name, "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()
+
+
+def called_kernels(function: Callable[..., Any]) -> set[Callable[..., Any]]:
+    """The kernels that `function` calls, directly or not, and itself."""
+    known, found, waiting = set(_kernels), {function}, [function]
+    while waiting:
+        code, scope = waiting[-1].__code__, waiting.pop().__globals__
+        for name in code.co_names:
+            called = scope.get(name)
+            if isinstance(called, FunctionType) and called in known and called not in found:
+                found.add(called)
+                waiting.append(called)
+    return found

@@ -2,7 +2,7 @@
 
 Range reduction by Cody and Waite (pi/2 in three parts, the first two of 33 bits, so that the products
 with the quadrant number are exact), then the minimax polynomials of fdlibm (double) or Cephes (float)
-on [-pi/4, pi/4]. About 1.5 ulp up to LIMIT; beyond it, and for NaN and infinity, the C library.
+on [-pi/4, pi/4]. Below 1 ulp up to LIMIT; beyond it, and for NaN and infinity, the C library.
 """
 
 from __future__ import annotations

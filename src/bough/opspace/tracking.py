@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ class Tracker:
     def __init__(self, space: OperationalSpace, dynamics: Dynamics | None = None) -> None:
         self.space = space
         self.dynamics = dynamics or Dynamics(space.model, general=space.general)
+        self._matrices = {t.name: np.array(t.matrix) for t in space.tasks.tasks if not isinstance(t, JointTask)}
+        self._whole = {name: np.array_equal(A, np.eye(6)) for name, A in self._matrices.items()}
 
     def positions(self, q: Any) -> dict[str, Any]:
         """The position of every task, by name."""
@@ -59,14 +62,15 @@ class Tracker:
         """Target less position of the rows of one task."""
         here = self.position(task, q)
         if isinstance(task, FrameTask | RelativeTask):
-            return np.array(task.matrix) @ self._frame_error(task, q, here, np.asarray(target, float))
+            error = self._frame_error(task, q, here, np.asarray(target, float))
+            return error if self._whole[task.name] else self._matrices[task.name] @ error
         if isinstance(task, JointTask):
             joint, other = self.space.model.joint(task.joint), np.array(q)
             other[joint.q] = target
             return self.space.model.difference(q, other)[joint.v]
         if here is None:
             raise TaskError(f"task {task.name!r}: momentum has no position to reach, give it a velocity instead")
-        return np.array(task.matrix)[:, :3] @ (np.asarray(target, float) - here)
+        return self._matrices[task.name][:, :3] @ (np.asarray(target, float) - here)
 
     def _frame_error(self, task: FrameTask | RelativeTask, q: Any, here: Array, target: Array) -> Array:
         """[linear, angular] error of a frame in the axes of the task's reference."""
@@ -78,12 +82,12 @@ class Tracker:
             raise TaskError(f"task {task.name!r}: a target is a point (3,) or a matrix (4, 4), got {target.shape}")
         gap = target[:3, 3] - here[:3, 3]
         turn = rotation_vector(target[:3, :3] @ here[:3, :3].T)
-        axes = np.eye(3)
         if task.reference == "local":
-            axes = here[:3, :3].T
+            gap, turn = here[:3, :3].T @ gap, here[:3, :3].T @ turn
         elif isinstance(task, RelativeTask):
             axes = self._placement(task.base, q)[:3, :3]
-        return np.concatenate([axes @ gap, axes @ turn])
+            gap, turn = axes @ gap, axes @ turn
+        return np.concatenate([gap, turn])
 
     def _placement(self, frame: str, q: Any) -> Array:
         return np.eye(4) if frame == WORLD else self.dynamics.placement(q, frame)
@@ -98,25 +102,31 @@ def inverse(placement: Array) -> Array:
 
 def rotation_vector(R: Array) -> Array:
     """The rotation vector (3,) of a rotation matrix, its length at most pi."""
-    axial = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    sine, cosine = np.linalg.norm(axial), 0.5 * (np.trace(R) - 1.0)
-    if sine > 1e-6:
-        return axial * (np.arctan2(sine, cosine) / sine)
-    if cosine > 0.0:
-        return axial
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
+    x, y, z = 0.5 * (zy - yz), 0.5 * (xz - zx), 0.5 * (yx - xy)
+    sine, cosine = math.sqrt(x * x + y * y + z * z), 0.5 * (xx + yy + zz - 1.0)
+    if sine > 1e-6 or cosine > 0.0:
+        scale = math.atan2(sine, cosine) / sine if sine > 1e-6 else 1.0
+        return np.array([scale * x, scale * y, scale * z])
     # half a turn: the axis is the column of R + 1 that is longest
     column = (R + np.eye(3))[:, np.argmax(np.diag(R))]
     axis: Array = np.pi * column / np.linalg.norm(column)
     return axis
 
 
-def rotation(x: Array) -> Array:
-    """The rotation matrix of a rotation vector (3,)."""
-    angle = float(np.linalg.norm(x))
-    K = np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
-    a, b = np.sinc(angle / np.pi), 0.5 * np.sinc(angle / (2 * np.pi)) ** 2
-    R: Array = np.eye(3) + a * K + b * K @ K
-    return R
+class Spin:
+    """Rotation matrices about a fixed rotation vector (3,), of which a call takes a share."""
+
+    def __init__(self, turn: Array) -> None:
+        self.angle = float(np.linalg.norm(turn))
+        x, y, z = turn / self.angle if self.angle > 0.0 else turn
+        self._K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        self._K2, self._one = self._K @ self._K, np.eye(3)
+
+    def __call__(self, share: float) -> Array:
+        angle = share * self.angle
+        R: Array = self._one + math.sin(angle) * self._K + (1.0 - math.cos(angle)) * self._K2
+        return R
 
 
 def has_position(task: Task) -> bool:

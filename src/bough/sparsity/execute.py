@@ -20,4 +20,4 @@ def run(kernel: Callable[..., None], *arrays: Any) -> None:
         return
     from bough.compile import general
 
-    general.run(kernel, *(np.ascontiguousarray(a) for a in arrays))
+    general.run(kernel, *arrays)

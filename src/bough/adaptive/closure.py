@@ -1,0 +1,170 @@
+"""Loops: two frames of a linkage held together, by forces found exactly before each bounded pass.
+
+The closure forces satisfy T' (a_b - a_a) = -gap / h over all loops, where the matrix of this system is T' Lambda^-1 T of the closing
+bodies, read off the assembly tree by a few ways from leaf to root and back. They are then applied forces like others, so
+every error bound stays valid; the gap term closes what integration and culling open. Redundant loops (a planar
+chain in space) are allowed: the smallest closure forces are taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.adaptive import passes
+from bough.adaptive.loads import Loads, gather
+from bough.adaptive.solver import TreeEngine
+from bough.errors import ModelError
+
+FloatArray = npt.NDArray[np.float64]
+
+MAX_HANDLES = 10
+REDUNDANT = 1e-9
+
+# Axes of frame b that a closing joint frees (0-2 turn, 3-5 slide)
+FREED = {"fixed": (), "revolute": (2,), "prismatic": (5,), "cylindrical": (2, 5), "spherical": (0, 1, 2)}
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A joint that closes a loop between two named frames; z of frame b is its axis. "world" may be one of them."""
+
+    a: str
+    b: str
+    joint: str = "revolute"
+
+    def __post_init__(self) -> None:
+        if self.joint not in FREED:
+            raise ModelError(
+                f"closure {self.a!r} to {self.b!r}: unknown joint {self.joint!r}; known: {', '.join(FREED)}"
+            )
+
+
+class _Side(NamedTuple):
+    """Where a closing frame is: primitive body (-1 = world) and placement there."""
+
+    body: int
+    R: FloatArray
+    p: FloatArray
+
+
+class Closures:
+    """All closures of one simulation."""
+
+    def __init__(self, engine: TreeEngine, closures: tuple[Closure, ...]) -> None:
+        if 2 + len(closures) > MAX_HANDLES:
+            raise ModelError(
+                f"{len(closures)} loops keep up to {2 + len(closures)} handles open: at most {MAX_HANDLES} are supported"
+            )
+        self.engine, self.closures = engine, closures
+        self.open = True  # whether closure forces must be found anew
+        self.sides = [(self._side(c.a), self._side(c.b)) for c in closures]
+        self.T = [np.delete(np.eye(6), FREED[c.joint], axis=1) for c in closures]
+        ends = sorted({side.body for pair in self.sides for side in pair if side.body >= 0})
+        if not ends:
+            raise ModelError("a closure between two frames of the world holds nothing")
+        self.bodies = np.array(ends, np.int64)
+        self.none: Loads = gather([], np.full(len(engine.mechanism.parent), -1, np.int32))
+
+    def _side(self, name: str) -> _Side:
+        frames, k = self.engine.model.frames, self.engine.model.frame(name)
+        return _Side(int(frames.body[k]), frames.R[k], frames.p[k])
+
+    def hold(self) -> None:
+        """Find the closure forces here and now and apply them. O(loops^2 log n)."""
+        engine, force = self.engine, self.engine.state.force
+        poses = {b: pose for b, pose in zip(self.bodies.tolist(), engine.poses(self.bodies), strict=True)}
+        poses[-1] = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+        base = force[self.bodies].copy()
+        columns = [self._wrenches(pair, T, poses) for pair, T in zip(self.sides, self.T, strict=True)]
+        columns = [column for group in columns for column in group]
+        free = self._gaps(poses, self._respond())
+        G = np.empty((len(columns), len(columns)))
+        for k, column in enumerate(columns):
+            for body, wrench in column:
+                force[body] += wrench
+            G[:, k] = self._gaps(poses, self._respond()) - free
+            force[self.bodies] = base
+        target = -self._displacement(poses) / engine.clock[1]
+        lam = np.linalg.pinv(0.5 * (G + G.T), rcond=REDUNDANT, hermitian=True) @ (target - free)
+        for x, column in zip(lam, columns, strict=True):
+            for body, wrench in column:
+                force[body] += x * wrench
+        leaves = engine.plan.leaf_up[engine.link.host[self.bodies]]
+        engine.changed(self.none, leaves.astype(np.int64))
+        self.open = False
+
+    def _respond(self) -> dict[int, FloatArray]:
+        engine = self.engine
+        out = np.zeros((len(self.bodies), 6))
+        engine.reserve(self.none, len(self.bodies) * int(engine.plan.depth[0]))
+        engine._do(passes.RESPOND, self.none, number=engine.link.host[self.bodies], out=out)
+        found = {b: a for b, a in zip(self.bodies.tolist(), out, strict=True)}
+        found[-1] = np.concatenate([np.zeros(3), -np.asarray(engine.mechanism.gravity)])
+        return found
+
+    def _wrenches(
+        self, pair: tuple[_Side, _Side], T: FloatArray, poses: dict[int, FloatArray]
+    ) -> list[list[tuple[int, FloatArray]]]:
+        """For each constraint direction: unit forces on b and against them on a, each in its body's frame."""
+        R, x = _place(pair[1], poses)
+        columns = []
+        for t in T.T:
+            n, f = R @ t[:3], R @ t[3:]
+            column = []
+            for side, sign in ((pair[1], 1.0), (pair[0], -1.0)):
+                if side.body >= 0:
+                    own, at = _pose(poses[side.body])
+                    column.append((side.body, sign * np.concatenate([own.T @ (n + np.cross(x - at, f)), own.T @ f])))
+            columns.append(column)
+        return columns
+
+    def _gaps(self, poses: dict[int, FloatArray], a: dict[int, FloatArray]) -> FloatArray:
+        """T' (a_b - a_a) at the place of frame b, all loops."""
+        found = []
+        for (first, second), T in zip(self.sides, self.T, strict=True):
+            R, x = _place(second, poses)
+            total = np.zeros(6)
+            for side, sign in ((second, 1.0), (first, -1.0)):
+                own, at = _pose(poses[side.body])
+                turn, push = own @ a[side.body][:3], own @ a[side.body][3:]
+                total += sign * np.concatenate([R.T @ turn, R.T @ (push + np.cross(turn, x - at))])
+            found.append(T.T @ total)
+        return np.concatenate(found)
+
+    def _displacement(self, poses: dict[int, FloatArray]) -> FloatArray:
+        """How far each loop is open, along its constraints in frame b."""
+        found = []
+        for (first, second), T in zip(self.sides, self.T, strict=True):
+            Ra, xa = _place(first, poses)
+            R, x = _place(second, poses)
+            found.append(T.T @ np.concatenate([R.T @ rotation_vector(R @ Ra.T), R.T @ (x - xa)]))
+        return np.concatenate(found)
+
+    def opening(self) -> float:
+        """The largest component by which a loop is open now, m or rad."""
+        poses = {b: pose for b, pose in zip(self.bodies.tolist(), self.engine.poses(self.bodies), strict=True)}
+        poses[-1] = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+        return float(np.abs(self._displacement(poses)).max())
+
+
+def _pose(row: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return row[:9].reshape(3, 3), row[9:]
+
+
+def _place(side: _Side, poses: dict[int, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """A closing frame in the world."""
+    R, p = _pose(poses[side.body])
+    return R @ side.R, p + R @ side.p
+
+
+def rotation_vector(R: FloatArray) -> FloatArray:
+    """The shortest rotation vector of a rotation matrix (a half turn has none and gives NaN)."""
+    axis = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / 2.0
+    sine, cosine = float(np.linalg.norm(axis)), (float(np.trace(R)) - 1.0) / 2.0
+    if sine < 1e-9:
+        return axis if cosine > 0.0 else np.full(3, np.nan)
+    return axis * (float(np.arctan2(sine, cosine)) / sine)

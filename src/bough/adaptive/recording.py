@@ -1,0 +1,101 @@
+"""Checkpoints that lose nothing, and recordings of a run as npz or Parquet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import CheckpointError, MissingExtraError
+
+FloatArray = npt.NDArray[np.float64]
+VERSION = 1
+
+
+def write_checkpoint(path: str | Path, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
+    """Arrays and plain facts into one file, with a digest of both."""
+    text = json.dumps(facts | {"version": VERSION}, sort_keys=True)
+    with open(path, "wb") as file:
+        np.savez_compressed(file, **arrays, facts=np.array(text), digest=np.array(_digest(arrays, text)))  # type: ignore[arg-type]
+
+
+def read_checkpoint(path: str | Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """What `write_checkpoint` wrote; a damaged file is refused."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        text, digest = str(arrays.pop("facts")), str(arrays.pop("digest"))
+        facts = json.loads(text)
+    except FileNotFoundError:
+        raise CheckpointError(f"there is no checkpoint at {str(path)!r}") from None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise CheckpointError(f"the checkpoint {str(path)!r} is damaged or none: {error}") from None
+    if digest != _digest(arrays, text):
+        raise CheckpointError(f"the checkpoint {str(path)!r} is damaged: its digest does not match its content")
+    if facts["version"] != VERSION:
+        raise CheckpointError(f"the checkpoint {str(path)!r} has format {facts['version']}, expected {VERSION}")
+    return arrays, facts
+
+
+def _digest(arrays: dict[str, npt.NDArray[Any]], text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        a = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {a.dtype.str} {a.shape}".encode())
+        digest.update(a.tobytes())
+    return digest.hexdigest()
+
+
+class Recording:
+    """Positions of some bodies, and what each sample cost, every few steps of `QuasiStatics.run(..., record=...)`."""
+
+    def __init__(self, bodies: Sequence[str | int] = (), every: int = 1, configuration: bool = False) -> None:
+        if every < 1:
+            raise ValueError(f"every must be at least 1 step, got {every}")
+        self.bodies, self.every, self.keeps_q = list(bodies), every, configuration
+        self.samples: list[dict[str, Any]] = []
+
+    def take(self, sim: Any) -> None:
+        """One sample of the present state."""
+        s = sim.stats
+        row = {"step": s.steps, "time": s.time, "joints": s.joints, "bound": s.bound, "seconds": s.seconds}
+        row["positions"] = sim.positions(self.bodies)
+        if self.keeps_q:
+            row["q"] = sim.configuration
+        self.samples.append(row)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All samples, by name: step, time, joints, bound, seconds (samples,), positions (samples, bodies, 3), q."""
+        names = self.samples[0] if self.samples else ()
+        return {name: np.array([row[name] for row in self.samples]) for name in names}
+
+    def save(self, path: str | Path) -> None:
+        """Write .npz or .parquet, by the ending of the name."""
+        path, arrays = Path(path), self.arrays()
+        if path.suffix == ".npz":
+            np.savez_compressed(path, bodies=np.array([str(b) for b in self.bodies]), **arrays)  # type: ignore[arg-type]
+        elif path.suffix == ".parquet":
+            _write_parquet(path, arrays, [str(b) for b in self.bodies])
+        else:
+            raise ValueError(f"a recording is saved as .npz or .parquet, got {str(path)!r}")
+
+
+def _write_parquet(path: Path, arrays: dict[str, npt.NDArray[Any]], bodies: list[str]) -> None:
+    """One row for each sample; positions as columns "body.x", "body.y", "body.z", q as a list."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("writing Parquet needs pyarrow: pip install 'bough[tables]'") from None
+    positions = arrays.pop("positions", np.zeros((0, 0, 3)))
+    columns = {name: pa.array(a.tolist()) for name, a in arrays.items()}
+    for k, body in enumerate(bodies):
+        columns |= {f"{body}.{axis}": pa.array(positions[:, k, i]) for i, axis in enumerate("xyz")}
+    parquet.write_table(pa.table(columns), path)

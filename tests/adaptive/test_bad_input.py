@@ -1,0 +1,122 @@
+"""Bad input is refused with one clear sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bough.adaptive import Closure, QuasiStatics, Recording, absolute_joint, relative_joint, relative_linkage
+from bough.build import Builder
+from bough.errors import ModelError, NonFiniteError, NumericalError, ShapeError, UnknownNameError
+from bough.zoo import arm, chain
+
+
+@pytest.mark.parametrize("eps", [-1.0, np.nan, np.inf, "small"])
+@pytest.mark.parametrize("measure", [relative_joint, absolute_joint, relative_linkage])
+def test_eps_must_be_a_number_that_is_not_negative(measure, eps):
+    with pytest.raises(ValueError, match="eps must be a finite number"):
+        measure(eps)
+
+
+@pytest.fixture
+def sim():
+    return QuasiStatics(chain(6), relative_joint(0.1), "adaptive")
+
+
+def test_forces_on_unknown_bodies_are_refused(sim):
+    with pytest.raises(UnknownNameError, match="no frame 'nobody'"):
+        sim.apply_force("nobody", [1, 0, 0])
+    with pytest.raises(UnknownNameError, match="there is no body 6"):
+        sim.apply_force(6, [1, 0, 0])
+    with pytest.raises(UnknownNameError, match="moves nothing"):
+        sim.apply_force("world", [1, 0, 0])
+    with pytest.raises(UnknownNameError, match="no force number 3"):
+        sim.change_force(3, [1, 0, 0])
+    with pytest.raises(UnknownNameError, match="no force number 3"):
+        sim.remove_force(3)
+
+
+def test_vectors_are_checked(sim):
+    with pytest.raises(ShapeError, match=r"force: expected shape \(3,\)"):
+        sim.apply_force(0, [1, 0])
+    with pytest.raises(NonFiniteError, match="force: must be finite"):
+        sim.apply_force(0, [1, 0, np.nan])
+    with pytest.raises(ShapeError, match="point"):
+        sim.apply_force(0, [1, 0, 0], point=[1])
+    with pytest.raises(ValueError, match="no frame 'tool'"):
+        sim.apply_force(0, [1, 0, 0], frame="tool")
+    with pytest.raises(ShapeError, match="torque"):
+        sim.set_torque(None, [1.0])
+    with pytest.raises(UnknownNameError, match="no joint"):
+        sim.set_torque("none", [1.0])
+    with pytest.raises(ShapeError, match="configuration"):
+        sim.configuration = [0.0]
+    with pytest.raises(NonFiniteError, match="gravity"):
+        sim.gravity = [0.0, 0.0, np.inf]
+
+
+@pytest.mark.parametrize("dt", [0.0, -1.0, np.nan, np.inf])
+def test_time_steps_are_positive(sim, dt):
+    with pytest.raises(ValueError, match="dt must be"):
+        sim.step(dt)
+    with pytest.raises(ValueError, match="must not be negative"):
+        sim.run(-1, 0.1)
+
+
+def test_methods_and_options_are_known():
+    with pytest.raises(ValueError, match="no method 'fast'"):
+        QuasiStatics(chain(3), method="fast")
+    with pytest.raises(ValueError, match="refresh"):
+        QuasiStatics(chain(3), refresh=0)
+    with pytest.raises(ValueError, match="every"):
+        Recording(every=0)
+    with pytest.raises(ValueError, match=r"\.npz or \.parquet"):
+        Recording().save("run.txt")
+    with pytest.raises(ValueError, match="refine continues"):
+        QuasiStatics(chain(3), method="dca").refine()
+
+
+def test_a_metric_must_be_positive_definite():
+    model = chain(4)
+    with pytest.raises(ModelError, match="finite and positive"):
+        QuasiStatics(model, metric=[1.0, 1.0, -1.0, 1.0])
+    with pytest.raises(ShapeError, match="metric"):
+        QuasiStatics(model, metric=[1.0])
+    with pytest.raises(ModelError, match="not symmetric and positive definite"):
+        QuasiStatics(model, metric={model.joint_names[1]: [[0.0]]})
+    with pytest.raises(ShapeError, match="expected a matrix"):
+        QuasiStatics(model, metric={model.joint_names[1]: np.eye(2)})
+    with pytest.raises(ValueError, match="a metric is"):
+        QuasiStatics(model, metric="heavy")
+
+
+def test_bodies_without_invertible_inertia_are_named():
+    builder = Builder()
+    builder.add_body("bead", mass=1.0, com=(1, 0, 0))
+    model = builder.build()
+    with pytest.raises(ModelError, match="body 'bead' has a singular inertia"):
+        QuasiStatics(model, method="adaptive")
+    sim = QuasiStatics(model, relative_joint(0.1))
+    sim.run(5, 0.01)
+    assert sim.stats.method == "aba"
+
+
+def test_too_many_loops_are_refused_with_the_handle_count():
+    model = arm(7)
+    names = model.body_names
+    with pytest.raises(ModelError, match="9 loops keep up to 11 handles open"):
+        QuasiStatics(model, closures=[Closure(names[0], names[6])] * 9)
+    with pytest.raises(ModelError, match="unknown joint"):
+        Closure("a", "b", "glue")
+    with pytest.raises(ModelError, match="holds nothing"):
+        QuasiStatics(model, closures=[Closure("world", "world")])
+    with pytest.raises(ValueError, match="cannot close loops"):
+        QuasiStatics(model, method="aba", closures=[Closure(names[0], names[6])])
+
+
+@pytest.mark.parametrize("method", ["aba", "adaptive"])
+def test_forces_beyond_numbers_are_noticed(method):
+    sim = QuasiStatics(chain(6), relative_joint(0.1), method)
+    sim.apply_force(3, [1e308, 1e308, 1e308], point=[1e10, 0, 0])
+    with pytest.raises(NumericalError, match="not finite"):
+        sim.accelerations()

@@ -1,0 +1,123 @@
+"""The promised bounds hold: four error measures, random linkages, forces and thresholds."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from adaptive.linkages import random_forces, random_linkage, simulate
+
+from bough.adaptive import absolute_joint, absolute_linkage, relative_joint, relative_linkage
+
+MEASURES = (absolute_linkage, relative_linkage, absolute_joint, relative_joint)
+slow = pytest.mark.skipif(not os.environ.get("BOUGH_SLOW"), reason="set BOUGH_SLOW=1 for the long run")
+
+
+def joint_norms(model, x):
+    """Norm of each joint's part; a floating base is no joint."""
+    counted = [
+        j for j in model.joints if not (j.type == "floating" and model.parent[model.joint_names.index(j.name)] < 0)
+    ]
+    return np.array([np.linalg.norm(x[j.v]) for j in counted] or [0.0])
+
+
+def error_of(measure, exact, found):
+    """The measure's own error, from its definition; exact and found are norms by joint."""
+    if "linkage" in measure.name:
+        size, scale = np.linalg.norm(found), np.linalg.norm(exact)
+    else:
+        size, scale = found.max(), exact.max()
+    return size / scale if measure.name.startswith("relative") else size
+
+
+def violations(seed, forces_per_model, noise=1e-7):
+    """Trials, bounds broken, reported bounds broken and joints left out, over one random linkage."""
+    rng = np.random.default_rng(seed)
+    twin = random_linkage(seed, int(rng.integers(3, 60)), floating=seed % 2 == 0, armature=seed % 3 == 0)
+    model = twin.model
+    q, forces = model.random_configuration(rng), random_forces(twin, rng, 3)
+    sim = simulate(model, q, forces, error=relative_joint(0.5))
+    trials = broken = misreported = culled = 0
+    for _ in range(forces_per_model):
+        for number in range(len(forces)):
+            sim.change_force(number, rng.normal(size=6) * 10.0 ** rng.uniform(-2, 2))
+        if rng.random() < 0.3:
+            sim.gravity = rng.normal(size=3) * rng.integers(0, 2)
+        sim.error = absolute_linkage(0.0)
+        exact = sim.accelerations()
+        size = joint_norms(model, exact)
+        for make in MEASURES:
+            eps = 10.0 ** rng.uniform(-5, 0)
+            measure = make(eps if make in (relative_linkage, relative_joint) else eps * max(size.max(), 1e-9))
+            sim.error, sim._solved = measure, False
+            sim._make_stale()
+            found = sim.accelerations()
+            error = error_of(measure, size, joint_norms(model, found - exact))
+            slack = noise * (1.0 if measure.is_relative else size.max())
+            trials += 1
+            broken += error > measure.eps + slack
+            misreported += error > sim.stats.bound + slack
+            culled += int(np.count_nonzero(joint_norms(model, found) == 0.0))
+    return trials, broken, misreported, culled
+
+
+def run(models, forces_per_model):
+    totals = np.sum([violations(seed, forces_per_model) for seed in range(models)], axis=0)
+    assert totals[1] == 0
+    assert totals[2] == 0
+    assert totals[3] > totals[0]  # the measures did leave joints out
+    return int(totals[0])
+
+
+def test_no_bound_is_broken_in_two_thousand_trials():
+    assert run(25, 20) == 2_000
+
+
+@slow
+def test_no_bound_is_broken_in_twenty_thousand_trials():
+    assert run(100, 50) == 20_000
+
+
+def test_refining_goes_on_where_it_stopped_and_ends_exact():
+    twin = random_linkage(1, 60, types=("revolute",), forest=False)
+    rng = np.random.default_rng(0)
+    sim = simulate(
+        twin.model, twin.model.random_configuration(rng), random_forces(twin, rng), error=relative_joint(0.9)
+    )
+    exact = simulate(twin.model, sim.configuration, [], method="dca")
+    for number, a in sim._forces.applied.items():
+        exact._forces.applied[number] = a
+    expected = exact.accelerations()
+    sim.accelerations()
+    joints, bound, before = sim.stats.joints, sim.stats.bound, np.inf
+    for _ in range(6):
+        bound = sim.refine(budget=8)
+        assert bound <= before
+        assert sim.stats.joints >= joints
+        error = np.abs(sim.accelerations() - expected).max() / np.abs(expected).max()
+        assert error <= bound + 1e-7
+        before, joints = bound, sim.stats.joints
+    assert sim.refine(microseconds=1e6) == 0.0
+    np.testing.assert_allclose(sim.accelerations(), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_an_eps_below_the_noise_floor_is_clamped_with_a_warning():
+    twin = random_linkage(2, 20)
+    sim = simulate(
+        twin.model, twin.model.neutral, random_forces(twin, np.random.default_rng(0)), error=relative_joint(1e-15)
+    )
+    with pytest.warns(UserWarning, match="below the noise floor"):
+        sim.accelerations()
+    assert sim.error.eps == sim.stats.noise_floor > 1e-15
+
+
+def test_lever_weights_follow_the_reach_below_a_joint():
+    from bough.adaptive.linkage import linkage
+    from bough.adaptive.measures import lever
+    from bough.zoo import chain
+
+    model = chain(20, geometry="parallel")
+    reach = lever(model, linkage(model))
+    assert (np.diff(reach) < 0).all()
+    assert reach[0] == pytest.approx(0.3 * 19 + reach[-1], rel=0.01)

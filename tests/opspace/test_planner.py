@@ -1,0 +1,84 @@
+"""The planner's choice is the cheapest method, for the reason it gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+from bough.compile.routine import operations, trace
+from bough.errors import TaskError
+from bough.opspace import OperationalSpace, TaskSet, count, make_plan, pose
+from bough.opspace.methods import METHODS, prepare
+from bough.opspace.planner import RECURSIONS, estimate
+from opspace.cases import random_case
+
+
+@pytest.mark.parametrize("first", range(0, 220, 20))
+def test_the_choice_is_the_true_minimum(first):
+    for seed in range(first, first + 20):
+        _, tasks = random_case(seed, size=8)
+        plan = make_plan(tasks)
+        true = {name: operations(trace(*prepare(name, tasks))).total for name in METHODS}
+        assert plan.exact
+        assert true[plan.choice] == min(true.values()), (seed, plan, true)
+
+
+def test_plan_of_asimo_is_a_table_with_a_reason():
+    space = OperationalSpace(zoo.asimo(), [pose(f) for f in zoo.asimo_tasks()])
+    plan = space.plan()
+    assert plan.choice == space.method == "pv"
+    assert set(plan.total) == set(METHODS)
+    assert "fewest operations" in str(plan)
+    assert str(plan.counts["pv"]) in str(plan)
+    assert plan.total["pv"] == bough.count(zoo.asimo(), "inverse_inertia", method="pv", tasks=space.tasks.tasks).total
+
+
+def test_a_factor_that_is_wanted_anyway_changes_the_choice():
+    tasks = TaskSet(zoo.asimo(), [pose(f) for f in zoo.asimo_tasks()])
+    plan = make_plan(tasks, also=["jbar", "nullspace"])
+    assert plan.choice == "ltdl"
+    assert "jbar and nullspace included" in plan.reason
+
+
+def test_single_precision_and_wide_scales_prefer_recursions():
+    tasks = TaskSet(zoo.asimo(), [pose(f) for f in zoo.asimo_tasks()])
+    plan = make_plan(tasks, also=["factor"], dtype=np.float32)
+    assert plan.choice in RECURSIONS
+    assert "single precision" in plan.reason
+    builder = bough.Builder("lopsided")
+    builder.add_body("light", "world", "revolute", mass=1e-4, inertia=1e-4 * np.eye(3))
+    builder.add_body("heavy", "light", "revolute", (1, 0, 0), axis=(0, 1, 0), mass=1e4, inertia=1e4 * np.eye(3))
+    plan = make_plan(TaskSet(builder.build(), [pose("heavy")]))
+    assert plan.choice in RECURSIONS
+    assert "masses" in plan.reason
+
+
+def test_estimates_rank_methods_as_counts_do():
+    for model, frames in (
+        (zoo.asimo("+12 HF"), zoo.asimo_tasks("+12 HF")),
+        (zoo.chain(30), (zoo.chain(30).frame_names[-1],)),
+    ):
+        tasks = TaskSet(model, [pose(f) for f in frames])
+        prepared = {name: prepare(name, tasks) for name in ("pv", "ltdl", "rjk")}
+        guess = {name: estimate(name, p, tasks) for name, p in prepared.items()}
+        true = {name: operations(trace(*p)).total for name, p in prepared.items()}
+        assert min(guess, key=guess.get) == min(true, key=true.get)
+        for name in guess:
+            assert 0.4 < guess[name] / true[name] < 2.5, name
+
+
+def test_large_models_are_planned_by_estimates():
+    model = zoo.chain(600)
+    plan = make_plan(TaskSet(model, [pose(model.frame_names[-1])]))
+    assert not plan.exact
+    assert plan.choice in RECURSIONS
+
+
+def test_counting():
+    tasks = [pose("hand")]
+    assert count(zoo.arm(7), "inverse_inertia", "ltdl", tasks).sqrt == 0
+    assert count(zoo.arm(7), "inverse_inertia", "ltl", tasks).sqrt == 7
+    with pytest.raises(TaskError, match="inverse_inertia"):
+        count(zoo.arm(7), "forward_dynamics", None, tasks)
