@@ -1,7 +1,7 @@
 """A humanoid of 24 links puts a box on the floor with both hands and raises it again (after Chang & Khatib 2001).
 
-The legs, which move together, and the trunk are one chain of nine joints on the ground; it carries two arms of seven joints
-and a head. The box is a free body held by rigid grasps on both sides, so that arms and box form a closed loop.
+The legs, which move together, and the trunk are one chain of nine joints on the ground; it carries two arms of seven
+joints and a head. The box is a free body held by rigid grasps on both sides, so that arms and box form a closed loop.
 The hands follow the box along a cubic spline; the posture is held in the null space of the hands. Run:
 
     python examples/box_to_floor.py [folder for recording and pictures]
@@ -55,8 +55,8 @@ def robot_builder(name: str) -> bough.Builder:
         inertia = solid(mass, np.array([0.15, 0.25, 0.3]))
         up = builder.add_body(joint, up, "revolute", place, axis=axis, mass=mass, com=(0, 0, 0.15), inertia=inertia,
                               effort=600.0, velocity=10.0, lower=-2.6, upper=2.6)  # fmt: skip
-    builder.add_body("head", "chest", "revolute", (0, 0, 0.35), axis=Z, mass=4.0, com=(0, 0, 0.1), inertia=0.02 * np.eye(3),
-                     effort=100.0)  # fmt: skip
+    skull = {"mass": 4.0, "com": (0, 0, 0.1), "inertia": 0.02 * np.eye(3)}
+    builder.add_body("head", "chest", "revolute", (0, 0, 0.35), axis=Z, effort=100.0, **skull)
     for side, sign in (("left", 1.0), ("right", -1.0)):
         up = "chest"
         for joint, axis, place, mass in ARM:

@@ -31,7 +31,10 @@ def spinning(model, seed=0):
 def test_order_of_convergence(integrator, order):
     model = floating_top()
     q, v = spinning(model)
-    end = lambda dt, method: rollout(model, q, v, duration=0.4, dt=dt, integrator=method, motion=motion(model))  # noqa: E731
+
+    def end(dt, method):
+        return rollout(model, q, v, duration=0.4, dt=dt, integrator=method, motion=motion(model))
+
     exact = end(0.4 / 512, "rk4")
     errors = []
     for dt in (0.4 / 16, 0.4 / 32):
@@ -48,9 +51,10 @@ def motion(model):
 def test_midpoint_keeps_energy_and_rk4_momentum():
     model = floating_top()
     q, v = spinning(model)
-    run = lambda method, dt: rollout(
-        model, q, v, duration=1.0, dt=dt, integrator=method, motion=motion(model), every=10
-    )  # noqa: E731
+
+    def run(method, dt):
+        return rollout(model, q, v, duration=1.0, dt=dt, integrator=method, motion=motion(model), every=10)
+
     assert run("rk4", 2e-3).drift()["momentum"] < 1e-7
     assert run("rk4", 2e-3).drift()["energy"] < 1e-7
     rough, fine = (run("lie_midpoint", dt).drift()["energy"] for dt in (2e-3, 1e-3))
@@ -77,8 +81,8 @@ def test_torque_is_asked_once_a_step_and_held():
         calls.append(t)
         return np.ones(2)
 
-    recording = rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.01, torque=torque, integrator="rk4", every=3,
-                        motion=motion(model))  # fmt: skip
+    options = {"duration": 0.1, "dt": 0.01, "integrator": "rk4", "every": 3, "motion": motion(model)}
+    recording = rollout(model, np.zeros(2), np.zeros(2), torque=torque, **options)
     np.testing.assert_allclose(calls, np.arange(10) * 0.01)
     np.testing.assert_allclose(recording.time, [0, 0.03, 0.06, 0.09, 0.1])
     assert (recording.tau == 1).all()

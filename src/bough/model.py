@@ -15,6 +15,7 @@ import numpy.typing as npt
 from bough import manifold
 from bough.coupling import coupled_parents, parents_of_dofs
 from bough.errors import ModelError, UnknownNameError
+from bough.grouping import grouped
 from bough.joints import Mechanism
 from bough.tree import Tree
 
@@ -162,6 +163,11 @@ class Model:
         sizes = {"nq": self.nq, "nv": self.nv, "bodies": len(m.parent), "dofs": len(m.axis)}
         coupled = self.dof_tree.rows[-1] if self.couplings else m.rows[-1]
         return sizes | {"packed": int(m.rows[-1]), "coupled": int(coupled)}
+
+    @cached_property
+    def grouped(self) -> Mechanism:
+        """The mechanism with its inertias reduced to base parameters: same motion, more zeros, cheaper when traced."""
+        return grouped(self.mechanism)
 
     @cached_property
     def total_mass(self) -> float:

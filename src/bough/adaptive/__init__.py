@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bough.adaptive.closure import Closure
 from bough.adaptive.measures import ErrorMeasure, absolute_joint, absolute_linkage, relative_joint, relative_linkage
-from bough.adaptive.quasistatics import QuasiStatics, Stats
+from bough.adaptive.quasistatics import QuasiStatics
 from bough.adaptive.recording import Recording
+from bough.adaptive.stats import Stats
 
 __all__ = [
     "Closure",

@@ -67,12 +67,13 @@ def assembly_tree(parent: npt.ArrayLike) -> Assembly:
     leaf_body, leaf_up = np.full(leaves, -1, np.int64), np.full(leaves, -1, np.int64)
     leaf_body[: n + 1] = np.arange(n + 1)
     copies, node_of = np.ones(n + 1, np.int64), np.full(n, -1, np.int64)
-    built = Assembly(*out, leaf_body, leaf_up, copies, node_of)
-    work = _Work(*(np.zeros(n + 3, np.int64) for _ in range(12)), np.zeros(_MAX_HEIGHT, np.int64), np.array([0, n + 1]))
+    built = Assembly._make([*out, leaf_body, leaf_up, copies, node_of])
+    lists = [np.zeros(n + 3, np.int64) for _ in range(12)]
+    work = _Work._make([*lists, np.zeros(_MAX_HEIGHT, np.int64), np.array([0, n + 1])])
     compiled(_assemble)(heavy, size, order, first, built, work)
     used, leaves = int(work.count[0]), int(work.count[1])
     shortened = [a[:used].copy() for a in out] + [leaf_body[:leaves].copy(), leaf_up[:leaves].copy()]
-    return Assembly(*shortened, copies, node_of)
+    return Assembly._make([*shortened, copies, node_of])
 
 
 class _Work(NamedTuple):

@@ -1,7 +1,7 @@
 """6 x 6 blocks: products on scratch space, and the packed form in which a node keeps them.
 
-Scratch is an array (blocks, 6, 6); a block is named by its number. A node's record is flat: a symmetric block is its upper
-triangle row by row (21 numbers), a general one its rows (36). Six-vectors are tuples, as everywhere in Bough.
+Scratch is an array (blocks, 6, 6); a block is named by its number. A node's record is flat: a symmetric block is its
+upper triangle row by row (21 numbers), a general one its rows (36). Six-vectors are tuples, as everywhere in Bough.
 """
 
 from __future__ import annotations
@@ -231,3 +231,9 @@ def sweep(S: Any, c: int, k: int) -> None:
         x = S[c, i, k] * pivot
         S[c, i, k], S[c, k, i] = x, x
     S[c, k, k] = -pivot
+
+
+@kernel
+def put_row(S: Any, c: int, i: int, r: Any, o: int) -> None:
+    for j in range(6):
+        r[o + j] = S[c, i, j]

@@ -1,9 +1,9 @@
 """Loops: two frames of a linkage held together, by forces found exactly before each bounded pass.
 
-The closure forces satisfy T' (a_b - a_a) = -gap / h over all loops, where the matrix of this system is T' Lambda^-1 T of the closing
-bodies, read off the assembly tree by a few ways from leaf to root and back. They are then applied forces like others, so
-every error bound stays valid; the gap term closes what integration and culling open. Redundant loops (a planar
-chain in space) are allowed: the smallest closure forces are taken.
+The closure forces satisfy T' (a_b - a_a) = -gap / h over all loops, where the matrix of this system is T' Lambda^-1 T
+of the closing bodies, read off the assembly tree by a few ways from leaf to root and back. They are then applied
+forces like others, so every error bound stays valid; the gap term closes what integration and culling open. Redundant
+loops (a planar chain in space) are allowed: the smallest closure forces are taken.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Closures:
     def __init__(self, engine: TreeEngine, closures: tuple[Closure, ...]) -> None:
         if 2 + len(closures) > MAX_HANDLES:
             raise ModelError(
-                f"{len(closures)} loops keep up to {2 + len(closures)} handles open: at most {MAX_HANDLES} are supported"
+                f"{len(closures)} loops keep up to {2 + len(closures)} handles open: expected at most {MAX_HANDLES}"
             )
         self.engine, self.closures = engine, closures
         self.open = True  # whether closure forces must be found anew
@@ -79,8 +79,8 @@ class Closures:
         poses = {b: pose for b, pose in zip(self.bodies.tolist(), engine.poses(self.bodies), strict=True)}
         poses[-1] = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
         base = force[self.bodies].copy()
-        columns = [self._wrenches(pair, T, poses) for pair, T in zip(self.sides, self.T, strict=True)]
-        columns = [column for group in columns for column in group]
+        groups = [self._wrenches(pair, T, poses) for pair, T in zip(self.sides, self.T, strict=True)]
+        columns = [column for group in groups for column in group]
         free = self._gaps(poses, self._respond())
         G = np.empty((len(columns), len(columns)))
         for k, column in enumerate(columns):

@@ -7,14 +7,33 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bough.compile.cache import directory
 from bough.compile.kernel import make_known_to_numba
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 # Contraction and reciprocals keep full accuracy; reassociation would not.
 FAST_MATH = {"contract", "arcp"}
 INTERPRETED = bool(os.environ.get("BOUGH_INTERPRET"))
+
+
+_inlined: list[Callable[..., Any]] = []
+
+
+def inlined(function: F) -> F:
+    """A kernel on plan and state, always pasted into its caller: handing these over would cost more than the work."""
+    _inlined.append(function)
+    return function
+
+
+def _teach_numba() -> None:
+    from numba.extending import register_jitable
+
+    make_known_to_numba()
+    while _inlined:
+        register_jitable(forceinline=True)(_inlined.pop())
 
 
 @cache
@@ -24,11 +43,14 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     import numba
 
-    make_known_to_numba()
+    _teach_numba()
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_cache_directory())
     try:
-        return numba.njit(cache=True, error_model="numpy", fastmath=FAST_MATH, nogil=True, _nrt=False)(function)
+        jitted: Callable[..., Any] = numba.njit(
+            cache=True, error_model="numpy", fastmath=FAST_MATH, nogil=True, _nrt=False
+        )(function)
+        return jitted
     finally:
         numba.config.CACHE_DIR = before
 

@@ -97,7 +97,9 @@ class Forces:
         """The state that `state` gave."""
         numbers = arrays["force_number"].tolist()
         columns = zip(arrays["force_body"].tolist(), arrays["force_rows"], arrays["force_world"].tolist(), strict=True)
-        self.applied = {k: Applied(b, *rows, world) for k, (b, rows, world) in zip(numbers, columns, strict=True)}
+        self.applied = {
+            k: Applied(b, rows[0], rows[1], rows[2], w) for k, (b, rows, w) in zip(numbers, columns, strict=True)
+        }
         self.turned = dict(zip(numbers, arrays["force_turned"], strict=True))
         self.following, self._loads = following, None
 

@@ -1,9 +1,11 @@
-"""The divide-and-conquer algebra for any number of handles, small and dense (Featherstone 1999; Redon & Lin 2005; K-form).
+"""The divide-and-conquer algebra for any number of handles, small and dense (Featherstone 1999; Redon & Lin 2005;
+K-form).
 
-An articulated body answers forces f on its handles (6 numbers each, stacked) by a = Phi f + b, and its joints by a total
-acceleration A = f' Psi f + f' p + eta. Two bodies are put side by side, then a joint between two handles is closed; a loop is the same
-with both handles on one body. Phi over the handles left open is the inverse operational-space inertia Lambda^-1 of those
-handles. Everything is in one common frame, angular part first; relative to free fall, so the ground accelerates by -g.
+An articulated body answers forces f on its handles (6 numbers each, stacked) by a = Phi f + b, and its joints by a
+total acceleration A = f' Psi f + f' p + eta. Two bodies are put side by side, then a joint between two handles is
+closed; a loop is the same with both handles on one body. Phi over the handles left open is the inverse
+operational-space inertia Lambda^-1 of those handles. Everything is in one common frame, angular part first; relative
+to free fall, so the ground accelerates by -g.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ REDUNDANT = 1e-10
 
 @dataclass(frozen=True)
 class Articulated:
-    """An articulated body with open handles. `closed` remembers the joint that made it, for accelerations afterwards."""
+    """An articulated body with open handles; `closed` remembers how it was made, for accelerations afterwards."""
 
     handles: tuple[Hashable, ...]
     Phi: FloatArray
@@ -50,7 +52,7 @@ class Articulated:
     def inverse_inertia(self, *handles: Hashable) -> FloatArray:
         """Lambda^-1 of these handles, (6k, 6k)."""
         at = np.concatenate([np.arange(6 * len(self.handles))[self.at(h)] for h in handles])
-        return self.Phi[np.ix_(at, at)]
+        return np.array(self.Phi[np.ix_(at, at)])
 
     def keep(self, *handles: Hashable) -> Articulated:
         """The same body with only these handles open: no outside force will act on the others."""

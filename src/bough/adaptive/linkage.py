@@ -1,12 +1,13 @@
 """From a mechanism to what the divide-and-conquer algebra needs: bodies with invertible inertia, joints between them.
 
-A massless body with one child (inside a universal or cylindrical joint) becomes part of that child's joint, which then has
-several degrees of freedom along axes that depend on the configuration. Any other body needs an invertible inertia.
+A massless body with one child (inside a universal or cylindrical joint) becomes part of that child's joint, which
+then has several degrees of freedom along axes that depend on the configuration. Any other body needs an invertible
+inertia.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +46,7 @@ def linkage(model: Model) -> Linkage:
         )
     ends = ~_absorbed(m)
     last = np.flatnonzero(ends)
-    host = np.cumsum(ends) - ends
+    host: Any = np.cumsum(ends) - ends
     first = np.concatenate([[0], last[:-1] + 1])
     up = m.parent[first]
     dof = np.concatenate([m.dof[first], m.dof[-1:]])
@@ -55,21 +56,20 @@ def linkage(model: Model) -> Linkage:
             f"a chain of massless bodies ends at {_name(model, int(last[size.argmax()]))} with more than 6 freedoms"
         )
     squares = np.concatenate([[0], np.cumsum(size * size)])
+    up = np.where(up < 0, -1, host[np.maximum(up, 0)])
+    simple = first == last
     # half the memory of 64-bit numbers, and no linkage is too long for it
-    parent, first, last, host, simple, dof, index = (
-        a.astype(np.int32)
-        for a in (np.where(up < 0, -1, host[np.maximum(up, 0)]), first, last, host, first == last, dof, squares[:-1])
-    )
-    return Linkage(parent, first, last, host, simple, inverse_inertia(model, last), dof, index, int(squares[-1]))
+    ints = [np.asarray(a, np.int32) for a in (up, first, last, host, simple, dof, squares[:-1])]
+    return Linkage._make([*ints[:5], inverse_inertia(model, last), *ints[5:], int(squares[-1])])
 
 
 def _absorbed(m: Mechanism) -> npt.NDArray[np.bool_]:
     """Massless primitives with one child, which follows them at once in depth-first order."""
     children = np.bincount(m.parent[m.parent >= 0], minlength=len(m.parent))
-    return ~m.inertia.any(axis=1) & (children == 1)
+    return np.asarray(~m.inertia.any(axis=1) & (children == 1))
 
 
-def inverse_inertia(model: Model, bodies: IntArray) -> FloatArray:
+def inverse_inertia(model: Model, bodies: Any) -> FloatArray:
     """(N, 10) for these primitives: what a free body needs to turn a force into an acceleration."""
     I = model.mechanism.inertia[bodies]
     mass = I[:, 9]
@@ -84,8 +84,8 @@ def inverse_inertia(model: Model, bodies: IntArray) -> FloatArray:
     flat = (mass <= 0.0) | (det <= FLAT * ((np.abs(xx) + np.abs(yy) + np.abs(zz)) / 3.0) ** 3)
     if flat.any():
         raise ModelError(
-            f"{_name(model, int(bodies[flat.argmax()]))} has a singular inertia: the divide-and-conquer algebra needs a mass "
-            f'and rotational inertia about every axis (method="aba" does without)'
+            f"{_name(model, int(bodies[flat.argmax()]))} has a singular inertia: the divide-and-conquer algebra needs "
+            f'a mass and rotational inertia about every axis (method="aba" does without)'
         )
     adjugate = np.stack([A, xx * zz - xz * xz, xx * yy - xy * xy, B, C, xy * xz - xx * yz], axis=1)
     return np.concatenate([adjugate / det[:, None], c, 1.0 / safe[:, None]], axis=1)
@@ -99,4 +99,4 @@ def _name(model: Model, primitive: int) -> str:
 
 def is_floating_base(m: Mechanism, link: Linkage) -> npt.NDArray[np.bool_]:
     """Bodies that float on the ground: their six freedoms are no joint and carry no weight in error measures."""
-    return (link.parent < 0) & (m.kind[link.last] == FREE) & (link.simple == 1)
+    return np.asarray((link.parent < 0) & (m.kind[link.last] == FREE) & (link.simple == 1))

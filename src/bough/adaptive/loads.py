@@ -23,7 +23,7 @@ class Loads(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """One force as applied: wrench (moment, force) in the world's axes or the body's, at a point of the body's frame."""
+    """One force as applied, in the world's axes or the body's, at a point of the body's frame."""
 
     body: int
     force: Any  # (3,)
@@ -47,7 +47,7 @@ def gather(applied: list[Applied], slot: Any) -> Loads:
         np.array([x for x in column], float).reshape(-1, 3)
         for column in ([a.force for a in world], [a.moment for a in world], [a.point for a in world])
     ]
-    return Loads(np.array(bodies, np.int64), first, own, *rows, slot)
+    return Loads(np.array(bodies, np.int64), first, own, rows[0], rows[1], rows[2], slot)
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Error measures (Redon & Lin 2005, section 4; the relative joint rule corrected so that its bound holds).
 
 A culled cluster C leaves joint accelerations out whose weighted squares sum to A(C). Over the clusters left closed:
-linkage measures bound the square root of their sum, joint measures that of the largest; relative ones divide by the norm of all
-joint accelerations, or by the largest one computed so far, which is a lower bound of the largest of all.
+linkage measures bound the square root of their sum, joint measures that of the largest; relative ones divide by the
+norm of all joint accelerations, or by the largest one computed so far, which is a lower bound of the largest of all.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
+from bough.adaptive.front import ABSOLUTE_JOINT, ABSOLUTE_LINKAGE, RELATIVE_JOINT, RELATIVE_LINKAGE
 from bough.adaptive.linkage import Linkage, is_floating_base
-from bough.adaptive.passes import ABSOLUTE_JOINT, ABSOLUTE_LINKAGE, RELATIVE_JOINT, RELATIVE_LINKAGE
 from bough.compile.kernel import kernel
 from bough.errors import ModelError, ShapeError
 from bough.joints import PLACED
@@ -34,7 +34,8 @@ class ErrorMeasure:
     name: str
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.eps, (int, float)) and math.isfinite(self.eps) and self.eps >= 0.0):
+        eps: Any = self.eps
+        if not (isinstance(eps, (int, float)) and math.isfinite(eps) and eps >= 0.0):
             raise ValueError(f"{self.name}: eps must be a finite number that is not negative, got {self.eps!r}")
 
     @property
@@ -70,10 +71,11 @@ def relative_joint(eps: float) -> ErrorMeasure:
 
 
 def make_metric(model: Model, link: Linkage, metric: str | npt.ArrayLike | None) -> FloatArray:
-    """Weight matrices of all joints, flat. None: all ones; "lever": (reach of what a joint carries)^2, or (nv,) weights.
+    """Weight matrices of all joints, flat. None: all ones; "lever": (reach of what a joint carries)^2, or (nv,)
+    weights.
 
-    Joint accelerations of several freedoms may also be given as {joint name: (d, d) matrix}. A floating base is no joint:
-    its weights are zero and its motion is always computed.
+    Joint accelerations of several freedoms may also be given as {joint name: (d, d) matrix}. A floating base is no
+    joint: its weights are zero and its motion is always computed.
     """
     m = model.mechanism
     size = np.diff(link.dof)

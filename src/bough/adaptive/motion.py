@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bough.adaptive.algebra import IDENTITY, ZERO3, placement, two_handled
-from bough.adaptive.nodes import CROSS
+from bough.adaptive.compiled import inlined
+from bough.adaptive.nodes import CROSS, IDENTITY, ZERO3, placement, two_handled
 from bough.compile.kernel import kernel
 from bough.joints import BALL, PLANAR, SLIDE, freedom, motion_to_body, move_joint, origin_in_parent, turn_to_parent
 from bough.spatial import add3, cross, get9, get_tail, matmul3, put6, put9, put_tail, rotate, scale3
@@ -31,7 +31,7 @@ def get_pose(X: Any, i: int) -> Any:
     return get9(X, i), get_tail(X, i)
 
 
-@kernel
+@inlined
 def primitive_pose(m: Any, X: Any, i: int) -> Any:
     """The pose of primitive i in its parent, from its motion in X."""
     x, y, z = (
@@ -42,7 +42,7 @@ def primitive_pose(m: Any, X: Any, i: int) -> Any:
     return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]), origin_in_parent(m, X, i)
 
 
-@kernel
+@inlined
 def place_body(m: Any, plan: Any, st: Any, b: int) -> None:
     """Refresh the placement of body b in its parent's frame, and the axes of a compound joint, from q."""
     first, last = plan.first[b], plan.last[b]
@@ -61,7 +61,7 @@ def place_body(m: Any, plan: Any, st: Any, b: int) -> None:
     put_pose(st.X, last, pose)
 
 
-@kernel
+@inlined
 def cross_pose(plan: Any, st: Any, code: int) -> Any:
     """The far handle's body in the frame of the near one."""
     if two_handled(plan, code):
@@ -72,13 +72,13 @@ def cross_pose(plan: Any, st: Any, code: int) -> Any:
     return IDENTITY, ZERO3
 
 
-@kernel
+@inlined
 def far_pose(plan: Any, st: Any, n: int, pose: Any) -> Any:
     """The pose of B's near body, given the pose of node n's near body."""
     return compose(compose(pose, cross_pose(plan, st, plan.left[n])), placement(plan, st, plan.body[n]))
 
 
-@kernel
+@inlined
 def refresh_cross(plan: Any, st: Any, n: int) -> None:
     """Bring the cross-transform of a two-handle node up to date."""
     if plan.handles[n] == 2:
@@ -129,7 +129,7 @@ def rotate_by_quaternion(q: Any, k: int, x: Any) -> Any:
     return add3(x, add3(scale3(w, t), cross(v, t)))
 
 
-@kernel
+@inlined
 def advance(m: Any, i: int, q: Any, qdd: Any, h: float) -> None:
     """Move the joint of primitive i by h qdd, on its manifold."""
     k, kind, v = m.q_index[i], m.kind[i], m.dof[i]
@@ -152,7 +152,7 @@ def advance(m: Any, i: int, q: Any, qdd: Any, h: float) -> None:
         turn_quaternion(q, k + 3, w)
 
 
-@kernel
+@inlined
 def advance_body(m: Any, plan: Any, st: Any, b: int, h: float) -> None:
     """Move the joint of body b by h qdd."""
     for i in range(plan.first[b], plan.last[b] + 1):

@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.assembly import Assembly, assembly_tree
+from bough.adaptive.compiled import inlined
 from bough.adaptive.linkage import Linkage, linkage
 from bough.errors import TooLargeError
 from bough.model import Model
+from bough.spatial import get9, get_tail
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -98,8 +100,8 @@ def make_plan(model: Model) -> tuple[Plan, Linkage]:
     narrow = {name: getattr(tree, name).astype(np.int32) for name in Assembly._fields}
     depth = np.array([int(tree.depth.max())])
     plan = Plan(
-        **narrow, offset=offset, parent=link.parent, first=link.first, last=link.last, host=link.host, simple=link.simple,
-        inverse=link.inverse, dof=link.dof, metric_index=link.metric_index, depth=depth,
+        **narrow, offset=offset, parent=link.parent, first=link.first, last=link.last, host=link.host,
+        simple=link.simple, inverse=link.inverse, dof=link.dof, metric_index=link.metric_index, depth=depth,
     )  # fmt: skip
     return plan, link
 
@@ -124,3 +126,28 @@ def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, shar
     except MemoryError:
         size = 8 * int(plan.offset[-1]) / 2**30
         raise TooLargeError(f"the records of {nodes} nodes need {size:.1f} GiB, more than there is") from None
+
+
+# How kernels read a plan
+
+ZERO3 = (0.0, 0.0, 0.0)
+IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@inlined
+def tail(plan: Any, n: int) -> int:
+    """Where the part of a record begins that depends on the joint's freedoms."""
+    return TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE
+
+
+@inlined
+def two_handled(plan: Any, code: int) -> bool:
+    return code >= 0 and plan.handles[code] == 2
+
+
+@inlined
+def placement(plan: Any, st: Any, b: int) -> Any:
+    """(R, p) of body b in its parent's frame; of a weld, nothing to do."""
+    if b >= 0:
+        return get9(st.X, plan.last[b]), get_tail(st.X, plan.last[b])
+    return IDENTITY, ZERO3

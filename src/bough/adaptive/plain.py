@@ -1,4 +1,5 @@
-"""Articulated-body algorithm at rest (Featherstone 1983; McMillan & Orin 1995): quasi-statics in O(n), no tree of nodes.
+"""Articulated-body algorithm at rest (Featherstone 1983; McMillan & Orin 1995): quasi-statics in O(n), no tree of
+nodes.
 
 The witness and the fallback of the adaptive method: with no velocities there is no bias, and one step is two sweeps.
 """

@@ -6,23 +6,24 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from bough.adaptive.checkpoint import restore, save
 from bough.adaptive.closure import Closure, Closures
 from bough.adaptive.forces import Forces, vector
+from bough.adaptive.front import CERTIFICATE, DONE, FULL_TIER, LINEAR_TIER, MET, OPENED, ROOT
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage
 from bough.adaptive.nodes import make_shared
-from bough.adaptive.passes import CERTIFICATE, DONE, FULL_TIER, LINEAR_TIER, OPENED, ROOT
 from bough.adaptive.progress import bar
-from bough.adaptive.recording import Recording, read_checkpoint, write_checkpoint
-from bough.adaptive.solver import MET, NO_LIMIT, PlainEngine, TreeEngine
+from bough.adaptive.recording import Recording
+from bough.adaptive.solver import NO_LIMIT, PlainEngine, TreeEngine
+from bough.adaptive.stats import Stats
 from bough.adaptive.switch import CHUNK, Switch
-from bough.errors import CheckpointError, ModelError, NumericalError
+from bough.errors import ModelError, NumericalError
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
@@ -32,31 +33,14 @@ METHODS = ("auto", "adaptive", "dca", "aba")
 NOISE_MARGIN = 4.0
 
 
-@dataclass(frozen=True)
-class Stats:
-    """What the last steps and the present solution cost, and how good they are."""
-
-    method: str  # "adaptive", "dca" or "aba": how the last step was taken
-    steps: int
-    time: float  # simulated, s
-    joints: float  # joint accelerations computed: of the present solution, or per step of the last call
-    full_nodes: float  # nodes redone in full, per step of the last call
-    linear_nodes: float  # nodes redone for forces only, per step of the last call
-    bound: float  # error bound of the present solution, or of the last step, in the terms of the measure
-    acceleration: float  # norm of all joint accelerations, weighted; NaN where it is not known
-    certificate: float  # sum over steps of the joint motion that culling left out at most
-    noise_floor: float  # smallest eps with a meaning; NaN before it is measured
-    seconds: float  # per step of the last call
-    memory: int  # bytes held
-
-
 class QuasiStatics:
     """Quasi-statics of a linkage: at every step the joints move by qdd dt^2 / 2 from rest.
 
-    `error` is an error measure; None or eps = 0 is exact. Methods: "adaptive" (bounded passes over an assembly tree), "dca"
-    (the whole tree every step), "aba" (plain O(n)), "auto" (adaptive or aba, whichever is cheaper). `metric` weighs joints in
-    the error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. With `catch_up`, joints that were
-    left out later move for all the time they missed. `closures` close loops. The tree is redone every `refresh` steps.
+    `error` is an error measure; None or eps = 0 is exact. Methods: "adaptive" (bounded passes over an assembly tree),
+    "dca" (the whole tree every step), "aba" (plain O(n)), "auto" (adaptive or aba, whichever is cheaper). `metric`
+    weighs joints in the error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. With
+    `catch_up`, joints that were left out later move for all the time they missed. `closures` close loops. The tree is
+    redone every `refresh` steps.
     """
 
     def __init__(
@@ -91,7 +75,7 @@ class QuasiStatics:
         self._solved = False
         self._switches = method == "auto" and not catch_up and not closures
         self._last: dict[str, Any] = {"method": "aba" if method == "aba" or self._switches else "adaptive"}
-        if not self._switches and method != "aba" or metric is not None:
+        if (not self._switches and method != "aba") or metric is not None:
             self._assemble()
         if closures:
             self._loops = Closures(self._assemble(), tuple(closures))
@@ -104,8 +88,9 @@ class QuasiStatics:
     ) -> int:
         """Apply a force (3,), or [force, moment] (6,), to a body until it is changed; returns its number.
 
-        `body` is a name (of any frame) or a place in `body_names`. `point` (3,) is fixed to the body, in its frame; without it
-        the force acts at the frame's origin. With frame "world" it keeps its direction in space, with "body" it turns along.
+        `body` is a name (of any frame) or a place in `body_names`. `point` (3,) is fixed to the body, in its frame;
+        without it the force acts at the frame's origin. With frame "world" it keeps its direction in space, with
+        "body" it turns along.
         """
         number = self._forces.add(body, force, point, frame)
         self._touch(self._forces.applied[number].body)
@@ -245,10 +230,14 @@ class QuasiStatics:
             tree.changed(loads, np.concatenate([leaves, joints]).astype(np.int64))
         elif self._loops is None or not self._loops.open:
             return tree
-        self._dirty_bodies.clear(), self._dirty_joints.clear()
+        self._forget_changes()
         if self._loops is not None:
             self._loops.hold()
         return tree
+
+    def _forget_changes(self) -> None:
+        self._dirty_bodies.clear()
+        self._dirty_joints.clear()
 
     def _clamp_eps(self, tree: TreeEngine) -> None:
         """An eps below the noise of total accelerations would be an empty promise."""
@@ -267,7 +256,7 @@ class QuasiStatics:
         self._plain.load(loads)
         if self._tree is not None and (self._dirty_bodies or self._dirty_joints):
             self._tree.stale = True
-        self._dirty_bodies.clear(), self._dirty_joints.clear()
+        self._forget_changes()
         return loads
 
     def _solve(self) -> None:
@@ -325,7 +314,7 @@ class QuasiStatics:
 
     def run(self, n: int, dt: float, progress: bool = False, record: Recording | None = None) -> None:
         """n time steps; `record` takes a sample every few of them."""
-        if not (isinstance(dt, (int, float)) and math.isfinite(dt) and dt > 0.0):
+        if not (math.isfinite(dt) and dt > 0.0):
             raise ValueError(f"dt must be a positive number of seconds, got {dt!r}")
         if n < 0:
             raise ValueError(f"the number of steps must not be negative, got {n}")
@@ -425,36 +414,10 @@ class QuasiStatics:
 
     def checkpoint(self, path: str | Path) -> None:
         """Write all that is needed to go on exactly as if nothing had happened."""
-        arrays = {"q": self._shared.q, "tau": self._shared.tau, "clock": self._clock, "gravity": self.gravity}
-        arrays |= self._forces.state()
-        facts: dict[str, Any] = {
-            "model": self.model.hash, "steps": self.steps, "time": self.time, "method": self.method, "refresh": self.refresh,
-            "rule": self.error.rule, "eps": self.error.eps, "measure": self.error.name, "following": self._forces.following,
-        }  # fmt: skip
-        if self._tree is not None:
-            arrays |= {name: getattr(self._tree.state, name) for name in ("metric", "last_move", "oldest")}
-            facts |= {"noise": self._tree.noise, "certificate": float(self._tree.front.value[CERTIFICATE])}
-        if self._loops is not None:
-            facts["closures"] = [[c.a, c.b, c.joint] for c in self._loops.closures]
-        write_checkpoint(path, arrays, facts)
+        save(self, path)
 
     @classmethod
     def resume(cls, model: Model, path: str | Path) -> QuasiStatics:
-        """Go on from a checkpoint of the same model."""
-        arrays, facts = read_checkpoint(path)
-        if facts["model"] != model.hash:
-            raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
-        sim = cls(
-            model, ErrorMeasure(facts["rule"], facts["eps"], facts["measure"]), facts["method"],
-            catch_up=bool(arrays["clock"][2]), closures=[Closure(*c) for c in facts.get("closures", [])], refresh=facts["refresh"],
-        )  # fmt: skip
-        sim.steps, sim.time = facts["steps"], facts["time"]
-        sim.gravity = arrays["gravity"]
-        sim._shared.q[:], sim._shared.tau[:], sim._clock[:] = arrays["q"], arrays["tau"], arrays["clock"]
-        sim._forces.restore(arrays, facts["following"])
-        if "metric" in arrays:
-            tree = sim._assemble()
-            for name in ("metric", "last_move", "oldest"):
-                getattr(tree.state, name)[:] = arrays[name]
-            tree.noise, tree.front.value[CERTIFICATE] = facts["noise"], facts["certificate"]
+        """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
+        sim: QuasiStatics = restore(cls, model, path)
         return sim

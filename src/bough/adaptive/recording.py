@@ -1,11 +1,7 @@
-"""Checkpoints that lose nothing, and recordings of a run as npz or Parquet."""
+"""Recordings of a run, as npz or Parquet."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,44 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import CheckpointError, MissingExtraError
-
-FloatArray = npt.NDArray[np.float64]
-VERSION = 1
-
-
-def write_checkpoint(path: str | Path, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
-    """Arrays and plain facts into one file, with a digest of both."""
-    text = json.dumps(facts | {"version": VERSION}, sort_keys=True)
-    with open(path, "wb") as file:
-        np.savez_compressed(file, **arrays, facts=np.array(text), digest=np.array(_digest(arrays, text)))  # type: ignore[arg-type]
-
-
-def read_checkpoint(path: str | Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-    """What `write_checkpoint` wrote; a damaged file is refused."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        text, digest = str(arrays.pop("facts")), str(arrays.pop("digest"))
-        facts = json.loads(text)
-    except FileNotFoundError:
-        raise CheckpointError(f"there is no checkpoint at {str(path)!r}") from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise CheckpointError(f"the checkpoint {str(path)!r} is damaged or none: {error}") from None
-    if digest != _digest(arrays, text):
-        raise CheckpointError(f"the checkpoint {str(path)!r} is damaged: its digest does not match its content")
-    if facts["version"] != VERSION:
-        raise CheckpointError(f"the checkpoint {str(path)!r} has format {facts['version']}, expected {VERSION}")
-    return arrays, facts
-
-
-def _digest(arrays: dict[str, npt.NDArray[Any]], text: str) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
-        a = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {a.dtype.str} {a.shape}".encode())
-        digest.update(a.tobytes())
-    return digest.hexdigest()
+from bough.errors import MissingExtraError
 
 
 class Recording:

@@ -11,16 +11,11 @@ import numpy.typing as npt
 
 from bough.adaptive import passes, plain
 from bough.adaptive.compiled import compiled
-from bough.adaptive.linkage import Linkage, is_floating_base
-from bough.adaptive.loads import Loads, gather
-from bough.adaptive.measures import ErrorMeasure, make_metric
-from bough.adaptive.nodes import Plan, Shared, State, make_plan, make_state
-from bough.adaptive.passes import (
+from bough.adaptive.front import (
     ABSOLUTE_JOINT,
     DONE,
     FULL,
     LARGEST,
-    MET,
     RELATIVE_JOINT,
     ROOT,
     STEP_LARGEST,
@@ -31,6 +26,10 @@ from bough.adaptive.passes import (
     Front,
     make_front,
 )
+from bough.adaptive.linkage import Linkage, is_floating_base
+from bough.adaptive.loads import Loads, gather
+from bough.adaptive.measures import ErrorMeasure, make_metric
+from bough.adaptive.nodes import Plan, Shared, State, make_plan, make_state
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
@@ -59,11 +58,12 @@ class TreeEngine:
     def _do(
         self, what: int, loads: Any = None, rule: int = 0, limit: float = 0.0, number: Any = (), out: Any = None
     ) -> float:
-        number = np.asarray(number, np.int64)
+        order = passes.Order(
+            what, rule, limit, np.asarray(number, np.int64), self._no_poses if out is None else out
+        )
         loads = self._no_loads if loads is None else loads
-        out = self._no_poses if out is None else out
-        args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, rule, limit, number, out)
-        return float(compiled(passes.command)(what, *args))
+        args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
+        return float(compiled(passes.command)(*args))
 
     def _forced(self) -> npt.NDArray[np.int8]:
         """Nodes above a floating base."""

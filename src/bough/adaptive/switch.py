@@ -1,7 +1,7 @@
 """When to leave the tree: adaptive steps while they are cheaper than plain O(n) ones, with a memory of what failed.
 
-A step on the tree costs its opened clusters; a plain step costs all joints; coming back to the tree costs a full pass. So a try
-is made only when the forces' root paths alone do not cost more than a plain step, and a failed try is
+A step on the tree costs its opened clusters; a plain step costs all joints; coming back to the tree costs a full
+pass. So a try is made only when the forces' root paths alone do not cost more than a plain step, and a failed try is
 repeated only after so many plain steps that it cannot weigh more than a few per cent.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# First guesses of seconds for an opened cluster and for a cluster whose forces change; measured values replace the first.
+# First guesses of seconds for an opened cluster and for a cluster whose forces change; measured values replace the
+# first.
 OPEN_SECONDS, FORCE_SECONDS = 2e-6, 0.5e-6
 SHARE = 0.04  # of the time may go into tries that fail
 CHUNK = 32  # steps taken at once

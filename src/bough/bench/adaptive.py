@@ -1,4 +1,5 @@
-"""Speed of adaptive quasi-statics beside the full divide-and-conquer pass and plain O(n) ABA: prints tables, asserts nothing.
+"""Speed of adaptive quasi-statics beside the full divide-and-conquer pass and plain O(n) ABA: prints tables, asserts
+nothing.
 
 python -m bough.bench.adaptive            50,000 joints, all cases
 python -m bough.bench.adaptive 1000000    scale: build, solve, step, memory

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.expr import Array
-from bough.compile.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Gate, Signature, make_gate
+from bough.compile.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Gate, Signature, make_gate, make_maker
 from bough.compile.threads import is_short, run_in_slices
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 
@@ -61,7 +61,7 @@ class CompiledFunction:
         self._lock = threading.Lock()
         self._seconds_per_row = 0.0
         self._shapes = tuple(x.shape for x in self.outputs)
-        self._scope: dict[str, Any] = {"gate": _misfit, "general": self._call_any, "empty": np.empty}
+        self._scope: dict[str, Any] = {"gate": _misfit, "make": _nothing, "general": self._call_any, "empty": np.empty}
         self.call: Callable[..., Any] = self._fast_call()
 
     def __call__(self, *inputs: Any, out: Any = None, threads: int | None = None) -> Any:
@@ -81,14 +81,11 @@ class CompiledFunction:
         inputs = "".join(f"x{k}, " for k in range(len(self.inputs)))
         results = [f"y{k}" for k in range(len(self.outputs))]
         only = len(results) == 1
-        result = results[0] if only else f"({', '.join(results)})"
         self._scope |= {"dtype": self.dtype} | {f"shape{k}": shape for k, shape in enumerate(self._shapes)}
         lines = [
             f"def call({inputs}out=None, threads=None):",
             "    if out is None:",
-            *(f"        y{k} = empty(shape{k}, dtype)" for k in range(len(results))),
-            f"        if gate({inputs}{', '.join(results)}) == 0:",
-            f"            return {result}",
+            *self._fresh_result(inputs),
             f"    elif gate({inputs}out) == 0:"
             if only
             else f"    elif type(out) is tuple and gate({inputs}*out) == 0:",
@@ -99,6 +96,17 @@ class CompiledFunction:
         function: Callable[..., Any] = self._scope["call"]
         function.__name__ = function.__qualname__ = self.name
         return function
+
+    def _fresh_result(self, inputs: str) -> list[str]:
+        """Lines that return the result in new arrays if the inputs are one configuration in arrays that fit."""
+        if len(self.outputs) == 1:
+            return [f"        y0 = make({inputs})", "        if y0 is not None:", "            return y0"]
+        results = ", ".join(f"y{k}" for k in range(len(self.outputs)))
+        return [
+            *(f"        y{k} = empty(shape{k}, dtype)" for k in range(len(self.outputs))),
+            f"        if gate({inputs}{results}) == 0:",
+            f"            return {results}",
+        ]
 
     def shortcut(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function with the signature of `method`, which takes this function's inputs first, then options.
@@ -111,13 +119,10 @@ class CompiledFunction:
         given = ", ".join(p.name for p in inputs)
         plain = " and ".join(f"{p.name} is {p.name}_default" for p in options)
         passed = ", ".join(f"{p.name}={p.name}" for p in options)
-        results = ", ".join(f"y{k}" for k in range(len(self.outputs)))
         lines = [
             f"def shortcut({given}{''.join(f', {p.name}={p.name}_default' for p in options)}):",
             f"    if {plain or 'True'}:",
-            *(f"        y{k} = empty(shape{k}, dtype)" for k in range(len(self.outputs))),
-            f"        if gate({given}, {results}) == 0:",
-            f"            return {results}",
+            *self._fresh_result(f"{given}, "),
             f"    return otherwise({given}, {passed})",
         ]
         self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
@@ -171,7 +176,20 @@ class CompiledFunction:
                 self._gates[batched] = _gate_for(Signature(self.inputs, self.outputs, self.dtype, batched), entry)
                 if not batched:
                     self._scope["gate"] = self._gates[False]
+                    self._scope["make"] = self._maker(entry)
             return self._gates[batched]
+
+    def _maker(self, entry: Entry) -> Callable[..., Any]:
+        """The function behind `make` in the text of `call`."""
+        gate, shape, dtype = self._gates[False], self._shapes[0], self.dtype
+        if entry.new_context is None:
+            return make_maker(Signature(self.inputs, self.outputs, dtype, False), entry.address)
+
+        def make(*inputs: np.ndarray) -> np.ndarray | None:
+            output = np.empty(shape, dtype)
+            return output if gate(*inputs, output) == OK else None
+
+        return make
 
     def _conform(self, inputs: Sequence[Any]) -> tuple[list[np.ndarray], int | None]:
         """The inputs as C-contiguous arrays of the function's dtype, and their batch size (None for no batch)."""
@@ -236,6 +254,10 @@ class CompiledFunction:
 def _misfit(*_: Any) -> int:
     """Stands in for the gate until the code is there."""
     return MISFIT
+
+
+def _nothing(*_: Any) -> None:
+    """Stands in for `make` until the code is there."""
 
 
 def _expected(spec: Array) -> str:

@@ -2,17 +2,21 @@
 ;
 ; @gate is a C function of Python's METH_FASTCALL kind. Its self is a bytes object that holds a %Record: what to
 ; call, and what the arguments must look like. It returns a small int: 0 done, 1 some argument does not fit exactly
-; (the caller converts or complains), 2 a non-finite input, 3 a non-finite output.
+; (the caller converts or complains), 2 a non-finite input, 3 a non-finite output. @make is the same for functions with
+; one output, which it allocates and returns; or None where the gate would have a complaint.
 ;
 ; The constants @type_of, @bytes_data, @data_of, @ndim_of, @extents_of, @descr_of and @flags_of (byte offsets inside
 ; objects, measured at start-up) are defined by gate.py in front of this text.
 
 %Shape = type { i64, i64, [3 x i64] }                                       ; numbers in an element, its ndim, its extents
-%Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, i64, [0 x %Shape] }
+%Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, [0 x %Shape] }
 ; 0 entry, 1 context, 2 arrays, 3 inputs among them, 4 batched (0 or 1), 5 bytes of a number, 6 ndarray type,
-; 7 dtype, 8 whether to check outputs, 9 rows to handle at once, 10 shapes
+; 7 dtype, 8 whether to check outputs, 9 rows to handle at once, 10 None, 11 numpy's number of the dtype, 12 shapes
 
 declare ptr @PyLong_FromLong(i64)
+declare ptr @PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i64 @llvm.smin.i64(i64, i64)
@@ -27,7 +31,7 @@ define internal ptr @field(ptr %object, ptr %offset_constant) alwaysinline {
 }
 
 define internal i64 @size_of(ptr %record, i64 %k) alwaysinline {
-  %p = getelementptr %Record, ptr %record, i64 0, i32 10, i64 %k, i32 0
+  %p = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 0
   %size = load i64, ptr %p
   ret i64 %size
 }
@@ -142,7 +146,7 @@ array:
   %flags.fit = icmp eq i32 %present, %wanted
   %batched.p = getelementptr %Record, ptr %record, i64 0, i32 4
   %batched = load i64, ptr %batched.p
-  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 10, i64 %k, i32 1
+  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 1
   %ndim = load i64, ptr %ndim.p
   %nd.p = call ptr @field(ptr %argument, ptr @ndim_of)
   %nd32 = load i32, ptr %nd.p
@@ -164,7 +168,7 @@ next:
 compare:
   %given.p = getelementptr i64, ptr %own, i64 %d
   %given = load i64, ptr %given.p
-  %asked.p = getelementptr %Record, ptr %record, i64 0, i32 10, i64 %k, i32 2, i64 %d
+  %asked.p = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 2, i64 %d
   %asked = load i64, ptr %asked.p
   %d.next = add i64 %d, 1
   %equal = icmp eq i64 %given, %asked
@@ -311,10 +315,10 @@ bad:
   ret i64 %status
 }
 
-define ptr @gate(ptr %self, ptr %arguments, i64 %given) {
+; Check the arguments and run; a status.
+define internal i64 @attempt(ptr %record, ptr %arguments, i64 %given) {
 entry:
   %pointers = alloca [32 x ptr]
-  %record = call ptr @field(ptr %self, ptr @bytes_data)
   %arrays.p = getelementptr %Record, ptr %record, i64 0, i32 2
   %arrays = load i64, ptr %arrays.p
   %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
@@ -367,6 +371,70 @@ misfit:
   br label %done
 done:
   %status = phi i64 [ %u, %unlocked ], [ %l, %locked ], [ 1, %misfit ]
+  ret i64 %status
+}
+
+define ptr @gate(ptr %self, ptr %arguments, i64 %given) {
+  %record = call ptr @field(ptr %self, ptr @bytes_data)
+  %status = call i64 @attempt(ptr %record, ptr %arguments, i64 %given)
   %answer = call ptr @PyLong_FromLong(i64 %status)
   ret ptr %answer
+}
+
+define internal ptr @new_output(ptr %record, i64 %k) {
+  %ndarray.p = getelementptr %Record, ptr %record, i64 0, i32 6
+  %ndarray = load ptr, ptr %ndarray.p
+  %number.p = getelementptr %Record, ptr %record, i64 0, i32 11
+  %number = load i64, ptr %number.p
+  %type = trunc i64 %number to i32
+  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 1
+  %ndim = load i64, ptr %ndim.p
+  %nd = trunc i64 %ndim to i32
+  %extents = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 2
+  %new = call ptr @PyArray_New(ptr %ndarray, i32 %nd, ptr %extents, i32 %type, ptr null, ptr null, i32 0, i32 0, ptr null)
+  ret ptr %new
+}
+
+define ptr @make(ptr %self, ptr %arguments, i64 %given) {
+entry:
+  %all = alloca [33 x ptr]
+  %record = call ptr @field(ptr %self, ptr @bytes_data)
+  %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
+  %inputs = load i64, ptr %inputs.p
+  %complete = icmp eq i64 %given, %inputs
+  br i1 %complete, label %copy, label %none
+copy:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
+  %left = icmp slt i64 %k, %inputs
+  br i1 %left, label %one, label %allocate
+one:
+  %from = getelementptr ptr, ptr %arguments, i64 %k
+  %argument = load ptr, ptr %from
+  %to = getelementptr ptr, ptr %all, i64 %k
+  store ptr %argument, ptr %to
+  %k.next = add i64 %k, 1
+  br label %copy
+allocate:
+  %output = call ptr @new_output(ptr %record, i64 %inputs)
+  %failed = icmp eq ptr %output, null
+  br i1 %failed, label %error, label %run
+run:
+  %last = getelementptr ptr, ptr %all, i64 %inputs
+  store ptr %output, ptr %last
+  %count = add i64 %inputs, 1
+  %status = call i64 @attempt(ptr %record, ptr %all, i64 %count)
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %done, label %drop
+done:
+  ret ptr %output
+drop:
+  call void @Py_DecRef(ptr %output)
+  br label %none
+none:
+  %none.p = getelementptr %Record, ptr %record, i64 0, i32 10
+  %nothing = load ptr, ptr %none.p
+  call void @Py_IncRef(ptr %nothing)
+  ret ptr %nothing
+error:
+  ret ptr null
 }

@@ -14,8 +14,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+try:
+    from numpy._core import multiarray
+except ImportError:  # numpy 1
+    from numpy.core import multiarray
 
 from bough.compile import native
 from bough.compile.cache import fetch
@@ -26,6 +32,7 @@ Gate = Callable[..., int]
 OK, MISFIT, BAD_INPUT, BAD_OUTPUT = range(4)
 MAX_ARRAYS, MAX_NDIM = 32, 3
 METH_FASTCALL = 0x80
+ARRAY_NEW = 93  # place of PyArray_New in numpy's C API, fixed since numpy 1.0
 CACHED_BYTES, WIDEST, MOST_STEPS = 2**18, 16, 16  # 16 = rows of the widest step of lanes
 
 
@@ -51,11 +58,31 @@ def make_gate(signature: Signature, entry: int, context: int = 0) -> Gate:
     layout = object_layout()
     if layout is None:
         return ctypes_gate(signature, entry, context)
+    gate: Gate = _native_function(layout, "gate", _record(signature, entry, context))
+    return gate
+
+
+def make_maker(signature: Signature, entry: int) -> Callable[..., Any]:
+    """`maker(*inputs)`: the only output, in a new array; None where a gate would have a complaint."""
+    layout = object_layout()
+    if layout is not None:
+        maker: Callable[..., Any] = _native_function(layout, "make", _record(signature, entry, 0))
+        return maker
+    gate, shape = ctypes_gate(signature, entry), signature.outputs[0].shape
+
+    def make(*inputs: np.ndarray) -> np.ndarray | None:
+        output = np.empty(shape, signature.dtype)
+        return output if gate(*inputs, output) == OK else None
+
+    return make
+
+
+def _native_function(layout: ObjectLayout, name: str, record: bytes) -> Any:
+    """A function of the gate's code as a Python function, with `record` for its self."""
     make_function = ctypes.pythonapi.PyCFunction_NewEx
     make_function.restype = ctypes.py_object
     make_function.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    gate: Gate = make_function(ctypes.addressof(_method(layout)), _record(signature, entry, context), None)
-    return gate
+    return make_function(ctypes.addressof(_method(layout, name)), record, None)
 
 
 def ctypes_gate(signature: Signature, entry: int, context: int = 0) -> Gate:
@@ -151,19 +178,29 @@ class _PyMethodDef(ctypes.Structure):
 
 
 @cache
-def _method(layout: ObjectLayout) -> _PyMethodDef:
-    """Python's description of the native gate, one for all gates of this process, kept for ever."""
-    return _PyMethodDef(b"gate", _gate_code(layout).address, METH_FASTCALL, b"Pass arrays to compiled code.")
+def _method(layout: ObjectLayout, name: str) -> _PyMethodDef:
+    """Python's description of a native function, one for all gates of this process, kept for ever."""
+    address = _gate_code(layout, name).address
+    return _PyMethodDef(name.encode(), address, METH_FASTCALL, b"Pass arrays to compiled code.")
 
 
 @cache
-def _gate_code(layout: ObjectLayout) -> native.LoadedCode:
-    constants = [f"@{name} = internal constant i64 {offset}" for name, offset in asdict(layout).items()]
+def _gate_code(layout: ObjectLayout, name: str) -> native.LoadedCode:
+    constants = [f"@{field} = internal constant i64 {offset}" for field, offset in asdict(layout).items()]
     ir = "\n".join([*constants, Path(__file__).with_name("gate.ll").read_text()])
-    for name in ("PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread"):
-        function = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
-        native.define_symbol(name, function.value or 0)
-    return native.load(fetch(f"gate {ir}", lambda: native.compile_ir(ir, optimise=True)), "gate")
+    for symbol in ("PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef"):
+        function = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p)
+        native.define_symbol(symbol, function.value or 0)
+    native.define_symbol("PyArray_New", _array_new())
+    return native.load(fetch(f"gate {ir}", lambda: native.compile_ir(ir, optimise=True)), name)
+
+
+def _array_new() -> int:
+    """The address of numpy's PyArray_New, from the table that numpy keeps for C extensions."""
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    table = get_pointer(multiarray._ARRAY_API, None)
+    return ctypes.c_void_p.from_address(table + ARRAY_NEW * ctypes.sizeof(ctypes.c_void_p)).value or 0
 
 
 def _rows_at_once(signature: Signature) -> int:
@@ -176,7 +213,7 @@ def _record(signature: Signature, entry: int, context: int) -> bytes:
     """The words of %Record in gate.ll."""
     arrays = signature.inputs + signature.outputs
     words = [entry, context, len(arrays), len(signature.inputs), int(signature.batched), signature.dtype.itemsize]
-    words += [id(np.ndarray), id(signature.dtype), 1, _rows_at_once(signature)]
+    words += [id(np.ndarray), id(signature.dtype), 1, _rows_at_once(signature), id(None), signature.dtype.num]
     for x in arrays:
         words += [x.size, len(x.shape), *x.shape, *[0] * (MAX_NDIM - len(x.shape))]
     return struct.pack(f"<{len(words)}Q", *words)

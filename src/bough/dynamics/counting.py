@@ -46,7 +46,7 @@ def program(
     if function in FRAME_FUNCTIONS:
         if frame is None:
             raise UnknownNameError(f"{function} is a function of a frame: name one with frame=...")
-        constants: tuple[Any, ...] = (model.mechanism, frame_of(model, frame, reference))
+        constants: tuple[Any, ...] = (model.grouped, frame_of(model, frame, reference))
         return trace(FRAME_FUNCTIONS[function], constants, model.sizes)
     if function not in FUNCTIONS:
         raise UnknownNameError(f"unknown function {function!r}; known: {', '.join((*FUNCTIONS, *FRAME_FUNCTIONS))}")
@@ -56,7 +56,7 @@ def program(
     if method == "crba" or (model.couplings and function == "forward_dynamics"):
         routine = FORWARD_CRBA.without("f_ext")
     patterned = routine.body in (FORWARD_CRBA.body, FACTORIZE.body)
-    constants = (model.mechanism, pattern(model.dof_tree)) if patterned else (model.mechanism,)
+    constants = (model.grouped, pattern(model.dof_tree)) if patterned else (model.grouped,)
     return trace(routine, constants, model.sizes)
 
 

@@ -64,7 +64,7 @@ def quaternion_rate(m: Any, q: Any, k: int, first: int, half: Any, N: Any) -> No
 
 def tangent_jacobian(model: Model, routine: Routine) -> Program:
     """The program of d(output)/d(q, v, ...) of a routine with one output and inputs q, then vectors of length nv."""
-    traced = trace(routine, (model.mechanism,), model.sizes, LARGEST_DERIVATIVE)
+    traced = trace(routine, (model.grouped,), model.sizes, LARGEST_DERIVATIVE)
     jacobian = autodiff.jacobian(traced, 0, range(len(traced.inputs)))
     if len(jacobian.graph) > LARGEST_DERIVATIVE:
         raise TooLargeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
@@ -62,20 +63,35 @@ def bind(
 ) -> BoundFunction:
     """`routine` for `model` (and further groups of constants) as a function of arrays, compiled on first use.
 
-    Models whose graph is too large are served by the general code.
+    Models whose graph is too large are served by the general code. With BOUGH_INTERPRET=1 in the environment nothing
+    is compiled.
     """
-    return bind_arrays(routine, (model.mechanism, *constants), model.sizes, general=general, dtype=dtype)
+
+    def lean() -> Sequence[Any]:
+        return (model.grouped, *constants)
+
+    return bind_arrays(routine, (model.mechanism, *constants), model.sizes, general=general, dtype=dtype, lean=lean)
 
 
 def bind_arrays(
-    routine: Routine, groups: Sequence[Any], sizes: dict[str, int], *, general: bool = False, dtype: Any = np.float64
+    routine: Routine,
+    groups: Sequence[Any],
+    sizes: dict[str, int],
+    *,
+    general: bool = False,
+    dtype: Any = np.float64,
+    lean: Callable[[], Sequence[Any]] | None = None,
 ) -> BoundFunction:
-    """The same for a routine whose shapes need more sizes than a model has."""
+    """The same for a routine whose shapes need more sizes than a model has; `lean` gives constants for tracing."""
+    if os.environ.get("BOUGH_INTERPRET") == "1":
+        return InterpretedFunction(routine, groups, sizes, dtype)
     shapes = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
 
     @cache
     def program() -> Program | None:
-        return None if general else small_program(routine, groups, sizes)
+        if general or not worth_tracing(routine, sizes):
+            return None
+        return small_program(routine, lean() if lean else groups, sizes)
 
     def code(dtype: Any, lanes: int | None) -> Entry:
         traced = program()
@@ -86,10 +102,15 @@ def bind_arrays(
     return BoundFunction(routine.name, shapes, code, dtype)
 
 
+def worth_tracing(routine: Routine, sizes: dict[str, int]) -> bool:
+    """Are the arrays small enough that the graph may be?"""
+    arrays = routine.arrays({**routine.inputs, **routine.outputs, **routine.work}, sizes)
+    return max(a.size for a in arrays) <= LARGEST_ARRAY
+
+
 def small_program(routine: Routine, constants: Sequence[Any], sizes: dict[str, int]) -> Program | None:
     """The traced routine, or None if its graph would be too large to be worth compiling."""
-    arrays = routine.arrays({**routine.inputs, **routine.outputs, **routine.work}, sizes)
-    if max(a.size for a in arrays) > LARGEST_ARRAY:
+    if not worth_tracing(routine, sizes):
         return None
     try:
         return trace(routine, constants, sizes, LARGEST_GRAPH)
@@ -101,7 +122,9 @@ def cheapest(model: Model, candidates: Mapping[str, tuple[Routine, tuple[Any, ..
     """The candidate (routine and further constants) with the fewest operations; the first if the model is large."""
     cost = {}
     for name, (routine, constants) in candidates.items():
-        program = small_program(routine, (model.mechanism, *constants), model.sizes)
+        if not worth_tracing(routine, model.sizes):
+            return next(iter(candidates))
+        program = small_program(routine, (model.grouped, *constants), model.sizes)
         if program is None:
             return next(iter(candidates))
         cost[name] = operations(program).total

@@ -1,0 +1,208 @@
+"""The bounded down pass (Redon & Lin 2005, section 4): open the cluster with the largest total acceleration first.
+
+It stops by the rule of an error measure, when a budget is spent, or when memory must grow, and can be taken up again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.compiled import inlined
+from bough.adaptive.leaves import ZERO6
+from bough.adaptive.nodes import ETA
+from bough.adaptive.substitution import hand_down, joint_acceleration, total_acceleration
+from bough.compile.kernel import kernel
+from bough.spatial import get6, put6
+
+# Stopping rules
+ABSOLUTE_LINKAGE, RELATIVE_LINKAGE, ABSOLUTE_JOINT, RELATIVE_JOINT = range(4)
+# Why a bounded pass ended
+MET, SPENT, FULL = range(3)
+# Places in Front.count and Front.value
+WAITING, DONE, SLOTS, SPARE, FIXED, FULL_TIER, LINEAR_TIER, OPENED = 0, 1, 2, 3, 4, 4, 5, 6
+SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = range(8)
+
+
+class Front(NamedTuple):
+    """The state of a bounded down pass: a heap of waiting clusters, and those opened so far, in order."""
+
+    key: Any  # (capacity,) priority: total acceleration, by the age of the oldest pending motion
+    node: Any  # (capacity,)
+    slot: Any  # (capacity,) where the forces on a waiting cluster are
+    force: Any  # (capacity, 12)
+    spare: Any  # (capacity,) slots given back
+    done: Any  # (capacity,) opened nodes
+    order: Any  # (capacity,) nodes of the last update, parents first
+    count: Any  # (8,)
+    value: Any  # (8,)
+    tier: Any  # (nodes,) what the next update must do
+    forced: Any  # (nodes,) 1 where a floating base lies below: opened always
+    stack: Any  # (depth + 3,)
+    pose: Any  # (depth + 3, 12)
+
+
+def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
+    """An empty front."""
+    numbers = [np.zeros(capacity, np.int64) for _ in range(5)]
+    marks = np.zeros(nodes, np.int8)
+    return Front(
+        np.zeros(capacity), numbers[0], numbers[1], np.zeros((capacity, 12)), numbers[2], numbers[3], numbers[4],
+        np.zeros(8, np.int64), np.zeros(8), marks, forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
+    )  # fmt: skip
+
+
+@kernel
+def put_far(a: Any, i: int, x: Any) -> None:
+    a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2], x[3], x[4], x[5]
+
+
+@kernel
+def get_far(a: Any, i: int) -> Any:
+    return (a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11])
+
+
+@inlined
+def _age(st: Any, n: int, clock: Any) -> Any:
+    """How many steps the oldest motion in the cluster is pending; 1 without catching up."""
+    if clock[2] == 0.0:
+        return 1.0
+    return (clock[0] + clock[1] - st.oldest[n]) / clock[1]
+
+
+@inlined
+def _push(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, clock: Any) -> None:
+    """Let a cluster wait."""
+    A = total_acceleration(plan, st, n, f1, f2)
+    key = A * _age(st, n, clock) ** 2
+    fr.value[SUM] += key
+    if fr.forced[n] == 1:
+        key = np.inf
+    if fr.count[SPARE] > 0:
+        fr.count[SPARE] -= 1
+        slot = fr.spare[fr.count[SPARE]]
+    else:
+        slot = fr.count[SLOTS]
+        fr.count[SLOTS] += 1
+    put6(fr.force, slot, f1)
+    put_far(fr.force, slot, f2)
+    i = fr.count[WAITING]
+    fr.count[WAITING] = i + 1
+    while i > 0 and fr.key[(i - 1) // 2] < key:
+        above = (i - 1) // 2
+        fr.key[i], fr.node[i], fr.slot[i] = fr.key[above], fr.node[above], fr.slot[above]
+        i = above
+    fr.key[i], fr.node[i], fr.slot[i] = key, n, slot
+
+
+@kernel
+def _pop(fr: Any) -> None:
+    """Take the first cluster off the heap."""
+    last = fr.count[WAITING] - 1
+    fr.count[WAITING] = last
+    key, node, slot = fr.key[last], fr.node[last], fr.slot[last]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= last:
+            break
+        if child + 1 < last and fr.key[child + 1] > fr.key[child]:
+            child += 1
+        if fr.key[child] <= key:
+            break
+        fr.key[i], fr.node[i], fr.slot[i] = fr.key[child], fr.node[child], fr.slot[child]
+        i = child
+    fr.key[i], fr.node[i], fr.slot[i] = key, node, slot
+
+
+@kernel
+def begin(plan: Any, st: Any, fr: Any, clock: Any) -> None:
+    """Start a bounded pass: nothing is opened, the root waits. Accelerations found last are forgotten."""
+    fr.count[:FIXED] = 0
+    fr.value[:CERTIFICATE] = 0.0
+    root = len(plan.left) - 1
+    _push(plan, st, fr, root, ZERO6, ZERO6, clock)
+    fr.value[ROOT] = max(st.record[plan.offset[root] + ETA], 0.0)
+
+
+@kernel
+def forget(m: Any, plan: Any, st: Any, fr: Any) -> None:
+    """Zero the accelerations of all opened joints."""
+    for k in range(fr.count[DONE]):
+        b = plan.body[fr.done[k]]
+        if b >= 0:
+            for i in range(plan.dof[b], plan.dof[b + 1]):
+                st.qdd[m.v_index[i]] = 0.0
+
+
+@kernel
+def waiting_sum(plan: Any, st: Any, fr: Any, clock: Any) -> Any:
+    """The sum over waiting clusters, without the cancellation of a running one."""
+    total = 0.0
+    for k in range(fr.count[WAITING]):
+        if fr.forced[fr.node[k]] == 1:
+            s = fr.slot[k]
+            A = total_acceleration(plan, st, fr.node[k], get6(fr.force, s), get_far(fr.force, s))
+            total += A * _age(st, fr.node[k], clock) ** 2
+        else:
+            total += fr.key[k]
+    return total
+
+
+@inlined
+def is_met(plan: Any, st: Any, fr: Any, rule: int, limit: float, clock: Any) -> Any:
+    """Whether the waiting clusters may be left closed; `limit` is the square of the error allowed."""
+    if fr.count[WAITING] == 0:
+        return True
+    if fr.key[0] == np.inf:
+        return False
+    if rule == ABSOLUTE_JOINT:
+        return fr.key[0] <= limit
+    if rule == RELATIVE_JOINT:
+        return fr.key[0] <= limit * fr.value[LARGEST]
+    if rule == RELATIVE_LINKAGE:
+        limit *= fr.value[ROOT]
+    if fr.value[SUM] > limit:
+        return False
+    fr.value[SUM] = waiting_sum(plan, st, fr, clock)
+    return fr.value[SUM] <= limit
+
+
+@kernel
+def refine(m: Any, plan: Any, st: Any, fr: Any, rule: int, limit: float, budget: int, clock: Any) -> Any:
+    """Open clusters, largest first, until the rule is met, `budget` clusters are opened, or memory must grow."""
+    while not is_met(plan, st, fr, rule, limit, clock):
+        if budget == 0:
+            return SPENT
+        if fr.count[WAITING] + 2 >= len(fr.key) or fr.count[DONE] + 2 >= len(fr.done):
+            return FULL
+        budget -= 1
+        n, slot, key = fr.node[0], fr.slot[0], fr.key[0]
+        f1, f2 = get6(fr.force, slot), get_far(fr.force, slot)
+        if key == np.inf:
+            key = total_acceleration(plan, st, n, f1, f2) * _age(st, n, clock) ** 2
+        fr.value[SUM] -= key
+        _pop(fr)
+        fr.spare[fr.count[SPARE]] = slot
+        fr.count[SPARE] += 1
+        square = joint_acceleration(m, plan, st, n, f1, f2)
+        fr.value[LARGEST] = max(fr.value[LARGEST], square)
+        fr.done[fr.count[DONE]] = n
+        fr.count[DONE] += 1
+        a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
+        if plan.left[n] >= 0:
+            _push(plan, st, fr, plan.left[n], a1, a2, clock)
+        if plan.right[n] >= 0:
+            _push(plan, st, fr, plan.right[n], c1, c2, clock)
+    return MET
+
+
+@kernel
+def conclude(plan: Any, st: Any, fr: Any, clock: Any) -> None:
+    """Note how good the solution of this step is, before it is acted upon."""
+    left = waiting_sum(plan, st, fr, clock)
+    fr.value[CERTIFICATE] += clock[1] * np.sqrt(left)
+    fr.value[STEP_SUM], fr.value[STEP_LARGEST], fr.value[STEP_ROOT] = left, fr.value[LARGEST], fr.value[ROOT]
+    fr.value[STEP_TOP] = fr.key[0] if fr.count[WAITING] > 0 else 0.0
+    fr.count[OPENED] += fr.count[DONE]

@@ -1,0 +1,142 @@
+"""The lazy update (Redon & Lin 2005, section 5): clusters whose joints moved in full, those with new forces linearly.
+
+All others keep their equations, which are in frames of their own bodies and do not know where the world is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.adaptive.algebra import full
+from bough.adaptive.compiled import inlined
+from bough.adaptive.front import DONE, FULL_TIER, LINEAR_TIER, get_far, put_far
+from bough.adaptive.leaves import ZERO6, leaf_acceleration
+from bough.adaptive.linear import linear
+from bough.adaptive.loads import load_body
+from bough.adaptive.motion import advance_body, far_pose, get_pose, place_body, put_pose, refresh_cross
+from bough.adaptive.nodes import IDENTITY, ZERO3
+from bough.adaptive.substitution import hand_down
+from bough.compile.kernel import kernel
+from bough.spatial import get6, put6
+
+
+@kernel
+def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any) -> None:
+    """Move the opened joints; with catching up, by all the time since they moved last."""
+    now = clock[0] + clock[1]
+    for k in range(fr.count[DONE]):
+        n = fr.done[k]
+        b = plan.body[n]
+        if b >= 0:
+            advance_body(m, plan, st, b, clock[1] if clock[2] == 0.0 else now - st.last_move[n])
+            place_body(m, plan, st, b)
+    for k in range(fr.count[DONE] - 1, -1, -1):
+        n = fr.done[k]
+        refresh_cross(plan, st, n)
+        fr.tier[n] = 2
+        if clock[2] != 0.0:
+            st.last_move[n] = now
+            oldest = now
+            if plan.left[n] >= 0:
+                oldest = min(oldest, st.oldest[plan.left[n]])
+            if plan.right[n] >= 0:
+                oldest = min(oldest, st.oldest[plan.right[n]])
+            st.oldest[n] = oldest
+
+
+@inlined
+def mark(plan: Any, fr: Any, n: int) -> None:
+    """Node n and all above it need an update."""
+    while n >= 0 and fr.tier[n] == 0:
+        fr.tier[n] = 1
+        n = plan.up[n]
+
+
+@kernel
+def mark_loads(plan: Any, fr: Any, loads: Any) -> None:
+    """Bodies with forces in the world's frame turn under them: their leaves change with every motion."""
+    for k in range(len(loads.body)):
+        if loads.first[k + 1] > loads.first[k]:
+            mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
+
+
+@kernel
+def visit_marked(plan: Any, st: Any, fr: Any, loads: Any) -> Any:
+    """List the marked nodes, parents first, and turn world forces into body frames on the way. Returns their number."""
+    root, count = len(plan.left) - 1, 0
+    if fr.tier[root] == 0:
+        return 0
+    fr.stack[0] = root
+    put_pose(fr.pose, 0, (IDENTITY, ZERO3))
+    top = 1
+    while top > 0:
+        top -= 1
+        n, pose = fr.stack[top], get_pose(fr.pose, top)
+        fr.order[count] = n
+        count += 1
+        for side in range(2):
+            code = plan.left[n] if side == 1 else plan.right[n]
+            if code >= 0 and fr.tier[code] == 0:
+                continue
+            child = pose
+            if side == 0:
+                child = far_pose(plan, st, n, pose)
+            if code >= 0:
+                fr.stack[top] = code
+                put_pose(fr.pose, top, child)
+                top += 1
+            elif ~code < len(plan.parent) and loads.slot[plan.last[~code]] >= 0:
+                load_body(st.force, loads, loads.slot[plan.last[~code]], child[0])
+    return count
+
+
+@inlined
+def equations(m: Any, plan: Any, st: Any, fr: Any, count: int) -> None:
+    """Redo the listed nodes, children first, each in full or for its forces only; with count < 0 all nodes, in full.
+
+    1 to 2 us for a node in full.
+    """
+    whole = count < 0
+    for k in range(len(plan.left) if whole else count):
+        n = k if whole else fr.order[count - 1 - k]
+        if whole or fr.tier[n] == 2:
+            full(m, plan, st, n)
+            fr.count[FULL_TIER] += 1
+        else:
+            linear(m, plan, st, n)
+            fr.count[LINEAR_TIER] += 1
+        fr.tier[n] = 0
+
+
+@kernel
+def respond(m: Any, plan: Any, st: Any, fr: Any, loads: Any, bodies: Any, out: Any) -> None:
+    """Accelerations of some bodies in their own frames, exactly, after forces on them were written into `st.force`.
+
+    Only the ways from these bodies to the root are redone and gone down: O(log n) for each.
+    """
+    for k in range(len(bodies)):
+        mark(plan, fr, plan.leaf_up[bodies[k]])
+    count = visit_marked(plan, st, fr, loads)
+    for k in range(count - 1, -1, -1):
+        linear(m, plan, st, fr.order[k])
+    fr.stack[0] = len(plan.left) - 1
+    put6(fr.pose, 0, ZERO6)
+    put_far(fr.pose, 0, ZERO6)
+    top = 1
+    while top > 0:
+        top -= 1
+        n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
+        a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
+        for side in range(2):
+            code, near, far = (plan.left[n], a1, a2) if side == 0 else (plan.right[n], c1, c2)
+            if code < 0:
+                for k in range(len(bodies)):
+                    if bodies[k] == ~code:
+                        put6(out, k, leaf_acceleration(m, plan, st, ~code, near))
+            elif fr.tier[code] > 0:
+                fr.stack[top] = code
+                put6(fr.pose, top, near)
+                put_far(fr.pose, top, far)
+                top += 1
+    for k in range(count):
+        fr.tier[fr.order[k]] = 0

@@ -1,0 +1,97 @@
+"""Passes over the whole assembly tree: placements, the exact down pass, the noise of total accelerations, poses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.adaptive.front import get_far, put_far
+from bough.adaptive.leaves import ZERO6
+from bough.adaptive.motion import far_pose, place_body, put_pose, refresh_cross
+from bough.adaptive.nodes import IDENTITY, ZERO3
+from bough.adaptive.substitution import hand_down, joint_acceleration, total_acceleration
+from bough.compile.kernel import kernel
+from bough.spatial import get6, put6
+
+
+@kernel
+def place_all(m: Any, plan: Any, st: Any) -> None:
+    """Placements and cross-transforms of everything from q."""
+    for b in range(len(plan.parent)):
+        place_body(m, plan, st, b)
+    for n in range(len(plan.left)):
+        refresh_cross(plan, st, n)
+
+
+@kernel
+def push_children(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, top: int) -> Any:
+    """Put the inner children of n with their forces on the stack of an exact down pass."""
+    a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
+    if plan.right[n] >= 0:
+        fr.stack[top] = plan.right[n]
+        put6(fr.pose, top, c1)
+        put_far(fr.pose, top, c2)
+        top += 1
+    if plan.left[n] >= 0:
+        fr.stack[top] = plan.left[n]
+        put6(fr.pose, top, a1)
+        put_far(fr.pose, top, a2)
+        top += 1
+    return top
+
+
+@kernel
+def down_all(m: Any, plan: Any, st: Any, fr: Any) -> Any:
+    """All joint accelerations, exactly; returns the sum of their weighted squares."""
+    fr.stack[0] = len(plan.left) - 1
+    put6(fr.pose, 0, ZERO6)
+    put_far(fr.pose, 0, ZERO6)
+    top, total = 1, 0.0
+    while top > 0:
+        top -= 1
+        n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
+        total += joint_acceleration(m, plan, st, n, f1, f2)
+        top = push_children(plan, st, fr, n, f1, f2, top)
+    return total
+
+
+@kernel
+def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any) -> Any:
+    """The largest error of a total acceleration over all nodes, relative to the root's: the floor of eps^2."""
+    fr.stack[0] = len(plan.left) - 1
+    put6(fr.pose, 0, ZERO6)
+    put_far(fr.pose, 0, ZERO6)
+    top = 1
+    while top > 0:
+        top -= 1
+        n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
+        predicted[n] = total_acceleration(plan, st, n, f1, f2)
+        actual[n] = joint_acceleration(m, plan, st, n, f1, f2)
+        top = push_children(plan, st, fr, n, f1, f2, top)
+    worst = 0.0
+    for n in range(len(plan.left)):
+        if plan.left[n] >= 0:
+            actual[n] += actual[plan.left[n]]
+        if plan.right[n] >= 0:
+            actual[n] += actual[plan.right[n]]
+        worst = max(worst, abs(actual[n] - predicted[n]))
+    root = actual[len(plan.left) - 1]
+    return worst / root if root > 0.0 else 0.0
+
+
+@kernel
+def body_poses(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
+    """World poses of some bodies, each by one way down the tree."""
+    for k in range(len(bodies)):
+        code, top = ~bodies[k], 0
+        n = plan.leaf_up[bodies[k]]
+        while n >= 0:
+            fr.stack[top] = n
+            top += 1
+            n = plan.up[n]
+        pose = (IDENTITY, ZERO3)
+        for j in range(top - 1, -1, -1):
+            n = fr.stack[j]
+            below = fr.stack[j - 1] if j > 0 else code
+            if plan.right[n] == below:
+                pose = far_pose(plan, st, n, pose)
+        put_pose(out, k, pose)

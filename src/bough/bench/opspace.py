@@ -1,0 +1,154 @@
+"""Operational space: Lambda^-1, Lambda, full pass and control loop, beside Pinocchio and the recipe users write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bough import zoo
+from bough.bench.dynamics import BATCH, robot_file
+from bough.bench.peers import pinocchio_twin
+from bough.bench.report import Row
+from bough.bench.timing import contest
+from bough.control import Gains, Reference, TaskController
+from bough.dynamics.engine import bind_arrays
+from bough.io import load
+from bough.model import Model
+from bough.opspace import METHODS, OperationalSpace, pose
+from bough.opspace.methods import prepare
+from bough.opspace.tracking import Tracker
+
+Contestants = dict[str, Callable[[], Any]]
+TALOS = ("arm_left_7_link", "arm_right_7_link", "leg_left_6_link", "leg_right_6_link")
+
+
+def rows() -> list[Row]:
+    """ASIMO and a real humanoid with hands and feet (24 rows); the 24-link robot with two hands."""
+    found: list[Row] = []
+    for model, frames in robots():
+        peers = Peers(model, frames)
+        found += [*single(peers), *by_method(peers), *batch(peers)]
+    return [*found, *two_hands()]
+
+
+def robots() -> list[tuple[Model, Sequence[str]]]:
+    talos = robot_file("talos_reduced.urdf")
+    real = [(load(talos, floating_base=True, mimic="independent"), TALOS)] if talos else []
+    return [(zoo.asimo(), zoo.asimo_tasks()), *real]
+
+
+class Peers:
+    """One model with pose tasks, the same in Pinocchio, and the dense recipe on Pinocchio's H and J."""
+
+    def __init__(self, model: Model, frames: Sequence[str]) -> None:
+        import pinocchio as pin
+
+        self.model, self.frames = model, frames
+        self.space = OperationalSpace(model, [pose(f) for f in frames])
+        self.pin = pinocchio_twin(model)
+        numbers = [model.frame(f) for f in frames]
+        self.joints = [int(model.frames.body[k]) + 1 for k in numbers]
+        places = [pin.SE3(model.frames.R[k], model.frames.p[k]) for k in numbers]
+        self.ids = [
+            self.pin.addFrame(pin.Frame(f, j, at, pin.FrameType.OP_FRAME))
+            for f, j, at in zip(frames, self.joints, places, strict=True)
+        ]
+        self.data = self.pin.createData()
+        six = pin.ContactType.CONTACT_6D
+        pairs = zip(self.joints, places, strict=True)
+        self.contacts = [pin.RigidConstraintModel(six, self.pin, j, at, pin.LOCAL) for j, at in pairs]
+        self.contact_data = [c.createData() for c in self.contacts]
+        rng = np.random.default_rng(1)
+        self.q, self.v = model.random_configuration(rng), rng.normal(size=model.nv)
+        self.pin_q = pin.randomConfiguration(self.pin, -np.ones(self.pin.nq), np.ones(self.pin.nq))
+
+    def delassus(self) -> Any:
+        import pinocchio as pin
+
+        return pin.computeDelassusMatrix(self.pin, self.data, self.pin_q, self.contacts, self.contact_data, 0.0)
+
+    def recipe(self) -> tuple[Any, Any, Any]:
+        """H, J and Lambda^-1 as users write it today: crba, frame Jacobians, solve."""
+        import pinocchio as pin
+
+        H = pin.crba(self.pin, self.data, self.pin_q)
+        H = np.triu(H) + np.triu(H, 1).T
+        pin.computeJointJacobians(self.pin, self.data, self.pin_q)
+        pin.updateFramePlacements(self.pin, self.data)
+        aligned = pin.LOCAL_WORLD_ALIGNED
+        J = np.vstack([pin.getFrameJacobian(self.pin, self.data, k, aligned) for k in self.ids])
+        return H, J, J @ np.linalg.solve(H, J.T)
+
+    def full_recipe(self) -> tuple[Any, ...]:
+        """J, beta, Lambda, Jbar and N by dense arithmetic."""
+        import pinocchio as pin
+
+        H, J, Lam_inv = self.recipe()
+        pin.forwardKinematics(self.pin, self.data, self.pin_q, self.v, 0 * self.v)
+        aligned = pin.LOCAL_WORLD_ALIGNED
+        drift = [pin.getFrameClassicalAcceleration(self.pin, self.data, k, aligned).vector for k in self.ids]
+        C = pin.nonLinearEffects(self.pin, self.data, self.pin_q, self.v)
+        Hinv_Jt = np.linalg.solve(H, J.T)
+        Lam = np.linalg.inv(Lam_inv)
+        Jbar = Hinv_Jt @ Lam
+        return J, np.concatenate(drift) - Hinv_Jt.T @ C, Lam, Jbar, np.eye(len(H)) - Jbar @ J
+
+    def full(self) -> tuple[Any, ...]:
+        op = self.space(self.q, self.v)
+        nullspace = op.nullspace
+        return op.J, op.bias, op.inertia, op.jbar, nullspace
+
+
+def single(p: Peers) -> list[Row]:
+    """One call from Python, everything from q included."""
+    cases: dict[str, Contestants] = {
+        "Lambda^-1": {
+            "bough": lambda: p.space.inverse_inertia(p.q),
+            "pin.computeDelassusMatrix": p.delassus,
+            "crba, frame Jacobians, numpy": p.recipe,
+        },
+        "Lambda": {
+            "bough": lambda: p.space.inertia(p.q),
+            "crba, frame Jacobians, numpy": lambda: np.linalg.inv(p.recipe()[2]),
+        },
+        "J, beta, Lambda, Jbar, N": {"bough": p.full, "crba, frame Jacobians, numpy": p.full_recipe},
+    }
+    return [Row("operational space, single call", p.model.name, case, contest(c)) for case, c in cases.items()]
+
+
+def by_method(p: Peers) -> list[Row]:
+    """Every method for Lambda^-1 on the same robot."""
+    contestants: Contestants = {
+        f"bough {name}": lambda call=p.space.function(name).call: call(p.q)  # type: ignore[misc]
+        for name in METHODS
+    }
+    return [Row("Lambda^-1 by method", p.model.name, p.space.method, contest(contestants, seconds=0.3))]
+
+
+def batch(p: Peers) -> list[Row]:
+    """Many configurations in one call, and the same by a compiled loop over the general code; time per configuration."""
+    Q = p.model.random_configuration(np.random.default_rng(0), batch=BATCH)
+    loop = bind_arrays(*prepare(p.space.method, p.space.tasks), general=True)
+    contestants: Contestants = {
+        "bough": lambda: p.space.inverse_inertia(Q),
+        "bough, one thread": lambda: p.space.function(p.space.method)(Q, threads=1),
+        "compiled loop": lambda: loop(Q, threads=1),
+    }
+    seconds = {name: t / BATCH for name, t in contest(contestants, seconds=1.0).items()}
+    return [Row(f"operational space, batch of {BATCH}", p.model.name, "Lambda^-1", seconds)]
+
+
+def two_hands() -> list[Row]:
+    """The 24-link robot of Chang & Khatib: Lambda, and a control loop of kinematics, Lambda, forces and limits."""
+    model = zoo.ck_standin()
+    space = OperationalSpace(model, [pose("left_hand"), pose("right_hand")])
+    q, v = model.random_configuration(np.random.default_rng(0)), np.zeros(model.nv)
+    targets = {name: Reference(at) for name, at in Tracker(space).positions(q).items()}
+    controller = TaskController(space, targets, gains=Gains(400.0), posture=q)
+    cases: dict[str, Contestants] = {
+        "Lambda": {"bough": lambda: space.inertia(q)},
+        "control loop": {"bough": lambda: controller(0.0, q, v)},
+    }
+    return [Row("two-handed robot, single call", model.name, case, contest(c)) for case, c in cases.items()]
