@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import regular_parents
 
 from bough.adaptive.assembly import assembly_tree
 from bough.tree import Tree
+from strategies import regular_parents
 
 RNG = np.random.default_rng(0)
 
@@ -18,7 +18,8 @@ def window(n, width):
     """At most three children each, on one of the bodies shortly before."""
     parent, free = [-1], [4]
     for i in range(1, n):
-        j = next(int(j) for j in iter(lambda: RNG.integers(max(0, i - width), i), None) if free[int(j)])
+        near = [j for j in range(max(0, i - width), i) if free[j]]
+        j = int(RNG.choice(near))
         parent.append(j)
         free[j] -= 1
         free.append(3)
@@ -33,9 +34,9 @@ TREES = {
         6,
     ),
     "molecule": (window(5000, 30), 11),
-    "uniform molecule": (window(5000, 5000), 11),
     "star": (np.array([-1] + [0] * 4999), 5),
     "forest": (np.full(5000, -1), 3),
+    "bushy molecule": (window(3000, 300), 11),
     "binary": (np.array([(i - 1) // 2 if i else -1 for i in range(4095)]), 13),
     "random recursive": (np.array([-1] + [int(RNG.integers(0, i)) for i in range(1, 5000)]), 12),
     "broom": (np.array(list(range(-1, 2499)) + [2499] * 2500), 5),

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pytest
-from adaptive.linkages import random_forces, random_linkage, simulate
 
+from adaptive.linkages import random_forces, random_linkage, simulate
 from bough.adaptive import absolute_joint, absolute_linkage, relative_joint, relative_linkage
 
 MEASURES = (absolute_linkage, relative_linkage, absolute_joint, relative_joint)
@@ -40,8 +40,9 @@ def violations(seed, forces_per_model, noise=1e-7):
     sim = simulate(model, q, forces, error=relative_joint(0.5))
     trials = broken = misreported = culled = 0
     for _ in range(forces_per_model):
-        for number in range(len(forces)):
-            sim.change_force(number, rng.normal(size=6) * 10.0 ** rng.uniform(-2, 2))
+        for number, (body, _, point, frame) in enumerate(forces):
+            forces[number] = (body, rng.normal(size=6) * 10.0 ** rng.uniform(-2, 2), point, frame)
+            sim.change_force(number, forces[number][1])
         if rng.random() < 0.3:
             sim.gravity = rng.normal(size=3) * rng.integers(0, 2)
         sim.error = absolute_linkage(0.0)
@@ -51,7 +52,7 @@ def violations(seed, forces_per_model, noise=1e-7):
             eps = 10.0 ** rng.uniform(-5, 0)
             measure = make(eps if make in (relative_linkage, relative_joint) else eps * max(size.max(), 1e-9))
             sim.error, sim._solved = measure, False
-            sim._make_stale()
+            sim.change_force(0, forces[0][1])
             found = sim.accelerations()
             error = error_of(measure, size, joint_norms(model, found - exact))
             slack = noise * (1.0 if measure.is_relative else size.max())

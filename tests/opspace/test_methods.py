@@ -116,6 +116,16 @@ def test_two_robots_are_independent_unless_a_task_joins_them():
         np.testing.assert_allclose(actual, expected, atol=1e-12 * np.abs(expected).max(), err_msg=method)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_general_code_in_single_precision(method):
+    _, tasks = random_case(7, size=8)
+    q = tasks.model.random_configuration(np.random.default_rng(0))
+    single = bind_arrays(*prepare(method, tasks), general=True)(q.astype(np.float32))
+    assert single.dtype == np.float32
+    expected = definition(tasks, q)
+    np.testing.assert_allclose(single, expected, atol=1e-3 * np.abs(expected).max())
+
+
 def test_float32_stays_float32():
     space = OperationalSpace(zoo.arm(7), [pose("hand")], method="pv")
     q = space.model.random_configuration(np.random.default_rng(0))

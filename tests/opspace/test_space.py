@@ -60,6 +60,7 @@ def test_identities(space):
     F, tau0 = np.random.default_rng(1).normal(size=m), np.random.default_rng(2).normal(size=space.model.nv)
     np.testing.assert_allclose(op.joint_forces(F, tau0), op.J.T @ F + op.nullspace.T @ tau0, atol=1e-9)
     np.testing.assert_allclose(op.joint_forces(F), op.J.T @ F)
+    np.testing.assert_allclose(op.task_force(op.joint_forces(F, tau0)), F, atol=1e-9)
     assert op.rank == m
 
 
@@ -76,6 +77,18 @@ def test_task_force_gives_the_acceleration_it_should(space):
         np.testing.assert_allclose(actual, expected, atol=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("general", [True, False])
+def test_full_pass_equals_the_parts(general):
+    space = OperationalSpace(zoo.arm(9), [pose("hand"), position("link4")], general=general, singular="damp")
+    q, v = state(space.model)
+    full, op = space.full(q, v), space(q, v)
+    for name in full._fields:
+        expected = getattr(op, name)
+        np.testing.assert_allclose(getattr(full, name), expected, atol=1e-10 * np.abs(expected).max(), err_msg=name)
+    np.testing.assert_allclose(full.jbar, op.jbar, atol=1e-10 * np.abs(op.jbar).max())
+    np.testing.assert_allclose(op.nullspace, np.eye(9) - op.jbar @ op.J, atol=1e-9)
+
+
 def test_batches_equal_single_calls(space):
     q, v = state(space.model, batch=5)
     many = space(q, v)
@@ -88,7 +101,12 @@ def test_batches_equal_single_calls(space):
 
 ROBOTS = {
     "talos_reduced.urdf": ("arm_left_7_link", "arm_right_7_link", "leg_left_6_link", "leg_right_6_link"),
-    "g1_29dof.urdf": ("left_wrist_yaw_link", "right_wrist_yaw_link", "left_ankle_roll_link", "right_ankle_roll_link"),
+    "g1_29dof_rev_1_0.urdf": (
+        "left_wrist_yaw_link",
+        "right_wrist_yaw_link",
+        "left_ankle_roll_link",
+        "right_ankle_roll_link",
+    ),
 }
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from bough.adaptive.closure import Closure
 from bough.adaptive.front import CERTIFICATE
 from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.solver import Noise
 from bough.errors import CheckpointError
 from bough.model import Model
 
@@ -33,7 +34,7 @@ def save(sim: Any, path: str | Path) -> None:
     }  # fmt: skip
     if sim._tree is not None:
         arrays |= {name: getattr(sim._tree.state, name) for name in MEMORY}
-        facts |= {"noise": sim._tree.noise, "certificate": float(sim._tree.front.value[CERTIFICATE])}
+        facts |= {"noise": list(sim._tree.noise), "certificate": float(sim._tree.front.value[CERTIFICATE])}
     if sim._loops is not None:
         facts["closures"] = [[c.a, c.b, c.joint] for c in sim._loops.closures]
     write_checkpoint(path, arrays, facts)
@@ -55,7 +56,7 @@ def restore(make: Any, model: Model, path: str | Path) -> Any:
         tree = sim._assemble()
         for name in MEMORY:
             getattr(tree.state, name)[:] = arrays[name]
-        tree.noise, tree.front.value[CERTIFICATE] = facts["noise"], facts["certificate"]
+        tree.noise, tree.front.value[CERTIFICATE] = Noise(*facts["noise"]), facts["certificate"]
     return sim
 
 

@@ -1,5 +1,4 @@
-"""The divide-and-conquer algebra for any number of handles, small and dense (Featherstone 1999; Redon & Lin 2005;
-K-form).
+"""Divide and conquer with any number of handles, small and dense (Featherstone 1999; Redon & Lin 2005; K-form).
 
 An articulated body answers forces f on its handles (6 numbers each, stacked) by a = Phi f + b, and its joints by a
 total acceleration A = f' Psi f + f' p + eta. Two bodies are put side by side, then a joint between two handles is

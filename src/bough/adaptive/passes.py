@@ -38,7 +38,7 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
     if what == SOLVE:
         return down_all(m, plan, st, fr)
     if what == NOISE:
-        return noise(m, plan, st, fr, out[0], out[1])
+        return noise(m, plan, st, fr, out[0], out[1], out[2])
     if what == LEFT:
         return waiting_sum(plan, st, fr, clock)
     if what == POSES:

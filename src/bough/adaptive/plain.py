@@ -1,5 +1,4 @@
-"""Articulated-body algorithm at rest (Featherstone 1983; McMillan & Orin 1995): quasi-statics in O(n), no tree of
-nodes.
+"""Articulated-body algorithm at rest (Featherstone 1983; McMillan & Orin 1995): quasi-statics in O(n), without a tree.
 
 The witness and the fallback of the adaptive method: with no velocities there is no bias, and one step is two sweeps.
 """

@@ -29,8 +29,6 @@ from bough.model import Model
 FloatArray = npt.NDArray[np.float64]
 
 METHODS = ("auto", "adaptive", "dca", "aba")
-# eps is kept this many times above the square root of the noise of total accelerations
-NOISE_MARGIN = 4.0
 
 
 class QuasiStatics:
@@ -187,7 +185,7 @@ class QuasiStatics:
         tree, last = self._tree, self._last
         joints, bound, norm, certificate, floor = last.get("joints", math.nan), 0.0, math.nan, 0.0, math.nan
         if tree is not None:
-            certificate, floor = float(tree.front.value[CERTIFICATE]), NOISE_MARGIN * math.sqrt(tree.noise)
+            certificate, floor = float(tree.front.value[CERTIFICATE]), tree.noise.floor(self.error)
             if last["method"] != "aba" and not tree.stale:
                 norm = math.sqrt(float(tree.front.value[ROOT]))
                 bound = 0.0 if self._is_exact else tree.bound(self.error, of_last_step=not self._solved)
@@ -222,7 +220,7 @@ class QuasiStatics:
             began = time.perf_counter()
             tree.rebuild(loads)
             self._build_seconds = time.perf_counter() - began
-            if not self._is_exact and math.isnan(tree.noise):
+            if not self._is_exact and not tree.noise.is_known:
                 self._clamp_eps(tree)
         elif touched:
             leaves = tree.plan.leaf_up[tree.link.host[self._dirty_bodies]]
@@ -241,9 +239,8 @@ class QuasiStatics:
 
     def _clamp_eps(self, tree: TreeEngine) -> None:
         """An eps below the noise of total accelerations would be an empty promise."""
-        tree.measure_noise()
-        floor = NOISE_MARGIN * math.sqrt(tree.noise)
-        if self.error.is_relative and self.error.eps < floor:
+        floor = tree.measure_noise().floor(self.error) if self.error.eps else 0.0
+        if tree.noise.is_known and self.error.eps < floor:
             warnings.warn(
                 f"{self.error.name}: eps = {self.error.eps:g} is below the noise floor of this linkage, {floor:.1e}, "
                 f"which is used instead; eps = 0 is exact",

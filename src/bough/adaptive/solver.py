@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from bough.adaptive.front import (
     FULL,
     LARGEST,
     RELATIVE_JOINT,
+    RELATIVE_LINKAGE,
     ROOT,
     STEP_LARGEST,
     STEP_ROOT,
@@ -34,6 +35,25 @@ from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
 NO_LIMIT = 1 << 62
+# eps is kept this many times above the square root of the noise of total accelerations
+NOISE_MARGIN = 4.0
+
+
+class Noise(NamedTuple):
+    """The largest error of a total acceleration, the root's own, and the largest square of a joint acceleration."""
+
+    worst: float = math.nan
+    root: float = math.nan
+    largest: float = math.nan
+
+    @property
+    def is_known(self) -> bool:
+        return self.root > 0.0
+
+    def floor(self, error: ErrorMeasure) -> float:
+        """The smallest eps with a meaning: below it, rounding in total accelerations decides what is left out."""
+        scales = {RELATIVE_JOINT: self.largest, RELATIVE_LINKAGE: self.root}
+        return NOISE_MARGIN * math.sqrt(self.worst / scales.get(error.rule, 1.0))
 
 
 class TreeEngine:
@@ -52,15 +72,14 @@ class TreeEngine:
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
         self._no_loads, self._no_poses = gather([], np.zeros(0, np.int32)), np.zeros((0, 12))
         self.stale = True
-        self.noise = math.nan
+        self.noise = Noise()
+        self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.mechanism = model.mechanism
 
     def _do(
         self, what: int, loads: Any = None, rule: int = 0, limit: float = 0.0, number: Any = (), out: Any = None
     ) -> float:
-        order = passes.Order(
-            what, rule, limit, np.asarray(number, np.int64), self._no_poses if out is None else out
-        )
+        order = passes.Order(what, rule, limit, np.asarray(number, np.int64), self._no_poses if out is None else out)
         loads = self._no_loads if loads is None else loads
         args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
         return float(compiled(passes.command)(*args))
@@ -103,15 +122,18 @@ class TreeEngine:
         """All equations anew from q."""
         self.reserve(loads, 0)
         self._do(passes.REBUILD, loads)
+        self.state.qdd[:] = 0.0
         self.stale = False
 
     def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
         """Forces or torques below these nodes have changed."""
+        self._forget_all()
         self.reserve(loads, len(nodes) * int(self.plan.depth[0]))
         self._do(passes.CHANGED, loads, number=nodes)
 
     def refine(self, rule: int, limit: float, budget: int) -> int:
         """Open clusters until the rule is met (MET) or the budget of clusters is spent (SPENT)."""
+        self._forget_all()
         while True:
             before = int(self.front.count[DONE])
             status = int(self._do(passes.REFINE, None, rule, limit, (budget,)))
@@ -123,6 +145,7 @@ class TreeEngine:
     def march(self, error: ErrorMeasure, loads: Loads, steps: int, budget: int = NO_LIMIT) -> int:
         """Take error-bounded steps; returns how many are left if one would open more clusters than `budget`."""
         limit = error.eps**2
+        self._forget_all()
         while steps:
             self.reserve(loads, len(self.front.done))
             steps = int(self._do(passes.MARCH, loads, error.rule, limit, (budget, steps)))
@@ -133,14 +156,22 @@ class TreeEngine:
         return 0
 
     def solve_exactly(self) -> None:
-        """All joint accelerations by one down pass; the bounded pass is then complete."""
+        """All joint accelerations by one down pass; the bounded pass stays as it is."""
         self._do(passes.SOLVE)
+        self._all_known = True
 
-    def measure_noise(self) -> float:
-        """The relative error of total accelerations here and now: eps below its square root means nothing."""
-        nodes = len(self.plan.left)
-        self.noise = self._do(passes.NOISE, out=np.zeros((2, nodes)))
+    def _forget_all(self) -> None:
+        """A bounded pass takes joints for culled that it has not opened."""
+        if self._all_known:
+            self.state.qdd[:] = 0.0
+            self._all_known = False
+
+    def measure_noise(self) -> Noise:
+        """How wrong total accelerations are, here and now."""
+        work = np.zeros((3, len(self.plan.left) + 1))
+        worst = self._do(passes.NOISE, out=work)
         self.state.qdd[:] = 0.0
+        self.noise = Noise(worst, float(work[2, 0]), float(work[2, 1]))
         return self.noise
 
     def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:

@@ -55,8 +55,9 @@ def down_all(m: Any, plan: Any, st: Any, fr: Any) -> Any:
 
 
 @kernel
-def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any) -> Any:
-    """The largest error of a total acceleration over all nodes, relative to the root's: the floor of eps^2."""
+def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any, scale: Any) -> Any:
+    """The largest error of a total acceleration over all nodes. Scale: the root's, and the largest joint's square."""
+    scale[1] = 0.0
     fr.stack[0] = len(plan.left) - 1
     put6(fr.pose, 0, ZERO6)
     put_far(fr.pose, 0, ZERO6)
@@ -66,6 +67,7 @@ def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any) -> A
         n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
         predicted[n] = total_acceleration(plan, st, n, f1, f2)
         actual[n] = joint_acceleration(m, plan, st, n, f1, f2)
+        scale[1] = max(scale[1], actual[n])
         top = push_children(plan, st, fr, n, f1, f2, top)
     worst = 0.0
     for n in range(len(plan.left)):
@@ -74,8 +76,8 @@ def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any) -> A
         if plan.right[n] >= 0:
             actual[n] += actual[plan.right[n]]
         worst = max(worst, abs(actual[n] - predicted[n]))
-    root = actual[len(plan.left) - 1]
-    return worst / root if root > 0.0 else 0.0
+    scale[0] = actual[len(plan.left) - 1]
+    return worst
 
 
 @kernel

@@ -1,5 +1,4 @@
-"""Speed of adaptive quasi-statics beside the full divide-and-conquer pass and plain O(n) ABA: prints tables, asserts
-nothing.
+"""Speed of adaptive quasi-statics beside the full divide-and-conquer pass and plain O(n) ABA: prints tables.
 
 python -m bough.bench.adaptive            50,000 joints, all cases
 python -m bough.bench.adaptive 1000000    scale: build, solve, step, memory
@@ -61,8 +60,9 @@ def table(name: str, model: Model) -> None:
     """Time, joints computed and speed-ups for one linkage."""
     plain, _ = best_step(Case(model, 1, False, "aba", None), 3, repeats=10)
     full, stats = best_step(Case(model, 1, False, "dca", None), 1, repeats=5)
-    print(f"\n{name}: {len(model.joints)} joints; aba {1e3 * plain:.2f} ms, dca {1e3 * full:.1f} ms ({full / plain:.1f} x aba), "
-          f"{stats.memory / len(model.joints):.0f} bytes a joint")  # fmt: skip
+    n = len(model.joints)
+    print(f"\n{name}: {n} joints; aba {1e3 * plain:.2f} ms, dca {1e3 * full:.1f} ms ({full / plain:.1f} x aba)")
+    print(f"  {stats.memory / n:.0f} bytes a joint")
     for scattered in (False, True):
         print(
             f"  {'scattered' if scattered else 'adjacent'} forces: ms (joints) x dca, x aba; auto: ms, relative to aba"

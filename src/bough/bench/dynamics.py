@@ -12,10 +12,12 @@ from bough import zoo
 from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Row
 from bough.bench.timing import contest
+from bough.compile.general import generalise
 from bough.dynamics.crba import CRBA
 from bough.dynamics.dynamics import Dynamics
 from bough.io import load
 from bough.model import Model
+from bough.sparsity.routines import LTDL, Rows
 
 BATCH = 4096
 
@@ -129,12 +131,9 @@ def general(model: Model) -> list[Row]:
 
 def factorization(model: Model) -> Callable[..., Any]:
     """LTDL of packed rows as a function H -> L, by the general code."""
-    from bough.compile.general import generalise
-    from bough.dynamics.forward import pattern
-    from bough.sparsity.routines import LTDL
-
     tree = model.dof_tree
-    return generalise(LTDL, (pattern(tree),), {"packed": int(tree.rows[-1])}, np.float64).call
+    constants = Rows(tree.regular, tree.rows, tree.order, np.array([0]))
+    return generalise(LTDL, (constants,), {"packed": int(tree.rows[-1])}, np.float64).call
 
 
 def batch(model: Model) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,11 +96,6 @@ class Peers:
         Jbar = Hinv_Jt @ Lam
         return J, np.concatenate(drift) - Hinv_Jt.T @ C, Lam, Jbar, np.eye(len(H)) - Jbar @ J
 
-    def full(self) -> tuple[Any, ...]:
-        op = self.space(self.q, self.v)
-        nullspace = op.nullspace
-        return op.J, op.bias, op.inertia, op.jbar, nullspace
-
 
 def single(p: Peers) -> list[Row]:
     """One call from Python, everything from q included."""
@@ -113,22 +109,22 @@ def single(p: Peers) -> list[Row]:
             "bough": lambda: p.space.inertia(p.q),
             "crba, frame Jacobians, numpy": lambda: np.linalg.inv(p.recipe()[2]),
         },
-        "J, beta, Lambda, Jbar, N": {"bough": p.full, "crba, frame Jacobians, numpy": p.full_recipe},
+        "J, beta, Lambda, Jbar, N": {
+            "bough": lambda: p.space.full(p.q, p.v),
+            "crba, frame Jacobians, numpy": p.full_recipe,
+        },
     }
     return [Row("operational space, single call", p.model.name, case, contest(c)) for case, c in cases.items()]
 
 
 def by_method(p: Peers) -> list[Row]:
     """Every method for Lambda^-1 on the same robot."""
-    contestants: Contestants = {
-        f"bough {name}": lambda call=p.space.function(name).call: call(p.q)  # type: ignore[misc]
-        for name in METHODS
-    }
+    contestants: Contestants = {f"bough {name}": partial(p.space.function(name).call, p.q) for name in METHODS}
     return [Row("Lambda^-1 by method", p.model.name, p.space.method, contest(contestants, seconds=0.3))]
 
 
 def batch(p: Peers) -> list[Row]:
-    """Many configurations in one call, and the same by a compiled loop over the general code; time per configuration."""
+    """Many configurations in one call, and a compiled loop over the general code; time per configuration."""
     Q = p.model.random_configuration(np.random.default_rng(0), batch=BATCH)
     loop = bind_arrays(*prepare(p.space.method, p.space.tasks), general=True)
     contestants: Contestants = {

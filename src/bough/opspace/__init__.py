@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from bough.compile.expr import OperationCount
 from bough.errors import TaskError
 from bough.model import Model
+from bough.opspace.constrained import ConstrainedDynamics
+from bough.opspace.hierarchy import Hierarchy
 from bough.opspace.methods import METHODS, prepare
 from bough.opspace.planner import Plan, counted, make_plan
 from bough.opspace.space import OperationalSpace
@@ -26,6 +28,8 @@ from bough.opspace.taskset import TaskSet
 
 __all__ = [
     "METHODS",
+    "ConstrainedDynamics",
+    "Hierarchy",
     "OperationalSpace",
     "OperationalState",
     "Plan",
@@ -34,6 +38,7 @@ __all__ = [
     "center_of_mass",
     "count",
     "joint",
+    "make_plan",
     "momentum",
     "orientation",
     "pose",

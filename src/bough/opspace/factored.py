@@ -10,10 +10,11 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import crba
-from bough.opspace.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian
+from bough.opspace.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian, spread_jacobian
 from bough.opspace.ltdl import LTDL
 from bough.opspace.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
 from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.sparsity.products import unit_lsolve
 
 
 @kernel
@@ -26,6 +27,23 @@ def factored(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, L: Any, YD: Any, La
         w.Y[e] = J[e]
     solve_rows_unit(p, f, L, w.Y, YD)
     outer_product(p, YD, w.Y, Lam_inv, m.zero[0])
+
+
+@kernel
+def weighted(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, X: Any, Lam_inv: Any, w: Any) -> None:
+    """J (rows, nv), X = H^-1 J' (nv, rows) and Lambda^-1 from q."""
+    factored(m, t, p, f, q, w.J, w.L, w.YD, Lam_inv, w)
+    spread_jacobian(m, p, w.J, J)
+    for k in range(w.x.shape[0]):
+        for r in range(w.x.shape[1]):
+            w.x[k, r] = m.zero[0]
+    for r in range(w.x.shape[1]):
+        for e in range(p.of_row[r], p.of_row[r + 1]):
+            w.x[p.dof[e], r] = w.YD[e]
+    unit_lsolve(f.parent, f.rows, w.L, w.x)
+    for k in range(len(m.v_index)):
+        for r in range(w.x.shape[1]):
+            X[m.v_index[k], r] = w.x[k, r]
 
 
 @kernel
@@ -74,6 +92,13 @@ FACTORED = Routine(
     inputs={"q": "nq"},
     outputs={"J": "entries", "L": "packed", "YD": "entries", "Lam_inv": "rows rows"},
     work={name: shape for name, shape in LTDL.work.items() if name not in ("H", "YD")},
+)
+WEIGHTED = Routine(
+    "weighted",
+    weighted,
+    inputs={"q": "nq"},
+    outputs={"J": "rows nv", "X": "nv rows", "Lam_inv": "rows rows"},
+    work=dict(FACTORED.work) | {"J": "entries", "L": "packed", "YD": "entries", "x": "dofs rows"},
 )
 JBAR = Routine(
     "jbar",

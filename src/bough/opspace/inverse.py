@@ -1,7 +1,8 @@
 """Lambda from Lambda^-1: the symmetric sweep operator (Goodnight 1979), m^3 / 2 (m + a), without pivoting.
 
-The k-th pivot is what row k can still move when the rows before it are held; divided by the diagonal it is free of
-units, and a value near zero says that row k depends on those rows.
+The k-th pivot is what row k can still move when the rows before it are held; its square over that of the diagonal is
+free of units, and near zero where row k depends on those rows. The sum of the inverses of these numbers is the strain:
+about m for independent rows, and large as soon as one row depends on others.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ FloatArray = npt.NDArray[Any]
 
 
 @kernel
-def invert(m: Any, A: Any, damping: Any, out: Any, independence: Any, w: Any) -> None:
-    """out = (A + damping 1)^-1 of a symmetric positive definite A, (n, n), both triangles; pivots over diagonal."""
+def invert(m: Any, A: Any, damping: Any, out: Any, strain: Any, w: Any) -> None:
+    """out = (A + damping 1)^-1 of a symmetric positive definite A, (n, n), both triangles, and the strain."""
     n = len(A)
     for r in range(n):
         for c in range(r):
             out[r, c] = A[r, c]
         out[r, r] = A[r, r] + damping[0]
-        independence[r] = out[r, r]
+        w.diagonal[r] = out[r, r]
+    strain[0] = m.zero[0]
     for k in range(n):
         d = out[k, k]
-        independence[k] = d / independence[k]
+        share = w.diagonal[k] / d
+        strain[0] = strain[0] + share * share
         for r in range(n):
             w.column[r] = out[max(r, k), min(r, k)]
         for r in range(n):
@@ -50,8 +53,8 @@ INVERT = Routine(
     "inertia",
     invert,
     inputs={"Lam_inv": "rows rows", "damping": "1"},
-    outputs={"Lam": "rows rows", "independence": "rows"},
-    work={"column": "rows"},
+    outputs={"Lam": "rows rows", "strain": "1"},
+    work={"column": "rows", "diagonal": "rows"},
 )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from bough.dynamics.rnea import BIAS as JOINT_BIAS
 from bough.errors import NumericalError, TaskError
 from bough.model import Model
 from bough.opspace.bias import BIAS, DRIFT
-from bough.opspace.factored import FACTORED, JBAR, JOINT_FORCES, NULLSPACE
+from bough.opspace.factored import FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
 from bough.opspace.inverse import (
     INVERT,
     check_damping,
@@ -34,6 +34,19 @@ from bough.opspace.taskset import TaskSet
 
 Array = npt.NDArray[Any]
 Singular = Literal["refuse", "truncate", "damp"]
+# Up to this many degrees of freedom a dense product of BLAS beats the sparse one.
+SMALL = 100
+
+
+class FullPass(NamedTuple):
+    """All operational-space quantities of one configuration or a batch."""
+
+    J: Array
+    bias: Array
+    inverse_inertia: Array
+    inertia: Array
+    jbar: Array
+    nullspace: Array
 
 
 class OperationalSpace:
@@ -82,8 +95,9 @@ class OperationalSpace:
 
     def inverse_inertia(self, q: Any, method: str | None = None, *, out: Array | None = None) -> Array:
         """Lambda^-1 (m, m) by the space's method or the one named."""
-        name = self.method if method is None or method == "auto" else method
-        return self.function(name).call(q, out=out)  # type: ignore[no-any-return]
+        if method is None or method == "auto":
+            return self._inverse_inertia(q, out)
+        return self.function(method).call(q, out=out)
 
     def inertia(self, q: Any) -> Array:
         """Lambda (m, m)."""
@@ -109,6 +123,24 @@ class OperationalSpace:
         """H (nv, nv)."""
         return self.function("mass_matrix").call(q)
 
+    def weighted(self, q: Any) -> tuple[Array, Array, Array]:
+        """J (m, nv), H^-1 J' (nv, m) and Lambda^-1 (m, m)."""
+        if self.uses_factor:
+            return self.function("weighted").call(q)
+        J = self.jacobian(q)
+        return J, np.linalg.solve(self.mass_matrix(q), np.swapaxes(J, -1, -2)), self.inverse_inertia(q)
+
+    def full(self, q: Any, v: Any) -> FullPass:
+        """Everything at once, faster than asking for one after the other."""
+        if not self.multiplies_densely:
+            op = self(q, v)
+            return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
+        J, X, Lam_inv = self.weighted(q)
+        Lam = self.invert(Lam_inv)
+        Jbar = X @ Lam
+        N = Jbar @ J
+        return FullPass(J, self.bias(q, v), Lam_inv, Lam, Jbar, np.subtract(self.one, N, out=N))
+
     # Lambda
 
     def invert(self, Lam_inv: Array) -> Array:
@@ -116,12 +148,11 @@ class OperationalSpace:
         if self.singular == "truncate":
             return truncated_inverse(Lam_inv, self.threshold)
         try:
-            Lam, independence = self.function("invert").call(Lam_inv, self._damping)
+            Lam, strain = self.function("invert").call(Lam_inv, self._damping)
         except NumericalError:
-            independence = np.zeros(1)
-        if independence.min() <= self.threshold:
-            Lam = self._examine(Lam_inv)
-        return Lam
+            return self._examine(Lam_inv)
+        worst = strain.item() if strain.ndim == 1 else strain.max()
+        return Lam if worst * self.threshold**2 < 1.0 else self._examine(Lam_inv)
 
     def rank(self, Lam_inv: Array) -> Any:
         """How many directions of the task space can be moved."""
@@ -148,9 +179,23 @@ class OperationalSpace:
         """The method that Lambda^-1 is computed by."""
         return make_plan(self.tasks, self.also, self.dtype).choice if self._method == "auto" else self._method
 
+    @cached_property
+    def _inverse_inertia(self) -> Callable[..., Array]:
+        return self.function(self.method).call
+
     def plan(self) -> Plan:
         """Exact operation counts of all methods on this tree and task set, and the planner's choice with its reason."""
         return make_plan(self.tasks, self.also, self.dtype, every=True)
+
+    @cached_property
+    def one(self) -> Array:
+        """The identity (nv, nv)."""
+        return np.eye(self.model.nv)
+
+    @cached_property
+    def multiplies_densely(self) -> bool:
+        """Whether Jbar and N come from dense products: on small models these beat sparse ones."""
+        return not self.uses_factor or (not self.general and self.model.nv <= SMALL)
 
     @property
     def uses_factor(self) -> bool:
@@ -184,6 +229,7 @@ class OperationalSpace:
             "drift": (DRIFT, (tasks.seeds,)),
             "invert": (INVERT, ()),
             "factored": (FACTORED, (*placed, tree)),
+            "weighted": (WEIGHTED, (*placed, tree)),
             "jbar": (JBAR, (tasks.pattern, tree)),
             "nullspace": (NULLSPACE, (tasks.pattern,)),
             "joint_forces": (JOINT_FORCES, (tasks.pattern, tree)),

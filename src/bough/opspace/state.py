@@ -34,6 +34,8 @@ class OperationalState:
     @property
     def J(self) -> Array:
         """The task Jacobian (m, nv)."""
+        if "weighted" in self._kept:
+            return self._weighted[0]
         return self._keep("J", lambda: self.space.jacobian(self.q))
 
     @property
@@ -54,6 +56,8 @@ class OperationalState:
     @property
     def inverse_inertia(self) -> Array:
         """Lambda^-1 = J H^-1 J' (m, m); exists for every task set."""
+        if "weighted" in self._kept:
+            return self._weighted[2]
         if "factored" in self._kept:
             return self._factored[3]
         return self._keep("inverse_inertia", lambda: self.space.inverse_inertia(self.q))
@@ -96,6 +100,10 @@ class OperationalState:
         """J' F (nv,): the joint forces that exert the task force F (m,)."""
         return (np.swapaxes(self.J, -1, -2) @ np.asarray(F)[..., None])[..., 0]
 
+    def task_force(self, tau: npt.ArrayLike) -> Array:
+        """Jbar' tau (m,): the task force that joint forces tau (nv,) amount to."""
+        return (np.swapaxes(self.jbar, -1, -2) @ np.asarray(tau)[..., None])[..., 0]
+
     def joint_forces(self, F: npt.ArrayLike, tau0: npt.ArrayLike | None = None) -> Array:
         """tau = J' F + N' tau0 (nv,), without forming N."""
         if tau0 is None:
@@ -122,18 +130,19 @@ class OperationalState:
     def _factored(self) -> tuple[Array, ...]:
         return self._keep("factored", lambda: self.space.function("factored")(self.q))
 
+    @property
+    def _weighted(self) -> tuple[Array, Array, Array]:
+        """J, H^-1 J' and Lambda^-1."""
+        return self._keep("weighted", lambda: self.space.weighted(self.q))
+
     def _jbar(self) -> Array:
-        if not self.space.uses_factor:
-            return self._weighted_transpose() @ self.inertia
+        if self.space.multiplies_densely:
+            return self._weighted[1] @ self.inertia
         _, L, YD, _ = self._factored
         return self.space.function("jbar")(L, YD, self.inertia)
 
     def _nullspace(self) -> Array:
-        if not self.space.uses_factor:
-            return np.eye(self.space.model.nv) - self.jbar @ self.J
         jbar = self.jbar
+        if self.space.multiplies_densely:
+            return self.space.one - jbar @ self._weighted[0]
         return self.space.function("nullspace")(self._factored[0], jbar)
-
-    def _weighted_transpose(self) -> Array:
-        """H^-1 J' by dense arithmetic, for models whose H is no tree's."""
-        return np.linalg.solve(self.space.mass_matrix(self.q), np.swapaxes(self.J, -1, -2))

@@ -8,16 +8,33 @@ from typing import Any
 
 import numpy as np
 
+from bough.sparsity.routines import vector_function
+from bough.tree import Tree
+
+
+def interpreted() -> bool:
+    """BOUGH_INTERPRET=1: kernels run as plain Python."""
+    return os.environ.get("BOUGH_INTERPRET") == "1"
+
 
 def run(kernel: Callable[..., None], *arrays: Any) -> None:
     """Call `kernel` on int64 and float arrays (flat, or 2-d and C-contiguous), which it may overwrite.
 
     Compiled; with BOUGH_INTERPRET=1 in the environment, as plain Python.
     """
-    if os.environ.get("BOUGH_INTERPRET") == "1":
+    if interpreted():
         with np.errstate(all="ignore"):
             kernel(*arrays)
         return
     from bough.compile import general
 
     general.run(kernel, *arrays)
+
+
+def run_on_vector(tree: Tree, kernel: Callable[..., None], L: Any, x: Any) -> Any:
+    """The product `kernel` of a factor in packed rows with a vector (n,) in the user's order."""
+    if interpreted():
+        column = x[tree.order][:, None]
+        kernel(tree.regular, tree.rows, L, column)
+        return column[tree.rank, 0]
+    return vector_function(tree, kernel, L.dtype)(L, x)

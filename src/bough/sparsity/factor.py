@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bough.errors import FactorizationError, ShapeError
-from bough.sparsity.execute import run
+from bough.sparsity.execute import run, run_on_vector
 from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_product, ltl_solve, ltl_to_ltdl
 from bough.sparsity.pattern import Float, Names, dof_name, from_columns, pack, to_columns, to_dense, to_scipy
@@ -185,6 +185,8 @@ class Factor:
         return rows
 
     def _apply(self, x: ArrayLike, *kernels: Kernel) -> Float:
+        if type(x) is np.ndarray and x.shape == (self.tree.n,) and x.dtype == self.packed.dtype and len(kernels) == 1:
+            return run_on_vector(self.tree, kernels[0], self.packed, x)
         columns = to_columns(x, self.tree, self.packed.dtype)
         for kernel in kernels:
             run(kernel, self.tree.regular, self.tree.rows, self.packed, columns)

@@ -1,12 +1,43 @@
-"""The factorization as a routine, to be bound to one tree and called on many matrices."""
+"""Kernels of this package as routines: bound to one tree, then called on many vectors and matrices."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.sparsity.ltdl import ltdl
+from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.sparsity.ltl import ltl_solve
+from bough.sparsity.products import lmul, lsolve, ltmul, ltsolve, unit_lmul, unit_lsolve, unit_ltmul, unit_ltsolve
+from bough.sparsity.udut import udut_solve
+from bough.tree import Tree
+
+# What `apply` can do, by number
+PRODUCTS: dict[Callable[..., None], int] = {
+    ltdl_solve: 0,
+    ltl_solve: 1,
+    udut_solve: 2,
+    unit_lmul: 3,
+    unit_ltmul: 4,
+    unit_lsolve: 5,
+    unit_ltsolve: 6,
+    lmul: 7,
+    ltmul: 8,
+    lsolve: 9,
+    ltsolve: 10,
+}
+
+
+class Rows(NamedTuple):
+    """The packed rows of a tree, and which product is wanted."""
+
+    parent: Any  # (n,) depth-first
+    rows: Any  # (n + 1,)
+    order: Any  # (n,) the user's number of each node
+    product: Any  # (1,)
 
 
 @kernel
@@ -17,4 +48,55 @@ def factorize_copy(t: Any, H: Any, L: Any, w: Any) -> None:
     ltdl(t.parent, t.rows, L)
 
 
+@kernel
+def apply(t: Any, L: Any, x: Any, y: Any, w: Any) -> None:
+    """One product or substitution of a factor with a vector in the user's order."""
+    for k in range(len(x)):
+        w.column[k, 0] = x[t.order[k]]
+    multiply(t.product[0], t.parent, t.rows, L, w.column)
+    for k in range(len(x)):
+        y[t.order[k]] = w.column[k, 0]
+
+
+@kernel
+def multiply(product: int, parent: Any, rows: Any, L: Any, x: Any) -> None:
+    """The product with this number in PRODUCTS, in situ."""
+    if product == 0:
+        ltdl_solve(parent, rows, L, x)
+    elif product == 1:
+        ltl_solve(parent, rows, L, x)
+    elif product == 2:
+        udut_solve(parent, rows, L, x)
+    elif product == 3:
+        unit_lmul(parent, rows, L, x)
+    elif product == 4:
+        unit_ltmul(parent, rows, L, x)
+    elif product == 5:
+        unit_lsolve(parent, rows, L, x)
+    elif product == 6:
+        unit_ltsolve(parent, rows, L, x)
+    elif product == 7:
+        lmul(parent, rows, L, x)
+    elif product == 8:
+        ltmul(parent, rows, L, x)
+    elif product == 9:
+        lsolve(parent, rows, L, x)
+    else:
+        ltsolve(parent, rows, L, x)
+
+
 LTDL = Routine("ltdl", factorize_copy, inputs={"H": "packed"}, outputs={"L": "packed"})
+APPLY = Routine("factor", apply, inputs={"L": "packed", "x": "n"}, outputs={"y": "n"}, work={"column": "n 1"})
+
+
+def vector_function(tree: Tree, product: Callable[..., None], dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """(L, x) -> y for vectors of this tree, compiled on first use and kept with the tree."""
+    kept: dict[Any, Callable[..., Any]] = tree.__dict__.setdefault("_vector_functions", {})
+    found = kept.get((product, dtype))
+    if found is None:
+        from bough.compile.general import generalise
+
+        rows = Rows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS[product]]))
+        sizes = {"n": tree.n, "packed": int(tree.rows[-1])}
+        found = kept[product, dtype] = generalise(APPLY, (rows,), sizes, dtype).call
+    return found
