@@ -22,7 +22,7 @@ def main() -> None:
     given = arguments(__doc__, 10_000)
     model = bicycle_chain(links=max(2, int(30 * given.scale)))
     case = Case(model, pull, given.steps, np.array(model.neutral))
-    dt = time_step(case, turn=100.0)  # far enough to swing round and settle along the force
+    dt = time_step(case, turn=600.0)  # far enough to swing round and settle along the force
     start = simulation(case, "aba").positions()
     exact, full = run(case, dt, "aba"), run(case, dt, "dca", steps=min(given.steps, 500))
     print(f"{len(model.joints)} links, {given.steps} steps")

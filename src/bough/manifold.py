@@ -1,4 +1,4 @@
-"""Configurations as points of a manifold: integrate and difference, in batches.
+"""Configurations as points of a manifold: neutral and random ones, and the difference of two, in batches.
 
 Floating joints move on SE(3), planar ones on SE(2), spherical ones on SO(3), as in Pinocchio; all others are vectors.
 """
@@ -45,26 +45,6 @@ def random(m: Mechanism, lower: FloatArray, upper: FloatArray, rng: np.random.Ge
     return q
 
 
-def integrate(m: Mechanism, q: FloatArray, v: FloatArray) -> FloatArray:
-    q, v = np.broadcast_arrays(q, v) if q.shape == v.shape else (q, v)
-    out = np.array(np.broadcast_to(q, (*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), q.shape[-1])))
-    one = np.flatnonzero(m.kind <= 1)
-    dof = np.asarray(m.dof)[one]
-    leader = m.ratio[dof] == 1.0
-    out[..., m.q_index[one][leader]] += v[..., m.v_index[dof[leader]]]
-    for i in np.flatnonzero(m.kind > 1):
-        k, x = int(m.q_index[i]), v[..., m.v_index[m.dof[i] : m.dof[i + 1]]]
-        if m.kind[i] == PLANAR:
-            out[..., k : k + 3] = _planar_step(out[..., k : k + 3], x)
-        elif m.kind[i] == BALL:
-            out[..., k : k + 4] = quaternion_product(_unit(out[..., k : k + 4]), quaternion_exp(x))
-        else:
-            turn = _unit(out[..., k + 3 : k + 7])
-            out[..., k : k + 3] += quaternion_rotate(turn, _screw_step(x[..., 3:], x[..., :3]))
-            out[..., k + 3 : k + 7] = quaternion_product(turn, quaternion_exp(x[..., 3:]))
-    return out
-
-
 def difference(m: Mechanism, q0: FloatArray, q1: FloatArray, nv: int) -> FloatArray:
     out = np.zeros((*np.broadcast_shapes(q0.shape[:-1], q1.shape[:-1]), nv))
     one = np.flatnonzero(m.kind <= 1)
@@ -107,12 +87,6 @@ def quaternion_rotate(q: FloatArray, x: FloatArray) -> FloatArray:
     return x + q[..., 3:] * t + np.cross(q[..., :3], t)
 
 
-def quaternion_exp(w: FloatArray) -> FloatArray:
-    """The rotation by the vector w."""
-    angle = np.linalg.norm(w, axis=-1, keepdims=True)
-    return np.concatenate([w * (0.5 * np.sinc(angle / (2 * np.pi))), np.cos(0.5 * angle)], axis=-1)
-
-
 def quaternion_log(q: FloatArray) -> FloatArray:
     """The shortest rotation vector of a unit quaternion."""
     q = np.where(q[..., 3:] < 0.0, -q, q)
@@ -131,13 +105,6 @@ def _screw_factors(angle: FloatArray) -> tuple[FloatArray, FloatArray]:
     return b, c
 
 
-def _screw_step(w: FloatArray, l: FloatArray) -> FloatArray:
-    """Where a body goes that moves with the constant twist (l, w) in its own frame for unit time."""
-    b, c = _screw_factors(np.linalg.norm(w, axis=-1, keepdims=True))
-    wl = np.cross(w, l)
-    return l + b * wl + c * np.cross(w, wl)
-
-
 def _screw_log(w: FloatArray, p: FloatArray) -> FloatArray:
     angle = np.linalg.norm(w, axis=-1, keepdims=True)
     b, c = _screw_factors(angle)
@@ -148,18 +115,6 @@ def _screw_log(w: FloatArray, p: FloatArray) -> FloatArray:
     k = np.where(small, 1 / 12 + angle * angle / 720, (1.0 - a / (2.0 * b)) / safe)
     wp = np.cross(w, p)
     return p - 0.5 * wp + k * np.cross(w, wp)
-
-
-def _planar_step(q: FloatArray, x: FloatArray) -> FloatArray:
-    zero = np.zeros_like(x[..., :1])
-    w, l = np.concatenate([zero, zero, x[..., 2:]], -1), np.concatenate([x[..., :2], zero], -1)
-    step = _screw_step(w, l)
-    c, s = np.cos(q[..., 2]), np.sin(q[..., 2])
-    out = np.array(q)
-    out[..., 0] += c * step[..., 0] - s * step[..., 1]
-    out[..., 1] += s * step[..., 0] + c * step[..., 1]
-    out[..., 2] += x[..., 2]
-    return out
 
 
 def _planar_log(q0: FloatArray, q1: FloatArray) -> FloatArray:

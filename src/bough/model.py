@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bough import manifold
+from bough.compile.bind import bind_arrays
 from bough.coupling import coupled_parents, parents_of_dofs
 from bough.errors import ModelError, UnknownNameError
 from bough.grouping import grouped
+from bough.integrate import INTEGRATE
 from bough.joints import Mechanism
 from bough.tree import Tree
 
@@ -234,7 +236,11 @@ class Model:
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
         """q moved by the tangent vector v (velocity times time), on the quaternion manifolds; (nq,) or (batch, nq)."""
-        return manifold.integrate(self.mechanism, np.asarray(q, float), np.asarray(v, float))
+        return self._integrate(q, v)
+
+    @cached_property
+    def _integrate(self) -> Callable[..., FloatArray]:
+        return bind_arrays(INTEGRATE, (self.mechanism,), self.sizes).call
 
     def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> FloatArray:
         """The tangent vector that integrates q0 to q1; (nv,) or (batch, nv)."""

@@ -16,6 +16,7 @@ CASES = [dict(seed=k, floating=k % 2 == 1, armature=k % 3 == 0, size=1 + 2 * k) 
 CASES += [dict(seed=100 + k, types=(kind,), size=9, forest=False) for k, kind in enumerate(TYPES)]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("method", ["aba", "dca", "adaptive"])
 def test_every_method_equals_the_dense_solution(case, method):
@@ -40,6 +41,7 @@ def test_pinocchio_and_the_articulated_body_kernel_agree_at_rest(seed):
     assert relative(found, np.ravel(kernel(q, rest, tau, force))) < 1e-10
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("seed", range(12))
 def test_total_accelerations_are_sums_over_joints_at_every_node(seed):
     twin = random_linkage(seed, 5 + 4 * seed, floating=seed % 2 == 0, armature=seed % 3 == 0)

@@ -59,7 +59,7 @@ def test_specialised_code_agrees(method):
     for seed in range(3):
         twin, tasks = random_case(seed, size=6)
         q = twin.model.random_configuration(np.random.default_rng(seed))
-        function = bind_arrays(*prepare(method, tasks))
+        function = prepare(method, tasks).bind(tasks)
         expected = definition(tasks, q)
         np.testing.assert_allclose(function(q), expected, atol=1e-11 * np.abs(expected).max())
 
@@ -116,7 +116,7 @@ def test_two_robots_are_independent_unless_a_task_joins_them():
         np.testing.assert_allclose(actual, expected, atol=1e-12 * np.abs(expected).max(), err_msg=method)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["pv", "ltdl"])
 def test_general_code_in_single_precision(method):
     _, tasks = random_case(7, size=8)
     q = tasks.model.random_configuration(np.random.default_rng(0))

@@ -44,15 +44,23 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     import numba
 
     _teach_numba()
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_cache_directory())
+    before, place = numba.config.CACHE_DIR, _cache_directory()
+    numba.config.CACHE_DIR = str(place)
     try:
-        jitted: Callable[..., Any] = numba.njit(
-            cache=True, error_model="numpy", fastmath=FAST_MATH, nogil=True, _nrt=False
-        )(function)
+        options = {"error_model": "numpy", "fastmath": FAST_MATH, "nogil": True, "_nrt": False}
+        jitted: Callable[..., Any] = numba.njit(cache=_is_writable(place), **options)(function)
         return jitted
     finally:
         numba.config.CACHE_DIR = before
+
+
+def _is_writable(place: Path) -> bool:
+    """Where nothing can be kept, code is compiled anew by each process."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(place, os.W_OK)
 
 
 @cache

@@ -21,7 +21,7 @@ ABSOLUTE_LINKAGE, RELATIVE_LINKAGE, ABSOLUTE_JOINT, RELATIVE_JOINT = range(4)
 # Why a bounded pass ended
 MET, SPENT, FULL = range(3)
 # Places in Front.count and Front.value
-WAITING, DONE, SLOTS, SPARE, FIXED, FULL_TIER, LINEAR_TIER, OPENED = 0, 1, 2, 3, 4, 4, 5, 6
+WAITING, DONE, SLOTS, SPARE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED = range(8)
 SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = range(8)
 
 
@@ -119,7 +119,7 @@ def _pop(fr: Any) -> None:
 @kernel
 def begin(plan: Any, st: Any, fr: Any, clock: Any) -> None:
     """Start a bounded pass: nothing is opened, the root waits. Accelerations found last are forgotten."""
-    fr.count[:FIXED] = 0
+    fr.count[:FULL_TIER] = 0
     fr.value[:CERTIFICATE] = 0.0
     root = len(plan.left) - 1
     _push(plan, st, fr, root, ZERO6, ZERO6, clock)
@@ -190,6 +190,7 @@ def refine(m: Any, plan: Any, st: Any, fr: Any, rule: int, limit: float, budget:
         fr.value[LARGEST] = max(fr.value[LARGEST], square)
         fr.done[fr.count[DONE]] = n
         fr.count[DONE] += 1
+        fr.count[JOINTS] += plan.body[n] >= 0
         a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
         if plan.left[n] >= 0:
             _push(plan, st, fr, plan.left[n], a1, a2, clock)
@@ -205,4 +206,4 @@ def conclude(plan: Any, st: Any, fr: Any, clock: Any) -> None:
     fr.value[CERTIFICATE] += clock[1] * np.sqrt(left)
     fr.value[STEP_SUM], fr.value[STEP_LARGEST], fr.value[STEP_ROOT] = left, fr.value[LARGEST], fr.value[ROOT]
     fr.value[STEP_TOP] = fr.key[0] if fr.count[WAITING] > 0 else 0.0
-    fr.count[OPENED] += fr.count[DONE]
+    fr.count[OPENED] += fr.count[JOINTS]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from bough.adaptive.checkpoint import restore, save
 from bough.adaptive.closure import Closure, Closures
 from bough.adaptive.forces import Forces, vector
-from bough.adaptive.front import CERTIFICATE, DONE, FULL_TIER, LINEAR_TIER, MET, OPENED, ROOT
+from bough.adaptive.front import CERTIFICATE, FULL_TIER, JOINTS, LINEAR_TIER, MET, OPENED, ROOT
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage
 from bough.adaptive.nodes import make_shared
 from bough.adaptive.progress import bar
@@ -189,7 +189,7 @@ class QuasiStatics:
             if last["method"] != "aba" and not tree.stale:
                 norm = math.sqrt(float(tree.front.value[ROOT]))
                 bound = 0.0 if self._is_exact else tree.bound(self.error, of_last_step=not self._solved)
-                joints = last.get("joints", float(tree.front.count[DONE]))
+                joints = last.get("joints", float(tree.front.count[JOINTS]))
         memory = self._plain.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in self._shared))
         return Stats(
             last["method"], self.steps, self.time, joints, last.get("full", 0.0), last.get("linear", 0.0), bound, norm,
@@ -239,8 +239,8 @@ class QuasiStatics:
 
     def _clamp_eps(self, tree: TreeEngine) -> None:
         """An eps below the noise of total accelerations would be an empty promise."""
-        floor = tree.measure_noise().floor(self.error) if self.error.eps else 0.0
-        if tree.noise.is_known and self.error.eps < floor:
+        floor = tree.measure_noise().floor(self.error)
+        if self.error.eps < floor:
             warnings.warn(
                 f"{self.error.name}: eps = {self.error.eps:g} is below the noise floor of this linkage, {floor:.1e}, "
                 f"which is used instead; eps = 0 is exact",

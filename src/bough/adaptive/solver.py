@@ -48,12 +48,12 @@ class Noise(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        return self.root > 0.0
+        return self.root > 0.0 and math.isfinite(self.root)
 
     def floor(self, error: ErrorMeasure) -> float:
         """The smallest eps with a meaning: below it, rounding in total accelerations decides what is left out."""
-        scales = {RELATIVE_JOINT: self.largest, RELATIVE_LINKAGE: self.root}
-        return NOISE_MARGIN * math.sqrt(self.worst / scales.get(error.rule, 1.0))
+        scale = {RELATIVE_JOINT: self.largest, RELATIVE_LINKAGE: self.root}.get(error.rule, 1.0)
+        return NOISE_MARGIN * math.sqrt(self.worst / scale) if self.is_known else math.nan
 
 
 class TreeEngine:

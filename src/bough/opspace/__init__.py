@@ -54,7 +54,7 @@ def count(model: Model, function: str, method: str | None, tasks: Iterable[Task]
         raise TaskError(f"with tasks the function to count is 'inverse_inertia', got {function!r}")
     found = tasks if isinstance(tasks, TaskSet) else TaskSet(model, tasks)
     name = make_plan(found).choice if method in (None, "auto") else str(method)
-    result = counted(prepare(name, found))
+    result = counted(prepare(name, found), found)
     if result is None:
         raise TaskError(f"the graph of {name!r} on {model.name!r} is too large to be counted")
     return result

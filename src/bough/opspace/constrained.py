@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.bind import BoundFunction
 from bough.dynamics.dynamics import Dynamics
-from bough.dynamics.engine import BoundFunction, bind_arrays
 from bough.errors import TaskError
 from bough.opspace.bias import TASK_ACCELERATION
+from bough.opspace.methods import Prepared
 from bough.opspace.space import OperationalSpace
 
 Array = npt.NDArray[Any]
@@ -66,4 +67,5 @@ class ConstrainedDynamics:
     def _acceleration(self) -> BoundFunction:
         space = self.space
         constants = (space.model.mechanism, space.tasks.seeds)
-        return bind_arrays(TASK_ACCELERATION.without("f_ext"), constants, space.tasks.sizes, general=space.general)
+        prepared = Prepared(TASK_ACCELERATION.without("f_ext"), constants, space.tasks.sizes)
+        return prepared.bind(space.tasks, space.general)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from bough.compile.bind import BoundFunction, bind_arrays
 from bough.compile.routine import Routine
 from bough.coupling import parents_of_dofs
 from bough.errors import TaskError
@@ -27,6 +28,14 @@ class Prepared(NamedTuple):
     routine: Routine
     constants: tuple[tuple[Any, ...], ...]
     sizes: dict[str, int]
+
+    def traced(self, tasks: TaskSet) -> Prepared:
+        """The same with inertias in the form that traced code is made from."""
+        return self._replace(constants=(tasks.traced_mechanism, *self.constants[1:]))
+
+    def bind(self, tasks: TaskSet, general: bool = False) -> BoundFunction:
+        """The routine as a function of arrays, compiled on first use."""
+        return bind_arrays(*self, general=general, lean=lambda: self.traced(tasks).constants)
 
 
 def dof_tree(tasks: TaskSet) -> DofTree:

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bough import cost
+from bough.compile.bind import LARGEST_GRAPH
 from bough.compile.expr import GraphTooLargeError, OperationCount
 from bough.compile.routine import operations, trace
-from bough.dynamics.engine import LARGEST_GRAPH
 from bough.errors import TaskError
 from bough.opspace.factored import FACTORED
 from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
-from bough.opspace.taskset import TaskSet
+from bough.opspace.taskset import WIDE_RANGE, TaskSet
 from bough.tree import Tree
 
 # Dense never costs less than LTDL: on a graph its zeros vanish, elsewhere they do not.
@@ -28,8 +28,6 @@ CANDIDATES = ("pv", "pvr", "ltdl", "ltl", "efpa", "chang_khatib", "rjk")
 RECURSIONS = ("pv", "pvr", "efpa", "chang_khatib", "rjk")
 BY_FACTOR = ("ltdl", "ltl", "dense")
 EXTRAS = ("factor", "jbar", "nullspace")
-# Inertias that differ by more than this make H so badly conditioned that its factor loses digits.
-WIDE_SCALE = 1e6
 # Operations of one step of each sweep, on average: used where graphs are too large to be counted.
 BODY, TRANSFORM, RIGID, MOBILITY = 190, 42, 75, 250
 
@@ -64,12 +62,12 @@ def make_plan(tasks: TaskSet, also: Iterable[str] = (), dtype: npt.DTypeLike = n
         if extra not in EXTRAS:
             raise TaskError(f"the planner knows no {extra!r}; expected some of {', '.join(EXTRAS)}")
     if tasks.model.couplings:
-        count = counted(prepare("dense", tasks))
+        count = counted(prepare("dense", tasks), tasks)
         known = {} if count is None else {"dense": count}
         total = {"dense": price(count) if count else 0}
         return Plan("dense", "mimic joints tie branches together, so that H is no tree's", total, bool(known), known)
     prepared = {name: prepare(name, tasks) for name in (METHODS if every else CANDIDATES)}
-    counts = _counts(prepared)
+    counts = _counts(prepared, tasks)
     total = (
         {n: price(c) for n, c in counts.items()} if counts else {n: estimate(n, p, tasks) for n, p in prepared.items()}
     )
@@ -89,22 +87,21 @@ def price(count: OperationCount) -> int:
     return count.total + count.sqrt
 
 
-def counted(prepared: Prepared) -> OperationCount | None:
+def counted(prepared: Prepared, tasks: TaskSet) -> OperationCount | None:
     """The exact count of a method, or None if its graph is too large."""
     try:
-        return operations(trace(*prepared, 4 * LARGEST_GRAPH))
+        return operations(trace(*prepared.traced(tasks), 4 * LARGEST_GRAPH))
     except GraphTooLargeError:
         return None
 
 
-def _counts(prepared: dict[str, Prepared]) -> dict[str, OperationCount]:
+def _counts(prepared: dict[str, Prepared], tasks: TaskSet) -> dict[str, OperationCount]:
     """Exact counts of all methods, or none if the model is too large for them."""
-    largest = next(iter(prepared.values())).sizes
-    if largest["dofs"] > 500 or largest["slots"] > 5000:
+    if tasks.sizes["dofs"] > 500 or tasks.sizes["slots"] > 5000:
         return {}
     found: dict[str, OperationCount] = {}
     for name, p in prepared.items():
-        count = counted(p)
+        count = counted(p, tasks)
         if count is None:
             return {}
         found[name] = count
@@ -115,7 +112,7 @@ def _factor_cost(tasks: TaskSet, counts: dict[str, OperationCount]) -> int:
     """What a method that does not factorize H must add to have packed J, the factor and Y_D all the same."""
     constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern, dof_tree(tasks))
     prepared = Prepared(FACTORED, constants, tasks.sizes)
-    count = counted(prepared) if counts else None
+    count = counted(prepared, tasks) if counts else None
     return count.total if count else estimate("ltdl", prepared, tasks)
 
 
@@ -123,10 +120,8 @@ def _wants_recursions(tasks: TaskSet, dtype: npt.DTypeLike) -> str:
     """Why the factor of H would lose too many digits; empty if it would not."""
     if np.dtype(dtype) == np.float32:
         return "in single precision a factor of H loses digits that they keep"
-    mass = tasks.model.mechanism.inertia[:, 9]
-    mass = mass[mass > 0.0]
-    if len(mass) and mass.max() > WIDE_SCALE * mass.min():
-        return f"the masses of bodies differ by a factor of {mass.max() / mass.min():.0e}"
+    if tasks.mass_range > WIDE_RANGE:
+        return f"the masses of bodies differ by a factor of {tasks.mass_range:.0e}"
     return ""
 
 

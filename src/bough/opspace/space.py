@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.bind import BoundFunction
 from bough.compile.routine import Routine
 from bough.dynamics.crba import MASS_MATRIX
-from bough.dynamics.engine import BoundFunction, bind, bind_arrays
+from bough.dynamics.engine import bind
 from bough.dynamics.rnea import BIAS as JOINT_BIAS
 from bough.errors import NumericalError, TaskError
 from bough.model import Model
@@ -26,7 +27,7 @@ from bough.opspace.inverse import (
     truncated_inverse,
 )
 from bough.opspace.jacobian import JACOBIAN
-from bough.opspace.methods import METHODS, dof_tree, prepare
+from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
 from bough.opspace.planner import Plan, make_plan
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import Task
@@ -137,8 +138,9 @@ class OperationalSpace:
             return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
         J, X, Lam_inv = self.weighted(q)
         Lam = self.invert(Lam_inv)
-        Jbar = X @ Lam
-        N = Jbar @ J
+        multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
+        Jbar = multiply(X, Lam)
+        N = multiply(Jbar, J)
         return FullPass(J, self.bias(q, v), Lam_inv, Lam, Jbar, np.subtract(self.one, N, out=N))
 
     # Lambda
@@ -211,13 +213,14 @@ class OperationalSpace:
 
     def _make(self, name: str) -> BoundFunction:
         if name in METHODS:
-            return bind_arrays(*prepare(name, self.tasks), general=self.general)
+            return prepare(name, self.tasks).bind(self.tasks, self.general)
         if name in ("mass_matrix", "joint_bias"):
             return bind(
                 MASS_MATRIX if name == "mass_matrix" else JOINT_BIAS.without("f_ext"), self.model, general=self.general
             )
         routine, constants = self._routines[name]
-        return bind_arrays(routine, (self.model.mechanism, *constants), self.tasks.sizes, general=self.general)
+        prepared = Prepared(routine, (self.model.mechanism, *constants), self.tasks.sizes)
+        return prepared.bind(self.tasks, self.general)
 
     @cached_property
     def _routines(self) -> dict[str, tuple[Routine, tuple[Any, ...]]]:

@@ -16,10 +16,14 @@ import numpy.typing as npt
 
 from bough.coupling import parents_of_dofs
 from bough.errors import TaskError
+from bough.joints import Mechanism
 from bough.model import Model
 from bough.opspace.seeding import Seed, seeds_of
 from bough.opspace.tasks import JointTask, Task
 from bough.opspace.wrenches import JOINT, LOCAL, MOMENTUM, REACTION, Seeds
+
+# Inertias that differ by more than this make H so badly conditioned that its factor loses digits.
+WIDE_RANGE = 1e6
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -191,6 +195,23 @@ class TaskSet:
         """The numbers behind the shapes of kernel arrays, the model's included."""
         own = {"rows": self.size, "seeds": len(self.seeds.kind), "slots": len(self.slots.row)}
         return self.model.sizes | own | {"entries": len(self.pattern.dof)}
+
+    @cached_property
+    def traced_mechanism(self) -> Mechanism:
+        """What traced code is made from: inertias in their cheapest form, unless rows need those of each body.
+
+        Masses that differ widely stay where they are too: moving them would cost the recursions their digits.
+        """
+        if bool(self.seeds.central[0]) or self.mass_range > WIDE_RANGE:
+            return self.model.mechanism
+        return self.model.grouped
+
+    @cached_property
+    def mass_range(self) -> float:
+        """The largest mass of a body over the smallest that is not zero."""
+        mass = self.model.mechanism.inertia[:, 9]
+        mass = mass[mass > 0.0]
+        return float(mass.max() / mass.min()) if len(mass) else 1.0
 
     # What a user may ask about the rows
 
