@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import MissingExtraError, ModelError, NumericalError, ShapeError
+from bough.errors import MissingExtraError, ModelError, NonFiniteError, NumericalError, ShapeError
 from bough.joints import BALL, FREE, PLANAR
 from bough.model import Model
 
@@ -201,9 +201,11 @@ def rollout(
             tau = rest if torque is None else np.asarray(torque(k * dt, q, v), float)
             if k % every == 0:
                 taken.append((k * dt, q, v, tau))
-            q, v = step(model, lambda x, y, held=tau: accelerate(x, y, held), q, v, dt)  # type: ignore[misc]
-            if not np.isfinite(v).all():
-                raise NumericalError(f"the motion became infinite at t = {(k + 1) * dt:g} s: take a smaller step")
+            try:
+                q, v = step(model, lambda x, y, held=tau: accelerate(x, y, held), q, v, dt)  # type: ignore[misc]
+            except NonFiniteError:
+                message = f"the motion became infinite at t = {(k + 1) * dt:g} s: take a smaller step"
+                raise NumericalError(message) from None
             advance()
     taken.append((steps * dt, q, v, taken[-1][3]))
     time, q, v, tau = (np.array(column) for column in zip(*taken, strict=True))
