@@ -40,6 +40,13 @@ def test_links_lead_to_files(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", ["operational-space.md", "adaptive.md"])
+def test_examples_run(page):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    assert blocks
+    exec("\n".join(blocks), {})
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_the_c_example_compiles_and_runs(tmp_path):
     page = (ROOT / "docs" / "exporting.md").read_text()

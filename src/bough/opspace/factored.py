@@ -14,7 +14,6 @@ from bough.opspace.jacobian import jacobian_times, jacobian_transpose_times, pac
 from bough.opspace.ltdl import LTDL
 from bough.opspace.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
 from bough.sparsity.ltdl import ltdl, ltdl_solve
-from bough.sparsity.products import unit_lsolve
 
 
 @kernel
@@ -34,16 +33,25 @@ def weighted(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, X: Any, Lam_inv: An
     """J (rows, nv), X = H^-1 J' (nv, rows) and Lambda^-1 from q."""
     factored(m, t, p, f, q, w.J, w.L, w.YD, Lam_inv, w)
     spread_jacobian(m, p, w.J, J)
-    for k in range(w.x.shape[0]):
-        for r in range(w.x.shape[1]):
-            w.x[k, r] = m.zero[0]
-    for r in range(w.x.shape[1]):
-        for e in range(p.of_row[r], p.of_row[r + 1]):
-            w.x[p.dof[e], r] = w.YD[e]
-    unit_lsolve(f.parent, f.rows, w.L, w.x)
-    for k in range(len(m.v_index)):
-        for r in range(w.x.shape[1]):
-            X[m.v_index[k], r] = w.x[k, r]
+    for r in range(X.shape[1]):
+        weighted_column(m, p, f, r, X, w)
+
+
+@kernel
+def weighted_column(m: Any, p: Any, f: Any, r: int, X: Any, w: Any) -> None:
+    """Column r of X = L^-1 Y_D', one inner product after the other."""
+    e = p.of_row[r]
+    for i in range(len(f.parent)):
+        x = m.zero[0]
+        if e < p.of_row[r + 1] and p.dof[e] == i:
+            x = w.YD[e]
+            e = e + 1
+        j = f.parent[i]
+        for b in range(f.rows[i + 1] - 2, f.rows[i] - 1, -1):
+            x = x - w.L[b] * w.z[j]
+            j = f.parent[j]
+        w.z[i] = x
+        X[m.v_index[i], r] = x
 
 
 @kernel
@@ -98,7 +106,7 @@ WEIGHTED = Routine(
     weighted,
     inputs={"q": "nq"},
     outputs={"J": "rows nv", "X": "nv rows", "Lam_inv": "rows rows"},
-    work=dict(FACTORED.work) | {"J": "entries", "L": "packed", "YD": "entries", "x": "dofs rows"},
+    work=dict(FACTORED.work) | {"J": "entries", "L": "packed", "YD": "entries", "z": "dofs"},
 )
 JBAR = Routine(
     "jbar",

@@ -1,4 +1,4 @@
-"""Lambda from Lambda^-1: the symmetric sweep operator (Goodnight 1979), m^3 / 2 (m + a), without pivoting.
+"""Lambda from Lambda^-1 = L D L' (Cholesky's factorization without square roots): m^3 / 2 (m + a), without pivoting.
 
 The k-th pivot is what row k can still move when the rows before it are held; its square over that of the diagonal is
 free of units, and near zero where row k depends on those rows. The sum of the inverses of these numbers is the strain:
@@ -21,32 +21,46 @@ FloatArray = npt.NDArray[Any]
 
 @kernel
 def invert(m: Any, A: Any, damping: Any, out: Any, strain: Any, w: Any) -> None:
-    """out = (A + damping 1)^-1 of a symmetric positive definite A, (n, n), both triangles, and the strain."""
-    n = len(A)
-    for r in range(n):
-        for c in range(r):
-            out[r, c] = A[r, c]
-        out[r, r] = A[r, r] + damping[0]
-        w.diagonal[r] = out[r, r]
+    """out = (A + damping 1)^-1 of a symmetric positive definite A, (n, n), both triangles, and the strain.
+
+    All sums are inner products, each finished before the next: few stores, which is what limits straight-line code.
+    """
+    n, one = len(A), m.one[0]
     strain[0] = m.zero[0]
-    for k in range(n):
-        d = out[k, k]
-        share = w.diagonal[k] / d
-        strain[0] = strain[0] + share * share
-        for r in range(n):
-            w.column[r] = out[max(r, k), min(r, k)]
-        for r in range(n):
-            if r != k:
-                x = w.column[r] / d
-                for c in range(r + 1):
-                    if c != k:
-                        out[r, c] = out[r, c] - x * w.column[c]
-                out[max(r, k), min(r, k)] = x
-        out[k, k] = -m.one[0] / d
-    for r in range(n):
-        for c in range(r + 1):
-            out[r, c] = -out[r, c]
-            out[c, r] = out[r, c]
+    for i in range(n):
+        d = A[i, i] + damping[0]
+        whole = d
+        for j in range(i):
+            x = A[i, j]
+            for k in range(j):
+                x = x - w.U[i, k] * w.L[j, k]
+            w.U[i, j] = x
+            w.L[i, j] = x / w.D[j]
+            d = d - x * w.L[i, j]
+        w.D[i] = d
+        strain[0] = strain[0] + (whole / d) * (whole / d)
+    invert_unit_lower(n, w)
+    for i in range(n):
+        for j in range(i + 1):
+            x = one / w.D[i]
+            if j < i:
+                x = w.M[i, j] / w.D[i]
+            for k in range(i + 1, n):
+                x = x + w.U[k, i] * w.M[k, j]
+            out[i, j] = x
+            out[j, i] = x
+
+
+@kernel
+def invert_unit_lower(n: int, w: Any) -> None:
+    """M = L^-1 and U = D^-1 M, below the diagonal."""
+    for i in range(n):
+        for j in range(i):
+            x = -w.L[i, j]
+            for k in range(j + 1, i):
+                x = x - w.L[i, k] * w.M[k, j]
+            w.M[i, j] = x
+            w.U[i, j] = x / w.D[i]
 
 
 INVERT = Routine(
@@ -54,7 +68,7 @@ INVERT = Routine(
     invert,
     inputs={"Lam_inv": "rows rows", "damping": "1"},
     outputs={"Lam": "rows rows", "strain": "1"},
-    work={"column": "rows", "diagonal": "rows"},
+    work={"L": "rows rows", "U": "rows rows", "M": "rows rows", "D": "rows"},
 )
 
 
