@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from bough.compile.kernel import kernel
-from bough.spatial import add6, dot6, motion_out, sub6
+from bough.spatial import dot6, motion_out
 
 
 @kernel
@@ -142,66 +142,79 @@ def add_blocks(S: Any, c: int, a: int, b: int) -> None:
 
 
 @kernel
-def combine(S: Any, b: int, x: Any) -> Any:
-    """x' b: the rows of a block added up with weights x. Written out so that it becomes a few vector instructions."""
-    return (
-        x[0] * S[b, 0, 0] + x[1] * S[b, 1, 0] + x[2] * S[b, 2, 0] + x[3] * S[b, 3, 0] + x[4] * S[b, 4, 0] + x[5] * S[b, 5, 0],
-        x[0] * S[b, 0, 1] + x[1] * S[b, 1, 1] + x[2] * S[b, 2, 1] + x[3] * S[b, 3, 1] + x[4] * S[b, 4, 1] + x[5] * S[b, 5, 1],
-        x[0] * S[b, 0, 2] + x[1] * S[b, 1, 2] + x[2] * S[b, 2, 2] + x[3] * S[b, 3, 2] + x[4] * S[b, 4, 2] + x[5] * S[b, 5, 2],
-        x[0] * S[b, 0, 3] + x[1] * S[b, 1, 3] + x[2] * S[b, 2, 3] + x[3] * S[b, 3, 3] + x[4] * S[b, 4, 3] + x[5] * S[b, 5, 3],
-        x[0] * S[b, 0, 4] + x[1] * S[b, 1, 4] + x[2] * S[b, 2, 4] + x[3] * S[b, 3, 4] + x[4] * S[b, 4, 4] + x[5] * S[b, 5, 4],
-        x[0] * S[b, 0, 5] + x[1] * S[b, 1, 5] + x[2] * S[b, 2, 5] + x[3] * S[b, 3, 5] + x[4] * S[b, 4, 5] + x[5] * S[b, 5, 5],
-    )
-
-
-@kernel
-def row(S: Any, a: int, i: int) -> Any:
-    return (S[a, i, 0], S[a, i, 1], S[a, i, 2], S[a, i, 3], S[a, i, 4], S[a, i, 5])
-
-
-@kernel
-def column(S: Any, a: int, i: int) -> Any:
-    return (S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i])
-
-
-@kernel
-def set_row(S: Any, c: int, i: int, x: Any) -> None:
-    S[c, i, 0], S[c, i, 1], S[c, i, 2], S[c, i, 3], S[c, i, 4], S[c, i, 5] = x[0], x[1], x[2], x[3], x[4], x[5]
-
-
-@kernel
 def multiply(S: Any, c: int, a: int, b: int) -> None:
     """c = a b."""
     for i in range(6):
-        set_row(S, c, i, combine(S, b, row(S, a, i)))
+        x0, x1, x2, x3, x4, x5 = S[a, i, 0], S[a, i, 1], S[a, i, 2], S[a, i, 3], S[a, i, 4], S[a, i, 5]
+        for j in range(6):
+            S[c, i, j] = (
+                x0 * S[b, 0, j]
+                + x1 * S[b, 1, j]
+                + x2 * S[b, 2, j]
+                + x3 * S[b, 3, j]
+                + x4 * S[b, 4, j]
+                + x5 * S[b, 5, j]
+            )
 
 
 @kernel
 def multiply_less(S: Any, c: int, a: int, b: int, d: int) -> None:
     """c = a b - d."""
     for i in range(6):
-        set_row(S, c, i, sub6(combine(S, b, row(S, a, i)), row(S, d, i)))
+        x0, x1, x2, x3, x4, x5 = S[a, i, 0], S[a, i, 1], S[a, i, 2], S[a, i, 3], S[a, i, 4], S[a, i, 5]
+        for j in range(6):
+            S[c, i, j] = (
+                (x0 * S[b, 0, j] + x1 * S[b, 1, j] + x2 * S[b, 2, j])
+                + (x3 * S[b, 3, j] + x4 * S[b, 4, j] + x5 * S[b, 5, j] - S[d, i, j])
+            )  # fmt: skip
 
 
 @kernel
 def transposed_multiply(S: Any, c: int, a: int, b: int) -> None:
     """c = a' b."""
     for i in range(6):
-        set_row(S, c, i, combine(S, b, column(S, a, i)))
+        x0, x1, x2, x3, x4, x5 = S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i]
+        for j in range(6):
+            S[c, i, j] = (
+                x0 * S[b, 0, j]
+                + x1 * S[b, 1, j]
+                + x2 * S[b, 2, j]
+                + x3 * S[b, 3, j]
+                + x4 * S[b, 4, j]
+                + x5 * S[b, 5, j]
+            )
 
 
 @kernel
 def subtract_upper(S: Any, c: int, a: int, b: int) -> None:
-    """c -= a' b where the product is symmetric: only the upper triangle of c counts afterwards."""
+    """c -= a' b where the product is symmetric: the upper triangle is enough."""
     for i in range(6):
-        set_row(S, c, i, sub6(row(S, c, i), combine(S, b, column(S, a, i))))
+        x0, x1, x2, x3, x4, x5 = S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i]
+        for j in range(i, 6):
+            S[c, i, j] -= (
+                x0 * S[b, 0, j]
+                + x1 * S[b, 1, j]
+                + x2 * S[b, 2, j]
+                + x3 * S[b, 3, j]
+                + x4 * S[b, 4, j]
+                + x5 * S[b, 5, j]
+            )
 
 
 @kernel
 def add_upper(S: Any, c: int, a: int, b: int) -> None:
     """c += a' b, upper triangle."""
     for i in range(6):
-        set_row(S, c, i, add6(row(S, c, i), combine(S, b, column(S, a, i))))
+        x0, x1, x2, x3, x4, x5 = S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i]
+        for j in range(i, 6):
+            S[c, i, j] += (
+                x0 * S[b, 0, j]
+                + x1 * S[b, 1, j]
+                + x2 * S[b, 2, j]
+                + x3 * S[b, 3, j]
+                + x4 * S[b, 4, j]
+                + x5 * S[b, 5, j]
+            )
 
 
 @kernel

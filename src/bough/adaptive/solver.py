@@ -35,16 +35,16 @@ from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
 NO_LIMIT = 1 << 62
-# eps is kept this many times above the square root of the noise of total accelerations
-NOISE_MARGIN = 4.0
+ROUNDING = 2.0**-52
 
 
 class Noise(NamedTuple):
-    """The largest error of a total acceleration, the root's own, and the largest square of a joint acceleration."""
+    """How wrong total accelerations are: see `whole.noise`."""
 
-    worst: float = math.nan
-    root: float = math.nan
-    largest: float = math.nan
+    worst: float = math.nan  # the largest error
+    root: float = math.nan  # the root's total acceleration
+    largest: float = math.nan  # the largest square of a joint acceleration
+    level: float = math.nan  # total accelerations up to this one may be mere rounding
 
     @property
     def is_known(self) -> bool:
@@ -53,7 +53,7 @@ class Noise(NamedTuple):
     def floor(self, error: ErrorMeasure) -> float:
         """The smallest eps with a meaning: below it, rounding in total accelerations decides what is left out."""
         scale = {RELATIVE_JOINT: self.largest, RELATIVE_LINKAGE: self.root}.get(error.rule, 1.0)
-        return NOISE_MARGIN * math.sqrt(self.worst / scale) if self.is_known else math.nan
+        return math.sqrt(max(self.level, ROUNDING * self.root) / scale) if self.is_known else math.nan
 
 
 class TreeEngine:
@@ -168,10 +168,10 @@ class TreeEngine:
 
     def measure_noise(self) -> Noise:
         """How wrong total accelerations are, here and now."""
-        work = np.zeros((3, len(self.plan.left) + 1))
+        work = np.zeros((3, len(self.plan.left) + 2))
         worst = self._do(passes.NOISE, out=work)
         self.state.qdd[:] = 0.0
-        self.noise = Noise(worst, float(work[2, 0]), float(work[2, 1]))
+        self.noise = Noise(worst, *work[2, :3].tolist())
         return self.noise
 
     def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:

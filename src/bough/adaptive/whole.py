@@ -13,6 +13,9 @@ from bough.compile.kernel import kernel
 from bough.spatial import get6, put6
 
 
+COARSE = 1.0 / 16.0
+
+
 @kernel
 def place_all(m: Any, plan: Any, st: Any) -> None:
     """Placements and cross-transforms of everything from q."""
@@ -56,8 +59,12 @@ def down_all(m: Any, plan: Any, st: Any, fr: Any) -> Any:
 
 @kernel
 def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any, scale: Any) -> Any:
-    """The largest error of a total acceleration over all nodes. Scale: the root's, and the largest joint's square."""
-    scale[1] = 0.0
+    """The largest error of a total acceleration over all nodes.
+
+    Scale: the root's total acceleration, the largest square of a joint's, and the largest total acceleration that is
+    wrong by more than COARSE: below it, a bound means nothing.
+    """
+    scale[1], scale[2] = 0.0, 0.0
     fr.stack[0] = len(plan.left) - 1
     put6(fr.pose, 0, ZERO6)
     put_far(fr.pose, 0, ZERO6)
@@ -75,7 +82,10 @@ def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any, scal
             actual[n] += actual[plan.left[n]]
         if plan.right[n] >= 0:
             actual[n] += actual[plan.right[n]]
-        worst = max(worst, abs(actual[n] - predicted[n]))
+        error, larger = abs(actual[n] - predicted[n]), max(actual[n], predicted[n])
+        worst = max(worst, error)
+        if error > COARSE * larger:
+            scale[2] = max(scale[2], larger)
     scale[0] = actual[len(plan.left) - 1]
     return worst
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.newton_euler import gyroscopic_force
+from bough.dynamics.newton_euler import centripetal, gyroscopic_force, squares
 from bough.inertia import articulated, articulated_downdate, articulated_times
 from bough.joints import (
     along,
@@ -73,14 +73,15 @@ def velocity_and_bias(m: Any, v: Any, f_ext: Any, i: int, w: Any) -> None:
     vJ = joint_velocity(m, i, v)
     w0 = (zero, zero, zero)
     if p >= 0:
-        wp = get3(w.w, p)
-        w0 = turn_to_body(m, w.X, i, wp)
-        put3(w.b, i, cross(wp, cross(wp, origin_in_parent(m, w.X, i))))
+        w0 = turn_to_body(m, w.X, i, get3(w.w, p))
+        put3(w.b, i, centripetal(get6(w.ww, p), origin_in_parent(m, w.X, i)))
     wi = add3(w0, angular(vJ))
+    ww = squares(wi)
     I = get10(m.inertia, i)
     put3(w.w, i, wi)
+    put6(w.ww, i, ww)
     put6(w.c, i, join(cross(w0, angular(vJ)), cross(add3(w0, wi), linear(vJ))))
-    put6(w.pA, i, sub6(gyroscopic_force(I, wi), get6(f_ext, i)))
+    put6(w.pA, i, sub6(gyroscopic_force(I, ww), get6(f_ext, i)))
     put21(w.IA, i, articulated(I, zero))
 
 
@@ -144,6 +145,7 @@ ABA = Routine(
     work={
         "X": "bodies 12",
         "w": "bodies 3",
+        "ww": "bodies 6",
         "b": "bodies 3",
         "c": "bodies 6",
         "pA": "bodies 6",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from bough.compile.kernel import kernel
-from bough.spatial import add3, cross, join, rotate, scale3, sub3
+from bough.spatial import add3, cross, join, rotate, scale3
 
 
 @kernel
@@ -49,11 +49,21 @@ def body_force(I: Any, w: Any, alpha: Any, a: Any) -> Any:
 
 
 @kernel
-def gyroscopic_force(I: Any, w: Any) -> Any:
-    """The force on a body that turns with w and does not accelerate. 30m + 18a."""
-    ww, h = squares(w), (I[6], I[7], I[8])
-    rest = sub3(w, w)
-    return join(moment(I, ww, rest, acceleration_tensor(ww, rest)), cross(w, cross(w, h)))
+def gyroscopic_force(I: Any, ww: Any) -> Any:
+    """The force on a body that turns, with ww the products of w, and does not accelerate. 21m + 18a."""
+    rest = (ww[0] - ww[0], ww[0] - ww[0], ww[0] - ww[0])
+    W = acceleration_tensor(ww, rest)
+    return join(moment(I, ww, rest, W), rotate(W, (I[6], I[7], I[8])))
+
+
+@kernel
+def centripetal(ww: Any, r: Any) -> Any:
+    """w x (w x r), from the products of w. 9m + 9a."""
+    return (
+        ww[3] * r[1] + ww[4] * r[2] - (ww[1] + ww[2]) * r[0],
+        ww[3] * r[0] + ww[5] * r[2] - (ww[0] + ww[2]) * r[1],
+        ww[4] * r[0] + ww[5] * r[1] - (ww[0] + ww[1]) * r[2],
+    )
 
 
 @kernel

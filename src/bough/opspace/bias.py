@@ -11,7 +11,7 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.aba import ABA, accelerate, eliminate, velocities_and_bias
-from bough.dynamics.newton_euler import gyroscopic_force
+from bough.dynamics.newton_euler import gyroscopic_force, squares
 from bough.joints import joint_motion, joint_velocity, motion_to_body, turn_to_body
 from bough.opspace.wrenches import (
     ALIGNED,
@@ -121,7 +121,7 @@ def seed_acceleration(m: Any, t: Any, s: int, w: Any) -> Any:
         # a point of the body: centripetal acceleration
         return dot6(K, a) + dot3(linear(K), cross(omega, cross(omega, get3(t.point, s))))
     if kind == MOMENTUM:
-        return dot6(K, a) + dot6(momentum_motion(t, s, w), gyroscopic_force(get10(m.inertia, i), omega))
+        return dot6(K, a) + dot6(momentum_motion(t, s, w), gyroscopic_force(get10(m.inertia, i), squares(omega)))
     # what follows is the spatial acceleration: of body-fixed components, or at a fixed point
     y = dot6(K, join(angular(a), sub3(linear(a), cross(omega, linear(u)))))
     if kind == FOLLOWING:
