@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +94,6 @@ class BoxToFloor:
         self.grips = [np.linalg.inv(self.start) @ hand for hand in hands]  # hands seen from the box
         self.path = self.make_path()
         self.world = self.make_world()
-        n = self.robot.nv
         self.space = OperationalSpace(self.robot, [pose("left_hand"), pose("right_hand")])
         self.controller = TaskController(
             self.space,
@@ -105,10 +105,9 @@ class BoxToFloor:
         grasps = [relative(f"{side}_hand", f"{side}_grip") for side in ("left", "right")]
         self.grasp = OperationalSpace(self.world, grasps)
         self.q = np.concatenate([self.q0, self.start[:3, 3], [0, 0, 0, 1]])
-        self.v = np.zeros(n + 6)
+        self.v = np.zeros(self.world.nv)
         self.constrained = ConstrainedDynamics(self.grasp)
         self.stabilise = Stabiliser(self.grasp, self.q, rate=30.0)
-        self.cross_coupling = 0.0
 
     def make_path(self) -> PosePath:
         """Down to the floor in front of the feet, a pause, and up again."""
@@ -127,7 +126,7 @@ class BoxToFloor:
             builder.add_frame(f"{side}_grip", "box", (grip[:3, :3], grip[:3, 3]))
         return builder.build()
 
-    def hand_reference(self, k: int):
+    def hand_reference(self, k: int) -> Callable[[float], Reference]:
         """The motion of a hand that holds the box on its path."""
 
         def reference(t: float) -> Reference:
@@ -189,8 +188,8 @@ class BoxToFloor:
         }  # fmt: skip
 
 
-def skeleton(demo: BoxToFloor, q: Array, dynamics: bough.Dynamics) -> list[Array]:
-    """Polylines through the joints of trunk and arms, and the outline of the box, seen from the side and the front."""
+def skeleton(q: Array, dynamics: bough.Dynamics) -> list[Array]:
+    """Polylines through the joints of trunk and arms, and along the edges of the box."""
     point = lambda name: dynamics.placement(q, name)[:3, 3]  # noqa: E731
     trunk = [point(joint) for joint, *_ in TRUNK]
     lines = [np.array([[0.0, 0.0, 0.0], *trunk, point("head")])]
@@ -228,7 +227,7 @@ def draw(demo: BoxToFloor, recording: Recording, results: dict[str, Array], fold
     dynamics, moments = bough.Dynamics(demo.world), np.linspace(0, len(recording.time) - 1, 7).round().astype(int)
     figure, axes = plt.subplots(1, len(moments), figsize=(16, 4.2), sharey=True, constrained_layout=True)
     for ax, k in zip(axes, moments, strict=True):
-        for line, color in zip(skeleton(demo, recording.q[k], dynamics), ("C0", "C1", "C2", "0.3"), strict=True):
+        for line, color in zip(skeleton(recording.q[k], dynamics), ("C0", "C1", "C2", "0.3"), strict=True):
             ax.plot(line[:, 0], line[:, 2], "-o" if color != "0.3" else "-", color=color, markersize=3)
         ax.axhline(0.0, color="0.6")
         ax.set(xlim=(-0.6, 0.9), aspect="equal", title=f"{recording.time[k]:.1f} s")

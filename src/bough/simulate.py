@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -154,8 +155,7 @@ def _write_parquet(recording: Recording, path: Path) -> None:
         import pyarrow.parquet
     except ImportError:
         raise MissingExtraError("pyarrow is needed for Parquet files: install bough[tables]") from None
-    import bough
-
+    version = import_module("bough").__version__
     states = recording.q[0].size // recording.q.shape[-1]
     columns: dict[str, Any] = {"time": np.repeat(recording.time, states)}
     columns["state"] = np.tile(np.arange(states), len(recording.time))
@@ -165,7 +165,7 @@ def _write_parquet(recording: Recording, path: Path) -> None:
     for name, array in recording.extra.items():
         flat = array.reshape(len(recording.time), -1)
         columns |= {f"{name}{k}": np.repeat(flat[:, k], states) for k in range(flat.shape[1])}
-    meta = {"model": recording.model.name, "model_hash": recording.model.hash, "bough": bough.__version__}
+    meta = {"model": recording.model.name, "model_hash": recording.model.hash, "bough": version}
     table = pyarrow.table(columns).replace_schema_metadata(meta | {"dtype": str(recording.q.dtype)})
     pyarrow.parquet.write_table(table, path)
 

@@ -51,7 +51,7 @@ def violations(seed, forces_per_model, noise=1e-7):
         for make in MEASURES:
             eps = 10.0 ** rng.uniform(-5, 0)
             measure = make(eps if make in (relative_linkage, relative_joint) else eps * max(size.max(), 1e-9))
-            sim.error, sim._solved = measure, False
+            sim.error = measure
             sim.change_force(0, forces[0][1])
             found = sim.accelerations()
             error = error_of(measure, size, joint_norms(model, found - exact))

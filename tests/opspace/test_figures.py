@@ -20,6 +20,7 @@ from bough.opspace.sparse import generalised_inverse, null_space, outer_product,
 from bough.sparsity.ltdl import ltdl
 from bough.tree import Tree
 
+pytestmark = pytest.mark.interpreted
 ROWS = {"HF": 1.618, "HFH": 1.923, "+6 HF": 1.369, "+12 HF": 1.095, "8 limbs HF": 2.496, "hands HF": 1.122}
 CK_PRODUCTS = {
     "HF": 59, "HFH": 84, "+6 HF": 113, "+12 HF": 167, "8 limbs HF": 224, "hands HF": 59, "hands FTF": 128

@@ -13,6 +13,8 @@ from bough.opspace.constrained import ConstrainedDynamics
 from bough.opspace.hierarchy import Hierarchy
 from bough.opspace.refactor import add_payload, lock_joint, unlock_joint
 
+pytestmark = pytest.mark.interpreted
+
 
 def problem(model, tasks, seed=0, **options):
     space = OperationalSpace(model, tasks, general=True, **options)

@@ -18,7 +18,7 @@ from opspace.cases import random_case
 @pytest.mark.parametrize("first", range(0, 220, 20))
 def test_the_choice_is_the_true_minimum(first):
     for seed in range(first, first + 20):
-        _, tasks = random_case(seed, size=8)
+        _, tasks = random_case(seed, size=6)
         plan = make_plan(tasks)
         true = {name: price(operations(trace(*prepare(name, tasks).traced(tasks)))) for name in METHODS}
         assert plan.exact

@@ -28,6 +28,8 @@ from bough.opspace import (
 from bough.opspace.methods import prepare
 from opspace.cases import random_case
 
+pytestmark = pytest.mark.interpreted
+
 
 def humanoid_space(**options):
     return OperationalSpace(zoo.humanoid(), [pose(f) for f in HANDS_AND_FEET], general=True, **options)

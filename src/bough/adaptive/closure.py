@@ -101,7 +101,7 @@ class Closures:
         engine = self.engine
         out = np.zeros((len(self.bodies), 6))
         engine.reserve(self.none, len(self.bodies) * int(engine.plan.depth[0]))
-        engine._do(passes.RESPOND, self.none, number=engine.link.host[self.bodies], out=out)
+        engine.do(passes.RESPOND, self.none, number=engine.link.host[self.bodies], out=out)
         found = {b: a for b, a in zip(self.bodies.tolist(), out, strict=True)}
         found[-1] = np.concatenate([np.zeros(3), -np.asarray(engine.mechanism.gravity)])
         return found

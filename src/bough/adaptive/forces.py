@@ -29,14 +29,18 @@ class Forces:
         self._slot = np.full(len(model.mechanism.parent), -1, np.int32)
         self._loads: Loads | None = None
 
-    def body(self, body: str | int) -> tuple[int, FloatArray, FloatArray]:
-        """Number of the primitive that carries a body or frame, and the placement of its frame there."""
+    def frame(self, body: str | int) -> int:
+        """The number of a frame, given by name or as a place in `body_names`."""
         if not isinstance(body, str):
             names = self.model.body_names
             if not 0 <= int(body) < len(names):
                 raise UnknownNameError(f"there is no body {body}: expected a name or 0 to {len(names) - 1}")
             body = names[int(body)]
-        frames, k = self.model.frames, self.model.frame(body)
+        return self.model.frame(body)
+
+    def body(self, body: str | int) -> tuple[int, FloatArray, FloatArray]:
+        """Number of the primitive that carries a body or frame, and the placement of its frame there."""
+        frames, k = self.model.frames, self.frame(body)
         return int(frames.body[k]), frames.R[k], frames.p[k]
 
     def add(self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None, frame: str) -> int:

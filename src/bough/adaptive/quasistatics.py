@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from bough.adaptive.checkpoint import restore, save
 from bough.adaptive.closure import Closure, Closures
-from bough.adaptive.forces import Forces, vector
 from bough.adaptive.front import CERTIFICATE, FULL_TIER, JOINTS, LINEAR_TIER, MET, OPENED, ROOT
+from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage
-from bough.adaptive.nodes import make_shared
 from bough.adaptive.progress import bar
 from bough.adaptive.recording import Recording
-from bough.adaptive.solver import NO_LIMIT, PlainEngine, TreeEngine
+from bough.adaptive.solver import NO_LIMIT, TreeEngine
 from bough.adaptive.stats import Stats
 from bough.adaptive.switch import CHUNK, Switch
 from bough.errors import ModelError, NumericalError
@@ -31,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 METHODS = ("auto", "adaptive", "dca", "aba")
 
 
-class QuasiStatics:
+class QuasiStatics(Inputs):
     """Quasi-statics of a linkage: at every step the joints move by qdd dt^2 / 2 from rest.
 
     `error` is an error measure; None or eps = 0 is exact. Methods: "adaptive" (bounded passes over an assembly tree),
@@ -58,19 +57,14 @@ class QuasiStatics:
             raise ValueError(f"refresh must be at least 1 step, got {refresh}")
         if closures and method == "aba":
             raise ValueError('method "aba" cannot close loops: expected "adaptive", "dca" or "auto"')
-        self.model, self.method, self.refresh = model, method, refresh
+        super().__init__(model)
+        self.method, self.refresh = method, refresh
         self.error = error if error is not None else absolute_linkage(0.0)
         self.steps, self.time = 0, 0.0
-        self._mechanism, self._metric = model.mechanism, metric
-        self._shared, self._forces = make_shared(model), Forces(model)
+        self._metric, self._switch = metric, Switch()
         self._clock = np.array([0.0, 1.0, float(catch_up)])  # sum of h, h = dt^2 / 2, whether to catch up
-        self._dirty_bodies: list[int] = []
-        self._dirty_joints: list[int] = []
-        self._plain, self._switch = PlainEngine(model, self._shared), Switch()
-        self._tree: TreeEngine | None = None
         self._loops: Closures | None = None
         self._build_seconds = 0.0
-        self._solved = False
         self._switches = method == "auto" and not catch_up and not closures
         self._last: dict[str, Any] = {"method": "aba" if method == "aba" or self._switches else "adaptive"}
         if (not self._switches and method != "aba") or metric is not None:
@@ -78,81 +72,6 @@ class QuasiStatics:
         if closures:
             self._loops = Closures(self._assemble(), tuple(closures))
             self._forces.always = tuple(self._loops.bodies.tolist())
-
-    # Input
-
-    def apply_force(
-        self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
-    ) -> int:
-        """Apply a force (3,), or [force, moment] (6,), to a body until it is changed; returns its number.
-
-        `body` is a name (of any frame) or a place in `body_names`. `point` (3,) is fixed to the body, in its frame;
-        without it the force acts at the frame's origin. With frame "world" it keeps its direction in space, with
-        "body" it turns along.
-        """
-        number = self._forces.add(body, force, point, frame)
-        self._touch(self._forces.applied[number].body)
-        return number
-
-    def change_force(self, number: int, force: npt.ArrayLike) -> None:
-        """Give a force applied before another value; body, point and frame stay."""
-        self._touch(self._forces.change(number, force))
-
-    def remove_force(self, number: int) -> None:
-        """Take a force away."""
-        self._touch(self._forces.remove(number))
-
-    def clear_forces(self) -> None:
-        """Take all forces away."""
-        for number in list(self._forces.applied):
-            self.remove_force(number)
-
-    def _touch(self, body: int) -> None:
-        self._shared.force[body] = 0.0
-        self._dirty_bodies.append(body)
-        self._solved = False
-
-    def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
-        """Set the torque of one joint (d,), or with None those of all (nv,)."""
-        m, v = self._mechanism, slice(0, self.model.nv) if joint is None else self.model.joint(joint).v
-        given = vector(value, v.stop - v.start, "torque")
-        dofs = (
-            np.arange(len(m.axis)) if joint is None else np.flatnonzero((m.v_index >= v.start) & (m.v_index < v.stop))
-        )
-        new = given[m.v_index[dofs] - v.start]
-        changed = dofs[self._shared.tau[dofs] != new]
-        self._shared.tau[dofs] = new
-        self._dirty_joints.extend((np.searchsorted(m.dof, changed, side="right") - 1).tolist())
-        self._solved = False
-
-    @property
-    def gravity(self) -> FloatArray:
-        """Acceleration of free fall (3,) in m/s^2, the model's until another is assigned."""
-        return np.array(self._mechanism.gravity)
-
-    @gravity.setter
-    def gravity(self, value: npt.ArrayLike) -> None:
-        g = vector(value, 3, "gravity")
-        g.flags.writeable = False
-        self._mechanism = self._plain.mechanism = self._mechanism._replace(gravity=g)
-        if self._tree is not None:
-            self._tree.mechanism = self._mechanism
-        self._make_stale()
-
-    @property
-    def configuration(self) -> FloatArray:
-        """q (nq,), a copy; assigning moves the linkage there."""
-        return self._shared.q.copy()
-
-    @configuration.setter
-    def configuration(self, q: npt.ArrayLike) -> None:
-        self._shared.q[:] = vector(q, self.model.nq, "configuration")
-        self._make_stale()
-
-    def _make_stale(self) -> None:
-        if self._tree is not None:
-            self._tree.stale = True
-        self._solved = False
 
     # Output
 
@@ -166,9 +85,9 @@ class QuasiStatics:
 
         O(log n) each on a tree that is up to date, else O(n) for all.
         """
-        found = [self._forces.body(b) for b in (self.model.body_names if bodies is None else bodies)]
-        numbers = np.array([number for number, _, _ in found], np.int64)
-        p = np.array([p for _, _, p in found]).reshape(-1, 3)
+        frames, wanted = self.model.frames, self.model.body_names if bodies is None else bodies
+        ks = np.array([self._forces.frame(b) for b in wanted], np.int64)
+        numbers, p = frames.body[ks], frames.p[ks]
         poses = self._poses(np.maximum(numbers, 0))
         at = poses[:, 9:] + np.einsum("nij,nj->ni", poses[:, :9].reshape(-1, 3, 3), p)
         return np.where((numbers >= 0)[:, None], at, p)
@@ -232,10 +151,6 @@ class QuasiStatics:
         if self._loops is not None:
             self._loops.hold()
         return tree
-
-    def _forget_changes(self) -> None:
-        self._dirty_bodies.clear()
-        self._dirty_joints.clear()
 
     def _clamp_eps(self, tree: TreeEngine) -> None:
         """An eps below the noise of total accelerations would be an empty promise."""

@@ -76,9 +76,10 @@ class TreeEngine:
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.mechanism = model.mechanism
 
-    def _do(
+    def do(
         self, what: int, loads: Any = None, rule: int = 0, limit: float = 0.0, number: Any = (), out: Any = None
     ) -> float:
+        """Run one order of `passes.command` on this tree."""
         order = passes.Order(what, rule, limit, np.asarray(number, np.int64), self._no_poses if out is None else out)
         loads = self._no_loads if loads is None else loads
         args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
@@ -121,7 +122,7 @@ class TreeEngine:
     def rebuild(self, loads: Loads) -> None:
         """All equations anew from q."""
         self.reserve(loads, 0)
-        self._do(passes.REBUILD, loads)
+        self.do(passes.REBUILD, loads)
         self.state.qdd[:] = 0.0
         self.stale = False
 
@@ -129,14 +130,14 @@ class TreeEngine:
         """Forces or torques below these nodes have changed."""
         self._forget_all()
         self.reserve(loads, len(nodes) * int(self.plan.depth[0]))
-        self._do(passes.CHANGED, loads, number=nodes)
+        self.do(passes.CHANGED, loads, number=nodes)
 
     def refine(self, rule: int, limit: float, budget: int) -> int:
         """Open clusters until the rule is met (MET) or the budget of clusters is spent (SPENT)."""
         self._forget_all()
         while True:
             before = int(self.front.count[DONE])
-            status = int(self._do(passes.REFINE, None, rule, limit, (budget,)))
+            status = int(self.do(passes.REFINE, None, rule, limit, (budget,)))
             if status != FULL:
                 return status
             budget -= int(self.front.count[DONE]) - before
@@ -148,7 +149,7 @@ class TreeEngine:
         self._forget_all()
         while steps:
             self.reserve(loads, len(self.front.done))
-            steps = int(self._do(passes.MARCH, loads, error.rule, limit, (budget, steps)))
+            steps = int(self.do(passes.MARCH, loads, error.rule, limit, (budget, steps)))
             if steps and int(self.front.count[DONE]) >= budget:
                 return steps
             if steps:
@@ -157,7 +158,7 @@ class TreeEngine:
 
     def solve_exactly(self) -> None:
         """All joint accelerations by one down pass; the bounded pass stays as it is."""
-        self._do(passes.SOLVE)
+        self.do(passes.SOLVE)
         self._all_known = True
 
     def _forget_all(self) -> None:
@@ -169,7 +170,7 @@ class TreeEngine:
     def measure_noise(self) -> Noise:
         """How wrong total accelerations are, here and now."""
         work = np.zeros((3, len(self.plan.left) + 2))
-        worst = self._do(passes.NOISE, out=work)
+        worst = self.do(passes.NOISE, out=work)
         self.state.qdd[:] = 0.0
         self.noise = Noise(worst, *work[2, :3].tolist())
         return self.noise
@@ -177,7 +178,7 @@ class TreeEngine:
     def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
         """(k, 12) R and p in the world of the laid frames of some primitives. O(log n) each."""
         out = np.zeros((len(bodies), 12))
-        self._do(passes.POSES, number=self.link.host[bodies], out=out)
+        self.do(passes.POSES, number=self.link.host[bodies], out=out)
         return out
 
     def root_paths(self, bodies: npt.NDArray[np.int64]) -> int:
@@ -196,7 +197,7 @@ class TreeEngine:
         if of_last_step:
             total, top, scales = float(v[STEP_SUM]), float(v[STEP_TOP]), v[[STEP_LARGEST, STEP_ROOT]]
         else:
-            total = self._do(passes.LEFT)
+            total = self.do(passes.LEFT)
             top, scales = float(self.front.key[0]) if waiting else 0.0, v[[LARGEST, ROOT]]
         # a cluster that must be opened has no finite key
         joint = error.rule in (ABSOLUTE_JOINT, RELATIVE_JOINT)

@@ -12,7 +12,6 @@ from bough.adaptive.substitution import hand_down, joint_acceleration, total_acc
 from bough.compile.kernel import kernel
 from bough.spatial import get6, put6
 
-
 COARSE = 1.0 / 16.0
 
 

@@ -6,7 +6,6 @@ Omega_ij = Omega_i,parent(j) X_j' P_j'. They differ in which blocks they go thro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -166,9 +165,6 @@ def block_routine(name: str) -> Routine:
     """The routine that executes a program; its size must be known as "blocks"."""
     work = WRENCH_WORK | ARTICULATED_WORK | {"Om": "diagonals 21", "B": "blocks 6 6"}
     return Routine(name, from_blocks, inputs={"q": "nq"}, outputs={"Lam_inv": "rows rows"}, work=work)
-
-
-Planner: TypeAlias = Callable[[TaskSet], Blocks]
 
 
 def block_sizes(program: Blocks) -> dict[str, int]:

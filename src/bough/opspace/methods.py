@@ -74,7 +74,7 @@ def _efpa(tasks: TaskSet) -> Prepared:
 
 
 def _pv(tasks: TaskSet) -> Prepared:
-    return Prepared(PV, (tasks.model.mechanism, tasks.seeds, tasks.slots), tasks.sizes)
+    return Prepared(PV, (tasks.model.mechanism, tasks.seeds, tasks.slots, tasks.pattern), tasks.sizes)
 
 
 def _pvr(tasks: TaskSet) -> Prepared:
