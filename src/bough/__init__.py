@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bough.dynamics.dynamics import Dynamics as Dynamics
     from bough.dynamics.export import export_c as export_c
     from bough.errors import BoughError as BoughError
-    from bough.io import doctor as doctor
     from bough.io import load as load
+    from bough.io.doctor import doctor as doctor
     from bough.model import Model as Model
     from bough.opspace import OperationalSpace as OperationalSpace
     from bough.tree import Tree as Tree

@@ -18,11 +18,6 @@ from typing import Any
 
 import numpy as np
 
-try:
-    from numpy._core import multiarray
-except ImportError:  # numpy 1
-    from numpy.core import multiarray
-
 from bough.compile import native
 from bough.compile.cache import fetch
 from bough.compile.expr import Array
@@ -199,7 +194,8 @@ def _array_new() -> int:
     """The address of numpy's PyArray_New, from the table that numpy keeps for C extensions."""
     get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = get_pointer(multiarray._ARRAY_API, None)
+    core: Any = getattr(np, "_core", None) or np.core  # numpy 2, numpy 1
+    table = get_pointer(core.multiarray._ARRAY_API, None)
     return ctypes.c_void_p.from_address(table + ARRAY_NEW * ctypes.sizeof(ctypes.c_void_p)).value or 0
 
 
