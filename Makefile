@@ -7,14 +7,17 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c '$(SUPPORTED)' 2>/dev/null && echo $$p && break; done)
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test test-slow lint format bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/bough demo
 
 test: lint
-	$(BIN)/pytest -n 2
-	BOUGH_INTERPRET=1 $(BIN)/pytest -m interpreted
+	$(BIN)/pytest -n 2 -m "not slow"
+	BOUGH_INTERPRET=1 $(BIN)/pytest -m "interpreted and not slow"
+
+test-slow: $(VENV)/.test
+	$(BIN)/pytest -n 2 -m slow
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

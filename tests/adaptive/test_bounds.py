@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from adaptive.linkages import random_forces, random_linkage, simulate
 from bough.adaptive import absolute_joint, absolute_linkage, relative_joint, relative_linkage
 
 MEASURES = (absolute_linkage, relative_linkage, absolute_joint, relative_joint)
-slow = pytest.mark.skipif(not os.environ.get("BOUGH_SLOW"), reason="set BOUGH_SLOW=1 for the long run")
+slow = pytest.mark.slow
 
 
 def joint_norms(model, x):

@@ -1,12 +1,7 @@
-"""Speed of adaptive quasi-statics beside the full divide-and-conquer pass and plain O(n) ABA: prints tables.
-
-python -m bough.bench.adaptive            50,000 joints, all cases
-python -m bough.bench.adaptive 1000000    scale: build, solve, step, memory
-"""
+"""Adaptive quasi-statics beside the full divide-and-conquer pass and plain ABA (after Redon & Lin 2005, Table 1)."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -14,12 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive import QuasiStatics, Stats, relative_joint
+from bough.bench.report import Row
 from bough.model import Model
 from bough.zoo import chain, molecule
 
-EXPONENTS = (3, 7, 11, 15, 19)
-FORCES = (1, 10, 100, 1000)
+EXPONENTS = (3, 11, 19)
+ADJACENT, SCATTERED = (1, 10, 100, 1000), (10, 1000)
+JOINTS, MANY_JOINTS = 50_000, 1_000_000
 DT = 1e-3
+FAMILIES: dict[str, Callable[[int], Model]] = {"chain": chain, "molecule": molecule}
 
 
 class Case(NamedTuple):
@@ -30,6 +28,16 @@ class Case(NamedTuple):
     scattered: bool
     method: str
     exponent: int | None
+
+
+def rows() -> list[Row]:
+    """One step on 50,000 joints for several numbers of forces and thresholds, then a million joints."""
+    found: list[Row] = []
+    for name, make in FAMILIES.items():
+        found += family(f"{name} {JOINTS:,}", make(JOINTS))
+    for name, make in FAMILIES.items():
+        found += scale(f"{name} {MANY_JOINTS:,}", make)
+    return found
 
 
 def simulation(case: Case, seed: int = 5) -> QuasiStatics:
@@ -56,59 +64,42 @@ def best_step(case: Case, steps: int, warm_up: int = 2, repeats: int = 6) -> tup
     return best, sim.stats
 
 
-def table(name: str, model: Model) -> None:
-    """Time, joints computed and speed-ups for one linkage."""
-    plain, _ = best_step(Case(model, 1, False, "aba", None), 3, repeats=10)
+def family(name: str, model: Model) -> list[Row]:
+    """Time and joints computed, for adjacent and for scattered forces; what `auto` takes is shown too."""
     full, stats = best_step(Case(model, 1, False, "dca", None), 1, repeats=5)
-    n = len(model.joints)
-    print(f"\n{name}: {n} joints; aba {1e3 * plain:.2f} ms, dca {1e3 * full:.1f} ms ({full / plain:.1f} x aba)")
-    print(f"  {stats.memory / n:.0f} bytes a joint")
-    for scattered in (False, True):
-        print(
-            f"  {'scattered' if scattered else 'adjacent'} forces: ms (joints) x dca, x aba; auto: ms, relative to aba"
-        )
-        for forces in FORCES:
-            row, auto = [], []
-            for exponent in EXPONENTS:
-                if not scattered or forces <= 100:
-                    seconds, stats = best_step(Case(model, forces, scattered, "adaptive", exponent), 20, repeats=4)
-                    row.append(
-                        f"{1e3 * seconds:7.3f} ({stats.joints:6.0f}) {full / seconds:5.0f} {plain / seconds:5.1f}"
-                    )
-                reference, _ = best_step(Case(model, forces, scattered, "aba", None), 3, repeats=5)
-                seconds, stats = best_step(Case(model, forces, scattered, "auto", exponent), 40, 40, 3)
-                auto.append(f"{1e3 * seconds:7.3f} {seconds / reference:4.2f} {stats.method:8s}")
-            print(f"  {forces:5d} | " + " | ".join(row))
-            print("   auto | " + " | ".join(auto))
+    note = f"{stats.memory / len(model.joints):.0f} bytes a joint"
+    plain, _ = best_step(Case(model, 1, False, "aba", None), 3, repeats=10)
+    group = "quasi-statics, one step"
+    found = [Row(group, name, "all joints", {"bough dca": full, "bough aba": plain}, note)]
+    cases = [(n, False) for n in ADJACENT] + [(n, True) for n in SCATTERED]
+    for forces, scattered in cases:
+        plain, _ = best_step(Case(model, forces, scattered, "aba", None), 3, repeats=5)
+        for exponent in EXPONENTS:
+            times = {"plain aba": plain, "full dca": full}
+            auto, stats = best_step(Case(model, forces, scattered, "auto", exponent), 40, 40, 3)
+            times["bough"] = auto
+            label = f"{forces} {'scattered' if scattered else 'adjacent'}, eps = 2^-{exponent}"
+            note = f"{stats.method}, {stats.joints:.0f} joints, {full / auto:.0f} times faster than dca"
+            found.append(Row(group, name, label, times, note))
+    return found
 
 
-def scale(name: str, make: Callable[[int], Model], n: int) -> None:
+def scale(name: str, make: Callable[[int], Model]) -> list[Row]:
     """Build, solve and step a huge linkage."""
     began = time.perf_counter()
-    model = make(n)
-    built = time.perf_counter() - began
+    model = make(MANY_JOINTS)
+    built = time.perf_counter()
     sim = simulation(Case(model, 1, False, "adaptive", 11))
-    assembled = time.perf_counter() - began - built
+    assembled = time.perf_counter()
     sim.accelerations()
-    solved = time.perf_counter() - began - built - assembled
-    best = np.inf
+    solved = time.perf_counter()
+    step = np.inf
     for _ in range(10):
         sim.run(10, DT)
-        best = min(best, sim.stats.seconds)
-    s = sim.stats
-    print(f"{name} {n}: model {built:.1f} s, assembly {assembled:.1f} s, first solution {solved:.1f} s, "
-          f"step {1e3 * best:.3f} ms ({s.joints:.0f} joints), {s.memory / n:.0f} bytes a joint")  # fmt: skip
-
-
-def main(arguments: list[str]) -> None:
-    """Tables for 50,000 joints, or the scale run for the number given."""
-    families: dict[str, Callable[[int], Model]] = {"chain": chain, "molecule": molecule}
-    for name, make in families.items():
-        if arguments and int(arguments[0]) > 200_000:
-            scale(name, make, int(arguments[0]))
-        else:
-            table(name, make(int(arguments[0]) if arguments else 50_000))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+        step = min(step, sim.stats.seconds)
+    note = f"{sim.stats.joints:.0f} joints, {sim.stats.memory / MANY_JOINTS:.0f} bytes a joint"
+    parts = {"model": built - began, "assembly": assembled - built, "first solution": solved - assembled}
+    group = "quasi-statics of a million joints"
+    return [Row(group, name, part, {"bough": seconds}) for part, seconds in parts.items()] + [
+        Row(group, name, "step, 1 force, eps = 2^-11", {"bough": step}, note)
+    ]

@@ -36,15 +36,24 @@ def show(rows: Iterable[Row]) -> None:
     for row in rows:
         groups.setdefault(row.group, []).append(row)
     for group, members in groups.items():
-        table = Table("model", "function", "microseconds", "times faster", title=group)
+        table = Table("model", "function", "microseconds", "times faster", "note", title=group)
         for row in members:
-            ratio = row.ratio()
-            table.add_row(row.model, row.case, _times(row), f"{ratio:.1f}" if ratio else "")
+            table.add_row(row.model, row.case, _times(row), _ratio(row), row.note)
         Console().print(table)
 
 
 def _times(row: Row) -> str:
-    return ", ".join(f"{name} {1e6 * t:.3g}" for name, t in row.seconds.items())
+    return ", ".join(f"{name} {_rounded(1e6 * t)}" for name, t in row.seconds.items())
+
+
+def _rounded(x: float) -> str:
+    """Three significant digits, without an exponent."""
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+
+
+def _ratio(row: Row) -> str:
+    ratio = row.ratio()
+    return f"{ratio:.1f}" if ratio else ""
 
 
 def save(rows: Iterable[Row], path: Path) -> None:
@@ -77,11 +86,10 @@ def markdown(path: Path) -> str:
     for item in saved["rows"]:
         groups.setdefault(item["group"], []).append(Row(**item))
     for group, members in groups.items():
-        lines += [f"### {group[0].upper()}{group[1:]}", "", "| model | function | microseconds | times faster |"]
-        lines += ["| --- | --- | --- | --- |"]
+        lines += [f"### {group[0].upper()}{group[1:]}", "", "| model | function | microseconds | times faster | note |"]
+        lines += ["| --- | --- | --- | --- | --- |"]
         for row in members:
-            ratio = row.ratio()
-            lines.append(f"| {row.model} | {row.case} | {_times(row)} | {f'{ratio:.1f}' if ratio else ''} |")
+            lines.append(f"| {row.model} | {row.case} | {_times(row)} | {_ratio(row)} | {row.note} |")
         lines.append("")
     return "\n".join(lines)
 
