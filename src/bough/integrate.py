@@ -19,27 +19,27 @@ from bough.spatial import add3, cross, dot3, rotate, scale3
 def integrate(m: Any, q: Any, v: Any, out: Any, w: Any) -> None:
     """out = q moved by v, the velocity times the time: all joints."""
     for i in range(len(m.parent)):
-        integrate_joint(m, i, q, v, out)
+        integrate_joint(m, i, q, v, m.one[0], out)
 
 
 @kernel
-def integrate_joint(m: Any, i: int, q: Any, v: Any, out: Any) -> None:
-    """The same for joint i; out may be q."""
+def integrate_joint(m: Any, i: int, q: Any, v: Any, h: Any, out: Any) -> None:
+    """The same for joint i, moved by h v; out may be q."""
     k, first, kind = m.q_index[i], m.dof[i], m.kind[i]
     if kind < PLANAR:
-        out[k] = q[k] + v[m.v_index[first]]
+        out[k] = q[k] + h * v[m.v_index[first]]
     elif kind == PLANAR:
-        move_planar(m, k, first, q, v, out)
+        move_planar(m, k, tangent(m, first, v, h), q, out)
     elif kind == BALL:
-        turn_quaternion(m, k, tangent(m, first, v), q, out)
+        turn_quaternion(m, k, tangent(m, first, v, h), q, out)
     else:
-        move_free(m, k, first, q, v, out)
+        move_free(m, k, tangent(m, first, v, h), tangent(m, first + 3, v, h), q, out)
 
 
 @kernel
-def tangent(m: Any, first: int, v: Any) -> Any:
-    """Three entries of v, from degree of freedom `first` on."""
-    return (v[m.v_index[first]], v[m.v_index[first + 1]], v[m.v_index[first + 2]])
+def tangent(m: Any, first: int, v: Any, h: Any) -> Any:
+    """Three entries of h v, from degree of freedom `first` on."""
+    return (h * v[m.v_index[first]], h * v[m.v_index[first + 1]], h * v[m.v_index[first + 2]])
 
 
 @kernel
@@ -86,18 +86,19 @@ def screw_step(m: Any, l: Any, w: Any) -> Any:
 
 
 @kernel
-def move_free(m: Any, k: int, first: int, q: Any, v: Any, out: Any) -> None:
-    w = tangent(m, first + 3, v)
+def move_free(m: Any, k: int, l: Any, w: Any, q: Any, out: Any) -> None:
+    """A placement x y z and quaternion at k, moved with the velocities l, w of its own frame."""
     R = quaternion_rotation(q[k + 3], q[k + 4], q[k + 5], q[k + 6], m.one[0])
-    step = rotate(R, screw_step(m, tangent(m, first, v), w))
+    step = rotate(R, screw_step(m, l, w))
     out[k], out[k + 1], out[k + 2] = q[k] + step[0], q[k + 1] + step[1], q[k + 2] + step[2]
     turn_quaternion(m, k + 3, w, q, out)
 
 
 @kernel
-def move_planar(m: Any, k: int, first: int, q: Any, v: Any, out: Any) -> None:
+def move_planar(m: Any, k: int, move: Any, q: Any, out: Any) -> None:
+    """A placement x, y, angle at k, moved with the velocities x, y of its own frame and a rate."""
     zero = m.zero[0]
-    x, y, turn = tangent(m, first, v)
+    x, y, turn = move
     step = screw_step(m, (x, y, zero), (zero, zero, turn))
     s, c = sincos(q[k + 2])
     out[k] = q[k] + (c * step[0] - s * step[1])

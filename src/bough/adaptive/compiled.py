@@ -68,7 +68,8 @@ def _cache_directory() -> Path:
     """Numba tracks the file of a function, not those of the functions it calls: a change in any gives a new place."""
     digest = hashlib.sha256()
     package = Path(__file__).parent
-    below = [package.parent / name for name in ("joints.py", "inertia.py", "spatial.py", "compile/scalar.py")]
+    names = ("joints.py", "integrate.py", "inertia.py", "spatial.py", "compile/scalar.py")
+    below = [package.parent / name for name in names]
     for path in [*sorted(package.glob("*.py")), *below]:
         digest.update(path.read_bytes())
     return directory() / f"adaptive-{digest.hexdigest()[:24]}"

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.loads import load_body
-from bough.adaptive.motion import advance, compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.motion import compose, get_pose, primitive_pose, put_pose
 from bough.compile.kernel import kernel
 from bough.dynamics.aba import add21
 from bough.inertia import articulated, articulated_downdate
+from bough.integrate import integrate_joint
 from bough.joints import (
     along,
     articulated_freedom,
@@ -132,7 +133,7 @@ def plain_solve(m: Any, q: Any, tau: Any, force: Any, qdd: Any, loads: Any, w: A
 def plain_move(m: Any, q: Any, qdd: Any, h: float) -> None:
     """Move every joint by h qdd."""
     for i in range(len(m.parent)):
-        advance(m, i, q, qdd, h)
+        integrate_joint(m, i, q, qdd, h, q)
 
 
 @kernel

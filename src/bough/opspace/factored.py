@@ -14,6 +14,7 @@ from bough.opspace.jacobian import jacobian_times, jacobian_transpose_times, pac
 from bough.opspace.ltdl import LTDL
 from bough.opspace.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
 from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.sparsity.products import unit_lsolve
 
 
 @kernel
@@ -33,34 +34,35 @@ def weighted(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, X: Any, Lam_inv: An
     """J (rows, nv), X = H^-1 J' (nv, rows) and Lambda^-1 from q."""
     factored(m, t, p, f, q, w.J, w.L, w.YD, Lam_inv, w)
     spread_jacobian(m, p, w.J, J)
-    for r in range(X.shape[1]):
-        weighted_column(m, p, f, r, X, w)
+    spread_columns(m, p, w.YD, w.X)
+    unit_lsolve(f.parent, f.rows, w.L, w.X)
+    reorder_rows(m, w.X, X)
 
 
 @kernel
-def weighted_column(m: Any, p: Any, f: Any, r: int, X: Any, w: Any) -> None:
-    """Column r of X = L^-1 Y_D', one inner product after the other."""
-    e = p.of_row[r]
-    for i in range(len(f.parent)):
-        x = m.zero[0]
-        if e < p.of_row[r + 1] and p.dof[e] == i:
-            x = w.YD[e]
-            e = e + 1
-        j = f.parent[i]
-        for b in range(f.rows[i + 1] - 2, f.rows[i] - 1, -1):
-            x = x - w.L[b] * w.z[j]
-            j = f.parent[j]
-        w.z[i] = x
-        X[m.v_index[i], r] = x
+def spread_columns(m: Any, p: Any, Y: Any, columns: Any) -> None:
+    """Packed rows as the columns of a full (dofs, rows) matrix, in the order of the kernel."""
+    for k in range(columns.shape[0]):
+        for r in range(columns.shape[1]):
+            columns[k, r] = m.zero[0]
+    for r in range(columns.shape[1]):
+        for e in range(p.of_row[r], p.of_row[r + 1]):
+            columns[p.dof[e], r] = Y[e]
+
+
+@kernel
+def reorder_rows(m: Any, A: Any, out: Any) -> None:
+    """The rows of A, one for each degree of freedom, in the order of v."""
+    for k in range(len(m.v_index)):
+        for r in range(A.shape[1]):
+            out[m.v_index[k], r] = A[k, r]
 
 
 @kernel
 def jbar(m: Any, p: Any, f: Any, L: Any, YD: Any, Lam: Any, Jbar: Any, w: Any) -> None:
     """Jbar = H^-1 J' Lambda, (nv, rows)."""
     generalised_inverse(p, f, L, YD, Lam, w.Jbar, m.zero[0])
-    for k in range(len(m.v_index)):
-        for r in range(Jbar.shape[1]):
-            Jbar[m.v_index[k], r] = w.Jbar[k, r]
+    reorder_rows(m, w.Jbar, Jbar)
 
 
 @kernel
@@ -106,7 +108,7 @@ WEIGHTED = Routine(
     weighted,
     inputs={"q": "nq"},
     outputs={"J": "rows nv", "X": "nv rows", "Lam_inv": "rows rows"},
-    work=dict(FACTORED.work) | {"J": "entries", "L": "packed", "YD": "entries", "z": "dofs"},
+    work=dict(FACTORED.work) | {"J": "entries", "L": "packed", "YD": "entries", "X": "dofs rows"},
 )
 JBAR = Routine(
     "jbar",
