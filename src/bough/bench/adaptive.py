@@ -14,7 +14,8 @@ from bough.model import Model
 from bough.zoo import chain, molecule
 
 EXPONENTS = (3, 11, 19)
-ADJACENT, SCATTERED = (1, 10, 100, 1000), (10, 1000)
+PLACES = ((1, "end"), (10, "end"), (1, "middle"), (10, "middle"), (100, "middle"), (1000, "middle"))
+SCATTERED = ((10, "anywhere"), (1000, "anywhere"))
 JOINTS, MANY_JOINTS = 50_000, 1_000_000
 DT = 1e-3
 FAMILIES: dict[str, Callable[[int], Model]] = {"chain": chain, "molecule": molecule}
@@ -25,7 +26,7 @@ class Case(NamedTuple):
 
     model: Model
     forces: int
-    scattered: bool
+    where: str  # on neighbours at the "end" or in the "middle", or "anywhere"
     method: str
     exponent: int | None
 
@@ -41,12 +42,13 @@ def rows() -> list[Row]:
 
 
 def simulation(case: Case, seed: int = 5) -> QuasiStatics:
-    """Constant random forces in the world's frame, on neighbours or scattered; no gravity, as in the paper."""
+    """Constant random forces in the world's frame; no gravity, as in the paper."""
     error = None if case.exponent is None else relative_joint(2.0**-case.exponent)
     sim = QuasiStatics(case.model, error, case.method)
     sim.gravity = (0.0, 0.0, 0.0)
     rng, n = np.random.default_rng(seed), len(case.model.joints)
-    bodies = rng.choice(n, case.forces, replace=False) if case.scattered else n // 2 + np.arange(case.forces)
+    first = {"end": n - case.forces, "middle": n // 2}.get(case.where)
+    bodies = rng.choice(n, case.forces, replace=False) if first is None else first + np.arange(case.forces)
     for body in bodies.tolist():
         sim.apply_force(body, rng.normal(size=3))
     return sim
@@ -66,19 +68,18 @@ def best_step(case: Case, steps: int, warm_up: int = 2, repeats: int = 6) -> tup
 
 def family(name: str, model: Model) -> list[Row]:
     """Time and joints computed, for adjacent and for scattered forces; what `auto` takes is shown too."""
-    full, stats = best_step(Case(model, 1, False, "dca", None), 1, repeats=5)
+    full, stats = best_step(Case(model, 1, "end", "dca", None), 1, repeats=5)
     note = f"{stats.memory / len(model.joints):.0f} bytes a joint"
-    plain, _ = best_step(Case(model, 1, False, "aba", None), 3, repeats=10)
+    plain, _ = best_step(Case(model, 1, "end", "aba", None), 3, repeats=10)
     group = "quasi-statics, one step"
     found = [Row(group, name, "all joints", {"bough dca": full, "bough aba": plain}, note)]
-    cases = [(n, False) for n in ADJACENT] + [(n, True) for n in SCATTERED]
-    for forces, scattered in cases:
-        plain, _ = best_step(Case(model, forces, scattered, "aba", None), 3, repeats=5)
+    for forces, where in PLACES + SCATTERED:
+        plain, _ = best_step(Case(model, forces, where, "aba", None), 3, repeats=5)
         for exponent in EXPONENTS:
             times = {"plain aba": plain, "full dca": full}
-            auto, stats = best_step(Case(model, forces, scattered, "auto", exponent), 40, 40, 3)
+            auto, stats = best_step(Case(model, forces, where, "auto", exponent), 40, 40, 3)
             times["bough"] = auto
-            label = f"{forces} {'scattered' if scattered else 'adjacent'}, eps = 2^-{exponent}"
+            label = f"{forces} forces, {where}, eps = 2^-{exponent}"
             note = f"{stats.method}, {stats.joints:.0f} joints, {full / auto:.0f} times faster than dca"
             found.append(Row(group, name, label, times, note))
     return found
@@ -89,7 +90,7 @@ def scale(name: str, make: Callable[[int], Model]) -> list[Row]:
     began = time.perf_counter()
     model = make(MANY_JOINTS)
     built = time.perf_counter()
-    sim = simulation(Case(model, 1, False, "adaptive", 11))
+    sim = simulation(Case(model, 1, "middle", "adaptive", 11))
     assembled = time.perf_counter()
     sim.accelerations()
     solved = time.perf_counter()

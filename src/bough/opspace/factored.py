@@ -10,11 +10,15 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import crba
+from bough.dynamics.newton_euler import body_force
+from bough.joints import along, force_to_parent
+from bough.opspace.bias import BIAS_WORK, drift, fall
 from bough.opspace.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian, spread_jacobian
 from bough.opspace.ltdl import LTDL
 from bough.opspace.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
 from bough.sparsity.ltdl import ltdl, ltdl_solve
-from bough.sparsity.products import unit_lsolve
+from bough.sparsity.products import unit_lsolve, unit_ltsolve
+from bough.spatial import add6, angular, get3, get6, get10, linear, put6, sub3
 
 
 @kernel
@@ -34,9 +38,39 @@ def weighted(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, X: Any, Lam_inv: An
     """J (rows, nv), X = H^-1 J' (nv, rows) and Lambda^-1 from q."""
     factored(m, t, p, f, q, w.J, w.L, w.YD, Lam_inv, w)
     spread_jacobian(m, p, w.J, J)
-    spread_columns(m, p, w.YD, w.X)
-    unit_lsolve(f.parent, f.rows, w.L, w.X)
-    reorder_rows(m, w.X, X)
+    spread_columns(m, p, w.YD, w.columns)
+    unit_lsolve(f.parent, f.rows, w.L, w.columns)
+    reorder_rows(m, w.columns, X)
+
+
+@kernel
+def dynamics(
+    m: Any, t: Any, p: Any, f: Any, q: Any, v: Any, f_ext: Any, J: Any, X: Any, Lam_inv: Any, beta: Any, w: Any
+) -> None:
+    """J, X and Lambda^-1 from q, and beta from q and v on the same factor; f_ext is held at zero."""
+    weighted(m, t, p, f, q, J, X, Lam_inv, w)
+    drift(m, t, q, v, f_ext, beta, w)
+    joint_bias(m, w.C, w)
+    unit_ltsolve(f.parent, f.rows, w.L, w.C)
+    for r in range(len(beta)):
+        for e in range(p.of_row[r], p.of_row[r + 1]):
+            beta[r] = beta[r] - w.YD[e] * w.C[p.dof[e], 0]
+
+
+@kernel
+def joint_bias(m: Any, C: Any, w: Any) -> None:
+    """C (dofs, 1): the joint forces under which no joint accelerates, from the accelerations that `drift` leaves."""
+    fall(m, (m.gravity[0], m.gravity[1], m.gravity[2]), w)
+    for i in range(len(m.parent)):
+        a = get6(w.a, i)
+        a0 = sub3(linear(a), get3(w.g, i))
+        put6(w.f, i, body_force(get10(m.inertia, i), get3(w.w, i), angular(a), a0))
+    for i in range(len(m.parent) - 1, -1, -1):
+        F, up = get6(w.f, i), m.parent[i]
+        for k in range(m.dof[i], m.dof[i + 1]):
+            C[k, 0] = along(m, k, F)
+        if up >= 0:
+            put6(w.f, up, add6(get6(w.f, up), force_to_parent(m, w.X, i, F)))
 
 
 @kernel
@@ -108,8 +142,15 @@ WEIGHTED = Routine(
     weighted,
     inputs={"q": "nq"},
     outputs={"J": "rows nv", "X": "nv rows", "Lam_inv": "rows rows"},
-    work=dict(FACTORED.work) | {"J": "entries", "L": "packed", "YD": "entries", "X": "dofs rows"},
+    work=dict(FACTORED.work) | {"J": "entries", "L": "packed", "YD": "entries", "columns": "dofs rows"},
 )
+DYNAMICS = Routine(
+    "operational_dynamics",
+    dynamics,
+    inputs={"q": "nq", "v": "nv", "f_ext": "bodies 6"},
+    outputs={**WEIGHTED.outputs, "beta": "rows"},
+    work=BIAS_WORK | WEIGHTED.work | {"f": "bodies 6", "C": "dofs 1"},
+).without("f_ext")
 JBAR = Routine(
     "jbar",
     jbar,

@@ -17,7 +17,7 @@ from bough.dynamics.rnea import BIAS as JOINT_BIAS
 from bough.errors import NumericalError, TaskError
 from bough.model import Model
 from bough.opspace.bias import BIAS, DRIFT
-from bough.opspace.factored import FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
+from bough.opspace.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
 from bough.opspace.inverse import (
     INVERT,
     check_damping,
@@ -233,6 +233,7 @@ class OperationalSpace:
             "invert": (INVERT, ()),
             "factored": (FACTORED, (*placed, tree)),
             "weighted": (WEIGHTED, (*placed, tree)),
+            "dynamics": (DYNAMICS, (*placed, tree)),
             "jbar": (JBAR, (tasks.pattern, tree)),
             "nullspace": (NULLSPACE, (tasks.pattern,)),
             "joint_forces": (JOINT_FORCES, (tasks.pattern, tree)),
