@@ -28,7 +28,7 @@ def main() -> None:
     print(f"{len(model.joints)} links, {given.steps} steps")
     print(f"aba {1e6 * exact.seconds:.1f} us, dca {1e6 * full.seconds:.1f} us a step")
     print(f"{'eps':>8} {'us a step':>10} {'joints':>7} {'end displacement error':>23}")
-    figure, panels = plt.subplots(1, 1 + len(SHOWN), figsize=(14, 5), sharex=True, sharey=True)
+    figure, panels = plt.subplots(1, 1 + len(SHOWN), figsize=(14, 2.8), sharex=True, sharey=True)
     draw(panels[0], start, "0.7", "start")
     draw(panels[0], exact.positions, "k", "end, exact")
     panels[0].set_title("exact")

@@ -132,7 +132,8 @@ def test_recursive_algorithm_on_asimo():
 @pytest.mark.parametrize("form", ["fixed", "as_printed"])
 def test_table_3_of_f10(row, form):
     tree, bodies = Tree(row["parent"]), row["bodies"]
-    expanded, first, _ = tree.expanded(row["dofs"])
+    expanded = tree.expanded(row["dofs"])
+    first = expanded.first
     rows = [int(first[b + 1]) - 1 for b in bodies for _ in range(6)]
     sparse = (
         cost.crba(tree, [0]),

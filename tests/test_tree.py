@@ -87,7 +87,8 @@ def test_dh_children_and_counts(parent):
 @given(regular_parents(max_size=10), trees(max_size=10))
 def test_expansion(dofs, tree):
     dofs = [1 + (dofs[i % len(dofs)] % 3) for i in range(tree.n)]
-    expanded, first, node = tree.expanded(dofs)
+    expanded = tree.expanded(dofs)
+    first, node = expanded.first, expanded.node
     assert expanded.n == sum(dofs) == len(node)
     for i in range(tree.n):
         own = range(first[i], first[i + 1])
@@ -107,7 +108,8 @@ def test_sums_of_the_papers(name):
 @pytest.mark.parametrize("name", FACTS["expansions"])
 def test_expansions_of_the_papers(name):
     fact = FACTS["expansions"][name]
-    expanded, first, _ = Tree(fact["parent"]).expanded(fact["dofs"])
+    expanded = Tree(fact["parent"]).expanded(fact["dofs"])
+    first = expanded.first
     assert list(expanded.parent) == fact["expanded"]
     assert list(first[1:] - 1) == fact.get("last", list(first[1:] - 1))
 
@@ -205,7 +207,7 @@ def test_empty():
     assert (tree.n, tree.D0, tree.D1, tree.D2, tree.height, tree.density) == (0, 0, 0, 0, 0, 1.0)
     assert tree.levels == ()
     assert len(tree.children(-1)) == len(tree.ancestors) == 0
-    assert tree.expanded([]).tree == tree
+    assert tree.expanded([]) == tree
 
 
 def _shuffled(parent):

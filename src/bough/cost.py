@@ -145,7 +145,7 @@ def aba(tree: Tree) -> OperationCount:
 
 def crba_forward_dynamics(tree: Tree, dofs: ArrayLike, floating_roots: Sequence[int] = ()) -> OperationCount:
     """RNEA, CRBA, LTDL and one back-substitution, tau - C left out: F05 section 6."""
-    expanded = tree.expanded(dofs).tree
+    expanded = tree.expanded(dofs)
     return rnea(tree, floating_roots) + crba(tree, floating_roots) + ltdl(expanded) + ltdl_solve(expanded)
 
 

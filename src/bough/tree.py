@@ -6,7 +6,7 @@ sums D0, D1, D2 are those of Featherstone 2005 and 2010; 0-based here, with -1 f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -28,14 +28,6 @@ class DHCounts(NamedTuple):
     D1b: int
     D0c: int
     D1c: int
-
-
-class Expansion(NamedTuple):
-    """A tree with one node for each DoF: node i owns DoFs `first[i]:first[i + 1]`, DoF k belongs to `node[k]`."""
-
-    tree: Tree
-    first: Int
-    node: Int
 
 
 class Tree:
@@ -87,7 +79,7 @@ class Tree:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a Tree is frozen: {name} cannot be set")
 
-    def __reduce__(self) -> tuple[type[Tree], tuple[Int]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Tree, (self.parent,)
 
     def __eq__(self, other: object) -> bool:
@@ -224,7 +216,7 @@ class Tree:
         classes = (off_base & is_dh, off_base & ~is_dh, under_floating)
         return DHCounts(*(int(x) for c in classes for x in (np.count_nonzero(c), self.size[c].sum())))
 
-    def expanded(self, dofs: ArrayLike) -> Expansion:
+    def expanded(self, dofs: ArrayLike) -> ExpandedTree:
         """The tree in which node i is a chain of `dofs[i]` nodes, numbered consecutively in the user's order.
 
         Featherstone 2005, section 2; Featherstone 2010, Fig. 4.
@@ -239,8 +231,8 @@ class Tree:
         parent = np.arange(-1, int(first[-1]) - 1, dtype=np.int64)
         parent[first[:-1]] = np.where(self.parent < 0, -1, first[1:][self.parent] - 1)
         node = np.repeat(np.arange(self.n), counts.astype(np.int64))
-        tree = self if len(parent) == self.n else Tree(parent)
-        return Expansion(tree, _frozen(first), _frozen(node))
+        arrays = self.__dict__ if len(parent) == self.n else Tree(parent).__dict__
+        return ExpandedTree(arrays, _frozen(first), _frozen(node))
 
     @cached_property
     def _siblings(self) -> tuple[Int, Int]:
@@ -253,6 +245,20 @@ class Tree:
         if not 0 <= i < self.n:
             raise TreeError(f"there is no node {i}: expected 0 to {self.n - 1}")
         return int(self.rank[i])
+
+
+class ExpandedTree(Tree):
+    """A tree of DoFs: node i of the original owns DoFs `first[i]:first[i + 1]`, and DoF k belongs to `node[k]`."""
+
+    first: Int
+    node: Int
+
+    def __init__(self, arrays: Mapping[str, Any], first: Int, node: Int) -> None:
+        """`arrays` are those of the same tree; they are shared."""
+        self.__dict__.update(arrays, first=first, node=node)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ExpandedTree, ({name: getattr(self, name) for name in Tree.__annotations__}, self.first, self.node)
 
 
 def _frozen(array: Int) -> Int:

@@ -33,34 +33,21 @@ def invert(m: Any, A: Any, damping: Any, out: Any, strain: Any, w: Any) -> None:
         for j in range(i):
             x = A[i, j]
             for k in range(j):
-                x = x - w.U[i, k] * w.L[j, k]
-            w.U[i, j] = x
+                x = x - w.U[k] * w.L[j, k]
+            w.U[j] = x
             w.L[i, j] = x / w.D[j]
             d = d - x * w.L[i, j]
         w.D[i] = d
         strain[0] = strain[0] + (whole / d) * (whole / d)
-    invert_unit_lower(n, w)
-    for i in range(n):
-        for j in range(i + 1):
-            x = one / w.D[i]
-            if j < i:
-                x = w.M[i, j] / w.D[i]
-            for k in range(i + 1, n):
-                x = x + w.U[k, i] * w.M[k, j]
+    for i in range(n - 1, -1, -1):
+        for j in range(n - 1, i - 1, -1):
+            x = m.zero[0]
+            if j == i:
+                x = one / w.D[i]
+            for k in range(n - 1, i, -1):
+                x = x - w.L[k, i] * out[k, j]
             out[i, j] = x
             out[j, i] = x
-
-
-@kernel
-def invert_unit_lower(n: int, w: Any) -> None:
-    """M = L^-1 and U = D^-1 M, below the diagonal."""
-    for i in range(n):
-        for j in range(i):
-            x = -w.L[i, j]
-            for k in range(j + 1, i):
-                x = x - w.L[i, k] * w.M[k, j]
-            w.M[i, j] = x
-            w.U[i, j] = x / w.D[i]
 
 
 INVERT = Routine(
@@ -68,7 +55,7 @@ INVERT = Routine(
     invert,
     inputs={"Lam_inv": "rows rows", "damping": "1"},
     outputs={"Lam": "rows rows", "strain": "1"},
-    work={"L": "rows rows", "U": "rows rows", "M": "rows rows", "D": "rows"},
+    work={"L": "rows rows", "U": "rows", "D": "rows"},
 )
 
 
