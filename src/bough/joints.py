@@ -319,6 +319,26 @@ def joint_velocity(m: Any, i: int, v: Any) -> Any:
 
 
 @kernel
+def by_freedom(m: Any, x: Any, out: Any) -> None:
+    """A vector of the user's order in that of the kernels, mimic ratios applied.
+
+    Done at once, because a large tree would otherwise wait for memory at every body.
+    """
+    for k in range(len(m.v_index)):
+        out[k] = m.ratio[k] * x[m.v_index[k]]
+
+
+@kernel
+def joint_rate(m: Any, i: int, x: Any) -> Any:
+    """S x of joint i, from a vector that `by_freedom` made."""
+    zero = m.zero[0]
+    total = (zero, zero, zero, zero, zero, zero)
+    for k in range(m.dof[i], m.dof[i + 1]):
+        total = add6(total, freedom(m, k, x[k]))
+    return total
+
+
+@kernel
 def rigid_freedom(m: Any, k: int, I: Any) -> Any:
     """I S_k."""
     axis, zero = m.axis[k], m.zero[0]

@@ -16,9 +16,10 @@ from bough.joints import (
     along,
     articulated_freedom,
     articulated_to_parent,
+    by_freedom,
     force_to_parent,
     freedom,
-    joint_velocity,
+    joint_rate,
     motion_to_body,
     move_joint,
     origin_in_parent,
@@ -47,11 +48,13 @@ from bough.spatial import (
 @kernel
 def aba(m: Any, q: Any, v: Any, tau: Any, f_ext: Any, qdd: Any, w: Any) -> None:
     """qdd such that H qdd + C = tau, with f_ext the force on each body in its own frame."""
+    by_freedom(m, v, w.rate)
+    by_freedom(m, tau, w.u)
     for i in range(len(m.parent)):
         move_joint(m, q, i, w.X)
-        velocity_and_bias(m, v, f_ext, i, w)
+        velocity_and_bias(m, f_ext, i, w)
     for i in range(len(m.parent) - 1, -1, -1):
-        eliminate(m, tau, i, w)
+        eliminate(m, i, w)
     for i in range(len(m.parent)):
         accelerate(m, i, qdd, w)
 
@@ -59,18 +62,19 @@ def aba(m: Any, q: Any, v: Any, tau: Any, f_ext: Any, qdd: Any, w: Any) -> None:
 @kernel
 def velocities_and_bias(m: Any, v: Any, f_ext: Any, w: Any) -> None:
     """`velocity_and_bias` of all bodies, with the joint motions in w.X."""
+    by_freedom(m, v, w.rate)
     for i in range(len(m.parent)):
-        velocity_and_bias(m, v, f_ext, i, w)
+        velocity_and_bias(m, f_ext, i, w)
 
 
 @kernel
-def velocity_and_bias(m: Any, v: Any, f_ext: Any, i: int, w: Any) -> None:
+def velocity_and_bias(m: Any, f_ext: Any, i: int, w: Any) -> None:
     """Angular velocity, velocity-dependent accelerations b, c and bias force pA of body i.
 
     b is the centripetal acceleration of the body's origin in the parent's frame, c what the joint's own motion adds.
     """
     zero, p = m.zero[0], m.parent[i]
-    vJ = joint_velocity(m, i, v)
+    vJ = joint_rate(m, i, w.rate)
     w0 = (zero, zero, zero)
     if p >= 0:
         w0 = turn_to_body(m, w.X, i, get3(w.w, p))
@@ -86,13 +90,16 @@ def velocity_and_bias(m: Any, v: Any, f_ext: Any, i: int, w: Any) -> None:
 
 
 @kernel
-def eliminate(m: Any, tau: Any, i: int, w: Any) -> None:
-    """Take the freedoms of body i out of its inertia, one after the other, and hand the rest to the parent."""
+def eliminate(m: Any, i: int, w: Any) -> None:
+    """Take the freedoms of body i out of its inertia, one after the other, and hand the rest to the parent.
+
+    w.u holds their joint forces before, and u / D after.
+    """
     IA, pA = get21(w.IA, i), get6(w.pA, i)
     for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
         U = articulated_freedom(m, k, IA)
         D = along(m, k, U) + m.armature[k]
-        u = tau[m.v_index[k]] - along(m, k, pA)
+        u = w.u[k] - along(m, k, pA)
         # U / D is exactly 1 on the freed axis, so that row and column of IA become exact zeros
         W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
         V = sub6(W, freedom(m, k, m.one[0]))
@@ -144,6 +151,7 @@ ABA = Routine(
     outputs={"qdd": "nv"},
     work={
         "X": "bodies 12",
+        "rate": "dofs",
         "w": "bodies 3",
         "ww": "bodies 6",
         "b": "bodies 3",

@@ -13,8 +13,9 @@ from bough.compile.routine import Routine
 from bough.dynamics.newton_euler import body_force, point_acceleration
 from bough.joints import (
     along,
+    by_freedom,
     force_to_parent,
-    joint_velocity,
+    joint_rate,
     move_joint,
     origin_in_parent,
     turn_to_body,
@@ -25,20 +26,24 @@ from bough.spatial import add3, add6, angular, cross, get3, get6, get10, linear,
 @kernel
 def rnea(m: Any, q: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None:
     """tau = H qdd + C, with f_ext the force on each body in its own frame."""
+    by_freedom(m, v, w.rate)
+    by_freedom(m, qdd, w.effort)
     for i in range(len(m.parent)):
         move_joint(m, q, i, w.X)
-        accelerate(m, v, qdd, i, w)
+        accelerate(m, i, w)
         load(m, f_ext, i, w)
-    gather(m, qdd, tau, w)
+    gather(m, tau, w)
 
 
 @kernel
 def newton_euler(m: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None:
     """The same with the joint motions already in w.X."""
+    by_freedom(m, v, w.rate)
+    by_freedom(m, qdd, w.effort)
     for i in range(len(m.parent)):
-        accelerate(m, v, qdd, i, w)
+        accelerate(m, i, w)
         load(m, f_ext, i, w)
-    gather(m, qdd, tau, w)
+    gather(m, tau, w)
 
 
 @kernel
@@ -49,25 +54,29 @@ def load(m: Any, f_ext: Any, i: int, w: Any) -> None:
 
 
 @kernel
-def gather(m: Any, qdd: Any, tau: Any, w: Any) -> None:
-    """Sum the forces from the tips to the roots, and take from each joint what it feels."""
-    for k in range(len(tau)):
-        tau[k] = m.zero[0]
+def gather(m: Any, tau: Any, w: Any) -> None:
+    """Sum the forces from the tips to the roots, and take from each joint what it feels.
+
+    w.effort holds the joint accelerations before, and the joint forces after.
+    """
     for i in range(len(m.parent) - 1, -1, -1):
         f = get6(w.f, i)
         for k in range(m.dof[i], m.dof[i + 1]):
-            x = along(m, k, f) + m.armature[k] * (m.ratio[k] * qdd[m.v_index[k]])
-            tau[m.v_index[k]] = tau[m.v_index[k]] + m.ratio[k] * x
+            w.effort[k] = along(m, k, f) + m.armature[k] * w.effort[k]
         p = m.parent[i]
         if p >= 0:
             put6(w.f, p, add6(get6(w.f, p), force_to_parent(m, w.X, i, f)))
+    for k in range(len(tau)):
+        tau[k] = m.zero[0]
+    for k in range(len(m.v_index)):
+        tau[m.v_index[k]] = tau[m.v_index[k]] + m.ratio[k] * w.effort[k]
 
 
 @kernel
-def accelerate(m: Any, v: Any, qdd: Any, i: int, w: Any) -> None:
+def accelerate(m: Any, i: int, w: Any) -> None:
     """Angular velocity, angular acceleration and origin acceleration of body i, from its parent's."""
     p = m.parent[i]
-    vJ, aJ = joint_velocity(m, i, v), joint_velocity(m, i, qdd)
+    vJ, aJ = joint_rate(m, i, w.rate), joint_rate(m, i, w.effort)
     zero, g = m.zero[0], m.gravity
     w0 = (zero, zero, zero)
     alpha = w0
@@ -85,7 +94,15 @@ def accelerate(m: Any, v: Any, qdd: Any, i: int, w: Any) -> None:
     put3(w.a, i, a)
 
 
-WORK = {"X": "bodies 12", "w": "bodies 3", "alpha": "bodies 3", "a": "bodies 3", "f": "bodies 6"}
+WORK = {
+    "X": "bodies 12",
+    "rate": "dofs",
+    "effort": "dofs",
+    "w": "bodies 3",
+    "alpha": "bodies 3",
+    "a": "bodies 3",
+    "f": "bodies 6",
+}
 RNEA = Routine(
     "inverse_dynamics",
     rnea,

@@ -12,7 +12,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.aba import ABA, accelerate, eliminate, velocities_and_bias
 from bough.dynamics.newton_euler import gyroscopic_force, squares
-from bough.joints import joint_motion, joint_velocity, motion_to_body, turn_to_body
+from bough.joints import by_freedom, joint_motion, joint_velocity, motion_to_body, turn_to_body
 from bough.opspace.wrenches import (
     ALIGNED,
     FOLLOWING,
@@ -56,8 +56,9 @@ def task_acceleration(m: Any, t: Any, q: Any, v: Any, tau: Any, f_ext: Any, y: A
     """The acceleration of the task rows when the joint forces are tau: y = Jdot v + J qdd."""
     joint_motion(m, q, w.X)
     velocities_and_bias(m, v, f_ext, w)
+    by_freedom(m, tau, w.u)
     for i in range(len(m.parent) - 1, -1, -1):
-        eliminate(m, tau, i, w)
+        eliminate(m, i, w)
     for i in range(len(m.parent)):
         accelerate(m, i, w.qdd, w)
     fall(m, (m.gravity[0], m.gravity[1], m.gravity[2]), w)

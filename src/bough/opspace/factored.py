@@ -48,9 +48,9 @@ def dynamics(
     m: Any, t: Any, p: Any, f: Any, q: Any, v: Any, f_ext: Any, J: Any, X: Any, Lam_inv: Any, beta: Any, w: Any
 ) -> None:
     """J, X and Lambda^-1 from q, and beta from q and v on the same factor; f_ext is held at zero."""
-    weighted(m, t, p, f, q, J, X, Lam_inv, w)
     drift(m, t, q, v, f_ext, beta, w)
     joint_bias(m, w.C, w)
+    weighted(m, t, p, f, q, J, X, Lam_inv, w)
     unit_ltsolve(f.parent, f.rows, w.L, w.C)
     for r in range(len(beta)):
         for e in range(p.of_row[r], p.of_row[r + 1]):

@@ -84,6 +84,7 @@ class OperationalSpace:
         self._method = method
         self._functions: dict[str, BoundFunction] = {}
         self._damping = np.array([self.damping if singular == "damp" else 0.0])
+        self._largest_strain = self.threshold**-2
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> OperationalState:
         """The state at q, and v if what depends on it is wanted."""
@@ -136,12 +137,12 @@ class OperationalSpace:
         if not self.multiplies_densely:
             op = self(q, v)
             return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
-        J, X, Lam_inv = self.weighted(q)
+        J, X, Lam_inv, beta = self.dynamics(q, v)
         Lam = self.invert(Lam_inv)
         multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
         Jbar = multiply(X, Lam)
         N = multiply(Jbar, J)
-        return FullPass(J, self.bias(q, v), Lam_inv, Lam, Jbar, np.subtract(self.one, N, out=N))
+        return FullPass(J, beta, Lam_inv, Lam, Jbar, np.subtract(self.one, N, out=N))
 
     # Lambda
 
@@ -150,11 +151,11 @@ class OperationalSpace:
         if self.singular == "truncate":
             return truncated_inverse(Lam_inv, self.threshold)
         try:
-            Lam, strain = self.function("invert").call(Lam_inv, self._damping)
+            Lam, strain = self._invert(Lam_inv, self._damping)
         except NumericalError:
             return self._examine(Lam_inv)
         worst = strain.item() if strain.ndim == 1 else strain.max()
-        return Lam if worst * self.threshold**2 < 1.0 else self._examine(Lam_inv)
+        return Lam if worst < self._largest_strain else self._examine(Lam_inv)
 
     def rank(self, Lam_inv: Array) -> Any:
         """How many directions of the task space can be moved."""
@@ -183,7 +184,21 @@ class OperationalSpace:
 
     @cached_property
     def _inverse_inertia(self) -> Callable[..., Array]:
-        return self.function(self.method).call
+        """Its compiled code, which also takes the place of the method: a call then skips the method's own frame."""
+        function = self.function(self.method)
+        self.__dict__["inverse_inertia"] = function.shortcut(self.inverse_inertia)
+        return function.call
+
+    @cached_property
+    def _invert(self) -> Callable[..., tuple[Array, Array]]:
+        return self.function("invert").call
+
+    @cached_property
+    def dynamics(self) -> Callable[[Any, Any], tuple[Array, Array, Array, Array]]:
+        """`dynamics(q, v)`: J, H^-1 J', Lambda^-1 and beta, which costs next to nothing beside the others."""
+        if self.uses_factor:
+            return self.function("dynamics").call
+        return lambda q, v: (*self.weighted(q), self.bias(q, v))
 
     def plan(self) -> Plan:
         """Exact operation counts of all methods on this tree and task set, and the planner's choice with its reason."""
