@@ -91,6 +91,21 @@ def test_full_pass_equals_the_parts(general):
     np.testing.assert_allclose(op.nullspace, np.eye(9) - op.jbar @ op.J, atol=1e-9)
 
 
+def test_what_is_announced_comes_from_one_call():
+    tasks = TaskSet(zoo.arm(9), [pose("hand")])
+    q, v = state(tasks.model, 4)
+    ahead = OperationalSpace(tasks.model, tasks, also=["nullspace"])
+    assert ahead.foresees_jbar
+    announced, plain = ahead(q, v), OperationalSpace(tasks.model, tasks, general=True)(q, v)
+    for name in ("J", "bias", "inverse_inertia", "inertia", "jbar", "nullspace"):
+        expected = getattr(plain, name)
+        np.testing.assert_allclose(
+            getattr(announced, name), expected, atol=1e-10 * np.abs(expected).max(), err_msg=name
+        )
+    with pytest.raises(TaskError, match="no velocity"):
+        _ = ahead(q).bias
+
+
 def test_batches_equal_single_calls(space):
     q, v = state(space.model, batch=5)
     many = space(q, v)

@@ -149,7 +149,7 @@ DYNAMICS = Routine(
     dynamics,
     inputs={"q": "nq", "v": "nv", "f_ext": "bodies 6"},
     outputs={**WEIGHTED.outputs, "beta": "rows"},
-    work=BIAS_WORK | WEIGHTED.work | {"f": "bodies 6", "C": "dofs 1"},
+    work=BIAS_WORK | dict(WEIGHTED.work) | {"f": "bodies 6", "C": "dofs 1"},
 ).without("f_ext")
 JBAR = Routine(
     "jbar",

@@ -23,7 +23,8 @@ FloatArray = npt.NDArray[Any]
 def invert(m: Any, A: Any, damping: Any, out: Any, strain: Any, w: Any) -> None:
     """out = (A + damping 1)^-1 of a symmetric positive definite A, (n, n), both triangles, and the strain.
 
-    All sums are inner products, each finished before the next: few stores, which is what limits straight-line code.
+    L and D row by row, then the inverse from its last row to its first (Takahashi, Fagan & Chin 1973). All sums are
+    inner products in which the newest number comes last, so that it delays one operation only.
     """
     n, one = len(A), m.one[0]
     strain[0] = m.zero[0]

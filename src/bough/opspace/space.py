@@ -214,6 +214,11 @@ class OperationalSpace:
         """Whether Jbar and N come from dense products: on small models these beat sparse ones."""
         return not self.uses_factor or (not self.general and self.model.nv <= SMALL)
 
+    @cached_property
+    def foresees_jbar(self) -> bool:
+        """Whether `also` announces Jbar or N, so that what they need is best computed at once."""
+        return self.multiplies_densely and not {"jbar", "nullspace"}.isdisjoint(self.also)
+
     @property
     def uses_factor(self) -> bool:
         """Whether H has the pattern of a tree; mimic joints break it."""

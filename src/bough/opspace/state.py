@@ -34,13 +34,15 @@ class OperationalState:
     @property
     def J(self) -> Array:
         """The task Jacobian (m, nv)."""
-        if "weighted" in self._kept:
+        if self._is_whole:
             return self._weighted[0]
         return self._keep("J", lambda: self.space.jacobian(self.q))
 
     @property
     def bias(self) -> Array:
         """beta (m,): the task acceleration without task and joint forces, Jdot v - J H^-1 C."""
+        if self._is_whole and self.v is not None:
+            return self._weighted[3]
         return self._keep("bias", lambda: self.space.bias(self.q, self._velocity()))
 
     @property
@@ -56,7 +58,7 @@ class OperationalState:
     @property
     def inverse_inertia(self) -> Array:
         """Lambda^-1 = J H^-1 J' (m, m); exists for every task set."""
-        if "weighted" in self._kept:
+        if self._is_whole:
             return self._weighted[2]
         if "factored" in self._kept:
             return self._factored[3]
@@ -131,9 +133,17 @@ class OperationalState:
         return self._keep("factored", lambda: self.space.function("factored")(self.q))
 
     @property
-    def _weighted(self) -> tuple[Array, Array, Array]:
-        """J, H^-1 J' and Lambda^-1."""
-        return self._keep("weighted", lambda: self.space.weighted(self.q))
+    def _is_whole(self) -> bool:
+        """Whether J, H^-1 J', Lambda^-1 and beta come from one call: one of them has, or Jbar is known to follow."""
+        return "weighted" in self._kept or self.space.foresees_jbar
+
+    @property
+    def _weighted(self) -> tuple[Array, ...]:
+        """J, H^-1 J' and Lambda^-1, and beta if there is a velocity."""
+        return self._keep("weighted", self._whole)
+
+    def _whole(self) -> tuple[Array, ...]:
+        return self.space.weighted(self.q) if self.v is None else self.space.dynamics(self.q, self.v)
 
     def _jbar(self) -> Array:
         if self.space.multiplies_densely:
