@@ -8,6 +8,7 @@ and so is a non-finite result.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ class CompiledFunction:
         self._entries: dict[bool, Entry] = {}
         self._gates: dict[bool, Gate] = {}
         self._lock = threading.Lock()
+        self._context: Any = None
         self._seconds_per_row = 0.0
         self._shapes = tuple(x.shape for x in self.outputs)
         self._scope: dict[str, Any] = {"gate": _misfit, "make": _nothing, "general": self._call_any, "empty": np.empty}
@@ -173,23 +175,19 @@ class CompiledFunction:
         with self._lock:
             if batched not in self._gates:
                 entry = self._entries[batched] = self._providers[batched]()
-                self._gates[batched] = _gate_for(Signature(self.inputs, self.outputs, self.dtype, batched), entry)
-                if not batched:
-                    self._scope["gate"] = self._gates[False]
-                    self._scope["make"] = self._maker(entry)
+                of_this = Signature(self.inputs, self.outputs, self.dtype, batched)
+                if batched or _free_threaded():
+                    self._gates[batched] = _shared_gate(of_this, entry)
+                else:
+                    self._open_single_gate(of_this, entry)
             return self._gates[batched]
 
-    def _maker(self, entry: Entry) -> Callable[..., Any]:
-        """The function behind `make` in the text of `call`."""
-        gate, shape, dtype = self._gates[False], self._shapes[0], self.dtype
-        if entry.new_context is None:
-            return make_maker(Signature(self.inputs, self.outputs, dtype, False), entry.address)
-
-        def make(*inputs: np.ndarray) -> np.ndarray | None:
-            output = np.empty(shape, dtype)
-            return output if gate(*inputs, output) == OK else None
-
-        return make
+    def _open_single_gate(self, of_this: Signature, entry: Entry) -> None:
+        """One configuration is computed with the GIL held, so that all calls may share one context."""
+        address, self._context = entry.new_context() if entry.new_context else (0, None)
+        self._scope["gate"] = self._gates[False] = make_gate(of_this, entry.address, address)
+        if len(self.outputs) == 1:
+            self._scope["make"] = make_maker(of_this, entry.address, address)
 
     def _conform(self, inputs: Sequence[Any]) -> tuple[list[np.ndarray], int | None]:
         """The inputs as C-contiguous arrays of the function's dtype, and their batch size (None for no batch)."""
@@ -264,7 +262,12 @@ def _expected(spec: Array) -> str:
     return f"{spec.shape} or ({', '.join(map(str, ('batch', *spec.shape)))})"
 
 
-def _gate_for(signature: Signature, entry: Entry) -> Gate:
+def _free_threaded() -> bool:
+    """Does this interpreter run without the GIL?"""
+    return not getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
+def _shared_gate(signature: Signature, entry: Entry) -> Gate:
     """A gate that may be used by several threads at once: code with a context gets one gate for each running call."""
     if entry.new_context is None:
         return make_gate(signature, entry.address)

@@ -57,13 +57,13 @@ def make_gate(signature: Signature, entry: int, context: int = 0) -> Gate:
     return gate
 
 
-def make_maker(signature: Signature, entry: int) -> Callable[..., Any]:
+def make_maker(signature: Signature, entry: int, context: int = 0) -> Callable[..., Any]:
     """`maker(*inputs)`: the only output, in a new array; None where a gate would have a complaint."""
     layout = object_layout()
     if layout is not None:
-        maker: Callable[..., Any] = _native_function(layout, "make", _record(signature, entry, 0))
+        maker: Callable[..., Any] = _native_function(layout, "make", _record(signature, entry, context))
         return maker
-    gate, shape = ctypes_gate(signature, entry), signature.outputs[0].shape
+    gate, shape = ctypes_gate(signature, entry, context), signature.outputs[0].shape
 
     def make(*inputs: np.ndarray) -> np.ndarray | None:
         output = np.empty(shape, signature.dtype)
