@@ -9,13 +9,13 @@ from bough.compile.passes import absorb_negations, drop_dead_code, operands, reb
 
 
 def schedule(program: Program) -> Program:
-    """The program in the order of `late_order`, or as it is where that would not halve the peak of live values.
+    """The program in the order of `late_order`, or as it is where that would not lower the peak of live values.
 
-    A kernel's own order runs faster unless it is very wasteful, as that in which derivatives are made is.
+    A kernel's own order is usually good; the order in which derivatives are made is not.
     """
     graph = program.graph
     order = late_order(program)
-    if 2 * peak_live(program, order) >= peak_live(program, graph.live(program.flat_roots())):
+    if peak_live(program, order) >= peak_live(program, graph.live(program.flat_roots())):
         return program
     return rebuild(program, order, lambda new, i, a, b: new.node(graph.op[i], a, b))
 
