@@ -167,6 +167,7 @@ def test_several_outputs():
 
 @pytest.mark.parametrize("workers", [1, 2, 5, None])
 def test_threads_give_the_same(workers, monkeypatch):
+    monkeypatch.setattr(threads, "SHORT_SECONDS", 2e-6)
     monkeypatch.setattr(threads, "SLICE_SECONDS", 1e-6)
     p = arm(6)
     f = specialise("arm", p)
@@ -267,6 +268,7 @@ def test_importing_the_compiler_does_not_load_llvm_or_numba():
 
 
 def test_forked_child_makes_its_own_pool(monkeypatch):
+    monkeypatch.setattr(threads, "SHORT_SECONDS", 2e-6)
     monkeypatch.setattr(threads, "SLICE_SECONDS", 1e-6)
     p = arm(3)
     f = specialise("arm", p)

@@ -13,8 +13,9 @@ import numpy as np
 
 Run = Callable[..., int]
 
-SLICE_SECONDS = 300e-6  # less work than this is not worth handing to another thread
-SLICES_PER_THREAD = 4
+SHORT_SECONDS = 400e-6  # less work than this is not worth waking another thread
+SLICE_SECONDS = 60e-6  # slices are short, so that threads finish together, but not so short that handing out shows
+SLICES_PER_THREAD = 6
 PROBE_ROWS = 64
 ALIGNMENT = 16  # rows: whole vectors of lanes
 
@@ -29,7 +30,7 @@ def default_threads() -> int:
 
 def is_short(batch: int, seconds_per_row: float) -> bool:
     """Is a batch not worth splitting? (A time of 0 is unknown.)"""
-    return batch * seconds_per_row < 2 * SLICE_SECONDS if seconds_per_row else batch < PROBE_ROWS
+    return batch * seconds_per_row < SHORT_SECONDS if seconds_per_row else batch < PROBE_ROWS
 
 
 def run_in_slices(
@@ -55,8 +56,9 @@ def run_in_slices(
 
 def _slices(first: int, last: int, threads: int, seconds_per_row: float) -> list[slice]:
     """Rows first..last in slices for `threads`, each of them long enough."""
-    most = int((last - first) * seconds_per_row / SLICE_SECONDS)
-    count = 1 if threads == 1 or most < 2 else min(most, threads * SLICES_PER_THREAD)
+    seconds = (last - first) * seconds_per_row
+    short = threads == 1 or seconds < SHORT_SECONDS
+    count = 1 if short else min(int(seconds / SLICE_SECONDS), threads * SLICES_PER_THREAD)
     rows = -(-(last - first) // count)
     rows = -(-rows // ALIGNMENT) * ALIGNMENT
     return [slice(i, min(i + rows, last)) for i in range(first, last, rows)]
