@@ -157,7 +157,8 @@ def traced(routine, model, constants, *inputs):
     program = trace(routine, (model.mechanism, *constants), model.sizes)
     flat = [np.ravel(x) for x in inputs]
     graph, value = program.graph, []
-    unary = {expr.NEG: float.__neg__, expr.SQRT: math.sqrt, expr.SIN: math.sin, expr.COS: math.cos}
+    unary = {expr.NEG: float.__neg__, expr.SQRT: math.sqrt}
+    unary |= {expr.SIN: math.sin, expr.COS: math.cos, expr.ATAN: math.atan}
     binary = {expr.ADD: float.__add__, expr.SUB: float.__sub__, expr.MUL: float.__mul__, expr.DIV: float.__truediv__}
     for i, op in enumerate(graph.op):
         a, b = graph.a[i], graph.b[i]

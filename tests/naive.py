@@ -56,7 +56,7 @@ def ltdl(H):
 
 
 # Physics: every body in world coordinates, spatial vectors (angular, linear) about the world's origin, dense matrices.
-# A body is given as `models.Body`; q and v follow the order of the bodies.
+# A body is given as `models.Body`; q and v follow the order of the bodies. Precision is that of the arrays given.
 
 
 def skew(a):
@@ -86,7 +86,7 @@ def quaternion_rotation(q):
 
 def joint(kind, q, axes, pitch):
     """Placement (R, p) of the moved joint frame, and the freedoms (6, dofs) in that frame."""
-    none, a = np.zeros(3), np.asarray(axes, float).reshape(-1, 3)
+    none, a = np.zeros(3), np.asarray(axes).reshape(-1, 3)
     if kind in ("revolute", "continuous", "helical"):
         return turn(a[0], q[0]), pitch * q[0] * a[0], np.concatenate([a[0], pitch * a[0]])[:, None]
     if kind == "prismatic":
@@ -128,15 +128,15 @@ class Mechanism:
             options = body.options
             RJ, pJ, S = joint(body.joint, q[at_q:], options["axis"], options.get("pitch", 0.0))
             R, p = R0 @ RJ, p0 + R0 @ pJ
-            J = self.J[body.parent].copy() if body.parent >= 0 else np.zeros((6, nv))
+            J = self.J[body.parent].copy() if body.parent >= 0 else np.zeros((6, nv), v.dtype)
             J[:, at_v : at_v + S.shape[1]] = motion_transform(R, p) @ S
-            inward = np.linalg.inv(motion_transform(R, p))
+            inward = motion_transform(R.T, -R.T @ p)
             self.placement.append((R, p))
             self.J.append(J)
             self.I.append(inward.T @ body_inertia(body) @ inward)
             velocity.append(J @ v)
             # the freedoms are fixed in the body, except the first of a universal joint, fixed in the body before
-            mine = np.zeros(nv)
+            mine = np.zeros(nv, v.dtype)
             mine[at_v : at_v + S.shape[1]] = v[at_v : at_v + S.shape[1]]
             carried = motion_cross(velocity[-1]) @ J @ mine
             if body.joint == "universal":

@@ -43,15 +43,20 @@ def tangent(m: Any, first: int, v: Any, h: Any) -> Any:
 
 
 @kernel
-def half_turn(m: Any, square: Any) -> Any:
-    """For an angle given by its square: (sin(a) / a, cos(a), a^2) of its half a."""
-    one = m.one[0]
-    half = one / (one + one)
-    quarter = half * half
+def hair(one: Any) -> Any:
+    """2^-64, in the working precision."""
+    quarter = one / (one + one + one + one)
     tiny = quarter * quarter
     for _ in range(4):
         tiny = tiny * tiny
-    a2 = quarter * square + tiny
+    return tiny
+
+
+@kernel
+def half_turn(m: Any, square: Any) -> Any:
+    """For an angle given by its square: (sin(a) / a, cos(a), a^2) of its half a."""
+    one = m.one[0]
+    a2 = one / (one + one + one + one) * square + hair(one)
     a = sqrt(a2)
     s, c = sincos(a)
     return s / a, c, a2

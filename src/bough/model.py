@@ -15,6 +15,7 @@ import numpy.typing as npt
 from bough import manifold
 from bough.compile.bind import bind_arrays
 from bough.coupling import coupled_parents, parents_of_dofs
+from bough.difference import DIFFERENCE
 from bough.errors import ModelError, UnknownNameError
 from bough.grouping import grouped
 from bough.integrate import INTEGRATE
@@ -243,8 +244,12 @@ class Model:
         return bind_arrays(INTEGRATE, (self.mechanism,), self.sizes).call
 
     def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> FloatArray:
-        """The tangent vector that integrates q0 to q1; (nv,) or (batch, nv)."""
-        return manifold.difference(self.mechanism, np.asarray(q0, float), np.asarray(q1, float), self.nv)
+        """The tangent vector that integrates q0 to q1, by the shortest rotations; (nv,) or (batch, nv)."""
+        return self._difference(q0, q1)
+
+    @cached_property
+    def _difference(self) -> Callable[..., FloatArray]:
+        return bind_arrays(DIFFERENCE, (self.mechanism,), self.sizes).call
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from bough.compile.expr import COS, SIN, SQRT, Array, Expr, Graph, Program
+from bough.compile.expr import ATAN, COS, SIN, SQRT, Array, Expr, Graph, Program
 
 
 def program(function, inputs, outputs):
@@ -81,7 +81,7 @@ def random_programs(draw, max_operations=60):
     pick = st.integers(0, 10**6)
     for _ in range(draw(st.integers(0, max_operations))):
         x, y = values[draw(pick) % len(values)], values[draw(pick) % len(values)]
-        kind = draw(st.integers(0, 7))
+        kind = draw(st.integers(0, 8))
         bounded = y.unary(SIN) if kind in (2, 3) else y
         values.append(
             [
@@ -93,6 +93,7 @@ def random_programs(draw, max_operations=60):
                 lambda x, y: (x * x + 0.5).unary(SQRT),
                 lambda x, y: x.unary(SIN),
                 lambda x, y: x.unary(COS),
+                lambda x, y: x.unary(ATAN),
             ][kind](x, bounded)
         )
     shapes = draw(st.lists(st.sampled_from([(1,), (5,), (9,), (3, 3), (17,)]), min_size=1, max_size=2))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bough.compile import passes
 from bough.compile.autodiff import forward, jacobian, reverse
-from bough.compile.expr import COS, SIN, SQRT, Array, Program
+from bough.compile.expr import ATAN, COS, SIN, SQRT, Array, Program
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 MODES = ["forward", "reverse", "auto"]
@@ -52,11 +52,12 @@ def test_jacobian_of_random_programs(mode, data):
 def test_closed_forms():
     def function(x):
         a, b = x
-        return ([a * b, a / b, a - b, a.unary(SIN), b.unary(COS), (a * a).unary(SQRT), -a, a + 3.0],)
+        return ([a * b, a / b, a - b, a.unary(SIN), b.unary(COS), (a * a).unary(SQRT), -a, a + 3.0, b.unary(ATAN)],)
 
-    p = program(function, {"x": (2,)}, {"y": (8,)})
+    p = program(function, {"x": (2,)}, {"y": (9,)})
     a, b = 0.7, 1.3
     want = [[b, a], [1 / b, -a / b**2], [1, -1], [np.cos(a), 0], [0, -np.sin(b)], [1, 0], [-1, 0], [1, 0]]
+    want.append([0, 1 / (1 + b**2)])
     for mode in MODES:
         np.testing.assert_allclose(
             passes.evaluate(jacobian(p, 0, [0], mode), [[a, b]])[0], want, rtol=1e-15, atol=1e-15

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from bough.compile import c, passes
-from bough.compile.expr import SIN, Array, Expr, Graph, Program
+from bough.compile.expr import ATAN, COS, SIN, SQRT, Array, Expr, Graph, Program
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-fPIC", "-shared"]
@@ -52,6 +52,16 @@ def test_large_programs(tmp_path, dtype, tolerance):
 @given(p=random_programs())
 def test_random_programs(tmp_path_factory, p):
     assert_agrees(build({"f": p}, tmp_path_factory.mktemp("c"))["robot_f"], p, tolerance=1e-11)
+
+
+@needs_gcc
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-15), (np.float32, 1e-6)])
+def test_functions_of_the_library(tmp_path, dtype, tolerance):
+    p = program(lambda x: ([(x[0] * x[0]).unary(op) for op in (SQRT, SIN, COS, ATAN)],), {"x": (1,)}, {"y": (4,)})
+    assert_agrees(build({"f": p}, tmp_path, dtype)["robot_f"], p, dtype, tolerance)
+    suffix = "f" if dtype is np.float32 else ""
+    text = (tmp_path / "robot.c").read_text()
+    assert all(f"{name}{suffix}(" in text for name in ("sqrt", "sin", "cos", "atan"))
 
 
 @needs_gcc

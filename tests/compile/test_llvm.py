@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.compile import llvm, native, passes, schedule
-from bough.compile.expr import COS, SIN, Array, Expr, Graph, Program
+from bough.compile.expr import ATAN, COS, SIN, Array, Expr, Graph, Program
 from bough.compile.llvm_lanes import covering_windows, zero_windows
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
@@ -16,9 +16,10 @@ KINDS = [(np.float64, lanes) for lanes in (1, 2, 4, 8)] + [(np.float32, lanes) f
 TOLERANCE = {np.float64: 1e-12, np.float32: 2e-5}
 
 
-def run(p, inputs, dtype, lanes, chunk=llvm.CHUNK, width=8):
+def run(p, inputs, dtype, lanes, chunk=llvm.CHUNK, width=8, units=None):
     """Outputs of the compiled program, with guard numbers around them that must survive."""
-    code = native.load(native.compile_ir(llvm.emit(p, np.dtype(dtype), lanes, width, chunk), level=1), llvm.ENTRY)
+    text = llvm.emit(p, np.dtype(dtype), lanes, width, chunk, units)
+    code = native.load(native.compile_ir(text, level=1), llvm.ENTRY)
     batch = len(inputs[0])
     given = [np.ascontiguousarray(x, dtype) for x in inputs]
     guarded = [np.full(batch * spec.size + 32, 77.0, dtype) for spec in p.outputs]
@@ -97,13 +98,17 @@ def test_windows_cover_every_column_and_clear_only_zeros(zero):
     assert {c for start in starts for c in range(start, start + 4)} | cleared == set(range(len(zero)))
 
 
-def sines_and_cosines(x, dtype, lanes):
-    """(sin x, cos x) of compiled code, each an array like x."""
+def functions_of(x, operations, dtype, lanes):
+    """Compiled functions of one number, each an array like x."""
     graph = Graph()
-    angles = [graph.input(0, i) for i in range(len(x))]
-    roots = tuple(Expr(graph, a.id).unary(op).id for op in (SIN, COS) for a in angles)
-    p = Program(graph, (Array("x", (len(x),)),), (Array("y", (2, len(x))),), (roots,))
+    numbers = [graph.input(0, i) for i in range(len(x))]
+    roots = tuple(Expr(graph, a.id).unary(op).id for op in operations for a in numbers)
+    p = Program(graph, (Array("x", (len(x),)),), (Array("y", (len(operations), len(x))),), (roots,))
     return run(p, [np.array([x])], dtype, lanes)[0][0]
+
+
+def sines_and_cosines(x, dtype, lanes):
+    return functions_of(x, (SIN, COS), dtype, lanes)
 
 
 @pytest.fixture
@@ -157,3 +162,29 @@ def test_tiny_angles_are_kept():
     got = sines_and_cosines(np.array([-0.0, 0.0, 5e-324, -1e-310]), np.float64, 4)
     assert got[0].tolist() == [0.0, 0.0, 5e-324, -1e-310]
     assert got[1].tolist() == [1.0] * 4
+
+
+SLOPES = np.concatenate([np.geomspace(1e-40, 1e40, 3000), np.linspace(0.4, 2.6, 3000), [0.0, 1.0, 2.5, np.inf]])
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [(np.float64, 1), (np.float64, 8), (np.float32, 1), (np.float32, 16)])
+def test_atan_is_within_two_ulp(dtype, lanes):
+    with np.errstate(over="ignore"):
+        x = np.concatenate([SLOPES, -SLOPES]).astype(dtype)
+    expected = np.arctan(x.astype(np.longdouble if dtype is np.float64 else np.float64))
+    (got,) = functions_of(x, (ATAN,), dtype, lanes)
+    ulp = np.spacing(np.abs(expected).astype(dtype)).astype(expected.dtype)
+    assert float(np.max(np.abs(got - expected) / ulp)) < 2.0
+    assert (np.signbit(got) == np.signbit(x)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_atan_without_fused_operations(plain_cpu, dtype):
+    test_atan_is_within_two_ulp(dtype, plain_cpu.lanes(np.dtype(dtype)))
+
+
+@pytest.mark.parametrize(("dtype", "lanes"), [(np.float64, 1), (np.float64, 4), (np.float32, 8)])
+def test_atan_of_tiny_huge_and_missing_numbers(dtype, lanes):
+    tiny, huge = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
+    (got,) = functions_of(np.array([tiny, -tiny, huge, -huge, np.nan], dtype), (ATAN,), dtype, lanes)
+    np.testing.assert_array_equal(got, np.array([tiny, -tiny, np.pi / 2, -np.pi / 2, np.nan], dtype))

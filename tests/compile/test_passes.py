@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.compile import passes, schedule
-from bough.compile.expr import DIV, NEG, SUB, count
+from bough.compile.expr import ATAN, COS, DIV, NEG, SIN, SQRT, SUB, OperationCount, count
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 PASSES = [
@@ -57,6 +57,14 @@ def test_repeated_divisor_is_inverted_once():
     shared = passes.share_reciprocals(p)
     assert operations(shared, DIV) == 2
     assert count(shared.graph, shared.flat_roots()).mul == 2
+
+
+def test_every_function_is_counted_in_its_own_column():
+    p = program(lambda x: ([x[0].unary(op) for op in (SQRT, SIN, COS, ATAN)],), {"x": (1,)}, {"y": (4,)})
+    counted = count(p.graph, p.flat_roots())
+    assert counted == OperationCount(sqrt=1, sincos=1, atan=1)
+    assert counted.total == 0
+    assert str(counted) == "1sqrt + 1sincos + 1atan"
 
 
 def test_negation_moves_into_subtractions_and_constants():

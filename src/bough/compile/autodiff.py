@@ -8,9 +8,10 @@ every common subexpression with it and with each other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
-from bough.compile.expr import ADD, COS, DIV, MUL, NEG, SIN, SQRT, SUB, Array, Expr, Graph, Program, count
+from bough.compile.expr import ADD, ATAN, COS, DIV, MUL, NEG, SIN, SQRT, SUB, Array, Expr, Graph, Program, count
 
 Mode = Literal["forward", "reverse", "auto"]
 Seeds = Mapping[tuple[int, int], Expr | float]
@@ -80,7 +81,7 @@ def jacobian(program: Program, output: int, wrt: Sequence[int], mode: Mode = "au
     arrays = [program.inputs[k] for k in wrt]
     outputs = tuple(Array(f"d_{y.name}_d_{x.name}", y.shape + x.shape) for x in arrays)
     roots = tuple(tuple(entry.id for row in block for entry in row) for block in table)
-    return Program(one.graph, program.inputs, outputs, roots)
+    return replace(one, outputs=outputs, roots=roots)
 
 
 def _by_columns(program: Program, wrt: Sequence[int]) -> list[list[list[Expr]]]:
@@ -108,7 +109,7 @@ def _copy(program: Program, output: int) -> Program:
     old, new = program.graph, Graph()
     new.op, new.a, new.b = list(old.op), list(old.a), list(old.b)
     new.value, new.table = list(old.value), dict(old.table)
-    return Program(new, program.inputs, (program.outputs[output],), (program.roots[output],))
+    return replace(program, graph=new, outputs=(program.outputs[output],), roots=(program.roots[output],))
 
 
 def _tangent(graph: Graph, i: int, tangents: Mapping[int, int], zero: int) -> int:
@@ -150,4 +151,6 @@ def _slope(graph: Graph, i: int) -> int:
         return graph.div(graph.const(0.5), i)
     if op == SIN:
         return graph.apply(COS, a)
+    if op == ATAN:
+        return graph.div(graph.const(1.0), graph.add(graph.const(1.0), graph.mul(a, a)))
     return graph.neg(graph.apply(SIN, a))

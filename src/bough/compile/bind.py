@@ -14,7 +14,8 @@ from bough.compile import specialise
 from bough.compile.call import CompiledFunction, Entry
 from bough.compile.expr import GraphTooLargeError, Program
 from bough.compile.gate import BAD_INPUT, BAD_OUTPUT
-from bough.compile.routine import Routine, Sizes, interpret, trace
+from bough.compile.routine import Axes, Routine, Sizes, interpret, trace
+from bough.compile.twins import Twins
 
 Provider = Callable[[Any, int | None], Entry]
 
@@ -28,7 +29,16 @@ class BoundFunction(CompiledFunction):
 
     def __init__(self, name: str, shapes: tuple[Any, Any], code: Provider, dtype: Any) -> None:
         super().__init__(name, *shapes, dtype, single=lambda: code(dtype, 1), batch=lambda: code(dtype, None))
+        self._code = code
         self._single_precision = cache(lambda: BoundFunction(name, shapes, code, np.float32))
+
+    def with_batches_by(self, other: Callable[[], BoundFunction]) -> BoundFunction:
+        """This function for one configuration, the other for batches of them."""
+
+        def code(dtype: Any, lanes: int | None) -> Entry:
+            return self._code(dtype, lanes) if lanes == 1 else other()._code(dtype, lanes)
+
+        return BoundFunction(self.name, (self.inputs, self.outputs), code, self.dtype)
 
     def _call_any(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
         if self.dtype == np.float64 and inputs and all(getattr(x, "dtype", None) == np.float32 for x in inputs):
@@ -43,6 +53,9 @@ class InterpretedFunction(BoundFunction):
         shapes = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
         super().__init__(routine.name, shapes, lambda dtype, lanes: Entry(0), dtype)
         self.run = partial(interpret, routine, constants, sizes)
+
+    def with_batches_by(self, other: Callable[[], BoundFunction]) -> BoundFunction:
+        return self
 
     def _call_any(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
         arrays, batch = self._conform(inputs)
@@ -65,11 +78,13 @@ def bind_arrays(
     general: bool = False,
     dtype: Any = np.float64,
     lean: Callable[[], Sequence[Any]] | None = None,
+    twins: Callable[[Sequence[Any]], Twins | None] | None = None,
 ) -> BoundFunction:
     """`routine` with `groups` of constants as a function of arrays, compiled on first use.
 
     It is traced and compiled for these constants (for those that `lean` gives, if it is there), or served by the
-    general code if that is wanted or the graph is too large. With BOUGH_INTERPRET=1 nothing is compiled.
+    general code if that is wanted or the graph is too large. `twins` finds limbs in the constants that are alike, which
+    single calls treat side by side. With BOUGH_INTERPRET=1 nothing is compiled.
     """
     if os.environ.get("BOUGH_INTERPRET") == "1":
         return InterpretedFunction(routine, groups, sizes, dtype)
@@ -79,7 +94,10 @@ def bind_arrays(
     def program() -> Program | None:
         if general or not worth_tracing(routine, sizes):
             return None
-        return small_program(routine, lean() if lean else groups, sizes)
+        constants = lean() if lean else groups
+        found = twins(constants) if twins else None
+        marked = small_program(routine, found.constants, sizes, found.axes) if found else None
+        return marked or small_program(routine, constants, sizes)
 
     def code(dtype: Any, lanes: int | None) -> Entry:
         traced = program()
@@ -96,11 +114,11 @@ def worth_tracing(routine: Routine, sizes: Sizes) -> bool:
     return max(a.size for a in arrays) <= LARGEST_ARRAY
 
 
-def small_program(routine: Routine, constants: Sequence[Any], sizes: Sizes) -> Program | None:
+def small_program(routine: Routine, constants: Sequence[Any], sizes: Sizes, axes: Axes | None = None) -> Program | None:
     """The traced routine, or None if its graph would be too large to be worth compiling."""
     if not worth_tracing(routine, sizes):
         return None
     try:
-        return trace(routine, constants, sizes, LARGEST_GRAPH)
+        return trace(routine, constants, sizes, LARGEST_GRAPH, axes)
     except GraphTooLargeError:
         return None

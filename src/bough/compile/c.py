@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.expr import ADD, CONST, DIV, MUL, NEG, SQRT, SUB, Array, Program
+from bough.compile.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, SUB, Array, Program
 from bough.compile.plan import Place, Plan, Stage
 from bough.compile.schedule import optimise
 
@@ -104,9 +104,9 @@ class CFunction:
         """The static pieces and the function that calls them in turn."""
         pieces, calls, number = [], [], 0
         for stage in self.plan.stages:
-            for operations in stage.chunks:
-                last = operations is stage.chunks[-1]
-                piece = _Piece(self, operations, self.plan.copies(stage) if last else [])
+            for units in stage.chunks:
+                last = units is stage.chunks[-1]
+                piece = _Piece(self, [i for (i,) in units], self.plan.copies(stage) if last else [])
                 if piece.lines:
                     pieces.append(piece.text(f"{self.name}_{number}"))
                     calls.append(f"    {self.name}_{number}({piece.arguments()});\n")
@@ -195,7 +195,8 @@ class _Piece:
         op, a = self.graph.op[i], self._value(self.graph.a[i])
         if op in OPERATOR:
             return f"{a} {OPERATOR[op]} {self._value(self.graph.b[i])}"
-        return {NEG: f"-{a}", SQRT: f"sqrt{self.function.suffix}({a})"}[op]
+        suffix = self.function.suffix
+        return {NEG: f"-{a}", SQRT: f"sqrt{suffix}({a})", ATAN: f"atan{suffix}({a})"}[op]
 
     def _store(self, i: int) -> None:
         for place in self.plan.targets.get(i, ()):

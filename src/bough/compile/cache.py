@@ -74,7 +74,8 @@ def fingerprint(program: Program) -> str:
     digest = hashlib.sha256()
     for numbers in (graph.op, graph.a, graph.b, program.flat_roots()):
         digest.update(array("q", numbers).tobytes())
-    digest.update(array("d", graph.value).tobytes())
+    digest.update(array("d", [*graph.value, *program.parameters]).tobytes())
+    digest.update(repr(sorted(program.marks.items(), key=lambda item: item[0])).encode())
     digest.update(repr([[x.shape for x in program.inputs], [x.shape for x in program.outputs]]).encode())
     return digest.hexdigest()
 

@@ -9,14 +9,18 @@ numbers, or (a + (b - a) = b and its like) only leaves a rounding error out.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-CONST, INPUT, ADD, SUB, MUL, DIV, NEG, SQRT, SIN, COS = range(10)
-OP_NAMES = ("const", "input", "add", "sub", "mul", "div", "neg", "sqrt", "sin", "cos")
-UNARY = frozenset((NEG, SQRT, SIN, COS))
+if TYPE_CHECKING:
+    from bough.compile.twins import Mark
+
+CONST, INPUT, ADD, SUB, MUL, DIV, NEG, SQRT, SIN, COS, ATAN = range(11)
+OP_NAMES = ("const", "input", "add", "sub", "mul", "div", "neg", "sqrt", "sin", "cos", "atan")
+UNARY = frozenset((NEG, SQRT, SIN, COS, ATAN))
 BINARY = frozenset((ADD, SUB, MUL, DIV))
+PARAMETERS = -1  # the array of an input that stands for a constant: see `twins`
 
 
 class GraphTooLargeError(Exception):
@@ -56,6 +60,13 @@ class Graph:
         self.b.append(b)
         self.value.append(value)
         return i
+
+    def copy(self) -> Graph:
+        """Another graph with the same nodes."""
+        other = Graph(self.limit)
+        other.op, other.a, other.b = self.op[:], self.a[:], self.b[:]
+        other.value, other.table = self.value[:], dict(self.table)
+        return other
 
     def const(self, x: float) -> int:
         return self.node(CONST, -1, -1, float(x) + 0.0)  # -0.0 + 0.0 = 0.0: one zero only
@@ -164,7 +175,8 @@ class Graph:
         if op == NEG:
             return self.neg(i)
         if self.op[i] == CONST:
-            return self.const({SQRT: math.sqrt, SIN: math.sin, COS: math.cos}[op](self.value[i]))
+            function = {SQRT: math.sqrt, SIN: math.sin, COS: math.cos, ATAN: math.atan}[op]
+            return self.const(function(self.value[i]))
         return self.node(op, i)
 
     def live(self, roots: Iterable[int]) -> list[int]:
@@ -255,12 +267,17 @@ class Array:
 
 @dataclass(frozen=True)
 class Program:
-    """A straight-line function: arrays in, arrays out, one node for each output element."""
+    """A straight-line function: arrays in, arrays out, one node for each output element.
+
+    Inputs may be marked as belonging to limbs; `parameters` are inputs whose value is known: see `twins`.
+    """
 
     graph: Graph
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     roots: tuple[tuple[int, ...], ...]
+    parameters: tuple[float, ...] = ()
+    marks: Mapping[tuple[int, int], Mark] = field(default_factory=dict)  # by (array, offset)
 
     def flat_roots(self) -> list[int]:
         return [r for output in self.roots for r in output]
@@ -268,13 +285,14 @@ class Program:
 
 @dataclass(frozen=True)
 class OperationCount:
-    """Exact numbers of operations of a straight-line program; negations are free."""
+    """Exact numbers of operations of a straight-line program; negations are free, every function has its own column."""
 
     mul: int = 0
     add: int = 0
     div: int = 0
     sqrt: int = 0
     sincos: int = 0
+    atan: int = 0
 
     def __add__(self, other: OperationCount) -> OperationCount:
         return OperationCount(*(x + y for x, y in zip(self.astuple(), other.astuple(), strict=True)))
@@ -282,8 +300,8 @@ class OperationCount:
     def __sub__(self, other: OperationCount) -> OperationCount:
         return OperationCount(*(x - y for x, y in zip(self.astuple(), other.astuple(), strict=True)))
 
-    def astuple(self) -> tuple[int, int, int, int, int]:
-        return self.mul, self.add, self.div, self.sqrt, self.sincos
+    def astuple(self) -> tuple[int, int, int, int, int, int]:
+        return self.mul, self.add, self.div, self.sqrt, self.sincos, self.atan
 
     @property
     def total(self) -> int:
@@ -291,7 +309,7 @@ class OperationCount:
         return self.mul + self.add + self.div
 
     def __str__(self) -> str:
-        parts = zip(self.astuple(), ("m", "a", "d", "sqrt", "sincos"), strict=True)
+        parts = zip(self.astuple(), ("m", "a", "d", "sqrt", "sincos", "atan"), strict=True)
         return " + ".join(f"{n}{unit}" for n, unit in parts if n) or "0"
 
 
@@ -303,4 +321,4 @@ def count(graph: Graph, roots: Sequence[int]) -> OperationCount:
         tally[graph.op[i]] += 1
         if graph.op[i] in (SIN, COS):
             angles.add(graph.a[i])
-    return OperationCount(tally[MUL], tally[ADD] + tally[SUB], tally[DIV], tally[SQRT], len(angles))
+    return OperationCount(tally[MUL], tally[ADD] + tally[SUB], tally[DIV], tally[SQRT], len(angles), tally[ATAN])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,9 +40,17 @@ class Kind:
         return ("" if self.lanes == 1 else f"v{self.lanes}") + f"f{8 * self.bytes}"
 
     def const(self, x: float) -> str:
-        """The constant x in every lane; a float is written as the double of the same value."""
+        """The constant x in every lane."""
+        return self._splat(f"{self.scalar} {self._number(x)}")
+
+    def constants(self, values: Sequence[float]) -> str:
+        """A constant for each lane."""
+        return "<" + ", ".join(f"{self.scalar} {self._number(x)}" for x in values) + ">"
+
+    def _number(self, x: float) -> str:
+        """Bits of x as LLVM writes them: a float as the double of the same value."""
         value = float(np.float32(x)) if self.scalar == "float" else x
-        return self._splat(f"{self.scalar} 0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}")
+        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
     def int_const(self, x: int) -> str:
         return self._splat(f"i{8 * self.bytes} {x}")
@@ -72,3 +81,16 @@ class Block:
 
     def text(self) -> str:
         return "\n".join(self.lines)
+
+
+def multiply_add(b: Block, kind: Kind, x: str, y: str, z: str) -> str:
+    """x y + z, fused where the CPU can."""
+    return b(f"fadd contract {kind.type} {b(f'fmul contract {kind.type} {x}, {y}')}, {z}")
+
+
+def horner(b: Block, kind: Kind, z: str, coefficients: tuple[float, ...]) -> str:
+    """The polynomial in z with these coefficients, lowest first."""
+    p = kind.const(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        p = multiply_add(b, kind, p, z, kind.const(c))
+    return p

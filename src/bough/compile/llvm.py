@@ -11,33 +11,44 @@ lane the chunks read and write the user's rows themselves, and only sines and co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
-from bough.compile.expr import ADD, CONST, DIV, MUL, NEG, SQRT, SUB, Program
+from bough.compile.expr import ATAN, CONST, Program
 from bough.compile.ir import Block, Kind
+from bough.compile.llvm_atan import atan_function
+from bough.compile.llvm_chunk import Chunk, pointer, square_roots
 from bough.compile.llvm_lanes import covering_windows, lane_functions, zero_windows
 from bough.compile.llvm_sincos import sincos_function
-from bough.compile.plan import Place, Plan
+from bough.compile.plan import Place, Plan, Unit
 
 ENTRY = "entry"
 CHUNK = 2000
-MNEMONIC = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv", NEG: "fneg"}
 
 
-def emit(program: Program, dtype: np.dtype, lanes: int, width: int, chunk: int = CHUNK) -> str:
-    """The module as text. `lanes` rows go side by side; `width` is the number of scalars in a vector register."""
-    return Emitter(program, Kind.of(dtype, lanes), Kind.of(dtype, max(lanes, width)), chunk).module()
+def emit(
+    program: Program,
+    dtype: np.dtype,
+    lanes: int,
+    width: int,
+    chunk: int = CHUNK,
+    units: Sequence[Unit] | None = None,
+) -> str:
+    """The module as text. `lanes` rows go side by side; `width` is the number of scalars in a vector register.
+
+    With one lane, `units` may say which operations of the row go side by side, and the order.
+    """
+    return Emitter(program, Kind.of(dtype, lanes), Kind.of(dtype, max(lanes, width)), units, chunk).module()
 
 
 class Emitter:
     """One module for one program: `kind` is the type of a value, `pack` that of a group of angles."""
 
-    def __init__(self, program: Program, kind: Kind, pack: Kind, chunk: int) -> None:
+    def __init__(self, program: Program, kind: Kind, pack: Kind, units: Sequence[Unit] | None, chunk: int) -> None:
         self.program, self.kind, self.pack = program, kind, pack
         self.arrays = (*program.inputs, *program.outputs)
-        self.plan = Plan(program, chunk, pack.lanes // kind.lanes)
+        self.plan = Plan(program, chunk, pack.lanes // kind.lanes, units)
         self.cleared = [self._cleared_windows(roots) for roots in program.roots]
         self.skipped = [{c for start in starts for c in range(start, start + kind.lanes)} for starts in self.cleared]
         self.plan.place_outputs(self.skipped)
@@ -45,17 +56,18 @@ class Emitter:
 
     def module(self) -> str:
         """Intrinsics and helpers, then the chunks, then the entry point."""
-        T = self.kind.type
-        parts = [f"declare {T} @llvm.sqrt.{self.kind.suffix}({T})"]
+        parts = square_roots(self.plan, self.kind)
         if any(stage.angles for stage in self.plan.stages):
             parts.append(sincos_function(self.pack))
+        if any(self.program.graph.op[i] == ATAN for i in self.plan.live):
+            parts.append(atan_function(self.kind))
         if self.kind.lanes > 1:
             parts.append(lane_functions(self.kind))
         number = 0
         for stage in self.plan.stages:
-            for operations in stage.chunks:
-                last = operations is stage.chunks[-1]
-                parts.append(self._chunk_function(number, operations, self.plan.copies(stage) if last else []))
+            for units in stage.chunks:
+                last = units is stage.chunks[-1]
+                parts.append(self._chunk_function(number, units, self.plan.copies(stage) if last else []))
                 number += 1
         parts.append(self._entry_function())
         return "\n".join(parts)
@@ -70,49 +82,14 @@ class Emitter:
         names = ("%m", *(f"%x{k}" for k in range(len(self.arrays))))
         return ", ".join(f"ptr {attributes}{name}" for name in names)
 
-    def _pointer(self, place: Place) -> str:
-        base = "%m" if place.array < 0 else f"%x{place.array}"
-        return f"getelementptr {self.kind.type}, ptr {base}, i64 {place.offset}"
-
-    def _chunk_function(self, number: int, operations: list[int], copies: list[int]) -> str:
-        graph, T = self.program.graph, self.kind.type
-        lines: list[str] = []
-        names: dict[int, str] = {}
-        value = self._operands(lines, names)
-        for i in operations:
-            op, a, b = graph.op[i], graph.a[i], graph.b[i]
-            if op == SQRT:
-                lines.append(f"%v{i} = call {T} @llvm.sqrt.{self.kind.suffix}({T} {value(a)})")
-            else:
-                operands = value(a) if b < 0 else f"{value(a)}, {value(b)}"
-                lines.append(f"%v{i} = {MNEMONIC[op]} {T} {operands}")
-            names[i] = f"%v{i}"
-            self._store(lines, i, names[i])
+    def _chunk_function(self, number: int, units: list[Unit], copies: list[int]) -> str:
+        chunk = Chunk(self.plan, self.kind)
+        for unit in units:
+            chunk.compute(unit)
         for i in copies:
-            self._store(lines, i, value(i))
+            chunk.store(i)
         head = f"define internal void @chunk{number}({self._parameters('noalias ')}) noinline nounwind {{"
-        return "\n".join([head, *lines, "ret void", "}"])
-
-    def _operands(self, lines: list[str], names: dict[int, str]) -> Callable[[int], str]:
-        """A function from a node to its name in the chunk; constants are literals, other strangers are loaded once."""
-        graph, T = self.program.graph, self.kind.type
-
-        def value(i: int) -> str:
-            if i not in names:
-                if graph.op[i] == CONST:
-                    names[i] = self.kind.const(graph.value[i])
-                else:
-                    lines.append(f"%p{i} = {self._pointer(self.plan.source[i])}")
-                    lines.append(f"%v{i} = load {T}, ptr %p{i}")
-                    names[i] = f"%v{i}"
-            return names[i]
-
-        return value
-
-    def _store(self, lines: list[str], i: int, value: str) -> None:
-        for k, place in enumerate(self.plan.targets.get(i, ())):
-            lines.append(f"%s{i}.{k} = {self._pointer(place)}")
-            lines.append(f"store {self.kind.type} {value}, ptr %s{i}.{k}")
+        return f"{head}\n{chunk.b.text()}\n  ret void\n}}"
 
     def _entry_function(self) -> str:
         b = Block()
@@ -121,7 +98,7 @@ class Emitter:
         for k in range(len(self.arrays)):
             b.do(f"%a{k} = load ptr, ptr {b(f'getelementptr ptr, ptr %arrays, i64 {k}')}")
         for k, column in enumerate(self.columns):
-            b.do(f"%x{k} = {self._pointer(Place(-1, column))}")
+            b.do(f"%x{k} = {pointer(self.kind, Place(-1, column))}")
         self._clear_padding(b)
         b.do("%last = sub i64 %batch, 1")
         b.do("%any = icmp sgt i64 %batch, 0")
@@ -141,8 +118,8 @@ class Emitter:
         """Angles that only fill up a group must be moderate numbers."""
         for stage in self.plan.stages:
             for offset in range(len(stage.angles), stage.room):
-                pointer = b(self._pointer(Place(-1, stage.first_angle + offset)))
-                b.do(f"store {self.kind.type} {self.kind.const(0.0)}, ptr {pointer}")
+                address = b(pointer(self.kind, Place(-1, stage.first_angle + offset)))
+                b.do(f"store {self.kind.type} {self.kind.const(0.0)}, ptr {address}")
 
     def _compute_in_place(self, b: Block) -> list[str]:
         for k, array in enumerate(self.arrays):
@@ -183,6 +160,6 @@ class Emitter:
                 number += 1
             if stage.angles:
                 rows = (stage.first_angle, stage.first_sine, stage.first_cosine)
-                pointers = ", ".join(f"ptr {b(self._pointer(Place(-1, first)))}" for first in rows)
+                pointers = ", ".join(f"ptr {b(pointer(self.kind, Place(-1, first)))}" for first in rows)
                 vectors = stage.room * self.kind.lanes // self.pack.lanes
                 b.do(f"call void @sines_and_cosines({pointers}, i64 {vectors})")

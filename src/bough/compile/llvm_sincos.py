@@ -7,7 +7,7 @@ on [-pi/4, pi/4]. Below 1 ulp up to LIMIT; beyond it, and for NaN and infinity, 
 
 from __future__ import annotations
 
-from bough.compile.ir import Block, Kind
+from bough.compile.ir import Block, Kind, horner, multiply_add
 
 LIMIT = 1.0e6  # the quadrant number must stay below 2^20 for exact products
 TWO_OVER_PI = 6.36619772367581382433e-01
@@ -88,8 +88,8 @@ def _on_the_first_octant(b: Block, kind: Kind) -> tuple[str, str, str]:
     w = b(f"fsub {T} {one}, {half}")
     lost = b(f"fsub {T} {b(f'fsub {T} {one}, {w}')}, {half}")
     cube, square = b(f"fmul {T} {z}, {r}"), b(f"fmul {T} {z}, {z}")
-    s = _multiply_add(b, kind, cube, _horner(b, kind, z, p), b(f"fmul {T} {low}, {w}"))
-    c = _multiply_add(b, kind, square, _horner(b, kind, z, q), b(f"fsub {T} {lost}, {b(f'fmul {T} {r}, {low}')}"))
+    s = multiply_add(b, kind, cube, horner(b, kind, z, p), b(f"fmul {T} {low}, {w}"))
+    c = multiply_add(b, kind, square, horner(b, kind, z, q), b(f"fsub {T} {lost}, {b(f'fmul {T} {r}, {low}')}"))
     return b(f"fadd {T} {r}, {s}"), b(f"fadd {T} {w}, {c}"), quadrant
 
 
@@ -99,7 +99,7 @@ def _reduced(b: Block, kind: Kind) -> tuple[str, str, str]:
     The first two products are exact and so is the first difference; `low` keeps what the others round away.
     """
     D = kind.type
-    shifted = _multiply_add(b, kind, "%x", kind.const(TWO_OVER_PI), kind.const(ROUNDING))
+    shifted = multiply_add(b, kind, "%x", kind.const(TWO_OVER_PI), kind.const(ROUNDING))
     n = b(f"fsub {D} {shifted}, {kind.const(ROUNDING)}")
     first, second, third = (b(f"fmul {D} {n}, {kind.const(part)}") for part in PI_2_PARTS)
     begun = b(f"fsub {D} %x, {first}")
@@ -116,7 +116,7 @@ def _reduced_in_double(b: Block, kind: Kind) -> tuple[str, str, str]:
     wide = Kind("double", kind.lanes)
     D, T = wide.type, kind.type
     x = b(f"fpext {T} %x to {D}")
-    shifted = _multiply_add(b, wide, x, wide.const(TWO_OVER_PI), wide.const(ROUNDING))
+    shifted = multiply_add(b, wide, x, wide.const(TWO_OVER_PI), wide.const(ROUNDING))
     n = b(f"fsub {D} {shifted}, {wide.const(ROUNDING)}")
     exact = x
     for part in PI_2_PARTS[:2]:
@@ -126,18 +126,6 @@ def _reduced_in_double(b: Block, kind: Kind) -> tuple[str, str, str]:
     low = b(f"fptrunc {D} {b(f'fsub {D} {exact}, {rounded}')} to {T}")
     quadrant = b(f"bitcast {D} {shifted} to {wide.integer}")
     return r, low, b(f"trunc {wide.integer} {quadrant} to {kind.integer}")
-
-
-def _multiply_add(b: Block, kind: Kind, x: str, y: str, z: str) -> str:
-    """x y + z, fused where the CPU can."""
-    return b(f"fadd contract {kind.type} {b(f'fmul contract {kind.type} {x}, {y}')}, {z}")
-
-
-def _horner(b: Block, kind: Kind, z: str, coefficients: tuple[float, ...]) -> str:
-    p = kind.const(coefficients[-1])
-    for c in reversed(coefficients[:-1]):
-        p = _multiply_add(b, kind, p, z, kind.const(c))
-    return p
 
 
 def _with_sign(b: Block, kind: Kind, x: str, quadrant: str) -> str:

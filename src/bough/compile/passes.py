@@ -8,11 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bough.compile.expr import ADD, BINARY, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, SUB, Graph, Program
+from bough.compile.expr import (
+    ADD,
+    ATAN,
+    BINARY,
+    CONST,
+    COS,
+    DIV,
+    INPUT,
+    MUL,
+    NEG,
+    PARAMETERS,
+    SIN,
+    SQRT,
+    SUB,
+    Graph,
+    Program,
+)
 
 Step = Callable[[Graph, int, int, int], int]
 
@@ -47,7 +64,7 @@ def _evaluate_nodes(program: Program, columns: list[np.ndarray]) -> dict[int, An
     graph = program.graph
     functions: dict[int, Callable[..., Any]] = {
         ADD: np.add, SUB: np.subtract, MUL: np.multiply, DIV: np.divide,
-        NEG: np.negative, SQRT: np.sqrt, SIN: np.sin, COS: np.cos,
+        NEG: np.negative, SQRT: np.sqrt, SIN: np.sin, COS: np.cos, ATAN: np.arctan,
     }  # fmt: skip
     values: dict[int, Any] = {}
     for i in graph.live(program.flat_roots()):
@@ -55,7 +72,7 @@ def _evaluate_nodes(program: Program, columns: list[np.ndarray]) -> dict[int, An
         if op == CONST:
             values[i] = graph.value[i]
         elif op == INPUT:
-            values[i] = columns[a][b]
+            values[i] = program.parameters[b] if a == PARAMETERS else columns[a][b]
         else:
             values[i] = functions[op](values[a], values[b]) if op in BINARY else functions[op](values[a])
     return values
@@ -102,7 +119,7 @@ def rebuild(program: Program, order: Iterable[int], step: Step | None = None) ->
         else:
             moved[i] = step(new, i, moved[a], moved[b] if b >= 0 else -1)
     roots = tuple(tuple(moved[r] for r in output) for output in program.roots)
-    return Program(new, program.inputs, program.outputs, roots)
+    return replace(program, graph=new, roots=roots)
 
 
 def drop_dead_code(program: Program) -> Program:

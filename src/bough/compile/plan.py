@@ -1,5 +1,7 @@
 """How a straight-line program is laid out as code: stages, chunks, and where every value rests.
 
+The code computes units: single nodes, or several nodes side by side (see `twins`), which rest side by side, too.
+
 Sines and cosines are evaluated many at a time, so the operations are cut into stages at those points;
 stages are cut into chunks, which become functions of their own, because a compiler's time grows faster than
 the length of a function. A value that outlives its chunk rests in a slot of a workspace.
@@ -13,6 +15,8 @@ from itertools import pairwise
 
 from bough.compile.expr import ADD, CONST, COS, INPUT, SIN, Program
 
+Unit = tuple[int, ...]  # nodes computed by one instruction
+
 
 @dataclass(frozen=True)
 class Place:
@@ -24,12 +28,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Stage:
-    """Chunks of operations, then the angles whose sines and cosines they make possible.
+    """Chunks of units, then the angles whose sines and cosines they make possible.
 
     The stage's angles, sines and cosines are three rows of the workspace, `room` elements each.
     """
 
-    chunks: list[list[int]]
+    chunks: list[list[Unit]]
     angles: list[int]
     first_angle: int
     first_sine: int
@@ -40,22 +44,26 @@ class Stage:
 class Plan:
     """Stages, chunks and places of a program.
 
-    `group` is the number of angles evaluated together: their rows are padded to a multiple of it.
-    Node i is stored to `targets[i]` when it is computed, and loaded from `source[i]` in other chunks.
+    `group` is the number of angles evaluated together: their rows are padded to a multiple of it. `units` are the
+    operations in an order of evaluation; without them each is a unit of its own, in the order of the graph.
+    Node i is stored to `targets[i]` when it is computed, and loaded from `source[i]` in other chunks. Units of
+    several nodes that outlive their chunk are stored to `shelves[unit]` and the places that follow.
     `size` is the length of the workspace so far.
     """
 
-    def __init__(self, program: Program, chunk: int, group: int = 1) -> None:
+    def __init__(self, program: Program, chunk: int, group: int = 1, units: Sequence[Unit] | None = None) -> None:
         self.program = program
         self.size = 0
         self.source: dict[int, Place] = {}
         self.targets: dict[int, list[Place]] = {}
+        self.shelves: dict[Unit, Place] = {}
         graph = program.graph
         self.live = graph.live(program.flat_roots())
         for i in self.live:
             if graph.op[i] == INPUT:
                 self.source[i] = Place(graph.a[i], graph.b[i])
-        self.stages = [self._stage(_cut(ops, chunk), angles, group) for ops, angles in _levels(program, self.live)]
+        units = units or [(i,) for i in self.live if graph.op[i] >= ADD]
+        self.stages = [self._stage(_cut(ops, chunk), angles, group) for ops, angles in _levels(program, units)]
         self._place_slots()
 
     def place_outputs(self, skipped: Sequence[Collection[int]]) -> None:
@@ -65,10 +73,11 @@ class Plan:
                 if offset not in skipped[k]:
                     self._store(r, Place(len(self.program.inputs) + k, offset))
 
-    def reserve(self, count: int) -> int:
-        """Room for `count` more elements of the workspace; returns the first."""
-        self.size += count
-        return self.size - count
+    def reserve(self, count: int, alignment: int = 1) -> int:
+        """Room for `count` more elements of the workspace; returns the first, a multiple of `alignment`."""
+        first = -(-self.size // alignment) * alignment
+        self.size = first + count
+        return first
 
     def copies(self, stage: Stage) -> list[int]:
         """Inputs, constants, sines and cosines to store as they are at the end of a stage: angles, and outputs."""
@@ -80,9 +89,10 @@ class Plan:
     def _store(self, node: int, place: Place) -> None:
         self.targets.setdefault(node, []).append(place)
 
-    def _stage(self, chunks: list[list[int]], angles: list[int], group: int) -> Stage:
+    def _stage(self, chunks: list[list[Unit]], angles: list[int], group: int) -> Stage:
         room = -(-len(angles) // group) * group
-        stage = Stage(chunks, angles, self.reserve(room), self.reserve(room), self.reserve(room), room)
+        angle, sine, cosine = (self.reserve(room, group) for _ in range(3))
+        stage = Stage(chunks, angles, angle, sine, cosine, room)
         for offset, angle in enumerate(angles):
             self._store(angle, Place(-1, stage.first_angle + offset))
             for op, first in ((SIN, stage.first_sine), (COS, stage.first_cosine)):
@@ -95,25 +105,34 @@ class Plan:
         """Slots for the values that one chunk leaves to a later one; a slot is free again after its last reader."""
         graph = self.program.graph
         chunks = [chunk for stage in self.stages for chunk in stage.chunks]
-        last_reader = {i: c for c, chunk in enumerate(chunks) for i in chunk}
+        last_reader = {i: c for c, chunk in enumerate(chunks) for unit in chunk for i in unit}
         for c, chunk in enumerate(chunks):
-            for i in chunk:
+            for i in (i for unit in chunk for i in unit):
                 for operand in (graph.a[i], graph.b[i]):
                     if operand in last_reader:
                         last_reader[operand] = c
-        released: list[list[int]] = [[] for _ in chunks]
-        free: list[int] = []
+        free: dict[int, list[int]] = {}  # slots by the size of the units that fit
+        released: list[list[tuple[int, int]]] = [[] for _ in chunks]
         for c, chunk in enumerate(chunks):
-            for i in chunk:
-                if last_reader[i] > c:
-                    slot = free.pop() if free else self.reserve(1)
-                    self.source[i] = Place(-1, slot)
-                    self._store(i, self.source[i])
-                    released[last_reader[i]].append(slot)
-            free += released[c]
+            for unit in chunk:
+                size, last = len(unit), max(last_reader[i] for i in unit)
+                if last > c:
+                    slot = free[size].pop() if free.get(size) else self.reserve(size, size)
+                    self._shelve(unit, slot)
+                    released[last].append((size, slot))
+            for size, slot in released[c]:
+                free.setdefault(size, []).append(slot)
+
+    def _shelve(self, unit: Unit, slot: int) -> None:
+        for lane, i in enumerate(unit):
+            self.source.setdefault(i, Place(-1, slot + lane))
+        if len(unit) == 1:
+            self._store(unit[0], self.source[unit[0]])
+        else:
+            self.shelves[unit] = Place(-1, slot)
 
 
-def _levels(program: Program, live: list[int]) -> list[tuple[list[int], list[int]]]:
+def _levels(program: Program, units: Sequence[Unit]) -> list[tuple[list[Unit], list[int]]]:
     """(operations, angles) of each stage, in evaluation order.
 
     Stage s holds what the angles with s sines or cosines behind them need; all the rest is in the last one.
@@ -121,27 +140,32 @@ def _levels(program: Program, live: list[int]) -> list[tuple[list[int], list[int
     graph = program.graph
     op, a, b = graph.op, graph.a, graph.b
     level, early = [0] * len(graph), bytearray(len(graph))
-    for i in live:
-        if op[i] >= ADD:
-            behind = max(level[a[i]], level[b[i]] if b[i] >= 0 else 0)
-            level[i] = behind + 1 if op[i] in (SIN, COS) else behind
-    for i in reversed(live):
-        if op[i] in (SIN, COS) or (early[i] and op[i] >= ADD):
-            early[a[i]] = 1
-            if b[i] >= 0:
-                early[b[i]] = 1
-    last = max((level[i] for i in live), default=0)
-    operations: list[list[int]] = [[] for _ in range(last + 1)]
-    angles: list[dict[int, None]] = [{} for _ in range(last + 1)]
-    for i in live:
-        if op[i] in (SIN, COS):
-            angles[level[a[i]]][a[i]] = None
-        elif op[i] >= ADD:
-            operations[level[i] if early[i] else last].append(i)
-    return [(ops, list(xs)) for ops, xs in zip(operations, angles, strict=True)]
+    for i in (i for unit in units for i in unit):
+        behind = max(level[a[i]], level[b[i]] if b[i] >= 0 else 0)
+        level[i] = behind + 1 if op[i] in (SIN, COS) else behind
+    for unit in reversed(units):
+        if op[unit[0]] in (SIN, COS) or any(early[i] for i in unit):
+            for i in unit:
+                early[a[i]] = 1
+                if b[i] >= 0:
+                    early[b[i]] = 1
+    last = max((level[i] for unit in units for i in unit), default=0)
+    operations: list[list[Unit]] = [[] for _ in range(last + 1)]
+    turns: list[list[Unit]] = [[] for _ in range(last + 1)]
+    for unit in units:
+        if op[unit[0]] in (SIN, COS):
+            turns[level[a[unit[0]]]].append(unit)
+        else:
+            operations[level[unit[0]] if any(early[i] for i in unit) else last].append(unit)
+    return [(ops, _angles(program, found)) for ops, found in zip(operations, turns, strict=True)]
 
 
-def _cut(operations: list[int], size: int) -> list[list[int]]:
+def _angles(program: Program, turns: list[Unit]) -> list[int]:
+    """The angles of sines and cosines, those of large units first, so that units lie at multiples of their size."""
+    return list(dict.fromkeys(program.graph.a[i] for unit in sorted(turns, key=len, reverse=True) for i in unit))
+
+
+def _cut(operations: list[Unit], size: int) -> list[list[Unit]]:
     """Pieces of nearly equal length, at most `size`; one empty piece when there is nothing."""
     pieces = max(1, -(-len(operations) // size))
     ends = [len(operations) * k // pieces for k in range(pieces + 1)]

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.expr import Array, Graph, OperationCount, Program, count
+from bough.compile.expr import PARAMETERS, Array, Graph, OperationCount, Program, count
+from bough.compile.twins import Mark, Parameter
 
 Sizes = Mapping[str, int]
 Constants = Sequence[tuple[Any, ...]]
+Axes = Mapping[str, Mapping[int, Mark]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +80,15 @@ def interpret(routine: Routine, constants: Constants, sizes: Sizes, *inputs: npt
     return tuple(outputs)
 
 
-def trace(routine: Routine, constants: Constants, sizes: Sizes, limit: int | None = None) -> Program:
-    """Run the kernel on symbols and keep what it did; `GraphTooLargeError` is raised past `limit` nodes."""
+def trace(
+    routine: Routine, constants: Constants, sizes: Sizes, limit: int | None = None, axes: Axes | None = None
+) -> Program:
+    """Run the kernel on symbols and keep what it did; `GraphTooLargeError` is raised past `limit` nodes.
+
+    Constants may be parameters, and `axes` may mark the entries of inputs: see `twins`.
+    """
     graph = Graph(limit)
+    parameters: list[Parameter] = []
     inputs = routine.arrays(routine.arguments, sizes)
     symbols = {a.name: _symbols(graph, k, a) for k, a in enumerate(inputs)}
     arrays = [
@@ -89,9 +97,13 @@ def trace(routine: Routine, constants: Constants, sizes: Sizes, limit: int | Non
     ]
     outputs = routine.arrays(routine.outputs, sizes)
     results = [np.full(a.shape, 0.0, object) for a in outputs]
-    routine.body(*map(literal, constants), *arrays, *results, scratch(routine, sizes, object))
+    numbers = [_with_parameters(graph, literal(group), parameters) for group in constants]
+    routine.body(*numbers, *arrays, *results, scratch(routine, sizes, object))
     roots = tuple(tuple(graph.operand(x) for x in result.ravel()) for result in results)
-    return Program(graph, inputs, outputs, roots)
+    marks = {(PARAMETERS, k): p.mark for k, p in enumerate(parameters)}
+    for k, (shape, array) in enumerate(zip(routine.arguments.values(), inputs, strict=True)):
+        marks |= _input_marks(k, array, (axes or {}).get(shape.split()[0], {}))
+    return Program(graph, inputs, outputs, roots, tuple(p.value for p in parameters), marks)
 
 
 def literal(constants: tuple[Any, ...]) -> Any:
@@ -103,6 +115,31 @@ def _python(array: npt.NDArray[Any]) -> Any:
     if array.dtype.kind == "i":
         return array.tolist() if array.ndim == 1 else array
     return array.astype(object)
+
+
+def _with_parameters(graph: Graph, group: Any, found: list[Parameter]) -> Any:
+    """The group with an input of the graph for each `Parameter` in it; these are appended to `found`."""
+
+    def symbol(x: Any) -> Any:
+        if type(x) is not Parameter:
+            return x
+        found.append(x)
+        return graph.input(PARAMETERS, len(found) - 1)
+
+    for array in group:
+        if isinstance(array, np.ndarray) and array.dtype == object:
+            array.ravel()[:] = [symbol(x) for x in array.ravel()]
+    return group
+
+
+def _input_marks(k: int, array: Array, axis: Mapping[int, Mark]) -> dict[tuple[int, int], Mark]:
+    """The marks of the elements of input k, whose first axis is marked."""
+    stride = math.prod(array.shape[1:])
+    return {
+        (k, index * stride + rest): mark._replace(place=(mark.place, rest))
+        for index, mark in axis.items()
+        for rest in range(stride)
+    }
 
 
 def _symbols(graph: Graph, index: int, array: Array) -> npt.NDArray[Any]:

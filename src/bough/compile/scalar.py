@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bough.compile.expr import COS, SIN, SQRT, Expr
+from bough.compile.expr import ATAN, COS, SIN, SQRT, Expr
 from bough.compile.kernel import kernel
 
 
@@ -21,6 +21,10 @@ def _cos(x: Any) -> Any:
     return x.unary(COS) if isinstance(x, Expr) else math.cos(x)
 
 
+def _atan(x: Any) -> Any:
+    return x.unary(ATAN) if isinstance(x, Expr) else math.atan(x)
+
+
 def teach_numba() -> None:
     """Give Numba its own version of each function above."""
     from numba.extending import overload
@@ -28,6 +32,7 @@ def teach_numba() -> None:
     overload(_sqrt)(lambda x: lambda x: math.sqrt(x))
     overload(_sin)(lambda x: lambda x: math.sin(x))
     overload(_cos)(lambda x: lambda x: math.cos(x))
+    overload(_atan)(lambda x: lambda x: math.atan(x))
 
 
 @kernel
@@ -40,3 +45,9 @@ def sqrt(x: Any) -> Any:
 def sincos(x: Any) -> Any:
     """(sine, cosine) of one angle."""
     return _sin(x), _cos(x)
+
+
+@kernel
+def atan(x: Any) -> Any:
+    """Arc tangent, between -pi/2 and pi/2."""
+    return _atan(x)

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile import cache, llvm, native, schedule
+from bough.compile import cache, llvm, native, schedule, twins
 from bough.compile.call import CompiledFunction, Entry
 from bough.compile.expr import Program
+from bough.compile.passes import drop_dead_code
+from bough.compile.routine import operations
+
+LEAST_GAIN = 0.9  # moves between numbers and vectors cost more than their number says
 
 
 def entry(program: Program, dtype: Any = np.float64, lanes: int | None = None) -> Entry:
@@ -18,11 +22,21 @@ def entry(program: Program, dtype: Any = np.float64, lanes: int | None = None) -
     lanes = lanes or width
 
     def build() -> bytes:
-        return native.compile_ir(llvm.emit(schedule.optimise(program), dtype, lanes, width))
+        return native.compile_ir(emit(program, dtype, lanes, width))
 
     name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}"
     code = native.load(cache.fetch(name, build), llvm.ENTRY)
     return Entry(code.address, owner=code)
+
+
+def emit(program: Program, dtype: np.dtype, lanes: int, width: int) -> str:
+    """The LLVM IR of a program: with twin limbs side by side where rows are not and where that shortens the code."""
+    settled = drop_dead_code(twins.settle(program))
+    if lanes == 1 and program.marks:
+        arranged, units = twins.side_by_side(schedule.optimise(program), width)
+        if twins.cost(arranged, units) < LEAST_GAIN * operations(settled).total:
+            return llvm.emit(arranged, dtype, lanes, width, units=units)
+    return llvm.emit(schedule.optimise(settled), dtype, lanes, width)
 
 
 def specialise(name: str, program: Program, dtype: Any = np.float64, lanes: int | None = None) -> CompiledFunction:

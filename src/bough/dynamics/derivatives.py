@@ -7,6 +7,7 @@ moves with the unit velocity k, so that q of quaternion joints has nv columns li
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine, literal, trace
 from bough.compile.scalar import sincos
 from bough.compile.specialise import specialise
+from bough.compile.twins import Twins
 from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError
 from bough.joints import BALL, FREE, PLANAR, quaternion_rotation
+from bough.limbs import mark_limbs
 from bough.model import Model
 
 LARGEST_DERIVATIVE = 400_000  # nodes
@@ -64,7 +67,8 @@ def quaternion_rate(m: Any, q: Any, k: int, first: int, half: Any, N: Any) -> No
 
 def tangent_jacobian(model: Model, routine: Routine) -> Program:
     """The program of d(output)/d(q, v, ...) of a routine with one output and inputs q, then vectors of length nv."""
-    traced = trace(routine, (model.grouped,), model.sizes, LARGEST_DERIVATIVE)
+    found = mark_limbs((model.grouped,)) or Twins((model.grouped,), {})
+    traced = trace(routine, found.constants, model.sizes, LARGEST_DERIVATIVE, found.axes)
     jacobian = autodiff.jacobian(traced, 0, range(len(traced.inputs)))
     if len(jacobian.graph) > LARGEST_DERIVATIVE:
         raise TooLargeError(
@@ -78,7 +82,7 @@ def tangent_jacobian(model: Model, routine: Routine) -> Program:
     by_q = np.array([Expr(graph, r) for r in jacobian.roots[0]], object).reshape(rows, model.nq)
     by_tangent = tuple(graph.operand(_dot(row, column)) for row in by_q for column in N.T)
     outputs = (Array(jacobian.outputs[0].name, (rows, model.nv)), *jacobian.outputs[1:])
-    return Program(graph, jacobian.inputs, outputs, (by_tangent, *jacobian.roots[1:]))
+    return replace(jacobian, outputs=outputs, roots=(by_tangent, *jacobian.roots[1:]))
 
 
 def _dot(row: npt.NDArray[Any], column: npt.NDArray[Any]) -> Any:

@@ -23,6 +23,7 @@ from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
 from bough.errors import ModelError
+from bough.limbs import has_twins
 from bough.model import Model
 from bough.sparsity.factor import Factor
 from bough.sparsity.memory import require_memory
@@ -256,13 +257,20 @@ class Dynamics:
     @cached_property
     def _inverse_mass(self) -> Callable[..., Any]:
         require_memory(2 * self.model.nv**2 * 8, f"the {self.model.nv} x {self.model.nv} inverse mass matrix")
+        fewest = self._inverse_mass_of_fewest_operations
+        # limbs side by side: the recursion stays within limbs, the factor does not
+        recursion = not self.general and not self.model.couplings and has_twins(self.model.mechanism)
+        bound = self._function(INVERSE_MASS_MATRIX).with_batches_by(fewest) if recursion else fewest()
+        return self._shortcut("inverse_mass_matrix", bound)
+
+    def _inverse_mass_of_fewest_operations(self) -> BoundFunction:
         by_factor = (INVERSE_BY_FACTOR, (self._pattern,))
         recursion: tuple[Routine, tuple[Any, ...]] = (INVERSE_MASS_MATRIX, ())
         best = "factor"
         if not self.model.couplings:
             best = "recursion" if self.general else cheapest(self.model, {"recursion": recursion, "factor": by_factor})
         routine, constants = by_factor if best == "factor" else recursion
-        return self._shortcut("inverse_mass_matrix", self._function(routine, *constants))
+        return self._function(routine, *constants, key=("inverse_mass_matrix", best))
 
     def _require(self, size: str, what: str) -> None:
         require_memory(self.model.sizes[size] * 8, what)

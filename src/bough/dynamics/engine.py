@@ -11,6 +11,7 @@ from bough.compile.bind import BoundFunction as BoundFunction
 from bough.compile.bind import bind_arrays as bind_arrays
 from bough.compile.bind import small_program, worth_tracing
 from bough.compile.routine import Routine, operations
+from bough.limbs import mark_limbs
 from bough.model import Model
 
 
@@ -26,7 +27,8 @@ def bind(
     def lean() -> Sequence[Any]:
         return (model.grouped, *constants)
 
-    return bind_arrays(routine, (model.mechanism, *constants), model.sizes, general=general, dtype=dtype, lean=lean)
+    groups = (model.mechanism, *constants)
+    return bind_arrays(routine, groups, model.sizes, general=general, dtype=dtype, lean=lean, twins=mark_limbs)
 
 
 def cheapest(model: Model, candidates: Mapping[str, tuple[Routine, tuple[Any, ...]]]) -> str:

@@ -9,6 +9,7 @@ from bough.compile.bind import BoundFunction, bind_arrays
 from bough.compile.routine import Routine
 from bough.coupling import parents_of_dofs
 from bough.errors import TaskError
+from bough.limbs import mark_limbs
 from bough.opspace.blocks import block_sizes
 from bough.opspace.chang_khatib import CHANG_KHATIB, chang_khatib_program
 from bough.opspace.dense import DENSE, full_pattern
@@ -35,7 +36,7 @@ class Prepared(NamedTuple):
 
     def bind(self, tasks: TaskSet, general: bool = False) -> BoundFunction:
         """The routine as a function of arrays, compiled on first use."""
-        return bind_arrays(*self, general=general, lean=lambda: self.traced(tasks).constants)
+        return bind_arrays(*self, general=general, lean=lambda: self.traced(tasks).constants, twins=mark_limbs)
 
 
 def dof_tree(tasks: TaskSet) -> DofTree:

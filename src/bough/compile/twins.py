@@ -1,0 +1,158 @@
+"""Twin limbs as lanes of vectors: equal operations on the left and the right, done by one instruction.
+
+A mechanism's limbs are often alike: two legs, four fingers, six legs. The graph of one evaluation then holds the same
+operations several times, on other numbers. Numbers that belong to a limb are marked on entry, with the limb and the
+place within it; from the marks follows, for every node, in which limb it lies and which nodes of the other limbs
+are its twins. Twins do not depend on each other, so they can be computed side by side.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from bough.compile.expr import ADD, ATAN, CONST, COS, INPUT, MUL, PARAMETERS, SIN, Graph, Program
+from bough.compile.passes import operands
+from bough.compile.plan import Unit
+
+Limb = tuple[int, ...]  # a limb, a limb of that limb, ...; () is the trunk
+
+
+class Mark(NamedTuple):
+    """Where a number belongs: twins have the same place in different limbs."""
+
+    limb: Limb
+    place: Hashable
+
+
+class Parameter(NamedTuple):
+    """A constant that must not fold while a kernel is traced, because its twins may fold otherwise."""
+
+    value: float
+    mark: Mark
+
+
+class Twins(NamedTuple):
+    """Constants of a kernel with their limbs' numbers as parameters, and the marks of inputs along named axes."""
+
+    constants: tuple[Any, ...]
+    axes: Mapping[str, Mapping[int, Mark]]
+
+
+def side_by_side(program: Program, width: int) -> tuple[Program, list[Unit]]:
+    """The program with its parameters settled, and its operations in an order with up to `width` twins side by side.
+
+    A unit has 1, 2, 4, ... nodes; the last one is repeated to fill it up.
+    """
+    program, classes = _align(program)
+    program = settle(program)
+    graph = program.graph
+    found = []
+    for twins in classes:
+        if graph.op[twins[0]] >= ADD:
+            found += [_filled(twins[k : k + width]) for k in range(0, len(twins), width)]
+    return program, _ordered(graph, found)
+
+
+def settle(program: Program) -> Program:
+    """Constants in place of parameters and of what depends on nothing else; nodes keep their numbers."""
+    graph = program.graph.copy()
+    folded = Graph()  # only to evaluate constants
+    for i in range(len(graph)):
+        if graph.op[i] == INPUT and graph.a[i] == PARAMETERS:
+            graph.op[i], graph.value[i] = CONST, program.parameters[graph.b[i]]
+        elif graph.op[i] >= ADD and all(graph.op[x] == CONST for x in operands(graph, i)):
+            a, b = (folded.const(graph.value[x]) if x >= 0 else -1 for x in (graph.a[i], graph.b[i]))
+            graph.value[i] = folded.value[folded.apply(graph.op[i], a, b)]
+            graph.op[i] = CONST
+    return replace(program, graph=graph, parameters=(), marks={})
+
+
+def cost(program: Program, order: Sequence[Unit]) -> int:
+    """Roughly the number of instructions: operations, and what moves numbers into vectors and out of them."""
+    graph, total = program.graph, 0
+    lanes = {i: unit for unit in order for i in unit}
+    moved: set[Any] = set()
+    for unit in order:
+        if graph.op[unit[0]] in (SIN, COS):
+            continue
+        total += 1
+        for side in (graph.a, graph.b):
+            read = tuple(side[i] for i in unit)
+            if read[0] < 0 or lanes.get(read[0]) == read or all(graph.op[i] == CONST for i in read):
+                continue
+            if len(read) == 1:
+                moved.update(i for i in read if len(lanes.get(i, ())) > 1)
+            else:
+                moved.update([read] if len(set(read)) == 1 else [(read, k) for k in range(len(read))])
+    moved.update(i for i in program.flat_roots() if len(lanes.get(i, ())) > 1)
+    return total + len(moved)
+
+
+def _align(program: Program) -> tuple[Program, list[list[int]]]:
+    """Classes of live nodes that are the same operation on twins, each in the order of limbs.
+
+    In the program that comes with them, sums and products have their operands in the same order in all twins.
+    """
+    graph = program.graph.copy()
+    limb: dict[int, Limb] = {}
+    colour: dict[int, int] = {}
+    known: dict[Hashable, int] = {}
+    classes: dict[Hashable, list[int]] = {}
+    for i in graph.live(program.flat_roots()):
+        op, a, b = graph.op[i], graph.a[i], graph.b[i]
+        key: Hashable
+        if op == CONST:
+            limb[i], key = (), (op, graph.value[i])
+        elif op == INPUT:
+            mark = program.marks.get((a, b))
+            limb[i], key = (mark.limb, (op, a, mark.place)) if mark else ((), (op, a, b))
+        else:
+            below = (a,) if b < 0 else (a, b)
+            limb[i] = _meet(limb[a], limb[b]) if b >= 0 else limb[a]
+            parts = [(colour[x], limb[x][len(limb[i]) :]) for x in below]
+            if op in (ADD, MUL) and parts[0] > parts[1]:
+                parts.reverse()
+                graph.a[i], graph.b[i] = b, a
+            key = (op, *parts)
+        colour[i] = known.setdefault(key, len(known))
+        # an arc tangent is a call, not an instruction
+        classes.setdefault(-1 - i if op == ATAN else colour[i], []).append(i)
+    return replace(program, graph=graph), [sorted(twins, key=lambda i: limb[i]) for twins in classes.values()]
+
+
+def _meet(a: Limb, b: Limb) -> Limb:
+    """Where a result of numbers of two limbs lies: in the inner one, or where they meet."""
+    for depth, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return a[:depth]
+    return max(a, b, key=len)
+
+
+def _filled(twins: list[int]) -> Unit:
+    size = 1 << (len(twins) - 1).bit_length()
+    return (*twins, *[twins[-1]] * (size - len(twins)))
+
+
+def _ordered(graph: Graph, found: list[Unit]) -> list[Unit]:
+    """The units so that operands come first; otherwise close to the order of the graph."""
+    unit_of = {i: u for u, unit in enumerate(found) for i in unit}
+    below = [{unit_of[x] for i in unit for x in operands(graph, i) if x in unit_of} for unit in found]
+    above: list[list[int]] = [[] for _ in found]
+    for u, sources in enumerate(below):
+        for s in sources:
+            above[s].append(u)
+    waiting = [len(sources) for sources in below]
+    ready = [(max(unit), u) for u, unit in enumerate(found) if not waiting[u]]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        u = heapq.heappop(ready)[1]
+        order.append(found[u])
+        for t in above[u]:
+            waiting[t] -= 1
+            if not waiting[t]:
+                heapq.heappush(ready, (max(found[t]), t))
+    return order

@@ -1,0 +1,162 @@
+"""Limbs side by side: what is found to be alike, and that nothing but the order of the work changes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bough import zoo
+from bough.build import Builder
+from bough.compile import schedule, specialise, twins
+from bough.compile.expr import ADD, Program
+from bough.compile.passes import evaluate, operands
+from bough.compile.routine import operations, trace
+from bough.compile.twins import Mark, side_by_side
+from bough.dynamics.aba import ABA
+from bough.dynamics.crba import CRBA
+from bough.dynamics.engine import bind
+from bough.dynamics.rnea import BIAS
+from bough.limbs import find_limbs, has_twins, mark_limbs
+from compile.test_llvm import run
+from models import JOINT_TYPES, random_twin
+from strategies import regular_parents, seeds
+
+FORWARD = ABA.without("f_ext")
+
+
+def marked_program(model, routine=FORWARD):
+    found = mark_limbs((model.grouped,))
+    return trace(routine, found.constants, model.sizes, axes=found.axes)
+
+
+def insect(legs, joints=3):
+    """Equal numbers of joints in all legs, but no two dimensions equal."""
+    parent = [-1] + [0 if k == 0 else leg * joints + k for leg in range(legs) for k in range(joints)]
+    return random_twin(legs, parent, ["floating"] + ["revolute"] * legs * joints).model
+
+
+@st.composite
+def bushes(draw):
+    """Random trees with twins: few joint types make them likely, a second copy makes them sure."""
+    half = draw(regular_parents(5))
+    types = draw(st.lists(st.sampled_from(JOINT_TYPES), min_size=len(half), max_size=len(half)))
+    n = len(half)
+    parent = [-1, *(0 if p < 0 else p + 1 for p in half), *(0 if p < 0 else p + 1 + n for p in half)]
+    return random_twin(draw(seeds), parent, ["floating", *types, *types]).model
+
+
+def inputs_of(model, program, seed=0, batch=2):
+    rng = np.random.default_rng(seed)
+    return [
+        model.random_configuration(rng, batch=batch) if a.name == "q" else rng.normal(size=(batch, *a.shape))
+        for a in program.inputs
+    ]
+
+
+def test_four_limbs_of_a_humanoid():
+    limb, place = find_limbs(zoo.humanoid().mechanism)
+    assert limb[0] == ()
+    assert sorted(set(limb[1:])) == [(0,), (1,), (2,), (3,)]
+    for k in range(1, 7):
+        assert len({place[k + 6 * side] for side in range(4)}) == 1
+    assert len(set(place)) == 7
+
+
+def test_limbs_of_limbs():
+    """Two arms with three fingers each: the fingers of both hands are twins of each other."""
+    parent = [-1, 0, 1, 1, 1, 0, 5, 5, 5]
+    builder = Builder("hands")
+    for i, p in enumerate(parent):
+        kind = "floating" if p < 0 else "revolute"
+        builder.add_body(f"b{i}", f"b{p}" if p >= 0 else "world", kind, mass=1.0, inertia=np.eye(3))
+    limb, place = find_limbs(builder.build().mechanism)
+    assert limb[1] != limb[5]
+    assert len(set(limb[2:5] + limb[6:9])) == 6
+    assert all(x[:1] == limb[1] and len(x) == 2 for x in limb[2:5])
+    assert len(set(place[2:5] + place[6:9])) == 1
+
+
+def test_a_chain_has_no_twins():
+    assert not has_twins(zoo.chain(9).mechanism)
+    assert mark_limbs((zoo.chain(9).mechanism,)) is None
+
+
+def test_joints_of_other_types_are_no_twins():
+    builder = Builder("uneven")
+    builder.add_body("trunk", "world", "floating", mass=1.0, inertia=np.eye(3))
+    builder.add_body("left", "trunk", "revolute", mass=1.0, inertia=np.eye(3))
+    builder.add_body("right", "trunk", "prismatic", mass=1.0, inertia=np.eye(3))
+    assert not has_twins(builder.build().mechanism)
+
+
+@pytest.mark.parametrize(("routine", "most"), [(FORWARD, 3100), (CRBA, 1400), (BIAS.without("f_ext"), 1400)])
+def test_instructions_on_the_humanoid(routine, most):
+    """Four limbs at once: about a third of the operations."""
+    program = schedule.optimise(marked_program(zoo.humanoid(), routine))
+    assert twins.cost(*side_by_side(program, 4)) <= most
+
+
+@settings(max_examples=40, deadline=None)
+@given(bushes(), st.sampled_from([1, 2, 4, 8]))
+def test_units_hold_every_operation_once_after_its_operands(model, width):
+    arranged, units = side_by_side(marked_program(model), width)
+    graph, done = arranged.graph, set()
+    for unit in units:
+        assert len(unit) in (1, 2, 4, 8)
+        assert len(unit) <= width
+        assert len({graph.op[i] for i in unit}) == 1
+        for i in unit:
+            assert all(x in done for x in operands(graph, i) if graph.op[x] >= ADD)
+        assert not done & set(unit)
+        done |= set(unit)
+    assert done == {i for i in graph.live(arranged.flat_roots()) if graph.op[i] >= ADD}
+
+
+@settings(max_examples=30, deadline=None)
+@given(bushes(), st.sampled_from([2, 4, 8]), st.sampled_from([7, 60, 2000]), st.sampled_from([np.float64, np.float32]))
+def test_random_mechanisms(model, width, chunk, dtype):
+    """Any joint types, cut into chunks of any size, with any number of lanes."""
+    agree(model, marked_program(model, CRBA), dtype, width, chunk)
+
+
+@pytest.mark.parametrize("legs", [2, 3, 4, 5, 6, 8, 9])
+def test_any_number_of_legs(legs):
+    model = insect(legs)
+    agree(model, marked_program(model), np.float64, 8, 100)
+
+
+def agree(model, program: Program, dtype, width, chunk):
+    inputs = inputs_of(model, program)
+    expected = evaluate(program, inputs)
+    arranged, units = side_by_side(schedule.optimise(program), width)
+    found = run(arranged, inputs, dtype, 1, chunk, width, units)
+    tolerance = 1e-10 if dtype == np.float64 else 1e-2
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=tolerance * np.abs(y).max())
+
+
+def test_marks_that_are_wrong_cost_speed_only():
+    """Everything called alike: the values are still right."""
+    model = zoo.humanoid()
+    right = marked_program(model)
+    same = Mark((0,), "same")
+    wrong = Program(
+        right.graph, right.inputs, right.outputs, right.roots, right.parameters, dict.fromkeys(right.marks, same)
+    )
+    agree(model, wrong, np.float64, 8, 2000)
+
+
+def test_settled_parameters_fold_like_constants():
+    """For batches nothing is lost but a screw that was made as general as its twins."""
+    model = zoo.humanoid()
+    plain = operations(trace(FORWARD, (model.grouped,), model.sizes))
+    settled = operations(specialise.drop_dead_code(twins.settle(marked_program(model))))
+    assert settled.total <= plain.total + 4
+
+
+def test_single_and_batch_agree():
+    model = insect(6)
+    forward = bind(FORWARD, model)
+    q, v, tau = inputs_of(model, marked_program(model), batch=5)
+    rows = np.array([forward(*row) for row in zip(q, v, tau, strict=True)])
+    np.testing.assert_allclose(rows, forward(q, v, tau), rtol=0, atol=1e-12 * np.abs(rows).max())
