@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from bough.compile import native, passes, threads
-from bough.compile.call import CompiledFunction, Entry
+from bough.compile.call import CompiledFunction
+from bough.compile.entry import Entry
 from bough.compile.expr import Array
+from bough.compile.gate import OK, Pile, Signature, ctypes_gate, make_gate
 from bough.compile.specialise import specialise
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 from compile.programs import arm, program, random_inputs
@@ -168,7 +170,6 @@ def test_several_outputs():
 @pytest.mark.parametrize("workers", [1, 2, 5, None])
 def test_threads_give_the_same(workers, monkeypatch):
     monkeypatch.setattr(threads, "SHORT_SECONDS", 2e-6)
-    monkeypatch.setattr(threads, "SLICE_SECONDS", 1e-6)
     p = arm(6)
     f = specialise("arm", p)
     inputs = random_inputs(p, 1003)
@@ -181,10 +182,30 @@ def test_threads_give_the_same(workers, monkeypatch):
         f(*inputs, threads=workers)
 
 
-def test_slices_cover_the_rows_once():
-    for first, last, workers, cost in [(0, 1000, 4, 1e-5), (64, 70, 8, 1.0), (0, 7, 2, 1e-9), (3, 999, 3, 1e-4)]:
-        rows = [i for s in threads._slices(first, last, workers, cost) for i in range(s.start, s.stop)]
-        assert rows == list(range(first, last))
+@pytest.mark.parametrize("gate", [make_gate, ctypes_gate])
+def test_rows_of_a_pile_are_taken_once(gate):
+    """Two gates on one pile: what the first leaves is done by the second, and nothing twice."""
+    f = specialise("count", program(lambda x: ([x[0] + 1.0],), {"x": (1,)}, {"y": (1,)}))
+    f(np.zeros((2, 1)))
+    of_this = Signature(f.inputs, f.outputs, f.dtype, True)
+    pile = Pile()
+    first, second = (gate(of_this, f._entries[True].address, pile=pile) for _ in range(2))
+    x, y = np.zeros((100, 1)), np.full((100, 1), -1.0)
+    pile.fill(32)
+    assert pile.take() == slice(0, 32)
+    assert first(x, y) == OK
+    assert (y[:32] == -1.0).all()
+    assert (y[32:] == 1.0).all()
+    assert second(x, np.full((100, 1), -1.0)) == OK
+    assert pile.take().start >= 100
+
+
+def test_turns_are_short_but_whole_vectors():
+    assert threads.turn(4096, 2, 256) == 256
+    assert threads.turn(1000, 4, 256) == 42
+    assert threads.turn(40, 2, 256) == 16
+    assert threads.turn(7, 2, 256) == 4
+    assert threads.turn(1, 8, 256) == 1
 
 
 def test_number_of_threads_can_be_set(monkeypatch):
@@ -269,7 +290,6 @@ def test_importing_the_compiler_does_not_load_llvm_or_numba():
 
 def test_forked_child_makes_its_own_pool(monkeypatch):
     monkeypatch.setattr(threads, "SHORT_SECONDS", 2e-6)
-    monkeypatch.setattr(threads, "SLICE_SECONDS", 1e-6)
     p = arm(3)
     f = specialise("arm", p)
     inputs = random_inputs(p, 500)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bough.bench import report
 
-SECTIONS = ("dynamics", "opspace", "scale", "adaptive")
+SECTIONS = ("dynamics", "compile", "opspace", "scale", "adaptive")
 DOCS = Path(__file__).parents[3] / "docs"
 
 

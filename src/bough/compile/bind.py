@@ -11,7 +11,8 @@ import numpy as np
 
 from bough.compile import general as general_code
 from bough.compile import specialise
-from bough.compile.call import CompiledFunction, Entry
+from bough.compile.call import CompiledFunction
+from bough.compile.entry import Entry
 from bough.compile.expr import GraphTooLargeError, Program
 from bough.compile.gate import BAD_INPUT, BAD_OUTPUT
 from bough.compile.routine import Axes, Routine, Sizes, interpret, trace

@@ -11,30 +11,17 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
+from bough.compile.entry import Entry, own_gate, shared_gate
 from bough.compile.expr import Array
-from bough.compile.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Gate, Signature, make_gate, make_maker
-from bough.compile.threads import is_short, run_in_slices
+from bough.compile.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Gate, Signature, make_gate, make_maker, rows_at_once
+from bough.compile.threads import Batches
 from bough.errors import NonFiniteError, NumericalError, ShapeError
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Compiled code: `int64_t entry(void **arrays, int64_t batch, void *context)`.
-
-    `owner` keeps the code in memory. Code that needs scratch memory gives `new_context`, which returns the
-    address of a fresh context and what keeps it alive; each running call has its own.
-    """
-
-    address: int
-    owner: Any = None
-    new_context: Callable[[], tuple[int, Any]] | None = None
 
 
 class CompiledFunction:
@@ -61,7 +48,7 @@ class CompiledFunction:
         self._gates: dict[bool, Gate] = {}
         self._lock = threading.Lock()
         self._context: Any = None
-        self._seconds_per_row = 0.0
+        self._batches: Batches | None = None
         self._shapes = tuple(x.shape for x in self.outputs)
         self._scope: dict[str, Any] = {"gate": _misfit, "make": _nothing, "general": self._call_any, "empty": np.empty}
         self.call: Callable[..., Any] = self._fast_call()
@@ -145,24 +132,24 @@ class CompiledFunction:
         if batch is None:
             status = self._gate(False)(*arrays, *outputs)
         else:
-            status, seconds = run_in_slices(self._gate(True), [*arrays, *outputs], threads, self._seconds_per_row)
-            self._seconds_per_row = seconds
+            status = self._batched().run([*arrays, *outputs], threads)
         if status != OK:
             self._complain(status, arrays, outputs, batch)
         return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _call_short_batch(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
         """The result where the inputs are a batch for one thread in arrays that fit; otherwise None."""
-        gate = self._gates.get(True)
+        gate, batches = self._gates.get(True), self._batches
         if (
             gate is None
+            or batches is None
             or not inputs
             or type(inputs[0]) is not np.ndarray
             or inputs[0].ndim <= len(self.inputs[0].shape)
         ):
             return None
         batch = len(inputs[0])
-        if threads != 1 and not is_short(batch, self._seconds_per_row):
+        if threads != 1 and not batches.is_short(batch):
             return None
         results = out
         if out is None:
@@ -177,10 +164,17 @@ class CompiledFunction:
                 entry = self._entries[batched] = self._providers[batched]()
                 of_this = Signature(self.inputs, self.outputs, self.dtype, batched)
                 if batched or _free_threaded():
-                    self._gates[batched] = _shared_gate(of_this, entry)
+                    self._gates[batched] = shared_gate(of_this, entry)
                 else:
                     self._open_single_gate(of_this, entry)
             return self._gates[batched]
+
+    def _batched(self) -> Batches:
+        if self._batches is None:
+            gate, entry = self._gate(True), self._entries[True]
+            of_this = Signature(self.inputs, self.outputs, self.dtype, True)
+            self._batches = Batches(gate, partial(own_gate, of_this, entry), rows_at_once(of_this))
+        return self._batches
 
     def _open_single_gate(self, of_this: Signature, entry: Entry) -> None:
         """One configuration is computed with the GIL held, so that all calls may share one context."""
@@ -265,24 +259,3 @@ def _expected(spec: Array) -> str:
 def _free_threaded() -> bool:
     """Does this interpreter run without the GIL?"""
     return not getattr(sys, "_is_gil_enabled", lambda: True)()
-
-
-def _shared_gate(signature: Signature, entry: Entry) -> Gate:
-    """A gate that may be used by several threads at once: code with a context gets one gate for each running call."""
-    if entry.new_context is None:
-        return make_gate(signature, entry.address)
-    new_context = entry.new_context
-    idle: list[tuple[Gate, Any]] = []
-
-    def pooled(*arrays: np.ndarray) -> int:
-        try:
-            pair = idle.pop()
-        except IndexError:
-            address, owner = new_context()
-            pair = make_gate(signature, entry.address, address), owner
-        try:
-            return pair[0](*arrays)
-        finally:
-            idle.append(pair)
-
-    return pooled

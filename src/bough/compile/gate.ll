@@ -9,9 +9,11 @@
 ; objects, measured at start-up) are defined by gate.py in front of this text.
 
 %Shape = type { i64, i64, [3 x i64] }                                       ; numbers in an element, its ndim, its extents
-%Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, [0 x %Shape] }
+%Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, ptr, [0 x %Shape] }
 ; 0 entry, 1 context, 2 arrays, 3 inputs among them, 4 batched (0 or 1), 5 bytes of a number, 6 ndarray type,
-; 7 dtype, 8 whether to check outputs, 9 rows to handle at once, 10 None, 11 numpy's number of the dtype, 12 shapes
+; 7 dtype, 8 whether to check outputs, 9 rows to handle at once, 10 None, 11 numpy's number of the dtype,
+; 12 null or the pile of rows that several threads take from, 13 shapes
+%Pile = type { i64, i64 }                                                   ; first row that is left, rows to take at once
 
 declare ptr @PyLong_FromLong(i64)
 declare ptr @PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
@@ -31,7 +33,7 @@ define internal ptr @field(ptr %object, ptr %offset_constant) alwaysinline {
 }
 
 define internal i64 @size_of(ptr %record, i64 %k) alwaysinline {
-  %p = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 0
+  %p = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 0
   %size = load i64, ptr %p
   ret i64 %size
 }
@@ -146,7 +148,7 @@ array:
   %flags.fit = icmp eq i32 %present, %wanted
   %batched.p = getelementptr %Record, ptr %record, i64 0, i32 4
   %batched = load i64, ptr %batched.p
-  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 1
+  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 1
   %ndim = load i64, ptr %ndim.p
   %nd.p = call ptr @field(ptr %argument, ptr @ndim_of)
   %nd32 = load i32, ptr %nd.p
@@ -168,7 +170,7 @@ next:
 compare:
   %given.p = getelementptr i64, ptr %own, i64 %d
   %given = load i64, ptr %given.p
-  %asked.p = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 2, i64 %d
+  %asked.p = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 2, i64 %d
   %asked = load i64, ptr %asked.p
   %d.next = add i64 %d, 1
   %equal = icmp eq i64 %given, %asked
@@ -292,14 +294,23 @@ bad.output:
   ret i64 3
 }
 
-; All rows, a few at a time, so that they are checked while they are in the cache.
+; All rows, a few at a time, so that they are checked while they are in the cache; or, of a pile, those that no other
+; thread takes.
 define internal i64 @run(ptr %record, ptr %pointers, i64 %batch) {
 entry:
   %at.once.p = getelementptr %Record, ptr %record, i64 0, i32 9
-  %at.once = load i64, ptr %at.once.p
+  %pile.p = getelementptr %Record, ptr %record, i64 0, i32 12
+  %pile = load ptr, ptr %pile.p
+  %alone = icmp eq ptr %pile, null
+  %pile.rows.p = getelementptr %Pile, ptr %pile, i64 0, i32 1
+  %rows.p = select i1 %alone, ptr %at.once.p, ptr %pile.rows.p
+  %at.once = load i64, ptr %rows.p
+  br i1 %alone, label %next, label %take
+take:
+  %taken = atomicrmw add ptr %pile, i64 %at.once monotonic
   br label %next
 next:
-  %row = phi i64 [ 0, %entry ], [ %row.next, %some ]
+  %row = phi i64 [ 0, %entry ], [ %taken, %take ], [ %row.next, %go.on ]
   %left = sub i64 %batch, %row
   %any = icmp sgt i64 %left, 0
   br i1 %any, label %some, label %done
@@ -308,7 +319,9 @@ some:
   %status = call i64 @run_rows(ptr %record, ptr %pointers, i64 %row, i64 %rows)
   %row.next = add i64 %row, %rows
   %good = icmp eq i64 %status, 0
-  br i1 %good, label %next, label %bad
+  br i1 %good, label %go.on, label %bad
+go.on:
+  br i1 %alone, label %next, label %take
 done:
   ret i64 0
 bad:
@@ -387,10 +400,10 @@ define internal ptr @new_output(ptr %record, i64 %k) {
   %number.p = getelementptr %Record, ptr %record, i64 0, i32 11
   %number = load i64, ptr %number.p
   %type = trunc i64 %number to i32
-  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 1
+  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 1
   %ndim = load i64, ptr %ndim.p
   %nd = trunc i64 %ndim to i32
-  %extents = getelementptr %Record, ptr %record, i64 0, i32 12, i64 %k, i32 2
+  %extents = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 2
   %new = call ptr @PyArray_New(ptr %ndarray, i32 %nd, ptr %extents, i32 %type, ptr null, ptr null, i32 0, i32 0, ptr null)
   ret ptr %new
 }

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -48,12 +49,32 @@ class Signature:
             raise ValueError(f"compiled functions work in float64 or float32, not in {self.dtype}")
 
 
-def make_gate(signature: Signature, entry: int, context: int = 0) -> Gate:
-    """A gate to the code at `entry`. The caller keeps the code and the context alive."""
+class Pile:
+    """The rows of a batch, from which several threads take some at a time: the memory that gate.ll calls %Pile."""
+
+    def __init__(self) -> None:
+        self._words = (ctypes.c_int64 * 2)()
+        self.address = ctypes.addressof(self._words)
+        self._lock = threading.Lock()
+
+    def fill(self, rows_at_once: int) -> None:
+        """All rows are there again."""
+        self._words[0], self._words[1] = 0, rows_at_once
+
+    def take(self) -> slice:
+        """What native code does by an atomic addition."""
+        with self._lock:
+            first, count = self._words
+            self._words[0] = first + count
+        return slice(first, first + count)
+
+
+def make_gate(signature: Signature, entry: int, context: int = 0, pile: Pile | None = None) -> Gate:
+    """A gate to the code at `entry`, for rows that it takes from the pile if there is one. Keep all of them alive."""
     layout = object_layout()
     if layout is None:
-        return ctypes_gate(signature, entry, context)
-    gate: Gate = _native_function(layout, "gate", _record(signature, entry, context))
+        return ctypes_gate(signature, entry, context, pile)
+    gate: Gate = _native_function(layout, "gate", _record(signature, entry, context, pile))
     return gate
 
 
@@ -80,7 +101,7 @@ def _native_function(layout: ObjectLayout, name: str, record: bytes) -> Any:
     return make_function(ctypes.addressof(_method(layout, name)), record, None)
 
 
-def ctypes_gate(signature: Signature, entry: int, context: int = 0) -> Gate:
+def ctypes_gate(signature: Signature, entry: int, context: int = 0, pile: Pile | None = None) -> Gate:
     """The same without any knowledge of object layouts."""
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(entry)
     specs = signature.inputs + signature.outputs
@@ -104,10 +125,18 @@ def ctypes_gate(signature: Signature, entry: int, context: int = 0) -> Gate:
             return MISFIT
         if any(np.may_share_memory(x, y) for k, y in enumerate(arrays) if k >= n_inputs for x in arrays[:k]):
             return MISFIT
+        if pile is None:
+            return run(arrays)
+        status = OK
+        while status == OK and (rows := pile.take()).start < lead[0]:
+            status = run([x[rows] for x in arrays])
+        return status
+
+    def run(arrays: Sequence[np.ndarray]) -> int:
         if not all(np.isfinite(x).all() for x in arrays[:n_inputs]):
             return BAD_INPUT
         pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-        function(pointers, lead[0] if signature.batched else 1, context)
+        function(pointers, len(arrays[0]) if signature.batched else 1, context)
         return OK if all(np.isfinite(x).all() for x in arrays[n_inputs:]) else BAD_OUTPUT
 
     return gate
@@ -199,17 +228,18 @@ def _array_new() -> int:
     return ctypes.c_void_p.from_address(table + ARRAY_NEW * ctypes.sizeof(ctypes.c_void_p)).value or 0
 
 
-def _rows_at_once(signature: Signature) -> int:
+def rows_at_once(signature: Signature) -> int:
     """Rows that fit the first levels of cache together, so that they are still there when they are checked."""
     row = sum(x.size for x in signature.inputs + signature.outputs) * signature.dtype.itemsize
     return max(1, min(CACHED_BYTES // max(1, row * WIDEST), MOST_STEPS)) * WIDEST
 
 
-def _record(signature: Signature, entry: int, context: int) -> bytes:
+def _record(signature: Signature, entry: int, context: int, pile: Pile | None = None) -> bytes:
     """The words of %Record in gate.ll."""
     arrays = signature.inputs + signature.outputs
     words = [entry, context, len(arrays), len(signature.inputs), int(signature.batched), signature.dtype.itemsize]
-    words += [id(np.ndarray), id(signature.dtype), 1, _rows_at_once(signature), id(None), signature.dtype.num]
+    words += [id(np.ndarray), id(signature.dtype), 1, rows_at_once(signature), id(None), signature.dtype.num]
+    words += [pile.address if pile else 0]
     for x in arrays:
         words += [x.size, len(x.shape), *x.shape, *[0] * (MAX_NDIM - len(x.shape))]
     return struct.pack(f"<{len(words)}Q", *words)

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile import cache, native
-from bough.compile.call import CompiledFunction, Entry
+from bough.compile.call import CompiledFunction
+from bough.compile.entry import Entry
 from bough.compile.kernel import make_known_to_numba, source_hash
 from bough.compile.routine import Constants, Routine, Sizes, resolve, scratch, work_type
 

@@ -49,8 +49,9 @@ class Emitter:
         self.program, self.kind, self.pack = program, kind, pack
         self.arrays = (*program.inputs, *program.outputs)
         self.plan = Plan(program, chunk, pack.lanes // kind.lanes, units)
+        self.window = kind.lanes if kind.lanes > 1 else pack.lanes
         self.cleared = [self._cleared_windows(roots) for roots in program.roots]
-        self.skipped = [{c for start in starts for c in range(start, start + kind.lanes)} for starts in self.cleared]
+        self.skipped = [{c for start in starts for c in range(start, start + self.window)} for starts in self.cleared]
         self.plan.place_outputs(self.skipped)
         self.columns = [self.plan.reserve(x.size) for x in self.arrays] if kind.lanes > 1 else []
 
@@ -73,10 +74,9 @@ class Emitter:
         return "\n".join(parts)
 
     def _cleared_windows(self, roots: tuple[int, ...]) -> list[int]:
-        """Windows of an output that hold only the constant 0: cleared in the rows, never computed in columns."""
+        """Windows of an output that hold only the constant 0: cleared in the rows, never computed."""
         graph = self.program.graph
-        zero = [graph.op[r] == CONST and graph.value[r] == 0.0 for r in roots]
-        return zero_windows(zero, self.kind.lanes) if self.kind.lanes > 1 else []
+        return zero_windows([graph.op[r] == CONST and graph.value[r] == 0.0 for r in roots], self.window)
 
     def _parameters(self, attributes: str = "") -> str:
         names = ("%m", *(f"%x{k}" for k in range(len(self.arrays))))
@@ -125,6 +125,10 @@ class Emitter:
         for k, array in enumerate(self.arrays):
             start = b(f"mul i64 %row, {array.size}")
             b.do(f"%x{k} = getelementptr {self.kind.type}, ptr %a{k}, i64 {start}")
+        for k, starts in enumerate(self.cleared, len(self.program.inputs)):
+            for column in starts:
+                address = b(pointer(self.kind, Place(k, column)))
+                b.do(f"store {self.pack.type} zeroinitializer, ptr {address}, align {self.kind.bytes}")
         self._compute(b)
         return []
 

@@ -62,7 +62,9 @@ class Chunk:
     def store(self, i: int) -> None:
         """Store node i to where it is wanted as a single number."""
         for place in self.plan.targets.get(i, ()):
-            self.b.do(f"store {self.kind.type} {self._value((i,))}, ptr {self._address(place)}")
+            # else the compiler's search for stores to merge takes longer than all the rest
+            volatile = "volatile " if place.array >= 0 else ""
+            self.b.do(f"store {volatile}{self.kind.type} {self._value((i,))}, ptr {self._address(place)}")
 
     def _address(self, place: Place) -> str:
         return self.b(pointer(self.kind, place))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from bough.compile import cache, llvm, native, schedule, twins
-from bough.compile.call import CompiledFunction, Entry
+from bough.compile.call import CompiledFunction
+from bough.compile.entry import Entry
 from bough.compile.expr import Program
 from bough.compile.passes import drop_dead_code
 from bough.compile.routine import operations

@@ -1,23 +1,21 @@
-"""Batches over threads: slices of rows, taken by whichever thread is free."""
+"""Batches over threads: a team whose members take rows from a pile until none are left."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-Run = Callable[..., int]
+from bough.compile.gate import Gate, Pile
 
-SHORT_SECONDS = 400e-6  # less work than this is not worth waking another thread
-SLICE_SECONDS = 60e-6  # slices are short, so that threads finish together, but not so short that handing out shows
-SLICES_PER_THREAD = 6
+SHORT_SECONDS = 200e-6  # less work than this is not worth waking another thread
+TURNS_PER_THREAD = 6  # members take rows in turns so short that they finish together
+FEW_ROWS = 16  # whole vectors of lanes
 PROBE_ROWS = 64
-ALIGNMENT = 16  # rows: whole vectors of lanes
 
 
 def default_threads() -> int:
@@ -28,58 +26,67 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def is_short(batch: int, seconds_per_row: float) -> bool:
-    """Is a batch not worth splitting? (A time of 0 is unknown.)"""
-    return batch * seconds_per_row < SHORT_SECONDS if seconds_per_row else batch < PROBE_ROWS
+class Batches:
+    """Batches of one function, each on as many threads as its work is worth.
 
-
-def run_in_slices(
-    run: Run, arrays: Sequence[np.ndarray], threads: int | None, seconds_per_row: float
-) -> tuple[int, float]:
-    """Apply `run(*arrays) -> status` to all rows; returns the worst status and the time that a row takes.
-
-    `run` must release the GIL. `seconds_per_row` is what an earlier call returned, or 0.
+    `gate` runs all rows of some arrays in this thread; `new_gate` makes one that takes its rows from a pile.
     """
-    batch, done, status = len(arrays[0]), 0, 0
-    if seconds_per_row == 0.0:
-        done = min(batch, PROBE_ROWS)
-        start = time.perf_counter()
-        status = run(*(x[:done] for x in arrays))
-        seconds_per_row = (time.perf_counter() - start) / max(1, done)
-        if status or done == batch:
-            return status, seconds_per_row if done == PROBE_ROWS else 0.0
-    slices = _slices(done, batch, threads or default_threads(), seconds_per_row)
-    if len(slices) == 1:
-        return run(*(x[slices[0]] for x in arrays)), seconds_per_row
-    return _run_concurrently(run, arrays, slices, threads or default_threads()), seconds_per_row
+
+    def __init__(self, gate: Gate, new_gate: Callable[[Pile], Gate], most_rows: int) -> None:
+        self._gate, self._new_gate, self._most_rows = gate, new_gate, most_rows
+        self._idle: list[Team] = []
+        self._seconds_per_row = 0.0  # 0 = not known yet
+
+    def is_short(self, batch: int) -> bool:
+        """Is a batch not worth splitting?"""
+        return batch * self._seconds_per_row < SHORT_SECONDS if self._seconds_per_row else batch < PROBE_ROWS
+
+    def run(self, arrays: Sequence[np.ndarray], threads: int | None) -> int:
+        """All rows of the arrays, on at most so many threads (None = the default); a status."""
+        threads = threads or default_threads()
+        if threads > 1 and not self._seconds_per_row and len(arrays[0]) >= PROBE_ROWS:
+            begin = time.perf_counter()
+            status = self._gate(*(x[:PROBE_ROWS] for x in arrays))
+            self._seconds_per_row = (time.perf_counter() - begin) / PROBE_ROWS
+            if status:
+                return status
+            arrays = [x[PROBE_ROWS:] for x in arrays]
+        if threads == 1 or self.is_short(len(arrays[0])):
+            return self._gate(*arrays)
+        try:
+            team = self._idle.pop()
+        except IndexError:
+            team = Team(self._new_gate, self._most_rows)
+        try:
+            return team.run(arrays, threads)
+        finally:
+            self._idle.append(team)
 
 
-def _slices(first: int, last: int, threads: int, seconds_per_row: float) -> list[slice]:
-    """Rows first..last in slices for `threads`, each of them long enough."""
-    seconds = (last - first) * seconds_per_row
-    short = threads == 1 or seconds < SHORT_SECONDS
-    count = 1 if short else min(int(seconds / SLICE_SECONDS), threads * SLICES_PER_THREAD)
-    rows = -(-(last - first) // count)
-    rows = -(-rows // ALIGNMENT) * ALIGNMENT
-    return [slice(i, min(i + rows, last)) for i in range(first, last, rows)]
+class Team:
+    """Gates to one function that share the rows of a batch. One batch at a time."""
+
+    def __init__(self, new_gate: Callable[[Pile], Gate], most_rows: int) -> None:
+        self._new_gate, self._most_rows = new_gate, most_rows
+        self._pile = Pile()
+        self._gates: list[Gate] = []
+
+    def run(self, arrays: Sequence[np.ndarray], threads: int) -> int:
+        """All rows of the arrays, by this thread and others; the worst status."""
+        rows = turn(len(arrays[0]), threads, self._most_rows)
+        self._pile.fill(rows)
+        members = min(threads, -(-len(arrays[0]) // rows))
+        while len(self._gates) < members:
+            self._gates.append(self._new_gate(self._pile))
+        helpers = [_pool().submit(gate, *arrays) for gate in self._gates[1:members]]
+        status = self._gates[0](*arrays)
+        # a helper that has not begun by now would find nothing to do
+        return max([status, *(helper.result() for helper in helpers if not helper.cancel())])
 
 
-def _run_concurrently(run: Run, arrays: Sequence[np.ndarray], slices: list[slice], threads: int) -> int:
-    waiting = deque(slices)
-
-    def work() -> int:
-        status = 0
-        while waiting:
-            try:
-                rows = waiting.popleft()
-            except IndexError:  # another thread was quicker
-                break
-            status = max(status, run(*(x[rows] for x in arrays)))
-        return status
-
-    helpers = [_pool().submit(work) for _ in range(min(threads, len(slices)) - 1)]
-    status = work()
-    return max([status, *(helper.result() for helper in helpers)])
+def turn(batch: int, threads: int, most: int) -> int:
+    """How many rows a thread takes at once: a small part of the batch, but whole vectors if there are enough."""
+    return max(1, min(most, max(-(-batch // (threads * TURNS_PER_THREAD)), min(FEW_ROWS, -(-batch // threads)))))
 
 
 _shared_pool: ThreadPoolExecutor | None = None

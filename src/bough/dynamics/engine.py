@@ -10,6 +10,8 @@ import numpy as np
 from bough.compile.bind import BoundFunction as BoundFunction
 from bough.compile.bind import bind_arrays as bind_arrays
 from bough.compile.bind import small_program, worth_tracing
+from bough.compile.cache import fetch
+from bough.compile.kernel import source_hash
 from bough.compile.routine import Routine, operations
 from bough.limbs import mark_limbs
 from bough.model import Model
@@ -31,12 +33,23 @@ def bind(
     return bind_arrays(routine, groups, model.sizes, general=general, dtype=dtype, lean=lean, twins=mark_limbs)
 
 
-def cheapest(model: Model, candidates: Mapping[str, tuple[Routine, tuple[Any, ...]]]) -> str:
-    """The candidate (routine and further constants) with the fewest operations; the first if the model is large."""
+Candidates = Mapping[str, tuple[Routine, tuple[Any, ...]]]
+
+
+def cheapest(model: Model, candidates: Candidates) -> str:
+    """The candidate (routine and further constants, which follow from the model) with the fewest operations.
+
+    The first if the model is large. The choice is kept on disk: counting takes longer than loading code.
+    """
+    if not all(worth_tracing(routine, model.sizes) for routine, _ in candidates.values()):
+        return next(iter(candidates))
+    sources = [(name, source_hash(routine.body)) for name, (routine, _) in candidates.items()]
+    return fetch(f"cheapest {model.hash} {sources}", lambda: _fewest(model, candidates).encode()).decode()
+
+
+def _fewest(model: Model, candidates: Candidates) -> str:
     cost = {}
     for name, (routine, constants) in candidates.items():
-        if not worth_tracing(routine, model.sizes):
-            return next(iter(candidates))
         program = small_program(routine, (model.grouped, *constants), model.sizes)
         if program is None:
             return next(iter(candidates))
