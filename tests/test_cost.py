@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bough import cost
-from bough.compile.expr import OperationCount
+from bough.compile.program import OperationCount
 from bough.tree import Tree
 from strategies import FACTS, TREES
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.twins import Limb, Mark, Parameter, Twins
+from bough.compile.program import Limb, Mark
+from bough.compile.twins import Parameter, Twins
 from bough.joints import PLACED, PRIMITIVES, Mechanism
 
 OF_BODIES = ("fixed", "offset", "inertia")

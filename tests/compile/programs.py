@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from bough.compile.expr import ATAN, COS, SIN, SQRT, Array, Expr, Graph, Program
+from bough.compile.expr import ATAN, COS, SIN, SQRT, Expr, Graph
+from bough.compile.program import Array, Program
 
 
 def program(function, inputs, outputs):

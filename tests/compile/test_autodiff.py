@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from bough.compile import passes
 from bough.compile.autodiff import forward, jacobian, reverse
-from bough.compile.expr import ATAN, COS, SIN, SQRT, Array, Program
+from bough.compile.expr import ATAN, COS, SIN, SQRT
+from bough.compile.program import Array, Program
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 MODES = ["forward", "reverse", "auto"]

@@ -14,8 +14,8 @@ import pytest
 from bough.compile import native, passes, threads
 from bough.compile.call import CompiledFunction
 from bough.compile.entry import Entry
-from bough.compile.expr import Array
 from bough.compile.gate import OK, Pile, Signature, ctypes_gate, make_gate
+from bough.compile.program import Array
 from bough.compile.specialise import specialise
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 from compile.programs import arm, program, random_inputs

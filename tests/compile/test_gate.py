@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bough.compile import gate, native
-from bough.compile.expr import Array
 from bough.compile.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Signature, ctypes_gate, make_gate
+from bough.compile.program import Array
 
 DOUBLE = """
 define i64 @entry(ptr %arrays, i64 %batch, ptr %context) {

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.compile import passes, schedule
-from bough.compile.expr import ATAN, COS, DIV, NEG, SIN, SQRT, SUB, OperationCount, count
+from bough.compile.expr import ATAN, COS, DIV, NEG, SIN, SQRT, SUB
+from bough.compile.program import OperationCount, count
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 PASSES = [

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from bough import zoo
 from bough.build import Builder
 from bough.compile import schedule, specialise, twins
-from bough.compile.expr import ADD, Program
+from bough.compile.expr import ADD
 from bough.compile.passes import evaluate, operands
+from bough.compile.program import Mark, Program
 from bough.compile.routine import operations, trace
-from bough.compile.twins import Mark, side_by_side
+from bough.compile.twins import side_by_side
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import CRBA
 from bough.dynamics.engine import bind

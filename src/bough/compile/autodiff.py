@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from bough.compile.expr import ADD, ATAN, COS, DIV, MUL, NEG, SIN, SQRT, SUB, Array, Expr, Graph, Program, count
+from bough.compile.expr import ADD, ATAN, COS, DIV, MUL, NEG, SIN, SQRT, SUB, Expr, Graph
+from bough.compile.program import Array, Program, count
 
 Mode = Literal["forward", "reverse", "auto"]
 Seeds = Mapping[tuple[int, int], Expr | float]
@@ -106,10 +107,8 @@ def _by_rows(program: Program, wrt: Sequence[int]) -> list[list[list[Expr]]]:
 
 def _copy(program: Program, output: int) -> Program:
     """A program of that one output, in a graph of its own."""
-    old, new = program.graph, Graph()
-    new.op, new.a, new.b = list(old.op), list(old.a), list(old.b)
-    new.value, new.table = list(old.value), dict(old.table)
-    return replace(program, graph=new, outputs=(program.outputs[output],), roots=(program.roots[output],))
+    outputs, roots = (program.outputs[output],), (program.roots[output],)
+    return replace(program, graph=program.graph.copy(), outputs=outputs, roots=roots)
 
 
 def _tangent(graph: Graph, i: int, tangents: Mapping[int, int], zero: int) -> int:

@@ -13,8 +13,9 @@ from bough.compile import general as general_code
 from bough.compile import specialise
 from bough.compile.call import CompiledFunction
 from bough.compile.entry import Entry
-from bough.compile.expr import GraphTooLargeError, Program
+from bough.compile.expr import GraphTooLargeError
 from bough.compile.gate import BAD_INPUT, BAD_OUTPUT
+from bough.compile.program import Program
 from bough.compile.routine import Axes, Routine, Sizes, interpret, trace
 from bough.compile.twins import Twins
 

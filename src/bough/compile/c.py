@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, SUB, Array, Program
+from bough.compile.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, SUB
 from bough.compile.plan import Place, Plan, Stage
+from bough.compile.program import Array, Program
 from bough.compile.schedule import optimise
 
 CHUNK = 1000

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bough.compile.expr import Program
+from bough.compile.program import Program
 
 MAGIC = b"bough object code 1\n"
 DIGEST_BYTES = 32

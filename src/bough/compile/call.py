@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from bough.compile.entry import Entry, own_gate, shared_gate
-from bough.compile.expr import Array
 from bough.compile.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Gate, Signature, make_gate, make_maker, rows_at_once
+from bough.compile.program import Array
 from bough.compile.threads import Batches
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from bough.compile import native
 from bough.compile.cache import fetch
-from bough.compile.expr import Array
+from bough.compile.program import Array
 
 Gate = Callable[..., int]
 

@@ -15,13 +15,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bough.compile.expr import ATAN, CONST, Program
+from bough.compile.expr import ATAN, CONST
 from bough.compile.ir import Block, Kind
 from bough.compile.llvm_atan import atan_function
 from bough.compile.llvm_chunk import Chunk, pointer, square_roots
 from bough.compile.llvm_lanes import covering_windows, lane_functions, zero_windows
 from bough.compile.llvm_sincos import sincos_function
 from bough.compile.plan import Place, Plan, Unit
+from bough.compile.program import Program
 
 ENTRY = "entry"
 CHUNK = 2000

@@ -13,23 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.expr import (
-    ADD,
-    ATAN,
-    BINARY,
-    CONST,
-    COS,
-    DIV,
-    INPUT,
-    MUL,
-    NEG,
-    PARAMETERS,
-    SIN,
-    SQRT,
-    SUB,
-    Graph,
-    Program,
-)
+from bough.compile.expr import ADD, ATAN, BINARY, CONST, COS, DIV, INPUT, MUL, NEG, PARAMETERS, SIN, SQRT, SUB, Graph
+from bough.compile.program import Program
 
 Step = Callable[[Graph, int, int, int], int]
 

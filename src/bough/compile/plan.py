@@ -13,7 +13,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bough.compile.expr import ADD, CONST, COS, INPUT, SIN, Program
+from bough.compile.expr import ADD, CONST, COS, INPUT, SIN
+from bough.compile.program import Program
 
 Unit = tuple[int, ...]  # nodes computed by one instruction
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 
-from bough.compile.expr import ADD, Program
+from bough.compile.expr import ADD
 from bough.compile.passes import absorb_negations, drop_dead_code, operands, rebuild, share_reciprocals
+from bough.compile.program import Program
 
 
 def schedule(program: Program) -> Program:

@@ -9,8 +9,8 @@ import numpy as np
 from bough.compile import cache, llvm, native, schedule, twins
 from bough.compile.call import CompiledFunction
 from bough.compile.entry import Entry
-from bough.compile.expr import Program
 from bough.compile.passes import drop_dead_code
+from bough.compile.program import Program
 from bough.compile.routine import operations
 
 LEAST_GAIN = 0.9  # moves between numbers and vectors cost more than their number says

@@ -13,18 +13,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from bough.compile.expr import ADD, ATAN, CONST, COS, INPUT, MUL, PARAMETERS, SIN, Graph, Program
+from bough.compile.expr import ADD, ATAN, CONST, COS, INPUT, MUL, PARAMETERS, SIN, Graph
 from bough.compile.passes import operands
 from bough.compile.plan import Unit
-
-Limb = tuple[int, ...]  # a limb, a limb of that limb, ...; () is the trunk
-
-
-class Mark(NamedTuple):
-    """Where a number belongs: twins have the same place in different limbs."""
-
-    limb: Limb
-    place: Hashable
+from bough.compile.program import Limb, Mark, Program
 
 
 class Parameter(NamedTuple):

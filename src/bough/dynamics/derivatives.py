@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile import autodiff
-from bough.compile.expr import Array, Expr, Program
+from bough.compile.expr import Expr
 from bough.compile.kernel import kernel
+from bough.compile.program import Array, Program
 from bough.compile.routine import Routine, literal, trace
 from bough.compile.scalar import sincos
 from bough.compile.specialise import specialise

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from bough import cost
 from bough.compile.bind import LARGEST_GRAPH
-from bough.compile.expr import GraphTooLargeError, OperationCount
+from bough.compile.expr import GraphTooLargeError
+from bough.compile.program import OperationCount
 from bough.compile.routine import operations, trace
 from bough.errors import TaskError
 from bough.opspace.factored import FACTORED
