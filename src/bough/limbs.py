@@ -26,13 +26,12 @@ def find_limbs(m: Mechanism) -> tuple[list[Limb], list[int]]:
     place: list[int] = []
     seen: Counter[tuple[int, int]] = Counter()
     places: dict[tuple[int, int], int] = {}
-    limbs: dict[tuple[int, int], int] = {}
     for i, shape in enumerate(shapes):
         p = int(m.parent[i])
         place.append(places.setdefault((place[p] if p >= 0 else -1, shape), len(places)))
         inner = limb[p] if p >= 0 else ()
         if siblings[p, shape] > 1:
-            inner = (*inner, limbs.setdefault((place[i], seen[p, shape]), len(limbs)))
+            inner = (*inner, ((place[i], seen[p, shape]),))
             seen[p, shape] += 1
         limb.append(inner)
     return limb, place

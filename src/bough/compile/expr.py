@@ -58,8 +58,8 @@ class Graph:
         return i
 
     def copy(self) -> Graph:
-        """Another graph with the same nodes."""
-        other = Graph(self.limit)
+        """Another graph with the same nodes, and no limit."""
+        other = Graph()
         other.op, other.a, other.b = self.op[:], self.a[:], self.b[:]
         other.value, other.table = self.value[:], dict(self.table)
         return other

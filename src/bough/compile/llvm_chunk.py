@@ -37,6 +37,7 @@ class Chunk:
         self.plan, self.kind, self.graph = plan, kind, plan.program.graph
         self.b = Block()
         self.names: dict[Unit, str] = {}
+        self.computed: set[int] = set()
         self.lanes: dict[int, tuple[Unit, int]] = {}  # where the nodes of larger units are found
 
     def compute(self, unit: Unit) -> None:
@@ -52,6 +53,7 @@ class Chunk:
         else:
             name = self.b(f"{MNEMONIC[op]} {T.type} {x}, {self._value(tuple(self.graph.b[i] for i in unit))}")
         self.names[unit] = name
+        self.computed.update(unit)
         if len(unit) > 1:
             self.lanes |= {i: (unit, lane) for lane, i in reversed(list(enumerate(unit)))}
             if unit in self.plan.shelves:
@@ -87,20 +89,29 @@ class Chunk:
         T = unit_kind(self.kind, unit)
         if all(self.graph.op[i] == CONST for i in unit):
             return T.constants([self.graph.value[i] for i in unit])
-        if self._is_row(unit):
-            address = self._address(self.plan.source[unit[0]])
+        if unit in self.plan.shelves or self._is_row(unit):
+            address = self._address(self.plan.shelves.get(unit) or self.plan.source[unit[0]])
             return self.b(f"load {T.type}, ptr {address}, align {self.kind.bytes}")
         if len(set(unit)) == 1:
             first = self.b(f"insertelement {T.type} undef, {T.scalar} {self._value(unit[:1])}, i64 0")
             return self.b(f"shufflevector {T.type} {first}, {T.type} undef, <{T.lanes} x i32> zeroinitializer")
+        homes = {self._home(i)[0] for i in unit}
+        if len(homes) == 1 and (home := homes.pop()):
+            H = unit_kind(self.kind, home).type
+            mask = ", ".join(f"i32 {self._home(i)[1]}" for i in unit)
+            return self.b(f"shufflevector {H} {self._value(home)}, {H} undef, <{T.lanes} x i32> <{mask}>")
         name = "undef"
         for lane, i in enumerate(unit):
             name = self.b(f"insertelement {T.type} {name}, {T.scalar} {self._value((i,))}, i64 {lane}")
         return name
 
+    def _home(self, i: int) -> tuple[Unit, int]:
+        """The unit of several nodes that holds node i, and its lane there; () if there is none."""
+        return self.lanes.get(i) or self.plan.shelved.get(i) or ((), 0)
+
     def _is_row(self, unit: Unit) -> bool:
         """Do the nodes lie in memory one after the other?"""
-        if any(i in self.lanes or (i,) in self.names or i not in self.plan.source for i in unit):
+        if any(i in self.computed or i not in self.plan.source for i in unit):
             return False
         places = [self.plan.source[i] for i in unit]
         return all(y == Place(x.array, x.offset + 1) for x, y in pairwise(places))

@@ -58,6 +58,7 @@ class Plan:
         self.source: dict[int, Place] = {}
         self.targets: dict[int, list[Place]] = {}
         self.shelves: dict[Unit, Place] = {}
+        self.shelved: dict[int, tuple[Unit, int]] = {}
         graph = program.graph
         self.live = graph.live(program.flat_roots())
         for i in self.live:
@@ -131,6 +132,7 @@ class Plan:
             self._store(unit[0], self.source[unit[0]])
         else:
             self.shelves[unit] = Place(-1, slot)
+            self.shelved |= {i: (unit, lane) for lane, i in enumerate(unit)}
 
 
 def _levels(program: Program, units: Sequence[Unit]) -> list[tuple[list[Unit], list[int]]]:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from bough.compile.expr import ADD, ATAN, COS, DIV, MUL, OP_NAMES, SIN, SQRT, SUB, Graph
 
-Limb = tuple[int, ...]  # a limb, a limb of that limb, ...; () is the trunk
+One = tuple[int, int]  # a limb: its kind, and its number among those of its kind on one body
+Limb = tuple[tuple[One, ...], ...]  # a limb or a pair of limbs, a limb of that limb, ...; () is the trunk
 
 
 class Mark(NamedTuple):

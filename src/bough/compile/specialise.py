@@ -32,12 +32,22 @@ def entry(program: Program, dtype: Any = np.float64, lanes: int | None = None) -
 
 def emit(program: Program, dtype: np.dtype, lanes: int, width: int) -> str:
     """The LLVM IR of a program: with twin limbs side by side where rows are not and where that shortens the code."""
-    settled = drop_dead_code(twins.settle(program))
     if lanes == 1 and program.marks:
         arranged, units = twins.side_by_side(schedule.optimise(program), width)
-        if twins.cost(arranged, units) < LEAST_GAIN * operations(settled).total:
+        if twins.cost(arranged, units) < LEAST_GAIN * _scalar_cost(program):
             return llvm.emit(arranged, dtype, lanes, width, units=units)
-    return llvm.emit(schedule.optimise(settled), dtype, lanes, width)
+    return llvm.emit(schedule.optimise(drop_dead_code(twins.settle(program))), dtype, lanes, width)
+
+
+def cost(program: Program) -> float:
+    """What one configuration takes, roughly in instructions: to compare algorithms by."""
+    width = native.host().lanes(np.dtype(np.float64))
+    scalar = _scalar_cost(program)
+    return min(scalar, twins.cost(*twins.side_by_side(program, width)) / LEAST_GAIN) if program.marks else scalar
+
+
+def _scalar_cost(program: Program) -> int:
+    return operations(drop_dead_code(twins.settle(program))).total
 
 
 def specialise(name: str, program: Program, dtype: Any = np.float64, lanes: int | None = None) -> CompiledFunction:

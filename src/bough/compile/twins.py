@@ -9,6 +9,7 @@ are its twins. Twins do not depend on each other, so they can be computed side b
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -77,6 +78,8 @@ def cost(program: Program, order: Sequence[Unit]) -> int:
                 continue
             if len(read) == 1:
                 moved.update(i for i in read if len(lanes.get(i, ())) > 1)
+            elif len({lanes.get(i) for i in read}) == 1 and read[0] in lanes:
+                moved.add(read)
             else:
                 moved.update([read] if len(set(read)) == 1 else [(read, k) for k in range(len(read))])
     moved.update(i for i in program.flat_roots() if len(lanes.get(i, ())) > 1)
@@ -91,36 +94,80 @@ def _align(program: Program) -> tuple[Program, list[list[int]]]:
     graph = program.graph.copy()
     limb: dict[int, Limb] = {}
     colour: dict[int, int] = {}
-    known: dict[Hashable, int] = {}
-    classes: dict[Hashable, list[int]] = {}
-    for i in graph.live(program.flat_roots()):
-        op, a, b = graph.op[i], graph.a[i], graph.b[i]
-        key: Hashable
-        if op == CONST:
-            limb[i], key = (), (op, graph.value[i])
-        elif op == INPUT:
-            mark = program.marks.get((a, b))
-            limb[i], key = (mark.limb, (op, a, mark.place)) if mark else ((), (op, a, b))
-        else:
-            below = (a,) if b < 0 else (a, b)
-            limb[i] = _meet(limb[a], limb[b]) if b >= 0 else limb[a]
-            parts = [(colour[x], limb[x][len(limb[i]) :]) for x in below]
-            if op in (ADD, MUL) and parts[0] > parts[1]:
-                parts.reverse()
-                graph.a[i], graph.b[i] = b, a
-            key = (op, *parts)
-        colour[i] = known.setdefault(key, len(known))
-        # an arc tangent is a call, not an instruction
-        classes.setdefault(-1 - i if op == ATAN else colour[i], []).append(i)
-    return replace(program, graph=graph), [sorted(twins, key=lambda i: limb[i]) for twins in classes.values()]
+    found: list[list[int]] = []
+    for level in _levels(graph, graph.live(program.flat_roots())):  # twins are equally far from the inputs
+        classes: dict[Hashable, list[int]] = {}
+        for i in level:
+            if graph.op[i] < ADD:
+                limb[i], key = _leaf(program, i)
+            else:
+                limb[i], key = _operation(graph, i, limb, colour)
+            classes.setdefault(key, []).append(i)
+        for twins in classes.values():
+            _raise(twins, limb)
+            colour |= dict.fromkeys(twins, len(found))
+            found.append(sorted(twins, key=lambda i: limb[i]))
+    return replace(program, graph=graph), found
+
+
+def _raise(twins: list[int], limb: dict[int, Limb]) -> None:
+    """Nodes without a twin on their own body, say sums over its limbs, belong to what carries the limbs."""
+    while limb[twins[0]] and max(Counter(limb[i][:-1] for i in twins).values()) == 1:
+        limb |= {i: limb[i][:-1] for i in twins}
+
+
+def _levels(graph: Graph, live: list[int]) -> list[list[int]]:
+    """Nodes by the length of the longest way to them."""
+    height = [0] * len(graph)
+    levels: list[list[int]] = [[]]
+    for i in live:
+        if graph.op[i] >= ADD:
+            height[i] = 1 + max(height[graph.a[i]], height[graph.b[i]] if graph.b[i] >= 0 else 0)
+        if height[i] == len(levels):
+            levels.append([])
+        levels[height[i]].append(i)
+    return levels
+
+
+def _leaf(program: Program, i: int) -> tuple[Limb, Hashable]:
+    """The limb of a constant or an input, and what it has in common with its twins."""
+    graph = program.graph
+    if graph.op[i] == CONST:
+        return (), (CONST, graph.value[i])
+    mark = program.marks.get((graph.a[i], graph.b[i]))
+    return (mark.limb, (INPUT, graph.a[i], mark.place)) if mark else ((), (INPUT, graph.a[i], graph.b[i]))
+
+
+def _operation(graph: Graph, i: int, limb: dict[int, Limb], colour: dict[int, int]) -> tuple[Limb, Hashable]:
+    """The same for an operation; operands of a sum or product are put in order."""
+    op, a, b = graph.op[i], graph.a[i], graph.b[i]
+    if op == ATAN:
+        return (), (ATAN, i)  # a call, not an instruction
+    if b < 0:
+        return limb[a], (op, colour[a])
+    own = _meet(limb[a], limb[b])
+    parts = [(colour[x], _within(limb[x], own)) for x in (a, b)]
+    if op in (ADD, MUL) and parts[0] > parts[1]:
+        parts.reverse()
+        graph.a[i], graph.b[i] = b, a
+    return own, (op, *parts)
 
 
 def _meet(a: Limb, b: Limb) -> Limb:
-    """Where a result of numbers of two limbs lies: in the inner one, or where they meet."""
+    """Where a result of numbers of two limbs lies: in the inner one, in a pair of limbs, or where they meet."""
     for depth, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
-            return a[:depth]
+            both = tuple(sorted({*x, *y}))
+            return (*a[:depth], both) if len(a) == len(b) == depth + 1 and len(both) == 2 else a[:depth]
     return max(a, b, key=len)
+
+
+def _within(inner: Limb, outer: Limb) -> tuple[Any, ...]:
+    """How an operand's limb lies in that of the result: the same for twins."""
+    depth = len(outer)
+    if len(inner) == depth and inner != outer:
+        return tuple(outer[-1].index(one) for one in inner[-1])
+    return inner[depth:]
 
 
 def _filled(twins: list[int]) -> Unit:

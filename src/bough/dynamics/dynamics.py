@@ -14,7 +14,7 @@ from bough.dynamics import center_of_mass, energy, momentum
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import CRBA, MASS_MATRIX
 from bough.dynamics.derivatives import inverse_dynamics_derivatives
-from bough.dynamics.engine import BoundFunction, bind, cheapest
+from bough.dynamics.engine import BoundFunction, Candidates, bind, cheapest
 from bough.dynamics.external import external_forces, points_of
 from bough.dynamics.forward import FACTORIZE, FORWARD_CRBA, Pattern, pattern
 from bough.dynamics.inverse_by_factor import INVERSE_BY_FACTOR
@@ -23,7 +23,6 @@ from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
 from bough.errors import ModelError
-from bough.limbs import has_twins
 from bough.model import Model
 from bough.sparsity.factor import Factor
 from bough.sparsity.memory import require_memory
@@ -182,31 +181,33 @@ class Dynamics:
         return found or self._function(routine, frame_of(self.model, frame, reference), key=key)
 
     def _by_method(self, method: str, *zeros: str) -> BoundFunction:
-        if method == "auto":
-            method = self.forward_method
         found = self._functions.get((method, zeros))
-        if found is not None:
-            return found
-        if method == "crba":
-            self._require("coupled", 'forward_dynamics with method="crba"')
-            return self._function(FORWARD_CRBA.without(*zeros), self._pattern, key=("crba", zeros))
-        if method != "aba":
-            raise ValueError(f'forward_dynamics: unknown method {method!r}; expected "aba", "crba" or "auto"')
-        if self.model.couplings:
-            raise ModelError(f'{self.model.name!r} has mimic joints, which tie branches together: use method="crba"')
-        return self._function(ABA.without(*zeros), key=("aba", zeros))
+        if found is None:
+            found = self._functions[method, zeros] = self._forward_by(method, zeros)
+        return found
 
-    @cached_property
-    def forward_method(self) -> str:
-        """The method that "auto" stands for: the one with fewer operations on this model."""
-        if self.model.couplings:
-            return "crba"
-        if self.general:
-            return "aba"
-        return cheapest(
-            self.model,
-            {"aba": (ABA.without("f_ext"), ()), "crba": (FORWARD_CRBA.without("f_ext"), (self._pattern,))},
-        )
+    def _forward_by(self, method: str, zeros: tuple[str, ...]) -> BoundFunction:
+        if method not in ("aba", "crba", "auto"):
+            raise ValueError(f'forward_dynamics: unknown method {method!r}; expected "aba", "crba" or "auto"')
+        if method == "aba" and self.model.couplings:
+            raise ModelError(f'{self.model.name!r} has mimic joints, which tie branches together: use method="crba"')
+        if method == "crba" or self.model.couplings:
+            self._require("coupled", 'forward_dynamics with method="crba"')
+            return self._function(FORWARD_CRBA.without(*zeros), self._pattern)
+        aba = ABA.without(*zeros)
+        if method == "aba" or self.general:
+            return self._function(aba)
+        return self._cheapest({"aba": (aba, ()), "crba": (FORWARD_CRBA.without(*zeros), (self._pattern,))})
+
+    def _cheapest(self, candidates: Candidates, only: str | None = None) -> BoundFunction:
+        """The cheapest candidate for one configuration and the cheapest for batches; or the only one."""
+
+        def best(batch: bool) -> BoundFunction:
+            name = only or cheapest(self.model, candidates, batch=batch)
+            routine, constants = candidates[name]
+            return self._function(routine, *constants, key=(name, routine.name, routine.zeros))
+
+        return best(False).with_batches_by(lambda: best(True))
 
     @cached_property
     def _dof_names(self) -> list[str]:
@@ -257,20 +258,12 @@ class Dynamics:
     @cached_property
     def _inverse_mass(self) -> Callable[..., Any]:
         require_memory(2 * self.model.nv**2 * 8, f"the {self.model.nv} x {self.model.nv} inverse mass matrix")
-        fewest = self._inverse_mass_of_fewest_operations
-        # limbs side by side: the recursion stays within limbs, the factor does not
-        recursion = not self.general and not self.model.couplings and has_twins(self.model.mechanism)
-        bound = self._function(INVERSE_MASS_MATRIX).with_batches_by(fewest) if recursion else fewest()
-        return self._shortcut("inverse_mass_matrix", bound)
-
-    def _inverse_mass_of_fewest_operations(self) -> BoundFunction:
-        by_factor = (INVERSE_BY_FACTOR, (self._pattern,))
-        recursion: tuple[Routine, tuple[Any, ...]] = (INVERSE_MASS_MATRIX, ())
-        best = "factor"
-        if not self.model.couplings:
-            best = "recursion" if self.general else cheapest(self.model, {"recursion": recursion, "factor": by_factor})
-        routine, constants = by_factor if best == "factor" else recursion
-        return self._function(routine, *constants, key=("inverse_mass_matrix", best))
+        candidates: Candidates = {
+            "recursion": (INVERSE_MASS_MATRIX, ()),
+            "factor": (INVERSE_BY_FACTOR, (self._pattern,)),
+        }
+        only = "factor" if self.model.couplings else "recursion" if self.general else None
+        return self._shortcut("inverse_mass_matrix", self._cheapest(candidates, only))
 
     def _require(self, size: str, what: str) -> None:
         require_memory(self.model.sizes[size] * 8, what)

@@ -12,7 +12,8 @@ from bough.compile.bind import bind_arrays as bind_arrays
 from bough.compile.bind import small_program, worth_tracing
 from bough.compile.cache import fetch
 from bough.compile.kernel import source_hash
-from bough.compile.routine import Routine, operations
+from bough.compile.routine import Routine
+from bough.compile.specialise import cost
 from bough.limbs import mark_limbs
 from bough.model import Model
 
@@ -36,22 +37,29 @@ def bind(
 Candidates = Mapping[str, tuple[Routine, tuple[Any, ...]]]
 
 
-def cheapest(model: Model, candidates: Candidates) -> str:
+def cheapest(model: Model, candidates: Candidates, *, batch: bool) -> str:
     """The candidate (routine and further constants, which follow from the model) with the fewest operations.
 
-    The first if the model is large. The choice is kept on disk: counting takes longer than loading code.
+    In a batch all operations count, in a single call twins count once. The first if the model is large. The choice is
+    kept on disk: counting takes longer than loading code.
     """
     if not all(worth_tracing(routine, model.sizes) for routine, _ in candidates.values()):
         return next(iter(candidates))
     sources = [(name, source_hash(routine.body)) for name, (routine, _) in candidates.items()]
-    return fetch(f"cheapest {model.hash} {sources}", lambda: _fewest(model, candidates).encode()).decode()
+    what = f"cheapest {model.hash} {sources} {'in a batch' if batch else 'alone'}"
+    return fetch(what, lambda: _cheapest(model, candidates, batch).encode()).decode()
 
 
-def _fewest(model: Model, candidates: Candidates) -> str:
-    cost = {}
+def _cheapest(model: Model, candidates: Candidates, batch: bool) -> str:
+    found = {}
     for name, (routine, constants) in candidates.items():
-        program = small_program(routine, (model.grouped, *constants), model.sizes)
+        groups = (model.grouped, *constants)
+        twins = None if batch else mark_limbs(groups)
+        if twins:
+            program = small_program(routine, twins.constants, model.sizes, twins.axes)
+        else:
+            program = small_program(routine, groups, model.sizes)
         if program is None:
             return next(iter(candidates))
-        cost[name] = operations(program).total
-    return min(cost, key=lambda name: cost[name])
+        found[name] = cost(program)
+    return min(found, key=lambda name: found[name])
