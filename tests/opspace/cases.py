@@ -89,3 +89,9 @@ def _world_jacobian(model, data, name):
     if name == "world":
         return np.zeros((6, model.nv))
     return pin.getFrameJacobian(model, data, model.getFrameId(name), pin.ReferenceFrame.WORLD).reshape(6, -1)
+
+
+def state(model, seed=0, batch=None):
+    rng = np.random.default_rng(seed)
+    shape = (model.nv,) if batch is None else (batch, model.nv)
+    return model.random_configuration(rng, batch), rng.normal(size=shape)

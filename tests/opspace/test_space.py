@@ -1,4 +1,4 @@
-"""OperationalSpace: identities, singular task sets, batches, outside engines, bad input."""
+"""OperationalSpace: identities, batches, outside engines, bad input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bough.opspace import (
     rows,
 )
 from bough.opspace.methods import prepare
-from opspace.cases import random_case
+from opspace.cases import state
 
 pytestmark = pytest.mark.interpreted
 
@@ -36,12 +36,6 @@ def humanoid_space(**options):
 
 
 HANDS_AND_FEET = [f for f in zoo.humanoid().frame_names if f.endswith(("hand", "foot"))]
-
-
-def state(model, seed=0, batch=None):
-    rng = np.random.default_rng(seed)
-    shape = (model.nv,) if batch is None else (batch, model.nv)
-    return model.random_configuration(rng, batch), rng.normal(size=shape)
 
 
 @pytest.fixture(scope="module")
@@ -193,75 +187,6 @@ def test_mujoco():
     for method in METHODS:
         (actual,) = interpret(*prepare(method, space.tasks), q)
         np.testing.assert_allclose(actual, expected, atol=1e-9 * np.abs(expected).max(), err_msg=method)
-
-
-# Singular task sets
-
-
-def test_singular_tasks_are_refused_with_rank_and_names():
-    space = OperationalSpace(zoo.arm(4), [pose("hand")], general=True)
-    assert space.tasks.rank_bound == 4
-    op = space(*state(space.model))
-    assert np.isfinite(op.inverse_inertia).all()
-    assert op.rank == 4
-    for name in ("inertia", "jbar", "nullspace"):
-        with pytest.raises(TaskError, match=r"rank 4 of 6.*pose\(hand\)"):
-            getattr(op, name)
-
-
-def test_structural_rank_bounds():
-    arm = zoo.arm(14)
-    assert TaskSet(arm, [pose("hand"), pose("hand", name="again")]).rank_bound == 6
-    assert TaskSet(arm, [pose("link14"), pose("link13")]).rank_bound == 7
-    assert TaskSet(arm, [pose("hand"), center_of_mass()]).rank_bound == 9
-    assert TaskSet(zoo.arm(4), [pose("hand")]).rank_bound == 4
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_rank_bound_holds(seed):
-    twin, tasks = random_case(seed)
-    q = twin.model.random_configuration(np.random.default_rng(seed))
-    J = OperationalSpace(twin.model, tasks, general=True).jacobian(q)
-    assert np.linalg.matrix_rank(J) <= tasks.rank_bound
-    assert not J[~tasks.jacobian_pattern].any()
-
-
-def test_truncated_and_damped_inertia():
-    model = zoo.arm(4)
-    q, v = state(model)
-    truncated = OperationalSpace(model, [pose("hand")], singular="truncate", general=True)(q, v)
-    A, Lam = truncated.inverse_inertia, truncated.inertia
-    np.testing.assert_allclose(A @ Lam @ A, A, atol=1e-9 * np.abs(A).max())
-    np.testing.assert_allclose(truncated.J @ truncated.jbar @ truncated.J, truncated.J, atol=1e-8)
-    damped = OperationalSpace(model, [pose("hand")], singular="damp", damping=1e-3, general=True)(q, v)
-    np.testing.assert_allclose(damped.inertia, np.linalg.inv(A + 1e-3 * np.eye(6)), rtol=1e-8, atol=1e-8)
-
-
-def test_one_singular_configuration_spares_the_others():
-    model = zoo.arm(7)
-    q = model.random_configuration(np.random.default_rng(0), 4)
-    flat = OperationalSpace(model, [position("hand"), joint("link1_joint")], general=True)
-    stacked = OperationalSpace(model, [pose("hand"), pose("hand", name="again")], singular="truncate", general=True)
-    assert np.isfinite(stacked(q).inertia).all()
-    assert flat(q).inertia.shape == (4, 4, 4)
-    arm = straight_arm()
-    space = OperationalSpace(arm, [position("tip", point=(1, 0, 0))], singular="truncate", general=True)
-    many = np.array([[0.3, 0.4, 0.5], [0.0, 0.0, 0.0], [0.1, -0.4, 0.9]])
-    batch = space(many).inertia
-    assert np.isfinite(batch).all()
-    for k in (0, 2):
-        np.testing.assert_allclose(batch[k], np.linalg.inv(space(many[k]).inverse_inertia), rtol=1e-9)
-    refusing = OperationalSpace(arm, [position("tip", point=(1, 0, 0))], general=True)
-    with pytest.raises(TaskError, match="row 1 of the batch: rank 2 of 3"):
-        _ = refusing(many).inertia
-
-
-def straight_arm():
-    builder = bough.Builder("straight")
-    up = "world"
-    for name, axis in (("base", (0, 0, 1)), ("middle", (0, 1, 0)), ("tip", (0, 1, 0))):
-        up = builder.add_body(name, up, "revolute", (1, 0, 0), axis=axis, mass=1, com=(0.5, 0, 0), inertia=np.eye(3))
-    return builder.build()
 
 
 # Support

@@ -1,0 +1,80 @@
+"""Task sets that no mechanism, or no configuration of one, can follow in all directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+from bough.errors import TaskError
+from bough.opspace import OperationalSpace, TaskSet, center_of_mass, joint, pose, position
+from opspace.cases import random_case, state
+
+pytestmark = pytest.mark.interpreted
+
+
+def test_singular_tasks_are_refused_with_rank_and_names():
+    space = OperationalSpace(zoo.arm(4), [pose("hand")], general=True)
+    assert space.tasks.rank_bound == 4
+    op = space(*state(space.model))
+    assert np.isfinite(op.inverse_inertia).all()
+    assert op.rank == 4
+    for name in ("inertia", "jbar", "nullspace"):
+        with pytest.raises(TaskError, match=r"rank 4 of 6.*pose\(hand\)"):
+            getattr(op, name)
+
+
+def test_structural_rank_bounds():
+    arm = zoo.arm(14)
+    assert TaskSet(arm, [pose("hand"), pose("hand", name="again")]).rank_bound == 6
+    assert TaskSet(arm, [pose("link14"), pose("link13")]).rank_bound == 7
+    assert TaskSet(arm, [pose("hand"), center_of_mass()]).rank_bound == 9
+    assert TaskSet(zoo.arm(4), [pose("hand")]).rank_bound == 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rank_bound_holds(seed):
+    twin, tasks = random_case(seed)
+    q = twin.model.random_configuration(np.random.default_rng(seed))
+    J = OperationalSpace(twin.model, tasks, general=True).jacobian(q)
+    assert np.linalg.matrix_rank(J) <= tasks.rank_bound
+    assert not J[~tasks.jacobian_pattern].any()
+
+
+def test_truncated_and_damped_inertia():
+    model = zoo.arm(4)
+    q, v = state(model)
+    truncated = OperationalSpace(model, [pose("hand")], singular="truncate", general=True)(q, v)
+    A, Lam = truncated.inverse_inertia, truncated.inertia
+    np.testing.assert_allclose(A @ Lam @ A, A, atol=1e-9 * np.abs(A).max())
+    np.testing.assert_allclose(truncated.J @ truncated.jbar @ truncated.J, truncated.J, atol=1e-8)
+    damped = OperationalSpace(model, [pose("hand")], singular="damp", damping=1e-3, general=True)(q, v)
+    np.testing.assert_allclose(damped.inertia, np.linalg.inv(A + 1e-3 * np.eye(6)), rtol=1e-8, atol=1e-8)
+
+
+def test_one_singular_configuration_spares_the_others():
+    model = zoo.arm(7)
+    q = model.random_configuration(np.random.default_rng(0), 4)
+    flat = OperationalSpace(model, [position("hand"), joint("link1_joint")], general=True)
+    stacked = OperationalSpace(model, [pose("hand"), pose("hand", name="again")], singular="truncate", general=True)
+    assert np.isfinite(stacked(q).inertia).all()
+    assert flat(q).inertia.shape == (4, 4, 4)
+    arm = straight_arm()
+    space = OperationalSpace(arm, [position("tip", point=(1, 0, 0))], singular="truncate", general=True)
+    many = np.array([[0.3, 0.4, 0.5], [0.0, 0.0, 0.0], [0.1, -0.4, 0.9]])
+    batch = space(many).inertia
+    assert np.isfinite(batch).all()
+    for k in (0, 2):
+        np.testing.assert_allclose(batch[k], np.linalg.inv(space(many[k]).inverse_inertia), rtol=1e-9)
+    refusing = OperationalSpace(arm, [position("tip", point=(1, 0, 0))], general=True)
+    with pytest.raises(TaskError, match="row 1 of the batch: rank 2 of 3"):
+        _ = refusing(many).inertia
+
+
+def straight_arm():
+    builder = bough.Builder("straight")
+    up = "world"
+    for name, axis in (("base", (0, 0, 1)), ("middle", (0, 1, 0)), ("tip", (0, 1, 0))):
+        up = builder.add_body(name, up, "revolute", (1, 0, 0), axis=axis, mass=1, com=(0.5, 0, 0), inertia=np.eye(3))
+    return builder.build()
