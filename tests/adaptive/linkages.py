@@ -11,14 +11,22 @@ from bough.adaptive import QuasiStatics
 TYPES = ("revolute", "prismatic", "helical", "cylindrical", "universal", "planar", "spherical", "floating")
 
 
-def random_linkage(seed, size=20, types=TYPES, floating=False, armature=False, forest=True):
-    """A twin whose bodies hang on any earlier one, or on the ground."""
+def random_linkage(seed, size=20, types=TYPES, floating=False, armature=False, forest=True, decades=0):
+    """A twin whose bodies hang on any earlier one, or on the ground; their masses differ by so many powers of ten."""
     rng = np.random.default_rng(seed)
     parent = [-1] + [int(rng.integers(-1 if forest and rng.random() < 0.2 else 0, i)) for i in range(1, size)]
     joints = [str(rng.choice(types)) for _ in parent]
     if floating:
         joints[0] = "floating"
-    return models.random_twin(seed, parent, joints, armature)
+    return spread_masses(models.random_twin(seed, parent, joints, armature), rng, decades)
+
+
+def spread_masses(twin, rng, decades):
+    """The twin with masses that differ by so many powers of ten."""
+    for body, scale in zip(twin.bodies, 10.0 ** rng.uniform(0, decades, len(twin.bodies)), strict=True):
+        body.options["mass"] *= scale
+        body.options["inertia"] = scale * body.options["inertia"]
+    return models.Twin(twin.bodies) if decades else twin
 
 
 def random_forces(twin, rng, count=4):

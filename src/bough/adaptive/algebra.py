@@ -13,22 +13,26 @@ from typing import Any
 
 from bough.adaptive.assembly import GROUND_WELD
 from bough.adaptive.blocks import (
+    across,
     add_blocks,
-    add_upper,
+    add_transposed,
     carry,
-    carry_transposed,
     clear,
     copy,
+    get_all,
     load_full,
     load_symmetric,
     load_transposed,
+    mix,
     multiply,
     multiply_less,
+    negate,
     put_row,
     store_full,
     store_symmetric,
-    subtract_upper,
+    subtract_transposed,
     sweep,
+    transform,
     transposed_multiply,
 )
 from bough.adaptive.compiled import inlined
@@ -46,7 +50,6 @@ from bough.adaptive.nodes import (
     H_,
     K_,
     O12,
-    O12B,
     PA1,
     PA2,
     PA21,
@@ -70,6 +73,7 @@ from bough.adaptive.nodes import (
     W_,
     XA2,
     XA21,
+    XF,
     XPA2,
     XPA21,
     Y1_,
@@ -80,6 +84,7 @@ from bough.adaptive.nodes import (
     tail,
     two_handled,
 )  # fmt: skip
+from bough.adaptive.rows import plus, put, row
 from bough.compile.kernel import kernel
 
 
@@ -94,6 +99,7 @@ def full(m: Any, plan: Any, st: Any, n: int) -> None:
     _load(plan, st, c, C1, C12, C2)
     R, p = placement(plan, st, b)
     a21, a2 = (A1, A1) if shared_a else (A21, A2)
+    transform(S, XF, R, p)
     _into_joint_frame(S, XA21, XA2, a21, a2, R, p)
     add_blocks(S, K_, XA2, C1)
     d = 0
@@ -105,7 +111,7 @@ def full(m: Any, plan: Any, st: Any, n: int) -> None:
     multiply(S, T1_, W_, XA21)
     _project(S, U1_, XA21, d)
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
-    subtract_upper(S, A1, XA21, T1_)
+    subtract_transposed(S, A1, XA21, T1_)
     store_symmetric(S, A1, r, PHI1)
     store_symmetric(S, W_, r, W)
     store_full(S, T1_, r, T1)
@@ -118,7 +124,7 @@ def full(m: Any, plan: Any, st: Any, n: int) -> None:
         _project(S, U2_, c12, d)
         transposed_multiply(S, TMP, T1_, c12)
         store_full(S, TMP, r, PHI12)
-        subtract_upper(S, C2, c12, T2_)
+        subtract_transposed(S, C2, c12, T2_)
         store_symmetric(S, C2, r, PHI2)
         store_full(S, T2_, r, T2)
     o = tail(plan, n)
@@ -158,10 +164,10 @@ def _into_joint_frame(S: Any, x21: int, x2: int, a21: int, a2: int, R: Any, p: A
     """X a21 and X a2 X'."""
     carry(S, x21, a21, R, p)
     if a21 == a2:
-        carry_transposed(S, x2, x21, R, p)
+        multiply(S, x2, x21, XF)
     else:
         carry(S, TMP, a2, R, p)
-        carry_transposed(S, x2, TMP, R, p)
+        multiply(S, x2, TMP, XF)
 
 
 @kernel
@@ -172,20 +178,15 @@ def _hold(S: Any, b: int) -> None:
         return
     for k in range(6):
         sweep(S, K_, k)
-    for i in range(6):
-        for j in range(6):
-            S[W_, i, j] = -S[K_, i, j]
+    negate(S, W_, K_)
 
 
 @kernel
 def _project(S: Any, c: int, a: int, d: int) -> None:
     """c = U a, one row for each freedom."""
+    rows = get_all(S, a)
     for x in range(d):
-        for j in range(6):
-            S[c, x, j] = (
-                S[U_, x, 0] * S[a, 0, j] + S[U_, x, 1] * S[a, 1, j] + S[U_, x, 2] * S[a, 2, j]
-                + S[U_, x, 3] * S[a, 3, j] + S[U_, x, 4] * S[a, 4, j] + S[U_, x, 5] * S[a, 5, j]
-            )  # fmt: skip
+        put(S, c, x, mix(across(S, U_, x), rows))
 
 
 @inlined
@@ -217,8 +218,8 @@ def _total(plan: Any, st: Any, n: int, d: int, inner: bool) -> None:
     # Psi_1 += u1 w u1' + T1' (H T1 - Psi_21) - Psi_12 T1
     multiply_less(S, Y1_, H_, T1_, XPA21)
     _add_weighted(plan, st, b, d, PA1, U1_, U1_, 1.0)
-    add_upper(S, PA1, T1_, Y1_)
-    subtract_upper(S, PA1, XPA21, T1_)
+    add_transposed(S, PA1, T1_, Y1_)
+    subtract_transposed(S, PA1, XPA21, T1_)
     store_symmetric(S, PA1, r, PSI1)
     if two:
         c12 = PC12
@@ -227,16 +228,13 @@ def _total(plan: Any, st: Any, n: int, d: int, inner: bool) -> None:
             copy(S, PC2, PC1)
         # Psi_12 = T1' Psi_12^B - Y1' T2 - u1 w u2'
         transposed_multiply(S, O12, T1_, c12)
-        transposed_multiply(S, O12B, Y1_, T2_)
-        for i in range(6):
-            for j in range(6):
-                S[O12, i, j] -= S[O12B, i, j]
+        subtract_transposed(S, O12, Y1_, T2_)
         _add_weighted(plan, st, b, d, O12, U1_, U2_, -1.0)
         store_full(S, O12, r, PSI12)
         multiply_less(S, Y2_, H_, T2_, c12)
         _add_weighted(plan, st, b, d, PC2, U2_, U2_, 1.0)
-        add_upper(S, PC2, T2_, Y2_)
-        subtract_upper(S, PC2, c12, T2_)
+        add_transposed(S, PC2, T2_, Y2_)
+        subtract_transposed(S, PC2, c12, T2_)
         store_symmetric(S, PC2, r, PSI2)
 
 
@@ -265,5 +263,4 @@ def _add_weighted(plan: Any, st: Any, b: int, d: int, c: int, u: int, v: int, si
         for y in range(d):
             weight = sign * st.metric[plan.metric_index[b] + d * x + y]
             for i in range(6):
-                for j in range(6):
-                    S[c, i, j] += weight * S[u, x, i] * S[v, y, j]
+                put(S, c, i, plus(row(S, c, i), weight * S[u, x, i], row(S, v, y)))

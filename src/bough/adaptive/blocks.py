@@ -1,15 +1,17 @@
 """6 x 6 blocks: products on scratch space, and the packed form in which a node keeps them.
 
-Scratch is an array (blocks, 6, 6); a block is named by its number. A node's record is flat: a symmetric block is its
-upper triangle row by row (21 numbers), a general one its rows (36). Six-vectors are tuples, as everywhere in Bough.
+Scratch is an array (blocks, 6, WIDTH); a block is named by its number, and worked on by whole rows (see `rows`). A
+node's record is flat: a symmetric block is its upper triangle row by row (21 numbers), a general one its rows (36).
+Six-vectors are tuples, as everywhere in Bough.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from bough.adaptive.rows import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.compile.kernel import kernel
-from bough.spatial import dot6, motion_out
+from bough.spatial import dot6
 
 
 @kernel
@@ -21,58 +23,6 @@ def six(r: Any, o: int) -> Any:
 @kernel
 def put_six(r: Any, o: int, x: Any) -> None:
     r[o], r[o + 1], r[o + 2], r[o + 3], r[o + 4], r[o + 5] = x[0], x[1], x[2], x[3], x[4], x[5]
-
-
-@kernel
-def load_symmetric(S: Any, c: int, r: Any, o: int) -> None:
-    for i in range(6):
-        for j in range(i, 6):
-            S[c, i, j] = r[o]
-            S[c, j, i] = r[o]
-            o += 1
-
-
-@kernel
-def store_symmetric(S: Any, c: int, r: Any, o: int) -> None:
-    for i in range(6):
-        for j in range(i, 6):
-            r[o] = S[c, i, j]
-            o += 1
-
-
-@kernel
-def load_full(S: Any, c: int, r: Any, o: int) -> None:
-    for i in range(6):
-        for j in range(6):
-            S[c, i, j] = r[o + 6 * i + j]
-
-
-@kernel
-def load_transposed(S: Any, c: int, r: Any, o: int) -> None:
-    for i in range(6):
-        for j in range(6):
-            S[c, j, i] = r[o + 6 * i + j]
-
-
-@kernel
-def store_full(S: Any, c: int, r: Any, o: int) -> None:
-    for i in range(6):
-        for j in range(6):
-            r[o + 6 * i + j] = S[c, i, j]
-
-
-@kernel
-def clear(S: Any, c: int) -> None:
-    for i in range(6):
-        for j in range(6):
-            S[c, i, j] = 0.0
-
-
-@kernel
-def copy(S: Any, c: int, a: int) -> None:
-    for i in range(6):
-        for j in range(6):
-            S[c, i, j] = S[a, i, j]
 
 
 @kernel
@@ -116,124 +66,198 @@ def transposed_six(r: Any, o: int, x: Any) -> Any:
     )
 
 
-@kernel
-def carry(S: Any, c: int, a: int, R: Any, p: Any) -> None:
-    """c = X a: each column is a motion brought into the frame placed at (R, p)."""
-    for j in range(6):
-        x = motion_out(R, p, (S[a, 0, j], S[a, 1, j], S[a, 2, j], S[a, 3, j], S[a, 4, j], S[a, 5, j]))
-        S[c, 0, j], S[c, 1, j], S[c, 2, j] = x[0], x[1], x[2]
-        S[c, 3, j], S[c, 4, j], S[c, 5, j] = x[3], x[4], x[5]
+# Whole blocks
 
 
 @kernel
-def carry_transposed(S: Any, c: int, a: int, R: Any, p: Any) -> None:
-    """c = X a', so that two carries make the congruence X a X' of a symmetric block."""
-    for j in range(6):
-        x = motion_out(R, p, (S[a, j, 0], S[a, j, 1], S[a, j, 2], S[a, j, 3], S[a, j, 4], S[a, j, 5]))
-        S[c, 0, j], S[c, 1, j], S[c, 2, j] = x[0], x[1], x[2]
-        S[c, 3, j], S[c, 4, j], S[c, 5, j] = x[3], x[4], x[5]
+def get_all(S: Any, c: int) -> Any:
+    """The six rows of a block."""
+    return (row(S, c, 0), row(S, c, 1), row(S, c, 2), row(S, c, 3), row(S, c, 4), row(S, c, 5))
+
+
+@kernel
+def put_all(S: Any, c: int, x: Any) -> None:
+    put(S, c, 0, x[0])
+    put(S, c, 1, x[1])
+    put(S, c, 2, x[2])
+    put(S, c, 3, x[3])
+    put(S, c, 4, x[4])
+    put(S, c, 5, x[5])
+
+
+@kernel
+def taken_all(r: Any, o: int) -> Any:
+    """The six rows of a block in a record."""
+    return (taken(r, o), taken(r, o + 6), taken(r, o + 12), taken(r, o + 18), taken(r, o + 24), taken(r, o + 30))
+
+
+@kernel
+def load_symmetric(S: Any, c: int, r: Any, o: int) -> None:
+    put_all(S, c, unpacked(r, o))
+
+
+@kernel
+def store_symmetric(S: Any, c: int, r: Any, o: int) -> None:
+    pack(r, o, get_all(S, c))
+
+
+@kernel
+def load_full(S: Any, c: int, r: Any, o: int) -> None:
+    put_all(S, c, taken_all(r, o))
+
+
+@kernel
+def load_transposed(S: Any, c: int, r: Any, o: int) -> None:
+    put_all(S, c, flipped(taken_all(r, o)))
+
+
+@kernel
+def store_full(S: Any, c: int, r: Any, o: int) -> None:
+    for i in range(6):
+        give(r, o + 6 * i, row(S, c, i))
+
+
+@kernel
+def put_row(S: Any, c: int, i: int, r: Any, o: int) -> None:
+    give(r, o, row(S, c, i))
+
+
+@kernel
+def clear(S: Any, c: int) -> None:
+    zero = joined(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for i in range(6):
+        put(S, c, i, zero)
+
+
+@kernel
+def copy(S: Any, c: int, a: int) -> None:
+    put_all(S, c, get_all(S, a))
 
 
 @kernel
 def add_blocks(S: Any, c: int, a: int, b: int) -> None:
     for i in range(6):
-        for j in range(6):
-            S[c, i, j] = S[a, i, j] + S[b, i, j]
+        put(S, c, i, plus(row(S, a, i), 1.0, row(S, b, i)))
+
+
+@kernel
+def negate(S: Any, c: int, a: int) -> None:
+    for i in range(6):
+        put(S, c, i, scaled(-1.0, row(S, a, i)))
+
+
+# Products: entries of the left factor times rows of the right one
+
+
+@kernel
+def across(S: Any, a: int, i: int) -> Any:
+    """The entries of row i."""
+    return (S[a, i, 0], S[a, i, 1], S[a, i, 2], S[a, i, 3], S[a, i, 4], S[a, i, 5])
+
+
+@kernel
+def down(S: Any, a: int, j: int) -> Any:
+    """The entries of column j."""
+    return (S[a, 0, j], S[a, 1, j], S[a, 2, j], S[a, 3, j], S[a, 4, j], S[a, 5, j])
+
+
+@kernel
+def plus_mix(z: Any, a: Any, x: Any) -> Any:
+    """z + the sum of a[k] x[k], x being rows."""
+    z = plus(plus(plus(z, a[0], x[0]), a[1], x[1]), a[2], x[2])
+    return plus(plus(plus(z, a[3], x[3]), a[4], x[4]), a[5], x[5])
+
+
+@kernel
+def mix(a: Any, x: Any) -> Any:
+    """The sum of a[k] x[k], x being rows."""
+    z = plus(plus(scaled(a[0], x[0]), a[1], x[1]), a[2], x[2])
+    return plus(plus(plus(z, a[3], x[3]), a[4], x[4]), a[5], x[5])
 
 
 @kernel
 def multiply(S: Any, c: int, a: int, b: int) -> None:
     """c = a b."""
+    x = get_all(S, b)
     for i in range(6):
-        x0, x1, x2, x3, x4, x5 = S[a, i, 0], S[a, i, 1], S[a, i, 2], S[a, i, 3], S[a, i, 4], S[a, i, 5]
-        for j in range(6):
-            S[c, i, j] = (
-                x0 * S[b, 0, j]
-                + x1 * S[b, 1, j]
-                + x2 * S[b, 2, j]
-                + x3 * S[b, 3, j]
-                + x4 * S[b, 4, j]
-                + x5 * S[b, 5, j]
-            )
+        put(S, c, i, mix(across(S, a, i), x))
 
 
 @kernel
 def multiply_less(S: Any, c: int, a: int, b: int, d: int) -> None:
     """c = a b - d."""
+    x = get_all(S, b)
     for i in range(6):
-        x0, x1, x2, x3, x4, x5 = S[a, i, 0], S[a, i, 1], S[a, i, 2], S[a, i, 3], S[a, i, 4], S[a, i, 5]
-        for j in range(6):
-            S[c, i, j] = (
-                (x0 * S[b, 0, j] + x1 * S[b, 1, j] + x2 * S[b, 2, j])
-                + (x3 * S[b, 3, j] + x4 * S[b, 4, j] + x5 * S[b, 5, j] - S[d, i, j])
-            )  # fmt: skip
+        put(S, c, i, plus_mix(scaled(-1.0, row(S, d, i)), across(S, a, i), x))
 
 
 @kernel
 def transposed_multiply(S: Any, c: int, a: int, b: int) -> None:
     """c = a' b."""
+    x = get_all(S, b)
     for i in range(6):
-        x0, x1, x2, x3, x4, x5 = S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i]
-        for j in range(6):
-            S[c, i, j] = (
-                x0 * S[b, 0, j]
-                + x1 * S[b, 1, j]
-                + x2 * S[b, 2, j]
-                + x3 * S[b, 3, j]
-                + x4 * S[b, 4, j]
-                + x5 * S[b, 5, j]
-            )
+        put(S, c, i, mix(down(S, a, i), x))
 
 
 @kernel
-def subtract_upper(S: Any, c: int, a: int, b: int) -> None:
-    """c -= a' b where the product is symmetric: the upper triangle is enough."""
+def add_transposed(S: Any, c: int, a: int, b: int) -> None:
+    """c += a' b."""
+    x = get_all(S, b)
     for i in range(6):
-        x0, x1, x2, x3, x4, x5 = S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i]
-        for j in range(i, 6):
-            S[c, i, j] -= (
-                x0 * S[b, 0, j]
-                + x1 * S[b, 1, j]
-                + x2 * S[b, 2, j]
-                + x3 * S[b, 3, j]
-                + x4 * S[b, 4, j]
-                + x5 * S[b, 5, j]
-            )
+        put(S, c, i, plus_mix(row(S, c, i), down(S, a, i), x))
 
 
 @kernel
-def add_upper(S: Any, c: int, a: int, b: int) -> None:
-    """c += a' b, upper triangle."""
+def subtract_transposed(S: Any, c: int, a: int, b: int) -> None:
+    """c -= a' b."""
+    x = get_all(S, b)
     for i in range(6):
-        x0, x1, x2, x3, x4, x5 = S[a, 0, i], S[a, 1, i], S[a, 2, i], S[a, 3, i], S[a, 4, i], S[a, 5, i]
-        for j in range(i, 6):
-            S[c, i, j] += (
-                x0 * S[b, 0, j]
-                + x1 * S[b, 1, j]
-                + x2 * S[b, 2, j]
-                + x3 * S[b, 3, j]
-                + x4 * S[b, 4, j]
-                + x5 * S[b, 5, j]
-            )
+        a0, a1, a2, a3, a4, a5 = down(S, a, i)
+        put(S, c, i, plus_mix(row(S, c, i), (-a0, -a1, -a2, -a3, -a4, -a5), x))
 
 
 @kernel
 def sweep(S: Any, c: int, k: int) -> None:
     """Beaton's sweep of a symmetric block on axis k: a set of swept axes holds minus the inverse of its sub-block."""
-    pivot = 1.0 / S[c, k, k]
+    pivot, y = 1.0 / S[c, k, k], row(S, c, k)
     for i in range(6):
         if i != k:
             x = S[c, i, k] * pivot
-            for j in range(6):
-                if j != k:
-                    S[c, i, j] -= x * S[c, k, j]
-    for i in range(6):
-        x = S[c, i, k] * pivot
-        S[c, i, k], S[c, k, i] = x, x
-    S[c, k, k] = -pivot
+            put(S, c, i, replaced(plus(row(S, c, i), -x, y), k, x))
+    put(S, c, k, replaced(scaled(pivot, y), k, -pivot))
+
+
+# Placements (R, p)
 
 
 @kernel
-def put_row(S: Any, c: int, i: int, r: Any, o: int) -> None:
-    for j in range(6):
-        r[o + j] = S[c, i, j]
+def carry(S: Any, c: int, a: int, R: Any, p: Any) -> None:
+    """c = X a: each column is a motion brought into the frame placed at (R, p)."""
+    u, v, w = row(S, a, 0), row(S, a, 1), row(S, a, 2)
+    _turn_back(S, c, 0, R, (u, v, w))
+    x = plus(plus(row(S, a, 3), p[2], v), -p[1], w)
+    y = plus(plus(row(S, a, 4), p[0], w), -p[2], u)
+    z = plus(plus(row(S, a, 5), p[1], u), -p[0], v)
+    _turn_back(S, c, 3, R, (x, y, z))
+
+
+@kernel
+def _turn_back(S: Any, c: int, i: int, R: Any, x: Any) -> None:
+    """Rows i, i + 1, i + 2 of c = R' x."""
+    put(S, c, i, plus(plus(scaled(R[0], x[0]), R[3], x[1]), R[6], x[2]))
+    put(S, c, i + 1, plus(plus(scaled(R[1], x[0]), R[4], x[1]), R[7], x[2]))
+    put(S, c, i + 2, plus(plus(scaled(R[2], x[0]), R[5], x[1]), R[8], x[2]))
+
+
+@kernel
+def transform(S: Any, c: int, R: Any, p: Any) -> None:
+    """c = X', which takes forces out of the frame placed at (R, p)."""
+    x = joined(0.0, 0.0, 0.0, R[0], R[1], R[2])
+    y = joined(0.0, 0.0, 0.0, R[3], R[4], R[5])
+    z = joined(0.0, 0.0, 0.0, R[6], R[7], R[8])
+    put(S, c, 0, plus(plus(joined(R[0], R[1], R[2], 0.0, 0.0, 0.0), -p[2], y), p[1], z))
+    put(S, c, 1, plus(plus(joined(R[3], R[4], R[5], 0.0, 0.0, 0.0), -p[0], z), p[2], x))
+    put(S, c, 2, plus(plus(joined(R[6], R[7], R[8], 0.0, 0.0, 0.0), -p[1], x), p[0], y))
+    put(S, c, 3, x)
+    put(S, c, 4, y)
+    put(S, c, 5, z)

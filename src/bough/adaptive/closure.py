@@ -1,25 +1,26 @@
 """Loops: two frames of a linkage held together, by forces found exactly before each bounded pass.
 
 The closure forces satisfy T' (a_b - a_a) = -gap / h over all loops, where the matrix of this system is T' Lambda^-1 T
-of the closing bodies, read off the assembly tree by a few ways from leaf to root and back. They are then applied
-forces like others, so every error bound stays valid; the gap term closes what integration and culling open. Redundant
-loops (a planar chain in space) are allowed: the smallest closure forces are taken.
+of the closing bodies: what their answers to unit forces are, read off the assembly tree by a few ways from leaf to root
+and back, or from plain solutions. They are then applied forces like others, so every error bound stays valid; the gap
+term closes what integration and culling open, and a loop that is open at the start within a few steps. Redundant loops
+(a planar chain in space) are allowed: the smallest closure forces are taken.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive import passes
-from bough.adaptive.loads import Loads, gather
-from bough.adaptive.solver import TreeEngine
+from bough.adaptive.nodes import Shared
 from bough.errors import ModelError
+from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 MAX_HANDLES = 10
 REDUNDANT = 1e-9
@@ -51,15 +52,31 @@ class _Side(NamedTuple):
     p: FloatArray
 
 
+class Engine(Protocol):
+    """What closures need of a solver; bodies are numbers of primitives."""
+
+    mechanism: Any
+    shared: Shared
+
+    def poses(self, bodies: IntArray) -> FloatArray:
+        """(k, 12) R and p in the world."""
+
+    def respond(self, bodies: IntArray) -> FloatArray:
+        """(k, 6) accelerations relative to free fall, in each body's frame, under the forces in `shared`."""
+
+    def reload(self, bodies: IntArray) -> None:
+        """Forces on these in `shared` have changed for good."""
+
+
 class Closures:
     """All closures of one simulation."""
 
-    def __init__(self, engine: TreeEngine, closures: tuple[Closure, ...]) -> None:
+    def __init__(self, model: Model, closures: tuple[Closure, ...]) -> None:
         if 2 + len(closures) > MAX_HANDLES:
             raise ModelError(
                 f"{len(closures)} loops keep up to {2 + len(closures)} handles open: expected at most {MAX_HANDLES}"
             )
-        self.engine, self.closures = engine, closures
+        self.model, self.closures = model, closures
         self.open = True  # whether closure forces must be found anew
         self.sides = [(self._side(c.a), self._side(c.b)) for c in closures]
         self.T = [np.delete(np.eye(6), FREED[c.joint], axis=1) for c in closures]
@@ -67,42 +84,38 @@ class Closures:
         if not ends:
             raise ModelError("a closure between two frames of the world holds nothing")
         self.bodies = np.array(ends, np.int64)
-        self.none: Loads = gather([], np.full(len(engine.mechanism.parent), -1, np.int32))
 
     def _side(self, name: str) -> _Side:
-        frames, k = self.engine.model.frames, self.engine.model.frame(name)
+        frames, k = self.model.frames, self.model.frame(name)
         return _Side(int(frames.body[k]), frames.R[k], frames.p[k])
 
-    def hold(self) -> None:
-        """Find the closure forces here and now and apply them. O(loops^2 log n)."""
-        engine, force = self.engine, self.engine.state.force
-        poses = {b: pose for b, pose in zip(self.bodies.tolist(), engine.poses(self.bodies), strict=True)}
-        poses[-1] = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+    def hold(self, engine: Engine, h: float) -> None:
+        """Find the closure forces here and now, for a step h = dt^2 / 2, and apply them. O(loops^2) answers."""
+        force, poses = engine.shared.force, self._by_body(engine.poses(self.bodies))
         base = force[self.bodies].copy()
         groups = [self._wrenches(pair, T, poses) for pair, T in zip(self.sides, self.T, strict=True)]
         columns = [column for group in groups for column in group]
-        free = self._gaps(poses, self._respond())
+        free = self._gaps(poses, self._respond(engine))
         G = np.empty((len(columns), len(columns)))
         for k, column in enumerate(columns):
             for body, wrench in column:
                 force[body] += wrench
-            G[:, k] = self._gaps(poses, self._respond()) - free
+            G[:, k] = self._gaps(poses, self._respond(engine)) - free
             force[self.bodies] = base
-        target = -self._displacement(poses) / engine.clock[1]
+        target = -self._displacement(poses) / h
         lam = np.linalg.pinv(0.5 * (G + G.T), rcond=REDUNDANT, hermitian=True) @ (target - free)
         for x, column in zip(lam, columns, strict=True):
             for body, wrench in column:
                 force[body] += x * wrench
-        leaves = engine.plan.leaf_up[engine.link.host[self.bodies]]
-        engine.changed(self.none, leaves.astype(np.int64))
+        engine.reload(self.bodies)
         self.open = False
 
-    def _respond(self) -> dict[int, FloatArray]:
-        engine = self.engine
-        out = np.zeros((len(self.bodies), 6))
-        engine.reserve(self.none, len(self.bodies) * int(engine.plan.depth[0]))
-        engine.do(passes.RESPOND, self.none, number=engine.link.host[self.bodies], out=out)
-        found = {b: a for b, a in zip(self.bodies.tolist(), out, strict=True)}
+    def _by_body(self, rows: FloatArray) -> dict[int, FloatArray]:
+        """Poses of the closing bodies, and of the world."""
+        return dict(zip(self.bodies.tolist(), rows, strict=True)) | {-1: np.eye(4, 3).ravel()}
+
+    def _respond(self, engine: Engine) -> dict[int, FloatArray]:
+        found = dict(zip(self.bodies.tolist(), engine.respond(self.bodies), strict=True))
         found[-1] = np.concatenate([np.zeros(3), -np.asarray(engine.mechanism.gravity)])
         return found
 
@@ -144,11 +157,9 @@ class Closures:
             found.append(T.T @ np.concatenate([R.T @ rotation_vector(R @ Ra.T), R.T @ (x - xa)]))
         return np.concatenate(found)
 
-    def opening(self) -> float:
-        """The largest component by which a loop is open now, m or rad."""
-        poses = {b: pose for b, pose in zip(self.bodies.tolist(), self.engine.poses(self.bodies), strict=True)}
-        poses[-1] = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
-        return float(np.abs(self._displacement(poses)).max())
+    def opening(self, poses: FloatArray) -> float:
+        """The largest component by which a loop is open, m or rad, when the closing bodies are there (k, 12)."""
+        return float(np.abs(self._displacement(self._by_body(poses))).max())
 
 
 def _pose(row: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -31,6 +31,8 @@ def inlined(function: F) -> F:
 def _teach_numba() -> None:
     from numba.extending import register_jitable
 
+    import bough.adaptive.vectors  # noqa: F401  (tells Numba what rows are)
+
     make_known_to_numba()
     while _inlined:
         register_jitable(forceinline=True)(_inlined.pop())

@@ -13,6 +13,7 @@ from typing import Any
 from bough.adaptive.blocks import sweep
 from bough.adaptive.compiled import inlined
 from bough.adaptive.nodes import D_, K_, U_, V_, W_
+from bough.adaptive.rows import joined, put, replaced, row, scaled
 from bough.compile.kernel import kernel
 
 
@@ -38,13 +39,9 @@ def _one_axis(S: Any, axis: int) -> None:
         if k != axis:
             sweep(S, K_, k)
     for i in range(6):
-        for j in range(6):
-            S[W_, i, j] = -S[K_, i, j]
-        S[U_, 0, i] = -S[K_, axis, i]
-    for i in range(6):
-        S[W_, i, axis] = 0.0
-        S[W_, axis, i] = 0.0
-    S[U_, 0, axis] = 1.0
+        put(S, W_, i, replaced(scaled(-1.0, row(S, K_, i)), axis, 0.0))
+    put(S, W_, axis, joined(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    put(S, U_, 0, replaced(scaled(-1.0, row(S, K_, axis)), axis, 1.0))
     S[D_, 0, 0] = S[K_, axis, axis]
 
 

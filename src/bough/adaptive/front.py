@@ -20,6 +20,8 @@ from bough.spatial import get6, put6
 ABSOLUTE_LINKAGE, RELATIVE_LINKAGE, ABSOLUTE_JOINT, RELATIVE_JOINT = range(4)
 # Why a bounded pass ended
 MET, SPENT, FULL = range(3)
+# What an update must do at a node, added up: all equations, since its joint moved; new forces, since they may turn
+MOVED, LOADED = 1, 2
 # Places in Front.count and Front.value
 WAITING, DONE, SLOTS, SPARE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED = range(8)
 SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = range(8)
@@ -37,7 +39,7 @@ class Front(NamedTuple):
     order: Any  # (capacity,) nodes of the last update, parents first
     count: Any  # (8,)
     value: Any  # (8,)
-    tier: Any  # (nodes,) what the next update must do
+    tier: Any  # (nodes,) what the next update must do: MOVED, LOADED, both or nothing
     forced: Any  # (nodes,) 1 where a floating base lies below: opened always
     stack: Any  # (depth + 3,)
     pose: Any  # (depth + 3, 12)
@@ -61,6 +63,15 @@ def put_far(a: Any, i: int, x: Any) -> None:
 @kernel
 def get_far(a: Any, i: int) -> Any:
     return (a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11])
+
+
+@kernel
+def stack_up(fr: Any, top: int, n: int, f1: Any, f2: Any) -> Any:
+    """Put node n with the forces on its handles on the stack of an exact down pass; returns the new height."""
+    fr.stack[top] = n
+    put6(fr.pose, top, f1)
+    put_far(fr.pose, top, f2)
+    return top + 1
 
 
 @inlined

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from bough.adaptive.forces import Forces, vector
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.nodes import make_shared
-from bough.adaptive.solver import PlainEngine, TreeEngine
+from bough.adaptive.plain import PlainEngine
+from bough.adaptive.solver import TreeEngine
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Any
 
 from bough.adaptive.algebra import full
 from bough.adaptive.compiled import inlined
-from bough.adaptive.front import DONE, FULL_TIER, LINEAR_TIER, get_far, put_far
+from bough.adaptive.front import DONE, FULL_TIER, LINEAR_TIER, LOADED, MOVED, get_far, stack_up
 from bough.adaptive.leaves import ZERO6, leaf_acceleration
 from bough.adaptive.linear import linear
 from bough.adaptive.loads import load_body
@@ -33,7 +33,7 @@ def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any) -> None:
     for k in range(fr.count[DONE] - 1, -1, -1):
         n = fr.done[k]
         refresh_cross(plan, st, n)
-        fr.tier[n] = 2
+        fr.tier[n] = MOVED
         if clock[2] != 0.0:
             st.last_move[n] = now
             oldest = now
@@ -46,9 +46,9 @@ def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any) -> None:
 
 @inlined
 def mark(plan: Any, fr: Any, n: int) -> None:
-    """Node n and all above it need an update."""
-    while n >= 0 and fr.tier[n] == 0:
-        fr.tier[n] = 1
+    """Forces may turn below node n: it and all above it need an update, on which poses are carried along."""
+    while n >= 0 and fr.tier[n] < LOADED:
+        fr.tier[n] += LOADED
         n = plan.up[n]
 
 
@@ -71,23 +71,34 @@ def visit_marked(plan: Any, st: Any, fr: Any, loads: Any) -> Any:
     top = 1
     while top > 0:
         top -= 1
-        n, pose = fr.stack[top], get_pose(fr.pose, top)
+        n = fr.stack[top]
         fr.order[count] = n
         count += 1
+        if fr.tier[n] >= LOADED:
+            top = _visit_loaded(plan, st, fr, loads, n, top)
+            continue
         for side in range(2):
             code = plan.left[n] if side == 1 else plan.right[n]
-            if code >= 0 and fr.tier[code] == 0:
-                continue
-            child = pose
-            if side == 0:
-                child = far_pose(plan, st, n, pose)
-            if code >= 0:
+            if code >= 0 and fr.tier[code] > 0:
+                fr.stack[top] = code
+                top += 1
+    return count
+
+
+@inlined
+def _visit_loaded(plan: Any, st: Any, fr: Any, loads: Any, n: int, top: int) -> Any:
+    """Put the marked children of n with their poses on the stack, which has height `top`, and load its leaves."""
+    pose = get_pose(fr.pose, top)
+    for side in range(2):
+        code, child = (plan.left[n], pose) if side == 1 else (plan.right[n], far_pose(plan, st, n, pose))
+        if code >= 0:
+            if fr.tier[code] > 0:
                 fr.stack[top] = code
                 put_pose(fr.pose, top, child)
                 top += 1
-            elif ~code < len(plan.parent) and loads.slot[plan.last[~code]] >= 0:
-                load_body(st.force, loads, loads.slot[plan.last[~code]], child[0])
-    return count
+        elif ~code < len(plan.parent) and loads.slot[plan.last[~code]] >= 0:
+            load_body(st.force, loads, loads.slot[plan.last[~code]], child[0])
+    return top
 
 
 @inlined
@@ -99,7 +110,7 @@ def equations(m: Any, plan: Any, st: Any, fr: Any, count: int) -> None:
     whole = count < 0
     for k in range(len(plan.left) if whole else count):
         n = k if whole else fr.order[count - 1 - k]
-        if whole or fr.tier[n] == 2:
+        if whole or fr.tier[n] % LOADED == MOVED:
             full(m, plan, st, n)
             fr.count[FULL_TIER] += 1
         else:
@@ -119,10 +130,7 @@ def respond(m: Any, plan: Any, st: Any, fr: Any, loads: Any, bodies: Any, out: A
     count = visit_marked(plan, st, fr, loads)
     for k in range(count - 1, -1, -1):
         linear(m, plan, st, fr.order[k])
-    fr.stack[0] = len(plan.left) - 1
-    put6(fr.pose, 0, ZERO6)
-    put_far(fr.pose, 0, ZERO6)
-    top = 1
+    top = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6)
     while top > 0:
         top -= 1
         n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
@@ -134,9 +142,6 @@ def respond(m: Any, plan: Any, st: Any, fr: Any, loads: Any, bodies: Any, out: A
                     if bodies[k] == ~code:
                         put6(out, k, leaf_acceleration(m, plan, st, ~code, near))
             elif fr.tier[code] > 0:
-                fr.stack[top] = code
-                put6(fr.pose, top, near)
-                put_far(fr.pose, top, far)
-                top += 1
+                top = stack_up(fr, top, code, near, far)
     for k in range(count):
         fr.tier[fr.order[k]] = 0

@@ -6,6 +6,7 @@ from typing import Any
 
 from bough.adaptive.blocks import clear
 from bough.adaptive.compiled import inlined
+from bough.adaptive.rows import joined, put
 from bough.compile.kernel import kernel
 from bough.inertia import symmetric_times
 from bough.spatial import add6, cross, get6, scale6
@@ -17,15 +18,9 @@ ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 def free_body(I: Any, f: Any) -> Any:
     """The acceleration of a free rigid body under a force at its origin; I as in `Linkage.inverse`."""
     m = cross((I[6], I[7], I[8]), (f[3], f[4], f[5]))
-    return turned(I, (f[0] - m[0], f[1] - m[1], f[2] - m[2]), I[9] * f[3], I[9] * f[4], I[9] * f[5])
-
-
-@kernel
-def turned(I: Any, n: Any, x: Any, y: Any, z: Any) -> Any:
-    """The acceleration at the origin of a body whose centre accelerates by (x, y, z) under a moment n about it."""
-    w = symmetric_times(I, n)
+    w = symmetric_times(I, (f[0] - m[0], f[1] - m[1], f[2] - m[2]))
     l = cross((I[6], I[7], I[8]), w)
-    return (w[0], w[1], w[2], x + l[0], y + l[1], z + l[2])
+    return (w[0], w[1], w[2], I[9] * f[3] + l[0], I[9] * f[4] + l[1], I[9] * f[5] + l[2])
 
 
 @inlined
@@ -42,20 +37,18 @@ def load_leaf(plan: Any, st: Any, leaf: int, c: int) -> None:
         clear(S, c)
         return
     I, k = leaf_inverse(plan, i), float(plan.copies[i])
-    x, y, z = I[6], I[7], I[8]
-    # Turning: w = J^-1 n, l = c x w. Pushing along an axis e also turns, by n = -c x e.
-    _put_column(S, c, 0, k, turned(I, (1.0, 0.0, 0.0), 0.0, 0.0, 0.0))
-    _put_column(S, c, 1, k, turned(I, (0.0, 1.0, 0.0), 0.0, 0.0, 0.0))
-    _put_column(S, c, 2, k, turned(I, (0.0, 0.0, 1.0), 0.0, 0.0, 0.0))
-    _put_column(S, c, 3, k, turned(I, (0.0, -z, y), I[9], 0.0, 0.0))
-    _put_column(S, c, 4, k, turned(I, (z, 0.0, -x), 0.0, I[9], 0.0))
-    _put_column(S, c, 5, k, turned(I, (-y, x, 0.0), 0.0, 0.0, I[9]))
-
-
-@kernel
-def _put_column(S: Any, c: int, j: int, k: Any, a: Any) -> None:
-    for i in range(6):
-        S[c, i, j] = k * a[i]
+    at, push = (I[6], I[7], I[8]), k * I[9]
+    x, y, z = (k * I[0], k * I[3], k * I[4]), (k * I[3], k * I[1], k * I[5]), (k * I[4], k * I[5], k * I[2])
+    # [J^-1, J^-1 cx'; cx J^-1, cx J^-1 cx' + 1/m], with cx the cross product by the centre of mass
+    u, v, w = cross(at, x), cross(at, y), cross(at, z)
+    put(S, c, 0, joined(x[0], x[1], x[2], u[0], u[1], u[2]))
+    put(S, c, 1, joined(y[0], y[1], y[2], v[0], v[1], v[2]))
+    put(S, c, 2, joined(z[0], z[1], z[2], w[0], w[1], w[2]))
+    x, y, z = (u[0], v[0], w[0]), (u[1], v[1], w[1]), (u[2], v[2], w[2])
+    u, v, w = cross(at, x), cross(at, y), cross(at, z)
+    put(S, c, 3, joined(x[0], x[1], x[2], u[0] + push, u[1], u[2]))
+    put(S, c, 4, joined(y[0], y[1], y[2], v[0], v[1] + push, v[2]))
+    put(S, c, 5, joined(z[0], z[1], z[2], w[0], w[1], w[2] + push))
 
 
 @inlined

@@ -53,7 +53,7 @@ def linkage(model: Model) -> Linkage:
     size = np.diff(dof)
     if size.max(initial=0) > 6:
         raise ModelError(
-            f"a chain of massless bodies ends at {_name(model, int(last[size.argmax()]))} with more than 6 freedoms"
+            f"a chain of massless bodies ends at {body_name(model, int(last[size.argmax()]))} with more than 6 freedoms"
         )
     squares = np.concatenate([[0], np.cumsum(size * size)])
     up = np.where(up < 0, -1, host[np.maximum(up, 0)])
@@ -83,15 +83,16 @@ def inverse_inertia(model: Model, bodies: Any) -> FloatArray:
     det = xx * A + xy * B + xz * C
     flat = (mass <= 0.0) | (det <= FLAT * ((np.abs(xx) + np.abs(yy) + np.abs(zz)) / 3.0) ** 3)
     if flat.any():
+        name = body_name(model, int(bodies[flat.argmax()]))
         raise ModelError(
-            f"{_name(model, int(bodies[flat.argmax()]))} has a singular inertia: the divide-and-conquer algebra needs "
-            f'a mass and rotational inertia about every axis (method="aba" does without)'
+            f"{name} has a singular inertia: the divide-and-conquer algebra needs a mass and rotational inertia about "
+            f'every axis (method="aba" does without)'
         )
     adjugate = np.stack([A, xx * zz - xz * xz, xx * yy - xy * xy, B, C, xy * xz - xx * yz], axis=1)
     return np.concatenate([adjugate / det[:, None], c, 1.0 / safe[:, None]], axis=1)
 
 
-def _name(model: Model, primitive: int) -> str:
+def body_name(model: Model, primitive: int) -> str:
     """The user's name of a primitive body."""
     at = np.flatnonzero(np.asarray(model.frames.body) == primitive)
     return f"body {model.frames.names[int(at[0])]!r}" if len(at) else f"a massless part of body number {primitive}"

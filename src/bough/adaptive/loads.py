@@ -50,6 +50,11 @@ def gather(applied: list[Applied], slot: Any) -> Loads:
     return Loads(np.array(bodies, np.int64), first, own, rows[0], rows[1], rows[2], slot)
 
 
+def no_forces(primitives: int) -> Loads:
+    """Loads that leave the forces on all primitives as they are."""
+    return gather([], np.full(primitives, -1, np.int32))
+
+
 @kernel
 def load_body(force: Any, loads: Any, k: int, R: Any) -> None:
     """Write the sum of the forces on loaded body k, whose frame is turned by R, in its own frame."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from bough.adaptive.assembly import Assembly, assembly_tree
 from bough.adaptive.compiled import inlined
 from bough.adaptive.linkage import Linkage, linkage
+from bough.adaptive.rows import WIDTH
 from bough.errors import TooLargeError
 from bough.model import Model
 from bough.spatial import get9, get_tail
@@ -25,7 +26,7 @@ TWO_HANDLES = 313
 
 # Scratch blocks
 (A1, A21, A2, PA1, PA21, PA2, C1, C12, C2, PC1, PC12, PC2, XA21, XA2, XPA21, XPA2,
- TMP, K_, W_, H_, T1_, T2_, Y1_, Y2_, U_, D_, V_, U1_, U2_, O12, O12B) = range(31)  # fmt: skip
+ TMP, K_, W_, H_, T1_, T2_, Y1_, Y2_, U_, D_, V_, U1_, U2_, O12, XF) = range(31)  # fmt: skip
 BLOCKS = 31
 
 
@@ -66,7 +67,7 @@ class State(NamedTuple):
     qdd: Any  # (nv,) accelerations found last, zero where culled
     last_move: Any  # (nodes,) clock of the joint's last motion; empty without catching up
     oldest: Any  # (nodes,) the oldest last_move in the cluster; empty likewise
-    scratch: Any  # (BLOCKS, 6, 6)
+    scratch: Any  # (BLOCKS, 6, WIDTH)
 
 
 class Shared(NamedTuple):
@@ -121,11 +122,19 @@ def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, shar
             qdd=shared.qdd,
             last_move=np.zeros(nodes if ages else 0),
             oldest=np.zeros(nodes if ages else 0),
-            scratch=np.zeros((BLOCKS, 6, 6)),
+            scratch=_aligned(BLOCKS, 6, WIDTH),
         )
     except MemoryError:
         size = 8 * int(plan.offset[-1]) / 2**30
         raise TooLargeError(f"the records of {nodes} nodes need {size:.1f} GiB, more than there is") from None
+
+
+def _aligned(*shape: int) -> FloatArray:
+    """Zeros at the beginning of a cache line, so that no row lies across two."""
+    size = int(np.prod(shape))
+    room = np.zeros(size + 8)
+    start = -(room.ctypes.data // 8) % 8
+    return room[start : start + size].reshape(shape)
 
 
 # How kernels read a plan

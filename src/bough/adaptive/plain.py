@@ -5,12 +5,17 @@ The witness and the fallback of the adaptive method: with no velocities there is
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from bough.adaptive.loads import load_body
+from bough.adaptive.compiled import compiled
+from bough.adaptive.loads import Loads, load_body, no_forces
 from bough.adaptive.motion import compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.nodes import Shared
 from bough.compile.kernel import kernel
 from bough.dynamics.aba import add21
 from bough.inertia import articulated, articulated_downdate
@@ -25,7 +30,10 @@ from bough.joints import (
     move_joint,
     turn_to_body,
 )
+from bough.model import Model
 from bough.spatial import add6, dot6, get6, get9, get10, get21, join, put6, put9, put21, scale6
+
+FloatArray = npt.NDArray[np.float64]
 
 
 class Work(NamedTuple):
@@ -145,3 +153,59 @@ def world_poses(m: Any, q: Any, X: Any, out: Any) -> None:
         if m.parent[i] >= 0:
             pose = compose(get_pose(out, m.parent[i]), pose)
         put_pose(out, i, pose)
+
+
+class PlainEngine:
+    """The articulated-body algorithm at rest."""
+
+    def __init__(self, model: Model, shared: Shared) -> None:
+        self.model, self.shared = model, shared
+        self.mechanism = model.mechanism
+        self._work: Work | None = None
+        self.seconds = math.inf  # best time of a step
+
+    @property
+    def work(self) -> Work:
+        """Working space, made when it is first needed."""
+        if self._work is None:
+            self._work = make_work(len(self.mechanism.parent), len(self.mechanism.axis))
+        return self._work
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in self._work or ())
+
+    def load(self, loads: Loads) -> None:
+        """New forces."""
+        compiled(mark_needs)(self.mechanism, loads, self.work)
+
+    def solve(self, loads: Loads) -> None:
+        """All joint accelerations."""
+        s = self.shared
+        compiled(plain_solve)(self.mechanism, s.q, s.tau, s.force, s.qdd, loads, self.work)
+
+    def step(self, loads: Loads, h: float) -> None:
+        """Solve and move every joint."""
+        began = time.perf_counter()
+        self.solve(loads)
+        self.move(h)
+        self.seconds = min(self.seconds, time.perf_counter() - began)
+
+    def move(self, h: float) -> None:
+        """Move every joint by h qdd."""
+        compiled(plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
+
+    def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+        """(k, 12) R and p in the world of the laid frames of some primitives. O(n)."""
+        out = np.zeros((len(self.mechanism.parent), 12))
+        compiled(world_poses)(self.mechanism, self.shared.q, np.zeros((len(out), 12)), out)
+        return out[bodies]
+
+    def respond(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+        """(k, 6) accelerations of some primitives under the forces on all of them now, relative to free fall. O(n)."""
+        self.solve(no_forces(len(self.shared.force)))
+        return self.work.a[bodies].copy()
+
+    def reload(self, bodies: npt.NDArray[np.int64]) -> None:
+        """Solve for the forces as they are now."""
+        self.solve(no_forces(len(self.shared.force)))

@@ -1,15 +1,15 @@
-"""The two engines behind `QuasiStatics`: an assembly tree with bounded passes, and the plain O(n) algorithm."""
+"""The engine of adaptive methods: an assembly tree with exact and with bounded passes over it."""
 
 from __future__ import annotations
 
 import math
-import time
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive import passes, plain
+from bough.adaptive import passes
 from bough.adaptive.compiled import compiled
 from bough.adaptive.front import (
     ABSOLUTE_JOINT,
@@ -27,10 +27,11 @@ from bough.adaptive.front import (
     Front,
     make_front,
 )
-from bough.adaptive.linkage import Linkage, is_floating_base
-from bough.adaptive.loads import Loads, gather
+from bough.adaptive.linkage import Linkage, body_name, is_floating_base
+from bough.adaptive.loads import Loads, gather, no_forces
 from bough.adaptive.measures import ErrorMeasure, make_metric
 from bough.adaptive.nodes import Plan, Shared, State, make_plan, make_state
+from bough.errors import ModelError
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
@@ -67,7 +68,7 @@ class TreeEngine:
         self.state: State = make_state(
             model, self.plan, self.link, make_metric(model, self.link, metric), shared, bool(clock[2])
         )
-        self.clock = clock
+        self.shared, self.clock = shared, clock
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
         self._no_loads, self._no_poses = gather([], np.zeros(0, np.int32)), np.zeros((0, 12))
@@ -181,6 +182,34 @@ class TreeEngine:
         self.do(passes.POSES, number=self.link.host[bodies], out=out)
         return out
 
+    @cached_property
+    def _no_forces(self) -> Loads:
+        return no_forces(len(self.shared.force))
+
+    def respond(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+        """(k, 6) accelerations of some primitives under the forces on them now; see `lazy.respond`. O(log n) each."""
+        out = np.zeros((len(bodies), 6))
+        self.reserve(self._no_forces, len(bodies) * int(self.plan.depth[0]))
+        self.do(passes.RESPOND, self._no_forces, number=self.link.host[bodies], out=out)
+        return out
+
+    def reload(self, bodies: npt.NDArray[np.int64]) -> None:
+        """Forces on these primitives, written where they act, have changed."""
+        self.changed(self._no_forces, self.plan.leaf_up[self.link.host[bodies]].astype(np.int64))
+
+    def has_bodies(self, primitives: npt.NDArray[np.int64]) -> bool:
+        """Whether none of these is a massless part of a joint, which is no body of the tree."""
+        return bool((self.link.last[self.link.host[primitives]] == primitives).all())
+
+    def refuse_massless(self, loads: Loads) -> None:
+        """Forces on massless parts of joints, and closures of them, are refused by name."""
+        for body in loads.body if not self.has_bodies(loads.body) else ():
+            if not self.has_bodies(body):
+                raise ModelError(
+                    f"{body_name(self.model, int(body))} has no mass and became part of a joint: the assembly tree "
+                    f'cannot take a force on it (method="aba" can)'
+                )
+
     def root_paths(self, bodies: npt.NDArray[np.int64]) -> int:
         """How many nodes lie above these primitives: the least an update of forces on them must touch."""
         nodes = np.unique(self.plan.leaf_up[self.link.host[bodies]])
@@ -206,50 +235,3 @@ class TreeEngine:
             return math.sqrt(value)
         scale = float(scales[0 if joint else 1])
         return math.sqrt(value / scale) if scale > 0.0 else math.inf
-
-
-class PlainEngine:
-    """The articulated-body algorithm at rest."""
-
-    def __init__(self, model: Model, shared: Shared) -> None:
-        self.model, self.shared = model, shared
-        self.mechanism = model.mechanism
-        self._work: plain.Work | None = None
-        self.seconds = math.inf  # best time of a step
-
-    @property
-    def work(self) -> plain.Work:
-        """Working space, made when it is first needed."""
-        if self._work is None:
-            self._work = plain.make_work(len(self.mechanism.parent), len(self.mechanism.axis))
-        return self._work
-
-    @property
-    def nbytes(self) -> int:
-        return sum(a.nbytes for a in self._work or ())
-
-    def load(self, loads: Loads) -> None:
-        """New forces."""
-        compiled(plain.mark_needs)(self.mechanism, loads, self.work)
-
-    def solve(self, loads: Loads) -> None:
-        """All joint accelerations."""
-        s = self.shared
-        compiled(plain.plain_solve)(self.mechanism, s.q, s.tau, s.force, s.qdd, loads, self.work)
-
-    def step(self, loads: Loads, h: float) -> None:
-        """Solve and move every joint."""
-        began = time.perf_counter()
-        self.solve(loads)
-        self.move(h)
-        self.seconds = min(self.seconds, time.perf_counter() - began)
-
-    def move(self, h: float) -> None:
-        """Move every joint by h qdd."""
-        compiled(plain.plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
-
-    def poses(self) -> FloatArray:
-        """(primitives, 12) R and p of every body's laid frame in the world. O(n)."""
-        out = np.zeros((len(self.mechanism.parent), 12))
-        compiled(plain.world_poses)(self.mechanism, self.shared.q, np.zeros((len(out), 12)), out)
-        return out

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.front import get_far, put_far
+from bough.adaptive.front import get_far, stack_up
 from bough.adaptive.leaves import ZERO6
 from bough.adaptive.motion import far_pose, place_body, put_pose, refresh_cross
 from bough.adaptive.nodes import IDENTITY, ZERO3
 from bough.adaptive.substitution import hand_down, joint_acceleration, total_acceleration
 from bough.compile.kernel import kernel
-from bough.spatial import get6, put6
+from bough.spatial import get6
 
 COARSE = 1.0 / 16.0
 
@@ -29,25 +29,16 @@ def push_children(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, top: in
     """Put the inner children of n with their forces on the stack of an exact down pass."""
     a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
     if plan.right[n] >= 0:
-        fr.stack[top] = plan.right[n]
-        put6(fr.pose, top, c1)
-        put_far(fr.pose, top, c2)
-        top += 1
+        top = stack_up(fr, top, plan.right[n], c1, c2)
     if plan.left[n] >= 0:
-        fr.stack[top] = plan.left[n]
-        put6(fr.pose, top, a1)
-        put_far(fr.pose, top, a2)
-        top += 1
+        top = stack_up(fr, top, plan.left[n], a1, a2)
     return top
 
 
 @kernel
 def down_all(m: Any, plan: Any, st: Any, fr: Any) -> Any:
     """All joint accelerations, exactly; returns the sum of their weighted squares."""
-    fr.stack[0] = len(plan.left) - 1
-    put6(fr.pose, 0, ZERO6)
-    put_far(fr.pose, 0, ZERO6)
-    top, total = 1, 0.0
+    top, total = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6), 0.0
     while top > 0:
         top -= 1
         n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
@@ -64,10 +55,7 @@ def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any, scal
     wrong by more than COARSE: below it, a bound means nothing.
     """
     scale[1], scale[2] = 0.0, 0.0
-    fr.stack[0] = len(plan.left) - 1
-    put6(fr.pose, 0, ZERO6)
-    put_far(fr.pose, 0, ZERO6)
-    top = 1
+    top = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6)
     while top > 0:
         top -= 1
         n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
