@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.joints import PRIMITIVES, Mechanism
 from bough.layout import Layout, Placement, lay
+from bough.mechanism import PRIMITIVES, Mechanism
 from bough.tree import Tree
 
 FloatArray = npt.NDArray[np.float64]

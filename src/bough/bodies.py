@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ModelError
-from bough.joints import JOINTS
+from bough.mechanism import JOINTS
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -24,8 +24,8 @@ from bough.bodies import (
     unit_axes,
 )
 from bough.errors import ModelError, UnknownNameError
-from bough.joints import JOINTS, PRIMITIVES
 from bough.layout import Layout
+from bough.mechanism import JOINTS, PRIMITIVES
 from bough.mimic import Tie, find_ties, free_parents
 from bough.model import WORLD, Coupling, Frames, Joints, Limits, Model, unknown
 from bough.soundness import check_leaves, check_massless, check_positive

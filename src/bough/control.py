@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ShapeError, TaskError
-from bough.joints import SLIDE
+from bough.mechanism import SLIDE
 from bough.model import Model
 from bough.opspace.constrained import Constrained, ConstrainedDynamics
 from bough.opspace.hierarchy import Hierarchy

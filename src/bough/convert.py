@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import NonFiniteError, ShapeError
-from bough.joints import BALL, FREE, PLANAR
 from bough.manifold import quaternion_rotate
+from bough.mechanism import BALL, FREE, PLANAR
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]

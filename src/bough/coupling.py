@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from bough.joints import Mechanism
+from bough.mechanism import Mechanism
 
 IntArray = npt.NDArray[np.int64]
 

@@ -12,7 +12,8 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import atan, sincos, sqrt
 from bough.integrate import hair, half_turn
-from bough.joints import BALL, PLANAR, quaternion_rotation
+from bough.joints import quaternion_rotation
+from bough.mechanism import BALL, PLANAR
 from bough.spatial import add3, cross, dot3, rotate_back, scale3, sub3
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bough.joints import TURN, Mechanism, rigid_to_parent
+from bough.joints import rigid_to_parent
+from bough.mechanism import TURN, Mechanism
 
 
 def grouped(m: Mechanism) -> Mechanism:

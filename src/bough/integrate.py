@@ -11,7 +11,8 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import sincos, sqrt
-from bough.joints import BALL, PLANAR, quaternion_rotation
+from bough.joints import quaternion_rotation
+from bough.mechanism import BALL, PLANAR
 from bough.spatial import add3, cross, dot3, rotate, scale3
 
 

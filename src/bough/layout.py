@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.joints import PLACED, SLIDE, X_SCREW, ZX_SCREWS
+from bough.mechanism import PLACED, SLIDE, X_SCREW, ZX_SCREWS
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.compile.program import Limb, Mark
 from bough.compile.twins import Parameter, Twins
-from bough.joints import PLACED, PRIMITIVES, Mechanism
+from bough.mechanism import PLACED, PRIMITIVES, Mechanism
 
 OF_BODIES = ("fixed", "offset", "inertia")
 OF_DOFS = ("pitch", "ratio", "armature")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.joints import BALL, FREE, PLANAR, Mechanism
+from bough.mechanism import BALL, FREE, PLANAR, Mechanism
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from bough.assembly import frozen
 from bough.bodies import Body
 from bough.errors import ModelError, UnknownNameError
-from bough.joints import JOINTS
+from bough.mechanism import JOINTS
 from bough.model import unknown
 
 IntArray = npt.NDArray[np.int64]

@@ -19,7 +19,7 @@ from bough.difference import DIFFERENCE
 from bough.errors import ModelError, UnknownNameError
 from bough.grouping import grouped
 from bough.integrate import INTEGRATE
-from bough.joints import Mechanism
+from bough.mechanism import Mechanism
 from bough.tree import Tree
 
 FloatArray = npt.NDArray[np.float64]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError, ModelError, NonFiniteError, NumericalError, ShapeError
-from bough.joints import BALL, FREE, PLANAR
+from bough.mechanism import BALL, FREE, PLANAR
 from bough.model import Model
 
 Array = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from bough.bodies import MICRON_SQUARED, ROUNDING, Body, not_positive
 from bough.errors import ModelError
-from bough.joints import JOINTS
+from bough.mechanism import JOINTS
 from bough.mimic import Tie
 
 FloatArray = npt.NDArray[np.float64]

@@ -9,7 +9,8 @@ from bough.adaptive.compiled import inlined
 from bough.adaptive.rows import joined, put
 from bough.compile.kernel import kernel
 from bough.inertia import symmetric_times
-from bough.spatial import add6, cross, get6, scale6
+from bough.spatial import add6, cross, scale6
+from bough.tuples import get6
 
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 

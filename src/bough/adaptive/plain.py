@@ -31,7 +31,8 @@ from bough.joints import (
     turn_to_body,
 )
 from bough.model import Model
-from bough.spatial import add6, dot6, get6, get9, get10, get21, join, put6, put9, put21, scale6
+from bough.spatial import add6, dot6, join, scale6
+from bough.tuples import get6, get9, get10, get21, put6, put9, put21
 
 FloatArray = npt.NDArray[np.float64]
 

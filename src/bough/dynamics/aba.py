@@ -25,24 +25,8 @@ from bough.joints import (
     origin_in_parent,
     turn_to_body,
 )
-from bough.spatial import (
-    add3,
-    add6,
-    angular,
-    cross,
-    dot6,
-    get3,
-    get6,
-    get10,
-    get21,
-    join,
-    linear,
-    put3,
-    put6,
-    put21,
-    scale6,
-    sub6,
-)
+from bough.spatial import add3, add6, angular, cross, dot6, join, linear, scale6, sub6
+from bough.tuples import get3, get6, get10, get21, put3, put6, put21
 
 
 @kernel

@@ -23,8 +23,9 @@ from bough.compile.specialise import specialise
 from bough.compile.twins import Twins
 from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError
-from bough.joints import BALL, FREE, PLANAR, quaternion_rotation
+from bough.joints import quaternion_rotation
 from bough.limbs import mark_limbs
+from bough.mechanism import BALL, FREE, PLANAR
 from bough.model import Model
 
 LARGEST_DERIVATIVE = 400_000  # nodes

@@ -10,7 +10,8 @@ from bough.dynamics.center_of_mass import first_moment
 from bough.dynamics.kinematics import body_velocities
 from bough.inertia import rigid_times
 from bough.joints import joint_motion
-from bough.spatial import dot3, dot6, get6, get10
+from bough.spatial import dot3, dot6
+from bough.tuples import get6, get10
 
 
 @kernel

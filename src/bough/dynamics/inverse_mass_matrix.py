@@ -22,7 +22,8 @@ from bough.joints import (
     joint_motion,
     motion_to_body,
 )
-from bough.spatial import add6, dot6, get6, get10, get21, put6, put21, scale6
+from bough.spatial import add6, dot6, scale6
+from bough.tuples import get6, get10, get21, put6, put21
 
 
 @kernel

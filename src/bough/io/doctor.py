@@ -13,8 +13,8 @@ from bough.bodies import MICRON_SQUARED, TRIANGLE, finite, negative, placement, 
 from bough.errors import BoughError
 from bough.io.describe import describe
 from bough.io.description import Description, build, floated, joint_name
-from bough.joints import JOINTS
 from bough.layout import NEARLY_PARALLEL, PARALLEL
+from bough.mechanism import JOINTS
 from bough.model import WORLD, Model
 
 FloatArray = npt.NDArray[np.float64]

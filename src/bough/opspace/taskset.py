@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bough.coupling import parents_of_dofs
 from bough.errors import TaskError
-from bough.joints import Mechanism
+from bough.mechanism import Mechanism
 from bough.model import Model
 from bough.opspace.seeding import Seed, seeds_of
 from bough.opspace.tasks import JointTask, Task

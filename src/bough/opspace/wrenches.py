@@ -18,23 +18,15 @@ from bough.spatial import (
     cross,
     force_in,
     force_out,
-    get3,
-    get6,
-    get9,
-    get10,
-    get_tail,
     join,
     linear,
     motion_out,
-    put3,
-    put6,
-    put9,
-    put_tail,
     rotate,
     rotate_back,
     scale3,
     sub3,
 )
+from bough.tuples import get3, get6, get9, get10, get_tail, put3, put6, put9, put_tail
 
 # Kinds of seeds: how K follows from the constant wrench c of the seed
 LOCAL = 0  # K = c

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.assembly import Parts, assemble
-from bough.joints import FREE, TURN
+from bough.mechanism import FREE, TURN
 from bough.model import WORLD, Frames, Joints, Limits, Model
 from bough.tree import Tree
 

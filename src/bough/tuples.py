@@ -1,0 +1,84 @@
+"""Rows of arrays as tuples of numbers: what kernels read and write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+
+
+@kernel
+def get3(a: Any, i: int) -> Any:
+    return (a[i, 0], a[i, 1], a[i, 2])
+
+
+@kernel
+def get6(a: Any, i: int) -> Any:
+    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5])
+
+
+@kernel
+def get9(a: Any, i: int) -> Any:
+    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8])
+
+
+@kernel
+def get10(a: Any, i: int) -> Any:
+    return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8], a[i, 9])
+
+
+@kernel
+def get21(a: Any, i: int) -> Any:
+    return (
+        get10(a, i)
+        + (a[i, 10], a[i, 11], a[i, 12], a[i, 13], a[i, 14], a[i, 15])
+        + (a[i, 16], a[i, 17], a[i, 18], a[i, 19], a[i, 20])
+    )
+
+
+@kernel
+def get_tail(a: Any, i: int) -> Any:
+    """The position of a placement stored as R, p."""
+    return (a[i, 9], a[i, 10], a[i, 11])
+
+
+@kernel
+def put3(a: Any, i: int, x: Any) -> None:
+    a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
+
+
+@kernel
+def put6(a: Any, i: int, x: Any) -> None:
+    a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
+    a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
+
+
+@kernel
+def put9(a: Any, i: int, x: Any) -> None:
+    a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
+    a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
+    a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
+
+
+@kernel
+def put10(a: Any, i: int, x: Any) -> None:
+    a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
+    a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
+    a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
+    a[i, 9] = x[9]
+
+
+@kernel
+def put21(a: Any, i: int, x: Any) -> None:
+    a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
+    a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
+    a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
+    a[i, 9], a[i, 10], a[i, 11] = x[9], x[10], x[11]
+    a[i, 12], a[i, 13], a[i, 14] = x[12], x[13], x[14]
+    a[i, 15], a[i, 16], a[i, 17] = x[15], x[16], x[17]
+    a[i, 18], a[i, 19], a[i, 20] = x[18], x[19], x[20]
+
+
+@kernel
+def put_tail(a: Any, i: int, x: Any) -> None:
+    a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2]
