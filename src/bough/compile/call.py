@@ -122,7 +122,7 @@ class CompiledFunction:
     # Everything else: batches, conversions, and errors with a full explanation.
 
     def _call_any(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
-        result = self._call_short_batch(inputs, out, threads)
+        result = self._call_fitting_batch(inputs, out, threads)
         if result is not None:
             return result
         arrays, batch = self._conform(inputs)
@@ -137,26 +137,23 @@ class CompiledFunction:
             self._complain(status, arrays, outputs, batch)
         return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def _call_short_batch(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
-        """The result where the inputs are a batch for one thread in arrays that fit; otherwise None."""
-        gate, batches = self._gates.get(True), self._batches
+    def _call_fitting_batch(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
+        """The result where the inputs are a batch in arrays that fit as they are, as the gates find out; else None."""
         if (
-            gate is None
-            or batches is None
+            self._batches is None
+            or not all(type(x) is np.ndarray for x in inputs)
             or not inputs
-            or type(inputs[0]) is not np.ndarray
             or inputs[0].ndim <= len(self.inputs[0].shape)
         ):
             return None
-        batch = len(inputs[0])
-        if threads != 1 and not batches.is_short(batch):
-            return None
         results = out
         if out is None:
-            results = tuple(np.empty((batch, *shape), self.dtype) for shape in self._shapes)
+            results = tuple(np.empty((len(inputs[0]), *shape), self.dtype) for shape in self._shapes)
             results = results[0] if len(results) == 1 else results
         given = results if type(results) is tuple else (results,)
-        return results if gate(*inputs, *given) == OK else None
+        if not all(type(y) is np.ndarray for y in given):
+            return None
+        return results if self._batches.run([*inputs, *given], threads) == OK else None
 
     def _gate(self, batched: bool) -> Gate:
         with self._lock:

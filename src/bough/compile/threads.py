@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
-from bough.compile.gate import Gate, Pile
+from bough.compile import helpers
+from bough.compile.gate import OK, Gate, Pile
 
 SHORT_SECONDS = 200e-6  # less work than this is not worth waking another thread
-TURNS_PER_THREAD = 6  # members take rows in turns so short that they finish together
+TURNS_PER_THREAD = 24  # members take rows in turns so short that they finish together
 FEW_ROWS = 16  # whole vectors of lanes
 PROBE_ROWS = 64
 
@@ -47,9 +47,9 @@ class Batches:
         if threads > 1 and not self._seconds_per_row and len(arrays[0]) >= PROBE_ROWS:
             begin = time.perf_counter()
             status = self._gate(*(x[:PROBE_ROWS] for x in arrays))
-            self._seconds_per_row = (time.perf_counter() - begin) / PROBE_ROWS
-            if status:
+            if status != OK:
                 return status
+            self._seconds_per_row = (time.perf_counter() - begin) / PROBE_ROWS
             arrays = [x[PROBE_ROWS:] for x in arrays]
         if threads == 1 or self.is_short(len(arrays[0])):
             return self._gate(*arrays)
@@ -78,34 +78,18 @@ class Team:
         members = min(threads, -(-len(arrays[0]) // rows))
         while len(self._gates) < members:
             self._gates.append(self._new_gate(self._pile))
-        helpers = [_pool().submit(gate, *arrays) for gate in self._gates[1:members]]
-        status = self._gates[0](*arrays)
-        # a helper that has not begun by now would find nothing to do
-        return max([status, *(helper.result() for helper in helpers if not helper.cancel())])
+        hired = helpers.hire(members - 1)
+        try:
+            for helper, gate in zip(hired, self._gates[1:members], strict=True):
+                helper.start(partial(gate, *arrays))
+            status = self._gates[0](*arrays)
+        finally:
+            others = [helper.finish() or OK for helper in hired]
+            helpers.dismiss(hired)
+        return max([status, *others])
 
 
 def turn(batch: int, threads: int, most: int) -> int:
-    """How many rows a thread takes at once: a small part of the batch, but whole vectors if there are enough."""
-    return max(1, min(most, max(-(-batch // (threads * TURNS_PER_THREAD)), min(FEW_ROWS, -(-batch // threads)))))
-
-
-_shared_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
-
-
-def _pool() -> ThreadPoolExecutor:
-    global _shared_pool
-    with _pool_lock:
-        if _shared_pool is None:
-            _shared_pool = ThreadPoolExecutor(max_workers=max(32, default_threads()), thread_name_prefix="bough")
-        return _shared_pool
-
-
-def _forget_pool() -> None:
-    """A forked child has none of its parent's threads."""
-    global _shared_pool, _pool_lock
-    _shared_pool, _pool_lock = None, threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    """How many rows a thread takes at once: a small part of the batch, in whole vectors if there are enough."""
+    share, part = -(-batch // threads), -(-batch // (threads * TURNS_PER_THREAD))
+    return max(1, min(most, share, -(-part // FEW_ROWS) * FEW_ROWS))
