@@ -34,11 +34,11 @@ class BoundFunction(CompiledFunction):
         self._code = code
         self._single_precision = cache(lambda: BoundFunction(name, shapes, code, np.float32))
 
-    def with_batches_by(self, other: Callable[[], BoundFunction]) -> BoundFunction:
-        """This function for one configuration, the other for batches of them."""
+    def with_code_of(self, choose: Callable[[bool], BoundFunction]) -> BoundFunction:
+        """The same function by the code of `choose(batch)`, which is asked for only when that is first needed."""
 
         def code(dtype: Any, lanes: int | None) -> Entry:
-            return self._code(dtype, lanes) if lanes == 1 else other()._code(dtype, lanes)
+            return choose(lanes != 1)._code(dtype, lanes)
 
         return BoundFunction(self.name, (self.inputs, self.outputs), code, self.dtype)
 
@@ -56,7 +56,7 @@ class InterpretedFunction(BoundFunction):
         super().__init__(routine.name, shapes, lambda dtype, lanes: Entry(0), dtype)
         self.run = partial(interpret, routine, constants, sizes)
 
-    def with_batches_by(self, other: Callable[[], BoundFunction]) -> BoundFunction:
+    def with_code_of(self, choose: Callable[[bool], BoundFunction]) -> BoundFunction:
         return self
 
     def _call_any(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:

@@ -34,20 +34,17 @@ def emit(program: Program, dtype: np.dtype, lanes: int, width: int) -> str:
     """The LLVM IR of a program: with twin limbs side by side where rows are not and where that shortens the code."""
     if lanes == 1 and program.marks:
         arranged, units = twins.side_by_side(schedule.optimise(program), width)
-        if twins.cost(arranged, units) < LEAST_GAIN * _scalar_cost(program):
+        alone = sum(len(set(unit)) for unit in units)
+        if twins.cost(arranged, units) < LEAST_GAIN * alone:
             return llvm.emit(arranged, dtype, lanes, width, units=units)
     return llvm.emit(schedule.optimise(drop_dead_code(twins.settle(program))), dtype, lanes, width)
 
 
-def cost(program: Program) -> float:
+def cost(program: Program) -> int:
     """What one configuration takes, roughly in instructions: to compare algorithms by."""
-    width = native.host().lanes(np.dtype(np.float64))
-    scalar = _scalar_cost(program)
-    return min(scalar, twins.cost(*twins.side_by_side(program, width)) / LEAST_GAIN) if program.marks else scalar
-
-
-def _scalar_cost(program: Program) -> int:
-    return operations(drop_dead_code(twins.settle(program))).total
+    if not program.marks:
+        return operations(program).total
+    return twins.cost(*twins.side_by_side(program, native.host().lanes(np.dtype(np.float64))))
 
 
 def specialise(name: str, program: Program, dtype: Any = np.float64, lanes: int | None = None) -> CompiledFunction:

@@ -9,7 +9,6 @@ are its twins. Twins do not depend on each other, so they can be computed side b
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -105,15 +104,17 @@ def _align(program: Program) -> tuple[Program, list[list[int]]]:
             classes.setdefault(key, []).append(i)
         for twins in classes.values():
             _raise(twins, limb)
-            colour |= dict.fromkeys(twins, len(found))
-            found.append(sorted(twins, key=lambda i: limb[i]))
+            for i in twins:
+                colour[i] = len(found)
+            found.append(sorted(twins, key=limb.__getitem__) if len(twins) > 1 else twins)
     return replace(program, graph=graph), found
 
 
 def _raise(twins: list[int], limb: dict[int, Limb]) -> None:
     """Nodes without a twin on their own body, say sums over its limbs, belong to what carries the limbs."""
-    while limb[twins[0]] and max(Counter(limb[i][:-1] for i in twins).values()) == 1:
-        limb |= {i: limb[i][:-1] for i in twins}
+    while limb[twins[0]] and len({limb[i][:-1] for i in twins}) == len(twins):
+        for i in twins:
+            limb[i] = limb[i][:-1]
 
 
 def _levels(graph: Graph, live: list[int]) -> list[list[int]]:

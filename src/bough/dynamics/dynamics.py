@@ -199,15 +199,15 @@ class Dynamics:
             return self._function(aba)
         return self._cheapest({"aba": (aba, ()), "crba": (FORWARD_CRBA.without(*zeros), (self._pattern,))})
 
-    def _cheapest(self, candidates: Candidates, only: str | None = None) -> BoundFunction:
-        """The cheapest candidate for one configuration and the cheapest for batches; or the only one."""
+    def _cheapest(self, candidates: Candidates) -> BoundFunction:
+        """The cheapest candidate for one configuration, and the cheapest for batches."""
 
-        def best(batch: bool) -> BoundFunction:
-            name = only or cheapest(self.model, candidates, batch=batch)
+        def bound(name: str) -> BoundFunction:
             routine, constants = candidates[name]
             return self._function(routine, *constants, key=(name, routine.name, routine.zeros))
 
-        return best(False).with_batches_by(lambda: best(True))
+        any_of_them = bound(next(iter(candidates)))
+        return any_of_them.with_code_of(lambda batch: bound(cheapest(self.model, candidates, batch=batch)))
 
     @cached_property
     def _dof_names(self) -> list[str]:
@@ -258,12 +258,14 @@ class Dynamics:
     @cached_property
     def _inverse_mass(self) -> Callable[..., Any]:
         require_memory(2 * self.model.nv**2 * 8, f"the {self.model.nv} x {self.model.nv} inverse mass matrix")
-        candidates: Candidates = {
-            "recursion": (INVERSE_MASS_MATRIX, ()),
-            "factor": (INVERSE_BY_FACTOR, (self._pattern,)),
-        }
-        only = "factor" if self.model.couplings else "recursion" if self.general else None
-        return self._shortcut("inverse_mass_matrix", self._cheapest(candidates, only))
+        if self.model.couplings:
+            bound = self._function(INVERSE_BY_FACTOR, self._pattern)
+        elif self.general:
+            bound = self._function(INVERSE_MASS_MATRIX)
+        else:
+            by_factor = (INVERSE_BY_FACTOR, (self._pattern,))
+            bound = self._cheapest({"recursion": (INVERSE_MASS_MATRIX, ()), "factor": by_factor})
+        return self._shortcut("inverse_mass_matrix", bound)
 
     def _require(self, size: str, what: str) -> None:
         require_memory(self.model.sizes[size] * 8, what)
