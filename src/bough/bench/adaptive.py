@@ -79,7 +79,7 @@ def family(name: str, model: Model) -> list[Row]:
             times = {"plain aba": plain, "full dca": full}
             auto, stats = best_step(Case(model, forces, where, "auto", exponent), 40, 40, 3)
             times["bough"] = auto
-            label = f"{forces} forces, {where}, eps = 2^-{exponent}"
+            label = f"{forces} force{'s'[: forces > 1]}, {where}, eps = 2^-{exponent}"
             note = f"{stats.method}, {stats.joints:.0f} joints, {full / auto:.0f} times faster than dca"
             found.append(Row(group, name, label, times, note))
     return found
