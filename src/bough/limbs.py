@@ -37,9 +37,13 @@ def find_limbs(m: Mechanism) -> tuple[list[Limb], list[int]]:
     return limb, place
 
 
-def has_twins(m: Mechanism) -> bool:
-    """Is any limb like another?"""
-    return any(find_limbs(m)[0])
+def twin_limbs(m: Mechanism) -> list[tuple[int, int]]:
+    """(how many, joints of each) for every kind of limbs that are alike and hang on one body of the trunk."""
+    found: Counter[tuple[int, int]] = Counter(path[0][0] for path in find_limbs(m)[0] if path)
+    kinds: dict[int, list[int]] = defaultdict(list)
+    for (kind, _), joints in found.items():
+        kinds[kind].append(joints)
+    return [(len(sizes), sizes[0]) for sizes in kinds.values()]
 
 
 def _shapes(m: Mechanism) -> list[int]:
@@ -90,7 +94,7 @@ def _mark_group(group: Any, limb: list[Limb], place: list[int]) -> Any:
     rows_of: dict[tuple[int, int], list[int]] = defaultdict(list)  # by place, and rank among the rows of one body
     rank: Counter[int] = Counter()
     for row, i in enumerate(group.body.tolist()):
-        if limb[i]:
+        if i >= 0 and limb[i]:
             rows_of[place[i], rank[i]].append(row)
             rank[i] += 1
     marked = {

@@ -11,6 +11,7 @@ from rich.text import Text
 from rich.tree import Tree as Branches
 
 from bough.errors import MissingExtraError
+from bough.limbs import twin_limbs
 from bough.model import WORLD, Model
 from bough.tree import Tree
 
@@ -23,7 +24,7 @@ SHADES = " ░▒▓█"
 
 def summary(model: Model) -> Table:
     """The numbers that describe a model and what its branches save."""
-    tree = model.dof_tree
+    tree, twins = model.dof_tree, twin_limbs(model.mechanism)
     table = Table(show_header=False, box=None, padding=(0, 2))
     dense = tree.n * (tree.n**2 - 1) // 6
     rows = {
@@ -36,6 +37,7 @@ def summary(model: Model) -> Table:
         "D1": f"{tree.D1:,} nonzeros of H below the diagonal; dense {tree.n * (tree.n - 1) // 2:,}",
         "D2": f"{tree.D2:,} multiplications to factorize H; dense {dense:,}",
         "density": f"{tree.density:.1%} of H",
+        "limbs alike": ", ".join(f"{limbs} of {joints}" for limbs, joints in twins) + " joints" if twins else "none",
         "hash": model.hash[:12],
     }
     for key, value in rows.items():

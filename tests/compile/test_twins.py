@@ -18,7 +18,7 @@ from bough.dynamics.crba import CRBA
 from bough.dynamics.engine import bind
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.rnea import BIAS
-from bough.limbs import find_limbs, has_twins, mark_limbs
+from bough.limbs import find_limbs, mark_limbs, twin_limbs
 from compile.test_llvm import run
 from models import JOINT_TYPES, random_twin
 from strategies import regular_parents, seeds
@@ -65,6 +65,12 @@ def test_four_limbs_of_a_humanoid():
     assert len(set(place)) == 7
 
 
+def test_limbs_are_counted_by_kind():
+    assert twin_limbs(zoo.humanoid().mechanism) == [(4, 6)]
+    assert twin_limbs(zoo.asimo().mechanism) == [(2, 9), (2, 6)]
+    assert twin_limbs(zoo.chain(5).mechanism) == []
+
+
 def test_limbs_of_limbs():
     """Two arms with three fingers each: the fingers of both hands are twins of each other."""
     parent = [-1, 0, 1, 1, 1, 0, 5, 5, 5]
@@ -80,7 +86,7 @@ def test_limbs_of_limbs():
 
 
 def test_a_chain_has_no_twins():
-    assert not has_twins(zoo.chain(9).mechanism)
+    assert not twin_limbs(zoo.chain(9).mechanism)
     assert mark_limbs((zoo.chain(9).mechanism,)) is None
 
 
@@ -89,7 +95,7 @@ def test_joints_of_other_types_are_no_twins():
     builder.add_body("trunk", "world", "floating", mass=1.0, inertia=np.eye(3))
     builder.add_body("left", "trunk", "revolute", mass=1.0, inertia=np.eye(3))
     builder.add_body("right", "trunk", "prismatic", mass=1.0, inertia=np.eye(3))
-    assert not has_twins(builder.build().mechanism)
+    assert not twin_limbs(builder.build().mechanism)
 
 
 @pytest.mark.parametrize(
