@@ -75,7 +75,7 @@ def mark_limbs(constants: Sequence[Any]) -> Twins | None:
         if limb[i]:
             twins[place[i]].append(i)
     fixed_kind = np.array(m.fixed_kind)
-    marked = {name: getattr(m, name).astype(object) for name in OF_BODIES + OF_DOFS}
+    marked = {name: getattr(m, name).astype(object, order="C") for name in OF_BODIES + OF_DOFS}
     for same, bodies in twins.items():
         fixed_kind[bodies] = fixed_kind[bodies].max()  # the more general screw
         limbs = [limb[i] for i in bodies]
@@ -98,7 +98,7 @@ def _mark_group(group: Any, limb: list[Limb], place: list[int]) -> Any:
             rows_of[place[i], rank[i]].append(row)
             rank[i] += 1
     marked = {
-        name: array.astype(object)
+        name: array.astype(object, order="C")
         for name, array in group._asdict().items()
         if array.dtype.kind == "f" and len(array) == len(group.body)
     }

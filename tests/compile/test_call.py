@@ -14,7 +14,6 @@ import pytest
 from bough.compile import native, passes, threads
 from bough.compile.call import CompiledFunction
 from bough.compile.entry import Entry
-from bough.compile.gate import OK, Pile, Signature, ctypes_gate, make_gate
 from bough.compile.program import Array
 from bough.compile.specialise import specialise
 from bough.errors import NonFiniteError, NumericalError, ShapeError
@@ -167,54 +166,6 @@ def test_several_outputs():
         f(*random_inputs(p), out=(shared[2:6], shared[4:].reshape(4, 3)))
 
 
-@pytest.mark.parametrize("workers", [1, 2, 5, None])
-def test_threads_give_the_same(workers, monkeypatch):
-    monkeypatch.setattr(threads, "SHORT_SECONDS", 2e-6)
-    p = arm(6)
-    f = specialise("arm", p)
-    inputs = random_inputs(p, 1003)
-    want = passes.evaluate(p, inputs)
-    for _ in range(2):
-        for x, y in zip(f(*inputs, threads=workers), want, strict=True):
-            np.testing.assert_allclose(x, y, rtol=1e-11)
-    inputs[1][1000, 3] = np.nan
-    with pytest.raises(NonFiniteError, match=r"v\[\(1000, 3\)\]"):
-        f(*inputs, threads=workers)
-
-
-@pytest.mark.parametrize("gate", [make_gate, ctypes_gate])
-def test_rows_of_a_pile_are_taken_once(gate):
-    """Two gates on one pile: what the first leaves is done by the second, and nothing twice."""
-    f = specialise("count", program(lambda x: ([x[0] + 1.0],), {"x": (1,)}, {"y": (1,)}))
-    f(np.zeros((2, 1)))
-    of_this = Signature(f.inputs, f.outputs, f.dtype, True)
-    pile = Pile()
-    first, second = (gate(of_this, f._entries[True].address, pile=pile) for _ in range(2))
-    x, y = np.zeros((100, 1)), np.full((100, 1), -1.0)
-    pile.fill(32)
-    assert pile.take() == slice(0, 32)
-    assert first(x, y) == OK
-    assert (y[:32] == -1.0).all()
-    assert (y[32:] == 1.0).all()
-    assert second(x, np.full((100, 1), -1.0)) == OK
-    assert pile.take().start >= 100
-
-
-def test_turns_are_short_but_whole_vectors():
-    assert threads.turn(4096, 2, 256) == 96
-    assert threads.turn(100_000, 2, 256) == 256
-    assert threads.turn(40, 2, 256) == 16
-    assert threads.turn(7, 2, 256) == 4
-    assert threads.turn(1, 8, 256) == 1
-
-
-def test_number_of_threads_can_be_set(monkeypatch):
-    monkeypatch.setenv("BOUGH_NUM_THREADS", "3")
-    assert threads.default_threads() == 3
-    monkeypatch.delenv("BOUGH_NUM_THREADS")
-    assert threads.default_threads() >= 1
-
-
 SCRATCH = """
 define i64 @entry(ptr %arrays, i64 %batch, ptr %context) {
   %count = load i64, ptr %context
@@ -286,16 +237,3 @@ def test_importing_the_compiler_does_not_load_llvm_or_numba():
     script = "import sys\n" + "".join(f"import bough.compile.{name}\n" for name in names)
     script += "assert not {'llvmlite', 'numba'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": SOURCE})
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_forked_child_has_helpers_of_its_own(monkeypatch):
-    monkeypatch.setattr(threads, "SHORT_SECONDS", 2e-6)
-    p = arm(3)
-    f = specialise("arm", p)
-    inputs = random_inputs(p, 500)
-    want = f(*inputs, threads=2)[0]
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if np.array_equal(f(*inputs, threads=2)[0], want) else 1)
-    assert os.waitpid(child, 0)[1] == 0

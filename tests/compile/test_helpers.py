@@ -6,7 +6,7 @@ import time
 import pytest
 
 from bough.compile import helpers
-from bough.compile.helpers import Counter, Helper
+from bough.compile.helpers import Helper, Tally
 
 
 @pytest.fixture
@@ -50,16 +50,31 @@ def test_an_error_reaches_the_caller_once(helper):
 
 
 def test_a_job_that_has_not_begun_is_taken_back():
-    """However late the helper comes, it finds nothing to do, and serves the next job."""
-    helper = Helper()
-    done = []
-    for k in range(200):
-        helper.start(lambda k=k: done.append(k))
-        if helper.finish() is None and k not in done:
-            assert not helper._job
+    """It never runs, and the helper serves the next one."""
+    helper, gate, done = Helper(), threading.Event(), []
+    helper.start(gate.wait)
+    begun(helper)
+    helper.start(lambda: done.append("late"))
+    assert helper.finish() is None
+    gate.set()
+    assert helper.finish() is True
     helper.start(lambda: "next")
     begun(helper)
     assert helper.finish() == "next"
+    assert not done
+
+
+def test_fewer_helpers_where_no_thread_can_be_started(monkeypatch):
+    def refuse(*_, **__):
+        raise RuntimeError("can't start new thread")
+
+    kept = helpers.hire(1)
+    helpers.dismiss(kept)
+    idle = len(helpers._idle)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    found = helpers.hire(idle + 3)
+    helpers.dismiss(found)
+    assert len(found) == idle
 
 
 def test_dismissed_helpers_are_hired_again():
@@ -71,7 +86,7 @@ def test_dismissed_helpers_are_hired_again():
 
 
 def test_a_count_is_waited_for_as_often_as_it_rises():
-    count = Counter()
+    count = Tally()
     for _ in range(3):
         count.up()
     for _ in range(3):

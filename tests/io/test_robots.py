@@ -16,6 +16,7 @@ from bough.dynamics.crba import MASS_MATRIX
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, FileFormatError, ModelError, UnknownNameError
 from bough.io import doctor, load
+from bough.limbs import twin_limbs
 from bough.model import Model
 from models import Body
 
@@ -83,6 +84,17 @@ def test_executions_agree(name: str) -> None:
         np.testing.assert_allclose(Dynamics(model, general=general).mass_matrix(q), H, atol=1e-13 * np.abs(H).max())
 
 
+WITH_TWINS = ("g1_29dof_rev_1_0.urdf", "talos_reduced.urdf", "anymal.urdf", "allegro_right_hand.urdf", "solo12.urdf")
+
+
+@pytest.mark.parametrize("name", [name for name in ROBOTS if name.split("/")[1] in WITH_TWINS])
+def test_limbs_side_by_side_agree_with_pinocchio(name: str) -> None:
+    """Single calls of specialised code, in which legs, arms or fingers share instructions."""
+    model = load(ROBOTS[name], floating_base=True, mimic="independent")
+    assert twin_limbs(model.mechanism)
+    check_against_pinocchio(model, ROBOTS[name], True, general=False)
+
+
 def test_independent_mimics_agree_with_pinocchio() -> None:
     """A file with a dangling mimic loads when mimics are freed."""
     path = next(path for name, path in ROBOTS.items() if name.endswith("alex_psyonic_hands.urdf"))
@@ -105,7 +117,7 @@ def link_names(name: str) -> list[str]:
     return [f.name for f in reference.frames if f.type == pin.FrameType.BODY]
 
 
-def check_against_pinocchio(model: Model, path: Path, floating: bool) -> None:
+def check_against_pinocchio(model: Model, path: Path, floating: bool, general: bool = True) -> None:
     """H, inverse and forward dynamics, where v of Pinocchio, whose mimic joints are free, is G v."""
     reference = pin.buildModelFromUrdf(str(path), *([pin.JointModelFreeFlyer()] if floating else []))
     data = reference.createData()
@@ -114,7 +126,7 @@ def check_against_pinocchio(model: Model, path: Path, floating: bool) -> None:
     q_pin, G = pinocchio_coordinates(model, reference, q)
     H = G.T @ full(pin.crba(reference, data, q_pin)) @ G
     tau = G.T @ pin.rnea(reference, data, q_pin, G @ v, G @ qdd)
-    dynamics = Dynamics(model, general=True)
+    dynamics = Dynamics(model, general=general)
     np.testing.assert_allclose(dynamics.mass_matrix(q), H, rtol=0, atol=1e-10 * np.abs(H).max())
     np.testing.assert_allclose(dynamics.inverse_dynamics(q, v, qdd), tau, rtol=0, atol=1e-10 * np.abs(tau).max())
     for method in ("crba",) if model.couplings else ("aba", "crba"):

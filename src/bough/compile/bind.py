@@ -20,6 +20,7 @@ from bough.compile.routine import Axes, Routine, Sizes, interpret, trace
 from bough.compile.twins import Twins
 
 Provider = Callable[[Any, int | None], Entry]
+FindTwins = Callable[[Sequence[Any]], Twins | None]
 
 # Past this many nodes a graph costs more to compile than it gains; past these sizes it is not even tried.
 LARGEST_GRAPH = 60_000
@@ -80,7 +81,7 @@ def bind_arrays(
     general: bool = False,
     dtype: Any = np.float64,
     lean: Callable[[], Sequence[Any]] | None = None,
-    twins: Callable[[Sequence[Any]], Twins | None] | None = None,
+    twins: FindTwins | None = None,
 ) -> BoundFunction:
     """`routine` with `groups` of constants as a function of arrays, compiled on first use.
 
@@ -96,16 +97,13 @@ def bind_arrays(
     def program() -> Program | None:
         if general or not worth_tracing(routine, sizes):
             return None
-        constants = lean() if lean else groups
-        found = twins(constants) if twins else None
-        marked = small_program(routine, found.constants, sizes, found.axes) if found else None
-        return marked or small_program(routine, constants, sizes)
+        return traced(routine, lean() if lean else groups, sizes, twins)
 
     def code(dtype: Any, lanes: int | None) -> Entry:
-        traced = program()
-        if traced is None:
+        found = program()
+        if found is None:
             return general_code.entry(routine, groups, sizes, dtype)
-        return specialise.entry(traced, dtype, lanes)
+        return specialise.entry(found, dtype, lanes)
 
     return BoundFunction(routine.name, shapes, code, dtype)
 
@@ -116,11 +114,25 @@ def worth_tracing(routine: Routine, sizes: Sizes) -> bool:
     return max(a.size for a in arrays) <= LARGEST_ARRAY
 
 
-def small_program(routine: Routine, constants: Sequence[Any], sizes: Sizes, axes: Axes | None = None) -> Program | None:
-    """The traced routine, or None if its graph would be too large to be worth compiling."""
-    if not worth_tracing(routine, sizes):
-        return None
+def traced(
+    routine: Routine,
+    constants: Sequence[Any],
+    sizes: Sizes,
+    twins: FindTwins | None = None,
+    limit: int = LARGEST_GRAPH,
+) -> Program | None:
+    """The traced routine, its limbs marked where `twins` finds some; None if its graph would be larger than `limit`."""
+    found = twins(constants) if twins else None
+    marked = _traced(routine, found.constants, sizes, limit, found.axes) if found else None
+    return marked or _traced(routine, constants, sizes, limit)
+
+
+def _traced(
+    routine: Routine, constants: Sequence[Any], sizes: Sizes, limit: int, axes: Axes | None = None
+) -> Program | None:
     try:
-        return trace(routine, constants, sizes, LARGEST_GRAPH, axes)
+        return trace(routine, constants, sizes, limit, axes)
     except GraphTooLargeError:
+        return None
+    except ZeroDivisionError:  # a mechanism that is singular everywhere: the general code will say so
         return None

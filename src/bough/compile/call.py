@@ -144,14 +144,15 @@ class CompiledFunction:
             or not all(type(x) is np.ndarray for x in inputs)
             or not inputs
             or inputs[0].ndim <= len(self.inputs[0].shape)
+            or self._batches.will_probe(len(inputs[0]), threads)  # runs some rows apart: arrays must be known to fit
         ):
             return None
         results = out
         if out is None:
             results = tuple(np.empty((len(inputs[0]), *shape), self.dtype) for shape in self._shapes)
             results = results[0] if len(results) == 1 else results
-        given = results if type(results) is tuple else (results,)
-        if not all(type(y) is np.ndarray for y in given):
+        given = (results,) if len(self._shapes) == 1 else results
+        if type(given) is not tuple or not all(type(y) is np.ndarray for y in given):
             return None
         return results if self._batches.run([*inputs, *given], threads) == OK else None
 

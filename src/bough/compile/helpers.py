@@ -18,7 +18,7 @@ from typing import Any
 from bough.compile import native
 from bough.compile.cache import fetch
 
-LOOKS = 100_000  # before falling asleep: some fifty microseconds
+LOOKS = 100_000  # before falling asleep: a fraction of a millisecond at most
 
 LINGER = """
 define i64 @linger(ptr %word, i64 %seen, i64 %looks) {
@@ -49,7 +49,7 @@ def _linger() -> Callable[[int, int, int], int]:
     return function
 
 
-class Counter:
+class Tally:
     """A count that one thread raises and another waits for."""
 
     def __init__(self) -> None:
@@ -73,10 +73,11 @@ class Helper:
     """One thread, for one job at a time."""
 
     def __init__(self) -> None:
-        self._bell, self._done = Counter(), Counter()
+        self._bell, self._done = Tally(), Tally()
         self._job: list[Callable[[], Any]] = []
         self._result: Any = None
         self._error: BaseException | None = None
+        _linger()  # compiled by the caller, once
         threading.Thread(target=self._serve, name="bough helper", daemon=True).start()
 
     def start(self, job: Callable[[], Any]) -> None:
@@ -113,13 +114,16 @@ _idle: list[Helper] = []
 
 
 def hire(count: int) -> list[Helper]:
-    """So many helpers, for the caller alone until they are dismissed."""
-    found = []
+    """So many helpers, or fewer if no thread can be started; for the caller alone until they are dismissed."""
+    found: list[Helper] = []
     for _ in range(count):
         try:
             found.append(_idle.pop())
         except IndexError:
-            found.append(Helper())
+            try:
+                found.append(Helper())
+            except RuntimeError:
+                break
     return found
 
 

@@ -59,6 +59,8 @@ class Plan:
         self.targets: dict[int, list[Place]] = {}
         self.shelves: dict[Unit, Place] = {}
         self.shelved: dict[int, tuple[Unit, int]] = {}
+        if program.parameters:
+            raise ValueError("parameters must be settled before a program is laid out")
         graph = program.graph
         self.live = graph.live(program.flat_roots())
         for i in self.live:
@@ -164,7 +166,7 @@ def _levels(program: Program, units: Sequence[Unit]) -> list[tuple[list[Unit], l
 
 
 def _angles(program: Program, turns: list[Unit]) -> list[int]:
-    """The angles of sines and cosines, those of large units first, so that units lie at multiples of their size."""
+    """The angles of sines and cosines, those of large units first: units of 2, 4, ... then lie at multiples of that."""
     return list(dict.fromkeys(program.graph.a[i] for unit in sorted(turns, key=len, reverse=True) for i in unit))
 
 

@@ -115,7 +115,7 @@ def literal(constants: tuple[Any, ...]) -> Any:
 def _python(array: npt.NDArray[Any]) -> Any:
     if array.dtype.kind == "i":
         return array.tolist() if array.ndim == 1 else array
-    return array.astype(object)
+    return array.astype(object, order="C")
 
 
 def _with_parameters(graph: Graph, group: Any, found: list[Parameter]) -> Any:

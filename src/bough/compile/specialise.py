@@ -34,7 +34,7 @@ def emit(program: Program, dtype: np.dtype, lanes: int, width: int) -> str:
     """The LLVM IR of a program: with twin limbs side by side where rows are not and where that shortens the code."""
     if lanes == 1 and program.marks:
         arranged, units = twins.side_by_side(schedule.optimise(program), width)
-        alone = sum(len(set(unit)) for unit in units)
+        alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
         if twins.cost(arranged, units) < LEAST_GAIN * alone:
             return llvm.emit(arranged, dtype, lanes, width, units=units)
     return llvm.emit(schedule.optimise(drop_dead_code(twins.settle(program))), dtype, lanes, width)

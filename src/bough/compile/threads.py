@@ -37,14 +37,20 @@ class Batches:
         self._idle: list[Team] = []
         self._seconds_per_row = 0.0  # 0 = not known yet
 
+    def will_probe(self, batch: int, threads: int | None) -> bool:
+        """Are the first rows of a batch to be run apart, to measure them?"""
+        return threads != 1 and not self._seconds_per_row and batch >= PROBE_ROWS
+
     def is_short(self, batch: int) -> bool:
         """Is a batch not worth splitting?"""
         return batch * self._seconds_per_row < SHORT_SECONDS if self._seconds_per_row else batch < PROBE_ROWS
 
     def run(self, arrays: Sequence[np.ndarray], threads: int | None) -> int:
         """All rows of the arrays, on at most so many threads (None = the default); a status."""
-        threads = threads or default_threads()
-        if threads > 1 and not self._seconds_per_row and len(arrays[0]) >= PROBE_ROWS:
+        threads = default_threads() if threads is None else threads
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, got {threads}")
+        if self.will_probe(len(arrays[0]), threads):
             begin = time.perf_counter()
             status = self._gate(*(x[:PROBE_ROWS] for x in arrays))
             if status != OK:
@@ -57,10 +63,9 @@ class Batches:
             team = self._idle.pop()
         except IndexError:
             team = Team(self._new_gate, self._most_rows)
-        try:
-            return team.run(arrays, threads)
-        finally:
-            self._idle.append(team)
+        status = team.run(arrays, threads)
+        self._idle.append(team)  # not after an interrupt: a helper may still be at work for it
+        return status
 
 
 class Team:
@@ -73,23 +78,24 @@ class Team:
 
     def run(self, arrays: Sequence[np.ndarray], threads: int) -> int:
         """All rows of the arrays, by this thread and others; the worst status."""
-        rows = turn(len(arrays[0]), threads, self._most_rows)
+        rows = rows_per_turn(len(arrays[0]), threads, self._most_rows)
         self._pile.fill(rows)
         members = min(threads, -(-len(arrays[0]) // rows))
         while len(self._gates) < members:
             self._gates.append(self._new_gate(self._pile))
         hired = helpers.hire(members - 1)
-        try:
-            for helper, gate in zip(hired, self._gates[1:members], strict=True):
-                helper.start(partial(gate, *arrays))
-            status = self._gates[0](*arrays)
-        finally:
-            others = [helper.finish() or OK for helper in hired]
-            helpers.dismiss(hired)
-        return max([status, *others])
+        for helper, gate in zip(hired, self._gates[1:], strict=False):
+            helper.start(partial(self._help, gate, arrays))
+        statuses = [self._gates[0](*arrays), *(helper.finish() or OK for helper in hired)]
+        helpers.dismiss(hired)
+        return max(statuses)
+
+    def _help(self, gate: Gate, arrays: Sequence[np.ndarray]) -> int:
+        """One member's part. The job keeps the team, and so pile, code and contexts, whatever happens to the caller."""
+        return gate(*arrays)
 
 
-def turn(batch: int, threads: int, most: int) -> int:
+def rows_per_turn(batch: int, threads: int, most: int) -> int:
     """How many rows a thread takes at once: a small part of the batch, in whole vectors if there are enough."""
     share, part = -(-batch // threads), -(-batch // (threads * TURNS_PER_THREAD))
     return max(1, min(most, share, -(-part // FEW_ROWS) * FEW_ROWS))

@@ -43,8 +43,8 @@ def side_by_side(program: Program, width: int) -> tuple[Program, list[Unit]]:
     graph = program.graph
     found = []
     for twins in classes:
-        if graph.op[twins[0]] >= ADD:
-            found += [_filled(twins[k : k + width]) for k in range(0, len(twins), width)]
+        computed = [i for i in twins if graph.op[i] >= ADD]
+        found += [_filled(computed[k : k + width]) for k in range(0, len(computed), width)]
     return program, _ordered(graph, found)
 
 
@@ -57,8 +57,9 @@ def settle(program: Program) -> Program:
             graph.op[i], graph.value[i] = CONST, program.parameters[graph.b[i]]
         elif graph.op[i] >= ADD and all(graph.op[x] == CONST for x in operands(graph, i)):
             a, b = (folded.const(graph.value[x]) if x >= 0 else -1 for x in (graph.a[i], graph.b[i]))
-            graph.value[i] = folded.value[folded.apply(graph.op[i], a, b)]
-            graph.op[i] = CONST
+            result = folded.apply(graph.op[i], a, b)
+            if folded.op[result] == CONST:  # else a division by zero, left to the code
+                graph.op[i], graph.value[i] = CONST, folded.value[result]
     return replace(program, graph=graph, parameters=(), marks={})
 
 
@@ -103,14 +104,14 @@ def _align(program: Program) -> tuple[Program, list[list[int]]]:
                 limb[i], key = _operation(graph, i, limb, colour)
             classes.setdefault(key, []).append(i)
         for twins in classes.values():
-            _raise(twins, limb)
+            _lift_to_carrier(twins, limb)
             for i in twins:
                 colour[i] = len(found)
             found.append(sorted(twins, key=limb.__getitem__) if len(twins) > 1 else twins)
     return replace(program, graph=graph), found
 
 
-def _raise(twins: list[int], limb: dict[int, Limb]) -> None:
+def _lift_to_carrier(twins: list[int], limb: dict[int, Limb]) -> None:
     """Nodes without a twin on their own body, say sums over its limbs, belong to what carries the limbs."""
     while limb[twins[0]] and len({limb[i][:-1] for i in twins}) == len(twins):
         for i in twins:

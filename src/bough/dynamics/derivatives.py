@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile import autodiff
+from bough.compile.bind import FindTwins, traced
 from bough.compile.expr import Expr
 from bough.compile.kernel import kernel
 from bough.compile.program import Array, Program
-from bough.compile.routine import Routine, literal, trace
+from bough.compile.routine import Routine, literal
 from bough.compile.scalar import sincos
 from bough.compile.specialise import specialise
-from bough.compile.twins import Twins
 from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError
 from bough.joints import quaternion_rotation
-from bough.limbs import mark_limbs
+from bough.limbs import mark_limbs, twin_limbs
 from bough.mechanism import BALL, FREE, PLANAR
 from bough.model import Model
 
@@ -69,15 +69,15 @@ def quaternion_rate(m: Any, q: Any, k: int, first: int, half: Any, N: Any) -> No
 
 def tangent_jacobian(model: Model, routine: Routine) -> Program:
     """The program of d(output)/d(q, v, ...) of a routine with one output and inputs q, then vectors of length nv."""
-    found = mark_limbs((model.grouped,)) or Twins((model.grouped,), {})
-    traced = trace(routine, found.constants, model.sizes, LARGEST_DERIVATIVE, found.axes)
-    jacobian = autodiff.jacobian(traced, 0, range(len(traced.inputs)))
-    if len(jacobian.graph) > LARGEST_DERIVATIVE:
+    # marked limbs make a graph a little larger: without marks it may still fit
+    attempts = (mark_limbs, None) if twin_limbs(model.mechanism) else (None,)
+    jacobian = next((j for j in (_jacobian(model, routine, twins) for twins in attempts) if j), None)
+    if jacobian is None:
         raise TooLargeError(
-            f"the derivatives of {routine.name} of {model.name!r} take {len(jacobian.graph):,} operations; "
+            f"the derivatives of {routine.name} of {model.name!r} take too many operations; "
             f"at most {LARGEST_DERIVATIVE:,} are compiled"
         )
-    graph, rows = jacobian.graph, traced.outputs[0].size
+    graph, rows = jacobian.graph, jacobian.outputs[0].shape[0]
     q = np.array([graph.input(0, k) for k in range(model.nq)], object)
     N = np.full((model.nq, model.nv), 0.0, object)
     configuration_rate(literal(model.mechanism), q, N)
@@ -85,6 +85,13 @@ def tangent_jacobian(model: Model, routine: Routine) -> Program:
     by_tangent = tuple(graph.operand(_dot(row, column)) for row in by_q for column in N.T)
     outputs = (Array(jacobian.outputs[0].name, (rows, model.nv)), *jacobian.outputs[1:])
     return replace(jacobian, outputs=outputs, roots=(by_tangent, *jacobian.roots[1:]))
+
+
+def _jacobian(model: Model, routine: Routine, twins: FindTwins | None) -> Program | None:
+    """The derivatives of the only output with respect to all inputs; None if they are too many operations."""
+    program = traced(routine, (model.grouped,), model.sizes, twins, LARGEST_DERIVATIVE)
+    jacobian = autodiff.jacobian(program, 0, range(len(program.inputs))) if program else None
+    return jacobian if jacobian and len(jacobian.graph) <= LARGEST_DERIVATIVE else None
 
 
 def _dot(row: npt.NDArray[Any], column: npt.NDArray[Any]) -> Any:

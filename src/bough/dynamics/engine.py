@@ -9,7 +9,7 @@ import numpy as np
 
 from bough.compile.bind import BoundFunction as BoundFunction
 from bough.compile.bind import bind_arrays as bind_arrays
-from bough.compile.bind import small_program, worth_tracing
+from bough.compile.bind import traced, worth_tracing
 from bough.compile.cache import fetch
 from bough.compile.kernel import source_hash
 from bough.compile.routine import Routine
@@ -45,7 +45,7 @@ def cheapest(model: Model, candidates: Candidates, *, batch: bool) -> str:
     """
     if not all(worth_tracing(routine, model.sizes) for routine, _ in candidates.values()):
         return next(iter(candidates))
-    sources = [(name, source_hash(routine.body)) for name, (routine, _) in candidates.items()]
+    sources = [(name, source_hash(routine.body), sorted(routine.zeros)) for name, (routine, _) in candidates.items()]
     what = f"cheapest {model.hash} {sources} {'in a batch' if batch else 'alone'}"
     return fetch(what, lambda: _cheapest(model, candidates, batch).encode()).decode()
 
@@ -53,12 +53,7 @@ def cheapest(model: Model, candidates: Candidates, *, batch: bool) -> str:
 def _cheapest(model: Model, candidates: Candidates, batch: bool) -> str:
     found = {}
     for name, (routine, constants) in candidates.items():
-        groups = (model.grouped, *constants)
-        twins = None if batch else mark_limbs(groups)
-        if twins:
-            program = small_program(routine, twins.constants, model.sizes, twins.axes)
-        else:
-            program = small_program(routine, groups, model.sizes)
+        program = traced(routine, (model.grouped, *constants), model.sizes, None if batch else mark_limbs)
         if program is None:
             return next(iter(candidates))
         found[name] = cost(program)

@@ -1,0 +1,143 @@
+"""Batches over several threads: the same results, whatever the arrays, the code and the interruptions."""
+
+import os
+
+import numpy as np
+import pytest
+
+from bough import zoo
+from bough.compile import gate as gates
+from bough.compile import helpers, passes, threads
+from bough.compile.gate import OK, Pile, Signature, ctypes_gate, make_gate
+from bough.compile.specialise import specialise
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import NonFiniteError, ShapeError
+from compile.programs import arm, program, random_inputs
+
+
+@pytest.fixture(autouse=True)
+def no_batch_is_short(monkeypatch):
+    monkeypatch.setattr(threads, "SHORT_SECONDS", 1e-9)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, None])
+def test_threads_give_the_same(workers):
+    p = arm(6)
+    f = specialise("arm", p)
+    inputs = random_inputs(p, 1003)
+    want = passes.evaluate(p, inputs)
+    for _ in range(2):
+        for x, y in zip(f(*inputs, threads=workers), want, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-11)
+    inputs[1][1000, 3] = np.nan
+    with pytest.raises(NonFiniteError, match=r"v\[\(1000, 3\)\]"):
+        f(*inputs, threads=workers)
+
+
+@pytest.mark.parametrize("gate", [make_gate, ctypes_gate])
+def test_rows_of_a_pile_are_taken_once(gate):
+    """Two gates on one pile: what the first leaves is done by the second, and nothing twice."""
+    f = specialise("count", program(lambda x: ([x[0] + 1.0],), {"x": (1,)}, {"y": (1,)}))
+    f(np.zeros((2, 1)))
+    of_this = Signature(f.inputs, f.outputs, f.dtype, True)
+    pile = Pile()
+    first, second = (gate(of_this, f._entries[True].address, pile=pile) for _ in range(2))
+    x, y = np.zeros((100, 1)), np.full((100, 1), -1.0)
+    pile.fill(32)
+    assert pile.take() == slice(0, 32)
+    assert first(x, y) == OK
+    assert (y[:32] == -1.0).all()
+    assert (y[32:] == 1.0).all()
+    assert second(x, np.full((100, 1), -1.0)) == OK
+    assert pile.take().start >= 100
+
+
+def test_turns_are_short_but_whole_vectors():
+    assert threads.rows_per_turn(4096, 2, 256) == 96
+    assert threads.rows_per_turn(100_000, 2, 256) == 256
+    assert threads.rows_per_turn(40, 2, 256) == 16
+    assert threads.rows_per_turn(7, 2, 256) == 4
+    assert threads.rows_per_turn(1, 8, 256) == 1
+
+
+def test_number_of_threads_can_be_set(monkeypatch):
+    monkeypatch.setenv("BOUGH_NUM_THREADS", "3")
+    assert threads.default_threads() == 3
+    monkeypatch.delenv("BOUGH_NUM_THREADS")
+    assert threads.default_threads() >= 1
+
+
+def test_less_than_one_thread_is_refused():
+    f = specialise("arm", arm(3))
+    with pytest.raises(ValueError, match="threads must be at least 1, got -1"):
+        f(*random_inputs(arm(3), 100), threads=-1)
+
+
+def test_gates_through_ctypes_share_a_batch(monkeypatch):
+    monkeypatch.setattr(gates, "object_layout", lambda: None)
+    p = arm(4)
+    f, inputs = specialise("arm", p), random_inputs(p, 333)
+    for _ in range(2):
+        for x, y in zip(f(*inputs, threads=3), passes.evaluate(p, inputs), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-11)
+
+
+def test_each_thread_of_general_code_has_its_own_scratch():
+    model, rng = zoo.humanoid(), np.random.default_rng(0)
+    q, (v, tau) = model.random_configuration(rng, batch=300), rng.normal(size=(2, 300, model.nv))
+    forward = Dynamics(model, general=True)._by_method("aba", "f_ext").call
+    for _ in range(3):
+        np.testing.assert_array_equal(forward(q, v, tau, threads=4), forward(q, v, tau, threads=1))
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_an_output_that_overlaps_an_input(measured):
+    """Shifted by as many rows as are run apart to measure them."""
+    f = specialise("twice", program(lambda x: ([2.0 * x[0]],), {"x": (1,)}, {"y": (1,)}))
+    f(np.ones((200 if measured else 2, 1)), threads=2)
+    memory = np.arange(300.0).reshape(300, 1)
+    f(memory[:200], out=memory[threads.PROBE_ROWS : threads.PROBE_ROWS + 200], threads=2)
+    np.testing.assert_array_equal(memory[threads.PROBE_ROWS : threads.PROBE_ROWS + 200, 0], 2.0 * np.arange(200))
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_arrays_of_different_lengths_leave_the_output_alone(measured):
+    f = specialise("sum", program(lambda x, z: ([x[0] + z[0]],), {"x": (1,), "z": (1,)}, {"y": (1,)}))
+    f(np.ones((200 if measured else 2, 1)), np.ones((200 if measured else 2, 1)), threads=2)
+    out = np.full((100, 1), 7.0)
+    with pytest.raises(ShapeError, match="80 rows"):
+        f(np.ones((100, 1)), np.ones((80, 1)), out=out, threads=2)
+    assert (out == 7.0).all()
+
+
+def test_an_interrupt_leaves_no_one_at_work_for_the_next_batch(monkeypatch):
+    """Whoever was interrupted while waiting gives the team away: its helper may still be taking rows."""
+    p = arm(4)
+    f, inputs = specialise("arm", p), random_inputs(p, 500)
+    want = f(*inputs, threads=2)[0]
+    finish = helpers.Helper.finish
+
+    def interrupted(self):
+        finish(self)
+        raise KeyboardInterrupt
+
+    teams, idle = list(f._batches._idle), list(helpers._idle)
+    with monkeypatch.context() as patch:
+        patch.setattr(helpers.Helper, "finish", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            f(*inputs, threads=2)
+    assert not set(f._batches._idle) & set(teams)
+    assert len(set(helpers._idle) & set(idle)) < len(idle)
+    np.testing.assert_array_equal(f(*inputs, threads=2)[0], want)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_forked_child_has_helpers_of_its_own():
+    p = arm(3)
+    f = specialise("arm", p)
+    inputs = random_inputs(p, 500)
+    want = f(*inputs, threads=2)[0]
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(f(*inputs, threads=2)[0], want) else 1)
+    assert os.waitpid(child, 0)[1] == 0
