@@ -9,7 +9,7 @@ import bough
 from bough import zoo
 from bough.compile.routine import operations, trace
 from bough.errors import TaskError
-from bough.opspace import OperationalSpace, TaskSet, count, make_plan, pose
+from bough.opspace import OperationalSpace, TaskSet, count, make_plan, planner, pose, position
 from bough.opspace.methods import METHODS, prepare
 from bough.opspace.planner import RECURSIONS, estimate, price
 from opspace.cases import random_case
@@ -40,6 +40,18 @@ def test_a_factor_that_is_wanted_anyway_changes_the_choice():
     plan = make_plan(tasks, also=["jbar", "nullspace"])
     assert plan.choice == "ltdl"
     assert "jbar and nullspace included" in plan.reason
+
+
+def test_a_choice_is_counted_once_and_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
+    arm = zoo.arm(7)
+    first, second = TaskSet(arm, [pose("hand")]), TaskSet(arm, [pose("hand", name="again")])
+    assert first.hash == second.hash != TaskSet(arm, [position("hand")]).hash
+    assert planner.choose(first, (), np.float64) == make_plan(first).choice
+    monkeypatch.setattr(planner, "make_plan", None)
+    assert planner.choose(second, (), np.float64) == make_plan(first).choice
+    with pytest.raises(TypeError):  # another question
+        planner.choose(second, ("jbar",), np.float64)
 
 
 def test_single_precision_and_wide_scales_prefer_recursions():

@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from bough import cost
 from bough.compile.bind import LARGEST_GRAPH
+from bough.compile.cache import fetch
 from bough.compile.expr import GraphTooLargeError
+from bough.compile.kernel import source_hash
 from bough.compile.program import OperationCount
 from bough.compile.routine import operations, trace
 from bough.errors import TaskError
@@ -81,6 +83,13 @@ def make_plan(tasks: TaskSet, also: Iterable[str] = (), dtype: npt.DTypeLike = n
     if stable:
         reason += f" among the recursions: {stable}"
     return Plan(choice, reason, total, bool(counts), counts)
+
+
+def choose(tasks: TaskSet, also: Iterable[str], dtype: npt.DTypeLike) -> str:
+    """The choice of `make_plan`, kept on disk: counting takes longer than loading code."""
+    sources = [source_hash(prepare(name, tasks).routine.body) for name in CANDIDATES]
+    what = f"method {tasks.hash} {sorted(also)} {np.dtype(dtype).str} {sources}"
+    return fetch(what, lambda: make_plan(tasks, also, dtype).choice.encode()).decode()
 
 
 def price(count: OperationCount) -> int:

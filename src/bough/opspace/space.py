@@ -28,7 +28,7 @@ from bough.opspace.inverse import (
 )
 from bough.opspace.jacobian import JACOBIAN
 from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
-from bough.opspace.planner import Plan, make_plan
+from bough.opspace.planner import Plan, choose, make_plan
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
@@ -180,7 +180,7 @@ class OperationalSpace:
     @cached_property
     def method(self) -> str:
         """The method that Lambda^-1 is computed by."""
-        return make_plan(self.tasks, self.also, self.dtype).choice if self._method == "auto" else self._method
+        return choose(self.tasks, self.also, self.dtype) if self._method == "auto" else self._method
 
     @cached_property
     def _inverse_inertia(self) -> Callable[..., Array]:

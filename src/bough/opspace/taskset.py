@@ -6,6 +6,7 @@ bodies to the root; J has no other entries.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -129,6 +130,12 @@ class TaskSet:
             if s.kind not in (LOCAL, JOINT, REACTION):
                 found |= _path(parent, s.body) | _path(parent, s.other)
         return np.array(sorted(found), np.int64)
+
+    @cached_property
+    def hash(self) -> str:
+        """A digest of the model and of the rows, but not of their names."""
+        rows = [(array.shape, array.tobytes()) for array in self.seeds]
+        return hashlib.sha256(repr((self.model.hash, rows)).encode()).hexdigest()
 
     @cached_property
     def with_placements(self) -> Seeds:
