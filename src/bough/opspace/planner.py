@@ -87,6 +87,8 @@ def make_plan(tasks: TaskSet, also: Iterable[str] = (), dtype: npt.DTypeLike = n
 
 def choose(tasks: TaskSet, also: Iterable[str], dtype: npt.DTypeLike) -> str:
     """The choice of `make_plan`, kept on disk: counting takes longer than loading code."""
+    if tasks.model.couplings:  # there is no choice
+        return make_plan(tasks, also, dtype).choice
     sources = [source_hash(prepare(name, tasks).routine.body) for name in CANDIDATES]
     what = f"method {tasks.hash} {sorted(also)} {np.dtype(dtype).str} {sources}"
     return fetch(what, lambda: make_plan(tasks, also, dtype).choice.encode()).decode()
