@@ -23,7 +23,7 @@ def entry(program: Program, dtype: Any = np.float64, lanes: int | None = None) -
     lanes = lanes or width
 
     def build() -> bytes:
-        return native.compile_ir(emit(program, dtype, lanes, width))
+        return native.compile_ir(emit(program, dtype, lanes, width), level=1)  # 2 is no faster, and takes longer
 
     name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}"
     code = native.load(cache.fetch(name, build), llvm.ENTRY)
@@ -44,7 +44,7 @@ def cost(program: Program) -> int:
     """What one configuration takes, roughly in instructions: to compare algorithms by."""
     if not program.marks:
         return operations(program).total
-    return twins.cost(*twins.side_by_side(program, native.host().lanes(np.dtype(np.float64))))
+    return twins.cost(*twins.find_units(program, native.host().lanes(np.dtype(np.float64))))
 
 
 def specialise(name: str, program: Program, dtype: Any = np.float64, lanes: int | None = None) -> CompiledFunction:

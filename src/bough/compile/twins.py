@@ -34,10 +34,13 @@ class Twins(NamedTuple):
 
 
 def side_by_side(program: Program, width: int) -> tuple[Program, list[Unit]]:
-    """The program with its parameters settled, and its operations in an order with up to `width` twins side by side.
+    """The program with its parameters settled, and its operations in an order with up to `width` twins side by side."""
+    program, found = find_units(program, width)
+    return program, _ordered(program.graph, found)
 
-    A unit has 1, 2, 4, ... nodes; the last one is repeated to fill it up.
-    """
+
+def find_units(program: Program, width: int) -> tuple[Program, list[Unit]]:
+    """The same in no order. A unit has 1, 2, 4, ... nodes; the last one is repeated to fill it up."""
     program, classes = _align(program)
     program = settle(program)
     graph = program.graph
@@ -45,7 +48,7 @@ def side_by_side(program: Program, width: int) -> tuple[Program, list[Unit]]:
     for twins in classes:
         computed = [i for i in twins if graph.op[i] >= ADD]
         found += [_filled(computed[k : k + width]) for k in range(0, len(computed), width)]
-    return program, _ordered(graph, found)
+    return program, found
 
 
 def settle(program: Program) -> Program:
