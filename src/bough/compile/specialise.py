@@ -23,7 +23,8 @@ def entry(program: Program, dtype: Any = np.float64, lanes: int | None = None) -
     lanes = lanes or width
 
     def build() -> bytes:
-        return native.compile_ir(emit(program, dtype, lanes, width), level=1)  # 2 is no faster, and takes longer
+        # one row at a time, code of a higher level is no faster
+        return native.compile_ir(emit(program, dtype, lanes, width), level=1 if lanes == 1 else 2)
 
     name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}"
     code = native.load(cache.fetch(name, build), llvm.ENTRY)
