@@ -25,7 +25,7 @@ from bough.compile.plan import Place, Plan, Unit
 from bough.compile.program import Program
 
 ENTRY = "entry"
-CHUNK = 4000
+CHUNK = 2000
 
 
 def emit(
