@@ -142,13 +142,6 @@ def cross_motion(v: Any, m: Any) -> Any:
 
 
 @kernel
-def cross_force(v: Any, f: Any) -> Any:
-    """v x* f: the rate of change of a force f carried along with v."""
-    w, l = angular(v), linear(v)
-    return join(add3(cross(w, angular(f)), cross(l, linear(f))), cross(w, linear(f)))
-
-
-@kernel
 def z_motion_out(c: Any, s: Any, d: Any, v: Any) -> Any:
     """A motion through a screw about z, parent to child. 10m + 6a."""
     l = (v[3] + d * v[1], v[4] - d * v[0], v[5])
