@@ -10,10 +10,10 @@ import pinocchio as pin
 from scipy.spatial.transform import Rotation
 
 import naive
-from bough.build import GRAVITY, Builder
-from bough.compile import expr
+from bough.compile.graph import expr
 from bough.compile.routine import interpret, trace
 from bough.dynamics.engine import bind
+from bough.model.builder import GRAVITY, Builder
 
 JOINT_TYPES = (
     "revolute", "continuous", "prismatic", "helical", "cylindrical", "universal", "planar", "spherical", "floating",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from bough.tree import Tree
+from bough.tree.tree import Tree
 
 FACTS = json.loads((Path(__file__).parent / "data" / "facts.json").read_text())
 TREES = {name: Tree(fact["parent"]) for name, fact in FACTS["trees"].items()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bough import cost
-from bough.compile.program import OperationCount
-from bough.tree import Tree
+from bough.compile.graph.program import OperationCount
+from bough.tree.tree import Tree
 from strategies import FACTS, TREES
 
 pytestmark = pytest.mark.interpreted

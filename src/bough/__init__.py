@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from bough import simulate as simulate
     from bough import sparsity as sparsity
     from bough import zoo as zoo
-    from bough.build import Builder as Builder
     from bough.dynamics.counting import count as count
     from bough.dynamics.dynamics import Dynamics as Dynamics
     from bough.dynamics.export import export_c as export_c
     from bough.errors import BoughError as BoughError
     from bough.io import load as load
     from bough.io.doctor import doctor as doctor
+    from bough.model import Builder as Builder
     from bough.model import Model as Model
     from bough.opspace import OperationalSpace as OperationalSpace
     from bough.tree import Tree as Tree
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Where each public name lives: modules are imported when a name is first used, so that importing bough stays light.
 _HOMES = {
     "BoughError": "bough.errors",
-    "Builder": "bough.build",
+    "Builder": "bough.model",
     "Dynamics": "bough.dynamics.dynamics",
     "Model": "bough.model",
     "OperationalSpace": "bough.opspace",

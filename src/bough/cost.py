@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from bough.compile.program import OperationCount
+from bough.compile.graph.program import OperationCount
 from bough.tree import Tree
 
 

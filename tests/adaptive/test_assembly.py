@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.adaptive.assembly import assembly_tree
-from bough.tree import Tree
+from bough.tree.tree import Tree
 from strategies import regular_parents
 
 RNG = np.random.default_rng(0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bough.adaptive import Closure, QuasiStatics, Recording, absolute_joint, relative_joint, relative_linkage
-from bough.build import Builder
 from bough.errors import ModelError, NonFiniteError, NumericalError, ShapeError, UnknownNameError
+from bough.model.builder import Builder
 from bough.zoo import arm, chain
 
 

@@ -11,8 +11,8 @@ from adaptive.linkages import relative
 from adaptive.test_bounds import MEASURES, error_of, joint_norms
 from bough.adaptive import Closure, QuasiStatics, relative_joint
 from bough.adaptive.closure import FREED
-from bough.build import Builder
 from bough.dynamics.dynamics import Dynamics
+from bough.model.builder import Builder
 from bough.zoo import bicycle_chain, molecule
 
 DT = 0.01

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from bough.compile.expr import ATAN, COS, SIN, SQRT, Expr, Graph
-from bough.compile.program import Array, Program
+from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, Expr, Graph
+from bough.compile.graph.program import Array, Program
 
 
 def program(function, inputs, outputs):

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bough.compile import passes
-from bough.compile.autodiff import forward, jacobian, reverse
-from bough.compile.expr import ATAN, COS, SIN, SQRT
-from bough.compile.program import Array, Program
+from bough.compile.graph import passes
+from bough.compile.graph.autodiff import forward, jacobian, reverse
+from bough.compile.graph.expr import ATAN, COS, SIN, SQRT
+from bough.compile.graph.program import Array, Program
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 MODES = ["forward", "reverse", "auto"]

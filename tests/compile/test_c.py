@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from bough.compile import c, passes
-from bough.compile.expr import ATAN, COS, SIN, SQRT, Expr, Graph
-from bough.compile.program import Array, Program
+from bough.compile.emit import c
+from bough.compile.graph import passes
+from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, Expr, Graph
+from bough.compile.graph.program import Array, Program
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-fPIC", "-shared"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bough.compile
-from bough.compile import cache, native
+from bough.compile.run import cache, native
 from compile.programs import arm
 
 

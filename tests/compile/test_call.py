@@ -11,15 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bough.compile import native, passes, threads
-from bough.compile.call import CompiledFunction
-from bough.compile.entry import Entry
-from bough.compile.program import Array
-from bough.compile.specialise import specialise
+import bough.compile
+from bough.compile.graph import passes
+from bough.compile.graph.program import Array
+from bough.compile.run import native, threads
+from bough.compile.run.call import CompiledFunction
+from bough.compile.run.entry import Entry
+from bough.compile.run.specialise import specialise
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 from compile.programs import arm, program, random_inputs
 
-SOURCE = str(Path(threads.__file__).parents[2])
+SOURCE = str(Path(threads.__file__).parents[3])
 
 
 def weigh(x, y):
@@ -232,8 +234,8 @@ def test_an_empty_part_of_an_input_as_out():
 
 
 def test_importing_the_compiler_does_not_load_llvm_or_numba():
-    folder = Path(threads.__file__).parent
-    names = [path.stem for path in folder.glob("*.py") if path.stem != "general"]
-    script = "import sys\n" + "".join(f"import bough.compile.{name}\n" for name in names)
+    folder = Path(bough.compile.__file__).parent
+    files = [path.relative_to(folder).with_suffix("") for path in folder.rglob("*.py") if path.stem != "general"]
+    script = "import sys\n" + "".join(f"import bough.compile.{'.'.join(file.parts)}\n" for file in files)
     script += "assert not {'llvmlite', 'numba'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": SOURCE})

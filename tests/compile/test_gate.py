@@ -5,9 +5,9 @@ import ctypes
 import numpy as np
 import pytest
 
-from bough.compile import gate, native
-from bough.compile.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Signature, ctypes_gate, make_gate
-from bough.compile.program import Array
+from bough.compile.graph.program import Array
+from bough.compile.run import gate, native
+from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Signature, ctypes_gate, make_gate
 
 DOUBLE = """
 define i64 @entry(ptr %arrays, i64 %batch, ptr %context) {

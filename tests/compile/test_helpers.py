@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from bough.compile import helpers
-from bough.compile.helpers import Helper, Tally
+from bough.compile.run import helpers
+from bough.compile.run.helpers import Helper, Tally
 
 
 @pytest.fixture

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bough.compile import llvm, native, passes, schedule
-from bough.compile.expr import ATAN, COS, SIN, Expr, Graph
-from bough.compile.llvm_lanes import covering_windows, zero_windows
-from bough.compile.program import Array, Program
+from bough.compile.emit import llvm
+from bough.compile.emit.llvm_lanes import covering_windows, zero_windows
+from bough.compile.graph import passes, schedule
+from bough.compile.graph.expr import ATAN, COS, SIN, Expr, Graph
+from bough.compile.graph.program import Array, Program
+from bough.compile.run import native
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 KINDS = [(np.float64, lanes) for lanes in (1, 2, 4, 8)] + [(np.float32, lanes) for lanes in (1, 4, 16)]

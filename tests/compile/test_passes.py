@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.compile import passes, schedule
-from bough.compile.expr import ATAN, COS, DIV, NEG, SIN, SQRT, SUB
-from bough.compile.program import OperationCount, count
+from bough.compile.graph import passes, schedule
+from bough.compile.graph.expr import ATAN, COS, DIV, NEG, SIN, SQRT, SUB
+from bough.compile.graph.program import OperationCount, count
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
 PASSES = [

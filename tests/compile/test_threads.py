@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.compile import gate as gates
-from bough.compile import helpers, passes, threads
-from bough.compile.gate import OK, Pile, Signature, ctypes_gate, make_gate
-from bough.compile.specialise import specialise
+from bough.compile.graph import passes
+from bough.compile.run import gate as gates
+from bough.compile.run import helpers, threads
+from bough.compile.run.gate import OK, Pile, Signature, ctypes_gate, make_gate
+from bough.compile.run.specialise import specialise
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import NonFiniteError, ShapeError
 from compile.programs import arm, program, random_inputs

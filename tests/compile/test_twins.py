@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough import zoo
-from bough.build import Builder
-from bough.compile import schedule, specialise, twins
-from bough.compile.expr import ADD, CONST, DIV, PARAMETERS, Graph
-from bough.compile.passes import evaluate, operands
-from bough.compile.program import Array, Program
+from bough.compile.graph import schedule, twins
+from bough.compile.graph.expr import ADD, CONST, DIV, PARAMETERS, Graph
+from bough.compile.graph.passes import evaluate, operands
+from bough.compile.graph.program import Array, Program
+from bough.compile.graph.twins import settle, side_by_side
 from bough.compile.routine import operations, trace
-from bough.compile.twins import settle, side_by_side
+from bough.compile.run import specialise
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import CRBA
 from bough.dynamics.dynamics import Dynamics
@@ -22,7 +22,8 @@ from bough.dynamics.engine import bind
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.rnea import BIAS
 from bough.errors import NumericalError
-from bough.limbs import find_limbs, mark_limbs, twin_limbs
+from bough.model.builder import Builder
+from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
 from compile.test_llvm import run
 from models import JOINT_TYPES, random_twin
 from strategies import regular_parents, seeds

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.compile.bind import traced
-from bough.compile.specialise import cost
+from bough.compile.executions import traced
+from bough.compile.run.specialise import cost
 from bough.dynamics import engine
 from bough.dynamics.aba import ABA
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import bind, cheapest
 from bough.dynamics.forward import FORWARD_CRBA, pattern
-from bough.limbs import mark_limbs
+from bough.model.limbs import mark_limbs
 
 
 def candidates(model):

@@ -5,8 +5,8 @@ import pinocchio as pin
 import pytest
 
 import bough
-from bough.compile import autodiff
-from bough.compile.passes import evaluate
+from bough.compile.graph import autodiff
+from bough.compile.graph.passes import evaluate
 from bough.dynamics.counting import program
 from models import random_state, random_twin
 

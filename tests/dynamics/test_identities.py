@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.build import Builder
 from bough.dynamics.aba import ABA
 from bough.dynamics.external import external_forces, points_of
 from bough.dynamics.kinematics import FORWARD_KINEMATICS, REFERENCES, frame_of
 from bough.dynamics.rnea import RNEA
 from bough.errors import UnknownNameError
+from bough.model.builder import Builder
 from models import JOINT_TYPES, general, interpreted, random_state, random_twin
 from quantities import QUANTITIES, State
 

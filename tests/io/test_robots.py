@@ -16,8 +16,8 @@ from bough.dynamics.crba import MASS_MATRIX
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, FileFormatError, ModelError, UnknownNameError
 from bough.io import doctor, load
-from bough.limbs import twin_limbs
-from bough.model import Model
+from bough.model.limbs import twin_limbs
+from bough.model.model import Model
 from models import Body
 
 pin = pytest.importorskip("pinocchio")

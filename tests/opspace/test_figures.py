@@ -10,7 +10,7 @@ import pytest
 
 from bough import cost, zoo
 from bough.compile.routine import operations, trace
-from bough.coupling import parents_of_dofs
+from bough.model.coupling import parents_of_dofs
 from bough.opspace import TaskSet, pose
 from bough.opspace.chang_khatib import chang_khatib_program
 from bough.opspace.jacobian import jacobian_times, jacobian_transpose_times
@@ -18,7 +18,7 @@ from bough.opspace.methods import dof_tree, prepare
 from bough.opspace.rjk import need, rjk_program
 from bough.opspace.sparse import generalised_inverse, null_space, outer_product, solve_rows, solve_rows_unit
 from bough.sparsity.ltdl import ltdl
-from bough.tree import Tree
+from bough.tree.tree import Tree
 
 pytestmark = pytest.mark.interpreted
 ROWS = {"HF": 1.618, "HFH": 1.923, "+6 HF": 1.369, "+12 HF": 1.095, "8 limbs HF": 2.496, "hands HF": 1.122}

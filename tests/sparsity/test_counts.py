@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bough import cost
-from bough.compile.expr import Graph
-from bough.compile.program import OperationCount, count
+from bough.compile.graph.expr import Graph
+from bough.compile.graph.program import OperationCount, count
 from bough.sparsity import products
 from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_product, ltl_solve, ltl_to_ltdl

@@ -11,7 +11,7 @@ import naive
 from bough import sparsity
 from bough.errors import FactorizationError, NonFiniteError, ShapeError
 from bough.sparsity.factor import METHODS
-from bough.tree import Tree
+from bough.tree.tree import Tree
 from strategies import TREES, random_matrix, regular_parents, relative_error, seeds, trees
 
 pytestmark = pytest.mark.interpreted

@@ -15,7 +15,7 @@ from bough.sparsity.pattern import pack
 from bough.sparsity.selected_inverse import selected_inverse
 from bough.sparsity.udut import udut, udut_solve
 from bough.sparsity.update import rank_one_update
-from bough.tree import Tree
+from bough.tree.tree import Tree
 from strategies import TREES, random_matrix, relative_error
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from bough import sparsity
 from bough.errors import FactorizationError, MissingExtraError, ShapeError, TooLargeError
 from bough.sparsity import memory
-from bough.tree import Tree
+from bough.tree.tree import Tree
 from strategies import TREES, random_matrix, seeds, trees
 
 pytestmark = pytest.mark.interpreted

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bough.compile.cache import directory
 from bough.compile.kernel import make_known_to_numba
+from bough.compile.run.cache import directory
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,8 +70,7 @@ def _cache_directory() -> Path:
     """Numba tracks the file of a function, not those of the functions it calls: a change in any gives a new place."""
     digest = hashlib.sha256()
     package = Path(__file__).parent
-    names = ("joints.py", "integrate.py", "inertia.py", "spatial.py", "compile/scalar.py")
-    below = [package.parent / name for name in names]
-    for path in [*sorted(package.glob("*.py")), *below]:
+    rooms = [package, *(package.parent / name for name in ("joints", "spatial", "compile"))]
+    for path in sorted(file for room in rooms for file in room.rglob("*.py")):
         digest.update(path.read_bytes())
     return directory() / f"adaptive-{digest.hexdigest()[:24]}"

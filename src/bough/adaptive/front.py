@@ -14,7 +14,7 @@ from bough.adaptive.leaves import ZERO6
 from bough.adaptive.nodes import ETA
 from bough.adaptive.substitution import hand_down, joint_acceleration, total_acceleration
 from bough.compile.kernel import kernel
-from bough.tuples import get6, put6
+from bough.spatial import get6, put6
 
 # Stopping rules
 ABSOLUTE_LINKAGE, RELATIVE_LINKAGE, ABSOLUTE_JOINT, RELATIVE_JOINT = range(4)

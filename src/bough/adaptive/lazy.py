@@ -17,7 +17,7 @@ from bough.adaptive.motion import advance_body, far_pose, get_pose, place_body, 
 from bough.adaptive.nodes import IDENTITY, ZERO3
 from bough.adaptive.substitution import hand_down
 from bough.compile.kernel import kernel
-from bough.tuples import get6, put6
+from bough.spatial import get6, put6
 
 
 @kernel

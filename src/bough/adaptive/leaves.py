@@ -8,9 +8,7 @@ from bough.adaptive.blocks import clear
 from bough.adaptive.compiled import inlined
 from bough.adaptive.rows import joined, put
 from bough.compile.kernel import kernel
-from bough.inertia import symmetric_times
-from bough.spatial import add6, cross, scale6
-from bough.tuples import get6
+from bough.spatial import add6, cross, get6, scale6, symmetric_times
 
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ModelError
-from bough.mechanism import FREE, Mechanism
+from bough.joints import FREE, Mechanism
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.compile.kernel import kernel
-from bough.spatial import add6, cross, join, rotate_back
-from bough.tuples import get3, get6, put6
+from bough.spatial import add6, cross, get3, get6, join, put6, rotate_back
 
 
 class Loads(NamedTuple):

@@ -19,7 +19,7 @@ from bough.adaptive.front import ABSOLUTE_JOINT, ABSOLUTE_LINKAGE, RELATIVE_JOIN
 from bough.adaptive.linkage import Linkage, is_floating_base
 from bough.compile.kernel import kernel
 from bough.errors import ModelError, ShapeError
-from bough.mechanism import PLACED
+from bough.joints import PLACED
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]

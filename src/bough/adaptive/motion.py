@@ -7,10 +7,8 @@ from typing import Any
 from bough.adaptive.compiled import inlined
 from bough.adaptive.nodes import CROSS, IDENTITY, ZERO3, placement, two_handled
 from bough.compile.kernel import kernel
-from bough.integrate import integrate_joint
-from bough.joints import freedom, motion_to_body, move_joint, origin_in_parent, turn_to_parent
-from bough.spatial import add3, matmul3, rotate
-from bough.tuples import get9, get_tail, put6, put9, put_tail
+from bough.joints import freedom, integrate_joint, motion_to_body, move_joint, origin_in_parent, turn_to_parent
+from bough.spatial import add3, get9, get_tail, matmul3, put6, put9, put_tail, rotate
 
 # Poses: (R, p)
 

@@ -13,7 +13,7 @@ from bough.adaptive.linkage import Linkage, linkage
 from bough.adaptive.rows import WIDTH
 from bough.errors import TooLargeError
 from bough.model import Model
-from bough.tuples import get9, get_tail
+from bough.spatial import get9, get_tail
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -18,21 +18,33 @@ from bough.adaptive.motion import compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.nodes import Shared
 from bough.compile.kernel import kernel
 from bough.dynamics.aba import add21
-from bough.inertia import articulated, articulated_downdate
-from bough.integrate import integrate_joint
 from bough.joints import (
     along,
     articulated_freedom,
     articulated_to_parent,
     force_to_parent,
     freedom,
+    integrate_joint,
     motion_to_body,
     move_joint,
     turn_to_body,
 )
 from bough.model import Model
-from bough.spatial import add6, dot6, join, scale6
-from bough.tuples import get6, get9, get10, get21, put6, put9, put21
+from bough.spatial import (
+    add6,
+    articulated,
+    articulated_downdate,
+    dot6,
+    get6,
+    get9,
+    get10,
+    get21,
+    join,
+    put6,
+    put9,
+    put21,
+    scale6,
+)
 
 FloatArray = npt.NDArray[np.float64]
 

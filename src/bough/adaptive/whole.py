@@ -10,7 +10,7 @@ from bough.adaptive.motion import far_pose, place_body, put_pose, refresh_cross
 from bough.adaptive.nodes import IDENTITY, ZERO3
 from bough.adaptive.substitution import hand_down, joint_acceleration, total_acceleration
 from bough.compile.kernel import kernel
-from bough.tuples import get6
+from bough.spatial import get6
 
 COARSE = 1.0 / 16.0
 

@@ -17,7 +17,7 @@ import numpy as np
 from bough import count, zoo
 from bough.bench.dynamics import models
 from bough.bench.report import Row
-from bough.compile.bind import traced
+from bough.compile.executions import traced
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.model import Model

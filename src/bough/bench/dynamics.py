@@ -12,7 +12,7 @@ from bough import zoo
 from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Row
 from bough.bench.timing import contest
-from bough.compile.general import generalise
+from bough.compile.run.general import generalise
 from bough.dynamics.crba import CRBA
 from bough.dynamics.dynamics import Dynamics
 from bough.io import load

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bough.errors import MissingExtraError, ModelError
-from bough.mechanism import BALL, FREE, PLACED, SLIDE, TURN, Mechanism
+from bough.joints import BALL, FREE, PLACED, SLIDE, TURN, Mechanism
 from bough.model import Model
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.expr import PARAMETERS, Graph
-from bough.compile.program import Array, Mark, OperationCount, Program, count
-from bough.compile.twins import Parameter
+from bough.compile.graph.expr import PARAMETERS, Graph
+from bough.compile.graph.program import Array, Mark, OperationCount, Program, count
+from bough.compile.graph.twins import Parameter
 
 Sizes = Mapping[str, int]
 Constants = Sequence[tuple[Any, ...]]

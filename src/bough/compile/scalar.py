@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bough.compile.expr import ATAN, COS, SIN, SQRT, Expr
+from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, Expr
 from bough.compile.kernel import kernel
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.newton_euler import centripetal, gyroscopic_force, squares
-from bough.inertia import articulated, articulated_downdate, articulated_times
 from bough.joints import (
     along,
     articulated_freedom,
@@ -25,8 +24,27 @@ from bough.joints import (
     origin_in_parent,
     turn_to_body,
 )
-from bough.spatial import add3, add6, angular, cross, dot6, join, linear, scale6, sub6
-from bough.tuples import get3, get6, get10, get21, put3, put6, put21
+from bough.spatial import (
+    add3,
+    add6,
+    angular,
+    articulated,
+    articulated_downdate,
+    articulated_times,
+    cross,
+    dot6,
+    get3,
+    get6,
+    get10,
+    get21,
+    join,
+    linear,
+    put3,
+    put6,
+    put21,
+    scale6,
+    sub6,
+)
 
 
 @kernel

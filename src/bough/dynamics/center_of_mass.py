@@ -8,8 +8,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.kinematics import place_body
 from bough.joints import freedom, joint_motion, joint_velocity, origin_in_parent, turn_to_parent
-from bough.spatial import add3, angular, cross, linear, rotate, scale3
-from bough.tuples import get3, get9, put3
+from bough.spatial import add3, angular, cross, get3, get9, linear, put3, rotate, scale3
 
 
 @kernel

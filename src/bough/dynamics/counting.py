@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bough.compile.program import OperationCount, Program
+from bough.compile.graph.program import OperationCount, Program
 from bough.compile.routine import Routine, operations, trace
 from bough.dynamics import center_of_mass, energy, momentum
 from bough.dynamics.aba import ABA

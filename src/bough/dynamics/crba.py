@@ -6,9 +6,8 @@ from typing import Any
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.inertia import rigid_add
 from bough.joints import along, force_to_parent, joint_motion, rigid_freedom, rigid_to_parent
-from bough.tuples import get10, put10
+from bough.spatial import get10, put10, rigid_add
 
 
 @kernel

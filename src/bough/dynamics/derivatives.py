@@ -13,20 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile import autodiff
-from bough.compile.bind import FindTwins, traced
-from bough.compile.expr import Expr
+from bough.compile.executions import FindTwins, traced
+from bough.compile.graph import autodiff
+from bough.compile.graph.expr import Expr
+from bough.compile.graph.program import Array, Program
 from bough.compile.kernel import kernel
-from bough.compile.program import Array, Program
 from bough.compile.routine import Routine, literal
+from bough.compile.run.specialise import specialise
 from bough.compile.scalar import sincos
-from bough.compile.specialise import specialise
 from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError
-from bough.joints import quaternion_rotation
-from bough.limbs import mark_limbs, twin_limbs
-from bough.mechanism import BALL, FREE, PLANAR
-from bough.model import Model
+from bough.joints import BALL, FREE, PLANAR, quaternion_rotation
+from bough.model import Model, mark_limbs, twin_limbs
 
 LARGEST_DERIVATIVE = 400_000  # nodes
 

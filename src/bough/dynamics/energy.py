@@ -8,10 +8,8 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.center_of_mass import first_moment
 from bough.dynamics.kinematics import body_velocities
-from bough.inertia import rigid_times
 from bough.joints import joint_motion
-from bough.spatial import dot3, dot6
-from bough.tuples import get6, get10
+from bough.spatial import dot3, dot6, get6, get10, rigid_times
 
 
 @kernel

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.bind import BoundFunction as BoundFunction
-from bough.compile.bind import bind_arrays as bind_arrays
-from bough.compile.bind import traced, worth_tracing
-from bough.compile.cache import fetch
+from bough.compile.executions import BoundFunction as BoundFunction
+from bough.compile.executions import bind_arrays as bind_arrays
+from bough.compile.executions import traced, worth_tracing
 from bough.compile.kernel import source_hash
 from bough.compile.routine import Routine
-from bough.compile.specialise import cost
-from bough.limbs import mark_limbs
-from bough.model import Model
+from bough.compile.run.cache import fetch
+from bough.compile.run.specialise import cost
+from bough.model import Model, mark_limbs
 
 
 def bind(

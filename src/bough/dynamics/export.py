@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bough import __version__
-from bough.compile import c
+from bough.compile.emit import c
 from bough.dynamics.counting import program
 from bough.model import Model
 

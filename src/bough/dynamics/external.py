@@ -10,8 +10,7 @@ from bough.compile.routine import Routine
 from bough.dynamics.kinematics import place_body
 from bough.joints import joint_motion
 from bough.model import Model
-from bough.spatial import add3, add6, cross, join, rotate_back
-from bough.tuples import get3, get6, get9, put6
+from bough.spatial import add3, add6, cross, get3, get6, get9, join, put6, rotate_back
 
 
 class Points(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.aba import add21
-from bough.inertia import articulated, articulated_downdate
 from bough.joints import (
     along,
     articulated_freedom,
@@ -22,8 +21,7 @@ from bough.joints import (
     joint_motion,
     motion_to_body,
 )
-from bough.spatial import add6, dot6, scale6
-from bough.tuples import get6, get10, get21, put6, put21
+from bough.spatial import add6, articulated, articulated_downdate, dot6, get6, get10, get21, put6, put21, scale6
 
 
 @kernel

@@ -8,8 +8,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.kinematics import LOCAL, WORLD, frame_origin, frame_rotation, place_body, to_parent
 from bough.joints import freedom, move_joint
-from bough.spatial import add3, cross, join, motion_out, rotate, sub3
-from bough.tuples import get9, get_tail
+from bough.spatial import add3, cross, get9, get_tail, join, motion_out, rotate, sub3
 
 
 @kernel

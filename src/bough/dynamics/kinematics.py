@@ -22,8 +22,25 @@ from bough.joints import (
     turn_to_parent,
 )
 from bough.model import Model
-from bough.spatial import add3, add6, angular, cross, cross_motion, join, linear, motion_in, motion_out, rotate
-from bough.tuples import get6, get9, get_tail, put3, put6, put9, put_tail
+from bough.spatial import (
+    add3,
+    add6,
+    angular,
+    cross,
+    cross_motion,
+    get6,
+    get9,
+    get_tail,
+    join,
+    linear,
+    motion_in,
+    motion_out,
+    put3,
+    put6,
+    put9,
+    put_tail,
+    rotate,
+)
 
 LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
 REFERENCES = {"local": LOCAL, "world": WORLD, "local_world_aligned": LOCAL_WORLD_ALIGNED}

@@ -8,10 +8,8 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.center_of_mass import WORK, first_moment, inverse_mass
 from bough.dynamics.kinematics import body_velocities
-from bough.inertia import rigid_times
 from bough.joints import force_to_parent, joint_motion
-from bough.spatial import add6, angular, cross, linear, sub3
-from bough.tuples import get6, get10, put6
+from bough.spatial import add6, angular, cross, get6, get10, linear, put6, rigid_times, sub3
 
 
 @kernel

@@ -20,8 +20,7 @@ from bough.joints import (
     origin_in_parent,
     turn_to_body,
 )
-from bough.spatial import add3, add6, angular, cross, linear, sub6
-from bough.tuples import get3, get6, get10, put3, put6
+from bough.spatial import add3, add6, angular, cross, get3, get6, get10, linear, put3, put6, sub6
 
 
 @kernel

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
-from bough.build import Mimic
 from bough.io import description
 from bough.io.describe import describe
 from bough.io.doctor import Finding, doctor
-from bough.model import Model
+from bough.model import Mimic, Model
 
 __all__ = ["Finding", "describe", "doctor", "load"]
 

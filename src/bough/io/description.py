@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-from bough.build import GRAVITY, Builder, Mimic
 from bough.errors import ModelError, UnknownNameError
-from bough.model import WORLD, Model, unknown
+from bough.model import GRAVITY, WORLD, Builder, Mimic, Model, unknown
 
 ROOT_JOINT = "root_joint"
 

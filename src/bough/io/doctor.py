@@ -9,13 +9,22 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.bodies import MICRON_SQUARED, TRIANGLE, finite, negative, placement, principal_moments
 from bough.errors import BoughError
 from bough.io.describe import describe
 from bough.io.description import Description, build, floated, joint_name
-from bough.layout import NEARLY_PARALLEL, PARALLEL
-from bough.mechanism import JOINTS
-from bough.model import WORLD, Model
+from bough.joints import JOINTS
+from bough.model import (
+    MICRON_SQUARED,
+    NEARLY_PARALLEL,
+    PARALLEL,
+    TRIANGLE,
+    WORLD,
+    Model,
+    finite,
+    negative,
+    placement,
+    principal_moments,
+)
 
 FloatArray = npt.NDArray[np.float64]
 Severity = Literal["error", "warning", "note"]

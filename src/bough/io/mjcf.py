@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.bodies import EYE
 from bough.errors import FileFormatError, MissingExtraError
 from bough.io.description import Description
 from bough.io.xml import Document
-from bough.model import WORLD
+from bough.model import EYE, WORLD
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bough.compile.program import OperationCount
+from bough.compile.graph.program import OperationCount
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.constrained import ConstrainedDynamics

@@ -6,10 +6,8 @@ from typing import Any
 
 from bough.compile.kernel import kernel
 from bough.dynamics.aba import add21
-from bough.inertia import articulated, articulated_downdate
 from bough.joints import along, articulated_freedom, articulated_to_parent, freedom
-from bough.spatial import add6, dot6
-from bough.tuples import get6, get10, get21, put6, put21
+from bough.spatial import add6, articulated, articulated_downdate, dot6, get6, get10, get21, put6, put21
 
 
 @kernel

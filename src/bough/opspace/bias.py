@@ -34,15 +34,21 @@ from bough.spatial import (
     cross_motion,
     dot3,
     dot6,
+    get3,
+    get6,
+    get9,
+    get10,
+    get_tail,
     join,
     linear,
     motion_in,
     motion_out,
+    put3,
+    put6,
     rotate,
     sub3,
     sub6,
 )
-from bough.tuples import get3, get6, get9, get10, get_tail, put3, put6
 
 
 @kernel

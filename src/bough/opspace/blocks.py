@@ -26,9 +26,8 @@ from bough.opspace.mobility import (
 from bough.opspace.pv import clear, mirror
 from bough.opspace.taskset import TaskSet
 from bough.opspace.wrenches import WRENCH_WORK, task_wrenches
-from bough.spatial import dot6
+from bough.spatial import dot6, get6, get21, put21
 from bough.tree import Tree
-from bough.tuples import get6, get21, put21
 
 
 class Blocks(NamedTuple):

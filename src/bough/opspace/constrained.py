@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.bind import BoundFunction
+from bough.compile.executions import BoundFunction
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.opspace.bias import TASK_ACCELERATION

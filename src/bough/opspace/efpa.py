@@ -17,8 +17,7 @@ from bough.opspace.articulated import ARTICULATED_WORK, eliminate_all
 from bough.opspace.pv import clear, mirror, start_rows
 from bough.opspace.taskset import TaskSet
 from bough.opspace.wrenches import PLACEMENT_WORK, task_wrench
-from bough.spatial import add6, dot6, scale6, sub6
-from bough.tuples import get6, put6
+from bough.spatial import add6, dot6, get6, put6, scale6, sub6
 
 WHOLE, SENT, SEED = range(3)
 

@@ -18,8 +18,7 @@ from bough.opspace.ltdl import LTDL
 from bough.opspace.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.sparsity.products import unit_lsolve, unit_ltsolve
-from bough.spatial import add6, angular, linear, sub3
-from bough.tuples import get3, get6, get10, put6
+from bough.spatial import add6, angular, get3, get6, get10, linear, put6, sub3
 
 
 @kernel

@@ -12,8 +12,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import freedom, joint_motion
 from bough.opspace.wrenches import PLACEMENT_WORK, place_bodies, wrench_in_world
-from bough.spatial import dot6, motion_in
-from bough.tuples import get6, get9, get_tail, put6
+from bough.spatial import dot6, get6, get9, get_tail, motion_in, put6
 
 
 @kernel

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bough.compile.bind import BoundFunction, bind_arrays
+from bough.compile.executions import BoundFunction, bind_arrays
 from bough.compile.routine import Routine
-from bough.coupling import parents_of_dofs
 from bough.errors import TaskError
-from bough.limbs import mark_limbs
+from bough.model import mark_limbs, parents_of_dofs
 from bough.opspace.blocks import block_sizes
 from bough.opspace.chang_khatib import CHANG_KHATIB, chang_khatib_program
 from bough.opspace.dense import DENSE, full_pattern

@@ -10,11 +10,21 @@ from __future__ import annotations
 from typing import Any
 
 from bough.compile.kernel import kernel
-from bough.inertia import articulated_in, articulated_times, x_articulated_in, z_articulated_in
-from bough.joints import freedom
-from bough.mechanism import PLACED, SLIDE, ZX_SCREWS
-from bough.spatial import dot6, rotate_back, scale6, sub6, transpose3
-from bough.tuples import get6, get9, get_tail
+from bough.joints import PLACED, SLIDE, ZX_SCREWS, freedom
+from bough.spatial import (
+    articulated_in,
+    articulated_times,
+    dot6,
+    get6,
+    get9,
+    get_tail,
+    rotate_back,
+    scale6,
+    sub6,
+    transpose3,
+    x_articulated_in,
+    z_articulated_in,
+)
 
 
 @kernel

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bough import cost
-from bough.compile.bind import LARGEST_GRAPH
-from bough.compile.cache import fetch
-from bough.compile.expr import GraphTooLargeError
+from bough.compile.executions import LARGEST_GRAPH
+from bough.compile.graph.expr import GraphTooLargeError
+from bough.compile.graph.program import OperationCount
 from bough.compile.kernel import source_hash
-from bough.compile.program import OperationCount
 from bough.compile.routine import operations, trace
+from bough.compile.run.cache import fetch
 from bough.errors import TaskError
 from bough.opspace.factored import FACTORED
 from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare

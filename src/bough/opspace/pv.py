@@ -14,8 +14,7 @@ from bough.joints import along, force_to_parent, joint_motion
 from bough.opspace.articulated import inertia_to_parent, split_freedom, start_inertias
 from bough.opspace.sparse import outer_product
 from bough.opspace.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
-from bough.spatial import add6, scale6, sub6
-from bough.tuples import get6, get21, put6
+from bough.spatial import add6, get6, get21, put6, scale6, sub6
 
 
 @kernel

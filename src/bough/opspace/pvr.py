@@ -18,8 +18,7 @@ from bough.opspace.articulated import inertia_to_parent, split_freedom, start_in
 from bough.opspace.pv import clear, mirror
 from bough.opspace.taskset import TaskSet
 from bough.opspace.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
-from bough.spatial import add6, dot6, scale6, sub6
-from bough.tuples import get6, get21, put6
+from bough.spatial import add6, dot6, get6, get21, put6, scale6, sub6
 
 
 class Streams(NamedTuple):

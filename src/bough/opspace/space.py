@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.bind import BoundFunction
+from bough.compile.executions import BoundFunction
 from bough.compile.routine import Routine
 from bough.dynamics.crba import MASS_MATRIX
 from bough.dynamics.engine import bind

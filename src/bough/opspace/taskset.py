@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.coupling import parents_of_dofs
 from bough.errors import TaskError
-from bough.mechanism import Mechanism
-from bough.model import Model
+from bough.joints import Mechanism
+from bough.model import Model, parents_of_dofs
 from bough.opspace.seeding import Seed, seeds_of
 from bough.opspace.tasks import JointTask, Task
 from bough.opspace.wrenches import JOINT, LOCAL, MOMENTUM, REACTION, Seeds

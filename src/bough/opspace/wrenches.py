@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bough.compile.kernel import kernel
-from bough.inertia import rigid_times
 from bough.joints import force_to_parent, origin_in_parent, turn_to_body
 from bough.spatial import (
     add3,
@@ -18,15 +17,24 @@ from bough.spatial import (
     cross,
     force_in,
     force_out,
+    get3,
+    get6,
+    get9,
+    get10,
+    get_tail,
     join,
     linear,
     motion_out,
+    put3,
+    put6,
+    put9,
+    put_tail,
+    rigid_times,
     rotate,
     rotate_back,
     scale3,
     sub3,
 )
-from bough.tuples import get3, get6, get9, get10, get_tail, put3, put6, put9, put_tail
 
 # Kinds of seeds: how K follows from the constant wrench c of the seed
 LOCAL = 0  # K = c

@@ -26,7 +26,7 @@ def run(kernel: Callable[..., None], *arrays: Any) -> None:
         with np.errstate(all="ignore"):
             kernel(*arrays)
         return
-    from bough.compile import general
+    from bough.compile.run import general
 
     general.run(kernel, *arrays)
 

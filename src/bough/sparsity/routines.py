@@ -94,7 +94,7 @@ def vector_function(tree: Tree, product: Callable[..., None], dtype: np.dtype[An
     kept: dict[Any, Callable[..., Any]] = tree.__dict__.setdefault("_vector_functions", {})
     found = kept.get((product, dtype))
     if found is None:
-        from bough.compile.general import generalise
+        from bough.compile.run.general import generalise
 
         rows = Rows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS[product]]))
         sizes = {"n": tree.n, "packed": int(tree.rows[-1])}

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.assembly import Parts, assemble
-from bough.mechanism import FREE, TURN
-from bough.model import WORLD, Frames, Joints, Limits, Model
+from bough.joints import FREE, TURN
+from bough.model import WORLD, Frames, Joints, Limits, Model, Parts, assemble
 from bough.tree import Tree
 
 FloatArray = npt.NDArray[np.float64]

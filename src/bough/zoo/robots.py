@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bough.build import Builder
 from bough.errors import ModelError
-from bough.model import Model
+from bough.model import Builder, Model
 from bough.tree import Tree
 from bough.zoo.geometry import Naming, model_of, random_geometry, shifted
 

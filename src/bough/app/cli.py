@@ -1,0 +1,142 @@
+"""The `bough` command: a thin shell over the library."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from bough import __version__
+from bough.errors import BoughError, ModelError, UnknownNameError
+from bough.model import Model, unknown
+
+app = typer.Typer(help="Dynamics of branched mechanisms.", no_args_is_help=True, pretty_exceptions_enable=False)
+cache_app = typer.Typer(help="Compiled code that is kept on disk.", no_args_is_help=True)
+app.add_typer(cache_app, name="cache")
+
+out = Console()
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
+
+File = Annotated[str, typer.Argument(help="A URDF or MJCF file, or zoo:NAME, zoo:NAME:SIZE (zoo:chain:30).")]
+Floating = Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")]
+FreeMimics = Annotated[bool, typer.Option("--free-mimics", help="Give mimic joints a freedom of their own.")]
+
+
+def main() -> None:
+    """Run the command; an error that Bough raises on purpose is one red line and exit code 2."""
+    try:
+        app()
+    except BoughError as error:
+        Console(stderr=True).print(Text(f"error: {error}", style="bold red"), soft_wrap=True)
+        raise SystemExit(2) from None
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"bough {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+) -> None:
+    """Dynamics of branched mechanisms."""
+
+
+@app.command()
+def info(file: File, floating_base: Floating = False, free_mimics: FreeMimics = False) -> None:
+    """Print the tree, the joints, the sparsity of the mass matrix and what functions cost."""
+    from bough.app import demo as demo_tour
+    from bough.app import show
+
+    model = read_model(file, floating_base, free_mimics)
+    out.print(show.summary(model))
+    out.print(show.branches(model))
+    if np.isfinite(model.limits).any() or model.damping.any():
+        out.print(show.limits(model))
+    out.print("\nNonzeros of the mass matrix:")
+    out.print(show.pattern(model.dof_tree))
+    if model.nv <= 150:
+        out.print(demo_tour.costs(model))
+    for note in model.notes:
+        out.print(Text(f"note: {note}", style="dim"))
+
+
+@app.command()
+def doctor(file: File, strict: Annotated[bool, typer.Option(help="Fail on warnings too.")] = False) -> None:
+    """List what is wrong or suspicious in a file; exit code 1 if there are errors."""
+    from bough.io import doctor as examine
+
+    source = read_model(file) if file.startswith("zoo:") else file
+    if source is file and not Path(file).exists():
+        raise ModelError(f"there is no file {file}")
+    findings = examine(source)
+    for finding in findings:
+        line = Text(f"{finding.severity:8}", style=COLOURS[finding.severity])
+        line.append_text(Text.assemble((finding.link, "cyan"), f": {finding.what}", (f" ({finding.remedy})", "dim")))
+        out.print(line, soft_wrap=True)
+    numbers = {severity: sum(f.severity == severity for f in findings) for severity in COLOURS}
+    out.print(", ".join(f"{number} {severity}{'s' * (number != 1)}" for severity, number in numbers.items()))
+    if numbers["error"] or (strict and numbers["warning"]):
+        raise typer.Exit(1)
+
+
+@app.command()
+def demo(
+    file: Annotated[str, typer.Argument(help="As for info.")] = "zoo:humanoid",
+    floating_base: Floating = False,
+    picture: Annotated[Path, typer.Option(help="Where to put the picture of the pattern.")] = Path(
+        "build/sparsity.png"
+    ),
+) -> None:
+    """Show what the library does on a humanoid, or on a file of yours."""
+    from bough.app.demo import run
+
+    run(read_model(file, floating_base), picture, out)
+
+
+@cache_app.command("info")
+def cache_info() -> None:
+    """Where compiled code is kept, and how much of it there is."""
+    from bough.compile.run import cache
+
+    found = cache.info()
+    out.print(
+        Text(f"{found.directory}: {found.entries} entries, {found.size / 2**20:.1f} of {found.limit / 2**20:.0f} MiB")
+    )
+
+
+@cache_app.command("clear")
+def cache_clear() -> None:
+    """Remove all compiled code from disk."""
+    from bough.compile.run import cache
+
+    out.print(f"removed {cache.clear()} entries")
+
+
+def read_model(file: str, floating_base: bool = False, free_mimics: bool = False) -> Model:
+    """The model in a file, or of the zoo: zoo:NAME or zoo:NAME:ARGUMENT."""
+    if not file.startswith("zoo:"):
+        from bough.io import load
+
+        return load(file, floating_base=floating_base, mimic="independent" if free_mimics else "honour")
+    from bough import zoo
+
+    name, *arguments = file.removeprefix("zoo:").split(":")
+    makers = tuple(n for n in zoo.__all__ if inspect.isfunction(getattr(zoo, n)) and not n.endswith("_tasks"))
+    if name not in makers:
+        raise UnknownNameError(unknown("mechanism", name, makers).replace("the model", "the zoo"))
+    maker = getattr(zoo, name)
+    try:
+        bound = inspect.signature(maker).bind(*(int(a) if a.lstrip("-").isdigit() else a for a in arguments))
+    except TypeError as error:
+        wanted = ":".join(inspect.signature(maker).parameters)
+        raise ModelError(f"{file}: {error}; expected zoo:{name}:{wanted}") from None
+    model: Model = maker(*bound.args)
+    return model

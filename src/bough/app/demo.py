@@ -1,0 +1,124 @@
+"""A tour in one screen: the tree of a humanoid, the sparsity it causes, and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bough.app import show
+from bough.dynamics.counting import count
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import MissingExtraError
+from bough.model import Model
+
+ROUNDS, REPEATS, BATCH = 30, 50, 4096
+
+
+def run(model: Model, picture: Path, out: Console) -> None:
+    """Print the tour; the pattern goes to `picture` as well if matplotlib is installed."""
+    tree = model.dof_tree
+    out.rule(Text(f"The mechanism: {model.name}"))
+    out.print(show.branches(model))
+    out.print(show.summary(model))
+    out.rule("Nonzeros of its mass matrix H")
+    out.print(show.pattern(tree))
+    try:
+        show.save_pattern(model, picture)
+        out.print(Text(f"The same as a picture: {picture}"))
+    except MissingExtraError as error:
+        out.print(Text(f"No picture: {error}", style="dim"))
+    out.rule("What functions cost")
+    out.print(costs(model))
+    dynamics = Dynamics(model)
+    rng = np.random.default_rng(0)
+    q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
+    out.rule("H at a random configuration")
+    out.print(_corner(dynamics.mass_matrix(q)))
+    _agreement(dynamics, q, v, tau, out)
+    out.rule("Time per call from Python (best of many)")
+    out.print(_timings(dynamics, q, v, tau))
+
+
+def costs(model: Model) -> Table:
+    """Counted on the traced functions; the factorization beside a dense one."""
+    tree, n = model.dof_tree, model.nv
+    table = Table("function", "mul", "add", "div", box=None)
+    for label, function, method in _FUNCTIONS:
+        if method == "aba" and model.couplings:
+            continue
+        found = count(model, function, method=method)
+        table.add_row(label, f"{found.mul:,}", f"{found.add:,}", f"{found.div:,}")
+    table.add_row("LTDL factorization: D2, D2, D1", f"{tree.D2:,}", f"{tree.D2:,}", f"{tree.D1:,}")
+    dense = n * (n * n - 1) // 6
+    table.add_row(f"the same if H were full, {n} x {n}", f"{dense:,}", f"{dense:,}", f"{n * (n - 1) // 2:,}")
+    return table
+
+
+_FUNCTIONS = (
+    ("inverse dynamics, RNEA", "inverse_dynamics", None),
+    ("mass matrix, CRBA", "mass_matrix", None),
+    ("forward dynamics, ABA", "forward_dynamics", "aba"),
+    ("forward dynamics, CRBA and LTDL", "forward_dynamics", "crba"),
+)
+
+
+def _corner(H: Any, most: int = 11) -> Text:
+    """The last rows and columns, where branches meet; zeros as dots."""
+    part = H[-most:, -most:]
+    lines = ["".join("      ." if x == 0.0 else f"{x:7.3f}" for x in row) for row in part.tolist()]
+    title = f"(the last {len(part)} of {len(H)} rows and columns)" if len(part) < len(H) else ""
+    return Text("\n".join([*lines, title]))
+
+
+def _agreement(dynamics: Dynamics, q: Any, v: Any, tau: Any, out: Console) -> None:
+    out.rule("Forward dynamics three ways")
+    dense = np.linalg.solve(dynamics.mass_matrix(q), tau - dynamics.bias_force(q, v))
+    found = {"dense LAPACK": dense, "CRBA and LTDL": dynamics.forward_dynamics(q, v, tau, method="crba")}
+    if not dynamics.model.couplings:
+        found["ABA"] = dynamics.forward_dynamics(q, v, tau, method="aba")
+    for name, qdd in found.items():
+        gap = np.abs(qdd - dense).max() / np.abs(dense).max()
+        out.print(Text(f"{name:14} qdd[-4:] = {np.array2string(qdd[-4:], precision=5)} off by {gap:.1e}"))
+
+
+def _timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> Table:
+    H, b = dynamics.mass_matrix(q), tau - dynamics.bias_force(q, v)
+    qs, vs, taus = (np.tile(x, (BATCH, 1)) for x in (q, v, tau))
+    contestants: dict[str, tuple[Callable[[], Any], int]] = {
+        "forward dynamics, chosen automatically": (lambda: dynamics.forward_dynamics(q, v, tau), 1),
+        "forward dynamics, CRBA and LTDL": (lambda: dynamics.forward_dynamics(q, v, tau, method="crba"), 1),
+        "forward dynamics, RNEA, CRBA and dense LAPACK": (
+            lambda: np.linalg.solve(dynamics.mass_matrix(q), tau - dynamics.bias_force(q, v)), 1,
+        ),
+        "solving with H alone: dense LAPACK": (lambda: np.linalg.solve(H, b), 1),
+        f"forward dynamics, {BATCH} at once, each": (lambda: dynamics.forward_dynamics(qs, vs, taus), BATCH),
+    }  # fmt: skip
+    best = _race([function for function, _ in contestants.values()])
+    table = Table("", "us", box=None)
+    for (name, (_, size)), seconds in zip(contestants.items(), best, strict=True):
+        table.add_row(name, f"{1e6 * seconds / size:8.3f}")
+    return table
+
+
+def _race(functions: list[Callable[[], Any]]) -> list[float]:
+    """The best time of each, alternating so that all meet the same weather."""
+    best = [np.inf] * len(functions)
+    for function in functions:
+        function()
+    for _ in range(ROUNDS):
+        for k, function in enumerate(functions):
+            start = perf_counter()
+            function()
+            repeats = REPEATS if perf_counter() - start < 1e-3 else 1
+            start = perf_counter()
+            for _ in range(repeats):
+                function()
+            best[k] = min(best[k], (perf_counter() - start) / repeats)
+    return best

@@ -1,0 +1,119 @@
+"""Models for the terminal: the tree, the joints and the sparsity pattern, as rich renderables; the pattern as PNG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree as Branches
+
+from bough.errors import MissingExtraError
+from bough.model import WORLD, Model, twin_limbs
+from bough.tree import Tree
+
+FloatArray = npt.NDArray[np.float64]
+
+LARGEST_PATTERN = 10**8  # nonzeros; more are not counted out for a picture
+HALVES = " ▀▄█"
+SHADES = " ░▒▓█"
+
+
+def summary(model: Model) -> Table:
+    """The numbers that describe a model and what its branches save."""
+    tree, twins = model.dof_tree, twin_limbs(model.mechanism)
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    dense = tree.n * (tree.n**2 - 1) // 6
+    rows = {
+        "joints": f"{len(model.joints)}" + (f" and {len(model.couplings)} mimic" if model.couplings else ""),
+        "configuration q": f"{model.nq}",
+        "velocity v": f"{model.nv} degrees of freedom",
+        "frames": f"{len(model.frame_names)}",
+        "mass": f"{model.total_mass:.6g} kg",
+        "depth": f"{tree.height} of {tree.n}",
+        "D1": f"{tree.D1:,} nonzeros of H below the diagonal; dense {tree.n * (tree.n - 1) // 2:,}",
+        "D2": f"{tree.D2:,} multiplications to factorize H; dense {dense:,}",
+        "density": f"{tree.density:.1%} of H",
+        "limbs alike": ", ".join(f"{limbs} of {joints}" for limbs, joints in twins) + " joints" if twins else "none",
+        "hash": model.hash[:12],
+    }
+    for key, value in rows.items():
+        table.add_row(Text(key, style="bold"), Text(value))
+    return table
+
+
+def branches(model: Model, most: int = 80) -> Branches:
+    """The tree of joints: name, type, place in v and body."""
+    root = Branches(Text(f"{model.name} ({WORLD})", style="bold"))
+    nodes: dict[int, Branches] = {-1: root}
+    for k in model.tree.order[:most].tolist():
+        joint = model.joints[k]
+        place = f"v[{joint.v.start}]" if joint.v.stop == joint.v.start + 1 else f"v[{joint.v.start}:{joint.v.stop}]"
+        label = Text.assemble((joint.name, "cyan"), f" {joint.type} ", (place, "dim"))
+        if joint.body != joint.name:
+            label.append(f" {joint.body}", "green")
+        nodes[k] = nodes[int(model.parent[k])].add(label)
+    if len(model.joints) > most:
+        root.add(Text(f"... and {len(model.joints) - most} more joints", style="dim"))
+    for c in model.couplings[:most]:
+        root.add(Text(f"{c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}", style="dim"))
+    return root
+
+
+def limits(model: Model, most: int = 80) -> Table:
+    """Limits and damping of each degree of freedom."""
+    table = Table("degree of freedom", "lower", "upper", "velocity", "effort", "damping", box=None)
+    columns = (*model.limits, model.damping)
+    for k, name in enumerate(model.dof_names[:most]):
+        table.add_row(Text(name, style="cyan"), *(f"{column[k]:.4g}" for column in columns))
+    if model.nv > most:
+        table.add_row(Text(f"... and {model.nv - most} more", style="dim"))
+    return table
+
+
+def pattern(tree: Tree, width: int = 64) -> Text:
+    """The nonzeros of H, in the order of v: one half-block for each, or shades of the density of cells."""
+    if tree.D1 + tree.n > LARGEST_PATTERN:
+        return Text(f"(the pattern has {tree.D1 + tree.n:,} entries: too many to draw)", style="dim")
+    cells = density(tree, min(tree.n, width))
+    if tree.n <= width:
+        full = np.zeros((tree.n + tree.n % 2, tree.n), int)
+        full[: tree.n] = cells > 0
+        pairs = zip(full[::2].tolist(), full[1::2].tolist(), strict=True)
+        lines = ["".join(HALVES[up + 2 * low] for up, low in zip(*pair, strict=True)) for pair in pairs]
+    else:
+        levels = np.ceil(cells * (len(SHADES) - 1)).astype(int)
+        lines = ["".join(SHADES[x] * 2 for x in row) for row in levels.tolist()]
+    return Text("\n".join(lines))
+
+
+def density(tree: Tree, size: int) -> FloatArray:
+    """(size, size) fractions of nonzeros of H in equal cells."""
+    rows = np.repeat(tree.order, tree.depth[tree.order]) * size // tree.n
+    columns = tree.order[tree.ancestors] * size // tree.n
+    below = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size).astype(float)
+    own = np.bincount(np.arange(tree.n) * size // tree.n, minlength=size)
+    whole = below + below.T - np.diag(own)
+    share: FloatArray = whole / np.outer(own, own)
+    return share
+
+
+def save_pattern(model: Model, path: Path) -> None:
+    """A PNG of the sparsity pattern."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtraError("pictures need matplotlib: install bough[plot]") from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    tree = model.dof_tree
+    figure, axes = pyplot.subplots(figsize=(6, 6.4), layout="constrained")
+    axes.imshow(density(tree, min(tree.n, 1000)), cmap="Greens", vmin=0.0, vmax=1.0, extent=(0, tree.n, tree.n, 0))
+    axes.set_title(f"H of {model.name}: {tree.density:.0%} nonzero, D1 = {tree.D1}, D2 = {tree.D2}")
+    axes.set_xlabel("degree of freedom")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)

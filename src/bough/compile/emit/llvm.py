@@ -1,0 +1,170 @@
+"""Program -> LLVM IR: chunked straight-line code, W configurations side by side.
+
+The module exports one function, the ABI of all compiled code in Bough:
+
+    int64_t entry(void **arrays, int64_t batch, void *context)
+
+`arrays` are the C-contiguous inputs, then the outputs, each (batch, size). With W lanes, a step gathers W
+rows into columns in the workspace, runs the chunks on vectors, and scatters the outputs. With one
+lane the chunks read and write the user's rows themselves, and only sines and cosines use vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bough.compile.emit.ir import Block, Kind
+from bough.compile.emit.llvm_atan import atan_function
+from bough.compile.emit.llvm_chunk import Chunk, pointer, square_roots
+from bough.compile.emit.llvm_lanes import covering_windows, lane_functions, zero_windows
+from bough.compile.emit.llvm_sincos import sincos_function
+from bough.compile.emit.plan import Place, Plan, Unit
+from bough.compile.graph.expr import ATAN, CONST
+from bough.compile.graph.program import Program
+
+ENTRY = "entry"
+CHUNK = 2000
+
+
+def emit(
+    program: Program,
+    dtype: np.dtype,
+    lanes: int,
+    width: int,
+    chunk: int = CHUNK,
+    units: Sequence[Unit] | None = None,
+) -> str:
+    """The module as text. `lanes` rows go side by side; `width` is the number of scalars in a vector register.
+
+    With one lane, `units` may say which operations of the row go side by side, and the order.
+    """
+    return Emitter(program, Kind.of(dtype, lanes), Kind.of(dtype, max(lanes, width)), units, chunk).module()
+
+
+class Emitter:
+    """One module for one program: `kind` is the type of a value, `pack` that of a group of angles."""
+
+    def __init__(self, program: Program, kind: Kind, pack: Kind, units: Sequence[Unit] | None, chunk: int) -> None:
+        self.program, self.kind, self.pack = program, kind, pack
+        self.arrays = (*program.inputs, *program.outputs)
+        self.plan = Plan(program, chunk, pack.lanes // kind.lanes, units)
+        self.window = kind.lanes if kind.lanes > 1 else pack.lanes
+        self.cleared = [self._cleared_windows(roots) for roots in program.roots]
+        self.skipped = [{c for start in starts for c in range(start, start + self.window)} for starts in self.cleared]
+        self.plan.place_outputs(self.skipped)
+        self.columns = [self.plan.reserve(x.size) for x in self.arrays] if kind.lanes > 1 else []
+
+    def module(self) -> str:
+        """Intrinsics and helpers, then the chunks, then the entry point."""
+        parts = square_roots(self.plan, self.kind)
+        if any(stage.angles for stage in self.plan.stages):
+            parts.append(sincos_function(self.pack))
+        if any(self.program.graph.op[i] == ATAN for i in self.plan.live):
+            parts.append(atan_function(self.kind))
+        if self.kind.lanes > 1:
+            parts.append(lane_functions(self.kind))
+        number = 0
+        for stage in self.plan.stages:
+            for units in stage.chunks:
+                last = units is stage.chunks[-1]
+                parts.append(self._chunk_function(number, units, self.plan.copies(stage) if last else []))
+                number += 1
+        parts.append(self._entry_function())
+        return "\n".join(parts)
+
+    def _cleared_windows(self, roots: tuple[int, ...]) -> list[int]:
+        """Windows of an output that hold only the constant 0: cleared in the rows, never computed."""
+        graph = self.program.graph
+        return zero_windows([graph.op[r] == CONST and graph.value[r] == 0.0 for r in roots], self.window)
+
+    def _parameters(self, attributes: str = "") -> str:
+        names = ("%m", *(f"%x{k}" for k in range(len(self.arrays))))
+        return ", ".join(f"ptr {attributes}{name}" for name in names)
+
+    def _chunk_function(self, number: int, units: list[Unit], copies: list[int]) -> str:
+        chunk = Chunk(self.plan, self.kind)
+        for unit in units:
+            chunk.compute(unit)
+        for i in copies:
+            chunk.store(i)
+        head = f"define internal void @chunk{number}({self._parameters('noalias ')}) noinline nounwind {{"
+        return f"{head}\n{chunk.b.text()}\n  ret void\n}}"
+
+    def _entry_function(self) -> str:
+        b = Block()
+        b.label("entry")
+        b.do(f"%m = alloca [{max(1, self.plan.size)} x {self.kind.type}], align 64")
+        for k in range(len(self.arrays)):
+            b.do(f"%a{k} = load ptr, ptr {b(f'getelementptr ptr, ptr %arrays, i64 {k}')}")
+        for k, column in enumerate(self.columns):
+            b.do(f"%x{k} = {pointer(self.kind, Place(-1, column))}")
+        self._clear_padding(b)
+        b.do("%last = sub i64 %batch, 1")
+        b.do("%any = icmp sgt i64 %batch, 0")
+        b.do("br i1 %any, label %step, label %end")
+        b.label("step")
+        b.do("%row = phi i64 [ 0, %entry ], [ %row.after, %step ]")
+        tables = self._gather_compute_scatter(b) if self.kind.lanes > 1 else self._compute_in_place(b)
+        b.do(f"%row.after = add i64 %row, {self.kind.lanes}")
+        b.do("%more = icmp slt i64 %row.after, %batch")
+        b.do("br i1 %more, label %step, label %end")
+        b.label("end")
+        b.do("ret i64 0")
+        head = f"define i64 @{ENTRY}(ptr %arrays, i64 %batch, ptr %context) nounwind {{"
+        return "\n".join([*tables, head, b.text(), "}"])
+
+    def _clear_padding(self, b: Block) -> None:
+        """Angles that only fill up a group must be moderate numbers."""
+        for stage in self.plan.stages:
+            for offset in range(len(stage.angles), stage.room):
+                address = b(pointer(self.kind, Place(-1, stage.first_angle + offset)))
+                b.do(f"store {self.kind.type} {self.kind.const(0.0)}, ptr {address}")
+
+    def _compute_in_place(self, b: Block) -> list[str]:
+        for k, array in enumerate(self.arrays):
+            start = b(f"mul i64 %row, {array.size}")
+            b.do(f"%x{k} = getelementptr {self.kind.type}, ptr %a{k}, i64 {start}")
+        for k, starts in enumerate(self.cleared, len(self.program.inputs)):
+            for column in starts:
+                address = b(pointer(self.kind, Place(k, column)))
+                b.do(f"store {self.pack.type} zeroinitializer, ptr {address}, align {self.kind.bytes}")
+        self._compute(b)
+        return []
+
+    def _gather_compute_scatter(self, b: Block) -> list[str]:
+        """Rows to columns, the chunks, columns to rows; returns the tables of windows that the calls refer to."""
+        n_inputs = len(self.program.inputs)
+        tables = [self._move(b, "gather", k, set()) for k in range(n_inputs)]
+        self._compute(b)
+        for output, (starts, skipped) in enumerate(zip(self.cleared, self.skipped, strict=True)):
+            tables.append(self._move(b, "scatter", n_inputs + output, skipped))
+            tables.append(self._call_mover(b, "clear", n_inputs + output, starts))
+        return tables
+
+    def _move(self, b: Block, name: str, k: int, skipped: set[int]) -> str:
+        size, lanes = self.arrays[k].size, self.kind.lanes
+        if size < lanes:
+            return self._call_mover(b, f"{name}_narrow", k, list(range(size)))
+        return self._call_mover(b, name, k, covering_windows(size, lanes, skipped))
+
+    def _call_mover(self, b: Block, name: str, k: int, starts: list[int]) -> str:
+        if not starts:
+            return ""
+        place = f"ptr %a{k}, ptr %x{k}, i64 {self.arrays[k].size}, i64 %row, i64 %last"
+        b.do(f"call void @{name}({place}, ptr @{name}{k}, i64 {len(starts)})")
+        return f"@{name}{k} = internal constant [{len(starts)} x i32] [{', '.join(f'i32 {c}' for c in starts)}]"
+
+    def _compute(self, b: Block) -> None:
+        """The chunks of every stage, and the sines and cosines between them."""
+        number = 0
+        for stage in self.plan.stages:
+            for _ in stage.chunks:
+                b.do(f"call void @chunk{number}({self._parameters()})")
+                number += 1
+            if stage.angles:
+                rows = (stage.first_angle, stage.first_sine, stage.first_cosine)
+                pointers = ", ".join(f"ptr {b(pointer(self.kind, Place(-1, first)))}" for first in rows)
+                vectors = stage.room * self.kind.lanes // self.pack.lanes
+                b.do(f"call void @sines_and_cosines({pointers}, i64 {vectors})")

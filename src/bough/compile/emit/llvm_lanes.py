@@ -1,0 +1,129 @@
+"""Rows of a batch to and from lanes, as LLVM IR.
+
+Lane l of a step works on one row. `@gather` turns W rows into columns of W lanes, `@scatter` turns
+columns back into rows: blocks of W x W numbers ("windows", named by their first column) are loaded row by
+row and transposed in registers. Windows may overlap, so any width of at least W needs no remainder.
+Arrays narrower than W go number by number. Lanes past the batch repeat its last row: nothing outside the
+arrays is read, and they store what the last row stores anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from bough.compile.emit.ir import Block, Kind
+
+Body = Callable[[Block, Kind, list[str]], None]
+
+
+def zero_windows(zero: Sequence[bool], lanes: int) -> list[int]:
+    """First columns of disjoint windows in which every column is `zero`."""
+    starts, column = [], 0
+    while column + lanes <= len(zero):
+        if all(zero[column : column + lanes]):
+            starts.append(column)
+            column += lanes
+        else:
+            column += 1
+    return starts
+
+
+def covering_windows(size: int, lanes: int, skipped: Collection[int] = ()) -> list[int]:
+    """First columns of windows that together cover the columns not in `skipped` (needs size >= lanes)."""
+    starts, column = [], 0
+    while column < size:
+        if column in skipped:
+            column += 1
+        else:
+            starts.append(min(column, size - lanes))
+            column += lanes
+    return starts
+
+
+def lane_functions(kind: Kind) -> str:
+    """The five functions `@name(rows, columns, size, row, last, starts, n)`, each a loop over `starts`.
+
+    `rows` is an array of `size` columns, lanes begin at `row`, `last` is the last row of the batch;
+    `columns` is the transposed copy: column c is one vector.
+    """
+    bodies: dict[str, Body] = {
+        "gather": _gather_window,
+        "gather_narrow": _gather_column,
+        "scatter": _scatter_window,
+        "scatter_narrow": _scatter_column,
+        "clear": _clear_window,
+    }
+    functions = (_loop(name, body, kind) for name, body in bodies.items())
+    return "\ndeclare i64 @llvm.smin.i64(i64, i64)\n" + "\n".join(functions)
+
+
+def _loop(name: str, body: Body, kind: Kind) -> str:
+    b = Block()
+    b.label("entry")
+    rows = []
+    for lane in range(kind.lanes):
+        row = b(f"call i64 @llvm.smin.i64(i64 {b(f'add i64 %row, {lane}')}, i64 %last)")
+        rows.append(b(f"getelementptr {kind.scalar}, ptr %rows, i64 {b(f'mul i64 {row}, %size')}"))
+    b.do("br label %next")
+    b.label("next")
+    b.do("%i = phi i64 [ 0, %entry ], [ %after, %next ]")
+    start = b(f"load i32, ptr {b('getelementptr i32, ptr %starts, i64 %i')}")
+    b.do(f"%column = sext i32 {start} to i64")
+    body(b, kind, [b(f"getelementptr {kind.scalar}, ptr {row}, i64 %column") for row in rows])
+    b.do("%after = add i64 %i, 1")
+    b.do("%more = icmp slt i64 %after, %n")
+    b.do("br i1 %more, label %next, label %end")
+    b.label("end")
+    b.do("ret void")
+    parameters = "ptr noalias %rows, ptr noalias %columns, i64 %size, i64 %row, i64 %last, ptr noalias %starts, i64 %n"
+    return f"define internal void @{name}({parameters}) noinline nounwind {{\n{b.text()}\n}}\n"
+
+
+def _gather_window(b: Block, kind: Kind, rows: list[str]) -> None:
+    loaded = [b(f"load {kind.type}, ptr {row}, align {kind.bytes}") for row in rows]
+    for c, column in enumerate(_transpose(b, kind, loaded)):
+        b.do(f"store {kind.type} {column}, ptr {_column_pointer(b, kind, c)}")
+
+
+def _scatter_window(b: Block, kind: Kind, rows: list[str]) -> None:
+    columns = [b(f"load {kind.type}, ptr {_column_pointer(b, kind, c)}") for c in range(kind.lanes)]
+    for row, value in zip(rows, _transpose(b, kind, columns), strict=True):
+        b.do(f"store {kind.type} {value}, ptr {row}, align {kind.bytes}")
+
+
+def _clear_window(b: Block, kind: Kind, rows: list[str]) -> None:
+    for row in rows:
+        b.do(f"store {kind.type} zeroinitializer, ptr {row}, align {kind.bytes}")
+
+
+def _gather_column(b: Block, kind: Kind, rows: list[str]) -> None:
+    column = "undef"
+    for lane, row in enumerate(rows):
+        number = b(f"load {kind.scalar}, ptr {row}")
+        column = b(f"insertelement {kind.type} {column}, {kind.scalar} {number}, i64 {lane}")
+    b.do(f"store {kind.type} {column}, ptr {_column_pointer(b, kind, 0)}")
+
+
+def _scatter_column(b: Block, kind: Kind, rows: list[str]) -> None:
+    column = b(f"load {kind.type}, ptr {_column_pointer(b, kind, 0)}")
+    for lane, row in enumerate(rows):
+        b.do(f"store {kind.scalar} {b(f'extractelement {kind.type} {column}, i64 {lane}')}, ptr {row}")
+
+
+def _column_pointer(b: Block, kind: Kind, offset: int) -> str:
+    return b(f"getelementptr {kind.type}, ptr %columns, i64 {b(f'add i64 %column, {offset}')}")
+
+
+def _transpose(b: Block, kind: Kind, rows: list[str]) -> list[str]:
+    """The W x W transpose: log2(W) rounds, each swapping off-diagonal blocks of `step` columns between rows."""
+    W, rows = kind.lanes, list(rows)
+    for step in (1 << s for s in range(W.bit_length() - 1)):
+        upper = [p if not p & step else W + p - step for p in range(W)]
+        lower = [p + step if not p & step else W + p for p in range(W)]
+        for i in (i for i in range(W) if not i & step):
+            pair = f"{kind.type} {rows[i]}, {kind.type} {rows[i + step]}"
+            rows[i], rows[i + step] = (
+                b(f"shufflevector {pair}, <{W} x i32> <{', '.join(f'i32 {p}' for p in mask)}>")
+                for mask in (upper, lower)
+            )
+    return rows

@@ -1,0 +1,191 @@
+"""Rewriting passes: small functions from a program to a program of the same value.
+
+A graph is append-only, so a pass walks the live nodes in evaluation order and rebuilds them in a
+new graph. `evaluate` is the reference interpreter that every pass and every backend is tested with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bough.compile.graph.expr import (
+    ADD,
+    ATAN,
+    BINARY,
+    CONST,
+    COS,
+    DIV,
+    INPUT,
+    MUL,
+    NEG,
+    PARAMETERS,
+    SIN,
+    SQRT,
+    SUB,
+    Graph,
+)
+from bough.compile.graph.program import Program
+
+Step = Callable[[Graph, int, int, int], int]
+
+SWAPPED, BY_A, BY_B = 1, 2, 3  # how a node is computed with the other sign
+
+
+def evaluate(program: Program, inputs: Sequence[Any]) -> list[np.ndarray]:
+    """The outputs for `inputs`, computed node by node with numpy.
+
+    Each input has the shape of its array, or (batch, *shape); each output likewise. Complex inputs
+    are allowed, for derivatives by the complex step.
+    """
+    arrays = [np.asarray(x) for x in inputs]
+    batch = next((len(x) for x, spec in zip(arrays, program.inputs, strict=True) if x.ndim > len(spec.shape)), None)
+    width = 1 if batch is None else batch
+    columns = []
+    for x, spec in zip(arrays, program.inputs, strict=True):
+        rows = np.broadcast_to(x, (width, *spec.shape)).reshape(width, spec.size)
+        columns.append(rows.T)
+    values = _evaluate_nodes(program, columns)
+    kind = np.result_type(np.float64, *arrays)
+    outputs = []
+    for spec, roots in zip(program.outputs, program.roots, strict=True):
+        rows = np.empty((width, spec.size), kind)
+        for column, r in enumerate(roots):
+            rows[:, column] = values[r]
+        outputs.append(rows.reshape(spec.shape if batch is None else (batch, *spec.shape)))
+    return outputs
+
+
+def _evaluate_nodes(program: Program, columns: list[np.ndarray]) -> dict[int, Any]:
+    graph = program.graph
+    functions: dict[int, Callable[..., Any]] = {
+        ADD: np.add, SUB: np.subtract, MUL: np.multiply, DIV: np.divide,
+        NEG: np.negative, SQRT: np.sqrt, SIN: np.sin, COS: np.cos, ATAN: np.arctan,
+    }  # fmt: skip
+    values: dict[int, Any] = {}
+    for i in graph.live(program.flat_roots()):
+        op, a, b = graph.op[i], graph.a[i], graph.b[i]
+        if op == CONST:
+            values[i] = graph.value[i]
+        elif op == INPUT:
+            values[i] = program.parameters[b] if a == PARAMETERS else columns[a][b]
+        else:
+            values[i] = functions[op](values[a], values[b]) if op in BINARY else functions[op](values[a])
+    return values
+
+
+def operands(graph: Graph, i: int) -> tuple[int, ...]:
+    """The distinct nodes that node i reads: none for a constant or an input."""
+    if graph.op[i] < ADD:
+        return ()
+    a, b = graph.a[i], graph.b[i]
+    return (a,) if b < 0 or b == a else (a, b)
+
+
+def use_counts(program: Program) -> list[int]:
+    """How often each node is used, by live nodes and by outputs."""
+    graph, roots = program.graph, program.flat_roots()
+    uses = [0] * len(graph)
+    for i in graph.live(roots):
+        if graph.op[i] >= ADD:
+            uses[graph.a[i]] += 1
+            if graph.b[i] >= 0:
+                uses[graph.b[i]] += 1
+    for r in roots:
+        uses[r] += 1
+    return uses
+
+
+def rebuild(program: Program, order: Iterable[int], step: Step | None = None) -> Program:
+    """The program with its nodes rebuilt in `order`.
+
+    `step(new, i, a, b)` returns the node of the new graph for the old node i, whose operands have
+    become a and b; without it the same operation is applied again.
+    """
+    old, new = program.graph, Graph()
+    moved = [-1] * len(old)
+    for i in order:
+        op, a, b = old.op[i], old.a[i], old.b[i]
+        if op == CONST:
+            moved[i] = new.const(old.value[i])
+        elif op == INPUT:
+            moved[i] = new.node(INPUT, a, b)
+        elif step is None:
+            moved[i] = new.apply(op, moved[a], moved[b] if b >= 0 else -1)
+        else:
+            moved[i] = step(new, i, moved[a], moved[b] if b >= 0 else -1)
+    roots = tuple(tuple(moved[r] for r in output) for output in program.roots)
+    return replace(program, graph=new, roots=roots)
+
+
+def drop_dead_code(program: Program) -> Program:
+    """Keep only the nodes that an output needs."""
+    return rebuild(program, program.graph.live(program.flat_roots()))
+
+
+def share_reciprocals(program: Program) -> Program:
+    """x / d with a `d` that divides more than once becomes x * (1 / d), the reciprocal computed once."""
+    graph = program.graph
+    live = graph.live(program.flat_roots())
+    divisions = Counter(graph.b[i] for i in live if graph.op[i] == DIV)
+
+    def step(new: Graph, i: int, a: int, b: int) -> int:
+        if graph.op[i] == DIV and divisions[graph.b[i]] > 1:
+            return new.mul(a, new.div(new.const(1.0), b))
+        return new.apply(graph.op[i], a, b)
+
+    return rebuild(program, live, step)
+
+
+def absorb_negations(program: Program) -> Program:
+    """Drop each negation whose operand can be computed with the other sign at no cost.
+
+    -(a - b) becomes b - a, -(c x) becomes (-c) x, and so on down single-use operands. Exact. The
+    signs that folding prefers are not kept, so this pass comes after the ones that fold.
+    """
+    graph = program.graph
+    flips = _free_flips(program)
+
+    def negated(new: Graph, old: int, moved: int) -> int:
+        return new.const(-graph.value[old]) if graph.op[old] == CONST else moved
+
+    def step(new: Graph, i: int, a: int, b: int) -> int:
+        op, flip = graph.op[i], flips[i]
+        if op == NEG and flips[graph.a[i]]:
+            return a
+        if flip == SWAPPED:
+            return new.node(SUB, b, a)
+        if flip == BY_A:
+            return new.node(SUB if op == ADD else op, negated(new, graph.a[i], a), b)
+        if flip == BY_B:
+            b = negated(new, graph.b[i], b)
+            return new.node(SUB, b, a) if op == ADD else new.node(op, a, b)
+        return new.node(op, a, b)
+
+    return rebuild(program, graph.live(program.flat_roots()), step)
+
+
+def _free_flips(program: Program) -> list[int]:
+    """For each node: whether it is to be computed with the other sign, and how (0 = as it is)."""
+    graph, uses = program.graph, use_counts(program)
+    live = graph.live(program.flat_roots())
+    free = [0] * len(graph)
+    for i in live:
+        op = graph.op[i]
+        if op == SUB and uses[i] == 1:
+            free[i] = SWAPPED
+        elif op in (ADD, MUL, DIV) and uses[i] == 1:
+            a, b = graph.a[i], graph.b[i]
+            free[i] = BY_A if free[a] or graph.op[a] == CONST else BY_B if free[b] or graph.op[b] == CONST else 0
+    flips = [0] * len(graph)
+    for i in reversed(live):
+        if graph.op[i] == NEG:
+            flips[graph.a[i]] = free[graph.a[i]]
+        elif flips[i] in (BY_A, BY_B):
+            operand = graph.a[i] if flips[i] == BY_A else graph.b[i]
+            flips[operand] = free[operand]
+    return flips

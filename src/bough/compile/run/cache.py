@@ -1,0 +1,157 @@
+"""Object code on disk, so that nothing is compiled twice on one machine.
+
+One file per entry, named by its key: a header, the key, a digest, the code. A file that is truncated,
+damaged or was written for another key is rebuilt, never trusted. Files appear by an atomic rename, so
+processes may share the directory. Where it cannot be written, code is compiled in memory, with one warning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+import warnings
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from bough.compile.graph.program import Program
+
+MAGIC = b"bough object code 1\n"
+DIGEST_BYTES = 32
+SUFFIX = ".code"
+DEFAULT_LIMIT = 512 * 2**20
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """Where the cache is and how full it is, in bytes."""
+
+    directory: Path
+    entries: int
+    size: int
+    limit: int
+
+
+def directory() -> Path:
+    """BOUGH_CACHE_DIR, or the user's cache directory of the platform."""
+    chosen = os.environ.get("BOUGH_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "bough" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "bough"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bough"
+
+
+def limit() -> int:
+    """BOUGH_CACHE_LIMIT in bytes, or 512 MiB."""
+    return int(os.environ.get("BOUGH_CACHE_LIMIT", DEFAULT_LIMIT))
+
+
+def info() -> CacheInfo:
+    """What the cache holds now."""
+    sizes = [size for _, size, _ in _entries()]
+    return CacheInfo(directory(), len(sizes), sum(sizes), limit())
+
+
+def clear() -> int:
+    """Remove every entry; returns how many there were."""
+    entries = list(_entries())
+    for _, _, path in entries:
+        path.unlink(missing_ok=True)
+    return len(entries)
+
+
+def fingerprint(program: Program) -> str:
+    """A digest of the graph, the shapes and the outputs of a program, but not of its names."""
+    graph = program.graph
+    digest = hashlib.sha256()
+    for numbers in (graph.op, graph.a, graph.b, program.flat_roots()):
+        digest.update(array("q", numbers).tobytes())
+    digest.update(array("d", [*graph.value, *program.parameters]).tobytes())
+    digest.update(repr(sorted(program.marks.items(), key=lambda item: item[0])).encode())
+    digest.update(repr([[x.shape for x in program.inputs], [x.shape for x in program.outputs]]).encode())
+    return digest.hexdigest()
+
+
+@cache
+def compiler_hash() -> str:
+    """A digest of the compiler's own sources: code made by another version is never reused."""
+    digest = hashlib.sha256()
+    for source in sorted(p for p in Path(__file__).parent.iterdir() if p.suffix in (".py", ".ll")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def fetch(name: str, build: Callable[[], bytes]) -> bytes:
+    """The code called `name`, for this CPU and by this compiler; made by `build` where it is missing or not intact."""
+    from bough.compile.run.native import host
+
+    key = hashlib.sha256(repr((name, host(), compiler_hash())).encode()).digest()
+    path = directory() / (key.hex() + SUFFIX)
+    code = _read(path, key)
+    if code is None:
+        code = build()
+        _write(path, key, code)
+    return code
+
+
+def _read(path: Path, key: bytes) -> bytes | None:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    header = MAGIC + key
+    code = content[len(header) + DIGEST_BYTES :]
+    if content[: len(header) + DIGEST_BYTES] != header + hashlib.sha256(code).digest():
+        return None
+    with suppress(OSError):
+        os.utime(path)  # recently used: evicted last
+    return code
+
+
+def _write(path: Path, key: bytes, code: bytes) -> None:
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        with open(handle, "wb") as file:
+            file.write(MAGIC + key + hashlib.sha256(code).digest() + code)
+        os.replace(temporary, path)
+        _evict(keep=path)
+    except OSError as error:
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)
+        _warn_once(f"compiled code is not kept: cannot write to {path.parent} ({error.strerror})")
+
+
+@cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+def _entries() -> Iterator[tuple[int, int, Path]]:
+    """(time of last use, size, path) of each entry; another process may remove some meanwhile."""
+    for path in directory().glob("*" + SUFFIX):
+        with suppress(OSError):
+            status = path.stat()
+            yield status.st_mtime_ns, status.st_size, path
+
+
+def _evict(keep: Path) -> None:
+    """Remove the entries that were used longest ago until the rest fits the limit; `keep` is the newest."""
+    entries = sorted(_entries())
+    size = sum(item[1] for item in entries)
+    for _, freed, path in entries:
+        if size <= limit():
+            return
+        if path != keep:
+            path.unlink(missing_ok=True)
+            size -= freed

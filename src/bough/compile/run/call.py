@@ -1,0 +1,269 @@
+"""`CompiledFunction`: compiled code as a Python callable on numpy arrays.
+
+Arrays of one configuration have the shape that the function states, say (n,); a batch adds a leading axis,
+(batch, n). In a batched call an input without that axis serves every row. C-contiguous arrays of the
+function's dtype are passed as they are, anything else is converted first. Non-finite input is refused,
+and so is a non-finite result.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from bough.compile.graph.program import Array
+from bough.compile.run.entry import Entry, own_gate, shared_gate
+from bough.compile.run.gate import (
+    BAD_INPUT,
+    BAD_OUTPUT,
+    MISFIT,
+    OK,
+    Gate,
+    Signature,
+    make_gate,
+    make_maker,
+    rows_at_once,
+)
+from bough.compile.run.threads import Batches
+from bough.errors import NonFiniteError, NumericalError, ShapeError
+
+
+class CompiledFunction:
+    """A function of arrays, compiled on first use: `f(*inputs, out=None, threads=None)`.
+
+    `single` and `batch` provide the code for one configuration and for many. The result is one array, or a
+    tuple of them, as there are outputs; `out` takes the same. Large batches are split over `threads`
+    (by default BOUGH_NUM_THREADS, or the number of CPUs).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        dtype: Any,
+        single: Callable[[], Entry],
+        batch: Callable[[], Entry],
+    ) -> None:
+        self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
+        self.dtype = np.dtype(dtype)
+        self._providers = {False: single, True: batch}
+        self._entries: dict[bool, Entry] = {}
+        self._gates: dict[bool, Gate] = {}
+        self._lock = threading.Lock()
+        self._context: Any = None
+        self._batches: Batches | None = None
+        self._shapes = tuple(x.shape for x in self.outputs)
+        self._scope: dict[str, Any] = {"gate": _misfit, "make": _nothing, "general": self._call_any, "empty": np.empty}
+        self.call: Callable[..., Any] = self._fast_call()
+
+    def __call__(self, *inputs: Any, out: Any = None, threads: int | None = None) -> Any:
+        """The same as `call`, which is a plain function and a quarter of a microsecond faster."""
+        return self.call(*inputs, out=out, threads=threads)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
+        return f"<{self.name}({inputs}) -> {outputs}, {self.dtype}>"
+
+    def _fast_call(self) -> Callable[..., Any]:
+        """`call(*inputs, out=None, threads=None)`, written out for this number of arrays.
+
+        One configuration in arrays that fit is passed on as it is, and the gate finds out whether it was that;
+        fixed argument lists cost Python a third of what variable ones do.
+        """
+        inputs = "".join(f"x{k}, " for k in range(len(self.inputs)))
+        results = [f"y{k}" for k in range(len(self.outputs))]
+        only = len(results) == 1
+        self._scope |= {"dtype": self.dtype} | {f"shape{k}": shape for k, shape in enumerate(self._shapes)}
+        lines = [
+            f"def call({inputs}out=None, threads=None):",
+            "    if out is None:",
+            *self._fresh_result(inputs),
+            f"    elif gate({inputs}out) == 0:"
+            if only
+            else f"    elif type(out) is tuple and gate({inputs}*out) == 0:",
+            "        return out",
+            f"    return general(({inputs}), out, threads)",
+        ]
+        exec("\n".join(lines), self._scope)
+        function: Callable[..., Any] = self._scope["call"]
+        function.__name__ = function.__qualname__ = self.name
+        return function
+
+    def _fresh_result(self, inputs: str) -> list[str]:
+        """Lines that return the result in new arrays if the inputs are one configuration in arrays that fit."""
+        if len(self.outputs) == 1:
+            return [f"        y0 = make({inputs})", "        if y0 is not None:", "            return y0"]
+        results = ", ".join(f"y{k}" for k in range(len(self.outputs)))
+        return [
+            *(f"        y{k} = empty(shape{k}, dtype)" for k in range(len(self.outputs))),
+            f"        if gate({inputs}{results}) == 0:",
+            f"            return {results}",
+        ]
+
+    def shortcut(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A function with the signature of `method`, which takes this function's inputs first, then options.
+
+        With all options at their defaults it is this function, without another Python frame in between; in all other
+        cases, and where an argument does not fit, it calls `method`.
+        """
+        parameters = list(signature(method).parameters.values())
+        inputs, options = parameters[: len(self.inputs)], parameters[len(self.inputs) :]
+        given = ", ".join(p.name for p in inputs)
+        plain = " and ".join(f"{p.name} is {p.name}_default" for p in options)
+        passed = ", ".join(f"{p.name}={p.name}" for p in options)
+        lines = [
+            f"def shortcut({given}{''.join(f', {p.name}={p.name}_default' for p in options)}):",
+            f"    if {plain or 'True'}:",
+            *self._fresh_result(f"{given}, "),
+            f"    return otherwise({given}, {passed})",
+        ]
+        self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
+        exec("\n".join(lines), self._scope)
+        function: Callable[..., Any] = self._scope["shortcut"]
+        return wraps(method)(function)
+
+    # Everything else: batches, conversions, and errors with a full explanation.
+
+    def _call_any(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
+        result = self._call_fitting_batch(inputs, out, threads)
+        if result is not None:
+            return result
+        arrays, batch = self._conform(inputs)
+        outputs = self._outputs(out, batch)
+        if any(np.may_share_memory(x, y) for x in arrays for y in outputs):
+            arrays = [x.copy() for x in arrays]
+        if batch is None:
+            status = self._gate(False)(*arrays, *outputs)
+        else:
+            status = self._batched().run([*arrays, *outputs], threads)
+        if status != OK:
+            self._complain(status, arrays, outputs, batch)
+        return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _call_fitting_batch(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
+        """The result where the inputs are a batch in arrays that fit as they are, as the gates find out; else None."""
+        if (
+            self._batches is None
+            or not all(type(x) is np.ndarray for x in inputs)
+            or not inputs
+            or inputs[0].ndim <= len(self.inputs[0].shape)
+            or self._batches.will_probe(len(inputs[0]), threads)  # runs some rows apart: arrays must be known to fit
+        ):
+            return None
+        results = out
+        if out is None:
+            results = tuple(np.empty((len(inputs[0]), *shape), self.dtype) for shape in self._shapes)
+            results = results[0] if len(results) == 1 else results
+        given = (results,) if len(self._shapes) == 1 else results
+        if type(given) is not tuple or not all(type(y) is np.ndarray for y in given):
+            return None
+        return results if self._batches.run([*inputs, *given], threads) == OK else None
+
+    def _gate(self, batched: bool) -> Gate:
+        with self._lock:
+            if batched not in self._gates:
+                entry = self._entries[batched] = self._providers[batched]()
+                of_this = Signature(self.inputs, self.outputs, self.dtype, batched)
+                if batched or _free_threaded():
+                    self._gates[batched] = shared_gate(of_this, entry)
+                else:
+                    self._open_single_gate(of_this, entry)
+            return self._gates[batched]
+
+    def _batched(self) -> Batches:
+        if self._batches is None:
+            gate, entry = self._gate(True), self._entries[True]
+            of_this = Signature(self.inputs, self.outputs, self.dtype, True)
+            self._batches = Batches(gate, partial(own_gate, of_this, entry), rows_at_once(of_this))
+        return self._batches
+
+    def _open_single_gate(self, of_this: Signature, entry: Entry) -> None:
+        """One configuration is computed with the GIL held, so that all calls may share one context."""
+        address, self._context = entry.new_context() if entry.new_context else (0, None)
+        self._scope["gate"] = self._gates[False] = make_gate(of_this, entry.address, address)
+        if len(self.outputs) == 1:
+            self._scope["make"] = make_maker(of_this, entry.address, address)
+
+    def _conform(self, inputs: Sequence[Any]) -> tuple[list[np.ndarray], int | None]:
+        """The inputs as C-contiguous arrays of the function's dtype, and their batch size (None for no batch)."""
+        if len(inputs) != len(self.inputs):
+            names = ", ".join(x.name for x in self.inputs)
+            raise TypeError(f"{self.name} takes {len(self.inputs)} arrays ({names}), got {len(inputs)}")
+        arrays = [self._as_array(x, spec) for x, spec in zip(inputs, self.inputs, strict=True)]
+        batch: int | None = None
+        for x, spec in zip(arrays, self.inputs, strict=True):
+            if x.ndim > len(spec.shape):
+                batch = len(x) if batch is None else batch
+                if len(x) != batch:
+                    raise ShapeError(f"{self.name}: {spec.name} has {len(x)} rows where an earlier input has {batch}")
+        if batch is not None:
+            shapes = [(batch, *spec.shape) for spec in self.inputs]
+            arrays = [np.ascontiguousarray(np.broadcast_to(x, s)) for x, s in zip(arrays, shapes, strict=True)]
+        return arrays, batch
+
+    def _as_array(self, x: Any, spec: Array) -> np.ndarray:
+        given = np.asarray(x)
+        if given.dtype.kind not in "fiub":
+            raise ShapeError(f"{self.name}: {spec.name} must be an array of real numbers, got dtype {given.dtype}")
+        if given.shape != spec.shape and (given.ndim != len(spec.shape) + 1 or given.shape[1:] != spec.shape):
+            raise ShapeError(f"{self.name}: {spec.name} must have shape {_expected(spec)}, got {given.shape}")
+        return np.require(given, self.dtype, ("C", "A")).view(self.dtype)  # has the dtype object that the gate knows
+
+    def _outputs(self, out: Any, batch: int | None) -> list[np.ndarray]:
+        """New arrays, or views of the given ones, which must fit exactly."""
+        shapes = [shape if batch is None else (batch, *shape) for shape in self._shapes]
+        if out is None:
+            return [np.empty(shape, self.dtype) for shape in shapes]
+        given = [out] if len(shapes) == 1 else out
+        if not isinstance(given, list | tuple) or len(given) != len(shapes):
+            raise ShapeError(f"{self.name}: out must be a tuple of {len(shapes)} arrays")
+        for x, shape, spec in zip(given, shapes, self.outputs, strict=True):
+            if not isinstance(x, np.ndarray) or x.shape != shape or x.dtype != self.dtype:
+                found = f"{x.dtype} {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+                raise ShapeError(f"{self.name}: out for {spec.name} must be a {self.dtype} array {shape}, got {found}")
+            if not (x.flags.c_contiguous and x.flags.aligned and x.flags.writeable):
+                raise ShapeError(f"{self.name}: out for {spec.name} must be C-contiguous, aligned and writeable")
+        if any(np.may_share_memory(x, y) for k, x in enumerate(given) for y in given[:k]):
+            raise ShapeError(f"{self.name}: the out arrays overlap")
+        return [np.asarray(x).view(self.dtype) for x in given]
+
+    def _complain(self, status: int, arrays: list[np.ndarray], outputs: list[np.ndarray], batch: int | None) -> None:
+        """Say which number is not finite."""
+        if status == BAD_INPUT:
+            for x, spec in zip(arrays, self.inputs, strict=True):
+                if not np.isfinite(x).all():
+                    where = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
+                    place = where[0] if len(where) == 1 else where
+                    raise NonFiniteError(f"{self.name}: {spec.name}[{place}] is {x[where]}; inputs must be finite")
+        if status == BAD_OUTPUT:
+            for x, spec in zip(outputs, self.outputs, strict=True):
+                if not np.isfinite(x).all():
+                    where = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
+                    row = "" if batch is None else f" in row {where[0]}"
+                    raise NumericalError(f"{self.name}: no finite {spec.name}{row}; the mechanism is singular there")
+        raise AssertionError(f"{self.name}: unexpected status {status}")
+
+
+def _misfit(*_: Any) -> int:
+    """Stands in for the gate until the code is there."""
+    return MISFIT
+
+
+def _nothing(*_: Any) -> None:
+    """Stands in for `make` until the code is there."""
+
+
+def _expected(spec: Array) -> str:
+    return f"{spec.shape} or ({', '.join(map(str, ('batch', *spec.shape)))})"
+
+
+def _free_threaded() -> bool:
+    """Does this interpreter run without the GIL?"""
+    return not getattr(sys, "_is_gil_enabled", lambda: True)()

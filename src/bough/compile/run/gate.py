@@ -1,0 +1,245 @@
+"""Gates: Python callables that pass arrays to compiled code, in about a tenth of a microsecond.
+
+`gate(*inputs, *outputs)` returns a status: OK, or MISFIT when an argument is not exactly a C-contiguous array
+of the right dtype and shape (nothing is computed then), BAD_INPUT or BAD_OUTPUT for a non-finite number. The gate
+is native code (gate.ll) that reads numpy's array objects itself. Their layout is checked first;
+where it is not the expected one, a gate through ctypes does the same, more slowly.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bough.compile.graph.program import Array
+from bough.compile.run import native
+from bough.compile.run.cache import fetch
+
+Gate = Callable[..., int]
+
+OK, MISFIT, BAD_INPUT, BAD_OUTPUT = range(4)
+MAX_ARRAYS, MAX_NDIM = 32, 3
+METH_FASTCALL = 0x80
+ARRAY_NEW = 93  # place of PyArray_New in numpy's C API, fixed since numpy 1.0
+CACHED_BYTES, WIDEST, MOST_STEPS = 2**18, 16, 16  # 16 = rows of the widest step of lanes
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a gate accepts: inputs, then outputs, of one dtype; with a leading batch axis or without."""
+
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    dtype: np.dtype
+    batched: bool
+
+    def __post_init__(self) -> None:
+        arrays = self.inputs + self.outputs
+        if len(arrays) > MAX_ARRAYS or any(len(x.shape) > MAX_NDIM for x in arrays):
+            raise ValueError(f"compiled functions take at most {MAX_ARRAYS} arrays of at most {MAX_NDIM} dimensions")
+        if self.dtype not in (np.float64, np.float32):
+            raise ValueError(f"compiled functions work in float64 or float32, not in {self.dtype}")
+
+
+class Pile:
+    """The rows of a batch, from which several threads take some at a time: the memory that gate.ll calls %Pile."""
+
+    def __init__(self) -> None:
+        self._words = (ctypes.c_int64 * 2)()
+        self.address = ctypes.addressof(self._words)
+        self._lock = threading.Lock()
+
+    def fill(self, rows_at_once: int) -> None:
+        """All rows are there again."""
+        self._words[0], self._words[1] = 0, rows_at_once
+
+    def take(self) -> slice:
+        """What native code does by an atomic addition."""
+        with self._lock:
+            first, count = self._words
+            self._words[0] = first + count
+        return slice(first, first + count)
+
+
+def make_gate(signature: Signature, entry: int, context: int = 0, pile: Pile | None = None) -> Gate:
+    """A gate to the code at `entry`, for rows that it takes from the pile if there is one. Keep all of them alive."""
+    layout = object_layout()
+    if layout is None:
+        return ctypes_gate(signature, entry, context, pile)
+    gate: Gate = _native_function(layout, "gate", _record(signature, entry, context, pile))
+    return gate
+
+
+def make_maker(signature: Signature, entry: int, context: int = 0) -> Callable[..., Any]:
+    """`maker(*inputs)`: the only output, in a new array; None where a gate would have a complaint."""
+    layout = object_layout()
+    if layout is not None:
+        maker: Callable[..., Any] = _native_function(layout, "make", _record(signature, entry, context))
+        return maker
+    gate, shape = ctypes_gate(signature, entry, context), signature.outputs[0].shape
+
+    def make(*inputs: np.ndarray) -> np.ndarray | None:
+        output = np.empty(shape, signature.dtype)
+        return output if gate(*inputs, output) == OK else None
+
+    return make
+
+
+def _native_function(layout: ObjectLayout, name: str, record: bytes) -> Any:
+    """A function of the gate's code as a Python function, with `record` for its self."""
+    make_function = ctypes.pythonapi.PyCFunction_NewEx
+    make_function.restype = ctypes.py_object
+    make_function.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return make_function(ctypes.addressof(_method(layout, name)), record, None)
+
+
+def ctypes_gate(signature: Signature, entry: int, context: int = 0, pile: Pile | None = None) -> Gate:
+    """The same without any knowledge of object layouts."""
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(entry)
+    specs = signature.inputs + signature.outputs
+    n_inputs = len(signature.inputs)
+
+    def fits(x: object, shape: tuple[int, ...], is_output: bool) -> bool:
+        return (
+            type(x) is np.ndarray
+            and x.dtype == signature.dtype
+            and x.flags.c_contiguous
+            and x.flags.aligned
+            and (x.flags.writeable or not is_output)
+            and x.shape == shape
+        )
+
+    def gate(*arrays: np.ndarray) -> int:
+        if len(arrays) != len(specs):
+            return MISFIT
+        lead = np.shape(arrays[0])[:1] if signature.batched else ()
+        if not all(fits(x, lead + s.shape, k >= n_inputs) for k, (x, s) in enumerate(zip(arrays, specs, strict=True))):
+            return MISFIT
+        if any(np.may_share_memory(x, y) for k, y in enumerate(arrays) if k >= n_inputs for x in arrays[:k]):
+            return MISFIT
+        if pile is None:
+            return run(arrays)
+        status = OK
+        while status == OK and (rows := pile.take()).start < lead[0]:
+            status = run([x[rows] for x in arrays])
+        return status
+
+    def run(arrays: Sequence[np.ndarray]) -> int:
+        if not all(np.isfinite(x).all() for x in arrays[:n_inputs]):
+            return BAD_INPUT
+        pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
+        function(pointers, len(arrays[0]) if signature.batched else 1, context)
+        return OK if all(np.isfinite(x).all() for x in arrays[n_inputs:]) else BAD_OUTPUT
+
+    return gate
+
+
+@dataclass(frozen=True)
+class ObjectLayout:
+    """Byte offsets inside Python's and numpy's objects."""
+
+    type_of: int
+    bytes_data: int
+    data_of: int
+    ndim_of: int
+    extents_of: int
+    descr_of: int
+    flags_of: int
+
+
+@cache
+def object_layout() -> ObjectLayout | None:
+    """The layout of this interpreter's objects, or None where a sample array contradicts it."""
+    head, word = object.__basicsize__, ctypes.sizeof(ctypes.c_void_p)
+    layout = ObjectLayout(
+        type_of=head - word,
+        bytes_data=bytes.__basicsize__ - 1,
+        data_of=head,
+        ndim_of=head + word,
+        extents_of=head + 2 * word,
+        descr_of=head + 5 * word,
+        flags_of=head + 6 * word,
+    )
+    return layout if word == 8 and _matches(layout, np.ones((2, 3))) and _matches(layout, np.ones((4, 2)).T) else None
+
+
+def _matches(layout: ObjectLayout, sample: np.ndarray) -> bool:
+    """Does `layout` find in `sample` what numpy's own attributes say?"""
+
+    def word(offset: int) -> int:
+        return ctypes.c_int64.from_address(id(sample) + offset).value
+
+    def half_word(offset: int) -> int:
+        return ctypes.c_int32.from_address(id(sample) + offset).value
+
+    text = b"a record"
+    return (
+        ctypes.string_at(id(text) + layout.bytes_data, len(text)) == text
+        and word(layout.type_of) == id(np.ndarray)
+        and word(layout.data_of) == sample.ctypes.data
+        and half_word(layout.ndim_of) == sample.ndim
+        and word(layout.descr_of) == id(sample.dtype)
+        and half_word(layout.flags_of) == sample.flags.num
+        and tuple((ctypes.c_int64 * sample.ndim).from_address(word(layout.extents_of))) == sample.shape
+    )
+
+
+class _PyMethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+@cache
+def _method(layout: ObjectLayout, name: str) -> _PyMethodDef:
+    """Python's description of a native function, one for all gates of this process, kept for ever."""
+    address = _gate_code(layout, name).address
+    return _PyMethodDef(name.encode(), address, METH_FASTCALL, b"Pass arrays to compiled code.")
+
+
+@cache
+def _gate_code(layout: ObjectLayout, name: str) -> native.LoadedCode:
+    constants = [f"@{field} = internal constant i64 {offset}" for field, offset in asdict(layout).items()]
+    ir = "\n".join([*constants, Path(__file__).with_name("gate.ll").read_text()])
+    for symbol in ("PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef"):
+        function = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p)
+        native.define_symbol(symbol, function.value or 0)
+    native.define_symbol("PyArray_New", _array_new())
+    return native.load(fetch(f"gate {ir}", lambda: native.compile_ir(ir, optimise=True)), name)
+
+
+def _array_new() -> int:
+    """The address of numpy's PyArray_New, from the table that numpy keeps for C extensions."""
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    core: Any = getattr(np, "_core", None) or np.core  # numpy 2, numpy 1
+    table = get_pointer(core.multiarray._ARRAY_API, None)
+    return ctypes.c_void_p.from_address(table + ARRAY_NEW * ctypes.sizeof(ctypes.c_void_p)).value or 0
+
+
+def rows_at_once(signature: Signature) -> int:
+    """Rows that fit the first levels of cache together, so that they are still there when they are checked."""
+    row = sum(x.size for x in signature.inputs + signature.outputs) * signature.dtype.itemsize
+    return max(1, min(CACHED_BYTES // max(1, row * WIDEST), MOST_STEPS)) * WIDEST
+
+
+def _record(signature: Signature, entry: int, context: int, pile: Pile | None = None) -> bytes:
+    """The words of %Record in gate.ll."""
+    arrays = signature.inputs + signature.outputs
+    words = [entry, context, len(arrays), len(signature.inputs), int(signature.batched), signature.dtype.itemsize]
+    words += [id(np.ndarray), id(signature.dtype), 1, rows_at_once(signature), id(None), signature.dtype.num]
+    words += [pile.address if pile else 0]
+    for x in arrays:
+        words += [x.size, len(x.shape), *x.shape, *[0] * (MAX_NDIM - len(x.shape))]
+    return struct.pack(f"<{len(words)}Q", *words)

@@ -1,0 +1,101 @@
+"""Batches over threads: a team whose members take rows from a pile until none are left."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from bough.compile.run import helpers
+from bough.compile.run.gate import OK, Gate, Pile
+
+SHORT_SECONDS = 200e-6  # less work than this is not worth waking another thread
+TURNS_PER_THREAD = 24  # members take rows in turns so short that they finish together
+FEW_ROWS = 16  # whole vectors of lanes
+PROBE_ROWS = 64
+
+
+def default_threads() -> int:
+    """BOUGH_NUM_THREADS, or the number of CPUs this process may use."""
+    chosen = os.environ.get("BOUGH_NUM_THREADS")
+    if chosen:
+        return max(1, int(chosen))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Batches:
+    """Batches of one function, each on as many threads as its work is worth.
+
+    `gate` runs all rows of some arrays in this thread; `new_gate` makes one that takes its rows from a pile.
+    """
+
+    def __init__(self, gate: Gate, new_gate: Callable[[Pile], Gate], most_rows: int) -> None:
+        self._gate, self._new_gate, self._most_rows = gate, new_gate, most_rows
+        self._idle: list[Team] = []
+        self._seconds_per_row = 0.0  # 0 = not known yet
+
+    def will_probe(self, batch: int, threads: int | None) -> bool:
+        """Are the first rows of a batch to be run apart, to measure them?"""
+        return threads != 1 and not self._seconds_per_row and batch >= PROBE_ROWS
+
+    def is_short(self, batch: int) -> bool:
+        """Is a batch not worth splitting?"""
+        return batch * self._seconds_per_row < SHORT_SECONDS if self._seconds_per_row else batch < PROBE_ROWS
+
+    def run(self, arrays: Sequence[np.ndarray], threads: int | None) -> int:
+        """All rows of the arrays, on at most so many threads (None = the default); a status."""
+        threads = default_threads() if threads is None else threads
+        if threads < 1:
+            raise ValueError(f"threads must be at least 1, got {threads}")
+        if self.will_probe(len(arrays[0]), threads):
+            begin = time.perf_counter()
+            status = self._gate(*(x[:PROBE_ROWS] for x in arrays))
+            if status != OK:
+                return status
+            self._seconds_per_row = (time.perf_counter() - begin) / PROBE_ROWS
+            arrays = [x[PROBE_ROWS:] for x in arrays]
+        if threads == 1 or self.is_short(len(arrays[0])):
+            return self._gate(*arrays)
+        try:
+            team = self._idle.pop()
+        except IndexError:
+            team = Team(self._new_gate, self._most_rows)
+        status = team.run(arrays, threads)
+        self._idle.append(team)  # not after an interrupt: a helper may still be at work for it
+        return status
+
+
+class Team:
+    """Gates to one function that share the rows of a batch. One batch at a time."""
+
+    def __init__(self, new_gate: Callable[[Pile], Gate], most_rows: int) -> None:
+        self._new_gate, self._most_rows = new_gate, most_rows
+        self._pile = Pile()
+        self._gates: list[Gate] = []
+
+    def run(self, arrays: Sequence[np.ndarray], threads: int) -> int:
+        """All rows of the arrays, by this thread and others; the worst status."""
+        rows = rows_per_turn(len(arrays[0]), threads, self._most_rows)
+        self._pile.fill(rows)
+        members = min(threads, -(-len(arrays[0]) // rows))
+        while len(self._gates) < members:
+            self._gates.append(self._new_gate(self._pile))
+        hired = helpers.hire(members - 1)
+        for helper, gate in zip(hired, self._gates[1:], strict=False):
+            helper.start(partial(self._help, gate, arrays))
+        statuses = [self._gates[0](*arrays), *(helper.finish() or OK for helper in hired)]
+        helpers.dismiss(hired)
+        return max(statuses)
+
+    def _help(self, gate: Gate, arrays: Sequence[np.ndarray]) -> int:
+        """One member's part. The job keeps the team, and so pile, code and contexts, whatever happens to the caller."""
+        return gate(*arrays)
+
+
+def rows_per_turn(batch: int, threads: int, most: int) -> int:
+    """How many rows a thread takes at once: a small part of the batch, in whole vectors if there are enough."""
+    share, part = -(-batch // threads), -(-batch // (threads * TURNS_PER_THREAD))
+    return max(1, min(most, share, -(-part // FEW_ROWS) * FEW_ROWS))

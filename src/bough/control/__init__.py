@@ -1,0 +1,35 @@
+"""Control in task space: laws that turn errors of tasks into joint forces.
+
+Belongs here: references, gains, limits and controllers on top of `opspace`. Does not belong here: the tasks themselves
+(`opspace`), and moving a robot through time (`simulate`).
+"""
+
+from __future__ import annotations
+
+from bough.control.task_controller import (
+    Command,
+    ConstrainedDynamics,
+    CubicPath,
+    Gains,
+    LimitMonitor,
+    Limits,
+    PosePath,
+    Reference,
+    Stabiliser,
+    TaskController,
+    share_wrench,
+)
+
+__all__ = [
+    "Command",
+    "ConstrainedDynamics",
+    "CubicPath",
+    "Gains",
+    "LimitMonitor",
+    "Limits",
+    "PosePath",
+    "Reference",
+    "Stabiliser",
+    "TaskController",
+    "share_wrench",
+]

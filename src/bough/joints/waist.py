@@ -1,0 +1,292 @@
+"""The few functions through which every algorithm sees a joint: see `mechanism` for what joints are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.compile.scalar import sincos
+from bough.joints.mechanism import BALL, PLACED, PLANAR, SLIDE, TURN, ZX_SCREWS
+from bough.spatial import (
+    add3,
+    add6,
+    articulated_column,
+    articulated_in,
+    force_in,
+    get9,
+    get_tail,
+    motion_out,
+    put3,
+    put9,
+    put_tail,
+    rigid_column,
+    rigid_in,
+    rotate,
+    rotate_back,
+    scale6,
+    x_articulated_in,
+    x_force_in,
+    x_motion_out,
+    x_rigid_in,
+    x_turn_in,
+    x_turn_out,
+    z_articulated_in,
+    z_force_in,
+    z_motion_out,
+    z_rigid_in,
+    z_turn_in,
+    z_turn_out,
+)
+
+# Configuration
+
+
+@kernel
+def quaternion_rotation(x: Any, y: Any, z: Any, w: Any, one: Any) -> Any:
+    """The rotation of a quaternion of any length but zero, row by row."""
+    k = (one + one) / (x * x + y * y + z * z + w * w)
+    kx, ky, kz = k * x, k * y, k * z
+    xx, yy, zz = kx * x, ky * y, kz * z
+    xy, xz, yz = kx * y, kx * z, ky * z
+    wx, wy, wz = kx * w, ky * w, kz * w
+    return (
+        one - (yy + zz), xy - wz, xz + wy,
+        xy + wz, one - (xx + zz), yz - wx,
+        xz - wy, yz + wx, one - (xx + yy),
+    )  # fmt: skip
+
+
+@kernel
+def joint_motion(m: Any, q: Any, X: Any) -> None:
+    """Fill X: (cos, sin, d) of each joint's screw, or the placement (R, p) of a joint of several freedoms."""
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, X)
+
+
+@kernel
+def move_joint(m: Any, q: Any, i: int, X: Any) -> None:
+    """Row i of X."""
+    zero, one = m.zero[0], m.one[0]
+    k, kind = m.q_index[i], m.kind[i]
+    if kind == TURN:
+        x = m.ratio[m.dof[i]] * q[k]
+        s, c = sincos(x + m.offset[i, 0])
+        put3(X, i, (c, s, m.offset[i, 1] + m.offset[i, 2] * x))
+    elif kind == SLIDE:
+        put3(X, i, (m.offset[i, 3], m.offset[i, 4], m.offset[i, 1] + m.ratio[m.dof[i]] * q[k]))
+    elif kind == PLANAR:
+        s, c = sincos(q[k + 2])
+        put9(X, i, (c, -s, zero, s, c, zero, zero, zero, one))
+        put_tail(X, i, (q[k], q[k + 1], zero))
+    elif kind == BALL:
+        put9(X, i, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3], one))
+        put_tail(X, i, (zero, zero, zero))
+    else:
+        put9(X, i, quaternion_rotation(q[k + 3], q[k + 4], q[k + 5], q[k + 6], one))
+        put_tail(X, i, (q[k], q[k + 1], q[k + 2]))
+
+
+# Transforms between a body and its parent: each algorithm sees a joint through these
+
+
+@kernel
+def motion_to_body(m: Any, X: Any, i: int, v: Any) -> Any:
+    """A motion from the parent's frame into body i's."""
+    fixed = m.fixed_kind[i]
+    if fixed == PLACED:
+        v = motion_out(get9(m.fixed, i), get_tail(m.fixed, i), v)
+    else:
+        if fixed == ZX_SCREWS:
+            v = z_motion_out(m.fixed[i, 0], m.fixed[i, 1], m.fixed[i, 2], v)
+        v = x_motion_out(m.fixed[i, 3], m.fixed[i, 4], m.fixed[i, 5], v)
+    if m.kind[i] <= SLIDE:
+        return z_motion_out(X[i, 0], X[i, 1], X[i, 2], v)
+    return motion_out(get9(X, i), get_tail(X, i), v)
+
+
+@kernel
+def force_to_parent(m: Any, X: Any, i: int, f: Any) -> Any:
+    """A force from body i's frame into the parent's."""
+    if m.kind[i] <= SLIDE:
+        f = z_force_in(X[i, 0], X[i, 1], X[i, 2], f)
+    else:
+        f = force_in(get9(X, i), get_tail(X, i), f)
+    fixed = m.fixed_kind[i]
+    if fixed == PLACED:
+        return force_in(get9(m.fixed, i), get_tail(m.fixed, i), f)
+    f = x_force_in(m.fixed[i, 3], m.fixed[i, 4], m.fixed[i, 5], f)
+    if fixed == ZX_SCREWS:
+        f = z_force_in(m.fixed[i, 0], m.fixed[i, 1], m.fixed[i, 2], f)
+    return f
+
+
+@kernel
+def rigid_to_parent(m: Any, X: Any, i: int, I: Any) -> Any:
+    """A rigid inertia from body i's frame into the parent's."""
+    if m.kind[i] <= SLIDE:
+        I = z_rigid_in(X[i, 0], X[i, 1], X[i, 2], I)
+    else:
+        I = rigid_in(get9(X, i), get_tail(X, i), I)
+    fixed = m.fixed_kind[i]
+    if fixed == PLACED:
+        return rigid_in(get9(m.fixed, i), get_tail(m.fixed, i), I)
+    I = x_rigid_in(m.fixed[i, 3], m.fixed[i, 4], m.fixed[i, 5], I)
+    if fixed == ZX_SCREWS:
+        I = z_rigid_in(m.fixed[i, 0], m.fixed[i, 1], m.fixed[i, 2], I)
+    return I
+
+
+@kernel
+def articulated_to_parent(m: Any, X: Any, i: int, IA: Any) -> Any:
+    """An articulated inertia from body i's frame into the parent's."""
+    if m.kind[i] <= SLIDE:
+        IA = z_articulated_in(X[i, 0], X[i, 1], X[i, 2], IA)
+    else:
+        IA = articulated_in(get9(X, i), get_tail(X, i), IA)
+    fixed = m.fixed_kind[i]
+    if fixed == PLACED:
+        return articulated_in(get9(m.fixed, i), get_tail(m.fixed, i), IA)
+    IA = x_articulated_in(m.fixed[i, 3], m.fixed[i, 4], m.fixed[i, 5], IA)
+    if fixed == ZX_SCREWS:
+        IA = z_articulated_in(m.fixed[i, 0], m.fixed[i, 1], m.fixed[i, 2], IA)
+    return IA
+
+
+@kernel
+def turn_to_body(m: Any, X: Any, i: int, a: Any) -> Any:
+    """A free vector from the parent's axes into body i's."""
+    fixed = m.fixed_kind[i]
+    if fixed == PLACED:
+        a = rotate_back(get9(m.fixed, i), a)
+    else:
+        if fixed == ZX_SCREWS:
+            a = z_turn_out(m.fixed[i, 0], m.fixed[i, 1], a)
+        a = x_turn_out(m.fixed[i, 3], m.fixed[i, 4], a)
+    if m.kind[i] <= SLIDE:
+        return z_turn_out(X[i, 0], X[i, 1], a)
+    return rotate_back(get9(X, i), a)
+
+
+@kernel
+def turn_to_parent(m: Any, X: Any, i: int, a: Any) -> Any:
+    """A free vector from body i's axes into the parent's."""
+    if m.kind[i] <= SLIDE:
+        a = z_turn_in(X[i, 0], X[i, 1], a)
+    else:
+        a = rotate(get9(X, i), a)
+    return _fixed_turn(m, i, a)
+
+
+@kernel
+def _fixed_turn(m: Any, i: int, a: Any) -> Any:
+    fixed = m.fixed_kind[i]
+    if fixed == PLACED:
+        return rotate(get9(m.fixed, i), a)
+    a = x_turn_in(m.fixed[i, 3], m.fixed[i, 4], a)
+    if fixed == ZX_SCREWS:
+        a = z_turn_in(m.fixed[i, 0], m.fixed[i, 1], a)
+    return a
+
+
+@kernel
+def origin_in_parent(m: Any, X: Any, i: int) -> Any:
+    """The origin of body i's frame in the parent's frame; constant for a revolute joint."""
+    zero = m.zero[0]
+    if m.kind[i] <= SLIDE:
+        p = (zero, zero, X[i, 2])
+    else:
+        p = get_tail(X, i)
+    fixed = m.fixed_kind[i]
+    if fixed == PLACED:
+        return add3(rotate(get9(m.fixed, i), p), get_tail(m.fixed, i))
+    p = _fixed_turn(m, i, (p[0] + m.fixed[i, 5], p[1], p[2]))
+    if fixed == ZX_SCREWS:
+        p = (p[0], p[1], p[2] + m.fixed[i, 2])
+    return p
+
+
+# The motion subspace
+
+
+@kernel
+def along(m: Any, k: int, f: Any) -> Any:
+    """S_k' f: the part of a force (or motion) that degree of freedom k feels."""
+    axis = m.axis[k]
+    if axis == 2:
+        return f[2] + m.pitch[k] * f[5]
+    if axis == 5:
+        return f[5]
+    if axis == 0:
+        return f[0]
+    if axis == 1:
+        return f[1]
+    if axis == 3:
+        return f[3]
+    return f[4]
+
+
+@kernel
+def freedom(m: Any, k: int, x: Any) -> Any:
+    """S_k x: the motion of degree of freedom k at rate x."""
+    zero, axis = m.zero[0], m.axis[k]
+    if axis == 2:
+        return (zero, zero, x, zero, zero, m.pitch[k] * x)
+    if axis == 5:
+        return (zero, zero, zero, zero, zero, x)
+    if axis == 0:
+        return (x, zero, zero, zero, zero, zero)
+    if axis == 1:
+        return (zero, x, zero, zero, zero, zero)
+    if axis == 3:
+        return (zero, zero, zero, x, zero, zero)
+    return (zero, zero, zero, zero, x, zero)
+
+
+@kernel
+def joint_velocity(m: Any, i: int, v: Any) -> Any:
+    """S v of joint i, from the vector of all velocities (or accelerations)."""
+    zero = m.zero[0]
+    total = (zero, zero, zero, zero, zero, zero)
+    for k in range(m.dof[i], m.dof[i + 1]):
+        total = add6(total, freedom(m, k, m.ratio[k] * v[m.v_index[k]]))
+    return total
+
+
+@kernel
+def by_freedom(m: Any, x: Any, out: Any) -> None:
+    """A vector of the user's order in that of the kernels, mimic ratios applied.
+
+    Done at once, because a large tree would otherwise wait for memory at every body.
+    """
+    for k in range(len(m.v_index)):
+        out[k] = m.ratio[k] * x[m.v_index[k]]
+
+
+@kernel
+def joint_rate(m: Any, i: int, x: Any) -> Any:
+    """S x of joint i, from a vector that `by_freedom` made."""
+    zero = m.zero[0]
+    total = (zero, zero, zero, zero, zero, zero)
+    for k in range(m.dof[i], m.dof[i + 1]):
+        total = add6(total, freedom(m, k, x[k]))
+    return total
+
+
+@kernel
+def rigid_freedom(m: Any, k: int, I: Any) -> Any:
+    """I S_k."""
+    axis, zero = m.axis[k], m.zero[0]
+    f = rigid_column(I, axis, zero)
+    if axis == 2:
+        f = add6(f, scale6(m.pitch[k], rigid_column(I, 5, zero)))
+    return f
+
+
+@kernel
+def articulated_freedom(m: Any, k: int, IA: Any) -> Any:
+    """IA S_k."""
+    axis = m.axis[k]
+    U = articulated_column(IA, axis)
+    if axis == 2:
+        U = add6(U, scale6(m.pitch[k], articulated_column(IA, 5)))
+    return U

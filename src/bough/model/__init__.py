@@ -1,0 +1,41 @@
+"""Models: from bodies and joints, checked and laid out as axial screws, to a frozen `Model`.
+
+Belongs here: `Builder`, the checks of what it is given, laid frames, mimic joints, base parameters, twin limbs.
+Does not belong here: files (`io`), the papers' mechanisms (`zoo`), algorithms (`dynamics`).
+"""
+
+from __future__ import annotations
+
+from bough.model.assemble import Parts, assemble
+from bough.model.bodies import EYE, MICRON_SQUARED, TRIANGLE, finite, negative, placement, principal_moments
+from bough.model.builder import GRAVITY, Builder, Mimic
+from bough.model.coupling import parents_of_dofs
+from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL
+from bough.model.limbs import mark_limbs, twin_limbs
+from bough.model.model import WORLD, Frames, Joints, Limits, Model, unknown
+
+__all__ = [
+    "EYE",
+    "GRAVITY",
+    "MICRON_SQUARED",
+    "NEARLY_PARALLEL",
+    "PARALLEL",
+    "TRIANGLE",
+    "WORLD",
+    "Builder",
+    "Frames",
+    "Joints",
+    "Limits",
+    "Mimic",
+    "Model",
+    "Parts",
+    "assemble",
+    "finite",
+    "mark_limbs",
+    "negative",
+    "parents_of_dofs",
+    "placement",
+    "principal_moments",
+    "twin_limbs",
+    "unknown",
+]

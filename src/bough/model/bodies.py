@@ -1,0 +1,208 @@
+"""One body as the user gives it, checked at the door: placement, axes, mass and inertia."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import ModelError
+from bough.joints import JOINTS
+
+FloatArray = npt.NDArray[np.float64]
+
+# How far principal moments may break the triangle inequality, and rounding in rotations and symmetric matrices
+TRIANGLE, ROUNDING = 1e-6, 1e-9
+MICRON_SQUARED = 1e-12  # a radius of gyration that is no more than rounding, in m^2
+OPTIONS = {"joint_name", "pitch", "armature", "damping", "lower", "upper", "velocity", "effort", "mimic"}
+
+EYE, ZERO = np.eye(3), np.zeros(3)
+EYE.flags.writeable = ZERO.flags.writeable = False
+
+
+@dataclass(slots=True)
+class Body:
+    """A body, the joint it hangs on (whose frame is the body's frame), and where that joint sits in the parent."""
+
+    name: str
+    parent: str
+    joint_name: str
+    joint: str
+    R: FloatArray  # (3, 3) joint frame in the parent's frame
+    p: FloatArray  # (3,)
+    axes: FloatArray  # (1 or 2, 3) unit, in the joint frame
+    pitch: float
+    inertia: tuple[float, ...]  # 10 numbers, about the frame's origin
+    options: Mapping[str, Any]
+
+    def number(self, option: str, default: float = 0.0) -> float:
+        value = self.options.get(option)
+        return default if value is None else float(value)
+
+
+def placement(value: Any) -> tuple[FloatArray, FloatArray]:
+    """(R, p) from None, a position (3,), a 4x4 matrix or a pair (R, p); a matrix that is no rotation is refused."""
+    if value is None:
+        return EYE, ZERO
+    if isinstance(value, tuple) and len(value) == 2:
+        R, p = np.asarray(value[0], float), np.asarray(value[1], float)
+    else:
+        a = np.asarray(value, float)
+        if a.shape == (3,):
+            return EYE, finite(a, "placement")
+        if a.shape != (4, 4):
+            raise ModelError(f"a placement is None, (3,), (4, 4) or a pair (R, p); got an array of shape {a.shape}")
+        R, p = a[:3, :3], a[:3, 3]
+    if R.shape != (3, 3) or p.shape != (3,):
+        raise ModelError(f"a placement (R, p) needs shapes (3, 3) and (3,), got {R.shape} and {p.shape}")
+    finite(R, "placement"), finite(p, "placement")
+    if not _is_rotation(*R.ravel().tolist()):
+        raise ModelError("the matrix of a placement is no rotation: R R' is not 1 to 1e-9, or det R < 0")
+    return R, p
+
+
+def placed(value: Any, name: str) -> tuple[FloatArray, FloatArray]:
+    """`placement`, with the name of what is placed in its errors."""
+    try:
+        return placement(value)
+    except ModelError as error:
+        raise ModelError(f"{name!r}: {error}") from None
+    except (TypeError, ValueError):
+        raise ModelError(f"{name!r}: a placement is None, (3,), (4, 4) or a pair (R, p) of numbers") from None
+
+
+def _is_rotation(a: float, b: float, c: float, d: float, e: float, f: float, g: float, h: float, i: float) -> bool:
+    """Rows (a b c), (d e f) are orthonormal and the third is their cross product."""
+    gap = (
+        a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, a * d + b * e + c * f,
+        g - (b * f - c * e), h - (c * d - a * f), i - (a * e - b * d),
+    )  # fmt: skip
+    return all(abs(x) <= ROUNDING for x in gap)
+
+
+def finite(a: FloatArray, what: str) -> FloatArray:
+    if not all(map(math.isfinite, a.ravel().tolist())):
+        raise ModelError(f"{what} must be finite, got {a.tolist()}")
+    return a
+
+
+def unit_axes(axis: npt.ArrayLike, joint: str, name: str) -> FloatArray:
+    """Unit axes (1, 3), or (2, 3) for a universal joint; of a joint type that has no axis, whatever was given."""
+    wanted = 2 if joint == "universal" else 1
+    try:
+        axes = np.array(axis, float, ndmin=2)
+    except (TypeError, ValueError):
+        axes = np.empty(0)
+    if joint == "universal" and axes.shape == (1, 3):
+        axes = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    if axes.shape != (wanted, 3):
+        raise ModelError(f"body {name!r}: a {joint} joint needs {wanted} axis (3,), got {axis!r}")
+    finite(axes, f"body {name!r}: axis")
+    for k, row in enumerate(axes.tolist()):
+        length = math.hypot(*row)
+        if length < 1e-9:
+            raise ModelError(f"body {name!r}: the axis of its {joint} joint is zero; expected a direction")
+        axes[k] /= length
+    if joint == "universal" and np.linalg.norm(np.cross(*axes)) < 1e-6:
+        raise ModelError(f"body {name!r}: the two axes of a universal joint are parallel")
+    return axes
+
+
+def planar_frame(normal: FloatArray) -> FloatArray:
+    """The smallest rotation that brings z onto the unit normal of a planar joint."""
+    x, y, z = normal.tolist()
+    if z < -1.0 + 1e-12:
+        return np.diag([1.0, -1.0, -1.0])
+    k = 1.0 / (1.0 + z)
+    return np.array([[1.0 - k * x * x, -k * x * y, x], [-k * x * y, 1.0 - k * y * y, y], [-x, -y, z]])
+
+
+def rigid(mass: float, com: npt.ArrayLike, inertia: npt.ArrayLike) -> FloatArray:
+    """(10,) inertia about the frame's origin from mass, centre of mass and 3x3 inertia about that centre."""
+    return np.array(_rigid(mass, np.asarray(com, float).tolist(), np.asarray(inertia, float).tolist()))
+
+
+def _rigid(m: float, com: list[float], J: list[list[float]]) -> tuple[float, ...]:
+    x, y, z = com
+    return (
+        J[0][0] + m * (y * y + z * z), J[1][1] + m * (x * x + z * z), J[2][2] + m * (x * x + y * y),
+        J[0][1] - m * x * y, J[0][2] - m * x * z, J[1][2] - m * y * z, m * x, m * y, m * z, m,
+    )  # fmt: skip
+
+
+def checked_inertia(name: str, mass: Any, com: Any, inertia: Any, strict: bool) -> tuple[float, ...]:
+    """The ten numbers of a rigid inertia; if strict, one that no real body has is refused."""
+    try:
+        m, c = float(mass), np.asarray(com, float)
+        J = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, float)
+    except (TypeError, ValueError):
+        raise ModelError(f"body {name!r}: mass, com and inertia must be numbers") from None
+    if c.shape != (3,) or J.shape != (3, 3):
+        raise ModelError(f"body {name!r}: com needs shape (3,) and inertia (3, 3), got {c.shape} and {J.shape}")
+    if not math.isfinite(m) or m < 0.0:
+        raise ModelError(f"body {name!r}: mass must be finite and not negative, got {m}")
+    finite(c, f"body {name!r}: com")
+    rows = finite(J, f"body {name!r}: inertia").tolist()
+    low, middle, high = principal_moments(rows, name)
+    if strict and negative(low, high, m):
+        raise ModelError(f"body {name!r}: {not_positive(low, middle, high)}")
+    if strict and low + middle < high * (1.0 - TRIANGLE):
+        raise ModelError(
+            f"body {name!r}: no body has principal moments {low:g}, {middle:g}, {high:g}: "
+            f"the largest exceeds the sum of the others"
+        )
+    if strict and m == 0.0 and high > 0.0:
+        raise ModelError(f"body {name!r}: it has an inertia but no mass")
+    return _rigid(m, c.tolist(), rows)
+
+
+def principal_moments(J: list[list[float]], name: str) -> tuple[float, float, float]:
+    """In ascending order."""
+    (a, d, e), (d2, b, f), (e2, f2, c) = J
+    gap = max(abs(d - d2), abs(e - e2), abs(f - f2))
+    if gap > 0.0 and gap > ROUNDING * max(abs(a), abs(b), abs(c), abs(d), abs(e), abs(f)):
+        raise ModelError(f"body {name!r}: the inertia matrix is not symmetric")
+    if d == 0.0 and e == 0.0 and f == 0.0:
+        low, middle, high = sorted((a, b, c))
+    else:
+        low, middle, high = np.linalg.eigvalsh(J).tolist()
+    return low, middle, high
+
+
+def negative(low: float, high: float, mass: float) -> bool:
+    """Whether the smallest principal moment is less than zero, beyond rounding."""
+    return low < -(ROUNDING * high + MICRON_SQUARED * mass)
+
+
+def not_positive(low: float, middle: float, high: float) -> str:
+    return f"the inertia matrix is not positive: principal moments {low:g}, {middle:g}, {high:g}"
+
+
+def check_options(body: Body, strict: bool) -> None:
+    """Numbers are numbers, rates and inertias not negative, pitch with helical joints only."""
+    name, options = body.name, body.options
+    unexpected = options.keys() - OPTIONS
+    if unexpected:
+        raise ModelError(f"body {name!r}: unknown option {min(unexpected)!r}; known: {', '.join(sorted(OPTIONS))}")
+    for key in options.keys() - {"joint_name", "mimic"}:
+        value = options[key]
+        if value is not None and not (isinstance(value, int | float | np.floating) and value == value):
+            raise ModelError(f"body {name!r}: {key} must be a number, got {value!r}")
+    for key in ("armature", "damping"):
+        if not 0.0 <= body.number(key) < math.inf:
+            raise ModelError(f"body {name!r}: {key} must be finite and not negative, got {options[key]}")
+    if (body.pitch != 0.0) != (body.joint == "helical") or math.isinf(body.pitch):
+        raise ModelError(
+            f"body {name!r}: helical joints, and no others, need a pitch that is not zero; got {body.pitch}"
+        )
+    if strict and body.number("lower", -math.inf) > body.number("upper", math.inf):
+        raise ModelError(f"body {name!r}: its lower limit {options['lower']} exceeds its upper {options['upper']}")
+
+
+def check_joint_type(name: str, joint: str) -> None:
+    if joint not in JOINTS:
+        raise ModelError(f"body {name!r}: unknown joint type {joint!r}; known types: {', '.join(JOINTS)}")

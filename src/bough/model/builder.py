@@ -1,0 +1,273 @@
+"""From bodies and joints to a `Model`: merge welds, tie mimic joints, expand joints into primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import ModelError, UnknownNameError
+from bough.joints import JOINTS, PRIMITIVES
+from bough.model.assemble import GRAVITY, Parts, assemble, frozen, laid_inertia
+from bough.model.bodies import (
+    EYE,
+    ZERO,
+    Body,
+    check_joint_type,
+    check_options,
+    checked_inertia,
+    finite,
+    placed,
+    placement,
+    planar_frame,
+    rigid,
+    unit_axes,
+)
+from bough.model.checks import check_leaves, check_massless, check_positive
+from bough.model.laid_frames import Layout
+from bough.model.mimic import Tie, find_ties, free_parents
+from bough.model.model import WORLD, Coupling, Frames, Joints, Limits, Model, unknown
+
+__all__ = ["GRAVITY", "Builder", "Parts", "assemble", "frozen", "laid_inertia", "placement", "rigid"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Mimic = Literal["honour", "independent"]
+
+
+class _Seat(NamedTuple):
+    """Where a frame sits: the number of the moving body that carries it (-1 = world), and its placement there."""
+
+    body: int
+    R: FloatArray
+    p: FloatArray
+
+
+class Builder:
+    """Adds bodies one by one and builds a `Model`.
+
+    With `check=False` it takes bodies that are not physical but harmless (principal moments that break the triangle
+    inequality, an inertia without a mass, a lower limit above the upper, a negative moment that those of the bodies
+    welded to it make up for): files are full of them.
+
+    >>> builder = Builder("pendulum")
+    >>> builder.add_body("rod", joint="revolute", axis=(0, 1, 0), mass=1.0, com=(0, 0, -0.5))
+    'rod'
+    >>> model = builder.build()
+    """
+
+    def __init__(self, name: str = "model", gravity: Sequence[float] = GRAVITY, *, check: bool = True) -> None:
+        self.name = name
+        self.check = check
+        self.notes: list[str] = []
+        self.gravity = np.asarray(gravity, float)
+        if self.gravity.shape != (3,):
+            raise ModelError(f"gravity is a vector (3,), got shape {self.gravity.shape}")
+        finite(self.gravity, "gravity")
+        self._bodies: dict[str, Body] = {}
+        self._frames: dict[str, tuple[str, FloatArray, FloatArray]] = {}
+        self._joint_names: set[str] = set()
+
+    def add_body(
+        self,
+        name: str,
+        parent: str = WORLD,
+        joint: str = "revolute",
+        placement: Any = None,
+        *,
+        axis: npt.ArrayLike = (0.0, 0.0, 1.0),
+        mass: float = 0.0,
+        com: npt.ArrayLike = (0.0, 0.0, 0.0),
+        inertia: npt.ArrayLike | None = None,
+        **options: Any,
+    ) -> str:
+        """Add a body that hangs on `parent` by `joint`, and return its name.
+
+        The joint frame sits at `placement` in the parent's frame and is the body's frame; `axis` is given in it (the
+        normal, for a planar joint, which turns z onto it and moves along the x and y so turned).
+        `inertia` (3, 3) is taken about the centre of mass `com` (3,), in the axes of the body's frame; without it the
+        mass is a point. A universal joint takes two axes (2, 3). Options: joint_name, pitch (metres per radian),
+        armature (kg m^2 on the diagonal of H), damping, lower, upper, velocity, effort, mimic = (joint, ratio, offset).
+        """
+        joint_name = options.get("joint_name", name)
+        self._check_names(name, parent, joint_name)
+        check_joint_type(name, joint)
+        R, p = placed(placement, name)
+        pitch = options.get("pitch", 0.0)
+        inertia = checked_inertia(name, mass, com, inertia, self.check)
+        body = Body(name, parent, joint_name, joint, R, p, unit_axes(axis, joint, name), pitch, inertia, options)
+        check_options(body, self.check)
+        self._bodies[name] = body
+        self._joint_names.add(joint_name)
+        return name
+
+    def add_frame(self, name: str, body: str, placement: Any = None) -> str:
+        """Name a frame at `placement` in the frame of `body`."""
+        if body != WORLD and body not in self._bodies:
+            raise UnknownNameError(f"frame {name!r}: " + unknown("body", body, tuple(self._bodies)))
+        if not name or name in self._frames or name in self._bodies or name == WORLD:
+            raise ModelError(f"frame {name!r}: the name is taken or empty")
+        self._frames[name] = (body, *placed(placement, name))
+        return name
+
+    def note(self, text: str) -> None:
+        """Keep a remark about what was read: it becomes one of the model's notes."""
+        self.notes.append(text)
+
+    def _check_names(self, name: str, parent: str, joint_name: str) -> None:
+        if not name or name == WORLD:
+            raise ModelError(f"a body cannot be called {name!r}")
+        if name in self._bodies or name in self._frames:
+            raise ModelError(f"body {name!r}: the name is taken")
+        if joint_name in self._joint_names:
+            raise ModelError(f"body {name!r}: a joint called {joint_name!r} exists already")
+        if parent != WORLD and parent not in self._bodies:
+            raise UnknownNameError(f"body {name!r}: " + unknown("body", parent, tuple(self._bodies)))
+
+    def build(self, mimic: Mimic = "honour") -> Model:
+        """Merge welds, tie mimic joints to their leaders, expand joints into primitives, and lay the frames.
+
+        `mimic="independent"` gives every mimic joint a freedom of its own. O(n log n); about 20 us per body.
+        """
+        if mimic not in ("honour", "independent"):
+            raise ModelError(f"mimic is 'honour' or 'independent', got {mimic!r}")
+        moving = [b for b in self._bodies.values() if JOINTS[b.joint]]
+        if not moving:
+            raise ModelError(
+                f"model {self.name!r} has no moving body; expected a joint that is not fixed, or a floating base"
+            )
+        seats = self._seats(moving)
+        ties = find_ties(moving) if mimic == "honour" else {}
+        inertia = self._carried_inertia(seats, len(moving))
+        parents = [seats[b.parent].body for b in moving]
+        if not self.check:
+            check_positive(moving, inertia)
+        check_massless(moving, parents, ties, inertia)
+        check_leaves(moving, parents, ties, inertia)
+        q, v = _places(moving, ties)
+        parts, last_part = _parts(moving, seats, inertia, _Coordinates(q[:, 0], v[:, 0], ties))
+        mechanism, layout, rank = assemble(parts, self.gravity.tolist())
+        limits, damping = _limits(moving, v, ties)
+        free = [k for k in range(len(moving)) if k not in ties]
+        joints = Joints(
+            tuple(moving[k].joint_name for k in free), tuple(moving[k].name for k in free),
+            tuple(moving[k].joint for k in free), frozen(q[free]), frozen(v[free]),
+        )  # fmt: skip
+        names = [b.joint_name for b in moving]
+        couplings = tuple(Coupling(names[k], names[tie.leader], tie.ratio, tie.offset) for k, tie in ties.items())
+        frames = self._named_frames(seats, layout, rank[last_part])
+        parent = free_parents(parents, ties)
+        return Model(self.name, parent, joints, frames, mechanism, limits, damping, couplings, tuple(self.notes))
+
+    def _seats(self, moving: list[Body]) -> dict[str, _Seat]:
+        """Where every body sits: a welded one on the moving body (or world) that carries it."""
+        number = {b.name: k for k, b in enumerate(moving)}
+        seats = {WORLD: _Seat(-1, EYE, ZERO)}
+        for body in self._bodies.values():
+            k = number.get(body.name)
+            if k is None:
+                up = seats[body.parent]
+                seats[body.name] = _Seat(up.body, up.R @ body.R, up.p + up.R @ body.p)
+            else:
+                turned = body.joint == "planar" and body.axes[0, 2] != 1.0
+                seats[body.name] = _Seat(k, planar_frame(body.axes[0]).T if turned else EYE, ZERO)
+        return seats
+
+    def _carried_inertia(self, seats: dict[str, _Seat], n: int) -> FloatArray:
+        """(n, 10) inertias of the moving bodies with all that is welded to them, in the frames of their joints."""
+        chosen = [(seats[b.name], b.inertia) for b in self._bodies.values()]
+        chosen = [(seat, inertia) for seat, inertia in chosen if seat.body >= 0]
+        body = np.array([seat.body for seat, _ in chosen])
+        R = np.array([seat.R for seat, _ in chosen])
+        p = np.array([seat.p for seat, _ in chosen])
+        inertia = np.array([inertia for _, inertia in chosen])
+        away = np.array([seat.R is not EYE for seat, _ in chosen])
+        back = -np.einsum("nji,nj->ni", R[away], p[away])
+        inertia[away] = laid_inertia(inertia[away], R[away].transpose(0, 2, 1), back)
+        total = np.zeros((n, 10))
+        np.add.at(total, body, inertia)
+        return total
+
+    def _named_frames(self, seats: dict[str, _Seat], layout: Layout, last: IntArray) -> Frames:
+        """The world, every body and every added frame; `last` is the kernel's number of each moving body."""
+        names = (WORLD, *self._bodies, *self._frames)
+        found = [seats[name] for name in (WORLD, *self._bodies)]
+        for body, R, p in self._frames.values():
+            seat = seats[body]
+            found.append(_Seat(seat.body, seat.R @ R, seat.p + seat.R @ p))
+        carrier = np.array([seat.body for seat in found])
+        R, p = np.array([seat.R for seat in found]), np.array([seat.p for seat in found])
+        number = np.where(carrier >= 0, last[np.maximum(carrier, 0)], -1)
+        moves = carrier >= 0
+        laid_R, laid_p = layout.R[number[moves]], layout.p[number[moves]]
+        p[moves] = np.einsum("nji,nj->ni", laid_R, p[moves] - laid_p)
+        R[moves] = np.einsum("nji,njk->nik", laid_R, R[moves])
+        return Frames(names, frozen(number), frozen(R), frozen(p))
+
+
+class _Coordinates(NamedTuple):
+    """Where each moving body's joint finds its coordinates, and which are tied to another's."""
+
+    q: IntArray
+    v: IntArray
+    ties: dict[int, Tie]
+
+
+def _places(moving: list[Body], ties: dict[int, Tie]) -> tuple[IntArray, IntArray]:
+    """(n, 2) each: where the part of q and of v that drives each moving body starts and stops."""
+    kinds = [[PRIMITIVES[primitive] for primitive in JOINTS[b.joint]] for b in moving]
+    free = np.array([k not in ties for k in range(len(moving))])
+    nq = np.array([sum(kind.nq for kind in chain) for chain in kinds])
+    nv = np.array([sum(len(kind.axes) for kind in chain) for chain in kinds])
+    leader = np.array([ties[k].leader if k in ties else k for k in range(len(moving))])
+    places = []
+    for count in (nq, nv):
+        stop = np.cumsum(np.where(free, count, 0))
+        places.append(np.stack([stop - count, stop], axis=1)[leader])
+    return places[0], places[1]
+
+
+def _parts(
+    moving: list[Body], seats: dict[str, _Seat], inertia: FloatArray, at: _Coordinates
+) -> tuple[Parts, IntArray]:
+    """Primitive bodies, and the number of the last one of each moving body, which carries its inertia."""
+    rows: list[tuple[Any, ...]] = []
+    last: list[int] = []
+    nothing = np.zeros(10)
+    for k, body in enumerate(moving):
+        up, own = seats[body.parent], seats[body.name]
+        R = body.R if up.R is EYE else up.R @ body.R
+        p = body.p if up.R is EYE else up.p + up.R @ body.p
+        if own.R is not EYE:
+            R = R @ own.R.T
+        _, ratio, shift = at.ties.get(k, (k, 1.0, 0.0))
+        parent, q, v = last[up.body] if up.body >= 0 else -1, at.q[k], at.v[k]
+        armature = body.number("armature")
+        chain = [PRIMITIVES[primitive] for primitive in JOINTS[body.joint]]
+        for place, kind in enumerate(chain):
+            axis = body.axes[min(place, len(body.axes) - 1)]
+            I = inertia[k] if place == len(chain) - 1 else nothing
+            rows.append((parent, kind.kind, R, p, axis, body.pitch, I, q, v, armature, ratio, shift))
+            parent, R, p, q, v = len(rows) - 1, EYE, ZERO, q + kind.nq, v + len(kind.axes)
+        last.append(parent)
+    return Parts(*(np.array(column) for column in zip(*rows, strict=True))), np.array(last)
+
+
+def _limits(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> tuple[Limits, FloatArray]:
+    """Limits of the independent joints; the damping of a tied joint adds to its leader's by the ratio squared."""
+    nv = int(v.max())
+    columns = {"lower": np.full(nv, -np.inf)} | {key: np.full(nv, np.inf) for key in ("upper", "velocity", "effort")}
+    damping = np.zeros(nv)
+    for k, (body, (start, stop)) in enumerate(zip(moving, v.tolist(), strict=True)):
+        if not body.options:
+            continue
+        ratio = ties[k].ratio if k in ties else 1.0
+        damping[start:stop] += ratio**2 * body.number("damping")
+        if k in ties:
+            continue
+        for key, column in columns.items():
+            if body.options.get(key) is not None:
+                column[start:stop] = body.options[key]
+    return Limits(*(frozen(columns[key]) for key in Limits._fields)), frozen(damping)

@@ -1,0 +1,70 @@
+"""Whether merged bodies can move: every joint must find some inertia, and no inertia may be negative."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import ModelError
+from bough.joints import JOINTS
+from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, not_positive
+from bough.model.mimic import Tie
+
+FloatArray = npt.NDArray[np.float64]
+REMEDY = "give it a mass and an inertia, or an armature, or weld it with a fixed joint (weld= of bough.load)"
+
+
+def check_massless(moving: list[Body], parents: list[int], ties: dict[int, Tie], inertia: FloatArray) -> None:
+    """Every independent joint must move some inertia: of its body, of what that carries, or of what is tied to it."""
+    heavy = ((inertia[:, 9] > 0.0) | (inertia[:, :3] > 0.0).any(axis=1)).tolist()
+    moves = [h or b.number("armature") > 0.0 for h, b in zip(heavy, moving, strict=True)]
+    for k in range(len(moving) - 1, -1, -1):
+        moves[k] = moves[k] or heavy[k]
+        if heavy[k] and parents[k] >= 0:
+            heavy[parents[k]] = True
+    for k, tie in ties.items():
+        moves[tie.leader] = moves[tie.leader] or (moves[k] and tie.ratio != 0.0)
+    idle = [b for k, b in enumerate(moving) if not moves[k] and k not in ties]
+    if idle:
+        joints = [b.joint_name for b in idle]
+        more = f" (as others do on {', '.join(map(repr, joints[1:9]))})" if len(idle) > 1 else ""
+        raise ModelError(
+            f"body {idle[0].name!r} moves on joint {joints[0]!r}{more}, but neither it nor what it carries has mass; "
+            + REMEDY
+        )
+
+
+def check_leaves(moving: list[Body], parents: list[int], ties: dict[int, Tie], inertia: FloatArray) -> None:
+    """A body that carries nothing must resist its own joint: a point mass on a hinge's axis does not."""
+    single = np.array([JOINTS[b.joint] in (("turn",), ("slide",)) for b in moving])
+    slides = np.array([JOINTS[b.joint] == ("slide",) for b in moving])
+    axes = np.array([b.axes[0] for b in moving])
+    pitch = np.array([b.pitch for b in moving])
+    about = np.einsum("ni,nij,nj->n", axes, _matrices(inertia), axes)
+    resistance = np.where(slides, inertia[:, 9], about + pitch**2 * inertia[:, 9])
+    none = single & (resistance <= 1e-15 * np.abs(inertia[:, :3]).max(axis=1))
+    none[[up for up in parents if up >= 0]] = False
+    none[[k for k, b in enumerate(moving) if b.number("armature") > 0.0]] = False
+    none[[i for k, tie in ties.items() for i in (k, tie.leader)]] = False
+    for k in np.flatnonzero(none):
+        name, joint = moving[k].name, moving[k].joint_name
+        where = "along" if slides[k] else "about"
+        raise ModelError(f"body {name!r} has no inertia {where} the axis of its joint {joint!r}; {REMEDY}")
+
+
+def check_positive(moving: list[Body], inertia: FloatArray) -> None:
+    """The inertia of each moving body about its centre of mass, with all that is welded to it, must be positive."""
+    mass, h = inertia[:, 9], inertia[:, 6:9]
+    com = h / np.where(mass > 0.0, mass, 1.0)[:, None]
+    # J - m (c.c 1 - c c')
+    ch = com[:, :, None] * h[:, None, :]
+    J = _matrices(inertia) - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch
+    moments = np.linalg.eigvalsh(J)
+    # what the subtraction loses grows with the distance of the centre of mass
+    floor = ROUNDING * np.abs(inertia[:, :3]).max(axis=1) + MICRON_SQUARED * mass
+    for k in np.flatnonzero(moments[:, 0] < -floor):
+        raise ModelError(f"body {moving[k].name!r}, with all that is welded to it: {not_positive(*moments[k])}")
+
+
+def _matrices(inertia: FloatArray) -> FloatArray:
+    return inertia[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)

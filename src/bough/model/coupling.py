@@ -1,0 +1,75 @@
+"""The tree of degrees of freedom, also when mimic joints tie branches together."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.joints import Mechanism
+
+IntArray = npt.NDArray[np.int64]
+
+
+def parents_of_dofs(m: Mechanism) -> IntArray:
+    """The parent of each degree of freedom, both in the kernel's order."""
+    dof = np.asarray(m.dof)
+    body = np.repeat(np.arange(len(m.parent)), np.diff(dof))
+    number = np.arange(len(m.axis))
+    up = m.parent[body]
+    above = np.where(up >= 0, dof[np.maximum(up, 0) + 1] - 1, -1)
+    parents: IntArray = np.where(dof[body] == number, above, number - 1)
+    return parents
+
+
+def coupled_parents(m: Mechanism, nv: int) -> IntArray:
+    """The elimination tree of H when mimic joints add rows together, in the order of v (Liu 1986).
+
+    Degrees of freedom are ranked by their first appearance in depth-first order and eliminated last rank first. Those
+    on one path to the root all meet in H, so they come to lie on one path of the tree: it holds all of H and its
+    factors. O(n), and O(depth) more for each tied degree of freedom.
+    """
+    first = np.full(nv, len(m.v_index))
+    np.minimum.at(first, m.v_index, np.arange(len(m.v_index)))
+    order = np.argsort(first)
+    rank = np.empty(nv, np.int64)
+    rank[order] = np.arange(nv)
+    parent = _eliminate(_meetings(parents_of_dofs(m).tolist(), rank[m.v_index].tolist(), nv))
+    user = np.full(nv, -1, np.int64)
+    user[order] = [order[up] if up >= 0 else -1 for up in parent]
+    return user
+
+
+def _meetings(above: list[int], rank: list[int], nv: int) -> list[set[int]]:
+    """For each rank, higher ranks that it meets in H: enough of them to chain together the ranks of every path."""
+    meets: list[set[int]] = [set() for _ in range(nv)]
+    highest = [-1] * len(rank)  # rank on the path to the root
+    for k, own in enumerate(rank):
+        top = highest[above[k]] if above[k] >= 0 else -1
+        for other in [top] if own > top else _neighbours(k, above, rank):
+            if other >= 0:
+                meets[min(other, own)].add(max(other, own))
+        highest[k] = max(top, own)
+    return meets
+
+
+def _neighbours(k: int, above: list[int], rank: list[int]) -> tuple[int, int]:
+    """The ranks next below and next above that of k on its path to the root; -1 for none."""
+    own, low, high = rank[k], -1, len(rank)
+    while (k := above[k]) >= 0:
+        if rank[k] < own:
+            low = max(low, rank[k])
+        elif rank[k] > own:
+            high = min(high, rank[k])
+    return low, high if high < len(rank) else -1
+
+
+def _eliminate(meets: list[set[int]]) -> list[int]:
+    """The elimination tree of a graph whose nodes are eliminated in descending order."""
+    parent, root = [-1] * len(meets), [-1] * len(meets)
+    for node in range(len(meets) - 1, -1, -1):
+        for below in meets[node]:
+            while root[below] not in (-1, node):  # climb, and shorten the way for the next
+                root[below], below = node, root[below]
+            if root[below] < 0 and below != node:
+                root[below] = parent[below] = node
+    return parent

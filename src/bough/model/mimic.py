@@ -1,0 +1,79 @@
+"""Mimic joints: which joint each follows in the end, with what ratio and offset."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import ModelError, UnknownNameError
+from bough.joints import JOINTS
+from bough.model.assemble import frozen
+from bough.model.bodies import Body
+from bough.model.model import unknown
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Tie(NamedTuple):
+    """A mimic joint: the number of the moving body on the leading joint, ratio and offset."""
+
+    leader: int
+    ratio: float
+    offset: float
+
+
+def find_ties(moving: list[Body]) -> dict[int, Tie]:
+    """Every mimic joint with the independent joint at the end of its chain of leaders."""
+    by_joint = {b.joint_name: k for k, b in enumerate(moving)}
+    first = {k: _first(b, by_joint, moving) for k, b in enumerate(moving) if b.options.get("mimic")}
+    return {k: _last(k, first, moving) for k in first}
+
+
+def _first(body: Body, by_joint: dict[str, int], moving: list[Body]) -> Tie:
+    try:
+        leader, ratio, offset = body.options["mimic"]
+        ratio, offset = float(ratio), float(offset)
+    except (TypeError, ValueError):
+        raise ModelError(
+            f"joint {body.joint_name!r}: mimic is (joint, ratio, offset), got {body.options['mimic']!r}"
+        ) from None
+    if not np.isfinite([ratio, offset]).all():
+        raise ModelError(f"joint {body.joint_name!r}: mimic ratio and offset must be finite, got {ratio} and {offset}")
+    if leader not in by_joint:
+        hint = unknown("moving joint", leader, tuple(by_joint))
+        remedy = '(mimic="independent" frees all mimic joints)'
+        raise UnknownNameError(f"joint {body.joint_name!r} mimics {leader!r}: {hint} {remedy}")
+    for b in (body, moving[by_joint[leader]]):
+        if JOINTS[b.joint] not in (("turn",), ("slide",)):
+            raise ModelError(
+                f"joint {body.joint_name!r} mimics {leader!r}: {b.joint_name!r} is {b.joint}, and a mimic ties joints "
+                f"of one degree of freedom"
+            )
+    return Tie(by_joint[leader], ratio, offset)
+
+
+def _last(k: int, first: dict[int, Tie], moving: list[Body]) -> Tie:
+    """x_k = ratio x_leader + offset, followed from leader to leader."""
+    tie, seen = first[k], {k: None}
+    while tie.leader in first:
+        if tie.leader in seen:
+            circle = ", ".join(repr(moving[j].joint_name) for j in seen)
+            raise ModelError(f"mimic joints follow each other in a circle: {circle}")
+        seen[tie.leader] = None
+        up = first[tie.leader]
+        tie = Tie(up.leader, tie.ratio * up.ratio, tie.ratio * up.offset + tie.offset)
+    return tie
+
+
+def free_parents(parents: list[int], ties: dict[int, Tie]) -> IntArray:
+    """The parent of each independent joint among the independent joints: the nearest one below it towards the world."""
+    rank, nearest, found = 0, [-1] * (len(parents) + 1), []
+    for k, up in enumerate(parents):
+        if k in ties:
+            nearest[k] = nearest[up]
+            continue
+        nearest[k], rank = rank, rank + 1
+        found.append(nearest[up])
+    return frozen(np.array(found, np.int64))

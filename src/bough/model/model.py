@@ -1,0 +1,292 @@
+"""`Model`: a frozen mechanism. Topology and geometry as arrays for the kernels, names and frames for the user."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile.executions import bind_arrays
+from bough.errors import ModelError, UnknownNameError
+from bough.joints import DIFFERENCE, INTEGRATE, Mechanism, manifold
+from bough.model.base_parameters import grouped
+from bough.model.coupling import coupled_parents, parents_of_dofs
+from bough.tree import Tree
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+WORLD = "world"
+SHOWN = 60  # joints that a printed model lists
+
+
+class Joint(NamedTuple):
+    """One joint as the user knows it: the slices of q and v that belong to it."""
+
+    name: str
+    body: str
+    type: str
+    q: slice
+    v: slice
+
+
+class Joints(Sequence[Joint]):
+    """The joints of a model, kept as columns: a `Joint` is made when it is asked for, so a million are cheap."""
+
+    def __init__(
+        self, names: tuple[str, ...], bodies: tuple[str, ...], types: tuple[str, ...], q: IntArray, v: IntArray
+    ) -> None:
+        """`q` and `v` are (joints, 2): where the part of each joint starts and stops."""
+        self.names, self.bodies, self.types, self.q, self.v = names, bodies, types, q, v
+
+    @classmethod
+    def of(cls, joints: Sequence[Joint]) -> Joints:
+        q, v = (np.array([(s.start, s.stop) for s in part]) for part in zip(*((j.q, j.v) for j in joints), strict=True))
+        names, bodies, types = zip(*(j[:3] for j in joints), strict=True)
+        return cls(names, bodies, types, q, v)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, i: int) -> Joint: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Joint, ...]: ...
+    def __getitem__(self, i: int | slice) -> Joint | tuple[Joint, ...]:
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(*i.indices(len(self))))
+        q, v = slice(*self.q[i].tolist()), slice(*self.v[i].tolist())
+        return Joint(self.names[i], self.bodies[i], self.types[i], q, v)
+
+
+class Limits(NamedTuple):
+    """Joint limits per degree of freedom, infinite where there is none, all (nv,)."""
+
+    lower: FloatArray
+    upper: FloatArray
+    velocity: FloatArray
+    effort: FloatArray
+
+
+class Frames(NamedTuple):
+    """Named frames: `body` is the kernel's body number (-1 = world), (R, p) the placement in that body's laid frame."""
+
+    names: tuple[str, ...]
+    body: IntArray
+    R: FloatArray
+    p: FloatArray
+
+
+class Coupling(NamedTuple):
+    """A mimic joint: x_follower = ratio x_leader + offset. The follower has no place of its own in q and v."""
+
+    follower: str
+    leader: str
+    ratio: float
+    offset: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
+    """A mechanism, built by `bough.Builder` or read by `bough.load`; never changed afterwards.
+
+    q, v and all results are in the order of `joint_names`. A floating joint has q = x y z qx qy qz qw and
+    v = linear, angular velocity in the body's own frame; a spherical joint has q = qx qy qz qw and the angular
+    velocity in the body's frame; a planar joint has q = x y angle and v = linear x, y in the body's frame, rate.
+    """
+
+    name: str
+    parent: IntArray  # (joints,) in the order of joint_names, -1 = world
+    joints: Joints
+    frames: Frames
+    mechanism: Mechanism
+    limits: Limits
+    damping: FloatArray  # (nv,) viscous, kept for simulation
+    couplings: tuple[Coupling, ...] = ()
+    notes: tuple[str, ...] = field(default=())  # what a reader dropped or found suspicious
+
+    @cached_property
+    def nq(self) -> int:
+        return int(self.joints.q.max(initial=0))
+
+    @cached_property
+    def nv(self) -> int:
+        return int(self.joints.v.max(initial=0))
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return self.joints.names
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        return self.joints.bodies
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        return self.frames.names
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The tree of the bodies that `joint_names` move, in that order; followers of mimic joints are left out."""
+        return Tree(self.parent)
+
+    @cached_property
+    def dof_tree(self) -> Tree:
+        """The tree of degrees of freedom, in the order of v: the pattern of the mass matrix.
+
+        Mimic joints tie branches together: the tree then is the elimination tree of the coupled matrix.
+        """
+        if self.couplings:
+            return Tree(coupled_parents(self.mechanism, self.nv))
+        m = self.mechanism
+        parent = parents_of_dofs(m)
+        user = np.empty(len(parent), np.int64)
+        user[m.v_index] = np.where(parent >= 0, m.v_index[np.maximum(parent, 0)], -1)
+        return Tree(user)
+
+    @cached_property
+    def dof_names(self) -> tuple[str, ...]:
+        """The name of each entry of v: the joint's, with a number where a joint has several."""
+        many = [(j.name, j.v.stop - j.v.start) for j in self.joints]
+        return tuple(name if n == 1 else f"{name}[{k}]" for name, n in many for k in range(n))
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The numbers behind the shapes of kernel arrays."""
+        m = self.mechanism
+        sizes = {"nq": self.nq, "nv": self.nv, "bodies": len(m.parent), "dofs": len(m.axis)}
+        coupled = self.dof_tree.rows[-1] if self.couplings else m.rows[-1]
+        return sizes | {"packed": int(m.rows[-1]), "coupled": int(coupled)}
+
+    @cached_property
+    def grouped(self) -> Mechanism:
+        """The mechanism with its inertias reduced to base parameters: same motion, more zeros, cheaper when traced."""
+        return grouped(self.mechanism)
+
+    @cached_property
+    def total_mass(self) -> float:
+        return float(self.mechanism.inertia[:, 9].sum())
+
+    @cached_property
+    def hash(self) -> str:
+        """A digest of the content: equal for models that compute the same and name the same."""
+        digest = hashlib.sha256()
+        for array in (*self.mechanism, *self.limits, self.damping, *self.frames[1:], self.joints.q, self.joints.v):
+            digest.update(str((array.dtype.str, array.shape)).encode())
+            digest.update(np.ascontiguousarray(array).data)
+        digest.update(
+            "\0".join([*self.joints.names, *self.joints.bodies, *self.joints.types, *self.frame_names]).encode()
+        )
+        return digest.hexdigest()
+
+    def __hash__(self) -> int:
+        return int(self.hash[:15], 16)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and self.hash == other.hash
+
+    def frame(self, name: str) -> int:
+        """The number of a frame; an unknown name is refused with the nearest ones."""
+        number = self._frame_numbers.get(name)
+        if number is None:
+            raise UnknownNameError(unknown("frame", name, self.frame_names))
+        return number
+
+    def joint(self, name: str) -> Joint:
+        number = self._joint_numbers.get(name)
+        if number is None:
+            raise UnknownNameError(unknown("joint", name, self.joint_names))
+        return self.joints[number]
+
+    @cached_property
+    def _frame_numbers(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.frame_names)}
+
+    @cached_property
+    def _joint_numbers(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.joint_names)}
+
+    @cached_property
+    def neutral(self) -> FloatArray:
+        """The configuration with every joint at zero and every quaternion the identity, (nq,)."""
+        return manifold.neutral(self.mechanism, self.nq)
+
+    def random_configuration(self, rng: np.random.Generator | None = None, batch: int | None = None) -> FloatArray:
+        """Configurations drawn evenly: within limits where there are any, all rotations equally likely."""
+        rng = rng or np.random.default_rng()
+        shape = (1 if batch is None else batch, self.nq)
+        q = manifold.random(self.mechanism, self.limits.lower, self.limits.upper, rng, shape)
+        return q[0] if batch is None else q
+
+    def with_gravity(self, gravity: npt.ArrayLike) -> Model:
+        """The same mechanism under another gravity (3,), for example none."""
+        g = np.array(gravity, float)
+        if g.shape != (3,) or not np.isfinite(g).all():
+            raise ModelError(f"gravity must be three finite numbers, got {np.asarray(gravity).tolist()}")
+        g.flags.writeable = False
+        return replace(self, mechanism=self.mechanism._replace(gravity=g))
+
+    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
+        """q moved by the tangent vector v (velocity times time), on the quaternion manifolds; (nq,) or (batch, nq)."""
+        return self._integrate(q, v)
+
+    @cached_property
+    def _integrate(self) -> Callable[..., FloatArray]:
+        return bind_arrays(INTEGRATE, (self.mechanism,), self.sizes).call
+
+    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> FloatArray:
+        """The tangent vector that integrates q0 to q1, by the shortest rotations; (nv,) or (batch, nv)."""
+        return self._difference(q0, q1)
+
+    @cached_property
+    def _difference(self) -> Callable[..., FloatArray]:
+        return bind_arrays(DIFFERENCE, (self.mechanism,), self.sizes).call
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: _freeze(value) for name, value in state.items()})
+
+    def __repr__(self) -> str:
+        tree = self.dof_tree
+        return (
+            f"Model({self.name!r}: {len(self.joints)} joints, nq = {self.nq}, nv = {self.nv}, depth {tree.height}, "
+            f"D1 = {tree.D1}, D2 = {tree.D2}, density {tree.density:.2f}, "
+            f"{len(self.frame_names)} frames, mass {self.total_mass:.6g} kg)"
+        )
+
+    def __str__(self) -> str:
+        """The summary of `repr`, and a line for each of the first joints."""
+        width = max((len(name) for name in self.joint_names[:SHOWN]), default=0)
+        lines = [repr(self)]
+        for joint, up in zip(self.joints[:SHOWN], self.parent.tolist(), strict=False):
+            above = self.body_names[up] if up >= 0 else WORLD
+            lines.append(
+                f"  v[{joint.v.start}:{joint.v.stop}]  {joint.name:{width}}  {joint.type}: {above} -> {joint.body}"
+            )
+        if len(self.joints) > SHOWN:
+            lines.append(f"  ... and {len(self.joints) - SHOWN} more")
+        return "\n".join([*lines, *(f"  {c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}" for c in self.couplings)])
+
+
+def unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name, known[:20000], n=3)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"the model has no {what} {name!r}{hint}"
+
+
+def _freeze(value: Any) -> Any:
+    """Arrays read-only, inside tuples too."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, tuple):
+        for item in value:
+            _freeze(item)
+    return value

@@ -1,0 +1,11 @@
+"""Simulation: integrators, rollouts and recordings of a robot in motion.
+
+Belongs here: what advances a state in time and what keeps it. Does not belong here: accelerations (`dynamics`), laws
+(`control`), linkages that settle (`adaptive`).
+"""
+
+from __future__ import annotations
+
+from bough.simulate.rollout import Recording, lie_midpoint, rollout, runge_kutta_4, semi_implicit_euler
+
+__all__ = ["Recording", "lie_midpoint", "rollout", "runge_kutta_4", "semi_implicit_euler"]

@@ -1,0 +1,131 @@
+"""The command: each subcommand once, exit codes, and errors as one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from bough import __version__, zoo
+from bough.app import cli, demo, show
+from bough.tree.tree import Tree
+
+SOLID = '<inertial><mass value="{}"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
+URDF = f"""<robot name="twolink"><link name="base"/><link name="arm">{SOLID.format("1")}</link><gazebo/>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/>
+<limit lower="-1" upper="1" effort="5" velocity="6"/></joint></robot>"""
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch) -> None:
+    monkeypatch.setattr(cli, "out", Console(width=200))
+
+
+@pytest.fixture
+def urdf(tmp_path):
+    path = tmp_path / "twolink.urdf"
+    path.write_text(URDF)
+    return path
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(cli.app, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def run_main(monkeypatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["bough", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+def test_version() -> None:
+    assert run("--version").strip() == f"bough {__version__}"
+
+
+def test_info_on_a_file(urdf) -> None:
+    text = run("info", urdf)
+    for words in ("shoulder", "revolute", "arm", "D1", "density", "forward dynamics, ABA", "note: dropped 1 <gazebo>"):
+        assert words in text
+    assert "root_joint" in run("info", urdf, "--floating-base")
+
+
+def test_info_on_the_zoo() -> None:
+    assert "1,039" in run("info", "zoo:humanoid")
+    assert "chain" in run("info", "zoo:chain:30")
+
+
+def test_doctor_exit_codes(urdf) -> None:
+    assert "0 errors, 0 warnings, 1 note" in run("doctor", urdf)
+    urdf.write_text(URDF.replace('effort="5"', 'effort="0"'))
+    assert "effort limit is 0" in run("doctor", urdf)
+    run("doctor", urdf, "--strict", code=1)
+    urdf.write_text(URDF.replace('mass value="1"', 'mass value="-1"'))
+    assert "its mass is -1 kg" in run("doctor", urdf, code=1)
+    urdf.write_text("<robot")
+    assert "no well-formed XML" in run("doctor", urdf, code=1)
+    assert "0 errors" in run("doctor", "zoo:humanoid")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("info", "ghost.urdf"), "there is no file ghost.urdf"),
+        (("doctor", "ghost.urdf"), "there is no file ghost.urdf"),
+        (("info", "zoo:humanoidd"), "the zoo has no mechanism 'humanoidd'; did you mean 'humanoid'?"),
+        (("info", "zoo:chain"), "expected zoo:chain:n:seed"),
+    ],
+)
+def test_errors_are_one_line_and_exit_2(monkeypatch, capsys, arguments, words: str) -> None:
+    assert run_main(monkeypatch, *arguments) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.startswith("error: ")
+    assert len(error.splitlines()) == 1
+
+
+def test_demo(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(demo, "ROUNDS", 1)
+    monkeypatch.setattr(demo, "BATCH", 8)
+    picture = tmp_path / "new" / "pattern.png"
+    text = run("demo", "--picture", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    for words in ("left_arm1", "D2", "ABA", "dense LAPACK", "off by"):
+        assert words in text
+
+
+def test_cache(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
+    assert "0 entries" in run("cache", "info")
+    assert "removed 0 entries" in run("cache", "clear")
+
+
+@pytest.mark.parametrize("size", [3, 7, 20])
+def test_density_is_that_of_the_dense_pattern(size: int) -> None:
+    tree = zoo.random_tree(20, seed=1).dof_tree
+    dense = np.zeros((20, 20))
+    for k in range(20):
+        path = tree.path(k)
+        dense[k, path] = dense[path, k] = 1
+    cell = np.arange(20) * size // 20
+    expected = [[dense[np.ix_(cell == i, cell == j)].mean() for j in range(size)] for i in range(size)]
+    np.testing.assert_allclose(show.density(tree, size), expected)
+
+
+def test_pattern_as_text() -> None:
+    assert show.pattern(Tree([-1, 0, 0])).plain == "██▀\n▀ ▀"
+    assert len(show.pattern(Tree(np.arange(-1, 199))).plain.splitlines()) == 64
+    assert "too many to draw" in show.pattern(Tree(np.arange(-1, 19_999))).plain
+
+
+def test_importing_bough_stays_light() -> None:
+    heavy = "numba, llvmlite, yourdfpy, trimesh, scipy, pinocchio, mujoco, typer, rich, matplotlib"
+    code = f"import sys, bough; print([m for m in '{heavy}'.split(', ') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
