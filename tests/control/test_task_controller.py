@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import bough
 from bough import zoo
-from bough.control.task_controller import (
+from bough.control import (
     CubicPath,
     Gains,
     LimitMonitor,
@@ -23,7 +23,7 @@ from bough.errors import ShapeError, TaskError
 from bough.opspace import OperationalSpace, center_of_mass, joint, momentum, orientation, pose, position, relative
 from bough.opspace.hierarchy import Hierarchy
 from bough.opspace.tracking import Spin, Tracker, rotation_vector
-from bough.simulate.rollout import rollout
+from bough.simulate import rollout
 
 
 def matrix(R, p):

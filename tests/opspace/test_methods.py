@@ -11,9 +11,9 @@ from bough.compile.routine import interpret
 from bough.dynamics.crba import MASS_MATRIX
 from bough.dynamics.engine import bind_arrays
 from bough.opspace import OperationalSpace, TaskSet, center_of_mass, momentum, pose, position, relative
-from bough.opspace.bias import BIAS, DRIFT
-from bough.opspace.jacobian import JACOBIAN
 from bough.opspace.methods import METHODS, prepare
+from bough.opspace.sweeps.bias import BIAS, DRIFT
+from bough.opspace.sweeps.jacobian import JACOBIAN
 from opspace.cases import pinocchio_jacobian, random_case
 
 CASES = range(220)

@@ -8,7 +8,8 @@ import pytest
 import bough
 from bough import zoo
 from bough.errors import ModelError, NumericalError, ShapeError
-from bough.simulate.rollout import INTEGRATORS, Recording, rollout
+from bough.simulate import Recording, rollout
+from bough.simulate.integrators import INTEGRATORS
 
 
 def floating_top():

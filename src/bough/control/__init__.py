@@ -6,19 +6,13 @@ Belongs here: references, gains, limits and controllers on top of `opspace`. Doe
 
 from __future__ import annotations
 
-from bough.control.task_controller import (
-    Command,
-    ConstrainedDynamics,
-    CubicPath,
-    Gains,
-    LimitMonitor,
-    Limits,
-    PosePath,
-    Reference,
-    Stabiliser,
-    TaskController,
-    share_wrench,
-)
+from bough.control.grasp import share_wrench
+from bough.control.limits import LimitMonitor, Limits
+from bough.control.paths import CubicPath, PosePath
+from bough.control.references import Gains, Reference
+from bough.control.stabiliser import Stabiliser
+from bough.control.task_controller import Command, TaskController
+from bough.opspace.constrained import ConstrainedDynamics
 
 __all__ = [
     "Command",

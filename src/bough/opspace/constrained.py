@@ -15,9 +15,9 @@ import numpy.typing as npt
 from bough.compile.executions import BoundFunction
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
-from bough.opspace.bias import TASK_ACCELERATION
 from bough.opspace.methods import Prepared
 from bough.opspace.space import OperationalSpace
+from bough.opspace.sweeps.bias import TASK_ACCELERATION
 
 Array = npt.NDArray[Any]
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import TaskError
-from bough.opspace.inverse import check_threshold
 from bough.opspace.space import OperationalSpace
+from bough.opspace.sweeps.inverse import check_threshold
 
 Array = npt.NDArray[Any]
 

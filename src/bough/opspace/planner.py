@@ -21,8 +21,8 @@ from bough.compile.kernel import source_hash
 from bough.compile.routine import operations, trace
 from bough.compile.run.cache import fetch
 from bough.errors import TaskError
-from bough.opspace.factored import FACTORED
 from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
+from bough.opspace.sweeps.factored import FACTORED
 from bough.opspace.taskset import WIDE_RANGE, TaskSet
 from bough.tree import Tree
 

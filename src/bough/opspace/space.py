@@ -16,9 +16,12 @@ from bough.dynamics.engine import bind
 from bough.dynamics.rnea import BIAS as JOINT_BIAS
 from bough.errors import NumericalError, TaskError
 from bough.model import Model
-from bough.opspace.bias import BIAS, DRIFT
-from bough.opspace.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
-from bough.opspace.inverse import (
+from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
+from bough.opspace.planner import Plan, choose, make_plan
+from bough.opspace.state import OperationalState
+from bough.opspace.sweeps.bias import BIAS, DRIFT
+from bough.opspace.sweeps.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
+from bough.opspace.sweeps.inverse import (
     INVERT,
     check_damping,
     check_threshold,
@@ -26,10 +29,7 @@ from bough.opspace.inverse import (
     rank,
     truncated_inverse,
 )
-from bough.opspace.jacobian import JACOBIAN
-from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
-from bough.opspace.planner import Plan, choose, make_plan
-from bough.opspace.state import OperationalState
+from bough.opspace.sweeps.jacobian import JACOBIAN
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
 

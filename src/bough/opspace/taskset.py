@@ -18,9 +18,9 @@ import numpy.typing as npt
 from bough.errors import TaskError
 from bough.joints import Mechanism
 from bough.model import Model, parents_of_dofs
-from bough.opspace.seeding import Seed, seeds_of
+from bough.opspace.sweeps.wrenches import JOINT, LOCAL, MOMENTUM, REACTION, Seeds
 from bough.opspace.tasks import JointTask, Task
-from bough.opspace.wrenches import JOINT, LOCAL, MOMENTUM, REACTION, Seeds
+from bough.opspace.tasks.seed import Seed, seeds_of
 
 # Inertias that differ by more than this make H so badly conditioned that its factor loses digits.
 WIDE_RANGE = 1e6

@@ -6,6 +6,8 @@ Belongs here: what advances a state in time and what keeps it. Does not belong h
 
 from __future__ import annotations
 
-from bough.simulate.rollout import Recording, lie_midpoint, rollout, runge_kutta_4, semi_implicit_euler
+from bough.simulate.integrators import lie_midpoint, runge_kutta_4, semi_implicit_euler
+from bough.simulate.recording import Recording
+from bough.simulate.rollout import rollout
 
 __all__ = ["Recording", "lie_midpoint", "rollout", "runge_kutta_4", "semi_implicit_euler"]

@@ -14,10 +14,10 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import along, force_to_parent, joint_motion
-from bough.opspace.articulated import inertia_to_parent, split_freedom, start_inertias
-from bough.opspace.pv import clear, mirror
+from bough.opspace.methods.articulated import inertia_to_parent, split_freedom, start_inertias
+from bough.opspace.methods.pv import clear, mirror
+from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
 from bough.opspace.taskset import TaskSet
-from bough.opspace.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
 from bough.spatial import add6, dot6, get6, get21, put6, scale6, sub6
 
 

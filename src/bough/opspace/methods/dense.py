@@ -13,8 +13,8 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import MASS_MATRIX, mass_matrix
-from bough.opspace.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
-from bough.opspace.sparse import DofTree, outer_product, solve_rows_unit
+from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
+from bough.opspace.sweeps.sparse import DofTree, outer_product, solve_rows_unit
 from bough.opspace.taskset import Pattern
 from bough.sparsity.ltdl import ltdl
 

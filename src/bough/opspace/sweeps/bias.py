@@ -13,7 +13,7 @@ from bough.compile.routine import Routine
 from bough.dynamics.aba import ABA, accelerate, eliminate, velocities_and_bias
 from bough.dynamics.newton_euler import gyroscopic_force, squares
 from bough.joints import by_freedom, joint_motion, joint_velocity, motion_to_body, turn_to_body
-from bough.opspace.wrenches import (
+from bough.opspace.sweeps.wrenches import (
     ALIGNED,
     FOLLOWING,
     FOLLOWING_ALIGNED,

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.tasks import FrameTask, JointTask, MomentumTask, RelativeTask, Task
-from bough.opspace.wrenches import (
+from bough.opspace.sweeps.wrenches import (
     ALIGNED,
     FIXED,
     FOLLOWING,
@@ -20,6 +19,7 @@ from bough.opspace.wrenches import (
     MOMENTUM,
     REACTION,
 )
+from bough.opspace.tasks import FrameTask, JointTask, MomentumTask, RelativeTask, Task
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -13,8 +13,8 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import joint_motion, motion_to_body
-from bough.opspace.articulated import ARTICULATED_WORK, eliminate_all, propagate
-from bough.opspace.mobility import (
+from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all, propagate
+from bough.opspace.methods.mobility import (
     free_mobility,
     get_column,
     get_row,
@@ -23,9 +23,9 @@ from bough.opspace.mobility import (
     put_full,
     put_row,
 )
-from bough.opspace.pv import clear, mirror
+from bough.opspace.methods.pv import clear, mirror
+from bough.opspace.sweeps.wrenches import WRENCH_WORK, task_wrenches
 from bough.opspace.taskset import TaskSet
-from bough.opspace.wrenches import WRENCH_WORK, task_wrenches
 from bough.spatial import dot6, get6, get21, put21
 from bough.tree import Tree
 

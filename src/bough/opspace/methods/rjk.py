@@ -6,7 +6,7 @@ The blocks that are needed follow from Fig. 15, corrected: parents may come out 
 from __future__ import annotations
 
 from bough.cost import rjk_need
-from bough.opspace.blocks import Block, Blocks, Pair, Program, block_routine, seed_pairs
+from bough.opspace.methods.blocks import Block, Blocks, Pair, Program, block_routine, seed_pairs
 from bough.opspace.taskset import TaskSet
 from bough.tree import Tree
 

@@ -7,8 +7,8 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import WORK, crba
-from bough.opspace.jacobian import JACOBIAN_WORK, packed_jacobian
-from bough.opspace.sparse import outer_product, solve_rows
+from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian
+from bough.opspace.sweeps.sparse import outer_product, solve_rows
 from bough.sparsity.ltl import ltl as factorize
 
 

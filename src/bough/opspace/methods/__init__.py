@@ -9,16 +9,16 @@ from bough.compile.executions import BoundFunction, bind_arrays
 from bough.compile.routine import Routine
 from bough.errors import TaskError
 from bough.model import mark_limbs, parents_of_dofs
-from bough.opspace.blocks import block_sizes
-from bough.opspace.chang_khatib import CHANG_KHATIB, chang_khatib_program
-from bough.opspace.dense import DENSE, full_pattern
-from bough.opspace.efpa import EFPA, meetings
-from bough.opspace.ltdl import LTDL
-from bough.opspace.ltl import LTL
-from bough.opspace.pv import PV
-from bough.opspace.pvr import PVR, stream_sizes, streams
-from bough.opspace.rjk import RJK, rjk_program
-from bough.opspace.sparse import DofTree
+from bough.opspace.methods.blocks import block_sizes
+from bough.opspace.methods.chang_khatib import CHANG_KHATIB, chang_khatib_program
+from bough.opspace.methods.dense import DENSE, full_pattern
+from bough.opspace.methods.efpa import EFPA, meetings
+from bough.opspace.methods.ltdl import LTDL
+from bough.opspace.methods.ltl import LTL
+from bough.opspace.methods.pv import PV
+from bough.opspace.methods.pvr import PVR, stream_sizes, streams
+from bough.opspace.methods.rjk import RJK, rjk_program
+from bough.opspace.sweeps.sparse import DofTree
 from bough.opspace.taskset import TaskSet
 
 

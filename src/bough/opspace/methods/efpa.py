@@ -13,10 +13,10 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import along, force_to_parent, freedom, joint_motion, motion_to_body
-from bough.opspace.articulated import ARTICULATED_WORK, eliminate_all
-from bough.opspace.pv import clear, mirror, start_rows
+from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
+from bough.opspace.methods.pv import clear, mirror, start_rows
+from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, task_wrench
 from bough.opspace.taskset import TaskSet
-from bough.opspace.wrenches import PLACEMENT_WORK, task_wrench
 from bough.spatial import add6, dot6, get6, put6, scale6, sub6
 
 WHOLE, SENT, SEED = range(3)

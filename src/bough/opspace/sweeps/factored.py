@@ -12,10 +12,10 @@ from bough.compile.routine import Routine
 from bough.dynamics.crba import crba
 from bough.dynamics.newton_euler import body_force
 from bough.joints import along, force_to_parent
-from bough.opspace.bias import BIAS_WORK, drift, fall
-from bough.opspace.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian, spread_jacobian
-from bough.opspace.ltdl import LTDL
-from bough.opspace.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
+from bough.opspace.methods.ltdl import LTDL
+from bough.opspace.sweeps.bias import BIAS_WORK, drift, fall
+from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian, spread_jacobian
+from bough.opspace.sweeps.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.sparsity.products import unit_lsolve, unit_ltsolve
 from bough.spatial import add6, angular, get3, get6, get10, linear, put6, sub3

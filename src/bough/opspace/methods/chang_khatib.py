@@ -5,7 +5,7 @@ V_ij = V_i,parent(j) L_j goes down one path only, starting from the block of the
 
 from __future__ import annotations
 
-from bough.opspace.blocks import Block, Blocks, Pair, Program, block_routine, seed_pairs
+from bough.opspace.methods.blocks import Block, Blocks, Pair, Program, block_routine, seed_pairs
 from bough.opspace.taskset import TaskSet
 from bough.tree import Tree
 

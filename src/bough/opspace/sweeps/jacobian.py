@@ -11,7 +11,7 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import freedom, joint_motion
-from bough.opspace.wrenches import PLACEMENT_WORK, place_bodies, wrench_in_world
+from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, wrench_in_world
 from bough.spatial import dot6, get6, get9, get_tail, motion_in, put6
 
 

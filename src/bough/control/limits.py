@@ -1,0 +1,42 @@
+"""Limits: which joints are beyond their torque, position or velocity limits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.joints import SLIDE
+from bough.model import Model
+
+Array = npt.NDArray[np.float64]
+
+
+class Limits(NamedTuple):
+    """What a command or a state exceeds: names of joints, and the largest torque over its limit."""
+
+    torque: tuple[str, ...]
+    position: tuple[str, ...]
+    velocity: tuple[str, ...]
+    torque_ratio: float
+
+
+class LimitMonitor:
+    """Says which joints are beyond their torque, position or velocity limits."""
+
+    def __init__(self, model: Model) -> None:
+        m, limits, names = model.mechanism, model.limits, [""] * model.nv
+        for joint in model.joints:
+            names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
+        self._names, self._effort, self._speed = names, limits.effort, limits.velocity
+        single = np.flatnonzero((m.kind <= SLIDE) & (m.ratio[m.dof[:-1]] == 1.0))
+        self._q, self._v = m.q_index[single], m.v_index[m.dof[single]]
+        self._lower, self._upper = limits.lower[self._v], limits.upper[self._v]
+
+    def __call__(self, q: Array, v: Array, tau: Array) -> Limits:
+        ratio, x = np.abs(tau) / self._effort, q[self._q]
+        outside = self._v[(x < self._lower) | (x > self._upper)]
+        torque, speed = (ratio > 1.0).nonzero()[0], (np.abs(v) > self._speed).nonzero()[0]
+        torques, positions, speeds = (tuple(dict.fromkeys(self._names[k] for k in d)) for d in (torque, outside, speed))
+        return Limits(torques, positions, speeds, float(ratio.max(initial=0.0)))

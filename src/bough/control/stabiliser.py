@@ -1,0 +1,26 @@
+"""Stabilisation of constraints that drift (Baumgarte 1972)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.opspace.space import OperationalSpace
+from bough.opspace.tracking import Tracker, has_position
+
+Array = npt.NDArray[np.float64]
+
+
+class Stabiliser:
+    """Accelerations that bring drifting constraints back to where they were at `q` (Baumgarte 1972)."""
+
+    def __init__(self, space: OperationalSpace, q: Any, rate: float = 50.0) -> None:
+        self.space, self.rate, self.tracker = space, rate, Tracker(space)
+        self.targets = {t.name: self.tracker.position(t, q) for t in space.tasks.tasks if has_position(t)}
+
+    def __call__(self, q: Any, v: Any) -> Array:
+        """-2 rate J v + rate^2 (target - position), (m,)."""
+        error = self.tracker.errors(q, self.targets)
+        return self.rate**2 * error - 2 * self.rate * (self.space.jacobian(q) @ v)
