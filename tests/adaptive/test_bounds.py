@@ -138,11 +138,10 @@ def test_an_eps_below_the_noise_floor_is_clamped_with_a_warning():
 
 
 def test_lever_weights_follow_the_reach_below_a_joint():
-    from bough.adaptive.linkage import linkage
-    from bough.adaptive.measures import lever
+    from bough.adaptive.assembly import lever, make_linkage
     from bough.zoo import chain
 
     model = chain(20, geometry="parallel")
-    reach = lever(model, linkage(model))
+    reach = lever(model, make_linkage(model))
     assert (np.diff(reach) < 0).all()
     assert reach[0] == pytest.approx(0.3 * 19 + reach[-1], rel=0.01)

@@ -1,4 +1,9 @@
-"""Error-bounded adaptive quasi-statics of huge linkages (Redon & Lin 2005)."""
+"""Error-bounded adaptive quasi-statics of huge linkages (Redon & Lin 2005).
+
+Belongs here: simulations, what a user sets on them and asks of them, error measures, closures, recordings and
+checkpoints; in rooms of their own the assembly trees, the algebra of a node, the passes and the engines. Does not
+belong here: motion with velocities (`simulate`), small robots (`dynamics`).
+"""
 
 from __future__ import annotations
 

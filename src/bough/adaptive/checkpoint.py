@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.closure import Closure
-from bough.adaptive.front import CERTIFICATE
+from bough.adaptive.engines import Noise
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.solver import Noise
+from bough.adaptive.passes import CERTIFICATE
 from bough.errors import CheckpointError
 from bough.model import Model
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.nodes import Shared
+from bough.adaptive.node import Shared
 from bough.errors import ModelError
 from bough.model import Model
 

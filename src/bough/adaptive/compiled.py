@@ -31,7 +31,7 @@ def inlined(function: F) -> F:
 def _teach_numba() -> None:
     from numba.extending import register_jitable
 
-    import bough.adaptive.vectors  # noqa: F401  (tells Numba what rows are)
+    import bough.adaptive.node.vectors  # noqa: F401  (tells Numba what rows are)
 
     make_known_to_numba()
     while _inlined:

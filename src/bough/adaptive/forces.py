@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.loads import Applied, Loads, gather
+from bough.adaptive.passes import Applied, Loads, gather
 from bough.errors import NonFiniteError, ShapeError, UnknownNameError
 from bough.model import Model
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from bough.adaptive.engines import PlainEngine, TreeEngine
 from bough.adaptive.forces import Forces, vector
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.nodes import make_shared
-from bough.adaptive.plain import PlainEngine
-from bough.adaptive.solver import TreeEngine
+from bough.adaptive.node import make_shared
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]

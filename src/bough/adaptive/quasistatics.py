@@ -13,14 +13,13 @@ import numpy.typing as npt
 
 from bough.adaptive.checkpoint import restore, save
 from bough.adaptive.closure import Closure
-from bough.adaptive.front import CERTIFICATE, FULL_TIER, JOINTS, LINEAR_TIER, OPENED, ROOT
+from bough.adaptive.engines import CHUNK, NO_LIMIT
 from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.passes import CERTIFICATE, FULL_TIER, JOINTS, LINEAR_TIER, OPENED, ROOT
 from bough.adaptive.progress import bar
 from bough.adaptive.recording import Recording
 from bough.adaptive.solution import Solution
-from bough.adaptive.solver import NO_LIMIT
 from bough.adaptive.stats import Stats
-from bough.adaptive.switch import CHUNK
 from bough.errors import ModelError
 from bough.model import Model
 

@@ -12,12 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.closure import Closure, Closures
-from bough.adaptive.front import MET, ROOT
+from bough.adaptive.engines import NO_LIMIT, Switch, TreeEngine
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.loads import Loads
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage
-from bough.adaptive.solver import NO_LIMIT, TreeEngine
-from bough.adaptive.switch import Switch
+from bough.adaptive.passes import MET, ROOT, Loads
 from bough.errors import NumericalError
 from bough.model import Model
 

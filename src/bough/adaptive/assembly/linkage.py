@@ -37,7 +37,7 @@ class Linkage(NamedTuple):
     metric_size: int
 
 
-def linkage(model: Model) -> Linkage:
+def make_linkage(model: Model) -> Linkage:
     """The linkage of a model; a body without invertible inertia, and a mimic joint, are refused by name."""
     m = model.mechanism
     if model.couplings:

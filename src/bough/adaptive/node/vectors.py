@@ -11,8 +11,8 @@ from numba.core import types
 from numba.core.types.containers import UniTuple
 from numba.extending import lower_builtin, models, register_model, type_callable
 
-from bough.adaptive import rows
-from bough.adaptive.rows import WIDTH, place
+from bough.adaptive.node import rows
+from bough.adaptive.node.rows import WIDTH, place
 
 VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 NUMBER, BYTE, LANE = 8, ir.IntType(8), ir.IntType(32)

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.algebra import full
 from bough.adaptive.compiled import inlined
-from bough.adaptive.front import DONE, FULL_TIER, LINEAR_TIER, LOADED, MOVED, get_far, stack_up
-from bough.adaptive.leaves import ZERO6, leaf_acceleration
-from bough.adaptive.linear import linear
-from bough.adaptive.loads import load_body
-from bough.adaptive.motion import advance_body, far_pose, get_pose, place_body, put_pose, refresh_cross
-from bough.adaptive.nodes import IDENTITY, ZERO3
-from bough.adaptive.substitution import hand_down
+from bough.adaptive.node import (
+    IDENTITY,
+    ZERO3,
+    ZERO6,
+    advance_body,
+    far_pose,
+    full,
+    get_pose,
+    hand_down,
+    leaf_acceleration,
+    linear,
+    place_body,
+    put_pose,
+    refresh_cross,
+)
+from bough.adaptive.passes.front import DONE, FULL_TIER, LINEAR_TIER, LOADED, MOVED, get_far, stack_up
+from bough.adaptive.passes.loads import load_body
 from bough.compile.kernel import kernel
 from bough.spatial import get6, put6
 

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.compiled import inlined
-from bough.adaptive.leaves import ZERO6
-from bough.adaptive.nodes import ETA
-from bough.adaptive.substitution import hand_down, joint_acceleration, total_acceleration
+from bough.adaptive.node import ETA, ZERO6, hand_down, joint_acceleration, total_acceleration
 from bough.compile.kernel import kernel
 from bough.spatial import get6, put6
 

@@ -10,8 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive import passes
+from bough.adaptive.assembly import Linkage, body_name, is_floating_base, make_metric
 from bough.adaptive.compiled import compiled
-from bough.adaptive.front import (
+from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.node import Plan, Shared, State, make_plan, make_state
+from bough.adaptive.passes import (
     ABSOLUTE_JOINT,
     DONE,
     FULL,
@@ -25,12 +28,11 @@ from bough.adaptive.front import (
     STEP_TOP,
     WAITING,
     Front,
+    Loads,
+    gather,
     make_front,
+    no_forces,
 )
-from bough.adaptive.linkage import Linkage, body_name, is_floating_base
-from bough.adaptive.loads import Loads, gather, no_forces
-from bough.adaptive.measures import ErrorMeasure, make_metric
-from bough.adaptive.nodes import Plan, Shared, State, make_plan, make_state
 from bough.errors import ModelError
 from bough.model import Model
 

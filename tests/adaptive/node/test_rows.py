@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bough.adaptive import blocks, rows
 from bough.adaptive.compiled import compiled
+from bough.adaptive.node import blocks, rows
 from bough.compile.kernel import kernel
 
 BLOCKS, RECORD = 4, 60

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from bough.adaptive.assembly import GROUND_WELD
-from bough.adaptive.blocks import (
+from bough.adaptive.compiled import inlined
+from bough.adaptive.node.blocks import (
     across,
     add_blocks,
     add_transposed,
@@ -35,11 +36,8 @@ from bough.adaptive.blocks import (
     transform,
     transposed_multiply,
 )
-from bough.adaptive.compiled import inlined
-from bough.adaptive.constrain import constrain
-from bough.adaptive.leaves import load_leaf
-from bough.adaptive.linear import linear
-from bough.adaptive.nodes import (
+from bough.adaptive.node.constrain import constrain
+from bough.adaptive.node.layout import (
     A1,
     A2,
     A21,
@@ -84,7 +82,9 @@ from bough.adaptive.nodes import (
     tail,
     two_handled,
 )  # fmt: skip
-from bough.adaptive.rows import plus, put, row
+from bough.adaptive.node.leaves import load_leaf
+from bough.adaptive.node.linear import linear
+from bough.adaptive.node.rows import plus, put, row
 from bough.compile.kernel import kernel
 
 

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.assembly import Assembly, assembly_tree
+from bough.adaptive.assembly import Assembly, Linkage, assembly_tree, make_linkage
 from bough.adaptive.compiled import inlined
-from bough.adaptive.linkage import Linkage, linkage
-from bough.adaptive.rows import WIDTH
+from bough.adaptive.node.rows import WIDTH
 from bough.errors import TooLargeError
 from bough.model import Model
 from bough.spatial import get9, get_tail
@@ -93,7 +92,7 @@ def record_size(handles: Any, freedoms: Any) -> Any:
 
 def make_plan(model: Model) -> tuple[Plan, Linkage]:
     """Plan the assembly of a model. O(n log n), no loop in Python."""
-    link = linkage(model)
+    link = make_linkage(model)
     tree = assembly_tree(link.parent)
     joint = np.maximum(tree.body, 0)
     freedoms = np.where(tree.body >= 0, np.diff(link.dof)[joint], 0)

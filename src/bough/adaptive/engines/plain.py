@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.loads import Loads, load_body, no_forces
-from bough.adaptive.motion import compose, get_pose, primitive_pose, put_pose
-from bough.adaptive.nodes import Shared
+from bough.adaptive.node import Shared, compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.passes import Loads, load_body, no_forces
 from bough.compile.kernel import kernel
 from bough.dynamics.aba import add21
 from bough.joints import (

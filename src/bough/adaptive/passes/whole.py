@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.front import get_far, stack_up
-from bough.adaptive.leaves import ZERO6
-from bough.adaptive.motion import far_pose, place_body, put_pose, refresh_cross
-from bough.adaptive.nodes import IDENTITY, ZERO3
-from bough.adaptive.substitution import hand_down, joint_acceleration, total_acceleration
+from bough.adaptive.node import (
+    IDENTITY,
+    ZERO3,
+    ZERO6,
+    far_pose,
+    hand_down,
+    joint_acceleration,
+    place_body,
+    put_pose,
+    refresh_cross,
+    total_acceleration,
+)
+from bough.adaptive.passes.front import get_far, stack_up
 from bough.compile.kernel import kernel
 from bough.spatial import get6
 

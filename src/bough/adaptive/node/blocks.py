@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.rows import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
+from bough.adaptive.node.rows import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.compile.kernel import kernel
 from bough.spatial import dot6
 

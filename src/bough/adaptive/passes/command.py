@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bough.adaptive.front import MET, begin, conclude, forget, refine, waiting_sum
-from bough.adaptive.lazy import equations, mark, mark_loads, move_opened, respond, visit_marked
-from bough.adaptive.whole import body_poses, down_all, noise, place_all
+from bough.adaptive.passes.front import MET, begin, conclude, forget, refine, waiting_sum
+from bough.adaptive.passes.lazy import equations, mark, mark_loads, move_opened, respond, visit_marked
+from bough.adaptive.passes.whole import body_poses, down_all, noise, place_all
 from bough.compile.kernel import kernel
 
 REBUILD, CHANGED, MARCH, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND = range(9)

@@ -1,0 +1,50 @@
+"""The algebra of one node: a cluster of bodies made of two by closing one joint, its equations, forces and placement.
+
+Belongs here: what one node needs of its two children or hands down to them, and the records in which it is kept. Does
+not belong here: which nodes are visited, and in which order (`passes`).
+"""
+
+from __future__ import annotations
+
+from bough.adaptive.node.algebra import full
+from bough.adaptive.node.layout import ETA, IDENTITY, ZERO3, Plan, Shared, State, make_plan, make_shared, make_state
+from bough.adaptive.node.leaves import ZERO6, leaf_acceleration
+from bough.adaptive.node.linear import linear
+from bough.adaptive.node.motion import (
+    advance_body,
+    compose,
+    far_pose,
+    get_pose,
+    place_body,
+    primitive_pose,
+    put_pose,
+    refresh_cross,
+)
+from bough.adaptive.node.substitution import hand_down, joint_acceleration, total_acceleration
+
+__all__ = [
+    "ETA",
+    "IDENTITY",
+    "ZERO3",
+    "ZERO6",
+    "Plan",
+    "Shared",
+    "State",
+    "advance_body",
+    "compose",
+    "far_pose",
+    "full",
+    "get_pose",
+    "hand_down",
+    "joint_acceleration",
+    "leaf_acceleration",
+    "linear",
+    "make_plan",
+    "make_shared",
+    "make_state",
+    "place_body",
+    "primitive_pose",
+    "put_pose",
+    "refresh_cross",
+    "total_acceleration",
+]

@@ -1,0 +1,85 @@
+"""Sweeps over nodes: the exact pass, the bounded pass, the lazy update, and the loads they write into leaves.
+
+Belongs here: in which order nodes are visited and when to stop. Does not belong here: what a node does (`node`); who
+asks for a pass, and when (`engines`).
+"""
+
+from __future__ import annotations
+
+from bough.adaptive.passes.command import (
+    CHANGED,
+    LEFT,
+    MARCH,
+    NOISE,
+    POSES,
+    REBUILD,
+    REFINE,
+    RESPOND,
+    SOLVE,
+    Order,
+    command,
+)
+from bough.adaptive.passes.front import (
+    ABSOLUTE_JOINT,
+    ABSOLUTE_LINKAGE,
+    CERTIFICATE,
+    DONE,
+    FULL,
+    FULL_TIER,
+    JOINTS,
+    LARGEST,
+    LINEAR_TIER,
+    MET,
+    OPENED,
+    RELATIVE_JOINT,
+    RELATIVE_LINKAGE,
+    ROOT,
+    STEP_LARGEST,
+    STEP_ROOT,
+    STEP_SUM,
+    STEP_TOP,
+    WAITING,
+    Front,
+    make_front,
+)
+from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_forces
+
+__all__ = [
+    "ABSOLUTE_JOINT",
+    "ABSOLUTE_LINKAGE",
+    "CERTIFICATE",
+    "CHANGED",
+    "DONE",
+    "FULL",
+    "FULL_TIER",
+    "JOINTS",
+    "LARGEST",
+    "LEFT",
+    "LINEAR_TIER",
+    "MARCH",
+    "MET",
+    "NOISE",
+    "OPENED",
+    "POSES",
+    "REBUILD",
+    "REFINE",
+    "RELATIVE_JOINT",
+    "RELATIVE_LINKAGE",
+    "RESPOND",
+    "ROOT",
+    "SOLVE",
+    "STEP_LARGEST",
+    "STEP_ROOT",
+    "STEP_SUM",
+    "STEP_TOP",
+    "WAITING",
+    "Applied",
+    "Front",
+    "Loads",
+    "Order",
+    "command",
+    "gather",
+    "load_body",
+    "make_front",
+    "no_forces",
+]
