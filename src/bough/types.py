@@ -25,5 +25,6 @@ ArticulatedInertia: TypeAlias = tuple[Scalar, ...]  # 21: A (symmetric), B (9), 
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 Reference: TypeAlias = Literal["local", "world", "local_world_aligned"]

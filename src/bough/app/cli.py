@@ -58,7 +58,7 @@ def info(file: File, floating_base: Floating = False, free_mimics: FreeMimics = 
     model = read_model(file, floating_base, free_mimics)
     out.print(show.summary(model))
     out.print(show.branches(model))
-    if np.isfinite(model.limits).any() or model.damping.any():
+    if np.isfinite(model.limits).any() or np.any(model.passive):
         out.print(show.limits(model))
     out.print("\nNonzeros of the mass matrix:")
     out.print(show.pattern(model.dof_tree))

@@ -63,9 +63,10 @@ def branches(model: Model, most: int = 80) -> Branches:
 
 
 def limits(model: Model, most: int = 80) -> Table:
-    """Limits and damping of each degree of freedom."""
-    table = Table("degree of freedom", "lower", "upper", "velocity", "effort", "damping", box=None)
-    columns = (*model.limits, model.damping)
+    """Limits of each degree of freedom, and those of its passive forces that the model has."""
+    passive = {name: column for name, column in model.passive._asdict().items() if name == "damping" or column.any()}
+    table = Table("degree of freedom", "lower", "upper", "velocity", "effort", *passive, box=None)
+    columns = (*model.limits, *passive.values())
     for k, name in enumerate(model.dof_names[:most]):
         table.add_row(Text(name, style="cyan"), *(f"{column[k]:.4g}" for column in columns))
     if model.nv > most:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from bough.model.assemble import Parts, assemble
 from bough.model.bodies import EYE, MICRON_SQUARED, TRIANGLE, finite, negative, placement, principal_moments
 from bough.model.builder import GRAVITY, Builder, Mimic
+from bough.model.contents import WORLD, Coupling, Frames, Joints, Limits, Passive, unknown
 from bough.model.coupling import parents_of_dofs
 from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL
 from bough.model.limbs import mark_limbs, twin_limbs
-from bough.model.model import WORLD, Frames, Joints, Limits, Model, unknown
+from bough.model.model import Model
 
 __all__ = [
     "EYE",
@@ -23,12 +24,14 @@ __all__ = [
     "TRIANGLE",
     "WORLD",
     "Builder",
+    "Coupling",
     "Frames",
     "Joints",
     "Limits",
     "Mimic",
     "Model",
     "Parts",
+    "Passive",
     "assemble",
     "finite",
     "mark_limbs",

@@ -11,14 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ModelError
-from bough.joints import JOINTS
+from bough.joints import JOINTS, PRIMITIVES
 
 FloatArray = npt.NDArray[np.float64]
 
 # How far principal moments may break the triangle inequality, and rounding in rotations and symmetric matrices
 TRIANGLE, ROUNDING = 1e-6, 1e-9
 MICRON_SQUARED = 1e-12  # a radius of gyration that is no more than rounding, in m^2
-OPTIONS = {"joint_name", "pitch", "armature", "damping", "lower", "upper", "velocity", "effort", "mimic"}
+NUMBERS = {"pitch", "armature", "lower", "upper", "velocity", "effort"}
+OPTIONS = NUMBERS | {"joint_name", "mimic", "damping", "friction", "stiffness", "rest", "actuated"}
 
 EYE, ZERO = np.eye(3), np.zeros(3)
 EYE.flags.writeable = ZERO.flags.writeable = False
@@ -38,6 +39,10 @@ class Body:
     pitch: float
     inertia: tuple[float, ...]  # 10 numbers, about the frame's origin
     options: Mapping[str, Any]
+
+    @property
+    def dofs(self) -> int:
+        return sum(len(PRIMITIVES[primitive].axes) for primitive in JOINTS[self.joint])
 
     def number(self, option: str, default: float = 0.0) -> float:
         value = self.options.get(option)
@@ -188,13 +193,12 @@ def check_options(body: Body, strict: bool) -> None:
     unexpected = options.keys() - OPTIONS
     if unexpected:
         raise ModelError(f"body {name!r}: unknown option {min(unexpected)!r}; known: {', '.join(sorted(OPTIONS))}")
-    for key in options.keys() - {"joint_name", "mimic"}:
+    for key in options.keys() & NUMBERS:
         value = options[key]
         if value is not None and not (isinstance(value, int | float | np.floating) and value == value):
             raise ModelError(f"body {name!r}: {key} must be a number, got {value!r}")
-    for key in ("armature", "damping"):
-        if not 0.0 <= body.number(key) < math.inf:
-            raise ModelError(f"body {name!r}: {key} must be finite and not negative, got {options[key]}")
+    if not 0.0 <= body.number("armature") < math.inf:
+        raise ModelError(f"body {name!r}: armature must be finite and not negative, got {options['armature']}")
     if (body.pitch != 0.0) != (body.joint == "helical") or math.isinf(body.pitch):
         raise ModelError(
             f"body {name!r}: helical joints, and no others, need a pitch that is not zero; got {body.pitch}"

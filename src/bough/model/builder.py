@@ -26,9 +26,11 @@ from bough.model.bodies import (
     unit_axes,
 )
 from bough.model.checks import check_leaves, check_massless, check_positive
+from bough.model.contents import WORLD, Coupling, Frames, Joints, unknown
+from bough.model.freedoms import actuated_of, check_freedoms, limits_of, passive_of
 from bough.model.laid_frames import Layout
 from bough.model.mimic import Tie, find_ties, free_parents
-from bough.model.model import WORLD, Coupling, Frames, Joints, Limits, Model, unknown
+from bough.model.model import Model
 
 __all__ = ["GRAVITY", "Builder", "Parts", "assemble", "frozen", "laid_inertia", "placement", "rigid"]
 
@@ -89,7 +91,11 @@ class Builder:
         normal, for a planar joint, which turns z onto it and moves along the x and y so turned).
         `inertia` (3, 3) is taken about the centre of mass `com` (3,), in the axes of the body's frame; without it the
         mass is a point. A universal joint takes two axes (2, 3). Options: joint_name, pitch (metres per radian),
-        armature (kg m^2 on the diagonal of H), damping, lower, upper, velocity, effort, mimic = (joint, ratio, offset).
+        armature (kg m^2 on the diagonal of H), lower, upper, velocity, effort, mimic = (joint, ratio, offset); and,
+        each one number or one for every degree of freedom, damping (N m s or N s/m), dry friction (N m or N),
+        stiffness (N m or N/m) of a spring that rests at `rest` (rad or m, 0 by default; a spherical joint has one
+        stiffness and rests at the identity, planar and floating joints take none), and actuated (True or False; by
+        default all but the freedoms of a floating or spherical joint on the world).
         """
         joint_name = options.get("joint_name", name)
         self._check_names(name, parent, joint_name)
@@ -99,6 +105,7 @@ class Builder:
         inertia = checked_inertia(name, mass, com, inertia, self.check)
         body = Body(name, parent, joint_name, joint, R, p, unit_axes(axis, joint, name), pitch, inertia, options)
         check_options(body, self.check)
+        check_freedoms(body)
         self._bodies[name] = body
         self._joint_names.add(joint_name)
         return name
@@ -149,7 +156,6 @@ class Builder:
         q, v = _places(moving, ties)
         parts, last_part = _parts(moving, seats, inertia, _Coordinates(q[:, 0], v[:, 0], ties))
         mechanism, layout, rank = assemble(parts, self.gravity.tolist())
-        limits, damping = _limits(moving, v, ties)
         free = [k for k in range(len(moving)) if k not in ties]
         joints = Joints(
             tuple(moving[k].joint_name for k in free), tuple(moving[k].name for k in free),
@@ -159,7 +165,10 @@ class Builder:
         couplings = tuple(Coupling(names[k], names[tie.leader], tie.ratio, tie.offset) for k, tie in ties.items())
         frames = self._named_frames(seats, layout, rank[last_part])
         parent = free_parents(parents, ties)
-        return Model(self.name, parent, joints, frames, mechanism, limits, damping, couplings, tuple(self.notes))
+        return Model(
+            self.name, parent, joints, frames, mechanism, limits_of(moving, v, ties), passive_of(moving, v, ties),
+            actuated_of(moving, parents, v, ties), couplings, tuple(self.notes),
+        )  # fmt: skip
 
     def _seats(self, moving: list[Body]) -> dict[str, _Seat]:
         """Where every body sits: a welded one on the moving body (or world) that carries it."""
@@ -253,21 +262,3 @@ def _parts(
             parent, R, p, q, v = len(rows) - 1, EYE, ZERO, q + kind.nq, v + len(kind.axes)
         last.append(parent)
     return Parts(*(np.array(column) for column in zip(*rows, strict=True))), np.array(last)
-
-
-def _limits(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> tuple[Limits, FloatArray]:
-    """Limits of the independent joints; the damping of a tied joint adds to its leader's by the ratio squared."""
-    nv = int(v.max())
-    columns = {"lower": np.full(nv, -np.inf)} | {key: np.full(nv, np.inf) for key in ("upper", "velocity", "effort")}
-    damping = np.zeros(nv)
-    for k, (body, (start, stop)) in enumerate(zip(moving, v.tolist(), strict=True)):
-        if not body.options:
-            continue
-        ratio = ties[k].ratio if k in ties else 1.0
-        damping[start:stop] += ratio**2 * body.number("damping")
-        if k in ties:
-            continue
-        for key, column in columns.items():
-            if body.options.get(key) is not None:
-                column[start:stop] = body.options[key]
-    return Limits(*(frozen(columns[key]) for key in Limits._fields)), frozen(damping)

@@ -11,7 +11,7 @@ from bough.errors import ModelError, UnknownNameError
 from bough.joints import JOINTS
 from bough.model.assemble import frozen
 from bough.model.bodies import Body
-from bough.model.model import unknown
+from bough.model.contents import unknown
 
 IntArray = npt.NDArray[np.int64]
 

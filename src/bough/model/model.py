@@ -3,93 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, NamedTuple, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import bind_arrays
 from bough.errors import ModelError, UnknownNameError
-from bough.joints import DIFFERENCE, INTEGRATE, Mechanism, manifold
+from bough.joints import DIFFERENCE, INTEGRATE, SLIDE, Mechanism, manifold
+from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
+from bough.model.contents import WORLD, Coupling, Frames, Joint, Joints, Limits, Passive, freeze, unknown
 from bough.model.coupling import coupled_parents, parents_of_dofs
 from bough.tree import Tree
+from bough.types import BoolArray, FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-WORLD = "world"
 SHOWN = 60  # joints that a printed model lists
-
-
-class Joint(NamedTuple):
-    """One joint as the user knows it: the slices of q and v that belong to it."""
-
-    name: str
-    body: str
-    type: str
-    q: slice
-    v: slice
-
-
-class Joints(Sequence[Joint]):
-    """The joints of a model, kept as columns: a `Joint` is made when it is asked for, so a million are cheap."""
-
-    def __init__(
-        self, names: tuple[str, ...], bodies: tuple[str, ...], types: tuple[str, ...], q: IntArray, v: IntArray
-    ) -> None:
-        """`q` and `v` are (joints, 2): where the part of each joint starts and stops."""
-        self.names, self.bodies, self.types, self.q, self.v = names, bodies, types, q, v
-
-    @classmethod
-    def of(cls, joints: Sequence[Joint]) -> Joints:
-        q, v = (np.array([(s.start, s.stop) for s in part]) for part in zip(*((j.q, j.v) for j in joints), strict=True))
-        names, bodies, types = zip(*(j[:3] for j in joints), strict=True)
-        return cls(names, bodies, types, q, v)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @overload
-    def __getitem__(self, i: int) -> Joint: ...
-    @overload
-    def __getitem__(self, i: slice) -> tuple[Joint, ...]: ...
-    def __getitem__(self, i: int | slice) -> Joint | tuple[Joint, ...]:
-        if isinstance(i, slice):
-            return tuple(self[k] for k in range(*i.indices(len(self))))
-        q, v = slice(*self.q[i].tolist()), slice(*self.v[i].tolist())
-        return Joint(self.names[i], self.bodies[i], self.types[i], q, v)
-
-
-class Limits(NamedTuple):
-    """Joint limits per degree of freedom, infinite where there is none, all (nv,)."""
-
-    lower: FloatArray
-    upper: FloatArray
-    velocity: FloatArray
-    effort: FloatArray
-
-
-class Frames(NamedTuple):
-    """Named frames: `body` is the kernel's body number (-1 = world), (R, p) the placement in that body's laid frame."""
-
-    names: tuple[str, ...]
-    body: IntArray
-    R: FloatArray
-    p: FloatArray
-
-
-class Coupling(NamedTuple):
-    """A mimic joint: x_follower = ratio x_leader + offset. The follower has no place of its own in q and v."""
-
-    follower: str
-    leader: str
-    ratio: float
-    offset: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,9 +39,14 @@ class Model:
     frames: Frames
     mechanism: Mechanism
     limits: Limits
-    damping: FloatArray  # (nv,) viscous, kept for simulation
+    passive: Passive
+    actuated: BoolArray  # (nv,) whether a motor drives the freedom
     couplings: tuple[Coupling, ...] = ()
     notes: tuple[str, ...] = field(default=())  # what a reader dropped or found suspicious
+
+    def __post_init__(self) -> None:
+        for value in self.__dict__.values():
+            freeze(value)
 
     @cached_property
     def nq(self) -> int:
@@ -126,6 +63,26 @@ class Model:
     @property
     def body_names(self) -> tuple[str, ...]:
         return self.joints.bodies
+
+    @property
+    def damping(self) -> FloatArray:
+        """(nv,) viscous damping, N m s or N s/m: for simulation; `Dynamics` leaves it out."""
+        return self.passive.damping
+
+    @property
+    def friction(self) -> FloatArray:
+        """(nv,) dry friction, N m or N: for simulation; `Dynamics` leaves it out."""
+        return self.passive.friction
+
+    @property
+    def stiffness(self) -> FloatArray:
+        """(nv,) of springs that rest at `rest`, N m or N/m: for simulation; `Dynamics` leaves them out."""
+        return self.passive.stiffness
+
+    @property
+    def rest(self) -> FloatArray:
+        """(nv,) where springs rest, rad or m; see `rest_configuration`."""
+        return self.passive.rest
 
     @property
     def frame_names(self) -> tuple[str, ...]:
@@ -177,7 +134,8 @@ class Model:
     def hash(self) -> str:
         """A digest of the content: equal for models that compute the same and name the same."""
         digest = hashlib.sha256()
-        for array in (*self.mechanism, *self.limits, self.damping, *self.frames[1:], self.joints.q, self.joints.v):
+        of_freedoms = (*self.limits, *self.passive, self.actuated)
+        for array in (*self.mechanism, *of_freedoms, *self.frames[1:], self.joints.q, self.joints.v):
             digest.update(str((array.dtype.str, array.shape)).encode())
             digest.update(np.ascontiguousarray(array).data)
         digest.update(
@@ -215,7 +173,17 @@ class Model:
     @cached_property
     def neutral(self) -> FloatArray:
         """The configuration with every joint at zero and every quaternion the identity, (nq,)."""
-        return manifold.neutral(self.mechanism, self.nq)
+        return frozen(manifold.neutral(self.mechanism, self.nq))
+
+    @cached_property
+    def rest_configuration(self) -> FloatArray:
+        """Where all springs are slack, (nq,): their forces are -stiffness * difference(rest_configuration, q)."""
+        m, q = self.mechanism, self.neutral.copy()
+        first = m.dof[:-1]
+        # tied joints share the q of their leader
+        one = m.kind <= SLIDE
+        q[m.q_index[one]] = self.rest[m.v_index[first[one]]]
+        return frozen(q)
 
     def random_configuration(self, rng: np.random.Generator | None = None, batch: int | None = None) -> FloatArray:
         """Configurations drawn evenly: within limits where there are any, all rotations equally likely."""
@@ -229,7 +197,6 @@ class Model:
         g = np.array(gravity, float)
         if g.shape != (3,) or not np.isfinite(g).all():
             raise ModelError(f"gravity must be three finite numbers, got {np.asarray(gravity).tolist()}")
-        g.flags.writeable = False
         return replace(self, mechanism=self.mechanism._replace(gravity=g))
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
@@ -252,15 +219,24 @@ class Model:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({name: _freeze(value) for name, value in state.items()})
+        self.__dict__.update({name: freeze(value) for name, value in state.items()})
 
     def __repr__(self) -> str:
         tree = self.dof_tree
         return (
             f"Model({self.name!r}: {len(self.joints)} joints, nq = {self.nq}, nv = {self.nv}, depth {tree.height}, "
             f"D1 = {tree.D1}, D2 = {tree.D2}, density {tree.density:.2f}, "
-            f"{len(self.frame_names)} frames, mass {self.total_mass:.6g} kg)"
+            f"{len(self.frame_names)} frames, mass {self.total_mass:.6g} kg{self._passive_summary})"
         )
+
+    @property
+    def _passive_summary(self) -> str:
+        """How many freedoms have damping, friction, springs or no motor: nothing for a model without them."""
+        counts = {
+            "damped": np.count_nonzero(self.damping), "with friction": np.count_nonzero(self.friction),
+            "sprung": np.count_nonzero(self.stiffness), "not actuated": np.count_nonzero(~self.actuated),
+        }  # fmt: skip
+        return "".join(f", {count} {what}" for what, count in counts.items() if count)
 
     def __str__(self) -> str:
         """The summary of `repr`, and a line for each of the first joints."""
@@ -274,19 +250,3 @@ class Model:
         if len(self.joints) > SHOWN:
             lines.append(f"  ... and {len(self.joints) - SHOWN} more")
         return "\n".join([*lines, *(f"  {c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}" for c in self.couplings)])
-
-
-def unknown(what: str, name: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name, known[:20000], n=3)
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"the model has no {what} {name!r}{hint}"
-
-
-def _freeze(value: Any) -> Any:
-    """Arrays read-only, inside tuples too."""
-    if isinstance(value, np.ndarray):
-        value.flags.writeable = False
-    elif isinstance(value, tuple):
-        for item in value:
-            _freeze(item)
-    return value

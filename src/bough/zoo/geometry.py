@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.joints import FREE, TURN
-from bough.model import WORLD, Frames, Joints, Limits, Model, Parts, assemble
+from bough.model import WORLD, Frames, Joints, Limits, Model, Parts, Passive, assemble
 from bough.tree import Tree
 
 FloatArray = npt.NDArray[np.float64]
@@ -156,7 +156,9 @@ def model_of(
     frames = _frames(naming, rank, layout.R, layout.p)
     free = np.full(int(v[-1, 1]), np.inf)
     joints = Joints(naming.joints, naming.bodies, types, q, v)
-    return Model(name, parent, joints, frames, mechanism, Limits(-free, free, free, free), np.zeros(len(free)))
+    limits = Limits(-free, free, free.copy(), free.copy())
+    driven = np.arange(len(free)) >= (6 if floating else 0)
+    return Model(name, parent, joints, frames, mechanism, limits, Passive.none(len(free)), driven)
 
 
 def _starts(n: int, first: int) -> IntArray:

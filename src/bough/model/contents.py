@@ -1,0 +1,113 @@
+"""What a model is made of, as the user knows it: joints, frames, limits, passive forces, mimic couplings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from bough.types import FloatArray, IntArray
+
+WORLD = "world"
+
+
+class Joint(NamedTuple):
+    """One joint as the user knows it: the slices of q and v that belong to it."""
+
+    name: str
+    body: str
+    type: str
+    q: slice
+    v: slice
+
+
+class Joints(Sequence[Joint]):
+    """The joints of a model, kept as columns: a `Joint` is made when it is asked for, so a million are cheap."""
+
+    def __init__(
+        self, names: tuple[str, ...], bodies: tuple[str, ...], types: tuple[str, ...], q: IntArray, v: IntArray
+    ) -> None:
+        """`q` and `v` are (joints, 2): where the part of each joint starts and stops."""
+        self.names, self.bodies, self.types = names, bodies, types
+        self.q, self.v = freeze(q), freeze(v)
+
+    @classmethod
+    def of(cls, joints: Sequence[Joint]) -> Joints:
+        q, v = (np.array([(s.start, s.stop) for s in part]) for part in zip(*((j.q, j.v) for j in joints), strict=True))
+        names, bodies, types = zip(*(j[:3] for j in joints), strict=True)
+        return cls(names, bodies, types, q, v)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, i: int) -> Joint: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Joint, ...]: ...
+    def __getitem__(self, i: int | slice) -> Joint | tuple[Joint, ...]:
+        if isinstance(i, slice):
+            return tuple(self[k] for k in range(*i.indices(len(self))))
+        q, v = slice(*self.q[i].tolist()), slice(*self.v[i].tolist())
+        return Joint(self.names[i], self.bodies[i], self.types[i], q, v)
+
+
+class Limits(NamedTuple):
+    """Joint limits per degree of freedom, infinite where there is none, all (nv,)."""
+
+    lower: FloatArray
+    upper: FloatArray
+    velocity: FloatArray
+    effort: FloatArray
+
+
+class Passive(NamedTuple):
+    """What joints do by themselves, per degree of freedom, all (nv,): used by `simulate`, and by nothing in `dynamics`.
+
+    The force of a joint is -damping v - friction sign(v) - stiffness (x - rest), where x - rest is the tangent vector
+    from `Model.rest_configuration` to q. Units: N m s or N s/m, N m or N, N m or N/m (per radian or metre), rad or m.
+    """
+
+    damping: FloatArray
+    friction: FloatArray  # dry
+    stiffness: FloatArray
+    rest: FloatArray  # zero for joints that turn or move in several directions at once
+
+    @classmethod
+    def none(cls, nv: int) -> Passive:
+        return cls(*np.zeros((4, nv)))
+
+
+class Frames(NamedTuple):
+    """Named frames: `body` is the kernel's body number (-1 = world), (R, p) the placement in that body's laid frame."""
+
+    names: tuple[str, ...]
+    body: IntArray
+    R: FloatArray
+    p: FloatArray
+
+
+class Coupling(NamedTuple):
+    """A mimic joint: x_follower = ratio x_leader + offset. The follower has no place of its own in q and v."""
+
+    follower: str
+    leader: str
+    ratio: float
+    offset: float
+
+
+def unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name, known[:20000], n=3)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"the model has no {what} {name!r}{hint}"
+
+
+def freeze(value: Any) -> Any:
+    """Arrays read-only, inside tuples too."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, tuple):
+        for item in value:
+            freeze(item)
+    return value

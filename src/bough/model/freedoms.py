@@ -1,0 +1,132 @@
+"""What is known of each degree of freedom besides its inertia: limits, passive forces, and whether a motor drives it.
+
+A mimic joint has no freedom of its own: what it does is felt by its leader. With x_f = ratio x + offset, a rate v of
+the leader is ratio v of the follower, and a force f on the follower is ratio f on the leader.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bough.errors import ModelError
+from bough.model.assemble import frozen
+from bough.model.bodies import Body
+from bough.model.contents import Limits, Passive
+from bough.model.mimic import Tie
+from bough.types import BoolArray, FloatArray, IntArray
+
+PASSIVE = ("damping", "friction", "stiffness")
+UNDRIVEN = ("floating", "spherical")  # joints that no motor drives where they hang on the world
+NO_SPRING = ("planar", "floating")
+
+
+def check_freedoms(body: Body) -> None:
+    """Damping, friction, stiffness, rest and actuated: a number, or one for each degree of freedom of the joint."""
+    where = f"body {body.name!r}"
+    for key in PASSIVE:
+        if key in body.options and not (_numbers(body, key) >= 0.0).all():
+            raise ModelError(f"{where}: {key} must not be negative, got {body.options[key]}")
+    if "actuated" in body.options:
+        _flags(body)
+    stiffness, rest = _numbers(body, "stiffness"), _numbers(body, "rest")
+    if body.joint in NO_SPRING and stiffness.any():
+        raise ModelError(
+            f"{where}: a {body.joint} joint takes no stiffness, because a spring between two placements is not one "
+            f"number for each degree of freedom; joints of one degree of freedom and spherical ones take it"
+        )
+    if body.joint == "spherical" and (stiffness != stiffness[0]).any():
+        raise ModelError(
+            f"{where}: the stiffness of a spherical joint is one number for all axes, got {stiffness.tolist()}"
+        )
+    if body.joint in (*NO_SPRING, "spherical") and rest.any():
+        raise ModelError(f"{where}: a {body.joint} joint rests at its neutral configuration; rest must be 0")
+
+
+def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> Limits:
+    """Limits of the independent joints; `v` is (n, 2), where the freedoms of each moving body start and stop."""
+    nv = int(v.max())
+    columns = {"lower": np.full(nv, -np.inf)} | {key: np.full(nv, np.inf) for key in ("upper", "velocity", "effort")}
+    for k, (body, (start, stop)) in enumerate(zip(moving, v.tolist(), strict=True)):
+        if not body.options or k in ties:
+            continue
+        for key, column in columns.items():
+            if body.options.get(key) is not None:
+                column[start:stop] = body.options[key]
+    return Limits(*(frozen(columns[key]) for key in Limits._fields))
+
+
+def passive_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> Passive:
+    """Passive forces, those of a mimic joint added to its leader's.
+
+    The spring of a follower has energy k/2 (ratio x + offset - rest)^2: all springs on x are one of stiffness
+    K = sum ratio^2 k that rests at x0 + sum ratio k (rest - offset - ratio x0) / K, whatever x0 is: here the leader's.
+    """
+    damping, friction, stiffness, rest, pull = np.zeros((5, int(v.max())))
+    given = [k for k, body in enumerate(moving) if body.options.keys() & {*PASSIVE, "rest"}]
+    for k in sorted(given, key=ties.__contains__):  # leaders first: followers pull at where they rest
+        body, part = moving[k], slice(*v[k].tolist())
+        ratio, offset = (ties[k].ratio, ties[k].offset) if k in ties else (1.0, 0.0)
+        damping[part] += ratio**2 * _numbers(body, "damping")
+        friction[part] += abs(ratio) * _numbers(body, "friction")
+        stiffness[part] += ratio**2 * _numbers(body, "stiffness")
+        if k not in ties:
+            rest[part] = _numbers(body, "rest")
+        pull[part] += ratio * _numbers(body, "stiffness") * (_numbers(body, "rest") - offset - ratio * rest[part])
+    rest += pull / np.where(stiffness > 0.0, stiffness, 1.0)
+    return Passive(*map(frozen, (damping, friction, stiffness, rest)))
+
+
+def actuated_of(moving: list[Body], parents: list[int], v: IntArray, ties: dict[int, Tie]) -> BoolArray:
+    """Whether a motor drives each freedom: as given, else all but those of a floating or spherical base.
+
+    A motor on a mimic joint drives its leader.
+    """
+    driven = np.ones(int(v.max()), bool)
+    for k, (body, up, (start, stop)) in enumerate(zip(moving, parents, v.tolist(), strict=True)):
+        if k not in ties:
+            base = up < 0 and body.joint in UNDRIVEN
+            driven[start:stop] = _flags(body) if body.options.get("actuated") is not None else not base
+    for k in ties:
+        if moving[k].options.get("actuated") is not None:
+            driven[v[k, 0]] |= _flags(moving[k])[0]
+    driven.flags.writeable = False
+    return driven
+
+
+def _numbers(body: Body, key: str) -> FloatArray:
+    """One finite number for each degree of freedom of the body's joint."""
+    value = body.options.get(key)
+    given = np.zeros(1) if value is None else _array(value, float)
+    n = body.dofs
+    if given is None or given.dtype.kind != "f" or not _fits(given, n) or not all(map(math.isfinite, given.ravel())):
+        each = f" or {n}, one for each degree of freedom" if n > 1 else ""
+        raise ModelError(f"body {body.name!r}: {key} must be a number{each}, and finite, got {value!r}")
+    return np.broadcast_to(given.ravel(), (n,))
+
+
+def _flags(body: Body) -> BoolArray:
+    value, n = body.options["actuated"], body.dofs
+    if value is None:
+        return np.ones(n, bool)
+    given = _array(value, None)
+    if given is None or given.dtype != bool or not _fits(given, n):
+        each = f" or {n} of them" if n > 1 else ""
+        raise ModelError(f"body {body.name!r}: actuated must be True or False{each}, got {value!r}")
+    return np.broadcast_to(given.ravel(), (n,))
+
+
+def _array(value: Any, dtype: Any) -> Any:
+    """None for what is no array of numbers; a word or a truth value is not a number."""
+    if dtype is float and isinstance(value, str | bytes | bool):
+        return None
+    try:
+        return np.asarray(value, dtype)
+    except (TypeError, ValueError):
+        return None
+
+
+def _fits(given: Any, n: int) -> bool:
+    return given.ndim == 0 or given.shape in ((1,), (n,))
