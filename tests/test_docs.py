@@ -1,37 +1,42 @@
 """The documentation is true: names exist, code runs, links lead somewhere."""
 
+import inspect
 import re
+import shlex
 import shutil
 import subprocess
-from importlib import import_module
+from importlib.metadata import files
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import bough
+from bough.app import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NAMES = re.findall(r"`(bough(?:\.\w+)+)` \|$", (ROOT / "docs" / "notation.md").read_text(), re.MULTILINE)
+NAMED = [
+    (p.name, name) for p in PAGES for name in sorted(set(re.findall(r"\bbough(?:\.[A-Za-z_]\w*)+", p.read_text())))
+]
+COMMAND = re.compile(r"`(bough [^`]+)`|^(bough [^#\n]+)", re.MULTILINE)
+COMMANDS = sorted({(a or b).strip() for page in PAGES for a, b in COMMAND.findall(page.read_text())})
+SLOW_COMMANDS = ("bough demo", "bough bench", "bough reproduce")  # run by other tests; here their --help
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_names_of_the_notation_exist(name):
-    parts = name.split(".")
-    for split in range(len(parts), 0, -1):
-        try:
-            found = import_module(".".join(parts[:split]))
-        except ModuleNotFoundError:
-            continue
-        for attribute in parts[split:]:
-            found = getattr(found, attribute, None) or found.__annotations__.get(attribute)
-        assert found is not None
-        return
-    pytest.fail(f"{name} does not exist")
+@pytest.mark.parametrize(("page", "name"), NAMED)
+def test_names_exist_at_the_doors(page, name):
+    """`bough.x` is in `bough.__all__`, `bough.room.x` in that of the room, and what follows is an attribute."""
+    found, (_, *parts) = bough, name.split(".")
+    for part in parts:
+        if hasattr(found, "__all__"):
+            assert part in found.__all__, f"{page}: {name}"
+        found = getattr(found, part, None) or inspect.get_annotations(found).get(part)
+        assert found is not None, f"{page}: {name}"
 
 
 def test_the_notation_is_not_empty():
-    assert len(NAMES) > 15
+    assert sum(page == "notation.md" for page, _ in NAMED) > 15
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -40,11 +45,39 @@ def test_links_lead_to_files(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-@pytest.mark.parametrize("page", ["operational-space.md", "adaptive.md"])
-def test_examples_run(page):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
-    assert blocks
-    exec("\n".join(blocks), {})
+def with_python(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the robot that the docs load."""
+    pytest.importorskip("pinocchio")
+    robots = [Path(str(f.locate())) for f in files("example-robot-data") or [] if f.name == "g1_29dof_rev_1_0.urdf"]
+    shutil.copy(robots[0], tmp_path / "g1.urdf")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if with_python(page)], ids=lambda p: p.name)
+def test_examples_run(page, folder):
+    """All blocks of a page, one after the other, as a reader would type them."""
+    exec("\n".join(with_python(page)), {})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_run(command, folder, monkeypatch):
+    if command.startswith("bough cache"):
+        monkeypatch.setenv("BOUGH_CACHE_DIR", str(folder / "cache"))
+    words = ["g1.urdf" if word in ("FILE", "my.urdf") else word for word in shlex.split(command)[1:]]
+    if command.startswith(SLOW_COMMANDS):
+        words = [*words[:1], "--help"]
+    result = CliRunner().invoke(cli.app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+
+
+def test_commands_are_found():
+    assert len(COMMANDS) >= 4
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

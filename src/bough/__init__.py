@@ -1,4 +1,8 @@
-"""Bough: dynamics of branched mechanisms, with the sparsity that branches cause exploited everywhere."""
+"""Bough: dynamics of branched mechanisms, with the sparsity that branches cause exploited everywhere.
+
+The face of the library: every room is an attribute of `bough`, and the names that most users need are here, too.
+Nothing is imported before it is used.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,62 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from bough import adaptive as adaptive
+    from bough import bench as bench
+    from bough import compile as compile
     from bough import control as control
     from bough import convert as convert
     from bough import cost as cost
+    from bough import dynamics as dynamics
+    from bough import errors as errors
+    from bough import io as io
+    from bough import joints as joints
+    from bough import model as model
+    from bough import opspace as opspace
     from bough import simulate as simulate
     from bough import sparsity as sparsity
+    from bough import spatial as spatial
+    from bough import tree as tree
+    from bough import types as types
     from bough import zoo as zoo
     from bough.dynamics.counting import count as count
     from bough.dynamics.dynamics import Dynamics as Dynamics
     from bough.dynamics.export import export_c as export_c
     from bough.errors import BoughError as BoughError
+    from bough.io import doctor as doctor
     from bough.io import load as load
-    from bough.io.doctor import doctor as doctor
     from bough.model import Builder as Builder
     from bough.model import Model as Model
     from bough.opspace import OperationalSpace as OperationalSpace
+    from bough.opspace import center_of_mass as center_of_mass
+    from bough.opspace import momentum as momentum
+    from bough.opspace import orientation as orientation
+    from bough.opspace import pose as pose
+    from bough.opspace import position as position
+    from bough.opspace import relative as relative
+    from bough.opspace import rows as rows
     from bough.tree import Tree as Tree
 
-# Where each public name lives: modules are imported when a name is first used, so that importing bough stays light.
+_ROOMS = (
+    "adaptive",
+    "bench",
+    "compile",
+    "control",
+    "convert",
+    "cost",
+    "dynamics",
+    "errors",
+    "io",
+    "joints",
+    "model",
+    "opspace",
+    "simulate",
+    "sparsity",
+    "spatial",
+    "tree",
+    "types",
+    "zoo",
+)
+# Where each other public name lives
 _HOMES = {
     "BoughError": "bough.errors",
     "Builder": "bough.model",
@@ -34,18 +76,24 @@ _HOMES = {
     "Model": "bough.model",
     "OperationalSpace": "bough.opspace",
     "Tree": "bough.tree",
+    "center_of_mass": "bough.opspace",
     "count": "bough.dynamics.counting",
     "doctor": "bough.io",
     "export_c": "bough.dynamics.export",
     "load": "bough.io",
+    "momentum": "bough.opspace",
+    "orientation": "bough.opspace",
+    "pose": "bough.opspace",
+    "position": "bough.opspace",
+    "relative": "bough.opspace",
+    "rows": "bough.opspace",
 }
-_TASKS = ("center_of_mass", "momentum", "orientation", "pose", "position", "relative", "rows")
-_HOMES |= dict.fromkeys(_TASKS, "bough.opspace")
-_MODULES = ("adaptive", "control", "convert", "cost", "simulate", "sparsity", "zoo")
+
+__all__ = [*_ROOMS, *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _ROOMS:
         return import_module(f"bough.{name}")
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
@@ -55,4 +103,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES, *_MODULES])
+    return sorted({*globals(), *__all__})

@@ -16,6 +16,47 @@ from numpy.typing import ArrayLike
 from bough.compile.graph.program import OperationCount
 from bough.tree import Tree
 
+__all__ = [
+    "ARTICULATED_STEP",
+    "ARTICULATED_TRANSFORM",
+    "BLOCK_STEP",
+    "BLOCK_TRANSFORM",
+    "DIAGONAL_STEP",
+    "DIAGONAL_TRANSFORM",
+    "FLOATING_RIGID_SAVING",
+    "FLOATING_VECTOR_SAVING",
+    "RIGID_ADD",
+    "RIGID_TRANSFORM",
+    "VECTOR_TRANSFORM",
+    "TreeSums",
+    "aba",
+    "balanced",
+    "crba",
+    "crba_forward_dynamics",
+    "dense",
+    "divisions_as_multiplications",
+    "factor_multiply",
+    "factor_solve",
+    "jacobian_multiply",
+    "jacobian_solve",
+    "jacobian_transpose_multiply",
+    "jbar",
+    "ltdl",
+    "ltdl_solve",
+    "ltl",
+    "ltl_solve",
+    "nullspace",
+    "outer_product",
+    "rjk_articulated",
+    "rjk_need",
+    "rjk_omega",
+    "rnea",
+    "short_side_branches",
+    "span_grid",
+    "udut_forward",
+    "unbranched",
+]
+
 
 def _ops(m: int = 0, a: int = 0, d: int = 0, sqrt: int = 0) -> OperationCount:
     return OperationCount(mul=m, add=a, div=d, sqrt=sqrt)

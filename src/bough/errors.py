@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "BoughError",
+    "CheckpointError",
+    "FactorizationError",
+    "FileFormatError",
+    "MissingExtraError",
+    "ModelError",
+    "NonFiniteError",
+    "NumericalError",
+    "ShapeError",
+    "TaskError",
+    "TooLargeError",
+    "TreeError",
+    "UnknownNameError",
+]
+
 
 class BoughError(Exception):
     """Any error that Bough raises on purpose."""

@@ -11,6 +11,22 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "ArticulatedInertia",
+    "FloatArray",
+    "Force",
+    "IntArray",
+    "Motion",
+    "Reference",
+    "RigidInertia",
+    "Rotation",
+    "Rows",
+    "Scalar",
+    "Symmetric",
+    "Vector",
+    "Workspace",
+]
+
 Scalar: TypeAlias = Any
 Rows: TypeAlias = Any  # an array that a kernel indexes: of floats, or of symbols while it is traced
 Workspace: TypeAlias = Any  # a named tuple of `Rows`, its names declared by the kernel's `Routine`

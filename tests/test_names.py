@@ -1,0 +1,102 @@
+"""Public names: each is where the doors say, has a docstring and one home; importing bough stays light."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections import defaultdict
+from importlib import import_module
+from pkgutil import iter_modules, walk_packages
+
+import pytest
+
+import bough
+from bough import errors
+
+ROOMS = sorted(name for name in bough.__all__ if inspect.ismodule(getattr(bough, name)))
+DOORS = [getattr(bough, room) for room in ROOMS if hasattr(getattr(bough, room), "__all__")]
+WITHOUT_ALL = {"compile", "dynamics"}  # rooms whose doors are still to be made
+WITHOUT_DOCSTRINGS = {"joints", "model", "spatial"}  # rooms in which some public functions have none
+TWO_MEANINGS = {"Limits", "Pattern", "Plan", "Program", "Recording", "Row"}
+TWO_HOMES = {"ConstrainedDynamics"}
+HEAVY = ("numpy", "numba", "llvmlite", "rich", "typer", "scipy", "mujoco")
+
+
+def test_every_room_is_an_attribute_of_bough():
+    found = {module.name for module in iter_modules(bough.__path__) if not module.name.startswith("_")}
+    assert found - {"app"} == set(ROOMS)
+
+
+def test_all_doors_are_made():
+    assert set(ROOMS) - {door.__name__.split(".")[1] for door in DOORS} <= WITHOUT_ALL
+
+
+@pytest.mark.parametrize("door", [bough, *DOORS], ids=lambda door: door.__name__)
+def test_doors_say_what_is_public(door):
+    assert door.__doc__
+    assert len(set(door.__all__)) == len(door.__all__)
+    for name in door.__all__:
+        assert hasattr(door, name), f"{door.__name__} has no {name}"
+
+
+def public():
+    """(room, name, object) for all classes and functions at the doors."""
+    for door in DOORS:
+        for name in door.__all__:
+            room, found = door.__name__.split(".")[1], getattr(door, name)
+            alias = getattr(found, "__module__", "") == "typing"
+            if (inspect.isclass(found) or inspect.isfunction(found)) and not alias:
+                yield room, name, found
+
+
+def test_public_classes_and_functions_have_docstrings():
+    bare = [f"{room}.{name}" for room, name, found in public() if not found.__doc__ and room not in WITHOUT_DOCSTRINGS]
+    assert bare == []
+
+
+def test_one_home_for_each_object():
+    homes = defaultdict(list)
+    for room, name, found in public():
+        if name not in TWO_HOMES:
+            homes[found].append(f"{room}.{name}")
+    assert [places for places in homes.values() if len(places) > 1] == []
+
+
+def test_public_objects_live_in_the_room_that_shows_them():
+    for room, name, found in public():
+        if name not in TWO_HOMES:
+            assert found.__module__.split(".")[:2] == ["bough", room], f"{room}.{name} is from {found.__module__}"
+
+
+def test_the_face_repeats_the_doors():
+    for name in set(bough.__all__) - set(ROOMS):
+        room = getattr(bough, name).__module__.split(".")[1]
+        assert room in WITHOUT_ALL or name in getattr(bough, room).__all__, f"bough.{name} is not at the door of {room}"
+
+
+def test_a_class_name_means_one_thing():
+    homes = defaultdict(set)
+    for module in walk_packages(bough.__path__, "bough."):
+        if not module.name.endswith("__main__"):
+            for found in vars(import_module(module.name)).values():
+                if inspect.isclass(found) and found.__module__.startswith("bough.") and found.__name__[0] != "_":
+                    homes[found.__name__].add(found.__module__)
+    assert {name: p for name, p in homes.items() if len(p) > 1 and name not in TWO_MEANINGS} == {}
+
+
+def test_all_errors_are_bough_errors():
+    for name, found in inspect.getmembers(errors, inspect.isclass):
+        assert issubclass(found, errors.BoughError)
+        assert name in errors.__all__
+
+
+def test_importing_bough_imports_nothing_heavy():
+    code = "import sys, bough; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert not set(loaded) & set(HEAVY)
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = bough.nothing
