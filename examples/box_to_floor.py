@@ -85,7 +85,7 @@ class BoxToFloor:
 
     def __init__(self) -> None:
         self.robot = robot_builder("humanoid").build()
-        self.q0 = self.robot.neutral
+        self.q0 = self.robot.neutral.copy()
         for joint, angle in STANCE.items():
             self.q0[self.robot.joint(joint).q] = angle
         self.kinematics = bough.Dynamics(self.robot)

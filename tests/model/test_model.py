@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytest
 
-from bough import Builder
+from bough import Builder, zoo
 from bough.errors import UnknownNameError
 
 
@@ -43,8 +46,59 @@ def test_frozen() -> None:
     model = builder().build()
     with pytest.raises(FrozenInstanceError):
         model.name = "other"
-    for array in (*model.mechanism, *model.limits, *model.frames[1:], model.damping, model.parent, model.joints.q):
-        assert not array.flags.writeable
+    with pytest.raises(AttributeError, match="frozen"):
+        model.tree.parent = model.parent
+
+
+def reachable(x: Any, path: str, seen: dict[int, Any]) -> Iterator[tuple[str, np.ndarray]]:
+    """Every array that can be reached from x, through tuples, dictionaries, attributes and (cached) properties."""
+    if id(x) in seen:
+        return
+    seen[id(x)] = x
+    if isinstance(x, np.ndarray):
+        yield path, x
+        yield from reachable(x.base, f"{path}.base", seen)
+    elif isinstance(x, tuple | list):
+        for k, item in enumerate(x):
+            yield from reachable(item, f"{path}[{k}]", seen)
+    elif isinstance(x, dict):
+        for key, item in x.items():
+            yield from reachable(item, f"{path}[{key!r}]", seen)
+    elif type(x).__module__.startswith(("bough.model", "bough.tree")):
+        properties = {
+            n for c in type(x).__mro__ for n, p in vars(c).items() if isinstance(p, property | cached_property)
+        }
+        for name in sorted(properties | vars(x).keys()):
+            yield from reachable(getattr(x, name), f"{path}.{name}", seen)
+
+
+MODELS = {
+    "built": lambda: builder().build(),
+    "unpickled": lambda: pickle.loads(pickle.dumps(builder().build())),
+    "weightless": lambda: builder().build().with_gravity(np.zeros(3)),
+    "asimo": zoo.asimo,
+    "humanoid": zoo.humanoid,
+    "chain": lambda: zoo.chain(5),
+    "molecule": lambda: zoo.molecule(30),
+    "expanded": lambda: builder().build().tree.expanded([6, 1]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_everything_reachable_is_read_only(name: str) -> None:
+    found = dict(reachable(MODELS[name](), "model", {}))
+    assert len(found) > 5
+    assert [path for path, array in found.items() if array.flags.writeable] == []
+
+
+def test_what_was_given_stays_the_users() -> None:
+    gravity, inertia = np.zeros(3), np.eye(3)
+    thing = Builder(gravity=gravity)
+    thing.add_body("a", mass=1.0, inertia=inertia, damping=(damping := np.ones(1)))
+    model = thing.build().with_gravity(gravity)
+    gravity[0] = inertia[0, 0] = damping[0] = 7.0
+    assert not model.mechanism.gravity.any()
+    assert model.damping.tolist() == [1.0]
 
 
 def test_printed() -> None:

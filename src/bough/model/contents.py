@@ -39,6 +39,9 @@ class Joints(Sequence[Joint]):
         names, bodies, types = zip(*(j[:3] for j in joints), strict=True)
         return cls(names, bodies, types, q, v)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Joints, (self.names, self.bodies, self.types, self.q, self.v)
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -104,9 +107,10 @@ def unknown(what: str, name: str, known: tuple[str, ...]) -> str:
 
 
 def freeze(value: Any) -> Any:
-    """Arrays read-only, inside tuples too."""
+    """Arrays read-only, with those they are views of, inside tuples too."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
+        freeze(value.base)
     elif isinstance(value, tuple):
         for item in value:
             freeze(item)

@@ -151,7 +151,7 @@ class Tree:
     def levels(self) -> tuple[Int, ...]:
         """Depth-first numbers of the nodes at depth 1, 2, ...: nodes of one level are independent of each other."""
         depth = self.depth[self.order]
-        by_depth = np.argsort(depth, kind="stable")
+        by_depth = _frozen(np.argsort(depth, kind="stable"))
         bounds = np.cumsum(np.bincount(depth, minlength=1))  # nothing is at depth 0
         return tuple(_frozen(by_depth[a:b]) for a, b in pairwise(bounds))
 
@@ -240,7 +240,7 @@ class Tree:
         """Nodes grouped by parent (base first), and where the group of each parent, shifted by one, begins."""
         first = np.zeros(self.n + 2, dtype=np.int64)
         np.cumsum(np.bincount(self.parent + 1, minlength=self.n + 1), out=first[1:])
-        return _frozen(np.argsort(self.parent, kind="stable")), first
+        return _frozen(np.argsort(self.parent, kind="stable")), _frozen(first)
 
     def _regular_index(self, i: int) -> int:
         if not 0 <= i < self.n:

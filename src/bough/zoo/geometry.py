@@ -1,6 +1,6 @@
 """Random but physically valid geometry for any tree: Denavit-Hartenberg frames, link inertias, and a model of them.
 
-Every joint axis is the z axis of its body's frame, and the frames are those that `bough.layout` would lay, so that a
+Every joint axis is the z axis of its body's frame, and the frames are those that `bough.model` would lay, so that a
 link frame and the frame inside a kernel are one and the same: a transform has two screws for the Denavit-Hartenberg
 child of a body and three for the others, with no accidental zero (Featherstone 2005, section 5).
 """
@@ -131,7 +131,7 @@ def model_of(
     name: str, parent: npt.ArrayLike, geometry: Geometry, naming: Naming | None = None, floating: bool = False
 ) -> Model:
     """A model of revolute joints, after an optional floating base; no Python loop over bodies."""
-    parent = np.asarray(parent, np.int64)
+    parent = np.array(parent, np.int64)
     n = len(parent)
     naming = naming or numbered(n)
     kind = np.full(n, TURN)
@@ -156,7 +156,7 @@ def model_of(
     frames = _frames(naming, rank, layout.R, layout.p)
     free = np.full(int(v[-1, 1]), np.inf)
     joints = Joints(naming.joints, naming.bodies, types, q, v)
-    limits = Limits(-free, free, free.copy(), free.copy())
+    limits = Limits(-free, free, free, free)
     driven = np.arange(len(free)) >= (6 if floating else 0)
     return Model(name, parent, joints, frames, mechanism, limits, Passive.none(len(free)), driven)
 
