@@ -72,3 +72,7 @@ class MissingExtraError(BoughError, ImportError):
 
 class CheckpointError(BoughError, ValueError):
     """A checkpoint that is damaged, or was made for another model."""
+
+
+class SettingError(BoughError, ValueError):
+    """An environment variable that says nothing sensible."""

@@ -5,7 +5,7 @@ import pytest
 
 from bough import zoo
 from bough.compile.executions import traced
-from bough.compile.run.specialise import cost
+from bough.compile.run.specialised import cost
 from bough.dynamics import engine
 from bough.dynamics.aba import ABA
 from bough.dynamics.dynamics import Dynamics

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bough.compile.kernel import make_known_to_numba
-from bough.compile.run.cache import directory
+from bough.compile.settings import cache_directory, interpreted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Contraction and reciprocals keep full accuracy; reassociation would not.
 FAST_MATH = {"contract", "arcp"}
-INTERPRETED = bool(os.environ.get("BOUGH_INTERPRET"))
+INTERPRETED = interpreted()
 
 
 _inlined: list[Callable[..., Any]] = []
@@ -73,4 +73,4 @@ def _cache_directory() -> Path:
     rooms = [package, *(package.parent / name for name in ("joints", "spatial", "compile"))]
     for path in sorted(file for room in rooms for file in room.rglob("*.py")):
         digest.update(path.read_bytes())
-    return directory() / f"adaptive-{digest.hexdigest()[:24]}"
+    return cache_directory() / f"adaptive-{digest.hexdigest()[:24]}"

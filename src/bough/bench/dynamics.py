@@ -12,7 +12,7 @@ from bough import zoo
 from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Row
 from bough.bench.timing import contest
-from bough.compile.run.general import generalise
+from bough.compile.executions import bind_arrays
 from bough.dynamics.crba import CRBA
 from bough.dynamics.dynamics import Dynamics
 from bough.io import load
@@ -133,7 +133,7 @@ def factorization(model: Model) -> Callable[..., Any]:
     """LTDL of packed rows as a function H -> L, by the general code."""
     tree = model.dof_tree
     constants = Rows(tree.regular, tree.rows, tree.order, np.array([0]))
-    return generalise(LTDL, (constants,), {"packed": int(tree.rows[-1])}, np.float64).call
+    return bind_arrays(LTDL, (constants,), {"packed": int(tree.rows[-1])}, general=True).call
 
 
 def batch(model: Model) -> list[Row]:

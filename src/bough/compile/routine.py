@@ -18,11 +18,24 @@ import numpy.typing as npt
 
 from bough.compile.graph.expr import PARAMETERS, Graph
 from bough.compile.graph.program import Array, Mark, OperationCount, Program, count
-from bough.compile.graph.twins import Parameter
+from bough.compile.graph.twins import Parameter, Twins
 
 Sizes = Mapping[str, int]
-Constants = Sequence[tuple[Any, ...]]
+Groups = Sequence[tuple[Any, ...]]  # named tuples of arrays
+FindTwins = Callable[[Groups], Twins | None]
 Axes = Mapping[str, Mapping[int, Mark]]
+
+
+@dataclass(frozen=True, eq=False)
+class Constants:
+    """The constants that a routine is bound to, and what those who trace it may know of them.
+
+    `folded` gives equal constants that leave less to compute, and `twins` finds parts in them that are alike.
+    """
+
+    groups: Groups
+    folded: Callable[[], Groups] | None = None
+    twins: FindTwins | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +82,7 @@ def scratch(routine: Routine, sizes: Sizes, dtype: npt.DTypeLike) -> Any:
     return work_type(tuple(routine.work))(*(np.zeros(shape, dtype) for shape in shapes))
 
 
-def interpret(routine: Routine, constants: Constants, sizes: Sizes, *inputs: npt.ArrayLike) -> tuple[Any, ...]:
+def interpret(routine: Routine, constants: Groups, sizes: Sizes, *inputs: npt.ArrayLike) -> tuple[Any, ...]:
     """Run the kernel as plain Python on one configuration."""
     given = iter(inputs)
     arrays = [
@@ -82,7 +95,7 @@ def interpret(routine: Routine, constants: Constants, sizes: Sizes, *inputs: npt
 
 
 def trace(
-    routine: Routine, constants: Constants, sizes: Sizes, limit: int | None = None, axes: Axes | None = None
+    routine: Routine, constants: Groups, sizes: Sizes, limit: int | None = None, axes: Axes | None = None
 ) -> Program:
     """Run the kernel on symbols and keep what it did; `GraphTooLargeError` is raised past `limit` nodes.
 

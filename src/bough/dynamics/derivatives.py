@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.executions import FindTwins, traced
+from bough.compile.executions import traced
 from bough.compile.graph import autodiff
 from bough.compile.graph.expr import Expr
 from bough.compile.graph.program import Array, Program
 from bough.compile.kernel import kernel
-from bough.compile.routine import Routine, literal
-from bough.compile.run.specialise import specialise
+from bough.compile.routine import FindTwins, Routine, literal
+from bough.compile.run.specialised import specialise
 from bough.compile.scalar import sincos
 from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError

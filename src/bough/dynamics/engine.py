@@ -13,7 +13,7 @@ from bough.compile.executions import traced, worth_tracing
 from bough.compile.kernel import source_hash
 from bough.compile.routine import Routine
 from bough.compile.run.cache import fetch
-from bough.compile.run.specialise import cost
+from bough.compile.run.specialised import cost
 from bough.model import Model, mark_limbs
 
 
@@ -26,11 +26,11 @@ def bind(
     is compiled.
     """
 
-    def lean() -> Sequence[Any]:
+    def folded() -> Sequence[Any]:
         return (model.grouped, *constants)
 
     groups = (model.mechanism, *constants)
-    return bind_arrays(routine, groups, model.sizes, general=general, dtype=dtype, lean=lean, twins=mark_limbs)
+    return bind_arrays(routine, groups, model.sizes, general=general, dtype=dtype, folded=folded, twins=mark_limbs)
 
 
 Candidates = Mapping[str, tuple[Routine, tuple[Any, ...]]]

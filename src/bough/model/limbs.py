@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.graph.program import Limb, Mark
+from bough.compile.graph.program import Mark
+from bough.compile.graph.program import Part as Limb
 from bough.compile.graph.twins import Parameter, Twins
 from bough.joints import PLACED, PRIMITIVES, Mechanism
 

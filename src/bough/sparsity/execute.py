@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from bough.compile.settings import interpreted
 from bough.sparsity.routines import vector_function
 from bough.tree import Tree
-
-
-def interpreted() -> bool:
-    """BOUGH_INTERPRET=1: kernels run as plain Python."""
-    return os.environ.get("BOUGH_INTERPRET") == "1"
 
 
 def run(kernel: Callable[..., None], *arrays: Any) -> None:
@@ -33,8 +28,4 @@ def run(kernel: Callable[..., None], *arrays: Any) -> None:
 
 def run_on_vector(tree: Tree, kernel: Callable[..., None], L: Any, x: Any) -> Any:
     """The product `kernel` of a factor in packed rows with a vector (n,) in the user's order."""
-    if interpreted():
-        column = x[tree.order][:, None]
-        kernel(tree.regular, tree.rows, L, column)
-        return column[tree.rank, 0]
     return vector_function(tree, kernel, L.dtype)(L, x)

@@ -94,9 +94,9 @@ def vector_function(tree: Tree, product: Callable[..., None], dtype: np.dtype[An
     kept: dict[Any, Callable[..., Any]] = tree.__dict__.setdefault("_vector_functions", {})
     found = kept.get((product, dtype))
     if found is None:
-        from bough.compile.run.general import generalise
+        from bough.compile.executions import bind_arrays
 
         rows = Rows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS[product]]))
         sizes = {"n": tree.n, "packed": int(tree.rows[-1])}
-        found = kept[product, dtype] = generalise(APPLY, (rows,), sizes, dtype).call
+        found = kept[product, dtype] = bind_arrays(APPLY, (rows,), sizes, general=True, dtype=dtype).call
     return found

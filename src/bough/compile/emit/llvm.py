@@ -20,9 +20,9 @@ from bough.compile.emit.llvm_atan import atan_function
 from bough.compile.emit.llvm_chunk import Chunk, pointer, square_roots
 from bough.compile.emit.llvm_lanes import covering_windows, lane_functions, zero_windows
 from bough.compile.emit.llvm_sincos import sincos_function
-from bough.compile.emit.plan import Place, Plan, Unit
+from bough.compile.emit.plan import Place, Plan
 from bough.compile.graph.expr import ATAN, CONST
-from bough.compile.graph.program import Program
+from bough.compile.graph.program import Program, Unit
 
 ENTRY = "entry"
 CHUNK = 2000

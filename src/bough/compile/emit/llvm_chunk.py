@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from bough.compile.emit.ir import Block, Kind
-from bough.compile.emit.plan import Place, Plan, Unit
+from bough.compile.emit.plan import Place, Plan
 from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, SUB
+from bough.compile.graph.program import Unit
 
 MNEMONIC = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv", NEG: "fneg"}
 

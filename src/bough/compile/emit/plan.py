@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bough.compile.graph.expr import ADD, CONST, COS, INPUT, SIN
-from bough.compile.graph.program import Program
-
-Unit = tuple[int, ...]  # nodes computed by one instruction
+from bough.compile.graph.program import Program, Unit
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 from bough.compile.graph.expr import ADD, ATAN, COS, DIV, MUL, OP_NAMES, SIN, SQRT, SUB, Graph
 
-One = tuple[int, int]  # a limb: its kind, and its number among those of its kind on one body
-Limb = tuple[tuple[One, ...], ...]  # a limb or a pair of limbs, a limb of that limb, ...; () is the trunk
+One = tuple[int, int]  # a part: its kind, and its number among those of its kind in one carrier
+Part = tuple[tuple[One, ...], ...]  # a part or a pair of parts, a part of that part, ...; () is what has no twin
+Unit = tuple[int, ...]  # nodes that are computed side by side
 
 
 class Mark(NamedTuple):
-    """Where a number belongs: twins have the same place in different limbs (see `twins`)."""
+    """Where a number belongs: twins have the same place in different parts (see `twins`)."""
 
-    limb: Limb
+    part: Part
     place: Hashable
 
 
@@ -36,7 +37,7 @@ class Array:
 class Program:
     """A straight-line function: arrays in, arrays out, one node for each output element.
 
-    Inputs may be marked as belonging to limbs; `parameters` are inputs whose value is known: see `twins`.
+    Inputs may be marked as belonging to parts; `parameters` are inputs whose value is known: see `twins`.
     """
 
     graph: Graph

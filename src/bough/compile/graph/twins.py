@@ -1,9 +1,9 @@
-"""Twin limbs as lanes of vectors: equal operations on the left and the right, done by one instruction.
+"""Twins as lanes of vectors: equal operations in parts that are alike, done by one instruction.
 
-A mechanism's limbs are often alike: two legs, four fingers, six legs. The graph of one evaluation then holds the same
-operations several times, on other numbers. Numbers that belong to a limb are marked on entry, with the limb and the
-place within it; from the marks follows, for every node, in which limb it lies and which nodes of the other limbs
-are its twins. Twins do not depend on each other, so they can be computed side by side.
+Where the data have parts that are alike, the graph of one evaluation holds the same operations several times, on other
+numbers. Numbers that belong to a part are marked on entry, with the part and the place within it; from the marks
+follows, for every node, in which part it lies and which nodes of the other parts are its twins. Twins do not depend
+on each other, so they can be computed side by side.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from bough.compile.emit.plan import Unit
 from bough.compile.graph.expr import ADD, ATAN, CONST, COS, INPUT, MUL, PARAMETERS, SIN, Graph
 from bough.compile.graph.passes import operands
-from bough.compile.graph.program import Limb, Mark, Program
+from bough.compile.graph.program import Mark, Part, Program, Unit
 
 
 class Parameter(NamedTuple):
@@ -27,7 +26,7 @@ class Parameter(NamedTuple):
 
 
 class Twins(NamedTuple):
-    """Constants of a kernel with their limbs' numbers as parameters, and the marks of inputs along named axes."""
+    """Constants of a kernel with the numbers of their parts as parameters, and the marks of inputs along named axes."""
 
     constants: tuple[Any, ...]
     axes: Mapping[str, Mapping[int, Mark]]
@@ -90,35 +89,35 @@ def cost(program: Program, order: Sequence[Unit]) -> int:
 
 
 def _align(program: Program) -> tuple[Program, list[list[int]]]:
-    """Classes of live nodes that are the same operation on twins, each in the order of limbs.
+    """Classes of live nodes that are the same operation on twins, each in the order of parts.
 
     In the program that comes with them, sums and products have their operands in the same order in all twins.
     """
     graph = program.graph.copy()
-    limb: dict[int, Limb] = {}
+    part: dict[int, Part] = {}
     colour: dict[int, int] = {}
     found: list[list[int]] = []
     for level in _levels(graph, graph.live(program.flat_roots())):  # twins are equally far from the inputs
         classes: dict[Hashable, list[int]] = {}
         for i in level:
             if graph.op[i] < ADD:
-                limb[i], key = _leaf(program, i)
+                part[i], key = _leaf(program, i)
             else:
-                limb[i], key = _operation(graph, i, limb, colour)
+                part[i], key = _operation(graph, i, part, colour)
             classes.setdefault(key, []).append(i)
         for twins in classes.values():
-            _lift_to_carrier(twins, limb)
+            _lift_to_carrier(twins, part)
             for i in twins:
                 colour[i] = len(found)
-            found.append(sorted(twins, key=limb.__getitem__) if len(twins) > 1 else twins)
+            found.append(sorted(twins, key=part.__getitem__) if len(twins) > 1 else twins)
     return replace(program, graph=graph), found
 
 
-def _lift_to_carrier(twins: list[int], limb: dict[int, Limb]) -> None:
-    """Nodes without a twin on their own body, say sums over its limbs, belong to what carries the limbs."""
-    while limb[twins[0]] and len({limb[i][:-1] for i in twins}) == len(twins):
+def _lift_to_carrier(twins: list[int], part: dict[int, Part]) -> None:
+    """Nodes without a twin inside their own carrier, say sums over its parts, belong to what carries the parts."""
+    while part[twins[0]] and len({part[i][:-1] for i in twins}) == len(twins):
         for i in twins:
-            limb[i] = limb[i][:-1]
+            part[i] = part[i][:-1]
 
 
 def _levels(graph: Graph, live: list[int]) -> list[list[int]]:
@@ -134,32 +133,32 @@ def _levels(graph: Graph, live: list[int]) -> list[list[int]]:
     return levels
 
 
-def _leaf(program: Program, i: int) -> tuple[Limb, Hashable]:
-    """The limb of a constant or an input, and what it has in common with its twins."""
+def _leaf(program: Program, i: int) -> tuple[Part, Hashable]:
+    """The part of a constant or an input, and what it has in common with its twins."""
     graph = program.graph
     if graph.op[i] == CONST:
         return (), (CONST, graph.value[i])
     mark = program.marks.get((graph.a[i], graph.b[i]))
-    return (mark.limb, (INPUT, graph.a[i], mark.place)) if mark else ((), (INPUT, graph.a[i], graph.b[i]))
+    return (mark.part, (INPUT, graph.a[i], mark.place)) if mark else ((), (INPUT, graph.a[i], graph.b[i]))
 
 
-def _operation(graph: Graph, i: int, limb: dict[int, Limb], colour: dict[int, int]) -> tuple[Limb, Hashable]:
+def _operation(graph: Graph, i: int, part: dict[int, Part], colour: dict[int, int]) -> tuple[Part, Hashable]:
     """The same for an operation; operands of a sum or product are put in order."""
     op, a, b = graph.op[i], graph.a[i], graph.b[i]
     if op == ATAN:
         return (), (ATAN, i)  # a call, not an instruction
     if b < 0:
-        return limb[a], (op, colour[a])
-    own = _meet(limb[a], limb[b])
-    parts = [(colour[x], _within(limb[x], own)) for x in (a, b)]
-    if op in (ADD, MUL) and parts[0] > parts[1]:
-        parts.reverse()
+        return part[a], (op, colour[a])
+    own = _meet(part[a], part[b])
+    sides = [(colour[x], _within(part[x], own)) for x in (a, b)]
+    if op in (ADD, MUL) and sides[0] > sides[1]:
+        sides.reverse()
         graph.a[i], graph.b[i] = b, a
-    return own, (op, *parts)
+    return own, (op, *sides)
 
 
-def _meet(a: Limb, b: Limb) -> Limb:
-    """Where a result of numbers of two limbs lies: in the inner one, in a pair of limbs, or where they meet."""
+def _meet(a: Part, b: Part) -> Part:
+    """Where a result of numbers of two parts lies: in the inner one, in a pair of parts, or where they meet."""
     for depth, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
             both = tuple(sorted({*x, *y}))
@@ -167,8 +166,8 @@ def _meet(a: Limb, b: Limb) -> Limb:
     return max(a, b, key=len)
 
 
-def _within(inner: Limb, outer: Limb) -> tuple[Any, ...]:
-    """How an operand's limb lies in that of the result: the same for twins."""
+def _within(inner: Part, outer: Part) -> tuple[Any, ...]:
+    """How an operand's part lies in that of the result: the same for twins."""
     depth = len(outer)
     if len(inner) == depth and inner != outer:
         return tuple(outer[-1].index(one) for one in inner[-1])

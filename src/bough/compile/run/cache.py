@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import tempfile
 import warnings
 from array import array
@@ -20,11 +19,11 @@ from functools import cache
 from pathlib import Path
 
 from bough.compile.graph.program import Program
+from bough.compile.settings import cache_directory, cache_limit
 
 MAGIC = b"bough object code 1\n"
 DIGEST_BYTES = 32
 SUFFIX = ".code"
-DEFAULT_LIMIT = 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -37,27 +36,10 @@ class CacheInfo:
     limit: int
 
 
-def directory() -> Path:
-    """BOUGH_CACHE_DIR, or the user's cache directory of the platform."""
-    chosen = os.environ.get("BOUGH_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "bough" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "bough"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bough"
-
-
-def limit() -> int:
-    """BOUGH_CACHE_LIMIT in bytes, or 512 MiB."""
-    return int(os.environ.get("BOUGH_CACHE_LIMIT", DEFAULT_LIMIT))
-
-
 def info() -> CacheInfo:
     """What the cache holds now."""
     sizes = [size for _, size, _ in _entries()]
-    return CacheInfo(directory(), len(sizes), sum(sizes), limit())
+    return CacheInfo(cache_directory(), len(sizes), sum(sizes), cache_limit())
 
 
 def clear() -> int:
@@ -84,7 +66,7 @@ def fingerprint(program: Program) -> str:
 def compiler_hash() -> str:
     """A digest of the compiler's own sources: code made by another version is never reused."""
     digest = hashlib.sha256()
-    for source in sorted(p for p in Path(__file__).parent.iterdir() if p.suffix in (".py", ".ll")):
+    for source in sorted(p for p in Path(__file__).parents[1].rglob("*") if p.suffix in (".py", ".ll")):
         digest.update(source.read_bytes())
     return digest.hexdigest()
 
@@ -94,7 +76,7 @@ def fetch(name: str, build: Callable[[], bytes]) -> bytes:
     from bough.compile.run.native import host
 
     key = hashlib.sha256(repr((name, host(), compiler_hash())).encode()).digest()
-    path = directory() / (key.hex() + SUFFIX)
+    path = cache_directory() / (key.hex() + SUFFIX)
     code = _read(path, key)
     if code is None:
         code = build()
@@ -139,7 +121,7 @@ def _warn_once(message: str) -> None:
 
 def _entries() -> Iterator[tuple[int, int, Path]]:
     """(time of last use, size, path) of each entry; another process may remove some meanwhile."""
-    for path in directory().glob("*" + SUFFIX):
+    for path in cache_directory().glob("*" + SUFFIX):
         with suppress(OSError):
             status = path.stat()
             yield status.st_mtime_ns, status.st_size, path
@@ -150,7 +132,7 @@ def _evict(keep: Path) -> None:
     entries = sorted(_entries())
     size = sum(item[1] for item in entries)
     for _, freed, path in entries:
-        if size <= limit():
+        if size <= cache_limit():
             return
         if path != keep:
             path.unlink(missing_ok=True)

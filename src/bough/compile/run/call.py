@@ -1,4 +1,4 @@
-"""`CompiledFunction`: compiled code as a Python callable on numpy arrays.
+"""`BoundFunction`: the code of an execution as a Python callable on numpy arrays.
 
 Arrays of one configuration have the shape that the function states, say (n,); a batch adds a leading axis,
 (batch, n). In a batched call an input without that axis serves every row. C-contiguous arrays of the
@@ -11,35 +11,26 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import cache, cached_property, partial, wraps
 from inspect import signature
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from bough.compile.graph.program import Array
-from bough.compile.run.entry import Entry, own_gate, shared_gate
-from bough.compile.run.gate import (
-    BAD_INPUT,
-    BAD_OUTPUT,
-    MISFIT,
-    OK,
-    Gate,
-    Signature,
-    make_gate,
-    make_maker,
-    rows_at_once,
-)
+from bough.compile.run.entry import Code, Entry, own_gate, shared_gate
+from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Gate, Signature, rows_at_once
 from bough.compile.run.threads import Batches
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 
 
-class CompiledFunction:
+class BoundFunction:
     """A function of arrays, compiled on first use: `f(*inputs, out=None, threads=None)`.
 
-    `single` and `batch` provide the code for one configuration and for many. The result is one array, or a
-    tuple of them, as there are outputs; `out` takes the same. Large batches are split over `threads`
-    (by default BOUGH_NUM_THREADS, or the number of CPUs).
+    `provide(dtype)` gives the code for one configuration and for many. The result is one array, or a
+    tuple of them, as there are outputs; `out` takes the same. Arrays that are all in float32 give results in float32.
+    Large batches are split over `threads` (by default BOUGH_NUM_THREADS, or the number of CPUs).
     """
 
     def __init__(
@@ -47,17 +38,16 @@ class CompiledFunction:
         name: str,
         inputs: Sequence[Array],
         outputs: Sequence[Array],
-        dtype: Any,
-        single: Callable[[], Entry],
-        batch: Callable[[], Entry],
+        provide: Callable[[np.dtype], Entry],
+        dtype: npt.DTypeLike = np.float64,
     ) -> None:
         self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
         self.dtype = np.dtype(dtype)
-        self._providers = {False: single, True: batch}
-        self._entries: dict[bool, Entry] = {}
+        self.entry = cache(provide)
+        self._codes: dict[bool, Code] = {}
         self._gates: dict[bool, Gate] = {}
         self._lock = threading.Lock()
-        self._context: Any = None
+        self._keep: Any = None
         self._batches: Batches | None = None
         self._shapes = tuple(x.shape for x in self.outputs)
         self._scope: dict[str, Any] = {"gate": _misfit, "make": _nothing, "general": self._call_any, "empty": np.empty}
@@ -66,6 +56,18 @@ class CompiledFunction:
     def __call__(self, *inputs: Any, out: Any = None, threads: int | None = None) -> Any:
         """The same as `call`, which is a plain function and a quarter of a microsecond faster."""
         return self.call(*inputs, out=out, threads=threads)
+
+    def with_code_of(self, choose: Callable[[bool], BoundFunction]) -> BoundFunction:
+        """The same function by the code of `choose(batch)`, which is asked for only when that is first needed."""
+
+        def provide(dtype: np.dtype) -> Entry:
+            return Entry(lambda: choose(False).entry(dtype).single(), lambda: choose(True).entry(dtype).batch())
+
+        return BoundFunction(self.name, self.inputs, self.outputs, provide, self.dtype)
+
+    @cached_property
+    def _in_single_precision(self) -> BoundFunction:
+        return BoundFunction(self.name, self.inputs, self.outputs, self.entry, np.float32)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
@@ -132,6 +134,8 @@ class CompiledFunction:
     # Everything else: batches, conversions, and errors with a full explanation.
 
     def _call_any(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
+        if self.dtype == np.float64 and inputs and all(getattr(x, "dtype", None) == np.float32 for x in inputs):
+            return self._in_single_precision.call(*inputs, out=out, threads=threads)
         result = self._call_fitting_batch(inputs, out, threads)
         if result is not None:
             return result
@@ -169,27 +173,29 @@ class CompiledFunction:
     def _gate(self, batched: bool) -> Gate:
         with self._lock:
             if batched not in self._gates:
-                entry = self._entries[batched] = self._providers[batched]()
-                of_this = Signature(self.inputs, self.outputs, self.dtype, batched)
+                entry = self.entry(self.dtype)
+                code = self._codes[batched] = entry.batch() if batched else entry.single()
+                signature = self._signature(batched)
                 if batched or _free_threaded():
-                    self._gates[batched] = shared_gate(of_this, entry)
+                    self._gates[batched] = shared_gate(code, signature)
                 else:
-                    self._open_single_gate(of_this, entry)
+                    self._open(code, signature)
             return self._gates[batched]
 
     def _batched(self) -> Batches:
         if self._batches is None:
-            gate, entry = self._gate(True), self._entries[True]
-            of_this = Signature(self.inputs, self.outputs, self.dtype, True)
-            self._batches = Batches(gate, partial(own_gate, of_this, entry), rows_at_once(of_this))
+            gate, signature = self._gate(True), self._signature(True)
+            self._batches = Batches(gate, partial(own_gate, self._codes[True], signature), rows_at_once(signature))
         return self._batches
 
-    def _open_single_gate(self, of_this: Signature, entry: Entry) -> None:
+    def _open(self, code: Code, signature: Signature) -> None:
         """One configuration is computed with the GIL held, so that all calls may share one context."""
-        address, self._context = entry.new_context() if entry.new_context else (0, None)
-        self._scope["gate"] = self._gates[False] = make_gate(of_this, entry.address, address)
-        if len(self.outputs) == 1:
-            self._scope["make"] = make_maker(of_this, entry.address, address)
+        gate, make, self._keep = code.open(signature)
+        self._scope["gate"] = self._gates[False] = gate
+        self._scope["make"] = make or _nothing
+
+    def _signature(self, batched: bool) -> Signature:
+        return Signature(self.inputs, self.outputs, self.dtype, batched)
 
     def _conform(self, inputs: Sequence[Any]) -> tuple[list[np.ndarray], int | None]:
         """The inputs as C-contiguous arrays of the function's dtype, and their batch size (None for no batch)."""
@@ -247,7 +253,7 @@ class CompiledFunction:
                 if not np.isfinite(x).all():
                     where = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
                     row = "" if batch is None else f" in row {where[0]}"
-                    raise NumericalError(f"{self.name}: no finite {spec.name}{row}; the mechanism is singular there")
+                    raise NumericalError(f"{self.name}: no finite {spec.name}{row}; it is singular there")
         raise AssertionError(f"{self.name}: unexpected status {status}")
 
 

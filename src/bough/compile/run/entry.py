@@ -1,21 +1,48 @@
-"""Compiled code, and gates to it for one thread or for several at once."""
+"""Entries: what an execution makes of a routine, and gates to its code for one thread or for several at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bough.compile.run.gate import Gate, Pile, Signature, make_gate
+from bough.compile.run.gate import Gate, Maker, Pile, Signature, make_gate, make_maker
+
+
+class Opened(NamedTuple):
+    """A gate for one thread at a time, `make` where it is for one configuration, and what they need to live."""
+
+    gate: Gate
+    make: Maker | None = None
+    keep: Any = None
+
+
+class Code(Protocol):
+    """What runs the rows of arrays."""
+
+    @property
+    def is_shared(self) -> bool:
+        """May several threads use one gate at once?"""
+
+    def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
+        """A gate to all rows of some arrays, or to those that it takes from the pile."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Compiled code: `int64_t entry(void **arrays, int64_t batch, void *context)`.
+    """Code for one configuration and code for many, each made when it is first asked for."""
 
-    `owner` keeps the code in memory. Code that needs scratch memory gives `new_context`, which returns the
+    single: Callable[[], Code]
+    batch: Callable[[], Code]
+
+
+@dataclass(frozen=True)
+class NativeCode:
+    """`int64_t entry(void **arrays, int64_t batch, void *context)` in memory.
+
+    `owner` keeps it there. Code that needs scratch memory gives `new_context`, which returns the
     address of a fresh context and what keeps it alive; each running call has its own.
     """
 
@@ -23,34 +50,43 @@ class Entry:
     owner: Any = None
     new_context: Callable[[], tuple[int, Any]] | None = None
 
+    @property
+    def is_shared(self) -> bool:
+        return self.new_context is None
 
-def shared_gate(signature: Signature, entry: Entry) -> Gate:
-    """A gate that may be used by several threads at once: code with a context gets one gate for each running call."""
-    if entry.new_context is None:
-        return make_gate(signature, entry.address)
+    def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
+        context, keep = self.new_context() if self.new_context else (0, None)
+        gate = make_gate(signature, self.address, context, pile)
+        alone = not signature.batched and len(signature.outputs) == 1
+        return Opened(gate, make_maker(signature, self.address, context) if alone else None, (self, keep))
+
+
+def own_gate(code: Code, signature: Signature, pile: Pile | None = None) -> Gate:
+    """A gate for one thread at a time; keep the code alive, which keeps what is shared."""
+    gate, _, keep = code.open(signature, pile)
+    if code.is_shared:
+        return gate
+
+    def keeping(*arrays: np.ndarray, keep: Any = keep) -> int:
+        return gate(*arrays)
+
+    return keeping
+
+
+def shared_gate(code: Code, signature: Signature) -> Gate:
+    """A gate that several threads may use at once: where the code is not shared, each running call has its own."""
+    if code.is_shared:
+        return own_gate(code, signature)
     idle: list[Gate] = []
 
     def pooled(*arrays: np.ndarray) -> int:
         try:
             gate = idle.pop()
         except IndexError:
-            gate = own_gate(signature, entry)
+            gate = own_gate(code, signature)
         try:
             return gate(*arrays)
         finally:
             idle.append(gate)
 
     return pooled
-
-
-def own_gate(signature: Signature, entry: Entry, pile: Pile | None = None) -> Gate:
-    """A gate for one thread at a time, with a context of its own if the code needs one."""
-    if entry.new_context is None:
-        return make_gate(signature, entry.address, pile=pile)
-    address, owner = entry.new_context()
-    gate = make_gate(signature, entry.address, address, pile)
-
-    def keeping_the_context(*arrays: np.ndarray, owner: Any = owner) -> int:
-        return gate(*arrays)
-
-    return keeping_the_context

@@ -24,6 +24,7 @@ from bough.compile.run import native
 from bough.compile.run.cache import fetch
 
 Gate = Callable[..., int]
+Maker = Callable[..., "np.ndarray | None"]
 
 OK, MISFIT, BAD_INPUT, BAD_OUTPUT = range(4)
 MAX_ARRAYS, MAX_NDIM = 32, 3
@@ -78,13 +79,18 @@ def make_gate(signature: Signature, entry: int, context: int = 0, pile: Pile | N
     return gate
 
 
-def make_maker(signature: Signature, entry: int, context: int = 0) -> Callable[..., Any]:
+def make_maker(signature: Signature, entry: int, context: int = 0) -> Maker:
     """`maker(*inputs)`: the only output, in a new array; None where a gate would have a complaint."""
     layout = object_layout()
-    if layout is not None:
-        maker: Callable[..., Any] = _native_function(layout, "make", _record(signature, entry, context))
-        return maker
-    gate, shape = ctypes_gate(signature, entry, context), signature.outputs[0].shape
+    if layout is None:
+        return python_maker(signature, ctypes_gate(signature, entry, context))
+    maker: Maker = _native_function(layout, "make", _record(signature, entry, context))
+    return maker
+
+
+def python_maker(signature: Signature, gate: Gate) -> Maker:
+    """The same by a gate, for one configuration."""
+    shape = signature.outputs[0].shape
 
     def make(*inputs: np.ndarray) -> np.ndarray | None:
         output = np.empty(shape, signature.dtype)
@@ -104,6 +110,18 @@ def _native_function(layout: ObjectLayout, name: str, record: bytes) -> Any:
 def ctypes_gate(signature: Signature, entry: int, context: int = 0, pile: Pile | None = None) -> Gate:
     """The same without any knowledge of object layouts."""
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(entry)
+
+    def compute(arrays: Sequence[np.ndarray]) -> None:
+        pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
+        function(pointers, len(arrays[0]) if signature.batched else 1, context)
+
+    return python_gate(signature, compute, pile)
+
+
+def python_gate(
+    signature: Signature, compute: Callable[[Sequence[np.ndarray]], None], pile: Pile | None = None
+) -> Gate:
+    """A gate to `compute(arrays)`, which fills the outputs among arrays that fit."""
     specs = signature.inputs + signature.outputs
     n_inputs = len(signature.inputs)
 
@@ -135,8 +153,7 @@ def ctypes_gate(signature: Signature, entry: int, context: int = 0, pile: Pile |
     def run(arrays: Sequence[np.ndarray]) -> int:
         if not all(np.isfinite(x).all() for x in arrays[:n_inputs]):
             return BAD_INPUT
-        pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-        function(pointers, len(arrays[0]) if signature.batched else 1, context)
+        compute(arrays)
         return OK if all(np.isfinite(x).all() for x in arrays[n_inputs:]) else BAD_OUTPUT
 
     return gate

@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.kernel import make_known_to_numba, source_hash
-from bough.compile.routine import Constants, Routine, Sizes, resolve, scratch, work_type
+from bough.compile.routine import Constants, Groups, Routine, Sizes, resolve, scratch, work_type
 from bough.compile.run import cache, native
-from bough.compile.run.call import CompiledFunction
-from bough.compile.run.entry import Entry
+from bough.compile.run.entry import Entry, NativeCode
 
 # Contraction and reciprocals keep full accuracy; reassociation would not.
 FAST_MATH = {"contract", "arcp"}
@@ -40,7 +39,7 @@ class Context:
         return int(self.table.ctypes.data)
 
 
-def cast(constants: Constants, dtype: npt.DTypeLike) -> list[Any]:
+def cast(constants: Groups, dtype: npt.DTypeLike) -> list[Any]:
     """Constants with their floating-point arrays in the working precision."""
     return [
         type(group)(*(np.ascontiguousarray(a, a.dtype if a.dtype.kind == "i" else dtype) for a in group))
@@ -48,7 +47,7 @@ def cast(constants: Constants, dtype: npt.DTypeLike) -> list[Any]:
     ]
 
 
-def context(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.DTypeLike) -> Context:
+def context(routine: Routine, constants: Groups, sizes: Sizes, dtype: npt.DTypeLike) -> Context:
     """A context with a workspace of its own; `constants` are already cast."""
     work = scratch(routine, sizes, dtype)
     zeros = [np.zeros(resolve(routine.inputs[name], sizes), dtype) for name in sorted(routine.zeros)]
@@ -58,29 +57,27 @@ def context(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.DTy
     return Context(np.array(table, np.int64), (*arrays,))
 
 
-def entry(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.DTypeLike) -> Entry:
-    """The compiled routine for this model, from the disk cache or compiled now."""
-    constants = cast(constants, dtype)
-    glue = _Glue(routine, constants, np.dtype(dtype))
-    name = f"general {_identity(routine.body)} {np.dtype(dtype).str} {glue.source}"
+def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtype) -> Entry:
+    """One code for one configuration and for many, from the disk cache or compiled now."""
+
+    @cache_once
+    def code() -> NativeCode:
+        return native_code(routine, cast(constants.groups, dtype), sizes, dtype)
+
+    return Entry(code, code)
+
+
+def native_code(routine: Routine, constants: Groups, sizes: Sizes, dtype: np.dtype) -> NativeCode:
+    """The routine with these constants, which are already cast."""
+    glue = _Glue(routine, constants, dtype)
+    name = f"general {_identity(routine.body)} {dtype.str} {glue.source}"
     code = native.load(cache.fetch(name, lambda: _compile(glue)), ENTRY)
 
     def new_context() -> tuple[int, Any]:
         fresh = context(routine, constants, sizes, dtype)
         return fresh.address, fresh
 
-    return Entry(code.address, code, new_context)
-
-
-def generalise(routine: Routine, constants: Constants, sizes: Sizes, dtype: npt.DTypeLike) -> CompiledFunction:
-    """The routine as a function of arrays, by the general code: one configuration or many."""
-    inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
-
-    @cache_once
-    def provide() -> Entry:
-        return entry(routine, constants, sizes, dtype)
-
-    return CompiledFunction(routine.name, inputs, outputs, dtype, single=provide, batch=provide)
+    return NativeCode(code.address, code, new_context)
 
 
 def run(kernel: Callable[..., None], *arrays: npt.NDArray[Any]) -> None:
@@ -153,7 +150,7 @@ class _Glue:
     """Writes the entry function that unpacks the context and calls the kernel for each row of a batch."""
 
     def __init__(
-        self, routine: Routine, constants: Constants, dtype: np.dtype[Any], direct: tuple[tuple[int, str], ...] = ()
+        self, routine: Routine, constants: Groups, dtype: np.dtype[Any], direct: tuple[tuple[int, str], ...] = ()
     ) -> None:
         self.routine = routine
         self.constants = constants

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
+from bough.compile import settings
 from bough.compile.run import helpers
 from bough.compile.run.gate import OK, Gate, Pile
 
@@ -16,14 +16,6 @@ SHORT_SECONDS = 200e-6  # less work than this is not worth waking another thread
 TURNS_PER_THREAD = 24  # members take rows in turns so short that they finish together
 FEW_ROWS = 16  # whole vectors of lanes
 PROBE_ROWS = 64
-
-
-def default_threads() -> int:
-    """BOUGH_NUM_THREADS, or the number of CPUs this process may use."""
-    chosen = os.environ.get("BOUGH_NUM_THREADS")
-    if chosen:
-        return max(1, int(chosen))
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Batches:
@@ -47,7 +39,7 @@ class Batches:
 
     def run(self, arrays: Sequence[np.ndarray], threads: int | None) -> int:
         """All rows of the arrays, on at most so many threads (None = the default); a status."""
-        threads = default_threads() if threads is None else threads
+        threads = settings.threads() if threads is None else threads
         if threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
         if self.will_probe(len(arrays[0]), threads):

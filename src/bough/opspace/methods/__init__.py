@@ -35,7 +35,7 @@ class Prepared(NamedTuple):
 
     def bind(self, tasks: TaskSet, general: bool = False) -> BoundFunction:
         """The routine as a function of arrays, compiled on first use."""
-        return bind_arrays(*self, general=general, lean=lambda: self.traced(tasks).constants, twins=mark_limbs)
+        return bind_arrays(*self, general=general, folded=lambda: self.traced(tasks).constants, twins=mark_limbs)
 
 
 def dof_tree(tasks: TaskSet) -> DofTree:

@@ -1,4 +1,4 @@
-"""CompiledFunction: every way to pass arrays in and out, and every complaint."""
+"""BoundFunction: every way to pass arrays in and out, and every complaint."""
 
 import ctypes
 import os
@@ -15,9 +15,9 @@ import bough.compile
 from bough.compile.graph import passes
 from bough.compile.graph.program import Array
 from bough.compile.run import native, threads
-from bough.compile.run.call import CompiledFunction
-from bough.compile.run.entry import Entry
-from bough.compile.run.specialise import specialise
+from bough.compile.run.call import BoundFunction
+from bough.compile.run.entry import Entry, NativeCode
+from bough.compile.run.specialised import specialise
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 from compile.programs import arm, program, random_inputs
 
@@ -187,10 +187,8 @@ def test_contexts_are_made_once_and_reused():
         made.append(ctypes.c_int64(0))
         return ctypes.addressof(made[-1]), made[-1]
 
-    def provide():
-        return Entry(code.address, code, new_context)
-
-    f = CompiledFunction("count", (), (Array("y", (1,)),), float, provide, provide)
+    native_code = NativeCode(code.address, code, new_context)
+    f = BoundFunction("count", (), (Array("y", (1,)),), lambda dtype: Entry(lambda: native_code, lambda: native_code))
     for _ in range(10):
         f()
     assert [c.value for c in made] == [10]
@@ -201,11 +199,11 @@ def test_code_is_compiled_once_by_many_threads():
     p = program(weigh, {"x": (3,), "y": (2,)}, {"z": (2, 3)})
     real = specialise("weigh", p)
 
-    def single():
+    def provide(dtype):
         compiled.append(1)
-        return real._providers[False]()
+        return real.entry(dtype)
 
-    f = CompiledFunction("weigh", p.inputs, p.outputs, float, single, single)
+    f = BoundFunction("weigh", p.inputs, p.outputs, provide)
     workers = [threading.Thread(target=lambda: close(f(X, Y), X, Y, float)) for _ in range(8)]
     for w in workers:
         w.start()

@@ -10,7 +10,7 @@ from bough.compile.graph import passes
 from bough.compile.run import gate as gates
 from bough.compile.run import helpers, threads
 from bough.compile.run.gate import OK, Pile, Signature, ctypes_gate, make_gate
-from bough.compile.run.specialise import specialise
+from bough.compile.run.specialised import specialise
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import NonFiniteError, ShapeError
 from compile.programs import arm, program, random_inputs
@@ -42,7 +42,7 @@ def test_rows_of_a_pile_are_taken_once(gate):
     f(np.zeros((2, 1)))
     of_this = Signature(f.inputs, f.outputs, f.dtype, True)
     pile = Pile()
-    first, second = (gate(of_this, f._entries[True].address, pile=pile) for _ in range(2))
+    first, second = (gate(of_this, f._codes[True].address, pile=pile) for _ in range(2))
     x, y = np.zeros((100, 1)), np.full((100, 1), -1.0)
     pile.fill(32)
     assert pile.take() == slice(0, 32)
@@ -59,13 +59,6 @@ def test_turns_are_short_but_whole_vectors():
     assert threads.rows_per_turn(40, 2, 256) == 16
     assert threads.rows_per_turn(7, 2, 256) == 4
     assert threads.rows_per_turn(1, 8, 256) == 1
-
-
-def test_number_of_threads_can_be_set(monkeypatch):
-    monkeypatch.setenv("BOUGH_NUM_THREADS", "3")
-    assert threads.default_threads() == 3
-    monkeypatch.delenv("BOUGH_NUM_THREADS")
-    assert threads.default_threads() >= 1
 
 
 def test_less_than_one_thread_is_refused():

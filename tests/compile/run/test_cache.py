@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import bough.compile
+from bough.compile import settings
 from bough.compile.run import cache, native
 from compile.programs import arm
 
@@ -21,7 +22,7 @@ def place(tmp_path, monkeypatch):
 
 
 def only_entry():
-    (path,) = cache.directory().glob("*" + cache.SUFFIX)
+    (path,) = settings.cache_directory().glob("*" + cache.SUFFIX)
     return path
 
 
@@ -36,7 +37,7 @@ def test_second_fetch_is_a_hit():
 
 
 def test_info_and_clear(place):
-    assert cache.info() == cache.CacheInfo(place, 0, 0, cache.DEFAULT_LIMIT)
+    assert cache.info() == cache.CacheInfo(place, 0, 0, settings.DEFAULT_LIMIT)
     cache.fetch("a", lambda: b"x" * 1000)
     assert cache.info().entries == 1
     assert cache.info().size > 1000
@@ -68,7 +69,7 @@ def test_entry_of_another_key_is_not_trusted():
     cache.fetch("a", lambda: b"code of a")
     path_a = only_entry()
     cache.fetch("b", lambda: b"code of b")
-    path_b = next(p for p in cache.directory().glob("*" + cache.SUFFIX) if p != path_a)
+    path_b = next(p for p in settings.cache_directory().glob("*" + cache.SUFFIX) if p != path_a)
     path_a.write_bytes(path_b.read_bytes())
     assert cache.fetch("a", lambda: b"code of a") == b"code of a"
 
@@ -85,9 +86,9 @@ def test_entries_unused_longest_are_evicted(monkeypatch):
     monkeypatch.setenv("BOUGH_CACHE_LIMIT", "3500")
     names = "abc"
     for age, name in enumerate(names):
-        before = set(cache.directory().glob("*"))
+        before = set(settings.cache_directory().glob("*"))
         cache.fetch(name, lambda: b"x" * 1000)
-        (new,) = set(cache.directory().glob("*")) - before
+        (new,) = set(settings.cache_directory().glob("*")) - before
         os.utime(new, (1000 + age, 1000 + age))
     cache.fetch("a", never)  # used just now, so b is the oldest
     cache.fetch("d", lambda: b"x" * 1000)
@@ -121,11 +122,13 @@ def test_full_disk_leaves_no_debris(monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert cache.fetch("a", lambda: b"code") == b"code"
-    assert list(cache.directory().iterdir()) == []
+    assert list(settings.cache_directory().iterdir()) == []
 
 
 def test_processes_share_the_directory():
-    script = "from bough.compile import cache\nfor i in range(40): assert cache.fetch(str(i % 5), lambda: b'z' * 99999)"
+    script = (
+        "from bough.compile.run import cache\nfor i in range(40): assert cache.fetch(str(i % 5), lambda: b'z' * 99999)"
+    )
     source = str(Path(bough.compile.__file__).parents[2])
     processes = [
         subprocess.Popen([sys.executable, "-W", "error", "-c", script], env={**os.environ, "PYTHONPATH": source})
@@ -138,11 +141,3 @@ def test_processes_share_the_directory():
 def test_fingerprint_depends_on_the_graph_but_not_on_names():
     assert cache.fingerprint(arm(3)) == cache.fingerprint(arm(3))
     assert cache.fingerprint(arm(3)) != cache.fingerprint(arm(4))
-
-
-@pytest.mark.parametrize(("platform", "part"), [("win32", "cache"), ("darwin", "Library"), ("linux", ".cache")])
-def test_default_directory(monkeypatch, platform, part):
-    for name in ("BOUGH_CACHE_DIR", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(sys, "platform", platform)
-    assert part in cache.directory().parts

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from bough import zoo
 from bough.compile.graph import schedule, twins
 from bough.compile.graph.expr import ADD, CONST, DIV, PARAMETERS, Graph
-from bough.compile.graph.passes import evaluate, operands
+from bough.compile.graph.passes import drop_dead_code, evaluate, operands
 from bough.compile.graph.program import Array, Program
 from bough.compile.graph.twins import settle, side_by_side
 from bough.compile.routine import operations, trace
-from bough.compile.run import specialise
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import CRBA
 from bough.dynamics.dynamics import Dynamics
@@ -24,7 +23,7 @@ from bough.dynamics.rnea import BIAS
 from bough.errors import NumericalError
 from bough.model.builder import Builder
 from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
-from compile.test_llvm import run
+from compile.emit.test_llvm import run
 from models import JOINT_TYPES, random_twin
 from strategies import regular_parents, seeds
 
@@ -197,7 +196,7 @@ def test_settled_parameters_fold_like_constants():
     """For batches nothing is lost but a screw that was made as general as its twins."""
     model = zoo.humanoid()
     plain = operations(trace(FORWARD, (model.grouped,), model.sizes))
-    settled = operations(specialise.drop_dead_code(twins.settle(marked_program(model))))
+    settled = operations(drop_dead_code(twins.settle(marked_program(model))))
     assert settled.total <= plain.total + 4
 
 

@@ -1,0 +1,117 @@
+"""The specialised execution: a routine is traced for its constants and compiled for the host.
+
+In the lanes of vectors lie the rows of a batch, or in a single call the parts that are alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from bough.compile.emit import llvm
+from bough.compile.graph import schedule, twins
+from bough.compile.graph.expr import GraphTooLargeError
+from bough.compile.graph.passes import drop_dead_code
+from bough.compile.graph.program import Program
+from bough.compile.routine import Axes, Constants, FindTwins, Groups, Routine, Sizes, operations, trace
+from bough.compile.run import cache, native
+from bough.compile.run.call import BoundFunction
+from bough.compile.run.entry import Entry, NativeCode
+
+LEAST_GAIN = 0.9  # moves between numbers and vectors cost more than their number says
+
+# Past this many nodes a graph costs more to compile than it gains; past these sizes it is not even tried.
+LARGEST_GRAPH = 60_000
+LARGEST_ARRAY = 20_000
+
+_programs: WeakKeyDictionary[Constants, dict[Routine, Program | None]] = WeakKeyDictionary()
+
+
+def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtype) -> Entry:
+    """Code for these constants; `serves` says beforehand whether there can be any."""
+    program = program_of(routine, constants, sizes)
+    if program is None:
+        raise GraphTooLargeError(f"{routine.name} takes too many operations")
+    return entry(program, dtype)
+
+
+def serves(routine: Routine, constants: Constants, sizes: Sizes) -> bool:
+    """Is the graph of the routine small enough to be compiled?"""
+    return program_of(routine, constants, sizes) is not None
+
+
+def program_of(routine: Routine, constants: Constants, sizes: Sizes) -> Program | None:
+    """The traced routine, kept as long as its constants; None if it would be too large."""
+    known = _programs.setdefault(constants, {})
+    if routine not in known:
+        groups = constants.folded or (lambda: constants.groups)
+        worth = worth_tracing(routine, sizes)
+        known[routine] = traced(routine, groups(), sizes, constants.twins) if worth else None
+    return known[routine]
+
+
+def worth_tracing(routine: Routine, sizes: Sizes) -> bool:
+    """Are the arrays small enough that the graph may be?"""
+    arrays = routine.arrays({**routine.inputs, **routine.outputs, **routine.work}, sizes)
+    return max(a.size for a in arrays) <= LARGEST_ARRAY
+
+
+def traced(
+    routine: Routine, groups: Groups, sizes: Sizes, twins: FindTwins | None = None, limit: int = LARGEST_GRAPH
+) -> Program | None:
+    """The traced routine, its parts marked where `twins` finds some; None if its graph would be larger than `limit`."""
+    found = twins(groups) if twins else None
+    marked = _traced(routine, found.constants, sizes, limit, found.axes) if found else None
+    return marked or _traced(routine, groups, sizes, limit)
+
+
+def _traced(routine: Routine, groups: Groups, sizes: Sizes, limit: int, axes: Axes | None = None) -> Program | None:
+    try:
+        return trace(routine, groups, sizes, limit, axes)
+    except GraphTooLargeError:
+        return None
+    except ZeroDivisionError:  # singular for every input: the general code will say so
+        return None
+
+
+def entry(program: Program, dtype: np.dtype, lanes: int | None = None) -> Entry:
+    """The code of a program: for batches with `lanes` rows side by side (None = as many as the CPU takes)."""
+    return Entry(lambda: native_code(program, dtype, 1), lambda: native_code(program, dtype, lanes))
+
+
+def native_code(program: Program, dtype: np.dtype, lanes: int | None = None) -> NativeCode:
+    """The code of `program` with `lanes` rows side by side: 1 = one after another, None = as many as the CPU takes."""
+    width = native.host().lanes(dtype)
+    lanes = lanes or width
+
+    def build() -> bytes:
+        # one row at a time, code of a higher level is no faster
+        return native.compile_ir(emit(program, dtype, lanes, width), level=1 if lanes == 1 else 2)
+
+    name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}"
+    code = native.load(cache.fetch(name, build), llvm.ENTRY)
+    return NativeCode(code.address, code)
+
+
+def emit(program: Program, dtype: np.dtype, lanes: int, width: int) -> str:
+    """The LLVM IR of a program: with twins side by side where rows are not and where that shortens the code."""
+    if lanes == 1 and program.marks:
+        arranged, units = twins.side_by_side(schedule.optimise(program), width)
+        alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
+        if twins.cost(arranged, units) < LEAST_GAIN * alone:
+            return llvm.emit(arranged, dtype, lanes, width, units=units)
+    return llvm.emit(schedule.optimise(drop_dead_code(twins.settle(program))), dtype, lanes, width)
+
+
+def cost(program: Program) -> int:
+    """What one configuration takes, roughly in instructions: to compare algorithms by."""
+    if not program.marks:
+        return operations(program).total
+    return twins.cost(*twins.find_units(program, native.host().lanes(np.dtype(np.float64))))
+
+
+def specialise(name: str, program: Program, dtype: Any = np.float64, lanes: int | None = None) -> BoundFunction:
+    """`program` as a function of arrays; compiled on its first call for one configuration, and again for a batch."""
+    return BoundFunction(name, program.inputs, program.outputs, lambda dtype: entry(program, dtype, lanes), dtype)

@@ -1,0 +1,53 @@
+"""What the environment says: the one place that reads it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from bough.errors import SettingError
+
+OFF = ("", "0", "false", "no", "off")
+DEFAULT_LIMIT = 512 * 2**20
+
+
+def interpreted() -> bool:
+    """BOUGH_INTERPRET: kernels run as plain Python, nothing is compiled."""
+    return os.environ.get("BOUGH_INTERPRET", "").strip().lower() not in OFF
+
+
+def threads() -> int:
+    """BOUGH_NUM_THREADS, or the number of CPUs this process may use."""
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return _number("BOUGH_NUM_THREADS", cpus, least=1)
+
+
+def cache_limit() -> int:
+    """BOUGH_CACHE_LIMIT in bytes, or 512 MiB."""
+    return _number("BOUGH_CACHE_LIMIT", DEFAULT_LIMIT, least=0)
+
+
+def cache_directory() -> Path:
+    """BOUGH_CACHE_DIR, or the user's cache directory of the platform."""
+    chosen = os.environ.get("BOUGH_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "bough" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "bough"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bough"
+
+
+def _number(name: str, default: int, least: int) -> int:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise SettingError(f"the environment variable {name} is {text!r}; expected a whole number, {least} or more")
+    return value
