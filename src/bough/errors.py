@@ -16,11 +16,24 @@ __all__ = [
     "TooLargeError",
     "TreeError",
     "UnknownNameError",
+    "short",
 ]
+
+LONGEST_MESSAGE = 2000
+
+
+def short(text: str, most: int = 80) -> str:
+    """The text, or its beginning and end if it is too long to be printed."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most * 2 // 3]} ... {text[-(most // 4) :]}"
 
 
 class BoughError(Exception):
-    """Any error that Bough raises on purpose."""
+    """Any error that Bough raises on purpose; its sentence is never longer than a screen, whatever was given."""
+
+    def __str__(self) -> str:
+        return short(super().__str__(), LONGEST_MESSAGE)
 
 
 class TreeError(BoughError, ValueError):
@@ -39,7 +52,7 @@ class UnknownNameError(BoughError, KeyError):
     """A body, joint or frame name that the model does not have."""
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return short(str(self.args[0]), LONGEST_MESSAGE)  # a KeyError would print the repr
 
 
 class ShapeError(BoughError, ValueError):

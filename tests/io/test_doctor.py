@@ -79,7 +79,7 @@ def test_massless_leaves_and_bare_robots() -> None:
     (bare,) = doctor(
         leaf.format(joint.format("fixed")).replace('<link name="arm"/>', f'<link name="arm">{solid}</link>')
     )
-    assert bare.remedy == "load with floating_base=True"
+    assert (bare.remedy, bare.severity) == ("load with floating_base=True", "error")
 
 
 def test_worst_comes_first() -> None:

@@ -1,16 +1,27 @@
-"""Robot descriptions into models: URDF and MJCF."""
+"""Robot descriptions into models: URDF with the standard library, MJCF through the `mujoco` package.
+
+Belongs here: reading files that strangers wrote into a `Description`, what `load` does to it before it is built (weld,
+float), and the doctor. Does not belong here: what a body or a joint is (`model`), other libraries' layouts of q and v
+(`convert`), meshes and other geometry. `io` never reaches the algorithms.
+
+What is read is bounded (`xml`, `mjcf_size`): 64 MiB, a million elements, a thousand levels, names of a thousand
+characters, numbers up to 1e15 in SI units, and MJCF that expands to 100,000 elements.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from bough.io import description
 from bough.io.describe import describe
-from bough.io.doctor import Finding, doctor
+from bough.io.description import Description
+from bough.io.doctor import doctor
+from bough.io.examine import Finding
+from bough.io.reading import Equality, Options, build, prepare
+from bough.io.weld import Weld
 from bough.model import Mimic, Model
 
-__all__ = ["Finding", "describe", "doctor", "load"]
+__all__ = ["Description", "Finding", "describe", "doctor", "load"]
 
 
 def load(
@@ -19,17 +30,22 @@ def load(
     floating_base: bool = False,
     mimic: Mimic = "honour",
     gravity: Sequence[float] | None = None,
-    weld: Collection[str] = (),
+    weld: Weld = (),
+    equality: Equality = "honour",
+    check: bool = False,
 ) -> Model:
     """The model in a URDF or MJCF file (or in XML text); what is read and dropped is in its `notes`.
 
     The root link of a URDF is welded to the world, or with `floating_base` free on a joint called "root_joint" (a root
-    link called "world" is the world itself: the one link welded to it floats). Joints
-    come in depth-first file order: a link, then the subtrees of its child joints as the file lists them; use
-    `model.joint(name)` to map from other orders. Mimic joints are tied to their leaders, or "independent". Joints
-    named in `weld` are fixed at zero. Gravity is the file's if it has one (MJCF), else (0, 0, -9.81) m/s^2.
+    link called "world" is the world itself: the one link welded to it floats, or else the link itself, as
+    "world_link"). Joints come in depth-first file order: a link, then the subtrees of its child joints as the file
+    lists them; use `model.joint(name)` to map from other orders. Gravity is the file's if it has one (MJCF), else
+    (0, 0, -9.81) m/s^2.
+
+    `mimic`: mimic joints are tied to their leaders, or "independent". `weld`: joints to be fixed at zero, or a
+    dictionary of joints and the positions (q of the joint) they are fixed at; joints that mimic them follow.
+    `equality`: of MJCF, joint equalities are mimic joints; a file with others (loops) is refused unless they are to
+    "drop". `check`: refuse also what is not physical but harmless, as `Builder` does. `doctor` takes the same options.
     """
-    found = description.welded(describe(source), weld)
-    if floating_base:
-        found = description.floated(found)
-    return description.build(found, mimic, gravity)
+    options = Options(floating_base, mimic, gravity, weld, equality, check)
+    return build(prepare(describe(source), options), options)

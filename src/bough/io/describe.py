@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bough.errors import FileFormatError
+from bough.errors import FileFormatError, short
 from bough.io import mjcf, urdf
 from bough.io.description import Description
 from bough.io.xml import Document
@@ -17,6 +17,5 @@ def describe(source: str | os.PathLike[str]) -> Description:
         return urdf.read(document)
     if document.root.tag == "mujoco":
         return mjcf.read(document)
-    raise FileFormatError(
-        f"{document.name} begins with <{document.root.tag}>; expected <robot> (URDF) or <mujoco> (MJCF)"
-    )
+    tag = short(document.root.tag)
+    raise FileFormatError(f"{document.name} begins with <{tag}>; expected <robot> (URDF) or <mujoco> (MJCF)")

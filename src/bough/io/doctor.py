@@ -3,84 +3,77 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Unpack
 
 import numpy as np
-import numpy.typing as npt
 
-from bough.errors import BoughError
+from bough.errors import BoughError, short
 from bough.io.describe import describe
-from bough.io.description import Description, build, floated, joint_name
-from bough.joints import JOINTS
-from bough.model import (
-    MICRON_SQUARED,
-    NEARLY_PARALLEL,
-    PARALLEL,
-    TRIANGLE,
-    WORLD,
-    Model,
-    finite,
-    negative,
-    placement,
-    principal_moments,
-)
-
-FloatArray = npt.NDArray[np.float64]
-Severity = Literal["error", "warning", "note"]
-
-# Beyond these a link is no robot's: radius of gyration and distance of the centre of mass, in metres
-SMALL, LARGE, FAR = 1e-4, 3.0, 5.0
-ALMOST = 1e-3  # an axis this close to a right angle, but not on it, was meant to be there
+from bough.io.description import BodySaid, Description
+from bough.io.examine import Finding, examine
+from bough.io.reading import LoadOptions, Options, build, floated, prepare
+from bough.model import WORLD, Model
+from bough.types import FloatArray
 
 
-class Finding(NamedTuple):
-    """One remark: the link (or joint) it is about, what is wrong, what to do, and how bad it is."""
-
-    link: str
-    what: str
-    remedy: str
-    severity: Severity
-
-    def __str__(self) -> str:
-        return f"{self.severity}: {self.link}: {self.what}; {self.remedy}"
-
-
-def doctor(source: str | os.PathLike[str] | Model) -> list[Finding]:
+def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions]) -> list[Finding]:
     """Everything that is suspicious in a URDF or MJCF file (or in a model), worst first; an empty list is a clean bill.
 
-    Errors keep a file from being loaded, or make results meaningless; warnings are probably mistakes; notes are
-    facts worth knowing (what was dropped, which joints mimic others).
+    Takes the options of `load`. Errors are what keeps `load` from reading the file with these options: there is one if
+    and only if `load` raises. Warnings are probably mistakes; notes are facts worth knowing (what was dropped, what a
+    function leaves out, which joints mimic others).
     """
     if isinstance(source, Model):
-        description = _of_model(source)
+        description, obstacle = _of_model(source), None
+        findings = examine(description)
     else:
         try:
             description = describe(source)
         except BoughError as error:
-            return [Finding(str(source)[:200], str(error), "repair the file", "error")]
-    findings = [finding for body in description.bodies for finding in _body(body)]
-    findings += [*_massless(description), *_axes(description)]
-    findings += [
-        Finding(description.name, note, "this has no part in the dynamics", "note") for note in description.notes
-    ]
-    if not isinstance(source, Model) and not any(f.severity == "error" for f in findings):
-        findings += _built(description)
+            return [Finding(short(str(source), 200), str(error), "repair the file", "error")]
+        description, obstacle = _tried(description, Options(**options))
+        findings = examine(description)
+    if obstacle is None:
+        findings = [f._replace(severity="warning") if f.severity == "error" else f for f in findings]
+    elif not any(f.severity == "error" and repr(f.link) in obstacle.what for f in findings):
+        findings.append(obstacle)
+    remedy = "this has no part in the dynamics"
+    findings += [Finding(description.name, note, remedy, "note") for note in description.notes]
     return sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
+
+
+def _tried(description: Description, options: Options) -> tuple[Description, Finding | None]:
+    """The description as the options change it, and what keeps a model from being made of it."""
+    remedy = "repair the file, or change the options"
+    try:
+        description = prepare(description, options)
+        build(description, options)
+        return description, None
+    except BoughError as error:
+        sentence = str(error)
+    if not options.floating_base:
+        try:
+            build(floated(description), options)
+            remedy = "load with floating_base=True"
+        except BoughError:
+            pass
+    return description, Finding(short(description.name), sentence, remedy, "error")
 
 
 def _of_model(model: Model) -> Description:
     """The moving bodies of a model, with all that is welded to them."""
     m = model.mechanism
     parents = [WORLD if up < 0 else model.body_names[up] for up in model.parent]
-    bodies = []
+    bodies: list[BodySaid] = []
     for joint, parent in zip(model.joints, parents, strict=True):
         i = model.frames.body[model.frame(joint.body)]
         mass, com, inertia = _about_com(m.inertia[i])
         v = joint.v.start
-        body = {"name": joint.body, "parent": parent, "joint": joint.type, "joint_name": joint.name, "mass": mass}
-        body |= {key: float(getattr(model.limits, key)[v]) for key in model.limits._fields}
-        bodies.append(body | {"com": com, "inertia": inertia, "armature": float(m.armature[m.dof[i]])})
+        lower, upper, velocity, effort = (float(column[v]) for column in model.limits)
+        body: BodySaid = {"name": joint.body, "parent": parent, "joint": joint.type, "joint_name": joint.name}
+        body |= {"lower": lower, "upper": upper, "velocity": velocity, "effort": effort}
+        body |= {"mass": mass, "com": com, "inertia": inertia, "armature": float(m.armature[m.dof[i]])}
+        bodies.append(body)
     notes = [f"{c.follower!r} mimics {c.leader!r}" for c in model.couplings]
     return Description(model.name, bodies, [], [*notes, *model.notes])
 
@@ -90,130 +83,3 @@ def _about_com(I: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     c = I[6:9] / mass if mass > 0.0 else np.zeros(3)
     J = I[[0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(3, 3)
     return mass, c, J - mass * (c @ c * np.eye(3) - np.outer(c, c))
-
-
-# One body
-
-
-def _body(body: dict[str, Any]) -> Iterator[Finding]:
-    name, moves = body["name"], bool(JOINTS[body["joint"]])
-    mass, com = float(body.get("mass", 0.0)), np.asarray(body.get("com", np.zeros(3)), float)
-    if not np.isfinite(mass) or mass < 0.0:
-        yield Finding(name, f"its mass is {mass:g} kg", "give it a positive mass", "error")
-        return
-    if not np.isfinite(com).all() or np.linalg.norm(com) > FAR:
-        yield Finding(name, f"its centre of mass is at {com.tolist()}", "check the unit: metres", "warning")
-    yield from _inertia(name, mass, np.asarray(body.get("inertia", np.zeros((3, 3))), float), moves)
-    if moves:
-        yield from _joint(body)
-
-
-def _inertia(name: str, mass: float, J: FloatArray, moves: bool) -> Iterator[Finding]:
-    try:
-        low, middle, high = principal_moments(finite(J, f"body {name!r}: inertia").tolist(), name)
-    except BoughError as error:
-        yield Finding(name, str(error), "give six finite numbers", "error")
-        return
-    moments = f"principal moments {low:.3g}, {middle:.3g}, {high:.3g} kg m^2"
-    tiny = high <= MICRON_SQUARED * mass
-    radius = np.sqrt(max(low + middle + high, 0.0) / (2.0 * mass)) if mass > 0.0 else 0.0
-    if negative(low, high, mass):
-        yield Finding(name, f"its inertia is not positive: {moments}", "recompute it about its com", "warning")
-    elif low + middle < high * (1.0 - TRIANGLE):
-        what = f"its inertia breaks the triangle inequality: {moments}"
-        yield Finding(name, what, "recompute it: no real body has these moments", "warning")
-    elif mass == 0.0 and high > 0.0:
-        yield Finding(name, f"it has an inertia but no mass: {moments}", "give it a mass", "warning")
-    elif mass > 0.0 and tiny and moves:
-        yield Finding(name, f"its {mass:g} kg have no inertia: a point mass", "give it an inertia", "warning")
-    elif mass > 0.0 and not tiny and not SMALL <= radius <= LARGE:
-        what = f"its inertia belongs to a body of radius {radius:.2g} m: {mass:g} kg, {moments}"
-        yield Finding(name, what, "check the units: kg and metres", "warning")
-
-
-def _joint(body: dict[str, Any]) -> Iterator[Finding]:
-    """Limits, axis and mimic of a joint that moves."""
-    name = joint_name(body)
-    lower, upper = body.get("lower"), body.get("upper")
-    if lower is not None and upper is not None and lower >= upper:
-        if lower > upper:
-            yield Finding(name, f"its lower limit {lower:g} exceeds its upper {upper:g}", "exchange them", "warning")
-        else:
-            yield Finding(name, f"both its limits are {lower:g}", "make it fixed, or give it a range", "warning")
-    for key in ("effort", "velocity"):
-        if body.get(key) is not None and body[key] <= 0.0:
-            yield Finding(name, f"its {key} limit is {body[key]:g}", "give it a positive limit, or none", "warning")
-    if body.get("axis") is not None and JOINTS[body["joint"]] in (("turn",), ("slide",), ("planar",)):
-        length = float(np.linalg.norm(body["axis"]))
-        if length < 1e-9:
-            yield Finding(name, "its axis is zero", "give it a direction", "error")
-        elif abs(length - 1.0) > 1e-6:
-            yield Finding(name, f"its axis has length {length:g}; it is normalised", "give a unit vector", "note")
-    if body.get("mimic"):
-        leader, ratio, offset = body["mimic"]
-        what = f"it mimics {leader!r}: {ratio:g} times its position plus {offset:g}"
-        yield Finding(name, what, 'load with mimic="independent" to free it', "note")
-
-
-# Bodies together
-
-
-def _massless(description: Description) -> Iterator[Finding]:
-    """Moving links without mass: harmless if they carry some."""
-    carries: dict[str, bool] = {}
-    for body in reversed(description.bodies):
-        name, up = body["name"], body["parent"]
-        own = float(body.get("mass", 0.0)) > 0.0 or bool(np.any(body.get("inertia", 0.0)))
-        carries[name] = own or carries.get(name, False)
-        carries[up] = carries[name] or carries.get(up, False)
-    for body in description.bodies:
-        name, joint = body["name"], joint_name(body)
-        if not JOINTS[body["joint"]] or float(body.get("mass", 0.0)) > 0.0 or body.get("armature"):
-            continue
-        if not carries[name] and body.get("mimic"):
-            yield Finding(name, f"it moves on the mimic joint {joint!r} without mass", "give it a mass", "warning")
-        elif not carries[name]:
-            what = f"it moves on joint {joint!r}, and neither it nor anything it carries has mass"
-            yield Finding(name, what, f"give it a mass and an inertia, or load with weld=[{joint!r}]", "error")
-        elif not np.any(body.get("inertia", 0.0)):
-            yield Finding(name, "it has no mass of its own, but carries some", "this is legal", "note")
-
-
-def _axes(description: Description) -> Iterator[Finding]:
-    """Axes of neighbouring joints that are almost, but not quite, parallel: mostly a rounded pi."""
-    turn: dict[str, tuple[FloatArray, FloatArray | None]] = {WORLD: (np.eye(3), None)}
-    for body in description.bodies:
-        R, above = turn[body["parent"]]
-        try:
-            R = R @ placement(body.get("placement"))[0]
-        except BoughError as error:
-            yield Finding(body["name"], str(error), "give a proper rotation", "error")
-        turn[body["name"]] = (R, above)
-        axis = np.asarray(body.get("axis", np.zeros(3)), float)
-        if JOINTS[body["joint"]] not in (("turn",), ("slide",)) or not axis.any():
-            continue
-        axis = axis / np.linalg.norm(axis)
-        turn[body["name"]] = (np.eye(3), axis)
-        if above is None:
-            continue
-        sine, cosine = np.linalg.norm(np.cross(above, R @ axis)), abs(above @ R @ axis)
-        if PARALLEL < sine < NEARLY_PARALLEL:
-            what = f"its axis is {np.degrees(sine):.2g} degrees off the axis before it"
-            remedy = "if they should be parallel, write pi with more digits: exact angles also compute faster"
-            yield Finding(joint_name(body), what, remedy, "note")
-        elif PARALLEL < cosine < ALMOST:
-            what = f"its axis is {np.degrees(cosine):.2g} degrees off a right angle to the axis before it"
-            remedy = "if it should be perpendicular, write pi with more digits: exact angles also compute faster"
-            yield Finding(joint_name(body), what, remedy, "note")
-
-
-def _built(description: Description) -> Iterator[Finding]:
-    """Whether a model can be made of it, fixed or at least floating."""
-    try:
-        build(description)
-    except BoughError as error:
-        try:
-            build(floated(description))
-            yield Finding(description.name, str(error), "load with floating_base=True", "warning")
-        except BoughError:
-            yield Finding(description.name, str(error), "repair the file", "error")

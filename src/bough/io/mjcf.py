@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.errors import FileFormatError, MissingExtraError
-from bough.io.description import Description
+from bough.io.description import BodySaid, Description, FrameSaid, Place
 from bough.io.xml import Document
 from bough.model import EYE, WORLD
-
-FloatArray = npt.NDArray[np.float64]
+from bough.types import FloatArray
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco.mjtJoint
 TYPES = {FREE: "floating", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
@@ -26,7 +24,7 @@ def read(document: Document) -> Description:
     """
     model = _compile(document)
     names = _Names(model)
-    bodies: list[dict[str, Any]] = []
+    bodies: list[BodySaid] = []
     for b in range(1, model.nbody):
         bodies += _body(model, b, names)
     frames = []
@@ -34,7 +32,7 @@ def read(document: Document) -> Description:
     for s in range(model.nsite):
         name = names.site(s, taken)
         place = (_rotation(model.site_quat[s]), model.site_pos[s].copy())
-        frames.append((name, names.body(model.site_bodyid[s]), place))
+        frames.append(FrameSaid(name, names.body(model.site_bodyid[s]), place))
     return Description(names.model, bodies, frames, _notes(model), model.opt.gravity.tolist())
 
 
@@ -76,16 +74,16 @@ class _Names:
         return name
 
 
-def _body(m: Any, b: int, names: _Names) -> list[dict[str, Any]]:
+def _body(m: Any, b: int, names: _Names) -> list[BodySaid]:
     """One body as a chain: a massless body for each joint, then the body itself, welded where it sits."""
     name, parent = names.body(b), names.body(m.body_parentid[b])
     place = (_rotation(m.body_quat[b]), m.body_pos[b].copy())
     first, count = int(m.body_jntadr[b]), int(m.body_jntnum[b])
-    chain: list[dict[str, Any]] = []
+    chain: list[BodySaid] = []
     anchor = np.zeros(3)
     for j in range(first, first + count):
         joint = _joint(m, j, names, place, anchor)
-        chain.append({"name": f"{name}/{names.joint(j)}", "parent": parent, **joint})
+        chain.append({**joint, "name": f"{name}/{names.joint(j)}", "parent": parent})
         parent, place, anchor = chain[-1]["name"], (EYE, np.zeros(3)), m.jnt_pos[j].copy()
     if count and not anchor.any():
         chain[-1] |= {"name": name, **_inertia(m, b)}
@@ -95,7 +93,7 @@ def _body(m: Any, b: int, names: _Names) -> list[dict[str, Any]]:
     return chain
 
 
-def _joint(m: Any, j: int, names: _Names, place: tuple[FloatArray, FloatArray], anchor: FloatArray) -> dict[str, Any]:
+def _joint(m: Any, j: int, names: _Names, place: Place, anchor: FloatArray) -> BodySaid:
     """A joint at its anchor, turned or moved back so that its q is MuJoCo's; a free joint starts from the world."""
     kind, axis, dof = int(m.jnt_type[j]), m.jnt_axis[j].copy(), int(m.jnt_dofadr[j])
     reference = float(m.qpos0[m.jnt_qposadr[j]])
@@ -115,7 +113,7 @@ def _joint(m: Any, j: int, names: _Names, place: tuple[FloatArray, FloatArray], 
     }  # fmt: skip
 
 
-def _inertia(m: Any, b: int) -> dict[str, Any]:
+def _inertia(m: Any, b: int) -> BodySaid:
     R = _rotation(m.body_iquat[b])
     J = R @ np.diag(m.body_inertia[b]) @ R.T
     return {"mass": float(m.body_mass[b]), "com": m.body_ipos[b].copy(), "inertia": (J + J.T) / 2}

@@ -1,133 +1,120 @@
-"""URDF into a description, read with yourdfpy. Geometry is never looked at: dynamics needs no meshes."""
+"""URDF into a description, with the standard library. Geometry is never looked at: dynamics needs no meshes."""
 
 from __future__ import annotations
 
-import io
 from collections import Counter
-from typing import Any
-from xml.etree.ElementTree import Element, SubElement, tostring
+from collections.abc import Iterable
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from bough.errors import FileFormatError, MissingExtraError
-from bough.io.description import Description
+from bough.errors import FileFormatError, short
+from bough.io.description import BodySaid, Description, Place
+from bough.io.numbers import needed, scalar, vector
 from bough.io.xml import Document
-from bough.model import WORLD
+from bough.model import EYE, WORLD
+from bough.types import FloatArray
 
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
 IGNORED = {"visual", "collision", "material"}  # no concern of dynamics: dropped without a word
 KEPT = {
     "robot": {"link", "joint"},
     "link": {"inertial"},
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
+    "inertial": {"origin", "mass", "inertia"},
 }
-# Attributes that hold numbers, how many, and which of them must be there
-NUMBERS = {
-    "origin": ({"xyz": 3, "rpy": 3}, ()),
-    "axis": ({"xyz": 3}, ("xyz",)),
-    "mass": ({"value": 1}, ("value",)),
-    "inertia": (dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), 1), ("ixx", "iyy", "izz")),
-    "limit": (dict.fromkeys(("lower", "upper", "velocity", "effort"), 1), ()),
-    "dynamics": ({"damping": 1, "friction": 1}, ()),
-    "mimic": ({"multiplier": 1, "offset": 1}, ("joint",)),
-}
+SHOWN = 5  # names that a message lists
+
+
+class _Joint(NamedTuple):
+    name: str
+    type: str
+    parent: str
+    child: str
+    element: Element
 
 
 def read(document: Document) -> Description:
     """Bodies in depth-first file order: a link, then each of its child joints' subtrees in the order of the file."""
-    notes: list[str] = []
-    _check(document.root, document.name)
-    robot = _parse(_dynamics_only(document.root, notes), document.name)
-    root, joints = _tree(robot, document.name)
-    links = {link.name: link for link in robot.links}
-    bodies = [] if root == WORLD else [{"name": root, "parent": WORLD, "joint": "fixed"} | _inertia(links[root])]
-    for joint in joints:
-        body = {"name": joint.child, "parent": joint.parent, "joint": joint.type, "joint_name": joint.name}
-        bodies.append(body | _motion(joint, notes) | _inertia(links[joint.child]))
-    return Description(robot.name, bodies, [], notes)
-
-
-def _check(root: Element, where: str) -> None:
-    """Names, references and numbers, so that errors name the link or joint."""
-    if not root.findall("link"):
+    where = document.name
+    links = _named(document.root, "link", where)
+    if not links:
         raise FileFormatError(f"{where} has no <link>; is it a URDF file?")
-    for tag in ("link", "joint"):
-        names = [element.get("name", "") for element in root.findall(tag)]
-        for name, times in Counter(names).items():
-            if not name:
-                raise FileFormatError(f"{where}: a <{tag}> has no name")
-            if times > 1:
-                raise FileFormatError(f"{where}: {times} <{tag}> elements are called {name!r}")
-    for element in [*root.findall("link"), *root.findall("joint")]:
-        _check_numbers(element, f"{where}: {element.tag} {element.get('name')!r}")
-    for joint in root.findall("joint"):
-        name, kind = f"{where}: joint {joint.get('name')!r}", joint.get("type")
-        if kind not in TYPES:
-            raise FileFormatError(f"{name} has the unknown type {kind!r}; known types: {', '.join(TYPES)}")
-        for end in ("parent", "child"):
-            found = joint.find(end)
-            if found is None or not found.get("link"):
-                raise FileFormatError(f"{name} names no {end} link")
+    notes = _dropped(document.root)
+    found = [_joint(name, element, where) for name, element in _named(document.root, "joint", where).items()]
+    root, joints = _tree(links, found, where)
+    bodies: list[BodySaid] = []
+    own = _inertia(root, links[root], where)
+    if root != WORLD:
+        bodies.append({"name": root, "parent": WORLD, "joint": "fixed", **own})
+    elif own.get("mass"):
+        notes.append(f"the mass of the root link {WORLD!r}, which is the world itself, has no part in the dynamics")
+    for joint in joints:
+        motion = _motion(joint, f"{where}: joint {joint.name!r}", notes)
+        bodies.append({**motion, **_inertia(joint.child, links[joint.child], where)})
+    return Description(document.root.get("name") or "robot", bodies, [], notes, root=own if root == WORLD else None)
 
 
-def _check_numbers(element: Element, where: str) -> None:
-    for part in element.iter():
-        counts, needed = NUMBERS.get(part.tag, ({}, ()))
-        for attribute in needed:
-            if attribute not in part.attrib:
-                raise FileFormatError(f"{where}: <{part.tag}> has no attribute {attribute!r}")
-        for attribute in counts.keys() & part.attrib.keys():
-            words = part.attrib[attribute].split()
-            try:
-                values = [float(word) for word in words]
-            except ValueError:
-                values = []
-            if len(values) != counts[attribute] or not np.isfinite(values).all():
-                wanted = "a finite number" if counts[attribute] == 1 else "three finite numbers"
-                got = part.attrib[attribute]
-                raise FileFormatError(f"{where}: <{part.tag}> has {attribute}={got!r}; expected {wanted}")
+def _named(root: Element, tag: str, where: str) -> dict[str, Element]:
+    """The elements of one tag by their names, which must be there and differ."""
+    elements = root.findall(tag)
+    for name, times in Counter(element.get("name", "") for element in elements).items():
+        if not name:
+            raise FileFormatError(f"{where}: a <{tag}> has no name")
+        if times > 1:
+            raise FileFormatError(f"{where}: {times} <{tag}> elements are called {short(name)!r}")
+    return {element.attrib["name"]: element for element in elements}
 
 
-def _dynamics_only(root: Element, notes: list[str]) -> Element:
-    """A copy with what dynamics uses; the rest is counted in the notes."""
+def _dropped(root: Element) -> list[str]:
+    """What the file says beyond links, joints and inertias, by tag, with the number of its occurrences."""
     dropped: Counter[str] = Counter()
-    slim = Element("robot", name=root.get("name") or "robot")
-    for element in root:
-        if element.tag not in KEPT["robot"]:
-            dropped[element.tag] += 1
-            continue
-        copy = SubElement(slim, element.tag, element.attrib)
-        for part in element:
-            if part.tag in KEPT[element.tag]:
-                copy.append(part)
-            else:
-                dropped[f"{element.tag}/{part.tag}"] += 1
-    for tag, times in dropped.items():
-        if tag.split("/")[-1] not in IGNORED:
-            notes.append(f"dropped {times} <{tag}>")
-    return slim
+    twice: list[str] = []
+    for element in _parts("robot", [root], dropped):
+        for part in _parts(element.tag, [element], dropped):
+            if part.tag == "inertial":
+                list(_parts("inertial", [part], dropped))
+        tags = Counter(part.tag for part in element if part.tag in KEPT[element.tag])
+        twice += [
+            f"{element.tag} {element.get('name')!r}: only the first of {n} <{tag}>" for tag, n in tags.items() if n > 1
+        ]
+    notes = [f"dropped {n} <{tag}>" for tag, n in dropped.items() if tag.split("/")[-1] not in IGNORED]
+    return [*map(short, notes), *twice]
 
 
-def _parse(slim: Element, where: str) -> Any:
-    try:
-        import yourdfpy
-    except ImportError:
-        raise MissingExtraError("reading URDF needs the package yourdfpy: pip install yourdfpy") from None
-    try:
-        file = io.BytesIO(tostring(slim))
-        return yourdfpy.URDF.load(file, build_scene_graph=False, load_meshes=False, mesh_dir="").robot
-    except (yourdfpy.urdf.URDFError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{where} is no valid URDF: {error}") from None
+def _parts(tag: str, elements: Iterable[Element], dropped: Counter[str]) -> list[Element]:
+    """The children that are read; the others are counted."""
+    children = [child for element in elements for child in element]
+    prefix = "" if tag == "robot" else f"{tag}/"
+    dropped.update(prefix + child.tag for child in children if child.tag not in KEPT[tag])
+    return [child for child in children if child.tag in KEPT[tag]]
 
 
-def _tree(robot: Any, where: str) -> tuple[str, list[Any]]:
+def _joint(name: str, element: Element, where: str) -> _Joint:
+    kind = element.get("type")
+    if kind not in TYPES:
+        raise FileFormatError(
+            f"{where}: joint {name!r} has the unknown type {short(str(kind))!r}; known types: {', '.join(TYPES)}"
+        )
+    ends = []
+    for tag in ("parent", "child"):
+        end = element.find(tag)
+        if end is None or not end.get("link"):
+            raise FileFormatError(f"{where}: joint {name!r} names no {tag} link")
+        ends.append(end.attrib["link"])
+    return _Joint(name, kind, ends[0], ends[1], element)
+
+
+def _tree(links: Iterable[str], joints: list[_Joint], where: str) -> tuple[str, list[_Joint]]:
     """The root link and the joints in depth-first file order."""
-    links = {link.name for link in robot.links}
-    above: dict[str, Any] = {}
-    children: dict[str, list[Any]] = {name: [] for name in links}
-    for joint in robot.joints:
+    above: dict[str, _Joint] = {}
+    children: dict[str, list[_Joint]] = {name: [] for name in links}
+    for joint in joints:
         for end in (joint.parent, joint.child):
-            if end not in links:
+            if end not in children:
+                end = short(end)
                 raise FileFormatError(f"{where}: joint {joint.name!r} refers to link {end!r}, which is not in the file")
         if joint.child in above:
             raise FileFormatError(
@@ -136,46 +123,98 @@ def _tree(robot: Any, where: str) -> tuple[str, list[Any]]:
             )
         above[joint.child] = joint
         children[joint.parent].append(joint)
-    roots = [link.name for link in robot.links if link.name not in above]
+    roots = [name for name in children if name not in above]
     if len(roots) > 1:
-        raise FileFormatError(f"{where} has {len(roots)} root links, {', '.join(map(repr, roots))}; expected one")
-    order: list[Any] = []
+        raise FileFormatError(f"{where} has {len(roots)} root links, {_listed(roots)}; expected one")
+    order: list[_Joint] = []
     waiting = [joint for name in roots for joint in reversed(children[name])]
     while waiting:
         joint = waiting.pop()
         order.append(joint)
         waiting += reversed(children[joint.child])
-    if len(order) < len(robot.joints):
+    if len(order) < len(joints):
         seen = {joint.name for joint in order}
-        cycle = [joint.name for joint in robot.joints if joint.name not in seen]
-        raise FileFormatError(f"{where}: joints {', '.join(map(repr, cycle[:5]))} form a loop away from the root")
+        cycle = [joint.name for joint in joints if joint.name not in seen]
+        raise FileFormatError(f"{where}: joints {_listed(cycle)} form a loop away from the root")
     return roots[0], order
 
 
-def _motion(joint: Any, notes: list[str]) -> dict[str, Any]:
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(repr(short(name)) for name in names[:SHOWN]) + more
+
+
+def _motion(joint: _Joint, where: str, notes: list[str]) -> BodySaid:
     """Placement, axis, limits, damping and mimic of a joint."""
-    body: dict[str, Any] = {"placement": joint.origin}
-    if joint.type in ("revolute", "continuous", "prismatic", "planar"):
-        body["axis"] = joint.axis
-    limit, dynamics = joint.limit, joint.dynamics
-    if limit is not None and joint.type in ("revolute", "continuous", "prismatic"):
-        keys = ("velocity", "effort") if joint.type == "continuous" else ("lower", "upper", "velocity", "effort")
-        body |= {key: getattr(limit, key) for key in keys}
-    if dynamics is not None and joint.type != "fixed":
-        body["damping"] = float(dynamics.damping or 0.0)
-        if float(dynamics.friction or 0.0) != 0.0:
-            notes.append(f"dropped the dry friction {dynamics.friction} of joint {joint.name!r}")
-    if joint.mimic is not None and joint.type != "fixed":
-        body["mimic"] = (joint.mimic.joint, joint.mimic.multiplier, joint.mimic.offset)
+    element = joint.element
+    body: BodySaid = {"name": joint.child, "parent": joint.parent, "joint": joint.type, "joint_name": joint.name}
+    body["placement"] = _origin(element, where)
+    axis, limit, dynamics, mimic = (element.find(tag) for tag in ("axis", "limit", "dynamics", "mimic"))
+    if axis is not None:
+        needed(axis, ("xyz",), where)
+    direction = vector(axis, "xyz", (1.0, 0.0, 0.0), where)
+    if joint.type in WITH_AXIS:
+        body["axis"] = direction
+    lower, upper, velocity, effort = (_limit(limit, key, where) for key in ("lower", "upper", "velocity", "effort"))
+    if joint.type in ("revolute", "prismatic"):
+        body["lower"], body["upper"] = lower, upper
+    if joint.type in ("revolute", "continuous", "prismatic"):
+        body["velocity"], body["effort"] = velocity, effort
+    elif limit is not None and joint.type != "fixed":
+        notes.append(f"dropped the limits of the {joint.type} joint {joint.name!r}")
+    damping, friction = (scalar(dynamics, key, 0.0, where) for key in ("damping", "friction"))
+    if joint.type != "fixed":
+        body["damping"] = damping
+        if friction != 0.0:
+            notes.append(f"dropped the dry friction {friction:g} of joint {joint.name!r}")
+    if mimic is not None:
+        needed(mimic, ("joint",), where)
+        ratio, offset = scalar(mimic, "multiplier", 1.0, where), scalar(mimic, "offset", 0.0, where)
+        if joint.type == "fixed":
+            notes.append(f"dropped the mimic of the fixed joint {joint.name!r}")
+        else:
+            body["mimic"] = (short(mimic.attrib["joint"], 1000), ratio, offset)
     return body
 
 
-def _inertia(link: Any) -> dict[str, Any]:
+def _limit(limit: Element | None, key: str, where: str) -> float | None:
+    """Limits may be as large as numbers are: such files mean that there are none."""
+    if limit is None or key not in limit.attrib:
+        return None
+    return scalar(limit, key, 0.0, where, largest=np.inf)
+
+
+def _inertia(name: str, link: Element, where: str) -> BodySaid:
     """Mass, centre of mass, and the inertia about it turned into the axes of the link."""
-    inertial = link.inertial
+    inertial, where = link.find("inertial"), f"{where}: link {name!r}"
     if inertial is None:
         return {}
-    at = np.eye(4) if inertial.origin is None else inertial.origin
-    J = np.zeros((3, 3)) if inertial.inertia is None else inertial.inertia
-    J = at[:3, :3] @ J @ at[:3, :3].T
-    return {"mass": inertial.mass or 0.0, "com": at[:3, 3], "inertia": (J + J.T) / 2}
+    mass, inertia = inertial.find("mass"), inertial.find("inertia")
+    if mass is not None:
+        needed(mass, ("value",), where)
+    if inertia is not None:
+        needed(inertia, ("ixx", "iyy", "izz"), where)
+    R, com = _origin(inertial, where)
+    xx, yy, zz, xy, xz, yz = (scalar(inertia, "i" + key, 0.0, where) for key in ("xx", "yy", "zz", "xy", "xz", "yz"))
+    J = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+    return {"mass": scalar(mass, "value", 0.0, where), "com": com, "inertia": (J + J.T) / 2}
+
+
+def _origin(element: Element, where: str) -> Place:
+    origin = element.find("origin")
+    if origin is None:
+        return EYE, np.zeros(3)
+    rpy = vector(origin, "rpy", (0.0, 0.0, 0.0), where)
+    return _rotation(rpy) if rpy.any() else EYE, vector(origin, "xyz", (0.0, 0.0, 0.0), where)
+
+
+def _rotation(rpy: FloatArray) -> FloatArray:
+    """Rz(yaw) Ry(pitch) Rx(roll)."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy).tolist(), np.sin(rpy).tolist()
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )

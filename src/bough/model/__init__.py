@@ -7,7 +7,16 @@ Does not belong here: files (`io`), the papers' mechanisms (`zoo`), algorithms (
 from __future__ import annotations
 
 from bough.model.assemble import Parts, assemble
-from bough.model.bodies import EYE, MICRON_SQUARED, TRIANGLE, finite, negative, placement, principal_moments
+from bough.model.bodies import (
+    EYE,
+    MICRON_SQUARED,
+    TRIANGLE,
+    finite,
+    negative,
+    placement,
+    planar_frame,
+    principal_moments,
+)
 from bough.model.builder import GRAVITY, Builder, Mimic
 from bough.model.contents import WORLD, Coupling, Frames, Joints, Limits, Passive, unknown
 from bough.model.coupling import parents_of_dofs
@@ -38,6 +47,7 @@ __all__ = [
     "negative",
     "parents_of_dofs",
     "placement",
+    "planar_frame",
     "principal_moments",
     "twin_limbs",
     "unknown",

@@ -1,0 +1,121 @@
+"""Joints fixed where they stand: the motion of a joint at a position becomes part of its body's placement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import ModelError, UnknownNameError, short
+from bough.io.description import BodySaid, Description, Place, joint_name
+from bough.joints import JOINTS, PRIMITIVES
+from bough.model import EYE, placement, planar_frame, unknown
+from bough.types import FloatArray
+
+Weld: TypeAlias = Collection[str] | Mapping[str, npt.ArrayLike]
+
+
+def welded(description: Description, weld: Weld, *, followers: bool = True) -> Description:
+    """The same mechanism with these joints, and (with `followers`) those that mimic them, fixed at a position."""
+    joints = {joint_name(body): body for body in description.bodies}
+    fixed = {name: _position(joints[name], value) for name, value in _asked(weld, joints).items()}
+    more = followers and bool(fixed)
+    while more:
+        tied = {name: body.get("mimic") for name, body in joints.items() if name not in fixed}
+        found = {name: tie for name, tie in tied.items() if tie and tie[0] in fixed and len(fixed[tie[0]]) == 1}
+        for name, (leader, ratio, offset) in found.items():
+            fixed[name] = _position(joints[name], ratio * fixed[leader][0] + offset)
+        more = bool(found)
+    bodies = [_fixed(b, fixed[joint_name(b)]) if joint_name(b) in fixed else b for b in description.bodies]
+    return description._replace(bodies=bodies)
+
+
+def _asked(weld: Weld, joints: Mapping[str, BodySaid]) -> dict[str, npt.ArrayLike]:
+    """Joint names with positions; of a list, where q is zero (fixed joints stand there already)."""
+    given: object = weld
+    if isinstance(given, str) or not isinstance(given, Collection):
+        example = [short(given)] if isinstance(given, str) else ["elbow"]
+        raise ModelError(
+            f"weld is a list of joint names, or a dictionary of names and positions; got {short(repr(weld))}; "
+            f"write weld={example}"
+        )
+    for name in given:
+        if not isinstance(name, str) or name not in joints:
+            raise UnknownNameError("weld: " + unknown("joint", str(name), tuple(joints)))
+    if isinstance(weld, Mapping):
+        return dict(weld)
+    return {name: _neutral(joints[name]["joint"]) for name in weld if JOINTS[joints[name]["joint"]]}
+
+
+def _neutral(joint: str) -> list[float]:
+    ends = {"ball": [0.0, 0.0, 0.0, 1.0], "free": [0.0] * 6 + [1.0]}
+    return [x for kind in JOINTS[joint] for x in ends.get(kind, [0.0] * PRIMITIVES[kind].nq)]
+
+
+def _position(body: BodySaid, value: npt.ArrayLike) -> list[float]:
+    """The q of a joint as a list, checked."""
+    name, size = joint_name(body), sum(PRIMITIVES[kind].nq for kind in JOINTS[body["joint"]])
+    if size == 0:
+        raise ModelError(f"weld: joint {name!r} is fixed already, so it has no position")
+    try:
+        q = np.atleast_1d(np.asarray(value, float))
+    except (TypeError, ValueError):
+        q = np.empty(0)
+    if q.shape != (size,) or not np.isfinite(q).all():
+        wanted = "a finite number" if size == 1 else f"{size} finite numbers (its q)"
+        raise ModelError(f"weld: the {body['joint']} joint {name!r} needs {wanted}, got {short(repr(value))}")
+    if body["joint"] in ("spherical", "floating") and not 1e-6 < np.linalg.norm(q[-4:]) < 1e6:
+        raise ModelError(f"weld: the position of {name!r} ends in a quaternion x y z w, got {q[-4:].tolist()}")
+    return q.tolist()
+
+
+def _fixed(body: BodySaid, q: list[float]) -> BodySaid:
+    """The body welded where its joint stands at q."""
+    R, p = placement(body.get("placement"))
+    turn, shift = _motion(body, q)
+    kept: BodySaid = {"name": body["name"], "parent": body["parent"], "joint": "fixed", "joint_name": joint_name(body)}
+    for key in ("mass", "com", "inertia"):
+        if key in body:
+            kept[key] = body[key]
+    kept["placement"] = (R @ turn, p + R @ shift)
+    return kept
+
+
+def _motion(body: BodySaid, q: list[float]) -> Place:
+    """Where a joint takes its frame: rotation and displacement, in the joint frame at q = 0."""
+    joint, zero = body["joint"], np.zeros(3)
+    axis = np.asarray(body.get("axis", (0.0, 0.0, 1.0)), float)
+    axis = axis / (math.hypot(*axis.tolist()) or 1.0)
+    if joint in ("revolute", "continuous"):
+        return _turn(axis, q[0]), zero
+    if joint == "prismatic":
+        return EYE, q[0] * axis
+    if joint == "spherical":
+        return _quaternion(q), zero
+    if joint == "floating":
+        return _quaternion(q[3:]), np.array(q[:3])
+    if joint == "planar":
+        F = planar_frame(axis)
+        return F @ _turn(np.array([0.0, 0.0, 1.0]), q[2]) @ F.T, F @ [q[0], q[1], 0.0]
+    raise ModelError(f"weld: joints of type {joint!r} come in no file")
+
+
+def _turn(axis: FloatArray, angle: float) -> FloatArray:
+    s, c = math.sin(angle / 2), math.cos(angle / 2)
+    return _quaternion([*(s * axis).tolist(), c]) if angle else EYE
+
+
+def _quaternion(q: list[float]) -> FloatArray:
+    """The rotation of x y z w, of any length."""
+    length = math.hypot(*q)
+    x, y, z, w = (value / length for value in q)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
