@@ -88,7 +88,8 @@ def _random_body(rng, parent, joint, armature):
     if joint == "helical":
         options["pitch"] = PITCH
     if armature and joint != "fixed":
-        options["armature"] = rng.uniform(0.1, 1.0)
+        rotor = rng.uniform(0.1, 1.0)
+        options |= {} if joint in ("planar", "floating") else {"armature": rotor}  # these take none
     return Body(parent, joint, *_random_placement(rng), _random_placement(rng), options)
 
 

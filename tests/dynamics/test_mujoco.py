@@ -62,7 +62,7 @@ class Converted:
 @pytest.mark.parametrize("armature", [False, True])
 @pytest.mark.parametrize("name", TREES)
 def test_agrees_with_mujoco(name, armature):
-    twin = random_twin(2, *TREES[name], armature=armature and name == "fixed")
+    twin = random_twin(2, *TREES[name], armature=armature)
     state = State(*random_state(twin.model, 4))
     theirs, there = in_mujoco(twin.bodies), Converted(twin, state.q, state.v)
     data = mujoco.MjData(theirs)

@@ -45,6 +45,8 @@ BAD_BODIES = {
     "no pitch": ({"joint": "helical"}, "need a pitch"),
     "pitch": ({"pitch": 0.1}, "need a pitch"),
     "armature": ({"armature": -1.0}, "armature must be finite and not negative"),
+    "armature of a free body": ({"joint": "floating", "armature": 0.1}, "a floating joint takes no armature"),
+    "armature in a plane": ({"joint": "planar", "armature": 0.1}, "a planar joint takes no armature"),
     "damping": ({"damping": "much"}, "damping must be a number"),
     "limits": ({"lower": 1.0, "upper": -1.0}, "exceeds its upper"),
 }

@@ -199,12 +199,27 @@ def check_options(body: Body, strict: bool) -> None:
             raise ModelError(f"body {name!r}: {key} must be a number, got {value!r}")
     if not 0.0 <= body.number("armature") < math.inf:
         raise ModelError(f"body {name!r}: armature must be finite and not negative, got {options['armature']}")
+    if body.number("armature") > 0.0 and mixed(body.joint):
+        raise ModelError(
+            f"body {name!r}: a {body.joint} joint takes no armature: it slides along axes that turn with the body, as "
+            f'no rotor does; add it to the mass and inertia of the body (in MJCF, use <freejoint/> or armature="0")'
+        )
     if (body.pitch != 0.0) != (body.joint == "helical") or math.isinf(body.pitch):
         raise ModelError(
             f"body {name!r}: helical joints, and no others, need a pitch that is not zero; got {body.pitch}"
         )
     if strict and body.number("lower", -math.inf) > body.number("upper", math.inf):
         raise ModelError(f"body {name!r}: its lower limit {options['lower']} exceeds its upper {options['upper']}")
+
+
+def mixed(joint: str) -> bool:
+    """Whether the joint turns and slides in one frame, as planar and floating joints do.
+
+    An armature on the diagonal of H, constant in such axes, would break Newton's law: the momentum of a rotor that
+    slides at v while the axes turn at w changes by armature (w x v), and no rotor can be geared to such a slide.
+    Axes that only turn are safe with one armature for all of them, because w x (armature w) = 0.
+    """
+    return any(len({axis // 3 for axis in PRIMITIVES[primitive].axes}) == 2 for primitive in JOINTS[joint])
 
 
 def check_joint_type(name: str, joint: str) -> None:

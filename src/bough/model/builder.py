@@ -91,11 +91,11 @@ class Builder:
         normal, for a planar joint, which turns z onto it and moves along the x and y so turned).
         `inertia` (3, 3) is taken about the centre of mass `com` (3,), in the axes of the body's frame; without it the
         mass is a point. A universal joint takes two axes (2, 3). Options: joint_name, pitch (metres per radian),
-        armature (kg m^2 on the diagonal of H), lower, upper, velocity, effort, mimic = (joint, ratio, offset); and,
-        each one number or one for every degree of freedom, damping (N m s or N s/m), dry friction (N m or N),
-        stiffness (N m or N/m) of a spring that rests at `rest` (rad or m, 0 by default; a spherical joint has one
-        stiffness and rests at the identity, planar and floating joints take none), and actuated (True or False; by
-        default all but the freedoms of a floating or spherical joint on the world).
+        armature (kg m^2 or kg on the diagonal of H; not on planar and floating joints), lower, upper, velocity, effort,
+        mimic = (joint, ratio, offset); and, each one number or one for every degree of freedom, damping (N m s or
+        N s/m), dry friction (N m or N), stiffness (N m or N/m) of a spring that rests at `rest` (rad or m, 0 by
+        default; a spherical joint has one stiffness and rests at the identity, planar and floating joints take none),
+        and actuated (True or False; by default all but the freedoms of a floating or spherical joint on the world).
         """
         joint_name = options.get("joint_name", name)
         self._check_names(name, parent, joint_name)
