@@ -18,7 +18,7 @@ from bough.model.bodies import (
     principal_moments,
 )
 from bough.model.builder import GRAVITY, Builder, Mimic
-from bough.model.contents import WORLD, Coupling, Frames, Joints, Limits, Passive, unknown
+from bough.model.contents import WORLD, Coupling, Frames, Joint, Joints, Limits, Passive, unknown
 from bough.model.coupling import parents_of_dofs
 from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL
 from bough.model.limbs import mark_limbs, twin_limbs
@@ -35,6 +35,7 @@ __all__ = [
     "Builder",
     "Coupling",
     "Frames",
+    "Joint",
     "Joints",
     "Limits",
     "Mimic",
