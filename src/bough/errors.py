@@ -11,6 +11,7 @@ __all__ = [
     "ModelError",
     "NonFiniteError",
     "NumericalError",
+    "SettingError",
     "ShapeError",
     "TaskError",
     "TooLargeError",

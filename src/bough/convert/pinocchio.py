@@ -28,7 +28,7 @@ SINGLE = ("revolute", "continuous", "prismatic", "helical")
 TOLERANCE = 1e-9  # of followers that disagree with their leaders
 
 
-class Placement(NamedTuple):
+class Mount(NamedTuple):
     """Where the frame of our floating body sits in Pinocchio's joint frame."""
 
     quaternion: FloatArray  # x y z w
@@ -44,7 +44,7 @@ class Pair:
     q: slice
     v: slice
     tie: Coupling | None = None
-    at: Placement | None = None
+    at: Mount | None = None
 
     @property
     def cosine(self) -> bool:
@@ -206,7 +206,7 @@ def _placed(pair: Pair, pin_model: Any, joint: Any) -> Pair:
     if not mount.isIdentity(1e-12):
         raise ModelError(f"floating joint {pair.name!r} does not start from the world's frame in Pinocchio's model")
     frame = pin_model.frames[pin_model.getFrameId(pair.own.body)]
-    at = Placement(_quaternion(np.array(frame.placement.rotation)), np.array(frame.placement.translation))
+    at = Mount(_quaternion(np.array(frame.placement.rotation)), np.array(frame.placement.translation))
     return Pair(pair.name, pair.own, pair.q, pair.v, pair.tie, at)
 
 
@@ -230,15 +230,15 @@ def _back(pair: Pair, x: FloatArray) -> FloatArray:
     return x if pair.at is None else _moved(x, pair.at)
 
 
-def _moved(pose: FloatArray, at: Placement) -> FloatArray:
+def _moved(pose: FloatArray, at: Mount) -> FloatArray:
     """The pose x y z, qx qy qz qw of a frame that is placed `at` in the frame with this pose."""
     p, x = pose[..., :3], pose[..., 3:]
     return np.concatenate([p + quaternion_rotate(x, at.origin), _product(x, at.quaternion)], -1)
 
 
-def _inverse(at: Placement) -> Placement:
+def _inverse(at: Mount) -> Mount:
     back = at.quaternion * np.array([-1.0, -1.0, -1.0, 1.0])
-    return Placement(back, -quaternion_rotate(back, at.origin))
+    return Mount(back, -quaternion_rotate(back, at.origin))
 
 
 def _product(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -259,7 +259,7 @@ def _quaternion(R: FloatArray) -> FloatArray:
     return found if found[3] >= 0 else -found
 
 
-def _action(at: Placement) -> FloatArray:
+def _action(at: Mount) -> FloatArray:
     """Motions (linear, angular) of the placed frame as motions of the frame it is placed in, (6, 6)."""
     R = np.stack([quaternion_rotate(at.quaternion, e) for e in np.eye(3)], -1)
     cross = np.cross(np.eye(3), at.origin).T @ R
