@@ -57,7 +57,7 @@ def run(library, inputs, outputs, dtype):
 def test_threads_compute_what_the_kernel_does(robot, name, lanes, tmp_path):
     model, routine = ROBOTS[robot], ROUTINES[name]
     program = traced(routine, (model.mechanism,), model.sizes, mark_limbs if lanes > 1 else None)
-    library = build(cuda.emit(program, np.float64, lanes).text, tmp_path)
+    library = build(cuda.emit(program, np.float64, cuda.Form(lanes)).text, tmp_path)
     rng = np.random.default_rng(0)
     inputs = []
     for array in program.inputs:
@@ -75,7 +75,7 @@ def test_threads_compute_what_the_kernel_does(robot, name, lanes, tmp_path):
 def test_rows_that_are_not_finite_are_marked(tmp_path):
     model = zoo.humanoid()
     program = traced(ABA.without("f_ext"), (model.mechanism,), model.sizes, mark_limbs)
-    library = build(cuda.emit(program, np.float64, 4).text, tmp_path)
+    library = build(cuda.emit(program, np.float64, cuda.Form(4)).text, tmp_path)
     q = model.random_configuration(np.random.default_rng(1), 3)
     q[1, 3:7] = 0.0
     q[2, 9] = 1e12  # too many turns for the reduction

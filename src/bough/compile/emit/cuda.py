@@ -1,9 +1,9 @@
 """Program -> CUDA C: one thread for each row of a batch, or neighbouring threads for the twins of one row.
 
-With `lanes` = W > 1, W neighbouring threads work on one row. A unit of several twins (see `twins`) is one instruction of
-all of them; what has no twin is computed by each. Where an operation needs a number of another thread it is shuffled,
-numbers that differ between twins lie in tables in shared memory. This shortens the code, divides the registers, and lets
-neighbouring threads read neighbouring numbers of the user's rows.
+With W > 1 `lanes`, W neighbouring threads work on one row. A unit of several twins (see `twins`) is one instruction of
+all of them; what has no twin is computed by each. Where an operation needs a number of another thread it is shuffled;
+numbers that differ between twins lie in tables in shared memory. This shortens the code, divides the registers, and
+lets neighbouring threads read neighbouring numbers of the user's rows.
 
 The text is written in a dozen macros (LOAD, STORE, SHUFFLE, PICK, TABLE, ...), so that a test may give them another
 meaning: elements of a C++ array instead of threads.
@@ -14,9 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bough.compile.emit.plan import Unit
 from bough.compile.graph import twins
@@ -26,6 +28,7 @@ from bough.compile.graph.program import Program
 from bough.compile.graph.schedule import optimise
 
 ENTRY = "entry"
+HEAD = (Path(__file__).parent / "cuda_head.h").read_text()
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*"}
 LARGEST = 150_000  # operations: more take minutes to compile and overflow the instruction cache many times
 MOST_LANES = 8
@@ -33,9 +36,21 @@ MOST_LANES = 8
 Layout = Literal["rows", "columns"]
 
 
+class Form(NamedTuple):
+    """How a kernel is written: threads for each row, the layout of its arrays, results by way of shared memory or not.
+
+    Arrays are (batch, n) "rows" or (n, batch) "columns". Results that are gathered in shared memory leave it in long
+    runs of neighbours: for rows with many numbers that is several times faster.
+    """
+
+    lanes: int = 1
+    layout: Layout = "rows"
+    staged: bool = False
+
+
 @dataclass(frozen=True)
 class Source:
-    """The text of one kernel, and how it is launched.
+    """The text of one kernel, and how it is launched: `row_bytes` of dynamic shared memory for each row of a block.
 
     The kernel is `entry(inputs..., outputs..., bad, batch, strides of inputs...)`: pointers to Real, then a pointer to
     one byte for each row (or null) that is set where a result is not finite, the number of rows, and for each input
@@ -43,30 +58,34 @@ class Source:
     """
 
     text: str
-    lanes: int
-    layout: Layout
+    form: Form
+    row_bytes: int
 
 
-def emit(program: Program, dtype: Any, lanes: int = 1, layout: Layout = "rows") -> Source:
-    """CUDA C of `program` with `lanes` threads for each row; arrays are (batch, n) "rows" or (n, batch) "columns"."""
-    if lanes > 1:
-        arranged, order = twins.side_by_side(optimise(program), lanes)
+def emit(program: Program, dtype: npt.DTypeLike, form: Form) -> Source:
+    """CUDA C of `program`."""
+    if form.lanes > 1:
+        arranged, order = twins.side_by_side(optimise(program), form.lanes)
     else:
         arranged = optimise(drop_dead_code(twins.settle(program)))
         graph = arranged.graph
         order = [(i,) for i in graph.live(arranged.flat_roots()) if graph.op[i] >= ADD]
     if len(order) > LARGEST:
         raise ValueError(f"{len(order)} operations are more than one CUDA kernel takes ({LARGEST})")
-    return Source(_Kernel(arranged, order, np.dtype(dtype), lanes, layout).text(), lanes, layout)
+    row_bytes = np.dtype(dtype).itemsize * sum(_pitch(a.size) for a in program.outputs) if form.staged else 0
+    return Source(_Kernel(arranged, order, np.dtype(dtype), form).text(), form, row_bytes)
+
+
+def _pitch(size: int) -> int:
+    """The distance of rows in shared memory: odd, so that neighbouring threads write to different banks."""
+    return size | 1
 
 
 class _Kernel:
     """Statements for units in order. The value of a tuple of nodes is, in thread l, that of its l-th (cyclically)."""
 
-    def __init__(
-        self, program: Program, order: Sequence[Unit], dtype: np.dtype, lanes: int, layout: Layout
-    ) -> None:
-        self.program, self.graph, self.lanes, self.layout = program, program.graph, lanes, layout
+    def __init__(self, program: Program, order: Sequence[Unit], dtype: np.dtype, form: Form) -> None:
+        self.program, self.graph, self.form, self.lanes = program, program.graph, form, form.lanes
         self.scalar = dtype.type
         self.real = {8: "double", 4: "float"}[dtype.itemsize]
         self.lines: list[str] = []
@@ -190,7 +209,9 @@ class _Kernel:
         self.lines.append(f"CHECK({value});")
         for turn in range(max(len(o) for o in offsets)):
             lanes = [lane for lane, o in enumerate(offsets) if turn < len(o)]
-            wanted = tuple(offsets[lane][turn] if lane in lanes else offsets[lanes[0]][turn] for lane in range(len(unit)))
+            wanted = tuple(
+                offsets[lane][turn] if lane in lanes else offsets[lanes[0]][turn] for lane in range(len(unit))
+            )
             if len(unit) == 1:
                 mask = 1 << (wanted[0] % self.lanes)
             else:
@@ -204,17 +225,27 @@ class _Kernel:
         outputs = [f"Number *__restrict__ y{k}_" for k in range(len(self.program.outputs))]
         strides = [f"long long s{k}" for k in range(len(self.program.inputs))]
         parameters = ", ".join([*inputs, *outputs, "unsigned char *bad", "long long batch", *strides])
-        rows = self.layout == "rows"
-        pointers = [f"ROWS(x{k}, x{k}_, s{k});" for k in range(len(self.program.inputs))]
-        sizes = [a.size for a in self.program.outputs]
-        pointers += [f"ROWS(y{k}, y{k}_, {size if rows else 1});" for k, size in enumerate(sizes)]
-        tables = _table("Number", "tables", list(self.tables)) + _table("int", "offsets", list(self.offsets))
-        body = "\n".join(f"    {line}" for line in [*pointers, *self.lines, "FINISH(bad);"])
+        lines = [f"SHARED({kind}, {name}, {size});" for kind, name, size in self._shared()]
+        lines += ["BEGIN(batch);", *(f"ROWS(x{k}, x{k}_, s{k});" for k in range(len(self.program.inputs)))]
+        opened, closed = self._result_pointers()
+        body = "\n".join(f"    {line}" for line in [*lines, *opened, *self.lines, "FINISH(bad);", *closed])
         head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))
-        head = head.replace("@ROWS@", "1" if rows else "0")
-        shared = [f"SHARED({kind}, {name}, {size});" for kind, name, size in self._shared()]
-        begin = "\n".join(f"    {line}" for line in [*shared, "BEGIN(batch);"])
-        return f'{head}{tables}\nextern "C" __global__ void {ENTRY}({parameters})\n{{\n{begin}\n{body}\n}}\n'
+        head = head.replace("@ROWS@", "1" if self.form.layout == "rows" else "0")
+        tables = _table("Number", "tables", list(self.tables)) + _table("int", "offsets", list(self.offsets))
+        return f'{head}{tables}\nextern "C" __global__ void {ENTRY}({parameters})\n{{\n{body}\n}}\n'
+
+    def _result_pointers(self) -> tuple[list[str], list[str]]:
+        """Where results go, and what brings them from shared memory to their place."""
+        sizes = [a.size for a in self.program.outputs]
+        if not self.form.staged:
+            rows = self.form.layout == "rows"
+            return [f"ROWS(y{k}, y{k}_, {size if rows else 1});" for k, size in enumerate(sizes)], []
+        opened, closed, first = ["TILES;"], ["__syncthreads();"], "0"
+        for k, size in enumerate(sizes):
+            opened.append(f"TILE(y{k}, {first}, {_pitch(size)});")
+            closed.append(f"FLUSH(y{k}_, {first}, {_pitch(size)}, {size});")
+            first = f"{first} + tile_rows * {_pitch(size)}"
+        return opened, closed
 
     def _shared(self) -> list[tuple[str, str, int]]:
         arrays = [("Number", "tables", len(self.tables)), ("int", "offsets", len(self.offsets))]
@@ -226,94 +257,3 @@ def _table(kind: str, name: str, rows: Sequence[tuple[Any, ...]]) -> str:
         return ""
     numbers = ", ".join(str(x) for row in rows for x in row)
     return f"CONSTANT {kind} {name}_[] = {{{numbers}}};\n"
-
-
-# Sine and cosine by Cody and Waite with fused products, then the polynomials of fdlibm (double) and Cephes (float);
-# beyond 2^30 the reduction loses digits, so the result is not a number rather than wrong.
-HEAD = r"""
-#define LANES @LANES@
-typedef @REAL@ Number;
-#ifdef BOUGH_THREADS_ARE_ELEMENTS
-#include "threads_are_elements.h"
-#else
-typedef Number Real;
-#define CONSTANT __device__ const
-#define BEGIN(batch) \
-    const unsigned lane = threadIdx.x & (LANES - 1); \
-    const long long thread = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / LANES; \
-    const long long row = thread < batch ? thread : batch - 1; \
-    const bool inside = thread < batch; \
-    Real fault = 0; (void)lane; (void)inside
-#define SHARED(kind, name, size) \
-    __shared__ kind name[size]; \
-    for (int k = threadIdx.x; k < size; k += blockDim.x) name[k] = name##_[k]; \
-    __syncthreads()
-#if @ROWS@
-#define ROWS(p, base, stride) auto p = base + row * (stride)
-#define LOAD(p, place) __ldg(p + (place))
-#define STORE(p, place, mask, value) if (inside && ((mask) >> lane & 1)) p[place] = value
-#else
-#define ROWS(p, base, stride) auto p = base + ((stride) ? row : 0); const long long p##_e = (stride) ? batch : 1
-#define LOAD(p, place) __ldg(p + (place) * p##_e)
-#define STORE(p, place, mask, value) if (inside && ((mask) >> lane & 1)) p[(place) * p##_e] = value
-#endif
-#define LANE(size) ((int)(lane & ((size) - 1)))
-#define OFFSET(k) offsets[(k) * LANES + lane]
-#define TABLE(k) tables[(k) * LANES + lane]
-#define SHUFFLE(x, map) __shfl_sync(0xffffffffu, x, (map) >> (4 * lane) & 15u, LANES)
-#define PICK(mask, yes, no) (((mask) >> lane & 1) ? (yes) : (no))
-#define CHECK(x) fault += (x) - (x)
-#define FINISH(bad) if (bad && inside && !(fault == Real(0))) bad[row] = 1
-#define PURE __device__ __forceinline__
-PURE double reciprocal(double x)
-{
-    double r;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
-    r = fma(fma(-x, r, 1.0), r, r);
-    return fma(fma(-x, r, 1.0), r, r);
-}
-PURE float reciprocal(float x) { return __fdividef(1.0f, x); }
-#endif
-
-PURE double root(double x) { return sqrt(x); }
-PURE float root(float x) { return sqrtf(x); }
-PURE double arctangent(double x) { return atan(x); }
-PURE float arctangent(float x) { return atanf(x); }
-
-PURE void polynomials(double r, double low, double *s, double *c)
-{
-    const double z = r * r, h = 0.5 * z, w = 1.0 - h, lost = (1.0 - w) - h;
-    double p = 1.58969099521155010221e-10, q = -1.13596475577881948265e-11;
-    p = fma(p, z, -2.50507602534068634195e-08); q = fma(q, z, 2.08757232129817482790e-09);
-    p = fma(p, z, 2.75573137070700676789e-06); q = fma(q, z, -2.75573143513906633035e-07);
-    p = fma(p, z, -1.98412698298579493134e-04); q = fma(q, z, 2.48015872894767294178e-05);
-    p = fma(p, z, 8.33333333332248946124e-03); q = fma(q, z, -1.38888888888741095749e-03);
-    p = fma(p, z, -1.66666666666666324348e-01); q = fma(q, z, 4.16666666666666019037e-02);
-    *s = r + fma(z * r, p, low * w);
-    *c = w + fma(z * z, q, lost - r * low);
-}
-PURE void polynomials(float r, float low, float *s, float *c)
-{
-    const float z = r * r, w = fmaf(-0.5f, z, 1.0f);
-    float p = -1.9515295891e-4f, q = 2.443315711809948e-5f;
-    p = fmaf(p, z, 8.3321608736e-3f); q = fmaf(q, z, -1.388731625493765e-3f);
-    p = fmaf(p, z, -1.6666654611e-1f); q = fmaf(q, z, 4.166664568298827e-2f);
-    *s = r + fmaf(z * r, p, low);
-    *c = fmaf(z * z, q, w);
-}
-template <class T> PURE void turn(T x, T *s, T *c)
-{
-    const double n = rint((double)x * 6.36619772367581382433e-01);
-    const double near = fma(n, -1.57079632679489655800, (double)x);
-    const double tail = n * 6.12323399573676603587e-17, r = near - tail;
-    const T head = (T)r;
-    const T low = sizeof(T) == 8 ? (T)((near - r) - tail) : (T)(r - (double)head);
-    T sine, cosine;
-    polynomials(head, low, &sine, &cosine);
-    const int quadrant = (int)n;
-    const T lost = fabs((double)x) < 1073741824.0 ? T(0) : T(0) / T(0);
-    const T a = (quadrant & 1) ? cosine : sine, b = (quadrant & 1) ? sine : cosine;
-    *s = ((quadrant & 2) ? -a : a) + lost;
-    *c = (((quadrant + 1) & 2) ? -b : b) + lost;
-}
-"""

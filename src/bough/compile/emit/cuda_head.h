@@ -1,0 +1,101 @@
+/* What every kernel begins with: the meaning of its macros, and sine, cosine and reciprocal. See cuda.py. */
+#define LANES @LANES@
+typedef @REAL@ Number;
+#ifdef BOUGH_THREADS_ARE_ELEMENTS
+#include "threads_are_elements.h"
+#else
+typedef Number Real;
+#define CONSTANT __device__ const
+#define BEGIN(batch) \
+    const unsigned lane = threadIdx.x & (LANES - 1); \
+    const long long thread = ((long long)blockIdx.x * blockDim.x + threadIdx.x) / LANES; \
+    const long long row = thread < batch ? thread : batch - 1; \
+    const bool inside = thread < batch; \
+    Real fault = 0; (void)lane; (void)inside
+#define SHARED(kind, name, size) \
+    __shared__ kind name[size]; \
+    for (int k = threadIdx.x; k < size; k += blockDim.x) name[k] = name##_[k]; \
+    __syncthreads()
+#if @ROWS@
+#define ROWS(p, base, stride) auto p = base + row * (stride)
+#define LOAD(p, place) __ldg(p + (place))
+#define STORE(p, place, mask, value) if (inside && ((mask) >> lane & 1)) p[place] = value
+#else
+#define ROWS(p, base, stride) auto p = base + ((stride) ? row : 0); const long long p##_e = (stride) ? batch : 1
+#define LOAD(p, place) __ldg(p + (place) * p##_e)
+#define STORE(p, place, mask, value) if (inside && ((mask) >> lane & 1)) p[(place) * p##_e] = value
+#endif
+#define TILES \
+    extern __shared__ __align__(16) unsigned char tile_bytes[]; \
+    const int tile_rows = blockDim.x / LANES
+#define TILE(p, first, pitch) \
+    Number *p = reinterpret_cast<Number *>(tile_bytes) + (first) + threadIdx.x / LANES * (pitch)
+#define FLUSH(base, first, pitch, size) \
+    { \
+        const Number *tile = reinterpret_cast<const Number *>(tile_bytes) + (first); \
+        const long long begin = (long long)blockIdx.x * tile_rows; \
+        const int rows = batch - begin < tile_rows ? (int)(batch - begin) : tile_rows; \
+        for (int k = threadIdx.x; k < rows * (size); k += blockDim.x) \
+            base[begin * (size) + k] = tile[k / (size) * (pitch) + k % (size)]; \
+    }
+#define LANE(size) ((int)(lane & ((size) - 1)))
+#define OFFSET(k) offsets[(k) * LANES + lane]
+#define TABLE(k) tables[(k) * LANES + lane]
+#define SHUFFLE(x, map) __shfl_sync(0xffffffffu, x, (map) >> (4 * lane) & 15u, LANES)
+#define PICK(mask, yes, no) (((mask) >> lane & 1) ? (yes) : (no))
+#define CHECK(x) fault += (x) - (x)
+#define FINISH(bad) if (bad && inside && !(fault == Real(0))) bad[row] = 1
+#define PURE __device__ __forceinline__
+PURE double reciprocal(double x)
+{
+    double r;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+    r = fma(fma(-x, r, 1.0), r, r);
+    return fma(fma(-x, r, 1.0), r, r);
+}
+PURE float reciprocal(float x) { return __fdividef(1.0f, x); }
+#endif
+
+PURE double root(double x) { return sqrt(x); }
+PURE float root(float x) { return sqrtf(x); }
+PURE double arctangent(double x) { return atan(x); }
+PURE float arctangent(float x) { return atanf(x); }
+
+PURE void polynomials(double r, double low, double *s, double *c)
+{
+    const double z = r * r, h = 0.5 * z, w = 1.0 - h, lost = (1.0 - w) - h;
+    double p = 1.58969099521155010221e-10, q = -1.13596475577881948265e-11;
+    p = fma(p, z, -2.50507602534068634195e-08); q = fma(q, z, 2.08757232129817482790e-09);
+    p = fma(p, z, 2.75573137070700676789e-06); q = fma(q, z, -2.75573143513906633035e-07);
+    p = fma(p, z, -1.98412698298579493134e-04); q = fma(q, z, 2.48015872894767294178e-05);
+    p = fma(p, z, 8.33333333332248946124e-03); q = fma(q, z, -1.38888888888741095749e-03);
+    p = fma(p, z, -1.66666666666666324348e-01); q = fma(q, z, 4.16666666666666019037e-02);
+    *s = r + fma(z * r, p, low * w);
+    *c = w + fma(z * z, q, lost - r * low);
+}
+PURE void polynomials(float r, float low, float *s, float *c)
+{
+    const float z = r * r, w = fmaf(-0.5f, z, 1.0f);
+    float p = -1.9515295891e-4f, q = 2.443315711809948e-5f;
+    p = fmaf(p, z, 8.3321608736e-3f); q = fmaf(q, z, -1.388731625493765e-3f);
+    p = fmaf(p, z, -1.6666654611e-1f); q = fmaf(q, z, 4.166664568298827e-2f);
+    *s = r + fmaf(z * r, p, low);
+    *c = fmaf(z * z, q, w);
+}
+/* Cody and Waite with fused products, then the polynomials of fdlibm (double) and Cephes (float). Beyond 2^30 the
+   reduction loses digits, so the result is not a number rather than wrong. */
+template <class T> PURE void turn(T x, T *s, T *c)
+{
+    const double n = rint((double)x * 6.36619772367581382433e-01);
+    const double near = fma(n, -1.57079632679489655800, (double)x);
+    const double tail = n * 6.12323399573676603587e-17, r = near - tail;
+    const T head = (T)r;
+    const T low = sizeof(T) == 8 ? (T)((near - r) - tail) : (T)(r - (double)head);
+    T sine, cosine;
+    polynomials(head, low, &sine, &cosine);
+    const int quadrant = (int)n;
+    const T lost = fabs((double)x) < 1073741824.0 ? T(0) : T(0) / T(0);
+    const T a = (quadrant & 1) ? cosine : sine, b = (quadrant & 1) ? sine : cosine;
+    *s = ((quadrant & 2) ? -a : a) + lost;
+    *c = (((quadrant + 1) & 2) ? -b : b) + lost;
+}

@@ -1,0 +1,115 @@
+"""Arrays of any library as addresses on the card, and results in kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from sys import modules
+from typing import Any
+
+import numpy as np
+
+from bough.compile.run.card import Card
+from bough.errors import ShapeError
+
+
+@dataclass(frozen=True)
+class Given:
+    """An array: where it is and what it is. `keep` is the library's own object or memory of ours."""
+
+    kind: str  # "torch", "cupy", "host" or "other"
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    address: int
+    keep: Any
+
+    @property
+    def on_host(self) -> bool:
+        return self.kind == "host"
+
+    def stream(self) -> int:
+        """The stream on which the library of this array works now."""
+        if self.kind == "torch":
+            return int(modules["torch"].cuda.current_stream(self.keep.device).cuda_stream)
+        if self.kind == "cupy":
+            return int(modules["cupy"].cuda.get_current_stream().ptr)
+        return int(getattr(self.keep, "__cuda_array_interface__", {}).get("stream") or 0)
+
+    def on_the_card(self, card: Card, home: Given) -> Given:
+        """The same on the card: what is on the host is copied if all of it is, for nothing is mixed in silence."""
+        if not self.on_host:
+            return self
+        if not home.on_host:
+            raise ShapeError("some arrays are on the card and some are not: bring all of them there")
+        found = _own(self.shape, self.dtype, card)
+        card.upload(found.keep, self.keep)
+        return found
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, card: Card) -> Given:
+        """A new array in kind."""
+        if self.kind == "torch":
+            torch = modules["torch"]
+            made = torch.empty(shape, dtype=getattr(torch, dtype.name), device=self.keep.device)
+            return Given("torch", shape, dtype, int(made.data_ptr()), made)
+        if self.kind == "cupy":
+            made = modules["cupy"].empty(shape, dtype)
+            return Given("cupy", shape, dtype, int(made.data.ptr), made)
+        return _own(shape, dtype, card)
+
+    def zeros(self, shape: tuple[int, ...], dtype: np.dtype, card: Card) -> Given:
+        made = self.empty(shape, dtype, card)
+        if made.kind == "torch":
+            made.keep.zero_()
+        elif made.kind == "cupy":
+            made.keep.fill(0)
+        else:
+            card.upload(made.keep, np.zeros(shape, dtype))
+        return made
+
+    def returned(self, card: Card) -> Any:
+        """What the user gets: the library's own array, or a numpy array."""
+        if self.kind in ("torch", "cupy"):
+            return self.keep
+        array = np.empty(self.shape, self.dtype)
+        card.download(self.keep, array)
+        return array
+
+
+def _own(shape: tuple[int, ...], dtype: np.dtype, card: Card) -> Given:
+    memory = card.empty(prod(shape) * dtype.itemsize)
+    return Given("host", shape, dtype, card.address_of(memory), memory)
+
+
+def look_at(x: Any, function: str, name: str) -> Given:
+    """An array of any library; the arrays of one call must be contiguous."""
+    if type(x).__module__.split(".")[0] == "torch":
+        return _tensor(x, function, name)
+    about = getattr(x, "__cuda_array_interface__", None)
+    if about is None:
+        return _on_host(x, function, name)
+    if about.get("strides") is not None and not getattr(x, "flags", {"C_CONTIGUOUS": False})["C_CONTIGUOUS"]:
+        raise ShapeError(f"{function}: {name} must be C-contiguous on the card")
+    kind = "cupy" if type(x).__module__.split(".")[0] == "cupy" else "other"
+    return Given(kind, tuple(about["shape"]), np.dtype(about["typestr"]), int(about["data"][0]), x)
+
+
+def _tensor(x: Any, function: str, name: str) -> Given:
+    if x.requires_grad:
+        raise ShapeError(f"{function}: {name} asks for gradients; use bough.torch, which knows them, or x.detach()")
+    if not x.is_cuda:
+        return _on_host(x.numpy(), function, name)
+    if not x.is_contiguous():
+        raise ShapeError(f"{function}: {name} must be contiguous; use x.contiguous()")
+    dtype = np.dtype(str(x.dtype).removeprefix("torch."))
+    return Given("torch", tuple(x.shape), dtype, int(x.data_ptr()), x)
+
+
+def _on_host(x: Any, function: str, name: str) -> Given:
+    array = np.asarray(x)
+    if array.dtype.kind not in "fiub":
+        raise ShapeError(f"{function}: {name} must be an array of real numbers, got dtype {array.dtype}")
+    dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(float)
+    array = np.ascontiguousarray(array, dtype)
+    if not np.isfinite(array).all():
+        raise ShapeError(f"{function}: {name} has entries that are not finite")
+    return Given("host", array.shape, array.dtype, 0, array)
