@@ -20,11 +20,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.emit.plan import Unit
 from bough.compile.graph import twins
 from bough.compile.graph.expr import ADD, ATAN, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, SUB
 from bough.compile.graph.passes import drop_dead_code
-from bough.compile.graph.program import Program
+from bough.compile.graph.program import Program, Unit
 from bough.compile.graph.schedule import optimise
 
 ENTRY = "entry"

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from bough.compile.graph.program import Program
 from bough.compile.settings import cache_directory, cache_limit
@@ -66,22 +67,29 @@ def fingerprint(program: Program) -> str:
 def compiler_hash() -> str:
     """A digest of the compiler's own sources: code made by another version is never reused."""
     digest = hashlib.sha256()
-    for source in sorted(p for p in Path(__file__).parents[1].rglob("*") if p.suffix in (".py", ".ll")):
+    for source in sorted(p for p in Path(__file__).parents[1].rglob("*") if p.suffix in (".py", ".ll", ".h")):
         digest.update(source.read_bytes())
     return digest.hexdigest()
 
 
-def fetch(name: str, build: Callable[[], bytes]) -> bytes:
-    """The code called `name`, for this CPU and by this compiler; made by `build` where it is missing or not intact."""
-    from bough.compile.run.native import host
+def fetch(name: str, build: Callable[[], bytes], machine: str | None = None) -> bytes:
+    """The code called `name`, for this CPU and by this compiler; made by `build` where it is missing or not intact.
 
-    key = hashlib.sha256(repr((name, host(), compiler_hash())).encode()).digest()
+    `machine` says what the code is for, if not this CPU.
+    """
+    key = hashlib.sha256(repr((name, machine or _this_cpu(), compiler_hash())).encode()).digest()
     path = cache_directory() / (key.hex() + SUFFIX)
     code = _read(path, key)
     if code is None:
         code = build()
         _write(path, key, code)
     return code
+
+
+def _this_cpu() -> Any:
+    from bough.compile.run.native import host
+
+    return host()
 
 
 def _read(path: Path, key: bytes) -> bytes | None:

@@ -69,13 +69,13 @@ def the_card() -> Card:
 
 
 def _by_cuda_core() -> Card:
-    from bough.compile.run.card_by_cuda_core import CudaCoreCard
+    from bough.compile.run.cuda.by_cuda_core import CudaCoreCard
 
     return CudaCoreCard()
 
 
 def _by_cupy() -> Card:
-    from bough.compile.run.card_by_cupy import CupyCard
+    from bough.compile.run.cuda.by_cupy import CupyCard
 
     return CupyCard()
 

@@ -13,7 +13,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -22,8 +22,8 @@ import numpy as np
 from bough.compile.emit.cuda import Form, Layout, Source, emit
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
-from bough.compile.run.card import Card, Kernel, the_card
-from bough.compile.run.device_arrays import Given, look_at
+from bough.compile.run.cuda.arrays import Given, look_at
+from bough.compile.run.cuda.card import Card, Kernel, the_card
 from bough.errors import NumericalError, ShapeError
 
 BLOCKS = (64, 128, 256)
@@ -42,9 +42,9 @@ class Choice(NamedTuple):
 class CudaFunction:
     """A function of arrays on the card: `f(*inputs, out=None, stream=None, status=False)`.
 
-    One configuration or a batch, (batch, n), or (n, batch) with layout "columns"; an input without the batch axis serves
-    every row. Nothing waits for the card. With `status`, an array of bytes comes back too: 1 in each row that has a
-    result that is not finite. `program` is asked for on the first call.
+    One configuration or a batch, (batch, n), or (n, batch) with layout "columns"; an input without the batch axis
+    serves every row. Nothing waits for the card. With `status`, an array of bytes comes back too: 1 in each row that
+    has a result that is not finite. `program` is asked for on the first call.
     """
 
     def __init__(
@@ -193,9 +193,8 @@ class CudaFunction:
             kernel, row_bytes = self._kernel(card, dtype, form)
             choice = Choice(form, block)
             if row_bytes * block // form.lanes <= LARGEST_TILE and block <= kernel.most_threads:
-                times[choice] = card.seconds(
-                    lambda k=kernel, c=choice, r=row_bytes: _start(card, k, c, r, batch, arguments, stream), stream
-                )
+                work = partial(_start, card, kernel, choice, row_bytes, batch, arguments, stream)
+                times[choice] = card.seconds(work, stream)
         return min(times, key=lambda choice: times[choice])
 
     def _kernel(self, card: Card, dtype: np.dtype, form: Form) -> tuple[Kernel, int]:
@@ -209,7 +208,9 @@ class CudaFunction:
 def compiled(card: Card, source: Source, dtype: np.dtype) -> Kernel:
     """The kernel of a text for this card, from the disk where it is there."""
     name = f"cuda {card.architecture} {card.compiler} {source.text}"
-    return card.load(fetch(name, lambda: card.compile(source.text, fast=dtype == np.float32)))
+    return card.load(
+        fetch(name, lambda: card.compile(source.text, fast=dtype == np.float32), machine=card.architecture)
+    )
 
 
 def _start(

@@ -10,7 +10,7 @@ from cuda.bindings import driver, nvrtc
 from cuda.core import Device, EventOptions, LaunchConfig, ObjectCode, Program, ProgramOptions, Stream, launch
 
 from bough.compile.emit.cuda import ENTRY
-from bough.compile.run.card import BURST, REPEATS, Kernel
+from bough.compile.run.cuda.card import BURST, REPEATS, Kernel
 from bough.errors import BoughError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.run.card import Card
+from bough.compile.run.cuda.card import Card
 from bough.errors import ShapeError
 
 

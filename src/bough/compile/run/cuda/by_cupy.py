@@ -11,7 +11,7 @@ import cupy
 import numpy as np
 
 from bough.compile.emit.cuda import ENTRY
-from bough.compile.run.card import BURST, REPEATS, Kernel, flags
+from bough.compile.run.cuda.card import BURST, REPEATS, Kernel, flags
 
 
 class CupyCard:
