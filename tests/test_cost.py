@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from bough import cost
 from bough.compile.graph.program import OperationCount
+from bough.errors import TreeError
 from bough.tree.tree import Tree
 from strategies import FACTS, TREES
 
@@ -160,3 +163,50 @@ def test_table_3_of_f10(row, form):
 def test_need_across_robots_is_empty():
     assert cost.rjk_need(Tree([-1, 0, -1, 2]), [1, 3]) == {(0, 0), (1, 1), (2, 2), (3, 3)}
     assert cost.rjk_need(Tree([-1, 0, 1, 0]), [2, 3]) == {(0, 0), (0, 1), (1, 1), (2, 2), (2, 3), (3, 3)}
+
+
+def printed_need(parent, bodies):
+    """F10 Fig. 15, line by line; bodies are counted from 1 there. Blocks between two robots are zero and left out."""
+    n, lam = len(parent), [0, *(p + 1 for p in parent)]
+    paths = [[]]
+    for i in range(1, n + 1):
+        paths.append([*paths[lam[i]], i])
+    need = {}
+    for i in range(n, 0, -1):
+        for j in range(n, i - 1, -1):
+            if i - 1 in bodies and j - 1 in bodies:
+                need[i, j] = True
+            if (i, j) in need:
+                ancestor = max(set(paths[i]) & set(paths[j]), default=0)
+                if i == j:
+                    if lam[i] != 0:
+                        need[lam[i], lam[i]] = True
+                elif ancestor == i:
+                    need[i, lam[j]] = True
+                elif ancestor > 0:
+                    need[lam[i], lam[j]] = True
+    return {(i - 1, j - 1) for i, j in need if i <= j and set(paths[i]) & set(paths[j])}
+
+
+def test_the_printed_need_depends_on_the_numbering():
+    """Erratum E1: with equal distances and interleaved numbers the printed figure loses a pair, too."""
+    tree = Tree([-1, 0, 0, 2, 1])
+    assert len(cost.rjk_need(tree, [3, 4], as_printed=True)) == 6
+    assert len(cost.rjk_need(tree, [3, 4])) == 7
+    same_robot = Tree([-1, 0, 1, 0, 3])
+    assert len(cost.rjk_need(same_robot, [2, 4], as_printed=True)) == 7
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_printed_need_is_figure_15(seed):
+    rng = random.Random(seed)
+    n = rng.randint(1, 14)
+    parent = [rng.randint(-1 if rng.random() < 0.2 else 0, i - 1) if i else -1 for i in range(n)]
+    bodies = rng.sample(range(n), rng.randint(1, min(n, 4)))
+    assert cost.rjk_need(Tree(parent), bodies, as_printed=True) == printed_need(parent, bodies)
+
+
+def test_the_printed_need_wants_parents_first():
+    with pytest.raises(TreeError, match="node 0 has parent 1"):
+        cost.rjk_need(Tree([1, -1]), [0], as_printed=True)
+    assert cost.rjk_need(Tree([1, -1]), [0]) == {(0, 0), (1, 1)}

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from bough.compile.graph.program import OperationCount
+from bough.errors import TreeError
 from bough.tree import Tree
 
 __all__ = [
@@ -283,26 +284,36 @@ def rjk_omega(tree: Tree, bodies: Sequence[int], *, as_printed: bool = False) ->
 def rjk_need(tree: Tree, bodies: Sequence[int], *, as_printed: bool = False) -> set[tuple[int, int]]:
     """Pairs (i, j), i not after j in depth-first order, of the blocks needed: F10 Fig. 15, zero blocks left out.
 
-    The printed figure loses pairs whose parents are in the other order (ERRATA E1); `as_printed` loses them too.
+    The printed figure loses pairs whose parents are in the other order (erratum E1); `as_printed` loses them too. Which
+    these are depends on the numbering, so that it takes the tree's own one, in which parents must come first.
     """
-    ranks = sorted({int(tree.rank[b]) for b in bodies})
-    waiting, need = list(combinations_with_replacement(ranks, 2)), set()
+    number = _own_numbers(tree) if as_printed else tree.rank.tolist()
+    given = sorted({int(b) for b in bodies}, key=number.__getitem__)
+    waiting, need = list(combinations_with_replacement(given, 2)), set()
     while waiting:
         i, j = waiting.pop()
-        if i < 0 or (i, j) in need:
-            continue
-        shared = tree.common_ancestor(int(tree.order[i]), int(tree.order[j]))
+        shared = -1 if (i, j) in need or i < 0 else tree.common_ancestor(i, j)
         if shared < 0:
             continue
         need.add((i, j))
-        p, q = int(tree.regular[i]), int(tree.regular[j])
+        p, q = int(tree.parent[i]), int(tree.parent[j])
         if i == j:
             waiting.append((p, p))
-        elif shared == tree.order[i]:
+        elif shared == i:
             waiting.append((i, q))
-        elif p <= q or not as_printed:
-            waiting.append((min(p, q), max(p, q)))
-    return {(int(tree.order[i]), int(tree.order[j])) for i, j in need}
+        elif number[p] <= number[q]:
+            waiting.append((p, q))
+        elif not as_printed:
+            waiting.append((q, p))
+    return need
+
+
+def _own_numbers(tree: Tree) -> list[int]:
+    """0, 1, 2, ...: the numbering of F10, from the base to the tips."""
+    for i in range(tree.n):
+        if tree.parent[i] >= i:
+            raise TreeError(f"node {i} has parent {tree.parent[i]}: F10 Fig. 15 has parents before their children")
+    return list(range(tree.n))
 
 
 def _transforms(
