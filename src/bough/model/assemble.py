@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.joints import PRIMITIVES, Mechanism
-from bough.model.laid_frames import Layout, Placement, lay
+from bough.model.laid_frames import Layout, Placement, lay, sizes
 from bough.tree import Tree
 
 FloatArray = npt.NDArray[np.float64]
@@ -45,7 +45,8 @@ def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanis
     dh = tree.dh_child[order]
     dh = np.where(dh >= 0, rank[np.maximum(dh, 0)], -1)
     parent, kind = tree.regular, sorted_parts.kind
-    layout = lay(parent, kind, Placement(sorted_parts.R, sorted_parts.p), sorted_parts.axis, dh)
+    joint = Placement(sorted_parts.R, sorted_parts.p)
+    layout = lay(parent, kind, joint, sorted_parts.axis, dh, sizes(parent, joint, sorted_parts.inertia))
     inertia = laid_inertia(sorted_parts.inertia, layout.R, layout.p)
     dofs = _DOFS[kind]
     sorted_tree = tree if np.array_equal(parent, tree.parent) else Tree(parent)

@@ -21,6 +21,8 @@ BoolArray = npt.NDArray[np.bool_]
 # away to be computed with, and the transform is kept as a general placement.
 PARALLEL, NEARLY_PARALLEL = 1e-13, 0.05
 ROUNDING = 1e-15
+# A frame this many times a body's size away from it costs the square of that in digits of its inertia.
+FAR = 30.0
 
 
 class Line(NamedTuple):
@@ -47,8 +49,24 @@ class Placement(NamedTuple):
     p: FloatArray
 
 
-def lay(parent: IntArray, kind: IntArray, joint: Placement, axis: FloatArray, dh_child: IntArray) -> Layout:
-    """Lay the frames of a tree whose joint frames sit at `joint` in the parent's user frame."""
+def sizes(parent: IntArray, joint: Placement, inertia: FloatArray) -> FloatArray:
+    """How far bodies reach from their joints' origins, (N,): radii of gyration, and where their children hang.
+
+    Infinite where there is nothing that could lose digits: a body without mass that carries nothing.
+    """
+    mass = inertia[:, 9]
+    size = np.sqrt(np.maximum(inertia[:, :3].sum(axis=1), 0.0) / np.where(mass > 0.0, 2.0 * mass, 1.0))
+    above = np.flatnonzero(parent >= 0)
+    np.maximum.at(size, parent[above], size[above] + np.linalg.norm(joint.p[above], axis=1))
+    carries = np.zeros(len(parent), bool)
+    carries[parent[above]] = True
+    return np.where((size > 0.0) | carries, size, np.inf)
+
+
+def lay(
+    parent: IntArray, kind: IntArray, joint: Placement, axis: FloatArray, dh_child: IntArray, size: FloatArray
+) -> Layout:
+    """Lay the frames of a tree whose joint frames sit at `joint` in the parent's user frame; `size` is of `sizes`."""
     screw = kind <= SLIDE
     frame = Placement(_first_frames(screw, axis), np.zeros((len(parent), 3)))
 
@@ -61,7 +79,7 @@ def lay(parent: IntArray, kind: IntArray, joint: Placement, axis: FloatArray, dh
     normal, frame.p[b], _ = common_normal(own, childs, frame.R[b, :, 0])
     frame.R[b] = frame_of(axis[b], normal)
 
-    # A body without one: its frame is free, so lay it where its own transform is cheapest.
+    # A body without one: its frame is free, so lay it where its own transform is cheapest, unless that is far away.
     user = _in_parent_frame(parent, joint, frame)
     b = np.flatnonzero(screw & (dh < 0))
     z, x = np.tile(np.eye(3)[2], (len(b), 1)), np.tile(np.eye(3)[0], (len(b), 1))
@@ -70,7 +88,9 @@ def lay(parent: IntArray, kind: IntArray, joint: Placement, axis: FloatArray, dh
     usable = _well_separated(np.linalg.norm(np.cross(z, own.direction), axis=1))
     b, normal, foot = b[usable], normal[usable], foot[usable]
     frame.R[b] = np.swapaxes(user.R[b], 1, 2) @ frame_of(own.direction[usable], normal)
-    frame.p[b] = np.einsum("nji,nj->ni", user.R[b], foot - user.p[b])
+    away = np.einsum("nji,nj->ni", user.R[b], foot - user.p[b])
+    near = np.linalg.norm(away, axis=1) <= FAR * size[b]
+    frame.p[b] = np.where(near[:, None], away, 0.0)
 
     # A file that gives the laid frames already keeps them exactly.
     frame = Placement(snap(frame.R), np.where(np.abs(frame.p) < ROUNDING, 0.0, frame.p))
