@@ -177,3 +177,15 @@ def test_wrong_updates():
         factor.update(np.zeros((3, 2)))
     with pytest.raises(FactorizationError, match="pivot of DoF 1 is -1"):
         factor.update([0, 1, 0], -2.0)
+
+
+def test_a_factor_prints_a_summary():
+    tree = Tree([-1, 0, 0])
+    H = np.array([[4.0, 1, 1], [1, 2, 0], [1, 0, 8]])
+    assert repr(sparsity.ltdl(H, tree)) == "Factor(H = L' D L: 3 DoF, 5 elements of 6, float64, pivots 2 to 8)"
+    assert (
+        repr(sparsity.ltl(H.astype(np.float32), tree))
+        == "Factor(H = L' L: 3 DoF, 5 elements of 6, float32, pivots 2 to 8)"
+    )
+    assert repr(sparsity.udut(H, tree)).startswith("Factor(H = U D U': 3 DoF")
+    assert repr(sparsity.ltdl(np.zeros((0, 0)), Tree([]))).startswith("Factor(H = L' D L: 0 DoF, 0 elements of 0")

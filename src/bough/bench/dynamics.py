@@ -17,7 +17,7 @@ from bough.dynamics.crba import CRBA
 from bough.dynamics.dynamics import Dynamics
 from bough.io import load
 from bough.model import Model
-from bough.sparsity.routines import LTDL, Rows
+from bough.sparsity.routines import LTDL, PackedRows
 
 BATCH = 4096
 
@@ -132,7 +132,7 @@ def general(model: Model) -> list[Row]:
 def factorization(model: Model) -> Callable[..., Any]:
     """LTDL of packed rows as a function H -> L, by the general code."""
     tree = model.dof_tree
-    constants = Rows(tree.regular, tree.rows, tree.order, np.array([0]))
+    constants = PackedRows(tree.regular, tree.rows, tree.order, np.array([0]))
     return bind_arrays(LTDL, (constants,), {"packed": int(tree.rows[-1])}, general=True).call
 
 

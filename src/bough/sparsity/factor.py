@@ -61,7 +61,7 @@ METHODS: dict[MethodName, Method] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Factor:
     """H = L' D L, with L of the pattern of the tree: lower triangular if parents come before children.
 
@@ -73,6 +73,13 @@ class Factor:
     method: MethodName
     packed: Float
     names: Names = None
+
+    def __repr__(self) -> str:
+        """A summary: the method, the size, how much of L is stored, and the range of the pivots."""
+        kind = {"ltl": "H = L' L", "ltdl": "H = L' D L", "udut": "H = U D U'"}[self.method]
+        n, pivots = self.tree.n, self._diagonal**2 if self.method == "ltl" else self._diagonal
+        shape = f"{n} DoF, {len(self.packed)} elements of {n * (n + 1) // 2}, {self.packed.dtype}"
+        return f"Factor({kind}: {shape}, pivots {pivots.min(initial=np.inf):.3g} to {pivots.max(initial=0):.3g})"
 
     @property
     def L(self) -> Float:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
+from bough.types import Rows, Scalar
 
 
 @kernel
-def invert_unit(parent: Any, rows: Any, L: Any) -> None:
+def invert_unit(parent: Rows, rows: Rows, L: Rows) -> None:
     """Replace the unit factor L by M = L^-1, which has its pattern: D2 (m + a) at most. The diagonal stays."""
     for i in range(len(parent)):
         first, last = rows[i], rows[i + 1] - 1
@@ -23,7 +22,7 @@ def invert_unit(parent: Any, rows: Any, L: Any) -> None:
 
 
 @kernel
-def divide_columns(parent: Any, rows: Any, M: Any, E: Any, one: Any) -> None:
+def divide_columns(parent: Rows, rows: Rows, M: Rows, E: Rows, one: Scalar) -> None:
     """E = M D^-1 in packed rows, with D on the diagonal of M: D1 + n divisions."""
     for i in range(len(parent)):
         first, last = rows[i], rows[i + 1] - 1
@@ -35,7 +34,7 @@ def divide_columns(parent: Any, rows: Any, M: Any, E: Any, one: Any) -> None:
 
 
 @kernel
-def inverse_entry(rows: Any, M: Any, E: Any, i: int, j: int, a: int) -> Any:
+def inverse_entry(rows: Rows, M: Rows, E: Rows, i: int, j: int, a: int) -> Scalar:
     """(H^-1)_ij for j <= i, where a is their last common ancestor."""
     shared = rows[a + 1] - rows[a]
     # the diagonal of M stands for 1, so the deepest term has no product if a is j itself

@@ -5,14 +5,13 @@ L has a unit diagonal; D is stored in its place.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.sparsity.products import divide_diagonal, unit_lsolve, unit_ltsolve
+from bough.types import Rows
 
 
 @kernel
-def ltdl(parent: Any, rows: Any, H: Any) -> None:
+def ltdl(parent: Rows, rows: Rows, H: Rows) -> None:
     """Replace H by L and D: D1 d + D2 (m + a)."""
     for k in range(len(parent) - 1, -1, -1):
         first, last = rows[k], rows[k + 1] - 1
@@ -27,7 +26,7 @@ def ltdl(parent: Any, rows: Any, H: Any) -> None:
 
 
 @kernel
-def ltdl_product(parent: Any, rows: Any, L: Any) -> None:
+def ltdl_product(parent: Rows, rows: Rows, L: Rows) -> None:
     """Replace L and D by H = L' D L, undoing the factorization row by row: D1 m + D2 (m + a)."""
     for k in range(len(parent)):
         first, last = rows[k], rows[k + 1] - 1
@@ -42,7 +41,7 @@ def ltdl_product(parent: Any, rows: Any, L: Any) -> None:
 
 
 @kernel
-def ltdl_solve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def ltdl_solve(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = H^-1 x: n d + 2 D1 (m + a) per column."""
     unit_ltsolve(parent, rows, L, x)
     divide_diagonal(parent, rows, L, x)

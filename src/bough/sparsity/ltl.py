@@ -6,15 +6,14 @@ row k that it updates, so the inner loops are contiguous.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.scalar import sqrt
 from bough.sparsity.products import lsolve, ltsolve
+from bough.types import Rows
 
 
 @kernel
-def ltl(parent: Any, rows: Any, H: Any) -> None:
+def ltl(parent: Rows, rows: Rows, H: Rows) -> None:
     """Replace H by L: n sqrt + D1 d + D2 (m + a)."""
     for k in range(len(parent) - 1, -1, -1):
         first, last = rows[k], rows[k + 1] - 1
@@ -30,7 +29,7 @@ def ltl(parent: Any, rows: Any, H: Any) -> None:
 
 
 @kernel
-def ltl_product(parent: Any, rows: Any, L: Any) -> None:
+def ltl_product(parent: Rows, rows: Rows, L: Rows) -> None:
     """Replace L by H = L' L, undoing the factorization row by row: (D1 + n) m + D2 (m + a)."""
     for k in range(len(parent)):
         first, last = rows[k], rows[k + 1] - 1
@@ -45,14 +44,14 @@ def ltl_product(parent: Any, rows: Any, L: Any) -> None:
 
 
 @kernel
-def ltl_solve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def ltl_solve(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = H^-1 x: 2n d + 2 D1 (m + a) per column."""
     ltsolve(parent, rows, L, x)
     lsolve(parent, rows, L, x)
 
 
 @kernel
-def ltl_to_ltdl(parent: Any, rows: Any, L: Any) -> None:
+def ltl_to_ltdl(parent: Rows, rows: Rows, L: Rows) -> None:
     """Replace the factor of H = L' L by that of H = L' D L, D on the diagonal: D1 d + n m."""
     for k in range(len(parent)):
         first, last = rows[k], rows[k + 1] - 1

@@ -7,15 +7,14 @@ notation of `bough.cost`: D1 (m + a) for a unit factor, and n m or n d more for 
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
+from bough.types import Rows
 
 # One row of a product: i meets its ancestors j = parent(i), ..., root at L[rows[i] + p].
 
 
 @kernel
-def add_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
+def add_ancestors(parent: Rows, rows: Rows, L: Rows, x: Rows, i: int) -> None:
     """x_i += sum_j L_ij x_j"""
     for c in range(x.shape[1]):
         xi = x[i, c]
@@ -27,7 +26,7 @@ def add_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
 
 
 @kernel
-def subtract_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
+def subtract_ancestors(parent: Rows, rows: Rows, L: Rows, x: Rows, i: int) -> None:
     """x_i -= sum_j L_ij x_j"""
     for c in range(x.shape[1]):
         xi = x[i, c]
@@ -39,7 +38,7 @@ def subtract_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
 
 
 @kernel
-def add_to_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
+def add_to_ancestors(parent: Rows, rows: Rows, L: Rows, x: Rows, i: int) -> None:
     """x_j += L_ij x_i"""
     for c in range(x.shape[1]):
         xi = x[i, c]
@@ -50,7 +49,7 @@ def add_to_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
 
 
 @kernel
-def subtract_from_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> None:
+def subtract_from_ancestors(parent: Rows, rows: Rows, L: Rows, x: Rows, i: int) -> None:
     """x_j -= L_ij x_i"""
     for c in range(x.shape[1]):
         xi = x[i, c]
@@ -61,14 +60,14 @@ def subtract_from_ancestors(parent: Any, rows: Any, L: Any, x: Any, i: int) -> N
 
 
 @kernel
-def multiply_row(rows: Any, L: Any, x: Any, i: int) -> None:
+def multiply_row(rows: Rows, L: Rows, x: Rows, i: int) -> None:
     """x_i *= L_ii"""
     for c in range(x.shape[1]):
         x[i, c] = L[rows[i + 1] - 1] * x[i, c]
 
 
 @kernel
-def divide_row(rows: Any, L: Any, x: Any, i: int) -> None:
+def divide_row(rows: Rows, L: Rows, x: Rows, i: int) -> None:
     """x_i /= L_ii"""
     for c in range(x.shape[1]):
         x[i, c] = x[i, c] / L[rows[i + 1] - 1]
@@ -78,14 +77,14 @@ def divide_row(rows: Any, L: Any, x: Any, i: int) -> None:
 
 
 @kernel
-def unit_lmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def unit_lmul(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = L x"""
     for i in range(len(parent) - 1, -1, -1):
         add_ancestors(parent, rows, L, x, i)
 
 
 @kernel
-def lmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def lmul(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = L x"""
     for i in range(len(parent) - 1, -1, -1):
         multiply_row(rows, L, x, i)
@@ -93,14 +92,14 @@ def lmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
 
 
 @kernel
-def unit_ltmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def unit_ltmul(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = L' x"""
     for i in range(len(parent)):
         add_to_ancestors(parent, rows, L, x, i)
 
 
 @kernel
-def ltmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def ltmul(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = L' x, in situ because x_i is scaled only after its ancestors have used it."""
     for i in range(len(parent)):
         add_to_ancestors(parent, rows, L, x, i)
@@ -108,14 +107,14 @@ def ltmul(parent: Any, rows: Any, L: Any, x: Any) -> None:
 
 
 @kernel
-def unit_lsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def unit_lsolve(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = L^-1 x"""
     for i in range(len(parent)):
         subtract_ancestors(parent, rows, L, x, i)
 
 
 @kernel
-def lsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def lsolve(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = L^-1 x"""
     for i in range(len(parent)):
         subtract_ancestors(parent, rows, L, x, i)
@@ -123,14 +122,14 @@ def lsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
 
 
 @kernel
-def unit_ltsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def unit_ltsolve(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = L^-T x"""
     for i in range(len(parent) - 1, -1, -1):
         subtract_from_ancestors(parent, rows, L, x, i)
 
 
 @kernel
-def ltsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
+def ltsolve(parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """x = L^-T x"""
     for i in range(len(parent) - 1, -1, -1):
         divide_row(rows, L, x, i)
@@ -138,21 +137,21 @@ def ltsolve(parent: Any, rows: Any, L: Any, x: Any) -> None:
 
 
 @kernel
-def multiply_diagonal(parent: Any, rows: Any, D: Any, x: Any) -> None:
+def multiply_diagonal(parent: Rows, rows: Rows, D: Rows, x: Rows) -> None:
     """x = D x, n m per column."""
     for i in range(len(parent)):
         multiply_row(rows, D, x, i)
 
 
 @kernel
-def divide_diagonal(parent: Any, rows: Any, D: Any, x: Any) -> None:
+def divide_diagonal(parent: Rows, rows: Rows, D: Rows, x: Rows) -> None:
     """x = D^-1 x, n d per column."""
     for i in range(len(parent)):
         divide_row(rows, D, x, i)
 
 
 @kernel
-def hmul(parent: Any, rows: Any, H: Any, x: Any, y: Any) -> None:
+def hmul(parent: Rows, rows: Rows, H: Rows, x: Rows, y: Rows) -> None:
     """y = H x from the packed lower triangle of a symmetric H: n m + 2 D1 (m + a) per column."""
     for i in range(len(parent)):
         for c in range(x.shape[1]):

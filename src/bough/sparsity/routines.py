@@ -14,6 +14,7 @@ from bough.sparsity.ltl import ltl_solve
 from bough.sparsity.products import lmul, lsolve, ltmul, ltsolve, unit_lmul, unit_lsolve, unit_ltmul, unit_ltsolve
 from bough.sparsity.udut import udut_solve
 from bough.tree import Tree
+from bough.types import IntArray, Rows, Workspace
 
 # What `apply` can do, by number
 PRODUCTS: dict[Callable[..., None], int] = {
@@ -31,17 +32,17 @@ PRODUCTS: dict[Callable[..., None], int] = {
 }
 
 
-class Rows(NamedTuple):
+class PackedRows(NamedTuple):
     """The packed rows of a tree, and which product is wanted."""
 
-    parent: Any  # (n,) depth-first
-    rows: Any  # (n + 1,)
-    order: Any  # (n,) the user's number of each node
-    product: Any  # (1,)
+    parent: IntArray  # (n,) depth-first
+    rows: IntArray  # (n + 1,)
+    order: IntArray  # (n,) the user's number of each node
+    product: IntArray  # (1,)
 
 
 @kernel
-def factorize_copy(t: Any, H: Any, L: Any, w: Any) -> None:
+def factorize_copy(t: PackedRows, H: Rows, L: Rows, w: Workspace) -> None:
     """L and D of H, both in packed rows; H is kept."""
     for k in range(len(H)):
         L[k] = H[k]
@@ -49,7 +50,7 @@ def factorize_copy(t: Any, H: Any, L: Any, w: Any) -> None:
 
 
 @kernel
-def apply(t: Any, L: Any, x: Any, y: Any, w: Any) -> None:
+def apply(t: PackedRows, L: Rows, x: Rows, y: Rows, w: Workspace) -> None:
     """One product or substitution of a factor with a vector in the user's order."""
     for k in range(len(x)):
         w.column[k, 0] = x[t.order[k]]
@@ -59,7 +60,7 @@ def apply(t: Any, L: Any, x: Any, y: Any, w: Any) -> None:
 
 
 @kernel
-def multiply(product: int, parent: Any, rows: Any, L: Any, x: Any) -> None:
+def multiply(product: int, parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
     """The product with this number in PRODUCTS, in situ."""
     if product == 0:
         ltdl_solve(parent, rows, L, x)
@@ -96,7 +97,7 @@ def vector_function(tree: Tree, product: Callable[..., None], dtype: np.dtype[An
     if found is None:
         from bough.compile.executions import bind_arrays
 
-        rows = Rows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS[product]]))
+        rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS[product]]))
         sizes = {"n": tree.n, "packed": int(tree.rows[-1])}
         found = kept[product, dtype] = bind_arrays(APPLY, (rows,), sizes, general=True, dtype=dtype).call
     return found

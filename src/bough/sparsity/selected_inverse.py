@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
+from bough.types import Rows
 
 
 @kernel
-def selected_inverse(parent: Any, rows: Any, L: Any, Z: Any) -> None:
+def selected_inverse(parent: Rows, rows: Rows, L: Rows, Z: Rows) -> None:
     """Fill Z, packed as L is, from the roots to the tips: n d + 2 D2 m + (2 D2 - D1) a.
 
     Z_ij = -sum_k L_ik Z_kj and Z_ii = 1 / D_i - sum_k L_ik Z_ki, with j and k over the ancestors of i.

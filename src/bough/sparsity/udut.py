@@ -5,21 +5,20 @@ Column k of the upper triangle of M, packed, is row k of the lower one: U' is th
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.sparsity.ltdl import ltdl
 from bough.sparsity.products import divide_row, subtract_from_ancestors, unit_lsolve
+from bough.types import Rows
 
 
 @kernel
-def udut(parent: Any, rows: Any, M: Any) -> None:
+def udut(parent: Rows, rows: Rows, M: Rows) -> None:
     """Replace M by U and D (algorithm 1): D1 d + D2 (m + a)."""
     ltdl(parent, rows, M)
 
 
 @kernel
-def udut_forward(parent: Any, rows: Any, U: Any, x: Any) -> None:
+def udut_forward(parent: Rows, rows: Rows, U: Rows, x: Rows) -> None:
     """x = (U D)^-1 x (algorithm 2): n d + D1 (m + a) per column."""
     for j in range(len(parent) - 1, -1, -1):
         subtract_from_ancestors(parent, rows, U, x, j)
@@ -27,13 +26,13 @@ def udut_forward(parent: Any, rows: Any, U: Any, x: Any) -> None:
 
 
 @kernel
-def udut_backward(parent: Any, rows: Any, U: Any, x: Any) -> None:
+def udut_backward(parent: Rows, rows: Rows, U: Rows, x: Rows) -> None:
     """x = U^-T x (algorithm 3): D1 (m + a) per column."""
     unit_lsolve(parent, rows, U, x)
 
 
 @kernel
-def udut_solve(parent: Any, rows: Any, U: Any, x: Any) -> None:
+def udut_solve(parent: Rows, rows: Rows, U: Rows, x: Rows) -> None:
     """x = M^-1 x: n d + 2 D1 (m + a) per column."""
     udut_forward(parent, rows, U, x)
     udut_backward(parent, rows, U, x)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
+from bough.types import Rows
 
 
 @kernel
-def rank_one_update(parent: Any, rows: Any, L: Any, tip: Any, v: Any, s: Any) -> None:
+def rank_one_update(parent: Rows, rows: Rows, L: Rows, tip: Rows, v: Rows, s: Rows) -> None:
     """Turn the factor of H into that of H + s v v', with v along the path root..tip: O(depth^2).
 
     `tip` and `s` hold one number each; v holds one for each node of the path. v and s are used up.
