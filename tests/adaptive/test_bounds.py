@@ -33,7 +33,7 @@ def error_of(measure, exact, found):
 
 def noise_of(measure, exact, sim):
     """By how much rounding may take the square of an error beyond its bound's: twice what the simulation measures."""
-    return error_of(measure, exact, np.sqrt([2.0 * sim._tree.measure_noise().worst])) ** 2
+    return error_of(measure, exact, np.sqrt([2.0 * sim.solver.tree.measure_noise().worst])) ** 2
 
 
 def violations(seed, forces_per_model):
@@ -94,8 +94,8 @@ def test_refining_goes_on_where_it_stopped_and_ends_exact():
         twin.model, twin.model.random_configuration(rng), random_forces(twin, rng), error=relative_joint(0.9)
     )
     exact = simulate(twin.model, sim.configuration, [], method="dca")
-    for number, a in sim._forces.applied.items():
-        exact._forces.applied[number] = a
+    for number, a in sim.inputs.forces.applied.items():
+        exact.inputs.forces.applied[number] = a
     expected = exact.accelerations()
     sim.accelerations()
     joints, bound, before = sim.stats.joints, sim.stats.bound, np.inf

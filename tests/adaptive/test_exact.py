@@ -49,7 +49,7 @@ def test_total_accelerations_are_sums_over_joints_at_every_node(seed):
     metric = rng.uniform(0.2, 5.0, twin.model.nv)
     sim = simulate(twin.model, twin.model.random_configuration(rng), random_forces(twin, rng), metric=metric)
     sim.accelerations()
-    noise = sim._tree.measure_noise()
+    noise = sim.solver.tree.measure_noise()
     assert noise.worst < 1e-10 * noise.root
 
 

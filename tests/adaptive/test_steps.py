@@ -124,8 +124,8 @@ def test_positions_are_those_of_the_dense_oracle(seed):
     np.testing.assert_allclose(sim.positions(), expected, atol=1e-10)
     sim.accelerations()
     np.testing.assert_allclose(
-        sim._tree.poses(np.array([sim._forces.body(7)[0]]))[0, 9:],
-        sim._plain.poses(np.array([sim._forces.body(7)[0]]))[0, 9:],
+        sim.solver.tree.poses(np.array([sim.inputs.forces.body(7)[0]]))[0, 9:],
+        sim.solver.plain.poses(np.array([sim.inputs.forces.body(7)[0]]))[0, 9:],
         atol=1e-10,
     )
     np.testing.assert_allclose(sim.positions([3, "world"]), [expected[3], np.zeros(3)], atol=1e-10)
@@ -163,21 +163,21 @@ def test_auto_is_exact_without_an_error_and_uses_plain_steps():
 def test_auto_goes_where_it_is_cheaper_and_stays_within_the_error(cheap, monkeypatch):
     from bough.adaptive.engines import switch
 
-    monkeypatch.setattr(switch.Switch, "took", lambda self, *times: cheap)
-    monkeypatch.setattr(switch.Switch, "wants_tree", lambda self, *times: self.wait <= 0)
+    monkeypatch.setattr(switch.Switch, "took", lambda self, *counts: cheap)
+    monkeypatch.setattr(switch.Switch, "wants_tree", lambda self, *counts: self.wait <= 0)
     _, sim, _ = start(2, error=relative_joint(1e-6), method="auto")
     _, plain, _ = start(2, method="aba")
     sim.run(12, DT)
     plain.run(12, DT)
-    assert sim._switch.on_tree == cheap
+    assert sim.switch.on_tree == cheap
     np.testing.assert_allclose(sim.configuration, plain.configuration, atol=1e-8)
 
 
 def test_a_step_that_would_open_too_much_is_taken_plainly(monkeypatch):
     from bough.adaptive.engines import switch
 
-    monkeypatch.setattr(switch.Switch, "budget", lambda self, seconds: 3)
-    monkeypatch.setattr(switch.Switch, "wants_tree", lambda self, *times: self.wait <= 0)
+    monkeypatch.setattr(switch.Switch, "budget", 3)
+    monkeypatch.setattr(switch.Switch, "wants_tree", lambda self, *counts: self.wait <= 0)
     _, sim, _ = start(2, error=relative_joint(1e-6), method="auto")
     _, plain, _ = start(2, method="aba")
     sim.run(9, DT)

@@ -77,7 +77,6 @@ class Closures:
                 f"{len(closures)} loops keep up to {2 + len(closures)} handles open: expected at most {MAX_HANDLES}"
             )
         self.model, self.closures = model, closures
-        self.open = True  # whether closure forces must be found anew
         self.sides = [(self._side(c.a), self._side(c.b)) for c in closures]
         self.T = [np.delete(np.eye(6), FREED[c.joint], axis=1) for c in closures]
         ends = sorted({side.body for pair in self.sides for side in pair if side.body >= 0})
@@ -102,13 +101,12 @@ class Closures:
                 force[body] += wrench
             G[:, k] = self._gaps(poses, self._respond(engine)) - free
             force[self.bodies] = base
-        target = -self._displacement(poses) / h
+        target = -np.concatenate(self._displacements(poses)) / h
         lam = np.linalg.pinv(0.5 * (G + G.T), rcond=REDUNDANT, hermitian=True) @ (target - free)
         for x, column in zip(lam, columns, strict=True):
             for body, wrench in column:
                 force[body] += x * wrench
         engine.reload(self.bodies)
-        self.open = False
 
     def _by_body(self, rows: FloatArray) -> dict[int, FloatArray]:
         """Poses of the closing bodies, and of the world."""
@@ -148,18 +146,24 @@ class Closures:
             found.append(T.T @ total)
         return np.concatenate(found)
 
-    def _displacement(self, poses: dict[int, FloatArray]) -> FloatArray:
+    def _displacements(self, poses: dict[int, FloatArray]) -> list[FloatArray]:
         """How far each loop is open, along its constraints in frame b."""
         found = []
         for (first, second), T in zip(self.sides, self.T, strict=True):
             Ra, xa = _place(first, poses)
             R, x = _place(second, poses)
             found.append(T.T @ np.concatenate([R.T @ rotation_vector(R @ Ra.T), R.T @ (x - xa)]))
-        return np.concatenate(found)
+        return found
+
+    def widest(self, poses: FloatArray) -> tuple[str, float]:
+        """The loop that is open farthest and its largest component, m or rad; the closing bodies are there (k, 12)."""
+        gaps = [float(np.abs(d).max(initial=0.0)) for d in self._displacements(self._by_body(poses))]
+        k = int(np.argmax(gaps))
+        return f"{self.closures[k].a!r} to {self.closures[k].b!r}", gaps[k]
 
     def opening(self, poses: FloatArray) -> float:
         """The largest component by which a loop is open, m or rad, when the closing bodies are there (k, 12)."""
-        return float(np.abs(self._displacement(self._by_body(poses))).max())
+        return self.widest(poses)[1]
 
 
 def _pose(row: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -3,33 +3,60 @@
 A culled cluster C leaves joint accelerations out whose weighted squares sum to A(C). Over the clusters left closed:
 linkage measures bound the square root of their sum, joint measures that of the largest; relative ones divide by the
 norm of all joint accelerations, or by the largest one computed so far, which is a lower bound of the largest of all.
+A measure is data: one more needs a function here, or anywhere else, that makes an `ErrorMeasure`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from bough.adaptive.passes import ABSOLUTE_JOINT, ABSOLUTE_LINKAGE, RELATIVE_JOINT, RELATIVE_LINKAGE
+# What a joint's error is compared with: one, the sum of the squares of all joint accelerations, the largest square
+Scale = tuple[float, float, float]
+ONE: Scale = (1.0, 0.0, 0.0)
+ALL: Scale = (0.0, 1.0, 0.0)
+LARGEST_JOINT: Scale = (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class ErrorMeasure:
-    """A stopping rule and the error it allows; 0 is exact."""
+    """A stopping rule and the error it allows; 0 is exact.
 
-    rule: int
-    eps: float
+    E^2 <= eps^2 (s0 + s1 sum_j a_j^2 + s2 max_j a_j^2), where a_j^2 are weighted squares of joint accelerations, E^2 is
+    the sum over all joints of the squares of their errors (over = "linkage") or the largest of them (over = "joint"),
+    and s is `scale`.
+    """
+
     name: str
+    eps: float
+    over: Literal["linkage", "joint"]
+    scale: Scale = ONE
 
     def __post_init__(self) -> None:
         eps: Any = self.eps
         if not (isinstance(eps, (int, float)) and math.isfinite(eps) and eps >= 0.0):
             raise ValueError(f"{self.name}: eps must be a finite number that is not negative, got {self.eps!r}")
+        if self.over not in ("linkage", "joint"):
+            raise ValueError(f'{self.name}: a measure goes over the "linkage" or each "joint", got {self.over!r}')
+        scale: Any = self.scale
+        if len(scale) != 3 or not all(math.isfinite(s) and s >= 0.0 for s in scale) or not any(scale):
+            raise ValueError(f"{self.name}: scale must be three numbers, none negative and not all 0, got {scale!r}")
 
     @property
     def is_relative(self) -> bool:
-        return self.rule in (RELATIVE_LINKAGE, RELATIVE_JOINT)
+        """Whether the allowed error grows with the accelerations."""
+        return self.scale[0] == 0.0
+
+    @property
+    def limits(self) -> Scale:
+        """eps^2 times the scale."""
+        square = float(self.eps) ** 2
+        return (square * self.scale[0], square * self.scale[1], square * self.scale[2])
+
+    def scaled(self, total: float, largest: float) -> float:
+        """What the square of an error is compared with, given the sum of squares of all joints and the largest."""
+        return self.scale[0] + self.scale[1] * total + self.scale[2] * largest
 
     def clamped(self, floor: float) -> ErrorMeasure:
         """The same measure with eps at least `floor`."""
@@ -38,19 +65,19 @@ class ErrorMeasure:
 
 def absolute_linkage(eps: float) -> ErrorMeasure:
     """Norm of the error of all joint accelerations at most eps."""
-    return ErrorMeasure(ABSOLUTE_LINKAGE, eps, "absolute_linkage")
+    return ErrorMeasure("absolute_linkage", eps, "linkage", ONE)
 
 
 def relative_linkage(eps: float) -> ErrorMeasure:
     """That norm at most eps times the norm of all joint accelerations."""
-    return ErrorMeasure(RELATIVE_LINKAGE, eps, "relative_linkage")
+    return ErrorMeasure("relative_linkage", eps, "linkage", ALL)
 
 
 def absolute_joint(eps: float) -> ErrorMeasure:
     """Error of each joint acceleration at most eps."""
-    return ErrorMeasure(ABSOLUTE_JOINT, eps, "absolute_joint")
+    return ErrorMeasure("absolute_joint", eps, "joint", ONE)
 
 
 def relative_joint(eps: float) -> ErrorMeasure:
     """Error of each joint acceleration at most eps times the largest joint acceleration."""
-    return ErrorMeasure(RELATIVE_JOINT, eps, "relative_joint")
+    return ErrorMeasure("relative_joint", eps, "joint", LARGEST_JOINT)

@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import restore, save
+from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
 from bough.adaptive.closure import Closure
-from bough.adaptive.engines import CHUNK, NO_LIMIT
+from bough.adaptive.engines import Switch
+from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.passes import CERTIFICATE, FULL_TIER, JOINTS, LINEAR_TIER, OPENED, ROOT
+from bough.adaptive.passes import CERTIFICATE, JOINTS, ROOT
 from bough.adaptive.progress import bar
 from bough.adaptive.recording import Recording
-from bough.adaptive.solution import Solution
+from bough.adaptive.solver import Solver, measure_of
 from bough.adaptive.stats import Stats
-from bough.errors import ModelError
+from bough.adaptive.stepper import Stepper
+from bough.errors import CheckpointError
 from bough.model import Model
+from bough.types import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
+MAX_TURN = 0.2  # rad
 
 
-class QuasiStatics(Solution):
-    """Quasi-statics of a linkage: at every step the joints move by qdd dt^2 / 2 from rest.
+class QuasiStatics:
+    """Quasi-statics of a linkage: at every step the joints move by h qdd from rest, h = dt^2 / 2.
 
     `error` is an error measure; None or eps = 0 is exact. Methods: "adaptive" (bounded passes over an assembly tree),
     "dca" (the whole tree every step), "aba" (plain O(n)), "auto" (adaptive or aba, whichever is cheaper). `metric`
     weighs joints in the error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. With
-    `catch_up`, joints that were left out later move for all the time they missed. `closures` close loops. The tree is
-    redone every `refresh` steps.
+    `catch_up`, joints that were left out later move for all the time they missed. `closures` close loops. A step in
+    which a joint would turn by more than `max_turn` (rad) is cut into parts with the same sum of h, each solved anew.
+    The tree is redone every `refresh` steps.
+
+    It has `inputs` (what is set), a `solver` (what follows here and now), a `stepper` and a `switch`.
     """
 
     def __init__(
@@ -45,147 +50,216 @@ class QuasiStatics(Solution):
         metric: Any = None,
         catch_up: bool = False,
         closures: Sequence[Closure] = (),
+        max_turn: float = MAX_TURN,
         refresh: int = 10_000,
     ) -> None:
-        if refresh < 1:
-            raise ValueError(f"refresh must be at least 1 step, got {refresh}")
-        super().__init__(model, error, method, metric=metric, catch_up=catch_up, closures=closures)
-        self.refresh, self.steps, self.time = refresh, 0, 0.0
+        self.model = model
+        self.inputs, self.switch = Inputs(model), Switch(len(model.joints))
+        self.solver = Solver(self.inputs, self.switch, error, method, metric)
+        self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
+        self.solver.prepare(catch_up, closures)
+
+    # What is set
+
+    @property
+    def method(self) -> str:
+        """As given."""
+        return self.solver.method
+
+    @property
+    def error(self) -> ErrorMeasure:
+        """The error measure; another may be assigned between steps. A solution is then found anew, tighter or coarser.
+
+        An eps below `stats.noise_floor` is raised to it when it is first used, with a warning.
+        """
+        return self.solver.error
+
+    @error.setter
+    def error(self, measure: ErrorMeasure) -> None:
+        self.solver.error = measure
+
+    def apply_force(
+        self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
+    ) -> int:
+        """Apply a force (3,), or [force, moment] (6,), to a body until it is changed; returns its number.
+
+        `body` is a name (of any frame) or a place in `body_names`. `point` (3,) is fixed to the body, in its frame;
+        without it the force acts at the frame's origin. With frame "world" it keeps its direction in space, with
+        "body" it turns along.
+        """
+        return self.inputs.apply_force(body, force, point, frame)
+
+    def change_force(self, number: int, force: npt.ArrayLike) -> None:
+        """Give a force applied before another value; body, point and frame stay."""
+        self.inputs.change_force(number, force)
+
+    def remove_force(self, number: int) -> None:
+        """Take a force away."""
+        self.inputs.remove_force(number)
+
+    def clear_forces(self) -> None:
+        """Take all forces away."""
+        self.inputs.clear_forces()
+
+    def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
+        """Set the torque of one joint (d,), or with None those of all (nv,)."""
+        self.inputs.set_torque(joint, value)
+
+    @property
+    def gravity(self) -> FloatArray:
+        """Acceleration of free fall (3,) in m/s^2, a copy, the model's until another is assigned."""
+        return self.inputs.gravity
+
+    @gravity.setter
+    def gravity(self, value: npt.ArrayLike) -> None:
+        self.inputs.gravity = np.asarray(value)
+
+    @property
+    def configuration(self) -> FloatArray:
+        """q (nq,), a copy; assigning moves the linkage there."""
+        return self.inputs.configuration
+
+    @configuration.setter
+    def configuration(self, q: npt.ArrayLike) -> None:
+        self.inputs.configuration = np.asarray(q)
+
+    # What follows
+
+    def accelerations(self) -> FloatArray:
+        """Joint accelerations (nv,) here and now, within the error; zero where a joint was left out."""
+        return self.solver.solve().copy()
+
+    def positions(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
+        """Origins of bodies or frames in the world (k, 3); all of `body_names` without an argument.
+
+        O(log n) each on a tree that is up to date, else O(n) for all.
+        """
+        frames, wanted = self.model.frames, self.model.body_names if bodies is None else bodies
+        ks = np.array([self.inputs.forces.frame(b) for b in wanted], np.int64)
+        numbers, p = frames.body[ks], frames.p[ks]
+        poses = self.solver.poses(np.maximum(numbers, 0))
+        at = poses[:, 9:] + np.einsum("nij,nj->ni", poses[:, :9].reshape(-1, 3, 3), p)
+        return np.where((numbers >= 0)[:, None], at, p)
+
+    def opening(self) -> float:
+        """How far the loops are open now: the largest component, m or rad; 0 without closures."""
+        return self.solver.opening()
+
+    def refine(self, budget: int | None = None, microseconds: float | None = None) -> float:
+        """Open more clusters, `budget` of them or for some time, and return the error bound reached; without both, all.
+
+        Continues where the last solution stopped. For methods "adaptive" and "auto".
+        """
+        return self.solver.refine(budget, microseconds)
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return self.stepper.steps
+
+    @property
+    def time(self) -> float:
+        """Sum of dt, s. What converges as steps get smaller is `pseudo_time`."""
+        return self.stepper.time
+
+    @property
+    def pseudo_time(self) -> float:
+        """Sum of h = dt^2 / 2 over all steps, s^2."""
+        return float(self.solver.clock[0])
 
     @property
     def stats(self) -> Stats:
         """Costs and quality; see `Stats`."""
-        tree, last = self._tree, self._last
-        joints, bound, norm, certificate, floor = last.get("joints", math.nan), 0.0, math.nan, 0.0, math.nan
+        solver, cost, stepper = self.solver, self.solver.cost, self.stepper
+        tree, joints, bound, norm, certificate, floor = solver.tree, cost.joints, 0.0, math.nan, 0.0, math.nan
         if tree is not None:
             certificate, floor = float(tree.front.value[CERTIFICATE]), tree.noise.floor(self.error)
-            if last["method"] != "aba" and not tree.stale:
+            if cost.method != "aba" and not solver.changes.everything:
                 norm = math.sqrt(float(tree.front.value[ROOT]))
-                bound = 0.0 if self._is_exact else tree.bound(self.error, of_last_step=not self._solved)
-                joints = last.get("joints", float(tree.front.count[JOINTS]))
-        memory = self._plain.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in self._shared))
+                bound = 0.0 if solver.is_exact else tree.bound(self.error, of_last_step=solver.changes.solution)
+                joints = float(tree.front.count[JOINTS]) if math.isnan(joints) else joints
+        memory = solver.plain.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in self.inputs.shared))
         return Stats(
-            last["method"], self.steps, self.time, joints, last.get("full", 0.0), last.get("linear", 0.0), bound, norm,
-            certificate, floor, last.get("seconds", math.nan), memory,
+            cost.method, self.steps, self.time, joints, cost.full, cost.linear, bound, norm, certificate, floor,
+            cost.seconds, memory, self.pseudo_time, stepper.cuts, solver.opening(),
         )  # fmt: skip
 
     # Stepping
 
-    def step(self, dt: float) -> None:
-        """One time step: joints move by qdd dt^2 / 2."""
-        self.run(1, dt)
+    def step(self, dt: float | None = None, *, h: float | None = None) -> None:
+        """One step: joints move by h qdd, h = dt^2 / 2. Give dt (s) or h (s^2)."""
+        self.run(1, dt, h=h)
 
-    def run(self, n: int, dt: float, progress: bool = False, record: Recording | None = None) -> None:
-        """n time steps; `record` takes a sample every few of them."""
-        if not (math.isfinite(dt) and dt > 0.0):
-            raise ValueError(f"dt must be a positive number of seconds, got {dt!r}")
+    def run(
+        self,
+        n: int,
+        dt: float | None = None,
+        progress: bool = False,
+        record: Recording | None = None,
+        *,
+        h: float | None = None,
+    ) -> None:
+        """n steps of dt (s), or of pseudo-time h = dt^2 / 2 (s^2); `record` takes a sample every few of them.
+
+        When a step fails, all is as it was after the step before.
+        """
+        dt, h = step_size(dt, h)
         if n < 0:
             raise ValueError(f"the number of steps must not be negative, got {n}")
-        h = 0.5 * dt * dt
-        if self._clock[1] != h and self._loops is not None:
-            self._loops.open = True
-        self._clock[1] = h
         last = self.steps + n
         with bar(n, progress) as advance:
             while self.steps < last:
-                most = min(last - self.steps, self.refresh - self.steps % self.refresh, 64 if progress else n)
+                most = min(last - self.steps, 64 if progress else n)
                 if record is not None:
                     most = min(most, record.every - self.steps % record.every)
-                done = self._timed_steps(most, h, dt)
+                done = self.stepper.take(most, h, dt)
                 if record is not None and self.steps % record.every == 0:
                     record.take(self)
                 advance(done)
 
-    def _timed_steps(self, most: int, h: float, dt: float) -> int:
-        began = time.perf_counter()
-        done = self._some_steps(most, h)
-        self._last["seconds"] = (time.perf_counter() - began) / done
-        self._check_finite()
-        self.steps, self.time, self._solved = self.steps + done, self.time + done * dt, False
-        if self.steps % self.refresh == 0:
-            self._make_stale()
-        return done
-
-    def _some_steps(self, n: int, h: float) -> int:
-        """Take at least one step and at most n; returns how many."""
-        if self._is_plain and not (self.method == "auto" and self._goes_to_tree()):
-            return self._plain_step(h)
-        return self._exact_step(h) if self._is_exact else self._adaptive_steps(n, h)
-
-    def _plain_step(self, h: float) -> int:
-        if self._loops is None:
-            self._plain.step(self._ready_plain(), h)
-        else:
-            self._solve_plainly()
-            self._plain.move(h)
-        self._switch.wait -= 1
-        self._moved_everything(h)
-        self._last = {"method": "aba", "joints": float(len(self.model.joints))}
-        return 1
-
-    def _goes_to_tree(self) -> bool:
-        """Whether the switch goes over to the tree now."""
-        switch = self._switch
-        if self.error.eps == 0.0 or switch.wait > 0:
-            return False
-        loads = self._forces.loads()
-        try:
-            tree = self._assemble()
-            tree.refuse_massless(loads)
-        except ModelError:  # no tree for this linkage or these forces: plain steps are all there is
-            switch.wait = NO_LIMIT if self._tree is None else 1
-            return False
-        switch.on_tree = switch.wants_tree(self._plain.seconds, tree.root_paths(loads.body[np.diff(loads.first) > 0]))
-        if not switch.on_tree:
-            switch.leave(self._plain.seconds, self._plain.seconds)
-        return switch.on_tree
-
-    def _moved_everything(self, h: float) -> None:
-        self._clock[0] += h
-        if self._tree is not None:
-            self._tree.stale = True
-            self._tree.state.last_move[:] = self._clock[0]
-            self._tree.state.oldest[:] = self._clock[0]
-
-    def _exact_step(self, h: float) -> int:
-        tree = self._ready_tree()
-        tree.solve_exactly()
-        self._plain.move(h)
-        self._moved_everything(h)
-        method = "dca" if self.method == "dca" else "adaptive"
-        self._last = {"method": method, "joints": float(len(self.model.joints)), "full": float(len(tree.plan.left))}
-        return 1
-
-    def _adaptive_steps(self, n: int, h: float) -> int:
-        tree, switch = self._ready_tree(), self._switch
-        n = 1 if self._loops is not None else min(n, CHUNK) if self._switches else n
-        tree.front.count[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
-        began = time.perf_counter()
-        budget = switch.budget(self._plain.seconds) if self._switches else NO_LIMIT
-        left = tree.march(self.error, self._forces.loads(), n, budget)
-        done, seconds, counts = n - left, time.perf_counter() - began, tree.front.count
-        if self._loops is not None:
-            self._loops.open = True
-        if done:
-            each = {"full": counts[FULL_TIER], "linear": counts[LINEAR_TIER], "joints": counts[OPENED]}
-            self._last = {"method": "adaptive"} | {name: float(count) / done for name, count in each.items()}
-        if self._switches and (
-            left or not switch.took(seconds / done, int(counts[OPENED]) // done, self._plain.seconds)
-        ):
-            switch.leave(self._build_seconds, self._plain.seconds)
-            if not done:
-                self._shared.qdd[:] = 0.0
-                return self._plain_step(h)
-        return done
-
     # Checkpoints
 
     def checkpoint(self, path: str | Path) -> None:
-        """Write all that is needed to go on exactly as if nothing had happened."""
-        save(self, path)
+        """Write all that is needed to go on exactly as if nothing had happened, to the last bit.
+
+        The file is complete or is not there: a kill while it is written leaves the one before.
+        """
+        arrays, facts = self.inputs.state()
+        more, known = self.solver.state()
+        parts = {"inputs": facts, "solver": known, "stepper": self.stepper.state(), "switch": self.switch.state()}
+        write_checkpoint(path, arrays | more, {"model": self.model.hash, **parts})
 
     @classmethod
     def resume(cls, model: Model, path: str | Path) -> QuasiStatics:
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
-        sim: QuasiStatics = restore(cls, model, path)
+        arrays, facts = read_checkpoint(path)
+        if facts["model"] != model.hash:
+            raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
+        solver, steps = facts["solver"], facts["stepper"]
+        sim = cls(
+            model,
+            measure_of(solver),
+            solver["method"],
+            catch_up=bool(arrays["clock"][2]),
+            closures=[Closure(*c) for c in solver.get("closures", [])],
+            max_turn=steps["max_turn"],
+            refresh=steps["refresh"],
+        )
+        sim.inputs.restore(arrays, facts["inputs"])
+        sim.switch.restore(facts["switch"])
+        sim.stepper.restore(steps)
+        sim.solver.restore(arrays, solver)
         return sim
+
+
+def step_size(dt: float | None, h: float | None) -> tuple[float, float]:
+    """(dt, h) from one of them."""
+    if (dt is None) == (h is None):
+        raise ValueError(f"a step is given by dt or by h, one of them, got dt = {dt!r} and h = {h!r}")
+    name, value = ("dt", dt) if h is None else ("h", h)
+    if value is None or not (math.isfinite(value) and value > 0.0):
+        raise ValueError(f"{name} must be a positive number of {'seconds' if h is None else 's^2'}, got {value!r}")
+    dt, h = (value, 0.5 * value * value) if h is None else (math.sqrt(2.0 * value), value)
+    if h == 0.0 or not math.isfinite(h):
+        raise ValueError(f"{name} = {value!r} gives a step of pseudo-time {h}: expected a positive number")
+    return dt, h

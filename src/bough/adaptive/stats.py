@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the last steps, or the present solution, took: per step."""
+
+    method: str  # "adaptive", "dca" or "aba"
+    joints: float = math.nan  # joint accelerations computed
+    full: float = 0.0  # nodes redone in full
+    linear: float = 0.0  # nodes redone for their forces only
+    seconds: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -11,7 +23,7 @@ class Stats:
 
     method: str  # "adaptive", "dca" or "aba": how the last step was taken
     steps: int
-    time: float  # simulated, s
+    time: float  # sum of dt, s; what converges is the pseudo-time
     joints: float  # joint accelerations computed: of the present solution, or per step of the last call
     full_nodes: float  # nodes redone in full, per step of the last call
     linear_nodes: float  # nodes redone for forces only, per step of the last call
@@ -21,3 +33,6 @@ class Stats:
     noise_floor: float  # smallest eps with a meaning; NaN before it is measured
     seconds: float  # per step of the last call
     memory: int  # bytes held
+    pseudo_time: float = 0.0  # sum of h = dt^2 / 2, s^2
+    cuts: int = 0  # parts beyond the first of all steps that were cut because a joint would turn too far
+    opening: float = 0.0  # how far the loops are open now, m or rad

@@ -5,8 +5,6 @@ The witness and the fallback of the adaptive method: with no velocities there is
 
 from __future__ import annotations
 
-import math
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +16,7 @@ from bough.adaptive.passes import Loads, load_body, no_forces
 from bough.compile.kernel import kernel
 from bough.dynamics.aba import add21
 from bough.joints import (
+    Mechanism,
     along,
     articulated_freedom,
     articulated_to_parent,
@@ -28,7 +27,6 @@ from bough.joints import (
     move_joint,
     turn_to_body,
 )
-from bough.model import Model
 from bough.spatial import (
     add6,
     articulated,
@@ -170,11 +168,9 @@ def world_poses(m: Any, q: Any, X: Any, out: Any) -> None:
 class PlainEngine:
     """The articulated-body algorithm at rest."""
 
-    def __init__(self, model: Model, shared: Shared) -> None:
-        self.model, self.shared = model, shared
-        self.mechanism = model.mechanism
+    def __init__(self, mechanism: Mechanism, shared: Shared) -> None:
+        self.mechanism, self.shared = mechanism, shared
         self._work: Work | None = None
-        self.seconds = math.inf  # best time of a step
 
     @property
     def work(self) -> Work:
@@ -195,13 +191,6 @@ class PlainEngine:
         """All joint accelerations."""
         s = self.shared
         compiled(plain_solve)(self.mechanism, s.q, s.tau, s.force, s.qdd, loads, self.work)
-
-    def step(self, loads: Loads, h: float) -> None:
-        """Solve and move every joint."""
-        began = time.perf_counter()
-        self.solve(loads)
-        self.move(h)
-        self.seconds = min(self.seconds, time.perf_counter() - began)
 
     def move(self, h: float) -> None:
         """Move every joint by h qdd."""

@@ -2,47 +2,73 @@
 
 A step on the tree costs its opened clusters; a plain step costs all joints; coming back to the tree costs a full
 pass. So a try is made only when the forces' root paths alone do not cost more than a plain step, and a failed try is
-repeated only after so many plain steps that it cannot weigh more than a few per cent.
+repeated only after so many plain steps that it cannot weigh more than a few per cent. Costs are counted, not measured:
+the same run takes the same steps on every machine, and goes on the same way from a checkpoint.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
-# First guesses of seconds for an opened cluster and for a cluster whose forces change; measured values replace the
-# first.
-OPEN_SECONDS, FORCE_SECONDS = 2e-6, 0.5e-6
+# What a node costs, in joints of a plain step: all its equations, or those of its forces only
+FULL_COST, FORCE_COST = 4.0, 2.0
 SHARE = 0.04  # of the time may go into tries that fail
-CHUNK = 32  # steps taken at once
+CHUNK = 32  # steps after which the tree is judged
+LEAST = 64  # clusters that any step may open
 
 
 @dataclass
 class Switch:
-    """Chooses between the tree and plain steps from measured times, all in seconds."""
+    """Chooses between the tree and plain steps of a linkage with so many joints."""
 
+    joints: int
     on_tree: bool = False
     wait: int = 1  # plain steps before the next try
     patience: int = 1
-    open_seconds: float = OPEN_SECONDS
+    taken: int = 0  # steps on the tree since it was last judged
+    spent: float = 0.0  # their cost
 
-    def wants_tree(self, plain_seconds: float, root_paths: int) -> bool:
-        """Whether a try is due and could pay."""
-        return self.wait <= 0 and root_paths * FORCE_SECONDS < plain_seconds
+    def wants_tree(self, root_paths: int) -> bool:
+        """Whether a try is due and could pay, if so many nodes lie above the forces."""
+        return self.wait <= 0 and root_paths * FORCE_COST < self.joints
 
-    def budget(self, plain_seconds: float) -> int:
+    @property
+    def budget(self) -> int:
         """How many clusters a step on the tree may open before a plain step is cheaper."""
-        return max(64, int(plain_seconds / self.open_seconds))
+        return max(LEAST, int(self.joints / FULL_COST))
 
-    def took(self, seconds: float, opened: int, plain_seconds: float) -> bool:
-        """Learn from steps on the tree (per step); returns whether to stay there."""
-        self.open_seconds += 0.2 * (seconds / max(opened, 1) - self.open_seconds)
-        if seconds < plain_seconds:
-            self.patience = 1
+    @property
+    def chunk(self) -> int:
+        """How many steps may be taken on the tree before it is judged."""
+        return CHUNK - self.taken
+
+    def took(self, steps: int, full: int, linear: int) -> bool:
+        """Learn what steps on the tree took; returns whether to stay there."""
+        self.taken, self.spent = self.taken + steps, self.spent + FULL_COST * full + FORCE_COST * linear
+        if self.taken < CHUNK:
             return True
-        return False
+        pays = self.spent < self.taken * self.joints
+        self.taken, self.spent = 0, 0.0
+        if pays:
+            self.patience = 1
+        return pays
 
-    def leave(self, build_seconds: float, plain_seconds: float) -> None:
-        """Back to plain steps, for long enough."""
-        self.on_tree = False
-        self.wait = self.patience * (1 + int(build_seconds / (SHARE * plain_seconds)))
+    def enter(self) -> None:
+        """Over to the tree."""
+        self.on_tree, self.taken, self.spent = True, 0, 0.0
+
+    def leave(self, built: bool = True) -> None:
+        """Back to plain steps, for long enough; `built` where the try took a full pass."""
+        self.on_tree, self.taken, self.spent = False, 0, 0.0
+        self.wait = self.patience * (1 + int((FULL_COST if built else 1.0) / SHARE))
         self.patience = min(2 * self.patience, 1024)
+
+    def state(self) -> dict[str, Any]:
+        """All it knows, as plain facts."""
+        return {name: value for name, value in asdict(self).items() if name != "joints"}
+
+    def restore(self, facts: dict[str, Any]) -> None:
+        """What `state` gave."""
+        for name in self.state():
+            setattr(self, name, facts[name])

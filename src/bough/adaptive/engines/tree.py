@@ -15,12 +15,13 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.node import Plan, Shared, State, make_plan, make_state
 from bough.adaptive.passes import (
-    ABSOLUTE_JOINT,
+    CERTIFICATE,
     DONE,
     FULL,
     LARGEST,
-    RELATIVE_JOINT,
-    RELATIVE_LINKAGE,
+    OVER_JOINT,
+    OVER_LINKAGE,
+    REFUSED,
     ROOT,
     STEP_LARGEST,
     STEP_ROOT,
@@ -34,11 +35,23 @@ from bough.adaptive.passes import (
     no_forces,
 )
 from bough.errors import ModelError
+from bough.joints import Mechanism
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
 NO_LIMIT = 1 << 62
 ROUNDING = 2.0**-52
+
+
+# What the tree remembers beyond the configuration
+MEMORY = ("metric", "last_move", "oldest")
+Stop = tuple[int, tuple[float, float, float]]
+NEVER: Stop = (OVER_JOINT, (-1.0, 0.0, 0.0))
+
+
+def stop(error: ErrorMeasure | None) -> Stop:
+    """When a bounded pass ends, as the passes read it."""
+    return NEVER if error is None else (OVER_JOINT if error.over == "joint" else OVER_LINKAGE, error.limits)
 
 
 class Noise(NamedTuple):
@@ -55,15 +68,15 @@ class Noise(NamedTuple):
 
     def floor(self, error: ErrorMeasure) -> float:
         """The smallest eps with a meaning: below it, rounding in total accelerations decides what is left out."""
-        scale = {RELATIVE_JOINT: self.largest, RELATIVE_LINKAGE: self.root}.get(error.rule, 1.0)
+        scale = error.scaled(self.root, self.largest)
         return math.sqrt(max(self.level, ROUNDING * self.root) / scale) if self.is_known else math.nan
 
 
 class TreeEngine:
     """Divide and conquer over an assembly tree, exact or error-bounded."""
 
-    def __init__(self, model: Model, metric: Any, shared: Shared, clock: FloatArray) -> None:
-        self.model = model
+    def __init__(self, model: Model, metric: Any, mechanism: Mechanism, shared: Shared, clock: FloatArray) -> None:
+        self.model, self.mechanism = model, mechanism
         self.plan: Plan
         self.link: Linkage
         self.plan, self.link = make_plan(model)
@@ -74,16 +87,21 @@ class TreeEngine:
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
         self._no_loads, self._no_poses = gather([], np.zeros(0, np.int32)), np.zeros((0, 12))
-        self.stale = True
         self.noise = Noise()
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
-        self.mechanism = model.mechanism
 
     def do(
-        self, what: int, loads: Any = None, rule: int = 0, limit: float = 0.0, number: Any = (), out: Any = None
+        self,
+        what: int,
+        loads: Any = None,
+        stop: Stop = NEVER,
+        turn: float = math.inf,
+        number: Any = (),
+        out: Any = None,
     ) -> float:
         """Run one order of `passes.command` on this tree."""
-        order = passes.Order(what, rule, limit, np.asarray(number, np.int64), self._no_poses if out is None else out)
+        out = self._no_poses if out is None else out
+        order = passes.Order(what, *stop, turn, np.asarray(number, np.int64), out)
         loads = self._no_loads if loads is None else loads
         args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
         return float(compiled(passes.command)(*args))
@@ -127,7 +145,6 @@ class TreeEngine:
         self.reserve(loads, 0)
         self.do(passes.REBUILD, loads)
         self.state.qdd[:] = 0.0
-        self.stale = False
 
     def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
         """Forces or torques below these nodes have changed."""
@@ -135,29 +152,39 @@ class TreeEngine:
         self.reserve(loads, len(nodes) * int(self.plan.depth[0]))
         self.do(passes.CHANGED, loads, number=nodes)
 
-    def refine(self, rule: int, limit: float, budget: int) -> int:
-        """Open clusters until the rule is met (MET) or the budget of clusters is spent (SPENT)."""
+    def restart(self) -> None:
+        """Begin the bounded pass anew: nothing is opened."""
+        self.changed(self._no_forces, np.zeros(0, np.int64))
+
+    def refine(self, error: ErrorMeasure | None, budget: int = NO_LIMIT) -> int:
+        """Open clusters until the error is met (MET) or the budget of clusters is spent (SPENT); None is never met."""
         self._forget_all()
         while True:
             before = int(self.front.count[DONE])
-            status = int(self.do(passes.REFINE, None, rule, limit, (budget,)))
+            status = int(self.do(passes.REFINE, None, stop(error), number=(budget,)))
             if status != FULL:
                 return status
             budget -= int(self.front.count[DONE]) - before
             self.grow()
 
-    def march(self, error: ErrorMeasure, loads: Loads, steps: int, budget: int = NO_LIMIT) -> int:
-        """Take error-bounded steps; returns how many are left if one would open more clusters than `budget`."""
-        limit = error.eps**2
+    def march(self, error: ErrorMeasure, loads: Loads, steps: int, turn: float, budget: int = NO_LIMIT) -> int:
+        """Take error-bounded steps; returns how many are left if one would open more clusters than `budget`, or turn a
+        joint by more than `turn` (`refused`)."""
         self._forget_all()
+        self.front.count[REFUSED] = 0
         while steps:
             self.reserve(loads, len(self.front.done))
-            steps = int(self.do(passes.MARCH, loads, error.rule, limit, (budget, steps)))
-            if steps and int(self.front.count[DONE]) >= budget:
+            steps = int(self.do(passes.MARCH, loads, stop(error), turn, (budget, steps)))
+            if steps and (self.refused or int(self.front.count[DONE]) >= budget):
                 return steps
             if steps:
                 self.grow()
         return 0
+
+    @property
+    def refused(self) -> bool:
+        """Whether the last march ended before a step that would turn a joint too far."""
+        return bool(self.front.count[REFUSED])
 
     def solve_exactly(self) -> None:
         """All joint accelerations by one down pass; the bounded pass stays as it is."""
@@ -199,6 +226,12 @@ class TreeEngine:
         """Forces on these primitives, written where they act, have changed."""
         self.changed(self._no_forces, self.plan.leaf_up[self.link.host[bodies]].astype(np.int64))
 
+    def nodes_above(self, bodies: list[int], joints: list[int]) -> npt.NDArray[np.int64]:
+        """The lowest nodes that forces on these primitives, and torques of these joints, enter."""
+        host = self.link.host
+        found = [self.plan.leaf_up[host[bodies]], self.plan.node_of[host[joints]]]
+        return np.concatenate(found).astype(np.int64)
+
     def has_bodies(self, primitives: npt.NDArray[np.int64]) -> bool:
         """Whether none of these is a massless part of a joint, which is no body of the tree."""
         return bool((self.link.last[self.link.host[primitives]] == primitives).all())
@@ -231,9 +264,20 @@ class TreeEngine:
             total = self.do(passes.LEFT)
             top, scales = float(self.front.key[0]) if waiting else 0.0, v[[LARGEST, ROOT]]
         # a cluster that must be opened has no finite key
-        joint = error.rule in (ABSOLUTE_JOINT, RELATIVE_JOINT)
-        value = min(top, total) if joint else total
-        if not error.is_relative or value == 0.0:
-            return math.sqrt(value)
-        scale = float(scales[0 if joint else 1])
+        value = min(top, total) if error.over == "joint" else total
+        if value == 0.0:
+            return 0.0
+        scale = error.scaled(float(scales[1]), float(scales[0]))
         return math.sqrt(value / scale) if scale > 0.0 else math.inf
+
+    def memory(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        """What the tree remembers beyond configuration and forces."""
+        arrays = {name: getattr(self.state, name) for name in MEMORY}
+        facts = {"noise": list(self.noise), "opened": int(self.front.count[DONE])}
+        return arrays, facts | {"certificate": float(self.front.value[CERTIFICATE])}
+
+    def restore(self, arrays: dict[str, FloatArray], facts: dict[str, Any]) -> None:
+        """What `memory` gave; opened clusters are opened again by `refine`."""
+        for name in MEMORY:
+            getattr(self.state, name)[:] = arrays[name]
+        self.noise, self.front.value[CERTIFICATE] = Noise(*facts["noise"]), facts["certificate"]

@@ -20,8 +20,6 @@ from bough.adaptive.passes.command import (
     command,
 )
 from bough.adaptive.passes.front import (
-    ABSOLUTE_JOINT,
-    ABSOLUTE_LINKAGE,
     CERTIFICATE,
     DONE,
     FULL,
@@ -31,8 +29,9 @@ from bough.adaptive.passes.front import (
     LINEAR_TIER,
     MET,
     OPENED,
-    RELATIVE_JOINT,
-    RELATIVE_LINKAGE,
+    OVER_JOINT,
+    OVER_LINKAGE,
+    REFUSED,
     ROOT,
     STEP_LARGEST,
     STEP_ROOT,
@@ -45,8 +44,6 @@ from bough.adaptive.passes.front import (
 from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_forces
 
 __all__ = [
-    "ABSOLUTE_JOINT",
-    "ABSOLUTE_LINKAGE",
     "CERTIFICATE",
     "CHANGED",
     "DONE",
@@ -60,11 +57,12 @@ __all__ = [
     "MET",
     "NOISE",
     "OPENED",
+    "OVER_JOINT",
+    "OVER_LINKAGE",
     "POSES",
     "REBUILD",
     "REFINE",
-    "RELATIVE_JOINT",
-    "RELATIVE_LINKAGE",
+    "REFUSED",
     "RESPOND",
     "ROOT",
     "SOLVE",

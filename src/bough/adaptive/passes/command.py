@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bough.adaptive.passes.front import MET, begin, conclude, forget, refine, waiting_sum
-from bough.adaptive.passes.lazy import equations, mark, mark_loads, move_opened, respond, visit_marked
+from bough.adaptive.passes.front import MET, REFUSED, begin, conclude, forget, refine, waiting_sum
+from bough.adaptive.passes.lazy import equations, mark, mark_loads, move_opened, respond, turns_too_far, visit_marked
 from bough.adaptive.passes.whole import body_poses, down_all, noise, place_all
 from bough.compile.kernel import kernel
 
@@ -16,8 +16,9 @@ class Order(NamedTuple):
     """What to do, and with what: see `command`."""
 
     what: int
-    rule: int
-    limit: float  # square of the error allowed
+    over: int  # what the error measure goes over
+    limits: Any  # the square of the error allowed is limits[0] + limits[1] sum of squares + limits[2] largest square
+    turn: float  # the largest angle by which a step may turn a joint
     number: Any  # (k,) budget and steps, or nodes, or bodies
     out: Any  # (k, 12) poses or accelerations, or working space
 
@@ -28,13 +29,14 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
 
     REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH:
     number[1] time steps that open at most number[0] clusters each; returns how many are left when one could not be
-    finished. These three leave a front newly begun. REFINE: go on opening at most number[0] clusters; returns why it
-    ended. SOLVE: all accelerations. NOISE: of total accelerations. LEFT: their sum over waiting clusters. POSES,
-    RESPOND: poses or accelerations of the bodies `number`, into `out`.
+    finished, or would turn a joint by more than `turn` (then REFUSED is 1). These three leave a front newly begun.
+    REFINE: go on opening at most number[0] clusters; returns why it ended. SOLVE: all accelerations. NOISE: of total
+    accelerations. LEFT: their sum over waiting clusters. POSES, RESPOND: poses or accelerations of the bodies
+    `number`, into `out`.
     """
-    what, rule, limit, number, out = order.what, order.rule, order.limit, order.number, order.out
+    what, over, limits, number, out = order.what, order.over, order.limits, order.number, order.out
     if what == REFINE:
-        return float(refine(m, plan, st, fr, rule, limit, number[0], clock))
+        return float(refine(m, plan, st, fr, over, limits, number[0], clock))
     if what == SOLVE:
         return down_all(m, plan, st, fr)
     if what == NOISE:
@@ -50,10 +52,13 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
     steps = number[1] if what == MARCH else 1
     while steps > 0:
         if what == MARCH:
-            if refine(m, plan, st, fr, rule, limit, number[0], clock) != MET:
+            if refine(m, plan, st, fr, over, limits, number[0], clock) != MET:
+                return float(steps)
+            if turns_too_far(m, plan, st, fr, clock, order.turn):
+                fr.count[REFUSED] = 1
                 return float(steps)
             conclude(plan, st, fr, clock)
-            move_opened(m, plan, st, fr, clock)
+            move_opened(m, plan, st, fr, clock, order.turn)
             mark_loads(plan, fr, loads)
             clock[0] += clock[1]
         elif what == CHANGED:

@@ -14,14 +14,14 @@ from bough.adaptive.node import ETA, ZERO6, hand_down, joint_acceleration, total
 from bough.compile.kernel import kernel
 from bough.spatial import get6, put6
 
-# Stopping rules
-ABSOLUTE_LINKAGE, RELATIVE_LINKAGE, ABSOLUTE_JOINT, RELATIVE_JOINT = range(4)
+# What an error measure goes over: the sum over all joints, or the largest of them
+OVER_LINKAGE, OVER_JOINT = range(2)
 # Why a bounded pass ended
 MET, SPENT, FULL = range(3)
 # What an update must do at a node, added up: all equations, since its joint moved; new forces, since they may turn
 MOVED, LOADED = 1, 2
 # Places in Front.count and Front.value
-WAITING, DONE, SLOTS, SPARE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED = range(8)
+WAITING, DONE, SLOTS, SPARE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED, REFUSED = range(9)
 SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = range(8)
 
 
@@ -35,7 +35,7 @@ class Front(NamedTuple):
     spare: Any  # (capacity,) slots given back
     done: Any  # (capacity,) opened nodes
     order: Any  # (capacity,) nodes of the last update, parents first
-    count: Any  # (8,)
+    count: Any  # (9,)
     value: Any  # (8,)
     tier: Any  # (nodes,) what the next update must do: MOVED, LOADED, both or nothing
     forced: Any  # (nodes,) 1 where a floating base lies below: opened always
@@ -49,7 +49,7 @@ def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
     marks = np.zeros(nodes, np.int8)
     return Front(
         np.zeros(capacity), numbers[0], numbers[1], np.zeros((capacity, 12)), numbers[2], numbers[3], numbers[4],
-        np.zeros(8, np.int64), np.zeros(8), marks, forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
+        np.zeros(9, np.int64), np.zeros(8), marks, forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
     )  # fmt: skip
 
 
@@ -160,18 +160,15 @@ def waiting_sum(plan: Any, st: Any, fr: Any, clock: Any) -> Any:
 
 
 @inlined
-def is_met(plan: Any, st: Any, fr: Any, rule: int, limit: float, clock: Any) -> Any:
-    """Whether the waiting clusters may be left closed; `limit` is the square of the error allowed."""
+def is_met(plan: Any, st: Any, fr: Any, over: int, limits: Any, clock: Any) -> Any:
+    """Whether the waiting clusters may be left closed; the square of the error allowed is made of `limits`."""
     if fr.count[WAITING] == 0:
         return True
     if fr.key[0] == np.inf:
         return False
-    if rule == ABSOLUTE_JOINT:
+    limit = limits[0] + limits[1] * fr.value[ROOT] + limits[2] * fr.value[LARGEST]
+    if over == OVER_JOINT:
         return fr.key[0] <= limit
-    if rule == RELATIVE_JOINT:
-        return fr.key[0] <= limit * fr.value[LARGEST]
-    if rule == RELATIVE_LINKAGE:
-        limit *= fr.value[ROOT]
     if fr.value[SUM] > limit:
         return False
     fr.value[SUM] = waiting_sum(plan, st, fr, clock)
@@ -179,9 +176,9 @@ def is_met(plan: Any, st: Any, fr: Any, rule: int, limit: float, clock: Any) -> 
 
 
 @kernel
-def refine(m: Any, plan: Any, st: Any, fr: Any, rule: int, limit: float, budget: int, clock: Any) -> Any:
+def refine(m: Any, plan: Any, st: Any, fr: Any, over: int, limits: Any, budget: int, clock: Any) -> Any:
     """Open clusters, largest first, until the rule is met, `budget` clusters are opened, or memory must grow."""
-    while not is_met(plan, st, fr, rule, limit, clock):
+    while not is_met(plan, st, fr, over, limits, clock):
         if budget == 0:
             return SPENT
         if fr.count[WAITING] + 2 >= len(fr.key) or fr.count[DONE] + 2 >= len(fr.done):

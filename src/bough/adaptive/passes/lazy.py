@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bough.adaptive.compiled import inlined
 from bough.adaptive.node import (
     IDENTITY,
@@ -29,23 +31,53 @@ from bough.compile.kernel import kernel
 from bough.spatial import get6, put6
 
 
+@inlined
+def turning(m: Any, plan: Any, st: Any, b: int) -> Any:
+    """The largest angular acceleration at the joint of body b."""
+    fastest = 0.0
+    for i in range(plan.dof[b], plan.dof[b + 1]):
+        if m.axis[i] <= 2:
+            fastest = max(fastest, abs(st.qdd[m.v_index[i]]))
+    return fastest
+
+
 @kernel
-def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any) -> None:
-    """Move the opened joints; with catching up, by all the time since they moved last."""
+def turns_too_far(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) -> Any:
+    """Whether this step would turn an opened joint by more than `turn`, or by what is no number."""
+    for k in range(fr.count[DONE]):
+        b = plan.body[fr.done[k]]
+        if b >= 0:
+            for i in range(plan.dof[b], plan.dof[b + 1]):
+                x = clock[1] * abs(st.qdd[m.v_index[i]])
+                if not (x <= turn if m.axis[i] <= 2 else x < np.inf):
+                    return True
+    return False
+
+
+@kernel
+def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) -> None:
+    """Move the opened joints; with catching up, by all the time since they moved last, as far as `turn` allows."""
     now = clock[0] + clock[1]
     for k in range(fr.count[DONE]):
         n = fr.done[k]
-        b = plan.body[n]
+        b, h = plan.body[n], clock[1]
+        if clock[2] != 0.0:
+            missed = now - st.last_move[n]
+            h = missed
+            if b >= 0:
+                fastest = turning(m, plan, st, b)
+                if fastest * missed > turn:
+                    h = turn / fastest
+            st.last_move[n] = now - (missed - h)
         if b >= 0:
-            advance_body(m, plan, st, b, clock[1] if clock[2] == 0.0 else now - st.last_move[n])
+            advance_body(m, plan, st, b, h)
             place_body(m, plan, st, b)
     for k in range(fr.count[DONE] - 1, -1, -1):
         n = fr.done[k]
         refresh_cross(plan, st, n)
         fr.tier[n] = MOVED
         if clock[2] != 0.0:
-            st.last_move[n] = now
-            oldest = now
+            oldest = st.last_move[n]
             if plan.left[n] >= 0:
                 oldest = min(oldest, st.oldest[plan.left[n]])
             if plan.right[n] >= 0:

@@ -1,0 +1,85 @@
+"""What changed since the last solution: the one thing that decides what must be done again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+# A tree of which more than this share of the leaves changed is redone as a whole: that is cheaper.
+WHOLE = 1.0 / 8.0
+
+
+@dataclass
+class Changes:
+    """Notes of what inputs and steps have changed, taken back by the solver when it has acted on them.
+
+    Bodies and joints are numbers of primitives. `size` is how many there are.
+    """
+
+    size: int
+    forces: list[int] = field(default_factory=list)  # bodies on which other forces act
+    torques: list[int] = field(default_factory=list)  # joints with other torques
+    everything: bool = True  # configuration, gravity or most forces: no equation of the tree holds
+    measure: bool = False  # another error is allowed: the bounded pass begins anew
+    closures: bool = True  # closure forces must be found again
+    solution: bool = True  # the accelerations found last answer other inputs
+
+    def force(self, body: int) -> None:
+        """Another force on a body."""
+        self.forces.append(body)
+        self._note(self.forces)
+
+    def many_forces(self, bodies: Sequence[int]) -> None:
+        """Other forces on several bodies."""
+        if len(bodies) > WHOLE * self.size:
+            self.all()
+        else:
+            self.forces.extend(bodies)
+            self._note(self.forces)
+
+    def torque(self, joints: Sequence[int]) -> None:
+        """Other torques at several joints."""
+        self.torques.extend(joints)
+        self._note(self.torques)
+
+    def _note(self, listed: list[int]) -> None:
+        self.closures = self.solution = True
+        if len(listed) > WHOLE * self.size + 64:  # named again and again, or many
+            listed[:] = set(listed)
+            if len(listed) > WHOLE * self.size:
+                self.all()
+
+    def all(self) -> None:
+        """Another configuration or gravity, or a motion of all joints."""
+        self.everything = self.closures = self.solution = True
+
+    def error(self) -> None:
+        """Another error measure."""
+        self.measure = self.solution = True
+
+    def step(self) -> None:
+        """A step was taken on the tree, which is up to date with it."""
+        self.closures = self.solution = True
+
+    @property
+    def touched(self) -> list[int]:
+        """Bodies and joints with other forces or torques."""
+        return self.forces + self.torques
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the tree may be brought up to date along some of its ways only."""
+        return not self.everything and len(self.forces) + len(self.torques) <= WHOLE * self.size
+
+    def taken_by_tree(self) -> None:
+        """The tree is up to date with forces and torques."""
+        self.forces.clear()
+        self.torques.clear()
+        self.everything = self.measure = False
+
+    def taken_by_plain(self) -> None:
+        """Forces and torques have reached the plain engine, but not the tree."""
+        if self.forces or self.torques:
+            self.everything = True
+        self.forces.clear()
+        self.torques.clear()

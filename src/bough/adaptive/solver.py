@@ -1,0 +1,257 @@
+"""The present solution for the present inputs: engines and closures brought up to date, and what they find."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.adaptive.changes import Changes
+from bough.adaptive.closure import Closure, Closures
+from bough.adaptive.engines import NO_LIMIT, PlainEngine, Switch, TreeEngine
+from bough.adaptive.inputs import Inputs
+from bough.adaptive.measures import ErrorMeasure, absolute_linkage
+from bough.adaptive.passes import MET, ROOT, Loads
+from bough.adaptive.stats import Cost
+from bough.errors import NumericalError
+from bough.types import FloatArray, IntArray
+
+METHODS = ("auto", "adaptive", "dca", "aba")
+FAR = 1e8  # m or rad: coordinates beyond this are no place of a linkage
+
+
+class Solver:
+    """Finds joint accelerations within the error when they are asked for; options as in `QuasiStatics`."""
+
+    def __init__(self, inputs: Inputs, switch: Switch, error: ErrorMeasure | None, method: str, metric: Any) -> None:
+        if method not in METHODS:
+            raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+        self.inputs, self.switch, self.method = inputs, switch, method
+        self._error = error if error is not None else absolute_linkage(0.0)
+        self.clock = np.array([0.0, 1.0, 0.0])  # sum of h, h = dt^2 / 2, whether to catch up
+        self.h = 1.0  # step for which loops are closed
+        self.plain = PlainEngine(inputs.mechanism, inputs.shared)
+        self.tree: TreeEngine | None = None
+        self.closures: Closures | None = None
+        self._metric = metric
+        self.cost = Cost("aba")
+
+    def prepare(self, catch_up: bool, closures: Sequence[Closure]) -> None:
+        """Take the options that decide which engines there are."""
+        self.clock[2] = float(catch_up)
+        if closures:
+            self.closures = Closures(self.inputs.model, tuple(closures))
+            self.inputs.forces.always = tuple(self.closures.bodies.tolist())
+        if self.method != "aba" and not self.switches:
+            self.cost = Cost(self._tree_method)
+            self.assemble()
+        elif self._metric is not None:
+            self.assemble()
+
+    @property
+    def changes(self) -> Changes:
+        """What changed since the last solution."""
+        return self.inputs.changes
+
+    @property
+    def error(self) -> ErrorMeasure:
+        """The error measure in use."""
+        return self._error
+
+    @error.setter
+    def error(self, measure: ErrorMeasure) -> None:
+        if measure != self._error:
+            self._error = measure
+            self.changes.error()
+
+    @property
+    def switches(self) -> bool:
+        """Whether steps are taken on the tree or plainly as the switch says."""
+        return self.method == "auto" and self.clock[2] == 0.0 and self.closures is None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no joint is left out."""
+        return self.error.eps == 0.0 or self.method in ("dca", "aba")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the plain engine is asked now."""
+        return self.method == "aba" or (self.switches and (self.error.eps == 0.0 or not self.switch.on_tree))
+
+    # Bringing engines up to date
+
+    def assemble(self) -> TreeEngine:
+        """The tree, made when it is first needed."""
+        if self.tree is None:
+            i = self.inputs
+            self.tree = TreeEngine(i.model, self._metric, i.mechanism, i.shared, self.clock)
+        return self.tree
+
+    def set_step(self, h: float) -> None:
+        """Steps of this size follow: loops are closed within one."""
+        if h != self.h:
+            self.h, self.changes.closures = h, True
+        self.clock[1] = h
+
+    def ready_tree(self) -> TreeEngine:
+        """The tree, up to date with q, forces, torques, error and closures."""
+        tree, loads, changes = self.assemble(), self.inputs.forces.loads(), self.changes
+        tree.refuse_massless(loads)
+        closing = self.closures is not None and changes.closures
+        if not changes.is_small:
+            tree.rebuild(loads)
+        elif changes.forces or changes.torques or closing:
+            # closing bodies begin again with the applied forces only
+            bodies = changes.forces + (self.closures.bodies.tolist() if self.closures else [])
+            tree.changed(loads, tree.nodes_above(bodies, changes.torques))
+        elif changes.measure:
+            tree.restart()
+        else:
+            return tree
+        if not self.is_exact and (changes.measure or not tree.noise.is_known):
+            self._clamp_eps(tree)
+        changes.taken_by_tree()
+        if self.closures is not None:
+            self.closures.hold(tree, self.h)
+            changes.closures = False
+        return tree
+
+    def _clamp_eps(self, tree: TreeEngine) -> None:
+        """An eps below the noise of total accelerations would be an empty promise."""
+        noise = tree.noise if tree.noise.is_known else tree.measure_noise()
+        floor = noise.floor(self.error)
+        if self.error.eps < floor:
+            warnings.warn(
+                f"{self.error.name}: eps = {self.error.eps:g} is below the noise floor of this linkage, {floor:.1e}, "
+                f"which is used instead; eps = 0 is exact",
+                stacklevel=5,
+            )
+            self._error = self.error.clamped(floor)
+
+    def ready_plain(self) -> Loads:
+        """The plain engine, up to date with forces."""
+        loads = self.inputs.forces.loads()
+        self.plain.load(loads)
+        self.changes.taken_by_plain()
+        return loads
+
+    # Solving
+
+    def solve(self) -> FloatArray:
+        """Joint accelerations (nv,) for the present inputs, found unless they are known; not a copy."""
+        qdd = self.inputs.shared.qdd
+        if not self.changes.solution:
+            return qdd
+        joints = float(len(self.inputs.model.joints))
+        if self.is_plain:
+            self.solve_plainly()
+            self.cost = replace(self.cost, method="aba", joints=joints)
+        elif self.is_exact:
+            self.ready_tree().solve_exactly()
+            self.cost = replace(self.cost, method=self._tree_method, joints=joints)
+        else:
+            self.ready_tree().refine(self.error)
+            self.cost = replace(self.cost, method="adaptive", joints=math.nan)
+        self.check_finite()
+        self.changes.solution = False
+        return qdd
+
+    @property
+    def _tree_method(self) -> str:
+        return "dca" if self.method == "dca" else "adaptive"
+
+    def solve_plainly(self) -> None:
+        """All joint accelerations in O(n), loops included."""
+        self.plain.solve(self.ready_plain())
+        if self.closures is not None:
+            self.closures.hold(self.plain, self.h)
+
+    def check_finite(self) -> None:
+        """Refuse accelerations that are no numbers, with the reason."""
+        tree = self.tree
+        known = tree is not None and not self.is_plain and not self.is_exact
+        value = float(tree.front.value[ROOT]) if known and tree else float(np.abs(self.inputs.shared.qdd).sum())
+        if not math.isfinite(value):
+            raise self.no_number()
+
+    def no_number(self) -> NumericalError:
+        """Why accelerations are no numbers. The tree is made anew by whatever comes next."""
+        self.changes.all()
+        far = float(np.abs(self.inputs.shared.q).max(initial=0.0))
+        if far > FAR:
+            return NumericalError(
+                f"the joint accelerations are not finite: a joint has moved to {far:.1e}, so steps are too large"
+            )
+        return NumericalError(
+            "the joint accelerations are not finite: the linkage is singular or the forces are too large"
+        )
+
+    def refine(self, budget: int | None, microseconds: float | None) -> float:
+        """See `QuasiStatics.refine`."""
+        if self.method not in ("adaptive", "auto"):
+            raise ValueError(f"refine continues an adaptive solution, but the method is {self.method!r}")
+        if not self.changes.solution and self.is_plain:
+            self.inputs.shared.qdd[:] = 0.0
+        self.switch.enter()
+        tree = self.ready_tree()
+        self.changes.solution, self.cost = False, Cost("adaptive")
+        if microseconds is None:
+            tree.refine(None, NO_LIMIT if budget is None else int(budget))
+        else:
+            end = time.perf_counter() + 1e-6 * microseconds
+            while time.perf_counter() < end and tree.refine(None, 8) != MET:
+                pass
+        return tree.bound(self.error)
+
+    # Where bodies are
+
+    def poses(self, bodies: IntArray) -> FloatArray:
+        """(k, 12) R and p of laid frames of primitives in the world: O(log n) each for a few on the tree, else O(n)."""
+        tree, few = self.tree, 32 * len(bodies) < 64 + self.changes.size
+        if tree is not None and not self.changes.everything and few and tree.has_bodies(bodies):
+            return tree.poses(bodies)
+        return self.plain.poses(bodies)
+
+    def opening(self) -> float:
+        """How far the loops are open now: the largest component, m or rad; 0 without closures."""
+        return 0.0 if self.closures is None else self.closures.opening(self.poses(self.closures.bodies))
+
+    # Checkpoints
+
+    def state(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+        """What the solver remembers beyond its inputs, as arrays and plain facts."""
+        arrays: dict[str, npt.NDArray[Any]] = {"clock": self.clock}
+        error = self.error
+        facts: dict[str, Any] = {
+            "method": self.method, "h": self.h, "measure": [error.name, error.eps, error.over, list(error.scale)],
+            "refined": not (self.changes.solution or self.is_exact or self.is_plain),
+        }  # fmt: skip
+        if self.closures is not None:
+            facts["closures"] = [[c.a, c.b, c.joint] for c in self.closures.closures]
+        if self.tree is not None:
+            kept, facts["tree"] = self.tree.memory()
+            arrays |= kept
+        return arrays, facts
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
+        """What `state` gave; clusters that were open are opened again."""
+        self.clock[:], self.h = arrays["clock"], facts["h"]
+        self._error = measure_of(facts)
+        if "tree" in facts:
+            self.assemble().restore(arrays, facts["tree"])
+        if facts["refined"]:
+            self.ready_tree().refine(None, facts["tree"]["opened"])
+            self.changes.solution, self.cost = False, Cost("adaptive")
+
+
+def measure_of(facts: dict[str, Any]) -> ErrorMeasure:
+    """The error measure that `Solver.state` noted."""
+    name, eps, over, scale = facts["measure"]
+    return ErrorMeasure(name, eps, over, tuple(scale))

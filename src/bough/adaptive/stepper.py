@@ -1,0 +1,220 @@
+"""Steps: joints move by h qdd, on the tree or plainly as the switch says, cut where a joint would turn too far."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bough.adaptive.engines import NO_LIMIT, Switch
+from bough.adaptive.passes import FULL_TIER, LINEAR_TIER, OPENED
+from bough.adaptive.solver import Solver
+from bough.adaptive.stats import Cost
+from bough.errors import ModelError, NumericalError
+from bough.types import FloatArray
+
+MAX_PARTS = 1000  # of one step
+# Loops that stay open by more than this (m or rad), and have not come closer for so many steps, do not close.
+OPEN, PATIENCE, CLOSER = 1e-4, 30, 0.95
+
+
+class Stepper:
+    """Takes steps of a solver's linkage."""
+
+    def __init__(self, solver: Solver, switch: Switch, max_turn: float, refresh: int) -> None:
+        if refresh < 1:
+            raise ValueError(f"refresh must be at least 1 step, got {refresh}")
+        if not max_turn > 0.0:
+            raise ValueError(f"max_turn must be a positive angle in rad, got {max_turn!r}")
+        self.solver, self.switch, self.max_turn, self.refresh = solver, switch, float(max_turn), refresh
+        self.steps, self.time, self.cuts = 0, 0.0, 0
+        self._least_open, self._since = math.inf, 0  # smallest opening of the loops so far, and steps since
+        turning = np.zeros(solver.inputs.model.nv, bool)
+        m = solver.inputs.mechanism
+        turning[m.v_index] = m.axis <= 2
+        self._turning: Any = slice(None) if turning.all() else np.flatnonzero(turning)
+
+    def take(self, most: int, h: float, dt: float) -> int:
+        """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone."""
+        most = min(most, self.refresh - self.steps % self.refresh)
+        began = time.perf_counter()
+        self.solver.set_step(h)
+        done = self._some(most, h)
+        self.solver.cost = replace(self.solver.cost, seconds=(time.perf_counter() - began) / done)
+        self.steps, self.time = self.steps + done, self.time + done * dt
+        if self.steps % self.refresh == 0:
+            self.solver.changes.all()
+        self._watch_loops(done)
+        return done
+
+    def _some(self, most: int, h: float) -> int:
+        solver = self.solver
+        if solver.is_plain and not (solver.switches and self._goes_to_tree()):
+            return self._plain_step(h)
+        if solver.is_exact:
+            tree = solver.ready_tree()
+            self._in_parts(h)
+            method = "dca" if solver.method == "dca" else "adaptive"
+            solver.cost = Cost(method, self._all_joints, float(len(tree.plan.left)))
+            return 1
+        return self._adaptive_steps(most, h)
+
+    @property
+    def _all_joints(self) -> float:
+        return float(len(self.solver.inputs.model.joints))
+
+    def _plain_step(self, h: float) -> int:
+        self._in_parts(h, plainly=True)
+        self.switch.wait -= 1
+        self.solver.cost = Cost("aba", self._all_joints)
+        return 1
+
+    def _goes_to_tree(self) -> bool:
+        """Whether the switch goes over to the tree now."""
+        solver, switch = self.solver, self.switch
+        if solver.error.eps == 0.0 or switch.wait > 0:
+            return False
+        loads = solver.inputs.forces.loads()
+        try:
+            tree = solver.assemble()
+            tree.refuse_massless(loads)
+        except ModelError:  # no tree for this linkage or these forces: plain steps are all there is
+            switch.wait = NO_LIMIT if solver.tree is None else 1
+            return False
+        if switch.wants_tree(tree.root_paths(loads.body[np.diff(loads.first) > 0])):
+            switch.enter()
+        else:
+            switch.leave(built=False)
+        return switch.on_tree
+
+    def _adaptive_steps(self, n: int, h: float) -> int:
+        solver, switch, tree = self.solver, self.switch, self.solver.ready_tree()
+        n = 1 if solver.closures is not None else min(n, switch.chunk) if solver.switches else n
+        counts = tree.front.count
+        counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
+        budget = switch.budget if solver.switches else NO_LIMIT
+        left = tree.march(solver.error, solver.inputs.forces.loads(), n, self.max_turn, budget)
+        done, counts = n - left, tree.front.count
+        if done:
+            solver.changes.step()
+            full, linear, opened = (int(counts[k]) for k in (FULL_TIER, LINEAR_TIER, OPENED))
+            solver.cost = Cost("adaptive", opened / done, full / done, linear / done)
+            if solver.switches and not switch.took(done, full, linear):
+                switch.leave()
+        if not left or done:
+            return done
+        if tree.refused:
+            self._in_parts(h)
+            solver.cost = Cost("adaptive", float(counts[OPENED]), float(counts[FULL_TIER]), float(counts[LINEAR_TIER]))
+            return 1
+        switch.leave()
+        solver.inputs.shared.qdd[:] = 0.0
+        return self._plain_step(h)
+
+    # Parts of a step
+
+    def _in_parts(self, h: float, plainly: bool = False) -> None:
+        """One step, in as many parts as keep every joint from turning by more than `max_turn` in one of them."""
+        before, left = self._snapshot(), h
+        try:
+            for part in range(MAX_PARTS):
+                self._find(plainly)
+                pieces = self._pieces(left)
+                if pieces + part > MAX_PARTS:
+                    break
+                self._move(left / pieces, plainly)
+                if pieces == 1:
+                    self.cuts += part
+                    return
+                left -= left / pieces
+            raise NumericalError(
+                f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {MAX_PARTS} parts, so that no "
+                f"joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
+            )
+        except BaseException:
+            self._put_back(before)
+            raise
+
+    def _find(self, plainly: bool) -> None:
+        """The accelerations on which the next part is based."""
+        solver = self.solver
+        if plainly:
+            solver.solve_plainly()
+        elif solver.is_exact:
+            solver.ready_tree().solve_exactly()
+        else:
+            solver.ready_tree().refine(solver.error)
+
+    def _pieces(self, h: float) -> int:
+        """Into how many parts a step must be cut from here on."""
+        qdd = self.solver.inputs.shared.qdd
+        if not math.isfinite(h * float(np.abs(qdd).max(initial=0.0))):
+            raise self.solver.no_number()
+        turn = h * float(np.abs(qdd[self._turning]).max(initial=0.0))
+        return max(1, min(math.ceil(turn / self.max_turn - 1e-9), MAX_PARTS + 1))
+
+    def _move(self, h: float, plainly: bool) -> None:
+        """Move by a part of a step that turns no joint too far."""
+        solver, clock = self.solver, self.solver.clock
+        if plainly or solver.is_exact:
+            solver.plain.move(h)
+            clock[0] += h
+            solver.changes.all()
+            if solver.tree is not None:
+                solver.tree.state.last_move[:] = clock[0]
+                solver.tree.state.oldest[:] = clock[0]
+        else:
+            whole, clock[1] = clock[1], h
+            solver.assemble().march(solver.error, solver.inputs.forces.loads(), 1, math.inf)
+            clock[1] = whole
+            solver.changes.step()
+
+    def _snapshot(self) -> list[FloatArray]:
+        return [a.copy() for a in self._moving()]
+
+    def _moving(self) -> list[FloatArray]:
+        """What a part of a step moves."""
+        solver, tree = self.solver, self.solver.tree
+        ages = [] if tree is None else [tree.state.last_move, tree.state.oldest]
+        return [solver.inputs.shared.q, solver.clock, *ages]
+
+    def _put_back(self, before: list[FloatArray]) -> None:
+        for array, old in zip(self._moving(), before, strict=True):
+            array[:] = old
+        self.solver.changes.all()
+
+    # Loops
+
+    def _watch_loops(self, steps: int) -> None:
+        """Say so, once, when loops stay open."""
+        closures = self.solver.closures
+        if closures is None:
+            return
+        opening = self.solver.opening()
+        self._since += steps
+        if opening < CLOSER * self._least_open:
+            self._least_open, self._since = opening, 0
+        elif opening > OPEN and self._since >= PATIENCE and math.isfinite(self._least_open):
+            name, gap = closures.widest(self.solver.poses(closures.bodies))
+            warnings.warn(
+                f"the closure of {name} is open by {gap:.2g} m or rad and has not come closer in {self._since} steps: "
+                f"the linkage cannot close it from here, or eps is too large to",
+                stacklevel=5,
+            )
+            self._least_open = math.nan  # said
+
+    # Checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers, as plain facts."""
+        own = {"steps": self.steps, "time": self.time, "cuts": self.cuts, "refresh": self.refresh}
+        return own | {"max_turn": self.max_turn, "least_open": self._least_open, "since": self._since}
+
+    def restore(self, facts: dict[str, Any]) -> None:
+        """What `state` gave."""
+        self.steps, self.time, self.cuts = facts["steps"], facts["time"], facts["cuts"]
+        self._least_open, self._since = facts["least_open"], facts["since"]
