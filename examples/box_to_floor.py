@@ -19,7 +19,7 @@ import numpy as np
 import bough
 from bough.control import ConstrainedDynamics, Gains, PosePath, Reference, Stabiliser, TaskController, share_wrench
 from bough.opspace import OperationalSpace, pose, relative
-from bough.opspace.tracking import rotation_vector
+from bough.opspace.geometry import rotation_vector
 from bough.simulate import Recording, rollout
 
 Array = np.ndarray

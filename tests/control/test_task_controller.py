@@ -21,8 +21,9 @@ from bough.control import (
 )
 from bough.errors import ShapeError, TaskError
 from bough.opspace import OperationalSpace, center_of_mass, joint, momentum, orientation, pose, position, relative
+from bough.opspace.geometry import Spin, rotation_vector
 from bough.opspace.hierarchy import Hierarchy
-from bough.opspace.tracking import Spin, Tracker, rotation_vector
+from bough.opspace.tracking import Tracker
 from bough.simulate import rollout
 
 

@@ -65,7 +65,9 @@ def _block(twin, task, q):
     if isinstance(task, T.JointTask):
         return np.eye(model.nv)[twin.model.joint(task.joint).v]
     if isinstance(task, T.MomentumTask):
-        return np.array(task.matrix) @ data.Ag.reshape(6, -1) / (twin.model.total_mass if task.per_mass else 1.0)
+        return np.array(task.matrix) @ data.Ag.reshape(6, -1)
+    if isinstance(task, T.CenterOfMassTask):
+        return data.Ag.reshape(6, -1)[:3] / twin.model.total_mass
     if isinstance(task, T.RelativeTask):
         return np.array(task.matrix) @ _relative(twin, task)
     frame = model.getFrameId(task.frame)

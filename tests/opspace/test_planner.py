@@ -11,7 +11,7 @@ from bough.compile.routine import operations, trace
 from bough.errors import TaskError
 from bough.opspace import OperationalSpace, TaskSet, count, make_plan, planner, pose, position
 from bough.opspace.methods import METHODS, prepare
-from bough.opspace.planner import RECURSIONS, estimate, price
+from bough.opspace.planner import price
 from opspace.cases import random_case
 
 
@@ -57,13 +57,13 @@ def test_a_choice_is_counted_once_and_kept(monkeypatch, tmp_path):
 def test_single_precision_and_wide_scales_prefer_recursions():
     tasks = TaskSet(zoo.asimo(), [pose(f) for f in zoo.asimo_tasks()])
     plan = make_plan(tasks, also=["factor"], dtype=np.float32)
-    assert plan.choice in RECURSIONS
+    assert not METHODS[plan.choice].by_factor
     assert "single precision" in plan.reason
     builder = bough.Builder("lopsided")
     builder.add_body("light", "world", "revolute", mass=1e-4, inertia=1e-4 * np.eye(3))
     builder.add_body("heavy", "light", "revolute", (1, 0, 0), axis=(0, 1, 0), mass=1e4, inertia=1e4 * np.eye(3))
     plan = make_plan(TaskSet(builder.build(), [pose("heavy")]))
-    assert plan.choice in RECURSIONS
+    assert not METHODS[plan.choice].by_factor
     assert "masses" in plan.reason
 
 
@@ -74,7 +74,7 @@ def test_estimates_rank_methods_as_counts_do():
     ):
         tasks = TaskSet(model, [pose(f) for f in frames])
         prepared = {name: prepare(name, tasks) for name in ("pv", "ltdl", "rjk")}
-        guess = {name: estimate(name, p, tasks) for name, p in prepared.items()}
+        guess = {name: METHODS[name].estimate(tasks, p) for name, p in prepared.items()}
         true = {name: operations(trace(*p)).total for name, p in prepared.items()}
         assert min(guess, key=guess.get) == min(true, key=true.get)
         for name in guess:
@@ -85,7 +85,7 @@ def test_large_models_are_planned_by_estimates():
     model = zoo.chain(600)
     plan = make_plan(TaskSet(model, [pose(model.frame_names[-1])]))
     assert not plan.exact
-    assert plan.choice in RECURSIONS
+    assert not METHODS[plan.choice].by_factor
 
 
 def test_counting():

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from bough.control.references import Reference
 from bough.errors import ShapeError
-from bough.opspace.tracking import Spin, rotation_vector
+from bough.opspace.geometry import Spin, rotation_vector
 
 Array = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.opspace.space import OperationalSpace
-from bough.opspace.tracking import Tracker, has_position
+from bough.opspace.tracking import Tracker
 
 Array = npt.NDArray[np.float64]
 
@@ -18,7 +18,7 @@ class Stabiliser:
 
     def __init__(self, space: OperationalSpace, q: Any, rate: float = 50.0) -> None:
         self.space, self.rate, self.tracker = space, rate, Tracker(space)
-        self.targets = {t.name: self.tracker.position(t, q) for t in space.tasks.tasks if has_position(t)}
+        self.targets = self.tracker.positions(q)
 
     def __call__(self, q: Any, v: Any) -> Array:
         """-2 rate J v + rate^2 (target - position), (m,)."""

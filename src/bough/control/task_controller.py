@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from bough.control.limits import LimitMonitor, Limits
 from bough.control.references import Gains, Reference
-from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.opspace.hierarchy import Hierarchy
 from bough.opspace.space import OperationalSpace
@@ -55,8 +54,8 @@ class TaskController:
         if unknown:
             raise TaskError(f"there is a reference for {unknown[0]!r}; expected tasks {', '.join(space.tasks.names)}")
         self.space, self.references, self.hierarchy, self.clip = space, dict(references), hierarchy, clip
-        self.dynamics = Dynamics(space.model, general=space.general)
-        self.tracker, self.monitor = Tracker(space, self.dynamics), LimitMonitor(space.model)
+        self.dynamics = space.dynamics
+        self.tracker, self.monitor = Tracker(space), LimitMonitor(space.model)
         self.posture = None if posture is None else np.asarray(posture, float)
         self.posture_gains = posture_gains
         self.stiffness, self.rate = np.empty(space.tasks.size), np.empty(space.tasks.size)

@@ -1,4 +1,10 @@
-"""Operational-space dynamics: tasks, Lambda^-1 by every method, Lambda, Jbar, N, bias, hierarchies."""
+"""Operational-space dynamics: tasks, Lambda^-1 by every method, Lambda, Jbar, N, bias, hierarchies, constraints.
+
+Rooms: `tasks` (one file a type of task), `methods` (one file a method for Lambda^-1), `sweeps` (kernels they share).
+At the top: the set of tasks on a model, the space, its state, the planner, hierarchies, constrained dynamics.
+Belongs here: quantities of rows on a model at one instant. Does not belong here: laws and references (`control`), time
+(`simulate`).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +13,14 @@ from collections.abc import Iterable
 from bough.compile.graph.program import OperationCount
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.constrained import ConstrainedDynamics
-from bough.opspace.hierarchy import Hierarchy
+from bough.opspace.constrained import Constrained, ConstrainedDynamics
+from bough.opspace.hierarchy import Hierarchy, Prioritised
 from bough.opspace.methods import METHODS, prepare
-from bough.opspace.planner import Plan, counted, make_plan
+from bough.opspace.planner import MethodPlan, counted, make_plan
 from bough.opspace.space import OperationalSpace
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import (
+    Seed,
     Task,
     center_of_mass,
     joint,
@@ -21,20 +28,26 @@ from bough.opspace.tasks import (
     orientation,
     pose,
     position,
+    posture,
     relative,
     rows,
 )
 from bough.opspace.taskset import TaskSet
+from bough.opspace.tracking import Tracker
 
 __all__ = [
     "METHODS",
+    "Constrained",
     "ConstrainedDynamics",
     "Hierarchy",
+    "MethodPlan",
     "OperationalSpace",
     "OperationalState",
-    "Plan",
+    "Prioritised",
+    "Seed",
     "Task",
     "TaskSet",
+    "Tracker",
     "center_of_mass",
     "count",
     "joint",
@@ -43,6 +56,7 @@ __all__ = [
     "orientation",
     "pose",
     "position",
+    "posture",
     "relative",
     "rows",
 ]

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import TaskError
+from bough.opspace.singular import check_threshold
 from bough.opspace.space import OperationalSpace
-from bough.opspace.sweeps.inverse import check_threshold
 
 Array = npt.NDArray[Any]
 
@@ -70,7 +70,8 @@ class Hierarchy:
         force, acceleration = np.empty_like(f), np.empty_like(f)
         force[..., self.order] = np.linalg.solve(np.swapaxes(L, -1, -2), f[..., None])[..., 0]
         acceleration[..., self.order] = _apply(L, reached)
-        return Prioritised(force, acceleration + bias, np.stack(ranks, axis=-1))
+        given = np.asarray(Lam_inv).dtype
+        return Prioritised(force.astype(given), (acceleration + bias).astype(given), np.stack(ranks, axis=-1))
 
     def _factorize(self, Lam_inv: Array) -> tuple[Array, list[Array], list[Array], list[Array]]:
         """L, the blocks D_k, their inverses on the directions that are left, and how many those are."""
@@ -95,7 +96,9 @@ class Hierarchy:
         d = np.where(d > 0.0, d, 1.0)
         scale = d[..., :, None] * d[..., None, :]
         values, vectors = np.linalg.eigh(D / scale)
-        keep = values > self.threshold * np.trace(own / scale, axis1=-2, axis2=-1)[..., None]
+        # in single precision what is left of a direction is known to about 1e-6
+        least = max(self.threshold, 1e-5) if own.dtype == np.float32 else self.threshold
+        keep = values > least * np.trace(own / scale, axis1=-2, axis2=-1)[..., None]
         inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0)
         core = (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2)
         return core / scale, np.count_nonzero(keep, axis=-1)

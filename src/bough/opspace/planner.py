@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from bough import cost
 from bough.compile.executions import LARGEST_GRAPH
 from bough.compile.graph.expr import GraphTooLargeError
 from bough.compile.graph.program import OperationCount
@@ -22,21 +21,17 @@ from bough.compile.routine import operations, trace
 from bough.compile.run.cache import fetch
 from bough.errors import TaskError
 from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
+from bough.opspace.methods.estimates import by_factor
 from bough.opspace.sweeps.factored import FACTORED
 from bough.opspace.taskset import WIDE_RANGE, TaskSet
-from bough.tree import Tree
 
-# Dense never costs less than LTDL: on a graph its zeros vanish, elsewhere they do not.
-CANDIDATES = ("pv", "pvr", "ltdl", "ltl", "efpa", "chang_khatib", "rjk")
-RECURSIONS = ("pv", "pvr", "efpa", "chang_khatib", "rjk")
-BY_FACTOR = ("ltdl", "ltl", "dense")
-EXTRAS = ("factor", "jbar", "nullspace")
-# Operations of one step of each sweep, on average: used where graphs are too large to be counted.
-BODY, TRANSFORM, RIGID, MOBILITY = 190, 42, 75, 250
+Extra: TypeAlias = Literal["factor", "jbar", "nullspace"]
+CANDIDATES = tuple(name for name, method in METHODS.items() if method.may_be_chosen)
+EXTRAS: tuple[str, ...] = get_args(Extra)
 
 
 @dataclass(frozen=True)
-class Plan:
+class MethodPlan:
     """The methods with their costs, cheapest first, the choice and the reason. Printing it gives a table."""
 
     choice: str
@@ -55,7 +50,9 @@ class Plan:
         return "\n".join([*lines, f"{self.choice}: {self.reason}"])
 
 
-def make_plan(tasks: TaskSet, also: Iterable[str] = (), dtype: npt.DTypeLike = np.float64, every: bool = False) -> Plan:
+def make_plan(
+    tasks: TaskSet, also: Iterable[str] = (), dtype: npt.DTypeLike = np.float64, every: bool = False
+) -> MethodPlan:
     """The cheapest method, given what `also` is wanted: "factor" (H and its factor), "jbar" or "nullspace".
 
     With `every`, methods that cannot be the cheapest are counted too.
@@ -68,21 +65,25 @@ def make_plan(tasks: TaskSet, also: Iterable[str] = (), dtype: npt.DTypeLike = n
         count = counted(prepare("dense", tasks), tasks)
         known = {} if count is None else {"dense": count}
         total = {"dense": price(count) if count else 0}
-        return Plan("dense", "mimic joints tie branches together, so that H is no tree's", total, bool(known), known)
+        return MethodPlan(
+            "dense", "mimic joints tie branches together, so that H is no tree's", total, bool(known), known
+        )
     prepared = {name: prepare(name, tasks) for name in (METHODS if every else CANDIDATES)}
     counts = _counts(prepared, tasks)
     total = (
-        {n: price(c) for n, c in counts.items()} if counts else {n: estimate(n, p, tasks) for n, p in prepared.items()}
+        {n: price(c) for n, c in counts.items()}
+        if counts
+        else {n: METHODS[n].estimate(tasks, p) for n, p in prepared.items()}
     )
     factor = _factor_cost(tasks, counts) if wanted else 0
-    total = {name: x if name in BY_FACTOR or not wanted else x + factor for name, x in total.items()}
+    total = {name: x if METHODS[name].by_factor or not wanted else x + factor for name, x in total.items()}
     stable = _wants_recursions(tasks, dtype)
-    allowed = [n for n in CANDIDATES if n in RECURSIONS or not stable]
+    allowed = [n for n in CANDIDATES if not (stable and METHODS[n].by_factor)]
     choice = min(allowed, key=lambda name: total[name])
     reason = "fewest operations" + (f", {' and '.join(wanted)} included" if wanted else "")
     if stable:
         reason += f" among the recursions: {stable}"
-    return Plan(choice, reason, total, bool(counts), counts)
+    return MethodPlan(choice, reason, total, bool(counts), counts)
 
 
 def choose(tasks: TaskSet, also: Iterable[str], dtype: npt.DTypeLike) -> str:
@@ -125,7 +126,7 @@ def _factor_cost(tasks: TaskSet, counts: dict[str, OperationCount]) -> int:
     constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern, dof_tree(tasks))
     prepared = Prepared(FACTORED, constants, tasks.sizes)
     count = counted(prepared, tasks) if counts else None
-    return count.total if count else estimate("ltdl", prepared, tasks)
+    return count.total if count else by_factor(tasks, prepared)
 
 
 def _wants_recursions(tasks: TaskSet, dtype: npt.DTypeLike) -> str:
@@ -135,37 +136,3 @@ def _wants_recursions(tasks: TaskSet, dtype: npt.DTypeLike) -> str:
     if tasks.mass_range > WIDE_RANGE:
         return f"the masses of bodies differ by a factor of {tasks.mass_range:.0e}"
     return ""
-
-
-# Estimates
-
-
-def estimate(name: str, prepared: Prepared, tasks: TaskSet) -> int:
-    """About how many operations a method takes, from the sizes of its sweeps."""
-    m, slots = tasks.model.mechanism, tasks.slots
-    at_body, dofs = np.diff(slots.of_body), np.diff(m.dof)
-    program: Any = prepared.constants[-1]
-    if name in BY_FACTOR:
-        return _estimate_by_factor(tasks)
-    total = BODY * len(m.parent)
-    if name == "pv":
-        total += TRANSFORM * len(slots.row) + int((dofs * at_body * (at_body + 2)).sum())
-    elif name == "efpa":
-        total += 2 * (TRANSFORM + 10) * len(slots.row) + 11 * len(program.row)
-    elif name == "pvr":
-        width = np.where(program.stream >= 0, np.diff(program.first)[program.stream], 0)
-        total += int((TRANSFORM * width + dofs * width * (width + 2)).sum())
-        total += 500 * int(program.mobile.sum()) + 66 * len(program.column) + 11 * len(program.left)
-    else:
-        total += MOBILITY * len(program.body) + 6 * (TRANSFORM + 12) * len(program.source)
-        total += 66 * len(program.first) * max(1, tasks.size // max(1, len(program.first)))
-    return total
-
-
-def _estimate_by_factor(tasks: TaskSet) -> int:
-    m, p = tasks.model.mechanism, tasks.pattern
-    tree, expanded = Tree(m.parent), Tree(dof_tree(tasks).parent)
-    lengths = np.diff(p.of_row)
-    shared = tasks.size * (tasks.size + 1) // 2 * float(lengths.mean() if len(lengths) else 0)
-    kinematics = (RIGID + TRANSFORM) * len(m.parent) + TRANSFORM * tree.D1 + 11 * len(p.dof)
-    return int(kinematics + cost.ltdl(expanded).total + (lengths * lengths).sum() + 2 * shared)

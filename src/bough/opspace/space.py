@@ -4,39 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction
 from bough.compile.routine import Routine
-from bough.dynamics.crba import MASS_MATRIX
-from bough.dynamics.engine import bind
-from bough.dynamics.rnea import BIAS as JOINT_BIAS
-from bough.errors import NumericalError, TaskError
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import NumericalError, ShapeError, TaskError
 from bough.model import Model
+from bough.opspace import singular as choices
 from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
-from bough.opspace.planner import Plan, choose, make_plan
+from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
+from bough.opspace.products import ByFactor, ByMatrices
 from bough.opspace.state import OperationalState
 from bough.opspace.sweeps.bias import BIAS, DRIFT
 from bough.opspace.sweeps.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
-from bough.opspace.sweeps.inverse import (
-    INVERT,
-    check_damping,
-    check_threshold,
-    dependent_rows,
-    rank,
-    truncated_inverse,
-)
+from bough.opspace.sweeps.inverse import INVERT
 from bough.opspace.sweeps.jacobian import JACOBIAN
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
 
 Array = npt.NDArray[Any]
-Singular = Literal["refuse", "truncate", "damp"]
+Singular: TypeAlias = Literal["refuse", "truncate", "damp"]
+MethodName: TypeAlias = Literal["auto", "pv", "pvr", "ltdl", "ltl", "efpa", "chang_khatib", "rjk", "dense"]
 # Up to this many degrees of freedom a dense product of BLAS beats the sparse one.
 SMALL = 100
+PRECISIONS = (np.float64, np.float32)
 
 
 class FullPass(NamedTuple):
@@ -50,14 +45,31 @@ class FullPass(NamedTuple):
     nullspace: Array
 
 
+class Weighted(NamedTuple):
+    """J (m, nv), H^-1 J' (nv, m), Lambda^-1 (m, m), and beta (m,) where a velocity is known."""
+
+    J: Array
+    weighted: Array
+    inverse_inertia: Array
+    bias: Array | None = None
+
+
 class OperationalSpace:
     """Tasks on a model: `space(q, v)` gives J, beta, Lambda^-1, Lambda, Jbar, N, each when asked for.
 
-    q is (nq,) or (batch, nq), v likewise. `method` is one of METHODS or "auto": the cheapest on this tree and task set,
-    given what `also` will be wanted ("factor", "jbar", "nullspace"). Lambda^-1 always exists. Where the tasks are
-    singular, Lambda, Jbar and N are refused with the rank and the names of the tasks, unless `singular` says
-    "truncate" (directions below `threshold` times the largest eigenvalue are given up) or "damp"
-    (`damping` is added to the diagonal of Lambda^-1).
+    q is (nq,) or (batch, nq), v likewise. With `dtype` (float64 or float32) they are converted to it and all results
+    have it; without, results are float32 where all inputs are, and float64 otherwise.
+    `method` is one of METHODS or "auto": the cheapest on this tree and task set, given what `also` will be wanted
+    ("factor", "jbar", "nullspace"). Lambda^-1 always exists.
+
+    `threshold` says which directions of the task space can be moved: those along which the mechanism accelerates, under
+    a unit force, at least `threshold` times as much as along the rows on their own (the eigenvalues of Lambda^-1 scaled
+    to a unit diagonal, which have no unit). At 1e-5 the mechanism appears 100,000 times as heavy as along its rows, and
+    its joints move about 300 times as fast. Where a direction falls short, Lambda, Jbar and N are refused with the rank
+    and the rows at fault, unless `singular` says "truncate" (such directions are given up) or "damp" (`damping`, in
+    the units of Lambda^-1, is added to its diagonal).
+
+    `dynamics` is the model's `Dynamics`, if there is one already: what stands on the space shares it.
     """
 
     def __init__(
@@ -65,41 +77,57 @@ class OperationalSpace:
         model: Model,
         tasks: Iterable[Task] | TaskSet,
         *,
-        method: str = "auto",
+        method: MethodName = "auto",
         singular: Singular = "refuse",
-        threshold: float = 1e-10,
+        threshold: float = 1e-5,
         damping: float = 1e-6,
-        also: Iterable[str] = (),
-        dtype: npt.DTypeLike = np.float64,
+        also: Iterable[Extra] = (),
+        dtype: npt.DTypeLike | None = None,
         general: bool = False,
+        dynamics: Dynamics | None = None,
     ) -> None:
         self.model = model
         self.tasks = tasks if isinstance(tasks, TaskSet) else TaskSet(model, tasks)
+        if self.tasks.model is not model and self.tasks.model.hash != model.hash:
+            raise TaskError(f"the tasks were made for {self.tasks.model.name!r}, which is not {model.name!r}")
+        if dynamics is not None and dynamics.model is not model and dynamics.model.hash != model.hash:
+            raise TaskError(f"the dynamics is of {dynamics.model.name!r}, which is not {model.name!r}")
         if method not in (*METHODS, "auto"):
             raise TaskError(f"there is no method {method!r} for Lambda^-1; expected {', '.join(METHODS)} or auto")
-        if singular not in ("refuse", "truncate", "damp"):
+        if singular not in get_args(Singular):
             raise TaskError(f"singular is 'refuse', 'truncate' or 'damp', got {singular!r}")
-        self.singular, self.general, self.also, self.dtype = singular, general, tuple(also), np.dtype(dtype)
-        self.threshold, self.damping = check_threshold(threshold), check_damping(damping)
+        self.singular, self.general, self.also, self.dtype = singular, general, tuple(also), checked_dtype(dtype)
+        self.threshold, self.damping = choices.check_threshold(threshold), choices.check_damping(damping)
+        self.dynamics = dynamics or Dynamics(model, general=general)
         self._method = method
         self._functions: dict[str, BoundFunction] = {}
-        self._damping = np.array([self.damping if singular == "damp" else 0.0])
-        self._largest_strain = self.threshold**-2
+        self._damping = {np.dtype(t): np.array([self.damping if singular == "damp" else 0.0], t) for t in PRECISIONS}
+        self._one = {np.dtype(t): np.eye(model.nv, dtype=t) for t in PRECISIONS}
+        self._largest_strain = 1.0 / (self.tasks.size * self.threshold**2)
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> OperationalState:
         """The state at q, and v if what depends on it is wanted."""
-        return OperationalState(self, np.asarray(q), None if v is None else np.asarray(v))
+        return OperationalState(self, *self.inputs(q, v)) if v is not None else OperationalState(self, self._input(q))
 
     def __repr__(self) -> str:
         return f"OperationalSpace({self.tasks!r}, method={self._method!r}, singular={self.singular!r})"
 
+    def _input(self, x: Any) -> Array:
+        return np.asarray(x, self.dtype or (np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64))
+
+    def inputs(self, *arrays: Any) -> tuple[Array, ...]:
+        """Arrays of one call in the precision that its results will have."""
+        single = all(getattr(x, "dtype", None) == np.float32 for x in arrays)
+        dtype = self.dtype or (np.float32 if single else np.float64)
+        return tuple([np.asarray(x, dtype) for x in arrays])
+
     # What depends on the configuration
 
-    def inverse_inertia(self, q: Any, method: str | None = None, *, out: Array | None = None) -> Array:
+    def inverse_inertia(self, q: Any, method: MethodName | None = None, *, out: Array | None = None) -> Array:
         """Lambda^-1 (m, m) by the space's method or the one named."""
         if method is None or method == "auto":
-            return self._inverse_inertia(q, out)
-        return self.function(method).call(q, out=out)
+            return self._inverse_inertia(self._input(q), out)
+        return self.function(method).call(self._input(q), out=out)
 
     def inertia(self, q: Any) -> Array:
         """Lambda (m, m)."""
@@ -107,72 +135,69 @@ class OperationalSpace:
 
     def jacobian(self, q: Any) -> Array:
         """J (m, nv)."""
-        return self.function("jacobian").call(q)
+        return self.function("jacobian").call(self._input(q))
 
     def bias(self, q: Any, v: Any) -> Array:
         """beta = Jdot v - J H^-1 C (m,)."""
+        q, v = self.inputs(q, v)
         if self.uses_factor:
             return self.function("bias").call(q, v)
-        C = self.function("joint_bias")(q, v)
-        fall = np.linalg.solve(self.mass_matrix(q), C[..., None])
-        return self.drift(q, v) - (self.jacobian(q) @ fall)[..., 0]
+        C = self.dynamics.bias_force(q, v)
+        falling = np.linalg.solve(self.mass_matrix(q), C[..., None])
+        return self.drift(q, v) - (self.jacobian(q) @ falling)[..., 0]
 
     def drift(self, q: Any, v: Any) -> Array:
         """Jdot v (m,)."""
-        return self.function("drift").call(q, v)
+        return self.function("drift").call(*self.inputs(q, v))
 
     def mass_matrix(self, q: Any) -> Array:
         """H (nv, nv)."""
-        return self.function("mass_matrix").call(q)
+        return self.dynamics.mass_matrix(self._input(q))
 
-    def weighted(self, q: Any) -> tuple[Array, Array, Array]:
-        """J (m, nv), H^-1 J' (nv, m) and Lambda^-1 (m, m)."""
+    def weighted(self, q: Any, v: Any = None) -> Weighted:
+        """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call: cheaper than one by one."""
+        if self.uses_factor and v is not None:
+            return Weighted(*self._whole(*self.inputs(q, v)))
+        q = self._input(q)
         if self.uses_factor:
-            return self.function("weighted").call(q)
+            return Weighted(*self.function("weighted").call(q))
         J = self.jacobian(q)
-        return J, np.linalg.solve(self.mass_matrix(q), np.swapaxes(J, -1, -2)), self.inverse_inertia(q)
+        X = np.linalg.solve(self.mass_matrix(q), np.swapaxes(J, -1, -2))
+        return Weighted(J, X, self.inverse_inertia(q), None if v is None else self.bias(q, v))
 
     def full(self, q: Any, v: Any) -> FullPass:
         """Everything at once, faster than asking for one after the other."""
-        if not self.multiplies_densely:
+        if not (self.multiplies_densely and self.uses_factor):
             op = self(q, v)
             return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
-        J, X, Lam_inv, beta = self.dynamics(q, v)
+        J, X, Lam_inv, beta = self._whole(*self.inputs(q, v))
         Lam = self.invert(Lam_inv)
         multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
         Jbar = multiply(X, Lam)
         N = multiply(Jbar, J)
-        return FullPass(J, beta, Lam_inv, Lam, Jbar, np.subtract(self.one, N, out=N))
+        return FullPass(J, beta, Lam_inv, Lam, Jbar, np.subtract(self._one[N.dtype], N, out=N))
 
     # Lambda
 
     def invert(self, Lam_inv: Array) -> Array:
         """Lambda from Lambda^-1, by the space's choice for singular tasks."""
         if self.singular == "truncate":
-            return truncated_inverse(Lam_inv, self.threshold)
+            return choices.truncated_inverse(Lam_inv, self.threshold)
         try:
-            Lam, strain = self._invert(Lam_inv, self._damping)
+            Lam, strain = self._invert(Lam_inv, self._damping[Lam_inv.dtype])
         except NumericalError:
             return self._examine(Lam_inv)
         worst = strain.item() if strain.ndim == 1 else strain.max()
         return Lam if worst < self._largest_strain else self._examine(Lam_inv)
 
     def rank(self, Lam_inv: Array) -> Any:
-        """How many directions of the task space can be moved."""
-        return rank(Lam_inv, self.threshold)
+        """How many directions of the task space can be moved: a number, or (batch,)."""
+        return choices.rank(Lam_inv, self.threshold)
 
     def _examine(self, Lam_inv: Array) -> Array:
         """Lambda of matrices that a quick inversion finds doubtful; a singular one is refused."""
-        damped = Lam_inv + self._damping[0] * np.eye(self.tasks.size)
-        flat = damped.reshape(-1, self.tasks.size, self.tasks.size)
-        ranks = rank(flat, self.threshold)
-        for k in np.flatnonzero(ranks < self.tasks.size):
-            names = sorted({self.tasks.task_of_row(r) for r in dependent_rows(flat[k], self.threshold)})
-            where = f" at row {k} of the batch" if Lam_inv.ndim == 3 else ""
-            raise TaskError(
-                f"the tasks are singular{where}: rank {ranks[k]} of {self.tasks.size}, and {', '.join(names)} "
-                f"cannot be moved independently; drop rows, or choose singular='truncate' or 'damp'"
-            )
+        damped = Lam_inv + self._damping[Lam_inv.dtype] * np.eye(self.tasks.size, dtype=Lam_inv.dtype)
+        choices.refuse_singular(self.tasks, damped, self.threshold)
         return np.linalg.inv(damped)
 
     # The methods
@@ -180,13 +205,14 @@ class OperationalSpace:
     @cached_property
     def method(self) -> str:
         """The method that Lambda^-1 is computed by."""
-        return choose(self.tasks, self.also, self.dtype) if self._method == "auto" else self._method
+        return choose(self.tasks, self.also, self.dtype or np.float64) if self._method == "auto" else self._method
 
     @cached_property
     def _inverse_inertia(self) -> Callable[..., Array]:
         """Its compiled code, which also takes the place of the method: a call then skips the method's own frame."""
         function = self.function(self.method)
-        self.__dict__["inverse_inertia"] = function.shortcut(self.inverse_inertia)
+        if self.dtype is None:
+            self.__dict__["inverse_inertia"] = function.shortcut(self.inverse_inertia)
         return function.call
 
     @cached_property
@@ -194,25 +220,27 @@ class OperationalSpace:
         return self.function("invert").call
 
     @cached_property
-    def dynamics(self) -> Callable[[Any, Any], tuple[Array, Array, Array, Array]]:
-        """`dynamics(q, v)`: J, H^-1 J', Lambda^-1 and beta, which costs next to nothing beside the others."""
-        if self.uses_factor:
-            return self.function("dynamics").call
-        return lambda q, v: (*self.weighted(q), self.bias(q, v))
+    def _whole(self) -> Callable[[Any, Any], tuple[Array, Array, Array, Array]]:
+        """J, H^-1 J', Lambda^-1 and beta, which costs next to nothing beside the others."""
+        return self.function("dynamics").call
 
-    def plan(self) -> Plan:
+    def plan(self) -> MethodPlan:
         """Exact operation counts of all methods on this tree and task set, and the planner's choice with its reason."""
-        return make_plan(self.tasks, self.also, self.dtype, every=True)
+        return make_plan(self.tasks, self.also, self.dtype or np.float64, every=True)
 
-    @cached_property
-    def one(self) -> Array:
+    def one(self, dtype: npt.DTypeLike = np.float64) -> Array:
         """The identity (nv, nv)."""
-        return np.eye(self.model.nv)
+        return self._one[np.dtype(dtype)]
 
     @cached_property
     def multiplies_densely(self) -> bool:
         """Whether Jbar and N come from dense products: on small models these beat sparse ones."""
         return not self.uses_factor or (not self.general and self.model.nv <= SMALL)
+
+    @cached_property
+    def products(self) -> ByFactor | ByMatrices:
+        """How Jbar, N and joint forces are computed: chosen here, once."""
+        return ByMatrices(self) if self.multiplies_densely else ByFactor(self)
 
     @cached_property
     def foresees_jbar(self) -> bool:
@@ -233,14 +261,10 @@ class OperationalSpace:
 
     def _make(self, name: str) -> BoundFunction:
         if name in METHODS:
-            return prepare(name, self.tasks).bind(self.tasks, self.general)
-        if name in ("mass_matrix", "joint_bias"):
-            return bind(
-                MASS_MATRIX if name == "mass_matrix" else JOINT_BIAS.without("f_ext"), self.model, general=self.general
-            )
+            return prepare(name, self.tasks).bind(self.tasks, self.general, self.dtype or np.float64)
         routine, constants = self._routines[name]
         prepared = Prepared(routine, (self.model.mechanism, *constants), self.tasks.sizes)
-        return prepared.bind(self.tasks, self.general)
+        return prepared.bind(self.tasks, self.general, self.dtype or np.float64)
 
     @cached_property
     def _routines(self) -> dict[str, tuple[Routine, tuple[Any, ...]]]:
@@ -258,3 +282,16 @@ class OperationalSpace:
             "nullspace": (NULLSPACE, (tasks.pattern,)),
             "joint_forces": (JOINT_FORCES, (tasks.pattern, tree)),
         }
+
+
+def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
+    """float64 or float32, or none."""
+    if dtype is None:
+        return None
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in [np.dtype(t) for t in PRECISIONS]:
+        raise ShapeError(f"dtype is float64 or float32, got {dtype!r}")
+    return found

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.errors import TaskError
+from bough.opspace.products import apply
 
 if TYPE_CHECKING:
-    from bough.opspace.space import OperationalSpace
+    from bough.opspace.space import OperationalSpace, Weighted
 
 Array = npt.NDArray[Any]
+
+
+class Factored(NamedTuple):
+    """J and Y_D in packed rows, the packed LTDL factor L of H, and Lambda^-1 (m, m)."""
+
+    J: Array
+    L: Array
+    YD: Array
+    inverse_inertia: Array
 
 
 class OperationalState:
@@ -23,7 +34,7 @@ class OperationalState:
 
     __slots__ = ("_kept", "q", "space", "v")
 
-    def __init__(self, space: OperationalSpace, q: Array, v: Array | None) -> None:
+    def __init__(self, space: OperationalSpace, q: Array, v: Array | None = None) -> None:
         self.space, self.q, self.v = space, q, v
         self._kept: dict[str, Any] = {}
 
@@ -35,14 +46,14 @@ class OperationalState:
     def J(self) -> Array:
         """The task Jacobian (m, nv)."""
         if self._is_whole:
-            return self._weighted[0]
+            return self.weighted.J
         return self._keep("J", lambda: self.space.jacobian(self.q))
 
     @property
     def bias(self) -> Array:
         """beta (m,): the task acceleration without task and joint forces, Jdot v - J H^-1 C."""
-        if self._is_whole and self.v is not None:
-            return self._weighted[3]
+        if self._is_whole and self.weighted.bias is not None:
+            return self.weighted.bias
         return self._keep("bias", lambda: self.space.bias(self.q, self._velocity()))
 
     @property
@@ -53,15 +64,15 @@ class OperationalState:
     @property
     def velocity(self) -> Array:
         """The task velocity J v (m,)."""
-        return (self.J @ self._velocity()[..., None])[..., 0]
+        return apply(self.J, self._velocity())
 
     @property
     def inverse_inertia(self) -> Array:
         """Lambda^-1 = J H^-1 J' (m, m); exists for every task set."""
         if self._is_whole:
-            return self._weighted[2]
+            return self.weighted.inverse_inertia
         if "factored" in self._kept:
-            return self._factored[3]
+            return self.factored.inverse_inertia
         return self._keep("inverse_inertia", lambda: self.space.inverse_inertia(self.q))
 
     @property
@@ -77,51 +88,61 @@ class OperationalState:
     @property
     def jbar(self) -> Array:
         """The dynamically consistent inverse H^-1 J' Lambda (nv, m)."""
-        return self._keep("jbar", self._jbar)
+        return self._keep("jbar", lambda: self.space.products.jbar(self))
 
     @property
     def nullspace(self) -> Array:
         """N = 1 - Jbar J (nv, nv)."""
-        return self._keep("nullspace", self._nullspace)
+        return self._keep("nullspace", lambda: self.space.products.nullspace(self))
 
     @property
     def mu_rho(self) -> Array:
         """mu + rho = -Lambda beta (m,): centrifugal, Coriolis and gravity terms in task space."""
-        return -(self.inertia @ self.bias[..., None])[..., 0]
+        return -apply(self.inertia, self.bias)
 
     @property
     def packed_J(self) -> Array:
         """J on its structural nonzeros, row after row: `space.tasks.pattern` says where each entry belongs."""
-        return self._factored[0]
+        return self.factored.J
 
     def times(self, x: npt.ArrayLike) -> Array:
         """J x (m,) for x (nv,)."""
-        return (self.J @ np.asarray(x)[..., None])[..., 0]
+        return apply(self.J, self._like(x))
 
     def transpose_times(self, F: npt.ArrayLike) -> Array:
         """J' F (nv,): the joint forces that exert the task force F (m,)."""
-        return (np.swapaxes(self.J, -1, -2) @ np.asarray(F)[..., None])[..., 0]
+        return apply(np.swapaxes(self.J, -1, -2), self._like(F))
 
     def task_force(self, tau: npt.ArrayLike) -> Array:
         """Jbar' tau (m,): the task force that joint forces tau (nv,) amount to."""
-        return (np.swapaxes(self.jbar, -1, -2) @ np.asarray(tau)[..., None])[..., 0]
+        return apply(np.swapaxes(self.jbar, -1, -2), self._like(tau))
 
     def joint_forces(self, F: npt.ArrayLike, tau0: npt.ArrayLike | None = None) -> Array:
         """tau = J' F + N' tau0 (nv,), without forming N."""
         if tau0 is None:
             return self.transpose_times(F)
-        if not self.space.uses_factor:
-            return self.transpose_times(F) + (np.swapaxes(self.nullspace, -1, -2) @ np.asarray(tau0)[..., None])[..., 0]
-        J, L = self._factored[:2]
-        return self.space.function("joint_forces")(J, L, self.inertia, F, tau0)
+        return self.space.products.joint_forces(self, self._like(F), self._like(tau0))
 
-    # How
+    # What several quantities follow from
 
-    def _keep(self, name: str, make: Any) -> Any:
+    @property
+    def weighted(self) -> Weighted:
+        """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call."""
+        return self._keep("weighted", lambda: self.space.weighted(self.q, self.v))
+
+    @property
+    def factored(self) -> Factored:
+        """Packed J, factor and Y_D, and Lambda^-1, from one call."""
+        return self._keep("factored", lambda: Factored(*self.space.function("factored").call(self.q)))
+
+    def _keep(self, name: str, make: Callable[[], Any]) -> Any:
         kept = self._kept
         if name not in kept:
             kept[name] = make()
         return kept[name]
+
+    def _like(self, x: npt.ArrayLike) -> Array:
+        return np.asarray(x, self.q.dtype)
 
     def _velocity(self) -> Array:
         if self.v is None:
@@ -129,30 +150,6 @@ class OperationalState:
         return self.v
 
     @property
-    def _factored(self) -> tuple[Array, ...]:
-        return self._keep("factored", lambda: self.space.function("factored")(self.q))
-
-    @property
     def _is_whole(self) -> bool:
         """Whether J, H^-1 J', Lambda^-1 and beta come from one call: one of them has, or Jbar is known to follow."""
         return "weighted" in self._kept or self.space.foresees_jbar
-
-    @property
-    def _weighted(self) -> tuple[Array, ...]:
-        """J, H^-1 J' and Lambda^-1, and beta if there is a velocity."""
-        return self._keep("weighted", self._whole)
-
-    def _whole(self) -> tuple[Array, ...]:
-        return self.space.weighted(self.q) if self.v is None else self.space.dynamics(self.q, self.v)
-
-    def _jbar(self) -> Array:
-        if self.space.multiplies_densely:
-            return self._weighted[1] @ self.inertia
-        _, L, YD, _ = self._factored
-        return self.space.function("jbar")(L, YD, self.inertia)
-
-    def _nullspace(self) -> Array:
-        jbar = self.jbar
-        if self.space.multiplies_densely:
-            return self.space.one - jbar @ self._weighted[0]
-        return self.space.function("nullspace")(self._factored[0], jbar)

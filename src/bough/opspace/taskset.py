@@ -19,8 +19,7 @@ from bough.errors import TaskError
 from bough.joints import Mechanism
 from bough.model import Model, parents_of_dofs
 from bough.opspace.sweeps.wrenches import JOINT, LOCAL, MOMENTUM, REACTION, Seeds
-from bough.opspace.tasks import JointTask, Task
-from bough.opspace.tasks.seed import Seed, seeds_of
+from bough.opspace.tasks import Seed, Task
 
 # Inertias that differ by more than this make H so badly conditioned that its factor loses digits.
 WIDE_RANGE = 1e6
@@ -40,7 +39,7 @@ class Slots(NamedTuple):
     entry: Any  # (slots,) entry in packed J of the body's first degree of freedom
 
 
-class Pattern(NamedTuple):
+class JacobianPattern(NamedTuple):
     """Packed J: for each row the degrees of freedom of its support, ascending; E entries."""
 
     of_row: Any  # (rows + 1,)
@@ -56,6 +55,9 @@ class TaskSet:
     def __init__(self, model: Model, tasks: Iterable[Task]) -> None:
         self.model = model
         self.tasks = tuple(tasks)
+        for task in self.tasks:
+            if not isinstance(task, Task):
+                raise TaskError(f"expected tasks such as bough.pose(frame), got {task!r}")
         if not self.tasks:
             raise TaskError("the task set is empty: expected at least one task")
         for name, times in Counter(t.name for t in self.tasks).items():
@@ -64,7 +66,7 @@ class TaskSet:
                     f"task {name!r} is listed {times} times, and two targets for it would contradict each other: "
                     f"drop one, or give it a name= of its own"
                 )
-        found: list[list[list[Seed]]] = [seeds_of(model, task) for task in self.tasks]
+        found: list[list[list[Seed]]] = [_checked_seeds(model, task) for task in self.tasks]
         counts = [len(rows) for rows in found]
         ends = np.cumsum(counts).tolist()
         self.slices = {t.name: slice(end - n, end) for t, n, end in zip(self.tasks, counts, ends, strict=True)}
@@ -85,8 +87,7 @@ class TaskSet:
         names: list[str] = []
         for task in self.tasks:
             rows = self.slices[task.name]
-            own = [f"{task.name}.{k}" for k in range(rows.stop - rows.start)]
-            names.extend(own if isinstance(task, JointTask) else task.row_names)
+            names.extend(task.row_names(rows.stop - rows.start))
         return tuple(names)
 
     def task_of_row(self, row: int) -> str:
@@ -178,7 +179,7 @@ class TaskSet:
         return {pair: e for e, pair in enumerate(pairs)}
 
     @cached_property
-    def pattern(self) -> Pattern:
+    def pattern(self) -> JacobianPattern:
         m, entry = self.model.mechanism, self._entries
         dof_parent = parents_of_dofs(m).tolist()
         rows = np.array([r for r, _ in entry])
@@ -191,7 +192,7 @@ class TaskSet:
         seeds = self.seeds
         last = [entry[r, int(m.dof[i + 1]) - 1] for i, r in zip(seeds.body.tolist(), seeds.row.tolist(), strict=True)]
         skip = (seeds.kind == JOINT) | (seeds.kind == REACTION)
-        return Pattern(
+        return JacobianPattern(
             np.searchsorted(rows, np.arange(self.size + 1)), np.array([k for _, k in entry]), np.array(up),
             np.where(skip, -1, np.array(last, np.int64)), constant,
         )  # fmt: skip
@@ -263,6 +264,19 @@ class TaskSet:
 
     def __repr__(self) -> str:
         return f"TaskSet({', '.join(self.names)}: {self.size} rows on {self.model.name!r})"
+
+
+def _checked_seeds(model: Model, task: Task) -> list[list[Seed]]:
+    """The seeds of a task's rows; what the sweeps could not serve is refused by name."""
+    rows = task.seeds(model)
+    if not rows or not all(rows):
+        raise TaskError(
+            f"task {task.name!r} has {'a row without a seed' if rows else 'no rows'}: it would move nothing"
+        )
+    for r, row in enumerate(rows):
+        if len({seed.body for seed in row}) < len(row):
+            raise TaskError(f"task {task.name!r}: row {r} has two seeds on one body; expected one that joins them")
+    return rows
 
 
 def _path(parent: list[int], body: int) -> set[int]:

@@ -14,6 +14,8 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import joint_motion, motion_to_body
 from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all, propagate
+from bough.opspace.methods.estimates import TRANSFORM, inertias
+from bough.opspace.methods.method import Prepared
 from bough.opspace.methods.mobility import (
     free_mobility,
     get_column,
@@ -28,6 +30,9 @@ from bough.opspace.sweeps.wrenches import WRENCH_WORK, task_wrenches
 from bough.opspace.taskset import TaskSet
 from bough.spatial import dot6, get6, get21, put21
 from bough.tree import Tree
+
+# Operations of a diagonal block
+MOBILITY = 250
 
 
 class Blocks(NamedTuple):
@@ -122,7 +127,7 @@ Pair: TypeAlias = tuple[int, int]
 Block: TypeAlias = tuple[int, bool]  # number, transposed
 
 
-class Program:
+class BlockList:
     """Collects diagonal blocks and one-sided products, each once."""
 
     def __init__(self, tree: Tree) -> None:
@@ -167,5 +172,13 @@ def block_routine(name: str) -> Routine:
     return Routine(name, from_blocks, inputs={"q": "nq"}, outputs={"Lam_inv": "rows rows"}, work=work)
 
 
-def block_sizes(program: Blocks) -> dict[str, int]:
-    return {"diagonals": len(program.body), "blocks": len(program.body) + len(program.target)}
+def prepare_blocks(routine: Routine, tasks: TaskSet, program: Blocks) -> Prepared:
+    """The routine with a program, whose sizes it needs."""
+    sizes = {"diagonals": len(program.body), "blocks": len(program.body) + len(program.target)}
+    return Prepared(routine, (tasks.model.mechanism, tasks.seeds, program), tasks.sizes | sizes)
+
+
+def estimate(tasks: TaskSet, prepared: Prepared) -> int:
+    program: Blocks = prepared.constants[-1]  # type: ignore[assignment]
+    total = inertias(tasks) + MOBILITY * len(program.body) + 6 * (TRANSFORM + 12) * len(program.source)
+    return total + 66 * len(program.first) * max(1, tasks.size // max(1, len(program.first)))

@@ -5,7 +5,17 @@ V_ij = V_i,parent(j) L_j goes down one path only, starting from the block of the
 
 from __future__ import annotations
 
-from bough.opspace.methods.blocks import Block, Blocks, Pair, Program, block_routine, seed_pairs
+from bough.opspace.methods.blocks import (
+    Block,
+    BlockList,
+    Blocks,
+    Pair,
+    block_routine,
+    estimate,
+    prepare_blocks,
+    seed_pairs,
+)
+from bough.opspace.methods.method import Method, Prepared
 from bough.opspace.taskset import TaskSet
 from bough.tree import Tree
 
@@ -14,14 +24,14 @@ CHANG_KHATIB = block_routine("chang_khatib")
 
 def chang_khatib_program(tasks: TaskSet) -> Blocks:
     """Blocks in the order of the tasks; those that two pairs share are computed once."""
-    program = Program(Tree(tasks.model.mechanism.parent))
+    program = BlockList(Tree(tasks.model.mechanism.parent))
     pairs = seed_pairs(tasks)
     program.add_diagonals({int(k) for pair in pairs for i in pair for k in program.tree.path(i)})
     known: dict[Pair, int] = {(i, i): b for i, b in program.diagonals.items()}
     return program.finish({(i, j): _block(program, known, i, j) for i, j in pairs})
 
 
-def _block(program: Program, known: dict[Pair, int], i: int, j: int) -> Block:
+def _block(program: BlockList, known: dict[Pair, int], i: int, j: int) -> Block:
     """V_ij, made if it is new. Step 4 of Table 1: if j is the common ancestor, V_ij is the transpose of V_ji."""
     ancestor = program.tree.common_ancestor(i, j)
     waiting: list[tuple[Pair, bool]] = []
@@ -36,3 +46,10 @@ def _block(program: Program, known: dict[Pair, int], i: int, j: int) -> Block:
         number, transposed = program.product((number, transposed), pair[1]), turned
         known[pair] = number
     return number, transposed
+
+
+def prepare(tasks: TaskSet) -> Prepared:
+    return prepare_blocks(CHANG_KHATIB, tasks, chang_khatib_program(tasks))
+
+
+METHOD = Method("chang_khatib", prepare, estimate)

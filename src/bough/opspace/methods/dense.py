@@ -13,9 +13,11 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import MASS_MATRIX, mass_matrix
+from bough.opspace.methods.estimates import by_factor
+from bough.opspace.methods.method import Method, Prepared
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
 from bough.opspace.sweeps.sparse import DofTree, outer_product, solve_rows_unit
-from bough.opspace.taskset import Pattern
+from bough.opspace.taskset import JacobianPattern, TaskSet
 from bough.sparsity.ltdl import ltdl
 
 
@@ -36,12 +38,12 @@ def dense(m: Any, t: Any, p: Any, full: Any, f: Any, q: Any, Lam_inv: Any, w: An
     outer_product(full, w.YD, w.Y, Lam_inv, m.zero[0])
 
 
-def full_pattern(rows: int, n: int) -> tuple[Pattern, DofTree]:
+def full_pattern(rows: int, n: int) -> tuple[JacobianPattern, DofTree]:
     """Every row supported by all n degrees of freedom, which form one chain."""
     column = np.tile(np.arange(n), rows)
     up = np.where(column > 0, np.arange(rows * n) - 1, -1)
     none = np.zeros(0, np.int64)
-    pattern = Pattern(np.arange(rows + 1) * n, column, up, none, np.zeros(0))
+    pattern = JacobianPattern(np.arange(rows + 1) * n, column, up, none, np.zeros(0))
     return pattern, DofTree(np.arange(n) - 1, np.arange(n + 1) * np.arange(1, n + 2) // 2)
 
 
@@ -54,3 +56,15 @@ DENSE = Routine(
     | JACOBIAN_WORK
     | {"M": "nv nv", "triangle": "triangle", "J": "entries", "JJ": "rows nv", "Y": "full", "YD": "full"},
 )
+
+
+def prepare(tasks: TaskSet) -> Prepared:
+    nv = tasks.model.nv
+    full, chain = full_pattern(tasks.size, nv)
+    constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern, full, chain)
+    sizes = tasks.sizes | {"full": len(full.dof), "triangle": nv * (nv + 1) // 2}
+    return Prepared(DENSE, constants, sizes)
+
+
+# Never the cheapest: on a graph its zeros vanish and it is LTDL, elsewhere they do not.
+METHOD = Method("dense", prepare, by_factor, by_factor=True, may_be_chosen=False, needs_tree=False)

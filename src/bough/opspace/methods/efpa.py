@@ -14,6 +14,8 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import along, force_to_parent, freedom, joint_motion, motion_to_body
 from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
+from bough.opspace.methods.estimates import TRANSFORM, inertias
+from bough.opspace.methods.method import Method, Prepared
 from bough.opspace.methods.pv import clear, mirror, start_rows
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, task_wrench
 from bough.opspace.taskset import TaskSet
@@ -115,3 +117,15 @@ EFPA = Routine(
     outputs={"Lam_inv": "rows rows"},
     work=PLACEMENT_WORK | ARTICULATED_WORK | {"K": "slots 6", "sent": "slots 6", "a": "slots 6", "F": "entries"},
 )
+
+
+def prepare(tasks: TaskSet) -> Prepared:
+    return Prepared(EFPA, (tasks.model.mechanism, tasks.seeds, tasks.slots, meetings(tasks)), tasks.sizes)
+
+
+def estimate(tasks: TaskSet, prepared: Prepared) -> int:
+    program: Meetings = prepared.constants[-1]  # type: ignore[assignment]
+    return inertias(tasks) + 2 * (TRANSFORM + 10) * len(tasks.slots.row) + 11 * len(program.row)
+
+
+METHOD = Method("efpa", prepare, estimate)

@@ -7,8 +7,11 @@ from typing import Any
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import WORK, crba
+from bough.opspace.methods.estimates import by_factor
+from bough.opspace.methods.method import Method, Prepared, dof_tree
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
+from bough.opspace.taskset import TaskSet
 from bough.sparsity.ltdl import ltdl as factorize
 
 
@@ -29,3 +32,11 @@ LTDL = Routine(
     outputs={"Lam_inv": "rows rows"},
     work=JACOBIAN_WORK | WORK | {"H": "packed", "Y": "entries", "YD": "entries"},
 )
+
+
+def prepare(tasks: TaskSet) -> Prepared:
+    constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern, dof_tree(tasks))
+    return Prepared(LTDL, constants, tasks.sizes)
+
+
+METHOD = Method("ltdl", prepare, by_factor, by_factor=True)

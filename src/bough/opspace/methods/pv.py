@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import along, force_to_parent, joint_motion
 from bough.opspace.methods.articulated import inertia_to_parent, split_freedom, start_inertias
+from bough.opspace.methods.estimates import TRANSFORM, inertias
+from bough.opspace.methods.method import Method, Prepared
 from bough.opspace.sweeps.sparse import outer_product
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
+from bough.opspace.taskset import TaskSet
 from bough.spatial import add6, get6, get21, put6, scale6, sub6
 
 
@@ -80,3 +85,15 @@ PV = Routine(
     outputs={"Lam_inv": "rows rows"},
     work=PLACEMENT_WORK | {"IA": "bodies 21", "K": "slots 6", "Y": "entries", "YD": "entries"},
 )
+
+
+def prepare(tasks: TaskSet) -> Prepared:
+    return Prepared(PV, (tasks.model.mechanism, tasks.seeds, tasks.slots, tasks.pattern), tasks.sizes)
+
+
+def estimate(tasks: TaskSet, prepared: Prepared) -> int:
+    at_body, dofs = np.diff(tasks.slots.of_body), np.diff(tasks.model.mechanism.dof)
+    return inertias(tasks) + TRANSFORM * len(tasks.slots.row) + int((dofs * at_body * (at_body + 2)).sum())
+
+
+METHOD = Method("pv", prepare, estimate)

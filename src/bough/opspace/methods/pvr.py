@@ -15,6 +15,8 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import along, force_to_parent, joint_motion
 from bough.opspace.methods.articulated import inertia_to_parent, split_freedom, start_inertias
+from bough.opspace.methods.estimates import TRANSFORM, inertias
+from bough.opspace.methods.method import Method, Prepared
 from bough.opspace.methods.pv import clear, mirror
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
 from bough.opspace.taskset import TaskSet
@@ -255,5 +257,17 @@ def _products(
     return groups
 
 
-def stream_sizes(z: Streams) -> dict[str, int]:
-    return {"coordinates": int(z.first[-1]), "views": len(z.view_key)}
+def prepare(tasks: TaskSet) -> Prepared:
+    z = streams(tasks)
+    sizes = tasks.sizes | {"coordinates": int(z.first[-1]), "views": len(z.view_key)}
+    return Prepared(PVR, (tasks.model.mechanism, tasks.seeds, z), sizes)
+
+
+def estimate(tasks: TaskSet, prepared: Prepared) -> int:
+    z: Streams = prepared.constants[-1]  # type: ignore[assignment]
+    dofs, width = np.diff(tasks.model.mechanism.dof), np.where(z.stream >= 0, np.diff(z.first)[z.stream], 0)
+    total = inertias(tasks) + int((TRANSFORM * width + dofs * width * (width + 2)).sum())
+    return total + 500 * int(z.mobile.sum()) + 66 * len(z.column) + 11 * len(z.left)
+
+
+METHOD = Method("pvr", prepare, estimate)

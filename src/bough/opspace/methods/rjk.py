@@ -6,7 +6,17 @@ The blocks that are needed follow from Fig. 15, corrected: parents may come out 
 from __future__ import annotations
 
 from bough.cost import rjk_need
-from bough.opspace.methods.blocks import Block, Blocks, Pair, Program, block_routine, seed_pairs
+from bough.opspace.methods.blocks import (
+    Block,
+    BlockList,
+    Blocks,
+    Pair,
+    block_routine,
+    estimate,
+    prepare_blocks,
+    seed_pairs,
+)
+from bough.opspace.methods.method import Method, Prepared
 from bough.opspace.taskset import TaskSet
 from bough.tree import Tree
 
@@ -24,7 +34,7 @@ def need(tree: Tree, pairs: list[Pair]) -> set[Pair]:
 
 def rjk_program(tasks: TaskSet) -> Blocks:
     """Omega_ij = P_i X_i Omega_pp X_j' P_j', or one-sided where i is an ancestor of j."""
-    program = Program(Tree(tasks.model.mechanism.parent))
+    program = BlockList(Tree(tasks.model.mechanism.parent))
     pairs, parent = seed_pairs(tasks), program.parent
     needed = need(program.tree, pairs)
     program.add_diagonals({i for i, j in needed if i == j})
@@ -41,3 +51,10 @@ def rjk_program(tasks: TaskSet) -> Blocks:
 
 def _find(block: dict[Pair, int], i: int, j: int) -> Block:
     return (block[i, j], False) if i <= j else (block[j, i], True)
+
+
+def prepare(tasks: TaskSet) -> Prepared:
+    return prepare_blocks(RJK, tasks, rjk_program(tasks))
+
+
+METHOD = Method("rjk", prepare, estimate)

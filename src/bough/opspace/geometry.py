@@ -1,0 +1,66 @@
+"""Homogeneous matrices: placements of frames, what lies between two of them, and turns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import TaskError
+from bough.model import WORLD
+from bough.types import FloatArray
+
+
+def placement_of(dynamics: Dynamics, frame: str, q: Any) -> FloatArray:
+    """The placement (4, 4) of a frame, the world included."""
+    return np.eye(4) if frame == WORLD else dynamics.placement(q, frame)
+
+
+def inverse(placement: FloatArray) -> FloatArray:
+    """The inverse of a homogeneous matrix (4, 4)."""
+    R, out = placement[:3, :3], np.eye(4)
+    out[:3, :3], out[:3, 3] = R.T, -R.T @ placement[:3, 3]
+    return out
+
+
+def frame_error(task: str, here: FloatArray, target: npt.ArrayLike, axes: FloatArray | None) -> FloatArray:
+    """[linear, angular] from `here` to a target placement (4, 4) or point (3,), turned by `axes` (3, 3) if given."""
+    goal = np.asarray(target, float)
+    if goal.shape == (3,):
+        goal = np.block([[here[:3, :3], goal[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])
+    if goal.shape != (4, 4):
+        raise TaskError(f"task {task!r}: a target is a point (3,) or a matrix (4, 4), got {goal.shape}")
+    gap, turn = goal[:3, 3] - here[:3, 3], rotation_vector(goal[:3, :3] @ here[:3, :3].T)
+    return np.concatenate([gap, turn] if axes is None else [axes @ gap, axes @ turn])
+
+
+def rotation_vector(R: FloatArray) -> FloatArray:
+    """The rotation vector (3,) of a rotation matrix, its length at most pi."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
+    x, y, z = 0.5 * (zy - yz), 0.5 * (xz - zx), 0.5 * (yx - xy)
+    sine, cosine = math.sqrt(x * x + y * y + z * z), 0.5 * (xx + yy + zz - 1.0)
+    if sine > 1e-6 or cosine > 0.0:
+        scale = math.atan2(sine, cosine) / sine if sine > 1e-6 else 1.0
+        return np.array([scale * x, scale * y, scale * z])
+    # half a turn: the axis is the column of R + 1 that is longest
+    column = (R + np.eye(3))[:, np.argmax(np.diag(R))]
+    axis: FloatArray = np.pi * column / np.linalg.norm(column)
+    return axis
+
+
+class Spin:
+    """Rotation matrices about a fixed rotation vector (3,), of which a call takes a share."""
+
+    def __init__(self, turn: FloatArray) -> None:
+        self.angle = float(np.linalg.norm(turn))
+        x, y, z = turn / self.angle if self.angle > 0.0 else turn
+        self._K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        self._K2, self._one = self._K @ self._K, np.eye(3)
+
+    def __call__(self, share: float) -> FloatArray:
+        angle = share * self.angle
+        R: FloatArray = self._one + math.sin(angle) * self._K + (1.0 - math.cos(angle)) * self._K2
+        return R

@@ -1,0 +1,55 @@
+"""How Jbar, N and joint forces follow from what is known of a state: by dense products, or by the packed factor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from bough.opspace.space import OperationalSpace
+    from bough.opspace.state import OperationalState
+
+Array = npt.NDArray[Any]
+
+
+class ByMatrices:
+    """Dense products of J and H^-1 J', which come from one call: best on small models, and all that mimics allow."""
+
+    def __init__(self, space: OperationalSpace) -> None:
+        self.one = space.one
+
+    def jbar(self, op: OperationalState) -> Array:
+        return op.weighted.weighted @ op.inertia
+
+    def nullspace(self, op: OperationalState) -> Array:
+        return self.one(op.q.dtype) - op.jbar @ op.weighted.J
+
+    def joint_forces(self, op: OperationalState, F: Array, tau0: Array) -> Array:
+        """tau0 + J' (F - Lambda (H^-1 J')' tau0)."""
+        moved = apply(np.swapaxes(op.weighted.weighted, -1, -2), tau0)
+        return tau0 + apply(np.swapaxes(op.weighted.J, -1, -2), F - apply(op.inertia, moved))
+
+
+class ByFactor:
+    """Sparse products on packed J and the packed LTDL factor of H (Featherstone 2010, eqs. 9, 10 and 33)."""
+
+    def __init__(self, space: OperationalSpace) -> None:
+        self.space = space
+
+    def jbar(self, op: OperationalState) -> Array:
+        known = op.factored
+        return self.space.function("jbar").call(known.L, known.YD, op.inertia)
+
+    def nullspace(self, op: OperationalState) -> Array:
+        return self.space.function("nullspace").call(op.factored.J, op.jbar)
+
+    def joint_forces(self, op: OperationalState, F: Array, tau0: Array) -> Array:
+        known = op.factored
+        return self.space.function("joint_forces").call(known.J, known.L, op.inertia, F, tau0)
+
+
+def apply(A: Array, x: Array) -> Array:
+    """A x for a matrix and a vector, or for batches of both."""
+    return (A @ x[..., None])[..., 0]

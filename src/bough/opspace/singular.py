@@ -1,0 +1,77 @@
+"""Singular task sets: directions that the mechanism cannot move, or hardly, and what is done about them.
+
+Directions are the eigenvectors of Lambda^-1 scaled to a unit diagonal. An eigenvalue e says how far a unit force moves
+the mechanism along one, compared with the rows on their own; sqrt(e) is a singular value of the weighted Jacobian with
+rows scaled to one. Neither has a unit, whether rows are metres, radians or momenta.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import TaskError
+from bough.opspace.taskset import TaskSet
+
+Array = npt.NDArray[Any]
+# Rows whose share in the worst direction is below this fraction of the largest share are not named.
+SHARE = 0.3
+
+
+def scaled_eigenvalues(Lam_inv: Array) -> tuple[Array, Array, Array]:
+    """Square roots d of the diagonal, and eigenvalues and eigenvectors of D^-1 Lambda^-1 D^-1: free of units."""
+    d = np.sqrt(np.abs(np.diagonal(Lam_inv, axis1=-2, axis2=-1)))
+    d = np.where(d > 0.0, d, 1.0)
+    scaled = Lam_inv / (d[..., :, None] * d[..., None, :])
+    values, vectors = np.linalg.eigh(scaled)
+    return d, values, vectors
+
+
+def rank(Lam_inv: Array, threshold: float) -> Any:
+    """The number of directions in which the tasks can be moved: () or (batch,)."""
+    _, values, _ = scaled_eigenvalues(Lam_inv)
+    return np.count_nonzero(values > threshold, axis=-1)
+
+
+def truncated_inverse(Lam_inv: Array, threshold: float) -> Array:
+    """The inverse on the directions that move (scaled eigenvalues above the threshold), zero on the others."""
+    d, values, vectors = scaled_eigenvalues(Lam_inv)
+    keep = values > threshold
+    inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0).astype(Lam_inv.dtype)
+    core = (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return core / (d[..., :, None] * d[..., None, :])
+
+
+def refuse_singular(tasks: TaskSet, Lam_inv: Array, threshold: float) -> None:
+    """Raise for the first matrix (m, m), or the first of a batch, that has a direction below the threshold."""
+    flat = Lam_inv.reshape(-1, tasks.size, tasks.size)
+    for k in np.flatnonzero(rank(flat, threshold) < tasks.size):
+        where = f" at row {k} of the batch" if Lam_inv.ndim == 3 else ""
+        raise TaskError(f"the tasks are singular{where}: {_reasons(tasks, flat[k], threshold)}")
+
+
+def _reasons(tasks: TaskSet, Lam_inv: Array, threshold: float) -> str:
+    """Rank, rows and size of the worst direction, and what can be done."""
+    _, values, vectors = scaled_eigenvalues(Lam_inv)
+    share, size = np.abs(vectors[:, 0]), max(float(values[0]), 0.0)
+    rows = [tasks.row_names[r] for r in np.flatnonzero(share > SHARE * share.max())]
+    listed = ", ".join(rows[:6]) + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
+    return (
+        f"rank {np.count_nonzero(values > threshold)} of {tasks.size}, and {listed} can hardly be moved together "
+        f"(smallest scaled singular value {size**0.5:.1e}, expected above {threshold**0.5:.1e}); "
+        f"keep away from such configurations, drop rows, or choose singular='truncate' or 'damp'"
+    )
+
+
+def check_threshold(threshold: float) -> float:
+    if not 0.0 < threshold < 1.0:
+        raise TaskError(f"threshold is a fraction of the mobility of single rows, between 0 and 1, got {threshold}")
+    return float(threshold)
+
+
+def check_damping(damping: float) -> float:
+    if not (np.isfinite(damping) and damping > 0.0):
+        raise TaskError(f"damping is added to Lambda^-1 and must be positive and finite, got {damping}")
+    return float(damping)

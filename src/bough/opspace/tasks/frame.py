@@ -1,0 +1,72 @@
+"""Rows on the velocity of one frame: what pose, position, orientation and rows share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import TaskError
+from bough.model import Model
+from bough.opspace.geometry import frame_error, placement_of
+from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_reference, component_names
+from bough.opspace.tasks.seed import ALIGNED, FIXED, LOCAL, Seed, acting_at, angular_first, moving, placed
+from bough.opspace.tasks.task import Task
+from bough.types import FloatArray, Reference
+
+
+@dataclass(frozen=True)
+class FrameTask(Task):
+    """Rows on the [linear, angular] velocity of one frame, taken at `point` (in the frame's own axes).
+
+    Its position is a homogeneous matrix (4, 4); a target may also be a point (3,), which leaves the orientation free.
+    """
+
+    frame: str
+    matrix: Matrix
+    reference: Reference
+    point: tuple[float, ...]
+
+    def seeds(self, model: Model) -> list[list[Seed]]:
+        (body, R, p), point = moving(model, self.frame, self.name), np.array(self.point)
+        wrenches = angular_first(self.matrix)
+        if self.reference == "local":
+            return [[Seed(LOCAL, body, placed(acting_at(c, point), R, p))] for c in wrenches]
+        if self.reference == "world":
+            if point.any():
+                raise TaskError(f"task {self.name!r}: a point has no meaning in the world reference, which has its own")
+            return [[Seed(FIXED, body, c)] for c in wrenches]
+        return [[Seed(ALIGNED, body, c, p + R @ point)] for c in wrenches]
+
+    def row_names(self, count: int) -> tuple[str, ...]:
+        return component_names(self.name, self.matrix)
+
+    def position(self, dynamics: Dynamics, q: Any) -> FloatArray:
+        at = placement_of(dynamics, self.frame, q)
+        if any(self.point):
+            at = at.copy()
+            at[:3, 3] += at[:3, :3] @ self.point
+        return at
+
+    def error(self, dynamics: Dynamics, q: Any, target: npt.ArrayLike) -> FloatArray:
+        if self.reference == "world":
+            raise TaskError(f"task {self.name!r}: the world reference has no position; use local_world_aligned")
+        here = self.position(dynamics, q)
+        axes = here[:3, :3].T if self.reference == "local" else None
+        error = frame_error(self.name, here, target, axes)
+        return error if self.matrix == WHOLE else np.array(self.matrix) @ error
+
+
+def frame_task(
+    kind: str, frame: str, matrix: Matrix, reference: Reference, point: npt.ArrayLike, name: str | None
+) -> FrameTask:
+    """A checked `FrameTask`, named after its kind and frame unless a name is given."""
+    offset = np.asarray(point, float)
+    shift = "" if not offset.any() else f", point={offset.tolist()}"
+    name = name or f"{kind}({frame}{shift})"
+    if offset.shape != (3,) or not np.isfinite(offset).all():
+        raise TaskError(f"task {name!r}: point must be three finite numbers, got {np.asarray(point).tolist()}")
+    return FrameTask(name, frame, matrix, checked_reference(reference, name), tuple(offset.tolist()))

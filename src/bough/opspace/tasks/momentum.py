@@ -1,0 +1,45 @@
+"""The momentum of the whole mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bough.errors import TaskError
+from bough.model import Model
+from bough.opspace.tasks.matrix import ANGULAR, LINEAR, WHOLE, Matrix, component_names
+from bough.opspace.tasks.seed import MOMENTUM, Seed, angular_first
+from bough.opspace.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class MomentumTask(Task):
+    """Rows on the momentum of all bodies about their centre of mass, in world axes; it has no position."""
+
+    matrix: Matrix
+
+    def seeds(self, model: Model) -> list[list[Seed]]:
+        return momentum_seeds(model, self.matrix)
+
+    def row_names(self, count: int) -> tuple[str, ...]:
+        return component_names(self.name, self.matrix)
+
+    @property
+    def has_position(self) -> bool:
+        return False
+
+
+def momentum(part: Literal["linear", "angular", "both"] = "both", *, name: str | None = None) -> MomentumTask:
+    """Momentum of all bodies in world axes: linear, angular about the centre of mass, or both (six rows)."""
+    parts = {"linear": LINEAR, "angular": ANGULAR, "both": WHOLE}
+    if part not in parts:
+        raise TaskError(f"momentum takes part 'linear', 'angular' or 'both', got {part!r}")
+    return MomentumTask(name or ("momentum" if part == "both" else f"momentum({part})"), parts[part])
+
+
+def momentum_seeds(model: Model, matrix: Matrix, scale: float = 1.0) -> list[list[Seed]]:
+    """A seed on every body that has inertia."""
+    heavy = np.flatnonzero(model.mechanism.inertia.any(axis=1)).tolist()
+    return [[Seed(MOMENTUM, i, scale * c) for i in heavy] for c in angular_first(matrix)]

@@ -1,0 +1,93 @@
+"""The motion of one frame as seen from another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import TaskError
+from bough.model import Model
+from bough.opspace.geometry import frame_error, inverse, placement_of
+from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_matrix, checked_reference, component_names
+from bough.opspace.tasks.seed import (
+    ALIGNED,
+    FIXED,
+    FOLLOWING,
+    FOLLOWING_ALIGNED,
+    LOCAL,
+    Seed,
+    acting_at,
+    angular_first,
+    attachment,
+    placed,
+)
+from bough.opspace.tasks.task import Task
+from bough.types import FloatArray, Reference
+
+
+@dataclass(frozen=True)
+class RelativeTask(Task):
+    """Rows on the velocity of `frame` seen from `base`, both taken as rigid bodies, at the origin of `frame`.
+
+    Its position is the placement (4, 4) of `frame` in `base`.
+    """
+
+    frame: str
+    base: str
+    matrix: Matrix
+    reference: Reference
+
+    def seeds(self, model: Model) -> list[list[Seed]]:
+        (body, R, p), base = attachment(model, self.frame), attachment(model, self.base).body
+        if body == base:
+            where = "the world" if body < 0 else "one body"
+            raise TaskError(
+                f"task {self.name!r}: {self.frame!r} and {self.base!r} are both fixed to {where} and cannot move apart"
+            )
+        local = self.reference == "local"
+        rows: list[list[Seed]] = []
+        for c in angular_first(self.matrix):
+            own = placed(c, R, p) if local else c
+            if body < 0:
+                rows.append([Seed(FIXED, base, -(own if local else acting_at(c, p)))])
+                continue
+            row = [Seed(LOCAL, body, own) if local else Seed(ALIGNED, body, own, p)]
+            if base >= 0:
+                row.append(Seed(FOLLOWING if local else FOLLOWING_ALIGNED, base, -own, p, body))
+            rows.append(row)
+        return rows
+
+    def row_names(self, count: int) -> tuple[str, ...]:
+        return component_names(self.name, self.matrix)
+
+    def position(self, dynamics: Dynamics, q: Any) -> FloatArray:
+        return inverse(placement_of(dynamics, self.base, q)) @ placement_of(dynamics, self.frame, q)
+
+    def error(self, dynamics: Dynamics, q: Any, target: npt.ArrayLike) -> FloatArray:
+        here = self.position(dynamics, q)
+        axes = here[:3, :3].T if self.reference == "local" else placement_of(dynamics, self.base, q)[:3, :3]
+        error = frame_error(self.name, here, target, axes)
+        return error if self.matrix == WHOLE else np.array(self.matrix) @ error
+
+
+def relative(
+    frame: str,
+    base: str,
+    reference: Reference = "local_world_aligned",
+    *,
+    matrix: npt.ArrayLike | None = None,
+    name: str | None = None,
+) -> RelativeTask:
+    """Six rows [linear, angular]: the velocity of `frame` as seen from `base`, at the origin of `frame`.
+
+    Axes are those of `frame` ("local") or of the world ("local_world_aligned"). `matrix` (k, 6) picks or mixes rows.
+    """
+    name = name or f"relative({frame}, {base})"
+    if reference == "world":
+        raise TaskError(f"task {name!r}: reference is 'local' or 'local_world_aligned' for a relative task")
+    table = WHOLE if matrix is None else checked_matrix(matrix, name)
+    return RelativeTask(name, frame, base, table, checked_reference(reference, name))

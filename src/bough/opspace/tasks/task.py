@@ -1,0 +1,48 @@
+"""`Task`: what every task knows of itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import TaskError
+from bough.model import Model
+from bough.opspace.tasks.seed import Seed
+from bough.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """Rows, each a linear form on the velocities of bodies: y_r = sum over its seeds of K . v_body."""
+
+    name: str
+
+    @abstractmethod
+    def seeds(self, model: Model) -> list[list[Seed]]:
+        """For each row its seeds, no two of them on one body."""
+
+    def row_names(self, count: int) -> tuple[str, ...]:
+        """One name for each of the task's `count` rows."""
+        return tuple(f"{self.name}.{k}" for k in range(count))
+
+    @property
+    def has_position(self) -> bool:
+        """Whether the rows are velocities of something that has a position."""
+        return True
+
+    def position(self, dynamics: Dynamics, q: Any) -> Any:
+        """Where the task is in configuration q (nq,)."""
+        raise TaskError(f"task {self.name!r}: its rows have no position to reach, give it a velocity instead")
+
+    def error(self, dynamics: Dynamics, q: Any, target: npt.ArrayLike) -> FloatArray:
+        """Target less position of the rows, in the rows' own axes: its rate is minus the rows' velocity."""
+        here = np.asarray(self.position(dynamics, q), float)
+        goal = np.asarray(target, float)
+        if goal.shape != here.shape:
+            raise TaskError(f"task {self.name!r}: a target has shape {here.shape}, got {goal.shape}")
+        return goal - here
