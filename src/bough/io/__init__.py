@@ -4,8 +4,8 @@ Belongs here: reading files that strangers wrote into a `Description`, what `loa
 float), and the doctor. Does not belong here: what a body or a joint is (`model`), other libraries' layouts of q and v
 (`convert`), meshes and other geometry. `io` never reaches the algorithms.
 
-What is read is bounded (`xml`, `mjcf_size`): 64 MiB, a million elements, a thousand levels, names of a thousand
-characters, numbers up to 1e15 in SI units, and MJCF that expands to 100,000 elements.
+What is read is bounded (`xml`, `numbers`, `mjcf.size`): 64 MiB, a million elements, a thousand levels, names of a
+thousand characters, numbers up to 1e15 in SI units, and MJCF that expands to 20,000 elements.
 """
 
 from __future__ import annotations

@@ -23,7 +23,11 @@ class BodySaid(TypedDict, total=False):
     com: FloatArray
     inertia: FloatArray
     armature: float
-    damping: float
+    damping: float | list[float]
+    friction: float | list[float]
+    stiffness: float
+    rest: float
+    actuated: bool | list[bool]
     lower: float | None
     upper: float | None
     velocity: float | None
@@ -39,6 +43,20 @@ class FrameSaid(NamedTuple):
     placement: Place
 
 
+class Closure(NamedTuple):
+    """What a file closes or ties beyond a tree: two frames that coincide ("weld"), or whose origins do ("connect").
+
+    Other kinds ("joint", "tendon", "distance", "flex") have no frames. They make `load` refuse, until models know them.
+    """
+
+    kind: str
+    name: str
+    first: str = ""
+    second: str = ""
+    at_first: Place | None = None
+    at_second: Place | None = None
+
+
 class Description(NamedTuple):
     """Bodies (parents first), frames, and notes of what was left out."""
 
@@ -47,6 +65,7 @@ class Description(NamedTuple):
     frames: list[FrameSaid]
     notes: list[str]
     gravity: Sequence[float] | None = None
+    closures: Sequence[Closure] = ()
     root: BodySaid | None = None  # mass and inertia of a root link called "world", which is no body unless it floats
 
 

@@ -11,7 +11,7 @@ from bough.errors import BoughError, short
 from bough.io.describe import describe
 from bough.io.description import BodySaid, Description
 from bough.io.examine import Finding, examine
-from bough.io.reading import LoadOptions, Options, build, floated, prepare
+from bough.io.reading import LoadOptions, Options, build, floated, left_out, prepare
 from bough.model import WORLD, Model
 from bough.types import FloatArray
 
@@ -37,8 +37,8 @@ def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions
         findings = [f._replace(severity="warning") if f.severity == "error" else f for f in findings]
     elif not any(f.severity == "error" and repr(f.link) in obstacle.what for f in findings):
         findings.append(obstacle)
-    remedy = "this has no part in the dynamics"
-    findings += [Finding(description.name, note, remedy, "note") for note in description.notes]
+    facts = description.notes if isinstance(source, Model) else [*description.notes, *left_out(description)]
+    findings += [Finding(short(description.name), note, "for your information", "note") for note in facts]
     return sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
 
 

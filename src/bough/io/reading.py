@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
+import numpy as np
+
 from bough.errors import ModelError, short
 from bough.io.description import BodySaid, Description
 from bough.io.weld import Weld, welded
 from bough.joints import JOINTS
 from bough.model import GRAVITY, WORLD, Builder, Mimic, Model
 
+LIMITS: tuple[Literal["lower", "upper", "velocity", "effort"], ...] = ("lower", "upper", "velocity", "effort")
 ROOT_JOINT = "root_joint"
 Equality = Literal["honour", "drop"]
 
@@ -41,21 +44,75 @@ class Options:
 
 def prepare(description: Description, options: Options) -> Description:
     """The mechanism that the options ask for."""
-    found = welded(description, options.weld, followers=options.mimic != "independent")
-    return floated(found) if options.floating_base else found
+    check_options(options)
+    found = without_closures(description, options.equality)
+    found = welded(found, options.weld, followers=options.mimic != "independent")
+    found = floated(found) if options.floating_base else found
+    if found.root and found.root.get("mass"):
+        note = f"the mass of the root link {WORLD!r}, which is the world itself, has no part in the dynamics"
+        found = found._replace(notes=[*found.notes, note])
+    return found
+
+
+def check_options(options: Options) -> None:
+    if options.equality not in ("honour", "drop"):
+        raise ModelError(f"equality is 'honour' or 'drop', got {options.equality!r}")
+    if not isinstance(options.floating_base, bool):
+        raise ModelError(f"floating_base is True or False, got {options.floating_base!r}")
+
+
+def without_closures(description: Description, equality: Equality) -> Description:
+    """The tree alone: what closes loops is refused, or dropped with a note for each."""
+    closures = description.closures
+    if not closures:
+        return description
+    named = [f"{c.kind} {c.name!r}" + (f" of {c.first!r}" * bool(c.first)) for c in closures]
+    more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+    if equality != "drop":
+        raise ModelError(
+            f"{description.name!r} has equalities that no tree can keep: {', '.join(named[:5])}{more}; "
+            f'load with equality="drop" to leave them out'
+        )
+    notes = [f"dropped the equality {one}" for one in named]
+    return description._replace(closures=(), notes=[*description.notes, *notes])
 
 
 def build(description: Description, options: Options) -> Model:
     """The model; harmless nonsense is let through unless `check` is set, as other readers do (see `doctor`)."""
-    given = description.gravity if options.gravity is None else options.gravity
-    builder = Builder(description.name, GRAVITY if given is None else given, check=options.check)
+    builder = Builder(description.name, _gravity(description, options), check=options.check)
     for body in description.bodies:
         builder.add_body(**body)
     for frame in description.frames:
         builder.add_frame(*frame)
-    for note in description.notes:
+    for note in [*description.notes, *left_out(description)]:
         builder.note(note)
     return builder.build(options.mimic)
+
+
+def _gravity(description: Description, options: Options) -> Sequence[float]:
+    if options.gravity is None:
+        return GRAVITY if description.gravity is None else description.gravity
+    try:
+        return [float(x) for x in options.gravity]
+    except (TypeError, ValueError):
+        raise ModelError(f"gravity is three numbers, got {short(repr(options.gravity))}") from None
+
+
+def left_out(description: Description) -> list[str]:
+    """What the file says of joints and `Dynamics` leaves out."""
+    moving = [body for body in description.bodies if JOINTS[body["joint"]]]
+    has: dict[str, list[bool]] = {
+        "damping": [bool(np.any(body.get("damping", 0.0))) for body in moving],
+        "dry friction": [bool(np.any(body.get("friction", 0.0))) for body in moving],
+        "the spring": [body.get("stiffness", 0.0) != 0.0 for body in moving],
+        "the limits": [any(body.get(key) is not None for key in LIMITS) for body in moving],
+    }
+    users = {what: "simulate" for what in has} | {"the limits": "simulate and control"}
+    return [
+        f"Dynamics leaves out {what} of {n} joint{'s' if n > 1 else ''}, for {users[what]} to use"
+        for what, flags in has.items()
+        if (n := sum(flags))
+    ]
 
 
 def floated(description: Description) -> Description:
@@ -96,4 +153,4 @@ def _world_floated(description: Description) -> Description:
     root: BodySaid = {**description.root, "name": name, "parent": WORLD}
     bodies: list[BodySaid] = [{**b, "parent": name} if b["parent"] == WORLD else b for b in description.bodies]
     notes = [*description.notes, f"the root link {WORLD!r} floats, and is called {name!r}"]
-    return description._replace(bodies=[_free(root), *bodies], notes=notes)
+    return description._replace(bodies=[_free(root), *bodies], notes=notes, root=None)

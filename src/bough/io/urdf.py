@@ -49,8 +49,6 @@ def read(document: Document) -> Description:
     own = _inertia(root, links[root], where)
     if root != WORLD:
         bodies.append({"name": root, "parent": WORLD, "joint": "fixed", **own})
-    elif own.get("mass"):
-        notes.append(f"the mass of the root link {WORLD!r}, which is the world itself, has no part in the dynamics")
     for joint in joints:
         motion = _motion(joint, f"{where}: joint {joint.name!r}", notes)
         bodies.append({**motion, **_inertia(joint.child, links[joint.child], where)})
@@ -77,9 +75,8 @@ def _dropped(root: Element) -> list[str]:
             if part.tag == "inertial":
                 list(_parts("inertial", [part], dropped))
         tags = Counter(part.tag for part in element if part.tag in KEPT[element.tag])
-        twice += [
-            f"{element.tag} {element.get('name')!r}: only the first of {n} <{tag}>" for tag, n in tags.items() if n > 1
-        ]
+        name = f"{element.tag} {element.get('name')!r}"
+        twice += [f"{name}: read the first of {n} <{tag}>, dropped the others" for tag, n in tags.items() if n > 1]
     notes = [f"dropped {n} <{tag}>" for tag, n in dropped.items() if tag.split("/")[-1] not in IGNORED]
     return [*map(short, notes), *twice]
 
@@ -164,9 +161,7 @@ def _motion(joint: _Joint, where: str, notes: list[str]) -> BodySaid:
         notes.append(f"dropped the limits of the {joint.type} joint {joint.name!r}")
     damping, friction = (scalar(dynamics, key, 0.0, where) for key in ("damping", "friction"))
     if joint.type != "fixed":
-        body["damping"] = damping
-        if friction != 0.0:
-            notes.append(f"dropped the dry friction {friction:g} of joint {joint.name!r}")
+        body["damping"], body["friction"] = damping, friction
     if mimic is not None:
         needed(mimic, ("joint",), where)
         ratio, offset = scalar(mimic, "multiplier", 1.0, where), scalar(mimic, "offset", 0.0, where)

@@ -43,6 +43,7 @@ class Document:
         self.data = self._read() if self.path is not None else self._encode(text)
         if len(self.data) > LARGEST_FILE:
             raise FileFormatError(f"{self.name} has more than {LARGEST_FILE} bytes, the most that are read")
+        self.recoded = False  # whether the file is in another encoding than UTF-8
         if self.path is not None:
             self.data = self._decode(self.data)
         self.root = self._parse()
@@ -75,6 +76,7 @@ class Document:
         name = self._known(marked)
         if name in ("utf-8", "ascii"):
             return data
+        self.recoded = True
         try:
             return data.decode(name).lstrip("\ufeff" + BLANK).encode()
         except UnicodeError:

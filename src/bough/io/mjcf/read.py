@@ -1,0 +1,60 @@
+"""A compiled MJCF file, as a description."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.errors import FileFormatError, MissingExtraError
+from bough.io.description import BodySaid, Description, FrameSaid
+from bough.io.mjcf.bodies import body_chain, rotation
+from bough.io.mjcf.equality import equalities
+from bough.io.mjcf.motors import motors
+from bough.io.mjcf.names import Names
+from bough.io.mjcf.notes import notes
+from bough.io.mjcf.size import check_size
+from bough.io.weld import welded
+from bough.io.xml import Document
+
+
+def read(document: Document) -> Description:
+    """Bodies in MuJoCo's order; q and v have MuJoCo's layout up to quaternions and free bases (see `bough.convert`).
+
+    A body with several joints, or one whose joint does not sit at its origin, becomes a chain of massless bodies
+    called "body/joint", to the last of which it is welded.
+    """
+    if document.recoded:
+        raise FileFormatError(f"{document.name} is not encoded in UTF-8, which MuJoCo expects; save it as UTF-8")
+    check_size(document)
+    m = _compile(document)
+    names = Names(m)
+    found = equalities(m, names)
+    driven, remarks = motors(m, names)
+    bodies: list[BodySaid] = []
+    for b in range(1, m.nbody):
+        for body in body_chain(m, b, names):
+            joint = body.get("joint_name", "")
+            if joint in driven:
+                body |= driven[joint]
+            if joint in found.ties:
+                body["mimic"] = found.ties[joint]
+            bodies.append(body)
+    frames = [
+        FrameSaid(names.sites[s], names.bodies[m.site_bodyid[s]], (rotation(m.site_quat[s]), m.site_pos[s].copy()))
+        for s in range(m.nsite)
+    ]
+    said = [*found.notes, *remarks, *notes(m, names)]
+    description = Description(names.model, bodies, frames, said, m.opt.gravity.tolist(), closures=found.closures)
+    return welded(description, found.held) if found.held else description
+
+
+def _compile(document: Document) -> Any:
+    try:
+        import mujoco
+    except ImportError:
+        raise MissingExtraError("reading MJCF needs the package mujoco: install bough[mujoco]") from None
+    try:
+        if document.path is None:
+            return mujoco.MjModel.from_xml_string(document.data.decode())
+        return mujoco.MjModel.from_xml_path(str(document.path))
+    except (ValueError, RuntimeError, MemoryError, TypeError) as error:
+        raise FileFormatError(f"{document.name} is refused by MuJoCo: {' '.join(str(error).split())}") from None
