@@ -62,7 +62,7 @@ def test_info_on_the_zoo() -> None:
 
 
 def test_doctor_exit_codes(urdf) -> None:
-    assert "0 errors, 0 warnings, 1 note" in run("doctor", urdf)
+    assert "0 errors, 0 warnings, 2 notes" in run("doctor", urdf)
     urdf.write_text(URDF.replace('effort="5"', 'effort="0"'))
     assert "effort limit is 0" in run("doctor", urdf)
     run("doctor", urdf, "--strict", code=1)
