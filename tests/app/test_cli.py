@@ -80,6 +80,13 @@ def test_doctor_exit_codes(urdf) -> None:
         (("doctor", "ghost.urdf"), "there is no file ghost.urdf"),
         (("info", "zoo:humanoidd"), "the zoo has no mechanism 'humanoidd'; did you mean 'humanoid'?"),
         (("info", "zoo:chain"), "expected zoo:chain:n:seed"),
+        (("info", "zoo:chain:abc"), "n must be a whole number, got 'abc'; expected zoo:chain:n:seed"),
+        (("doctor", "zoo:chain:abc"), "n must be a whole number"),
+        (("info", "zoo:chain:3:1:random:9"), "too many arguments"),
+        (("info", "zoo:molecule:3:1:maybe"), "floating must be yes or no"),
+        (("info", "zoo:chain:1000000000"), "more than 10,000,000 bodies"),
+        (("info", "x" * 100_000), "there is no file x"),
+        (("doctor", "x" * 100_000), "there is no file x"),
     ],
 )
 def test_errors_are_one_line_and_exit_2(monkeypatch, capsys, arguments, words: str) -> None:
@@ -88,6 +95,31 @@ def test_errors_are_one_line_and_exit_2(monkeypatch, capsys, arguments, words: s
     assert words in error
     assert error.startswith("error: ")
     assert len(error.splitlines()) == 1
+    assert len(error) < 2500
+
+
+def test_doctor_takes_the_options_of_load(urdf) -> None:
+    """Exit code 1 is what keeps `load`, and so `info`, from reading the file with the same options."""
+    urdf.write_text(URDF.replace("revolute", "fixed"))
+    assert "load with floating_base=True" in run("doctor", urdf, code=1)
+    run("doctor", urdf, "--floating-base")
+    urdf.write_text(URDF)
+    assert "has no joint 'elbow'" in run("doctor", urdf, "--weld", "elbow", code=1)
+    assert "has no moving body" in run("doctor", urdf, "--weld", "shoulder=0.5", code=1)
+    assert "NAME=POSITION" in str(CliRunner().invoke(cli.app, ["info", str(urdf), "--weld", "a=b"]).exception)
+    urdf.write_text(URDF.replace('iyy="1"', 'iyy="9"'))
+    run("doctor", urdf)
+    assert "no body has principal moments" in run("doctor", urdf, "--check", code=1)
+
+
+def test_loops_of_mjcf_can_be_left_out(tmp_path) -> None:
+    pytest.importorskip("mujoco")
+    path, solid = tmp_path / "m.xml", '<joint/><geom size="1"/>'
+    path.write_text(f"""<mujoco><worldbody><body name="a">{solid}</body><body name="b">{solid}</body></worldbody>
+    <equality><connect body1="a" body2="b" anchor="0 0 0"/></equality></mujoco>""")
+    assert 'load with equality="drop"' in run("doctor", path, code=1)
+    run("doctor", path, "--drop-equalities")
+    assert "dropped the equality connect" in run("info", path, "--drop-equalities", "--weld", "joint0=0.3")
 
 
 def test_demo(tmp_path, monkeypatch) -> None:

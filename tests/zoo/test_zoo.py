@@ -7,7 +7,7 @@ import pytest
 
 from bough import zoo
 from bough.dynamics.kinematics import FORWARD_KINEMATICS
-from bough.errors import ModelError
+from bough.errors import BoughError, ModelError
 from bough.joints.mechanism import FREE, X_SCREW, ZX_SCREWS
 from models import interpreted
 from strategies import FACTS
@@ -207,3 +207,23 @@ def test_refusals():
     for make in (zoo.chain, zoo.star, zoo.binary, zoo.grid, zoo.side_branches, zoo.random_tree, zoo.molecule, zoo.arm):
         with pytest.raises(ModelError, match="at least"):
             make(0)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: zoo.chain(10**9), "more than 10,000,000 bodies"),
+        (lambda: zoo.binary(10**6), "more than 10,000,000 bodies"),
+        (lambda: zoo.grid(10**5), "more than 10,000,000 bodies"),
+        (lambda: zoo.millipede(legs=10**6), "more than 10,000,000 bodies"),
+        (lambda: zoo.chain("abc"), "n must be a whole number, got 'abc'"),
+        (lambda: zoo.chain(2.5), "n must be a whole number"),
+        (lambda: zoo.molecule(10, window=0), "window must be at least 1"),
+        (lambda: zoo.arm(0), "n must be at least 1"),
+        (lambda: zoo.humanoid(seed=-1), "a seed is a whole number"),
+        (lambda: zoo.random_tree(3, seed="x"), "a seed is a whole number"),
+    ],
+)
+def test_sizes_and_seeds_are_checked_before_anything_is_allocated(make, words: str) -> None:
+    with pytest.raises(BoughError, match=words):
+        make()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from bough import __version__
-from bough.errors import BoughError, ModelError, UnknownNameError
-from bough.model import Model, unknown
+from bough.app.source import existing, read_model, welds
+from bough.errors import BoughError
+from bough.io import LoadOptions
 
 app = typer.Typer(help="Dynamics of branched mechanisms.", no_args_is_help=True, pretty_exceptions_enable=False)
 cache_app = typer.Typer(help="Compiled code that is kept on disk.", no_args_is_help=True)
@@ -24,6 +24,9 @@ COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
 File = Annotated[str, typer.Argument(help="A URDF or MJCF file, or zoo:NAME, zoo:NAME:SIZE (zoo:chain:30).")]
 Floating = Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")]
+Weld = Annotated[list[str], typer.Option(help="Fix a joint: NAME, or NAME=POSITION. May be repeated.")]
+DropEqualities = Annotated[bool, typer.Option("--drop-equalities", help="Leave out loops of MJCF files.")]
+Check = Annotated[bool, typer.Option("--check", help="Refuse also what is not physical but harmless.")]
 FreeMimics = Annotated[bool, typer.Option("--free-mimics", help="Give mimic joints a freedom of their own.")]
 
 
@@ -34,6 +37,14 @@ def main() -> None:
     except BoughError as error:
         Console(stderr=True).print(Text(f"error: {error}", style="bold red"), soft_wrap=True)
         raise SystemExit(2) from None
+
+
+def _options(floating: bool, free: bool, weld: list[str], drop: bool, check: bool) -> LoadOptions:
+    """Switches of the command as options of `load`."""
+    return {
+        "floating_base": floating, "mimic": "independent" if free else "honour", "weld": welds(weld),
+        "equality": "drop" if drop else "honour", "check": check,
+    }  # fmt: skip
 
 
 def _version(asked: bool) -> None:
@@ -50,12 +61,19 @@ def options(
 
 
 @app.command()
-def info(file: File, floating_base: Floating = False, free_mimics: FreeMimics = False) -> None:
+def info(
+    file: File,
+    floating_base: Floating = False,
+    free_mimics: FreeMimics = False,
+    weld: Weld = [],  # noqa: B006
+    drop_equalities: DropEqualities = False,
+    check: Check = False,
+) -> None:
     """Print the tree, the joints, the sparsity of the mass matrix and what functions cost."""
     from bough.app import demo as demo_tour
     from bough.app import show
 
-    model = read_model(file, floating_base, free_mimics)
+    model = read_model(file, **_options(floating_base, free_mimics, weld, drop_equalities, check))
     out.print(show.summary(model))
     out.print(show.branches(model))
     if np.isfinite(model.limits).any() or np.any(model.passive):
@@ -69,14 +87,20 @@ def info(file: File, floating_base: Floating = False, free_mimics: FreeMimics = 
 
 
 @app.command()
-def doctor(file: File, strict: Annotated[bool, typer.Option(help="Fail on warnings too.")] = False) -> None:
-    """List what is wrong or suspicious in a file; exit code 1 if there are errors."""
+def doctor(
+    file: File,
+    floating_base: Floating = False,
+    free_mimics: FreeMimics = False,
+    weld: Weld = [],  # noqa: B006
+    drop_equalities: DropEqualities = False,
+    check: Check = False,
+    strict: Annotated[bool, typer.Option(help="Fail on warnings too.")] = False,
+) -> None:
+    """List what is wrong or suspicious in a file; exit code 1 if it cannot be loaded with these options."""
     from bough.io import doctor as examine
 
-    source = read_model(file) if file.startswith("zoo:") else file
-    if source is file and not Path(file).exists():
-        raise ModelError(f"there is no file {file}")
-    findings = examine(source)
+    options = _options(floating_base, free_mimics, weld, drop_equalities, check)
+    findings = examine(read_model(file)) if file.startswith("zoo:") else examine(existing(file), **options)
     for finding in findings:
         line = Text(f"{finding.severity:8}", style=COLOURS[finding.severity])
         line.append_text(Text.assemble((finding.link, "cyan"), f": {finding.what}", (f" ({finding.remedy})", "dim")))
@@ -98,7 +122,7 @@ def demo(
     """Show what the library does on a humanoid, or on a file of yours."""
     from bough.app.demo import run
 
-    run(read_model(file, floating_base), picture, out)
+    run(read_model(file, floating_base=floating_base), picture, out)
 
 
 @cache_app.command("info")
@@ -118,25 +142,3 @@ def cache_clear() -> None:
     from bough.compile.run import cache
 
     out.print(f"removed {cache.clear()} entries")
-
-
-def read_model(file: str, floating_base: bool = False, free_mimics: bool = False) -> Model:
-    """The model in a file, or of the zoo: zoo:NAME or zoo:NAME:ARGUMENT."""
-    if not file.startswith("zoo:"):
-        from bough.io import load
-
-        return load(file, floating_base=floating_base, mimic="independent" if free_mimics else "honour")
-    from bough import zoo
-
-    name, *arguments = file.removeprefix("zoo:").split(":")
-    makers = tuple(n for n in zoo.__all__ if inspect.isfunction(getattr(zoo, n)) and not n.endswith("_tasks"))
-    if name not in makers:
-        raise UnknownNameError(unknown("mechanism", name, makers).replace("the model", "the zoo"))
-    maker = getattr(zoo, name)
-    try:
-        bound = inspect.signature(maker).bind(*(int(a) if a.lstrip("-").isdigit() else a for a in arguments))
-    except TypeError as error:
-        wanted = ":".join(inspect.signature(maker).parameters)
-        raise ModelError(f"{file}: {error}; expected zoo:{name}:{wanted}") from None
-    model: Model = maker(*bound.args)
-    return model

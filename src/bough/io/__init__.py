@@ -17,11 +17,11 @@ from bough.io.describe import describe
 from bough.io.description import Description
 from bough.io.doctor import doctor
 from bough.io.examine import Finding
-from bough.io.reading import Equality, Options, build, prepare
+from bough.io.reading import Equality, LoadOptions, Options, build, prepare
 from bough.io.weld import Weld
 from bough.model import Mimic, Model
 
-__all__ = ["Description", "Finding", "describe", "doctor", "load"]
+__all__ = ["Description", "Finding", "LoadOptions", "describe", "doctor", "load"]
 
 
 def load(

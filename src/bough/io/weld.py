@@ -15,7 +15,7 @@ from bough.joints import JOINTS, PRIMITIVES
 from bough.model import EYE, placement, planar_frame, unknown
 from bough.types import FloatArray
 
-Weld: TypeAlias = Collection[str] | Mapping[str, npt.ArrayLike]
+Weld: TypeAlias = Collection[str] | Mapping[str, npt.ArrayLike | None]
 
 
 def welded(description: Description, weld: Weld, *, followers: bool = True) -> Description:
@@ -34,7 +34,7 @@ def welded(description: Description, weld: Weld, *, followers: bool = True) -> D
 
 
 def _asked(weld: Weld, joints: Mapping[str, BodySaid]) -> dict[str, npt.ArrayLike]:
-    """Joint names with positions; of a list, where q is zero (fixed joints stand there already)."""
+    """Joint names with positions; without one, where q is zero (fixed joints stand there already)."""
     given: object = weld
     if isinstance(given, str) or not isinstance(given, Collection):
         example = [short(given)] if isinstance(given, str) else ["elbow"]
@@ -45,9 +45,9 @@ def _asked(weld: Weld, joints: Mapping[str, BodySaid]) -> dict[str, npt.ArrayLik
     for name in given:
         if not isinstance(name, str) or name not in joints:
             raise UnknownNameError("weld: " + unknown("joint", str(name), tuple(joints)))
-    if isinstance(weld, Mapping):
-        return dict(weld)
-    return {name: _neutral(joints[name]["joint"]) for name in weld if JOINTS[joints[name]["joint"]]}
+    asked = dict(weld) if isinstance(weld, Mapping) else dict.fromkeys(weld)
+    neutral = {name: _neutral(joints[name]["joint"]) for name in asked}
+    return {name: neutral[name] if q is None else q for name, q in asked.items() if q is not None or neutral[name]}
 
 
 def _neutral(joint: str) -> list[float]:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from bough.errors import ModelError
 from bough.model import Model
 from bough.tree import Tree
+from bough.zoo.arguments import generator, sized
 from bough.zoo.geometry import Geometry, Screws, clouds, model_of, placements, random_geometry, regular_geometry
 
 IntArray = npt.NDArray[np.int64]
@@ -15,7 +16,7 @@ GEOMETRIES = ("random", "parallel", "straight")
 
 
 def _family(name: str, parent: IntArray, seed: int, geometry: str, floating: bool = False) -> Model:
-    tree, rng = Tree(parent), np.random.default_rng(seed)
+    tree, rng = Tree(parent), generator(name, seed)
     if geometry not in GEOMETRIES:
         raise ModelError(f"{name}: there is no geometry {geometry!r}; known: {', '.join(GEOMETRIES)}")
     if geometry == "random":
@@ -25,37 +26,32 @@ def _family(name: str, parent: IntArray, seed: int, geometry: str, floating: boo
     return model_of(name, parent, shape, floating=floating)
 
 
-def _at_least(name: str, what: str, value: int, least: int) -> None:
-    if value < least:
-        raise ModelError(f"{name}: {what} must be at least {least}, got {value}")
-
-
 def chain(n: int, seed: int = 0, geometry: str = "random") -> Model:
     """An unbranched chain of n revolute joints (Featherstone 2005, section 4.2).
 
     The geometry is "random" (general position), "parallel" (a planar chain, all axes parallel) or "straight" (links
     in one line, axes alternating at right angles).
     """
-    _at_least("chain", "n", n, 1)
+    sized("chain", "n", n)
     return _family("chain", np.arange(-1, n - 1), seed, geometry)
 
 
 def star(n: int, seed: int = 0, geometry: str = "random") -> Model:
     """n bodies, each on the base by a revolute joint of its own: a forest, H diagonal."""
-    _at_least("star", "n", n, 1)
+    sized("star", "n", n)
     return _family("star", np.full(n, -1), seed, geometry)
 
 
 def side_branches(m: int, seed: int = 0, geometry: str = "random") -> Model:
     """A spine of m bodies with a branch of one body on each, n = 2m (Featherstone 2005, Fig. 4a)."""
-    _at_least("side_branches", "m", m, 1)
+    sized("side_branches", "m", m, 2 * sized("side_branches", "m", m))
     nodes = np.arange(2 * m)
     return _family("side_branches", np.where(nodes % 2 == 0, nodes - 2, nodes - 1).clip(-1), seed, geometry)
 
 
 def binary(levels: int, seed: int = 0, geometry: str = "random") -> Model:
     """A balanced binary tree of 2^levels - 1 bodies (Featherstone 2005, Fig. 4b)."""
-    _at_least("binary", "levels", levels, 1)
+    sized("binary", "levels", levels, 2 ** min(sized("binary", "levels", levels), 64))
     return _family("binary", (np.arange(1, 2**levels) // 2) - 1, seed, geometry)
 
 
@@ -64,7 +60,7 @@ def grid(m: int, seed: int = 0, geometry: str = "random") -> Model:
 
     Featherstone 2005, Fig. 4c; D1 and D2 are the same for all such trees.
     """
-    _at_least("grid", "m", m, 1)
+    sized("grid", "m", m, sized("grid", "m", m) ** 2)
     nodes = np.arange(m * m)
     row, column = np.divmod(nodes, m)
     parent = np.where(column >= np.maximum(row, 1), nodes - 1, nodes - m)
@@ -73,16 +69,16 @@ def grid(m: int, seed: int = 0, geometry: str = "random") -> Model:
 
 def random_tree(n: int, seed: int = 0, geometry: str = "random") -> Model:
     """A random recursive tree: the parent of each body is any earlier one, with equal chance."""
-    _at_least("random_tree", "n", n, 1)
-    rng = np.random.default_rng([seed, 1])
+    sized("random_tree", "n", n)
+    rng = generator("random_tree", seed, 1)
     return _family("random_tree", rng.integers(0, np.arange(n).clip(1)) - (np.arange(n) == 0), seed, geometry)
 
 
 def bicycle_chain(seed: int = 0, links: int = 30) -> Model:
     """A bicycle chain hanging from its first pin: parallel axes half an inch apart (Redon & Lin 2005, section 6.1)."""
-    _at_least("bicycle_chain", "links", links, 1)
+    sized("bicycle_chain", "links", links)
     parent = np.arange(-1, links - 1)
-    shape = regular_geometry(Tree(parent), np.random.default_rng(seed), 0.0127, 0.0, mass=0.0026)
+    shape = regular_geometry(Tree(parent), generator("bicycle_chain", seed), 0.0127, 0.0, mass=0.0026)
     return model_of("bicycle_chain", parent, shape)
 
 
@@ -93,7 +89,8 @@ def millipede(
 
     With `floating` the first link is a floating base, and 12,999 revolute joints remain, as in the paper.
     """
-    _at_least("millipede", "legs", legs, 1)
+    sized("millipede", "leg_links", leg_links)
+    sized("millipede", "legs", legs, sized("millipede", "legs", legs) * (3 + leg_links))
     spine = 3 * legs
     # a left and a right leg leave every sixth link of the spine
     hip = np.arange(legs) // 2 * 6
@@ -109,8 +106,9 @@ def molecule(n: int, seed: int = 0, floating: bool = False, window: int = 30) ->
     Each atom is bound to one of the `window` atoms before it. Bonds are 0.15 long and meet at about the tetrahedral
     angle; joints turn about them. With `floating` there is one atom more, a floating base.
     """
-    _at_least("molecule", "n", n, 1)
-    rng = np.random.default_rng(seed)
+    sized("molecule", "n", n)
+    sized("molecule", "window", window)
+    rng = generator("molecule", seed)
     size = n + floating
     parent = _bonds(size, window, rng)
     tree, angle = Tree(parent), np.arccos(1 / 3)

@@ -7,6 +7,7 @@ import numpy as np
 from bough.errors import ModelError
 from bough.model import Builder, Model
 from bough.tree import Tree
+from bough.zoo.arguments import generator, sized
 from bough.zoo.geometry import Naming, model_of, random_geometry, shifted
 
 TREE1 = shifted([0, 1, 1, 2, 2, 3, 3])
@@ -30,7 +31,7 @@ ASIMO_VARIANTS = tuple(_ASIMO)
 
 def tree1(seed: int = 0) -> Model:
     """Tree 1 of Featherstone 2005 and 2010 (Fig. 1 of both): seven bodies, revolute joints."""
-    return model_of("tree1", TREE1, random_geometry(Tree(TREE1), np.random.default_rng(seed)))
+    return model_of("tree1", TREE1, random_geometry(Tree(TREE1), generator("tree1", seed)))
 
 
 def tree1_expanded(seed: int = 0) -> Model:
@@ -47,7 +48,7 @@ def shimanovskij(seed: int = 0) -> Model:
 
 def _of_types(name: str, parent: list[int], joints: tuple[str, ...], seed: int) -> Model:
     """A small tree with joints of several types."""
-    geometry = random_geometry(Tree(parent), np.random.default_rng(seed))
+    geometry = random_geometry(Tree(parent), generator(name, seed))
     builder = Builder(name)
     for i, joint in enumerate(joints):
         I = geometry.inertia[i]
@@ -82,7 +83,7 @@ class _Limbs:
     def model(self, name: str, seed: int, floating: bool = True) -> Model:
         tree, names = Tree(self.parent), tuple(self.names)
         joints = tuple(f"{x}_joint" for x in names)
-        geometry = random_geometry(tree, np.random.default_rng(seed), floating=floating)
+        geometry = random_geometry(tree, generator(name, seed), floating=floating)
         return model_of(name, tree.parent, geometry, Naming(names, joints, self.frames), floating)
 
 
@@ -97,8 +98,7 @@ def humanoid(seed: int = 0) -> Model:
 
 def floating_chain(seed: int = 0, bodies: int = 25) -> Model:
     """An unbranched chain on a floating base, 25 bodies and 30 DoF (Featherstone 2005, section 6)."""
-    if bodies < 1:
-        raise ModelError(f"a floating chain needs at least one body, got {bodies}")
+    sized("floating_chain", "bodies", bodies)
     limbs = _Limbs("base")
     limbs.add("base", "link", bodies - 1, "tip")
     return limbs.model("floating_chain", seed)
@@ -106,8 +106,7 @@ def floating_chain(seed: int = 0, bodies: int = 25) -> Model:
 
 def arm(n: int = 7, seed: int = 0) -> Model:
     """A manipulator with n revolute joints of general geometry on a fixed base, and a frame `hand`."""
-    if n < 1:
-        raise ModelError(f"an arm needs at least one joint, got {n}")
+    sized("arm", "n", n)
     limbs = _Limbs("link1")
     limbs.frames["hand"] = "link1"
     for k in range(2, n + 1):
