@@ -8,8 +8,7 @@ from scipy.spatial.transform import Rotation
 from bough.compile.graph import passes
 from bough.compile.graph.autodiff import jacobian
 from bough.compile.routine import trace
-from bough.joints.difference import DIFFERENCE
-from bough.joints.integrate import INTEGRATE
+from bough.joints.manifold import DIFFERENCE, INTEGRATE
 from models import EXECUTIONS, JOINT_TYPES, general, random_twin, specialised
 
 STEPS = [0.0, 1e-300, 1e-20, 1e-12, 1e-8, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0]

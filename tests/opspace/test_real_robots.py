@@ -7,7 +7,7 @@ import pytest
 import bough
 from bough.bench.dynamics import robot_file
 from bough.bench.peers import mujoco_twin
-from bough.joints.mechanism import FREE
+from bough.joints import FREE
 from bough.opspace import METHODS
 
 FRAMES = ("left_wrist_yaw_link", "right_wrist_yaw_link", "left_ankle_roll_link", "right_ankle_roll_link")

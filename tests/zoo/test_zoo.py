@@ -8,7 +8,7 @@ import pytest
 from bough import zoo
 from bough.dynamics.kinematics import FORWARD_KINEMATICS
 from bough.errors import BoughError, ModelError
-from bough.joints.mechanism import FREE, X_SCREW, ZX_SCREWS
+from bough.joints import FREE, X_SCREW, ZX_SCREWS
 from models import interpreted
 from strategies import FACTS
 

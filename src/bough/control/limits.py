@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.joints import SLIDE
+from bough.joints import LAST_SCREW
 from bough.model import Model
 
 Array = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ class LimitMonitor:
         for joint in model.joints:
             names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
         self._names, self._effort, self._speed = names, limits.effort, limits.velocity
-        single = np.flatnonzero((m.kind <= SLIDE) & (m.ratio[m.dof[:-1]] == 1.0))
+        single = np.flatnonzero((m.kind <= LAST_SCREW) & (m.ratio[m.dof[:-1]] == 1.0))
         self._q, self._v = m.q_index[single], m.v_index[m.dof[single]]
         self._lower, self._upper = limits.lower[self._v], limits.upper[self._v]
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import NonFiniteError, ShapeError
-from bough.joints import BALL, FREE, PLANAR, quaternion_rotate
+from bough.joints import BALL, FREE, PLANAR, PRIMITIVES, quaternion_rotate
 from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
@@ -95,7 +95,8 @@ _Rules = dict[int, _Rule]
 def _convert(rules: _Rules, model: Model, to: bool, given: tuple[Any, Any, Any]) -> Any:
     m = model.mechanism
     special = [int(i) for i in np.flatnonzero(np.isin(m.kind, list(rules)))]
-    shrink = sum(_OWN_NQ[int(m.kind[i])] - rules[int(m.kind[i])].nq for i in special)
+    own_nq = _own_nq()
+    shrink = sum(own_nq[int(m.kind[i])] - rules[int(m.kind[i])].nq for i in special)
     q = _checked(given[0], model.nq if to else model.nq - shrink, "q")
     rates = [_checked(x, model.nv, name) for x, name in zip(given[1:], "va", strict=True) if x is not None]
     if given[1] is None and given[2] is not None:
@@ -103,7 +104,8 @@ def _convert(rules: _Rules, model: Model, to: bool, given: tuple[Any, Any, Any])
     for x, name in zip(rates, "va", strict=False):
         if x.shape[:-1] != q.shape[:-1]:
             raise ShapeError(f"{name} has shape {x.shape}, q has {q.shape}: expected equal batches")
-    outside, inside = (_Places(model, rules), _Places(model, {})) if to else (_Places(model, {}), _Places(model, rules))
+    theirs, ours = _Places(model, special, rules), _Places(model, special, {})
+    outside, inside = (theirs, ours) if to else (ours, theirs)
     new_q = np.empty((*q.shape[:-1], outside.nq))
     new_q[..., outside.plain] = q[..., inside.plain]
     new_rates = [x.copy() for x in rates]
@@ -121,10 +123,10 @@ def _convert(rules: _Rules, model: Model, to: bool, given: tuple[Any, Any, Any])
 class _Places:
     """Where the q of every body sits in a layout whose special joints have the lengths of `rules`."""
 
-    def __init__(self, model: Model, rules: _Rules) -> None:
+    def __init__(self, model: Model, bodies: list[int], rules: _Rules) -> None:
         self.at: dict[int, slice] = {}
-        m = model.mechanism
-        special = {int(m.q_index[i]): int(i) for i in np.flatnonzero(m.kind >= PLANAR)}
+        m, own_nq = model.mechanism, _own_nq()
+        special = {int(m.q_index[i]): i for i in bodies}
         plain, own, place = [], 0, 0
         while own < model.nq:
             i = special.get(own)
@@ -133,13 +135,14 @@ class _Places:
                 own, place = own + 1, place + 1
                 continue
             kind = int(m.kind[i])
-            width = rules[kind].nq if kind in rules else _OWN_NQ[kind]
+            width = rules[kind].nq if kind in rules else own_nq[kind]
             self.at[i] = slice(place, place + width)
-            own, place = own + _OWN_NQ[kind], place + width
+            own, place = own + own_nq[kind], place + width
         self.plain, self.nq = np.array(plain, np.int64), place
 
 
-_OWN_NQ = {PLANAR: 3, BALL: 4, FREE: 7}
+def _own_nq() -> dict[int, int]:
+    return {primitive.kind: primitive.nq for primitive in PRIMITIVES.values()}
 
 
 def _checked(x: Any, n: int, name: str) -> FloatArray:

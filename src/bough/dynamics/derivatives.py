@@ -17,52 +17,14 @@ from bough.compile.executions import traced
 from bough.compile.graph import autodiff
 from bough.compile.graph.expr import Expr
 from bough.compile.graph.program import Array, Program
-from bough.compile.kernel import kernel
 from bough.compile.routine import FindTwins, Routine, literal
 from bough.compile.run.specialised import specialise
-from bough.compile.scalar import sincos
 from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError
-from bough.joints import BALL, FREE, PLANAR, quaternion_rotation
+from bough.joints import configuration_rate
 from bough.model import Model, mark_limbs, twin_limbs
 
 LARGEST_DERIVATIVE = 400_000  # nodes
-
-
-@kernel
-def configuration_rate(m: Any, q: Any, N: Any) -> None:
-    """N (nq, nv), zero on entry: the rate of q is N v."""
-    one = m.one[0]
-    half = one / (one + one)
-    for i in range(len(m.parent)):
-        k, kind = m.q_index[i], m.kind[i]
-        first = m.dof[i]
-        if kind < PLANAR:
-            N[k, m.v_index[first]] = one
-        elif kind == PLANAR:
-            s, c = sincos(q[k + 2])
-            x, y, turn = m.v_index[first], m.v_index[first + 1], m.v_index[first + 2]
-            N[k, x], N[k, y], N[k + 1, x], N[k + 1, y] = c, -s, s, c
-            N[k + 2, turn] = one
-        elif kind == BALL:
-            quaternion_rate(m, q, k, first, half, N)
-        elif kind == FREE:
-            R = quaternion_rotation(q[k + 3], q[k + 4], q[k + 5], q[k + 6], one)
-            for r in range(3):
-                for c in range(3):
-                    N[k + r, m.v_index[first + c]] = R[3 * r + c]
-            quaternion_rate(m, q, k + 3, first + 3, half, N)
-
-
-@kernel
-def quaternion_rate(m: Any, q: Any, k: int, first: int, half: Any, N: Any) -> None:
-    """The rate of a quaternion is half its product with the angular velocity in the body's frame."""
-    x, y, z, w = half * q[k], half * q[k + 1], half * q[k + 2], half * q[k + 3]
-    a, b, c = m.v_index[first], m.v_index[first + 1], m.v_index[first + 2]
-    N[k, a], N[k, b], N[k, c] = w, -z, y
-    N[k + 1, a], N[k + 1, b], N[k + 1, c] = z, w, -x
-    N[k + 2, a], N[k + 2, b], N[k + 2, c] = -y, x, w
-    N[k + 3, a], N[k + 3, b], N[k + 3, c] = -x, -y, -z
 
 
 def tangent_jacobian(model: Model, routine: Routine) -> Program:

@@ -51,8 +51,7 @@ def _asked(weld: Weld, joints: Mapping[str, BodySaid]) -> dict[str, npt.ArrayLik
 
 
 def _neutral(joint: str) -> list[float]:
-    ends = {"ball": [0.0, 0.0, 0.0, 1.0], "free": [0.0] * 6 + [1.0]}
-    return [x for kind in JOINTS[joint] for x in ends.get(kind, [0.0] * PRIMITIVES[kind].nq)]
+    return [x for kind in JOINTS[joint] for x in PRIMITIVES[kind].neutral]
 
 
 def _position(body: BodySaid, value: npt.ArrayLike) -> list[float]:

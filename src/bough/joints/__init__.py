@@ -1,27 +1,25 @@
-"""Joints: what each primitive is made of, and the narrow waist through which every algorithm sees them.
+"""Joints: one file for each primitive, and the narrow waist through which every algorithm sees them.
 
 Belongs here: what depends on the type of a joint, and `Mechanism`, the arrays of a model as kernels see them. Does not
 belong here: how a model is built (`model`), and algorithms, which never ask for the type of a joint.
+
+| file | what it holds |
+| --- | --- |
+| turn, slide, planar, ball, free | a primitive each: sizes, axes, neutral and random q, and its four kernels |
+| primitive | what a primitive is, and `register` |
+| table | the primitives, the joint types made of them, and the kernels that choose between them |
+| waist | transforms between a body and its parent, and the motion subspace |
+| manifold | whole configurations: neutral, random, integrate, difference |
+| quaternion | turns and screws, as the primitives use them |
 """
 
 from __future__ import annotations
 
-from bough.joints.difference import DIFFERENCE
-from bough.joints.integrate import INTEGRATE, integrate_joint
-from bough.joints.manifold import quaternion_rotate
-from bough.joints.mechanism import (
-    BALL,
-    FREE,
-    JOINTS,
-    PLACED,
-    PLANAR,
-    PRIMITIVES,
-    SLIDE,
-    TURN,
-    X_SCREW,
-    ZX_SCREWS,
-    Mechanism,
-)
+from bough.joints.manifold import DIFFERENCE, INTEGRATE, bracket, configuration_rate, quaternion_rotate
+from bough.joints.mechanism import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS, Mechanism
+from bough.joints.primitive import JOINTS, PRIMITIVES, Primitive, close_table, register
+from bough.joints.quaternion import quaternion_rotation
+from bough.joints.table import BALL, FREE, PLANAR, SLIDE, TURN, integrate_joint, move_joint
 from bough.joints.waist import (
     along,
     articulated_freedom,
@@ -33,9 +31,7 @@ from bough.joints.waist import (
     joint_rate,
     joint_velocity,
     motion_to_body,
-    move_joint,
     origin_in_parent,
-    quaternion_rotation,
     rigid_freedom,
     rigid_to_parent,
     turn_to_body,
@@ -48,6 +44,7 @@ __all__ = [
     "FREE",
     "INTEGRATE",
     "JOINTS",
+    "LAST_SCREW",
     "PLACED",
     "PLANAR",
     "PRIMITIVES",
@@ -56,10 +53,14 @@ __all__ = [
     "X_SCREW",
     "ZX_SCREWS",
     "Mechanism",
+    "Primitive",
     "along",
     "articulated_freedom",
     "articulated_to_parent",
+    "bracket",
     "by_freedom",
+    "close_table",
+    "configuration_rate",
     "force_to_parent",
     "freedom",
     "integrate_joint",
@@ -71,6 +72,7 @@ __all__ = [
     "origin_in_parent",
     "quaternion_rotate",
     "quaternion_rotation",
+    "register",
     "rigid_freedom",
     "rigid_to_parent",
     "turn_to_body",

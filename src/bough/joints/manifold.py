@@ -1,57 +1,100 @@
-"""Configurations as points of a manifold: neutral and random ones, in batches.
+"""Configurations as points of a manifold: neutral and random ones, in batches; moving along it and back.
 
 Floating joints move on SE(3), planar ones on SE(2), spherical ones on SO(3), as in Pinocchio; all others are vectors.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from bough.joints.mechanism import BALL, FREE, PLANAR, Mechanism
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.joints.mechanism import LAST_SCREW, Mechanism
+from bough.joints.primitive import PRIMITIVES, Primitive
+from bough.joints.table import difference_joint, integrate_joint, joint_rates
+from bough.types import FloatArray, Rows, Workspace
 
-FloatArray = npt.NDArray[np.float64]
+
+def primitives_in(m: Mechanism) -> list[Primitive]:
+    """The primitives that a mechanism is made of."""
+    present = set(np.unique(m.kind).tolist())
+    return [p for p in PRIMITIVES.values() if p.kind in present]
 
 
 def neutral(m: Mechanism, nq: int) -> FloatArray:
     q = np.zeros(nq)
-    q[m.q_index[m.kind == BALL] + 3] = 1.0
-    q[m.q_index[m.kind == FREE] + 6] = 1.0
+    for primitive in primitives_in(m):
+        for k, value in enumerate(primitive.neutral):
+            if value != 0.0:
+                q[m.q_index[m.kind == primitive.kind] + k] = value
     return q
 
 
-def random(m: Mechanism, lower: FloatArray, upper: FloatArray, rng: np.random.Generator, shape: Any) -> FloatArray:
+def random(
+    m: Mechanism, lower: FloatArray, upper: FloatArray, rng: np.random.Generator, shape: tuple[int, int]
+) -> FloatArray:
+    """Screws between their limits or, without, within half a turn or a metre; all other joints as they say."""
     q = np.empty(shape)
     q[:] = neutral(m, shape[1])
-    first = np.asarray(m.dof[:-1])
-    one = np.flatnonzero(m.kind <= 1)
-    v = m.v_index[first[one]]
-    low, high = lower[v], upper[v]
-    reach = np.where(m.kind[one] == 0, np.pi, 1.0)
+    one = np.flatnonzero(m.kind <= LAST_SCREW)
+    first = m.dof[:-1][one]
+    low, high = lower[m.v_index[first]], upper[m.v_index[first]]
+    reach = np.where(m.axis[first] == 2, np.pi, 1.0)
     bounded = np.isfinite(low) & np.isfinite(high)
     low, high = np.where(bounded, low, -reach), np.where(bounded, high, reach)
     q[:, m.q_index[one]] = rng.uniform(low, high, (shape[0], len(one)))
-    for i in np.flatnonzero(m.kind > 1):
-        k, kind = int(m.q_index[i]), int(m.kind[i])
-        if kind == PLANAR:
-            q[:, k : k + 3] = rng.uniform([-1, -1, -np.pi], [1, 1, np.pi], (shape[0], 3))
-        elif kind == BALL:
-            q[:, k : k + 4] = _unit(rng.normal(size=(shape[0], 4)))
-        else:
-            q[:, k : k + 3] = rng.uniform(-1, 1, (shape[0], 3))
-            q[:, k + 3 : k + 7] = _unit(rng.normal(size=(shape[0], 4)))
+    draw = {p.kind: p.random for p in primitives_in(m) if p.random is not None}
+    for i in np.flatnonzero(m.kind > LAST_SCREW):
+        x = draw[int(m.kind[i])](rng, shape[0])
+        q[:, m.q_index[i] : m.q_index[i] + x.shape[1]] = x
     return q
+
+
+def bracket(m: Mechanism, x: FloatArray, y: FloatArray) -> FloatArray:
+    """The Lie bracket of tangent vectors (..., nv): zero for joints that move on vector spaces."""
+    out = np.zeros_like(x)
+    for i in np.flatnonzero(m.kind > LAST_SCREW):
+        dofs = slice(m.dof[i], m.dof[i + 1])
+        v, axes = m.v_index[dofs], m.axis[dofs]
+        a, b = np.zeros((2, *x.shape[:-1], 6))
+        a[..., axes], b[..., axes] = x[..., v], y[..., v]
+        turn = np.cross(a[..., :3], b[..., :3])
+        move = np.cross(a[..., :3], b[..., 3:]) - np.cross(b[..., :3], a[..., 3:])
+        out[..., v] = np.concatenate([turn, move], axis=-1)[..., axes]
+    return out
 
 
 # Quaternions x y z w, batches in front
 
 
-def _unit(q: FloatArray) -> FloatArray:
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
-
-
 def quaternion_rotate(q: FloatArray, x: FloatArray) -> FloatArray:
     t = 2.0 * np.cross(q[..., :3], x)
     return x + q[..., 3:] * t + np.cross(q[..., :3], t)
+
+
+# All joints at once
+
+
+@kernel
+def integrate(m: Mechanism, q: Rows, v: Rows, out: Rows, w: Workspace) -> None:
+    """out = q moved by v, the velocity times the time."""
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, q, v, m.one[0], out)
+
+
+@kernel
+def difference(m: Mechanism, q0: Rows, q1: Rows, out: Rows, w: Workspace) -> None:
+    """out = the velocity that moves q0 to q1 in unit time."""
+    for i in range(len(m.parent)):
+        difference_joint(m, i, q0, q1, out)
+
+
+@kernel
+def configuration_rate(m: Mechanism, q: Rows, N: Rows) -> None:
+    """N (nq, nv), zero on entry: the rate of q is N v."""
+    for i in range(len(m.parent)):
+        joint_rates(m, i, q, N)
+
+
+INTEGRATE = Routine("integrate", integrate, inputs={"q": "nq", "v": "nv"}, outputs={"out": "nq"})
+DIFFERENCE = Routine("difference", difference, inputs={"q0": "nq", "q1": "nq"}, outputs={"out": "nv"})

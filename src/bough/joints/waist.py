@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
-from bough.compile.scalar import sincos
-from bough.joints.mechanism import BALL, PLACED, PLANAR, SLIDE, TURN, ZX_SCREWS
+from bough.joints.mechanism import LAST_SCREW, PLACED, ZX_SCREWS, Mechanism
+from bough.joints.table import move_joint
 from bough.spatial import (
     add3,
     add6,
@@ -16,9 +14,6 @@ from bough.spatial import (
     get9,
     get_tail,
     motion_out,
-    put3,
-    put9,
-    put_tail,
     rigid_column,
     rigid_in,
     rotate,
@@ -37,60 +32,23 @@ from bough.spatial import (
     z_turn_in,
     z_turn_out,
 )
+from bough.types import ArticulatedInertia, Force, Motion, RigidInertia, Rows, Scalar, Vector
 
 # Configuration
 
 
 @kernel
-def quaternion_rotation(x: Any, y: Any, z: Any, w: Any, one: Any) -> Any:
-    """The rotation of a quaternion of any length but zero, row by row."""
-    k = (one + one) / (x * x + y * y + z * z + w * w)
-    kx, ky, kz = k * x, k * y, k * z
-    xx, yy, zz = kx * x, ky * y, kz * z
-    xy, xz, yz = kx * y, kx * z, ky * z
-    wx, wy, wz = kx * w, ky * w, kz * w
-    return (
-        one - (yy + zz), xy - wz, xz + wy,
-        xy + wz, one - (xx + zz), yz - wx,
-        xz - wy, yz + wx, one - (xx + yy),
-    )  # fmt: skip
-
-
-@kernel
-def joint_motion(m: Any, q: Any, X: Any) -> None:
+def joint_motion(m: Mechanism, q: Rows, X: Rows) -> None:
     """Fill X: (cos, sin, d) of each joint's screw, or the placement (R, p) of a joint of several freedoms."""
     for i in range(len(m.parent)):
         move_joint(m, q, i, X)
-
-
-@kernel
-def move_joint(m: Any, q: Any, i: int, X: Any) -> None:
-    """Row i of X."""
-    zero, one = m.zero[0], m.one[0]
-    k, kind = m.q_index[i], m.kind[i]
-    if kind == TURN:
-        x = m.ratio[m.dof[i]] * q[k]
-        s, c = sincos(x + m.offset[i, 0])
-        put3(X, i, (c, s, m.offset[i, 1] + m.offset[i, 2] * x))
-    elif kind == SLIDE:
-        put3(X, i, (m.offset[i, 3], m.offset[i, 4], m.offset[i, 1] + m.ratio[m.dof[i]] * q[k]))
-    elif kind == PLANAR:
-        s, c = sincos(q[k + 2])
-        put9(X, i, (c, -s, zero, s, c, zero, zero, zero, one))
-        put_tail(X, i, (q[k], q[k + 1], zero))
-    elif kind == BALL:
-        put9(X, i, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3], one))
-        put_tail(X, i, (zero, zero, zero))
-    else:
-        put9(X, i, quaternion_rotation(q[k + 3], q[k + 4], q[k + 5], q[k + 6], one))
-        put_tail(X, i, (q[k], q[k + 1], q[k + 2]))
 
 
 # Transforms between a body and its parent: each algorithm sees a joint through these
 
 
 @kernel
-def motion_to_body(m: Any, X: Any, i: int, v: Any) -> Any:
+def motion_to_body(m: Mechanism, X: Rows, i: int, v: Motion) -> Motion:
     """A motion from the parent's frame into body i's."""
     fixed = m.fixed_kind[i]
     if fixed == PLACED:
@@ -99,15 +57,15 @@ def motion_to_body(m: Any, X: Any, i: int, v: Any) -> Any:
         if fixed == ZX_SCREWS:
             v = z_motion_out(m.fixed[i, 0], m.fixed[i, 1], m.fixed[i, 2], v)
         v = x_motion_out(m.fixed[i, 3], m.fixed[i, 4], m.fixed[i, 5], v)
-    if m.kind[i] <= SLIDE:
+    if m.kind[i] <= LAST_SCREW:
         return z_motion_out(X[i, 0], X[i, 1], X[i, 2], v)
     return motion_out(get9(X, i), get_tail(X, i), v)
 
 
 @kernel
-def force_to_parent(m: Any, X: Any, i: int, f: Any) -> Any:
+def force_to_parent(m: Mechanism, X: Rows, i: int, f: Force) -> Force:
     """A force from body i's frame into the parent's."""
-    if m.kind[i] <= SLIDE:
+    if m.kind[i] <= LAST_SCREW:
         f = z_force_in(X[i, 0], X[i, 1], X[i, 2], f)
     else:
         f = force_in(get9(X, i), get_tail(X, i), f)
@@ -121,9 +79,9 @@ def force_to_parent(m: Any, X: Any, i: int, f: Any) -> Any:
 
 
 @kernel
-def rigid_to_parent(m: Any, X: Any, i: int, I: Any) -> Any:
+def rigid_to_parent(m: Mechanism, X: Rows, i: int, I: RigidInertia) -> RigidInertia:
     """A rigid inertia from body i's frame into the parent's."""
-    if m.kind[i] <= SLIDE:
+    if m.kind[i] <= LAST_SCREW:
         I = z_rigid_in(X[i, 0], X[i, 1], X[i, 2], I)
     else:
         I = rigid_in(get9(X, i), get_tail(X, i), I)
@@ -137,9 +95,9 @@ def rigid_to_parent(m: Any, X: Any, i: int, I: Any) -> Any:
 
 
 @kernel
-def articulated_to_parent(m: Any, X: Any, i: int, IA: Any) -> Any:
+def articulated_to_parent(m: Mechanism, X: Rows, i: int, IA: ArticulatedInertia) -> ArticulatedInertia:
     """An articulated inertia from body i's frame into the parent's."""
-    if m.kind[i] <= SLIDE:
+    if m.kind[i] <= LAST_SCREW:
         IA = z_articulated_in(X[i, 0], X[i, 1], X[i, 2], IA)
     else:
         IA = articulated_in(get9(X, i), get_tail(X, i), IA)
@@ -153,7 +111,7 @@ def articulated_to_parent(m: Any, X: Any, i: int, IA: Any) -> Any:
 
 
 @kernel
-def turn_to_body(m: Any, X: Any, i: int, a: Any) -> Any:
+def turn_to_body(m: Mechanism, X: Rows, i: int, a: Vector) -> Vector:
     """A free vector from the parent's axes into body i's."""
     fixed = m.fixed_kind[i]
     if fixed == PLACED:
@@ -162,15 +120,15 @@ def turn_to_body(m: Any, X: Any, i: int, a: Any) -> Any:
         if fixed == ZX_SCREWS:
             a = z_turn_out(m.fixed[i, 0], m.fixed[i, 1], a)
         a = x_turn_out(m.fixed[i, 3], m.fixed[i, 4], a)
-    if m.kind[i] <= SLIDE:
+    if m.kind[i] <= LAST_SCREW:
         return z_turn_out(X[i, 0], X[i, 1], a)
     return rotate_back(get9(X, i), a)
 
 
 @kernel
-def turn_to_parent(m: Any, X: Any, i: int, a: Any) -> Any:
+def turn_to_parent(m: Mechanism, X: Rows, i: int, a: Vector) -> Vector:
     """A free vector from body i's axes into the parent's."""
-    if m.kind[i] <= SLIDE:
+    if m.kind[i] <= LAST_SCREW:
         a = z_turn_in(X[i, 0], X[i, 1], a)
     else:
         a = rotate(get9(X, i), a)
@@ -178,7 +136,7 @@ def turn_to_parent(m: Any, X: Any, i: int, a: Any) -> Any:
 
 
 @kernel
-def _fixed_turn(m: Any, i: int, a: Any) -> Any:
+def _fixed_turn(m: Mechanism, i: int, a: Vector) -> Vector:
     fixed = m.fixed_kind[i]
     if fixed == PLACED:
         return rotate(get9(m.fixed, i), a)
@@ -189,10 +147,10 @@ def _fixed_turn(m: Any, i: int, a: Any) -> Any:
 
 
 @kernel
-def origin_in_parent(m: Any, X: Any, i: int) -> Any:
+def origin_in_parent(m: Mechanism, X: Rows, i: int) -> Vector:
     """The origin of body i's frame in the parent's frame; constant for a revolute joint."""
     zero = m.zero[0]
-    if m.kind[i] <= SLIDE:
+    if m.kind[i] <= LAST_SCREW:
         p = (zero, zero, X[i, 2])
     else:
         p = get_tail(X, i)
@@ -209,7 +167,7 @@ def origin_in_parent(m: Any, X: Any, i: int) -> Any:
 
 
 @kernel
-def along(m: Any, k: int, f: Any) -> Any:
+def along(m: Mechanism, k: int, f: Force) -> Scalar:
     """S_k' f: the part of a force (or motion) that degree of freedom k feels."""
     axis = m.axis[k]
     if axis == 2:
@@ -226,7 +184,7 @@ def along(m: Any, k: int, f: Any) -> Any:
 
 
 @kernel
-def freedom(m: Any, k: int, x: Any) -> Any:
+def freedom(m: Mechanism, k: int, x: Scalar) -> Motion:
     """S_k x: the motion of degree of freedom k at rate x."""
     zero, axis = m.zero[0], m.axis[k]
     if axis == 2:
@@ -243,7 +201,7 @@ def freedom(m: Any, k: int, x: Any) -> Any:
 
 
 @kernel
-def joint_velocity(m: Any, i: int, v: Any) -> Any:
+def joint_velocity(m: Mechanism, i: int, v: Rows) -> Motion:
     """S v of joint i, from the vector of all velocities (or accelerations)."""
     zero = m.zero[0]
     total = (zero, zero, zero, zero, zero, zero)
@@ -253,7 +211,7 @@ def joint_velocity(m: Any, i: int, v: Any) -> Any:
 
 
 @kernel
-def by_freedom(m: Any, x: Any, out: Any) -> None:
+def by_freedom(m: Mechanism, x: Rows, out: Rows) -> None:
     """A vector of the user's order in that of the kernels, mimic ratios applied.
 
     Done at once, because a large tree would otherwise wait for memory at every body.
@@ -263,7 +221,7 @@ def by_freedom(m: Any, x: Any, out: Any) -> None:
 
 
 @kernel
-def joint_rate(m: Any, i: int, x: Any) -> Any:
+def joint_rate(m: Mechanism, i: int, x: Rows) -> Motion:
     """S x of joint i, from a vector that `by_freedom` made."""
     zero = m.zero[0]
     total = (zero, zero, zero, zero, zero, zero)
@@ -273,7 +231,7 @@ def joint_rate(m: Any, i: int, x: Any) -> Any:
 
 
 @kernel
-def rigid_freedom(m: Any, k: int, I: Any) -> Any:
+def rigid_freedom(m: Mechanism, k: int, I: RigidInertia) -> Force:
     """I S_k."""
     axis, zero = m.axis[k], m.zero[0]
     f = rigid_column(I, axis, zero)
@@ -283,7 +241,7 @@ def rigid_freedom(m: Any, k: int, I: Any) -> Any:
 
 
 @kernel
-def articulated_freedom(m: Any, k: int, IA: Any) -> Any:
+def articulated_freedom(m: Mechanism, k: int, IA: ArticulatedInertia) -> Force:
     """IA S_k."""
     axis = m.axis[k]
     U = articulated_column(IA, axis)

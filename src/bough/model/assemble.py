@@ -8,16 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.joints import PRIMITIVES, Mechanism
+from bough.joints import PRIMITIVES, TURN, Mechanism, close_table
 from bough.model.laid_frames import Layout, Placement, lay, sizes
 from bough.tree import Tree
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 GRAVITY = (0.0, 0.0, -9.81)
-
-_KIND_AXES = {t.kind: t.axes for t in PRIMITIVES.values()}
-_DOFS = np.array([len(_KIND_AXES[kind]) for kind in sorted(_KIND_AXES)])
 
 
 class Parts(NamedTuple):
@@ -39,6 +36,7 @@ class Parts(NamedTuple):
 
 def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanism, Layout, IntArray]:
     """The kernel's arrays, the laid frames (in depth-first order) and the depth-first rank of each part."""
+    close_table()
     tree = Tree(parts.parent)
     order, rank = tree.order, tree.rank
     sorted_parts = Parts._make(a[order] for a in parts)
@@ -48,13 +46,14 @@ def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanis
     joint = Placement(sorted_parts.R, sorted_parts.p)
     layout = lay(parent, kind, joint, sorted_parts.axis, dh, sizes(parent, joint, sorted_parts.inertia))
     inertia = laid_inertia(sorted_parts.inertia, layout.R, layout.p)
-    dofs = _DOFS[kind]
+    axes = _axes(kind)
+    dofs = np.count_nonzero(axes >= 0, axis=1)
     sorted_tree = tree if np.array_equal(parent, tree.parent) else Tree(parent)
     expansion = sorted_tree.expanded(dofs)
     body = np.repeat(np.arange(len(parent)), dofs)
     place = np.arange(len(body)) - expansion.first[body]
-    theta = layout.offset[:, 0] + np.where(kind == 0, sorted_parts.shift, 0.0)
-    d = layout.offset[:, 1] + np.where(kind == 0, sorted_parts.pitch, 1.0) * sorted_parts.shift
+    theta = layout.offset[:, 0] + np.where(kind == TURN, sorted_parts.shift, 0.0)
+    d = layout.offset[:, 1] + np.where(kind == TURN, sorted_parts.pitch, 1.0) * sorted_parts.shift
     mechanism = Mechanism(
         parent=parent,
         kind=kind,
@@ -62,12 +61,12 @@ def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanis
         dof=expansion.first,
         q_index=sorted_parts.q_index,
         v_index=sorted_parts.v_index[body] + place,
-        axis=_axes(kind[body], place),
+        axis=axes[body, place],
         depth=expansion.depth - 1,
         rows=expansion.rows,
         fixed=layout.fixed,
         offset=np.stack([theta, d, sorted_parts.pitch, np.cos(theta), np.sin(theta)], axis=1),
-        pitch=np.where(kind[body] == 0, sorted_parts.pitch[body], 0.0),
+        pitch=np.where(kind[body] == TURN, sorted_parts.pitch[body], 0.0),
         ratio=sorted_parts.ratio[body],
         inertia=inertia,
         armature=sorted_parts.armature[body],
@@ -78,11 +77,12 @@ def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanis
     return Mechanism(*map(frozen, mechanism)), layout, rank
 
 
-def _axes(kind: IntArray, place: IntArray) -> IntArray:
-    table = np.full((len(_KIND_AXES), 6), -1)
-    for k, axes in _KIND_AXES.items():
-        table[k, : len(axes)] = axes
-    return table[kind, place].astype(np.int64)
+def _axes(kind: IntArray) -> IntArray:
+    """(N, 6) axes that each joint frees, then -1."""
+    table = np.full((len(kind), 6), -1)
+    for primitive in PRIMITIVES.values():
+        table[kind == primitive.kind, : len(primitive.axes)] = primitive.axes
+    return table
 
 
 def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -222,6 +222,11 @@ def mixed(joint: str) -> bool:
     return any(len({axis // 3 for axis in PRIMITIVES[primitive].axes}) == 2 for primitive in JOINTS[joint])
 
 
+def is_screw(joint: str) -> bool:
+    """Whether the joint is one screw: one degree of freedom, with q a number."""
+    return len(JOINTS[joint]) == 1 and PRIMITIVES[JOINTS[joint][0]].screw
+
+
 def check_joint_type(name: str, joint: str) -> None:
     if joint not in JOINTS:
         raise ModelError(f"body {name!r}: unknown joint type {joint!r}; known types: {', '.join(JOINTS)}")

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ModelError
-from bough.joints import JOINTS
-from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, not_positive
+from bough.joints import JOINTS, PRIMITIVES
+from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, is_screw, not_positive
 from bough.model.mimic import Tie
 
 FloatArray = npt.NDArray[np.float64]
@@ -36,8 +36,8 @@ def check_massless(moving: list[Body], parents: list[int], ties: dict[int, Tie],
 
 def check_leaves(moving: list[Body], parents: list[int], ties: dict[int, Tie], inertia: FloatArray) -> None:
     """A body that carries nothing must resist its own joint: a point mass on a hinge's axis does not."""
-    single = np.array([JOINTS[b.joint] in (("turn",), ("slide",)) for b in moving])
-    slides = np.array([JOINTS[b.joint] == ("slide",) for b in moving])
+    single = np.array([is_screw(b.joint) for b in moving])
+    slides = np.array([is_screw(b.joint) and PRIMITIVES[JOINTS[b.joint][0]].axes == (5,) for b in moving])
     axes = np.array([b.axes[0] for b in moving])
     pitch = np.array([b.pitch for b in moving])
     about = np.einsum("ni,nij,nj->n", axes, _matrices(inertia), axes)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.joints import PLACED, SLIDE, X_SCREW, ZX_SCREWS
+from bough.joints import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -67,7 +67,7 @@ def lay(
     parent: IntArray, kind: IntArray, joint: Placement, axis: FloatArray, dh_child: IntArray, size: FloatArray
 ) -> Layout:
     """Lay the frames of a tree whose joint frames sit at `joint` in the parent's user frame; `size` is of `sizes`."""
-    screw = kind <= SLIDE
+    screw = kind <= LAST_SCREW
     frame = Placement(_first_frames(screw, axis), np.zeros((len(parent), 3)))
 
     # A body with a Denavit-Hartenberg child: x along the common normal of its own axis and that child's.

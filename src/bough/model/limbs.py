@@ -16,7 +16,6 @@ from bough.joints import PLACED, PRIMITIVES, Mechanism
 OF_BODIES = ("fixed", "offset", "inertia")
 OF_DOFS = ("pitch", "ratio", "armature")
 FOLDING = (0.0, 1.0, -1.0)
-NQ = {primitive.kind: primitive.nq for primitive in PRIMITIVES.values()}
 
 
 def find_limbs(m: Mechanism) -> tuple[list[Limb], list[int]]:
@@ -123,9 +122,10 @@ def _mark(array: Any, rows: list[int], limbs: list[Limb], place: tuple[Any, ...]
 def _axes(m: Mechanism, limb: list[Limb], place: list[int]) -> dict[str, dict[int, Mark]]:
     """The marks of the entries of q, v and other inputs, by the name of their axis."""
     axes: dict[str, dict[int, Mark]] = {"bodies": {}, "dofs": {}, "nq": {}, "nv": {}}
+    nq = {primitive.kind: primitive.nq for primitive in PRIMITIVES.values()}
     for i in (i for i in range(len(limb)) if limb[i]):
         axes["bodies"][i] = Mark(limb[i], (place[i],))
-        for k in range(NQ[int(m.kind[i])]):
+        for k in range(nq[int(m.kind[i])]):
             axes["nq"][int(m.q_index[i]) + k] = Mark(limb[i], (place[i], k))
         for k, d in enumerate(range(m.dof[i], m.dof[i + 1])):
             axes["dofs"][d] = axes["nv"][int(m.v_index[d])] = Mark(limb[i], (place[i], k))

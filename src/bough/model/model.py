@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from bough.compile.executions import bind_arrays
 from bough.errors import ModelError, UnknownNameError
-from bough.joints import DIFFERENCE, INTEGRATE, SLIDE, Mechanism, manifold
+from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
 from bough.model.contents import WORLD, Coupling, Frames, Joint, Joints, Limits, Passive, freeze, unknown
@@ -181,7 +181,7 @@ class Model:
         m, q = self.mechanism, self.neutral.copy()
         first = m.dof[:-1]
         # tied joints share the q of their leader
-        one = m.kind <= SLIDE
+        one = m.kind <= LAST_SCREW
         q[m.q_index[one]] = self.rest[m.v_index[first[one]]]
         return frozen(q)
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bough.joints import BALL, FREE, PLANAR
+from bough.joints import bracket
 from bough.model import Model
 
 Array = npt.NDArray[np.float64]
@@ -64,22 +64,5 @@ INTEGRATORS: dict[str, Step] = {
 
 def _tangent_rate(model: Model, u: Array, v: Array) -> Array:
     """The rate of the tangent vector u when q exp(u) moves with the body velocity v: v + [u, v]/2 + [u, [u, v]]/12."""
-    first = _bracket(model, u, v)
-    return v + 0.5 * first + _bracket(model, u, first) / 12.0
-
-
-def _bracket(model: Model, x: Array, y: Array) -> Array:
-    """The Lie bracket of tangent vectors, zero for joints that move on vector spaces."""
-    m, out = model.mechanism, np.zeros_like(x)
-    for i in np.flatnonzero(m.kind >= PLANAR):
-        v = m.v_index[m.dof[i] : m.dof[i + 1]]
-        a, b = x[..., v], y[..., v]
-        if m.kind[i] == BALL:
-            out[..., v] = np.cross(a, b)
-        elif m.kind[i] == FREE:
-            linear = np.cross(a[..., 3:], b[..., :3]) - np.cross(b[..., 3:], a[..., :3])
-            out[..., v] = np.concatenate([linear, np.cross(a[..., 3:], b[..., 3:])], axis=-1)
-        else:
-            out[..., v[0]] = b[..., 2] * a[..., 1] - a[..., 2] * b[..., 1]
-            out[..., v[1]] = a[..., 2] * b[..., 0] - b[..., 2] * a[..., 0]
-    return out
+    first = bracket(model.mechanism, u, v)
+    return v + 0.5 * first + bracket(model.mechanism, u, first) / 12.0

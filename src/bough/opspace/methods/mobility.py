@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from bough.compile.kernel import kernel
-from bough.joints import PLACED, SLIDE, ZX_SCREWS, freedom
+from bough.joints import LAST_SCREW, PLACED, ZX_SCREWS, freedom
 from bough.spatial import (
     articulated_in,
     articulated_times,
@@ -43,7 +43,7 @@ def mobility_to_body(m: Any, X: Any, i: int, Om: Any) -> Any:
         if fixed == ZX_SCREWS:
             Om = z_articulated_in(m.fixed[i, 0], -m.fixed[i, 1], -m.fixed[i, 2], Om)
         Om = x_articulated_in(m.fixed[i, 3], -m.fixed[i, 4], -m.fixed[i, 5], Om)
-    if m.kind[i] <= SLIDE:
+    if m.kind[i] <= LAST_SCREW:
         return z_articulated_in(X[i, 0], -X[i, 1], -X[i, 2], Om)
     return unplace(get9(X, i), get_tail(X, i), Om)
 

@@ -1,0 +1,30 @@
+"""The table of primitives: a joint of one's own is one file and one call, and every algorithm knows it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bough.errors import ModelError
+from bough.joints import JOINTS, LAST_SCREW, PRIMITIVES, register
+from bough.joints.slide import SLIDE
+
+
+def test_a_joint_from_outside():
+    """In a fresh process: interpreted, traced and general, beside the same mechanism of known joints."""
+    run = subprocess.run([sys.executable, Path(__file__).with_name("outside.py")], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "joint 'late': register joints before the first model is built\n"
+
+
+def test_kinds():
+    assert [p.kind for p in PRIMITIVES.values()] == list(range(len(PRIMITIVES)))
+    assert {name for name, p in PRIMITIVES.items() if p.kind <= LAST_SCREW} == {"turn", "slide"}
+    assert {part for chain in JOINTS.values() for part in chain} == PRIMITIVES.keys()
+
+
+def test_registered_once(monkeypatch):
+    monkeypatch.setattr("bough.joints.primitive._closed", False)
+    with pytest.raises(ModelError, match="'slide' exists already"):
+        register(SLIDE, "rail")
