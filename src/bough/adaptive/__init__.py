@@ -7,6 +7,7 @@ belong here: motion with velocities (`simulate`), small robots (`dynamics`).
 
 from __future__ import annotations
 
+from bough.adaptive import handles
 from bough.adaptive.closure import Closure
 from bough.adaptive.measures import ErrorMeasure, absolute_joint, absolute_linkage, relative_joint, relative_linkage
 from bough.adaptive.quasistatics import QuasiStatics
@@ -21,6 +22,7 @@ __all__ = [
     "Stats",
     "absolute_joint",
     "absolute_linkage",
+    "handles",
     "relative_joint",
     "relative_linkage",
 ]

@@ -77,6 +77,7 @@ class Closures:
                 f"{len(closures)} loops keep up to {2 + len(closures)} handles open: expected at most {MAX_HANDLES}"
             )
         self.model, self.closures = model, closures
+        self.rate = 1.0  # share of the gap that a step closes
         self.sides = [(self._side(c.a), self._side(c.b)) for c in closures]
         self.T = [np.delete(np.eye(6), FREED[c.joint], axis=1) for c in closures]
         ends = sorted({side.body for pair in self.sides for side in pair if side.body >= 0})
@@ -101,7 +102,7 @@ class Closures:
                 force[body] += wrench
             G[:, k] = self._gaps(poses, self._respond(engine)) - free
             force[self.bodies] = base
-        target = -np.concatenate(self._displacements(poses)) / h
+        target = -self.rate / h * np.concatenate(self._displacements(poses))
         lam = np.linalg.pinv(0.5 * (G + G.T), rcond=REDUNDANT, hermitian=True) @ (target - free)
         for x, column in zip(lam, columns, strict=True):
             for body, wrench in column:

@@ -17,13 +17,12 @@ from bough.adaptive.closure import Closure, Closures
 from bough.adaptive.engines import NO_LIMIT, PlainEngine, Switch, TreeEngine
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage
-from bough.adaptive.passes import MET, ROOT, Loads
+from bough.adaptive.passes import FAR, MET, ROOT, Loads
 from bough.adaptive.stats import Cost
 from bough.errors import NumericalError
 from bough.types import FloatArray, IntArray
 
 METHODS = ("auto", "adaptive", "dca", "aba")
-FAR = 1e8  # m or rad: coordinates beyond this are no place of a linkage
 
 
 class Solver:
@@ -235,6 +234,7 @@ class Solver:
         }  # fmt: skip
         if self.closures is not None:
             facts["closures"] = [[c.a, c.b, c.joint] for c in self.closures.closures]
+            facts["rate"] = self.closures.rate
         if self.tree is not None:
             kept, facts["tree"] = self.tree.memory()
             arrays |= kept
@@ -244,6 +244,8 @@ class Solver:
         """What `state` gave; clusters that were open are opened again."""
         self.clock[:], self.h = arrays["clock"], facts["h"]
         self._error = measure_of(facts)
+        if self.closures is not None:
+            self.closures.rate = facts["rate"]
         if "tree" in facts:
             self.assemble().restore(arrays, facts["tree"])
         if facts["refined"]:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.engines import NO_LIMIT, Switch
-from bough.adaptive.passes import FULL_TIER, LINEAR_TIER, OPENED
+from bough.adaptive.passes import FAR, FULL_TIER, LINEAR_TIER, OPENED
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
 from bough.errors import ModelError, NumericalError
 from bough.types import FloatArray
 
 MAX_PARTS = 1000  # of one step
+SLOWEST = 1e-6  # share of the gap of a loop that a step must close at least
 # Loops that stay open by more than this (m or rad), and have not come closer for so many steps, do not close.
 OPEN, PATIENCE, CLOSER = 1e-4, 30, 0.95
 
@@ -118,26 +119,44 @@ class Stepper:
     # Parts of a step
 
     def _in_parts(self, h: float, plainly: bool = False) -> None:
-        """One step, in as many parts as keep every joint from turning by more than `max_turn` in one of them."""
-        before, left = self._snapshot(), h
+        """One step, in as many parts as keep every joint from turning by more than `max_turn` in one of them.
+
+        Loops that would need too many parts to close at once are closed more slowly.
+        """
+        before, closures = self._snapshot(), self.solver.closures
         try:
-            for part in range(MAX_PARTS):
-                self._find(plainly)
-                pieces = self._pieces(left)
-                if pieces + part > MAX_PARTS:
-                    break
-                self._move(left / pieces, plainly)
-                if pieces == 1:
-                    self.cuts += part
-                    return
-                left -= left / pieces
-            raise NumericalError(
-                f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {MAX_PARTS} parts, so that no "
-                f"joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
-            )
+            while not self._all_parts(h, plainly):
+                if closures is None or closures.rate < SLOWEST:
+                    raise NumericalError(
+                        f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {self._most} parts, so "
+                        f"that no joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
+                    )
+                self._put_back(before)
+                closures.rate /= 4.0
         except BaseException:
             self._put_back(before)
             raise
+        if closures is not None:
+            closures.rate = min(1.0, 2.0 * closures.rate)
+
+    @property
+    def _most(self) -> int:
+        return MAX_PARTS if self.solver.closures is None else MAX_PARTS // 10
+
+    def _all_parts(self, h: float, plainly: bool) -> bool:
+        """Take a step part by part; False if they are too many."""
+        left = h
+        for part in range(self._most):
+            self._find(plainly)
+            pieces = self._pieces(left)
+            if pieces + part > self._most:
+                return False
+            self._move(left / pieces, plainly)
+            if pieces == 1:
+                self.cuts += part
+                return True
+            left -= left / pieces
+        return False
 
     def _find(self, plainly: bool) -> None:
         """The accelerations on which the next part is based."""
@@ -152,10 +171,16 @@ class Stepper:
     def _pieces(self, h: float) -> int:
         """Into how many parts a step must be cut from here on."""
         qdd = self.solver.inputs.shared.qdd
-        if not math.isfinite(h * float(np.abs(qdd).max(initial=0.0))):
+        farthest = h * float(np.abs(qdd).max(initial=0.0))
+        if not math.isfinite(farthest):
             raise self.solver.no_number()
         turn = h * float(np.abs(qdd[self._turning]).max(initial=0.0))
-        return max(1, min(math.ceil(turn / self.max_turn - 1e-9), MAX_PARTS + 1))
+        if farthest > turn and farthest > FAR:
+            raise NumericalError(
+                f"a step of pseudo-time {h:.3g} s^2 would slide a joint by {farthest:.1e} m, and {FAR:.0e} m is the "
+                f"most: take a smaller step"
+            )
+        return max(1, math.ceil(min(turn / self.max_turn, 2.0 * MAX_PARTS) - 1e-9))
 
     def _move(self, h: float, plainly: bool) -> None:
         """Move by a part of a step that turns no joint too far."""

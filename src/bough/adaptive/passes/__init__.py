@@ -41,12 +41,14 @@ from bough.adaptive.passes.front import (
     Front,
     make_front,
 )
+from bough.adaptive.passes.lazy import FAR
 from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_forces
 
 __all__ = [
     "CERTIFICATE",
     "CHANGED",
     "DONE",
+    "FAR",
     "FULL",
     "FULL_TIER",
     "JOINTS",

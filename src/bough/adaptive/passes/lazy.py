@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bough.adaptive.compiled import inlined
 from bough.adaptive.node import (
     IDENTITY,
@@ -30,6 +28,9 @@ from bough.adaptive.passes.loads import load_body
 from bough.compile.kernel import kernel
 from bough.spatial import get6, put6
 
+# Coordinates beyond this (m or rad) are no place of a linkage, and no step leads so far.
+FAR = 1e8
+
 
 @inlined
 def turning(m: Any, plan: Any, st: Any, b: int) -> Any:
@@ -49,7 +50,7 @@ def turns_too_far(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) 
         if b >= 0:
             for i in range(plan.dof[b], plan.dof[b + 1]):
                 x = clock[1] * abs(st.qdd[m.v_index[i]])
-                if not (x <= turn if m.axis[i] <= 2 else x < np.inf):
+                if not (x <= (turn if m.axis[i] <= 2 else FAR)):
                     return True
     return False
 

@@ -1,0 +1,47 @@
+"""Error measures are data: one defined outside of the package works like those inside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adaptive.linkages import random_forces, random_linkage, simulate
+from bough.adaptive import ErrorMeasure
+
+
+def mixed_linkage(eps, absolute):
+    """Not in the package: |error| <= eps sqrt(absolute^2 + |qdd|^2), the tolerance of integrators."""
+    return ErrorMeasure("mixed_linkage", eps, "linkage", (absolute**2, 1.0, 0.0))
+
+
+@pytest.mark.parametrize("eps", [0.5, 0.1, 1e-2, 1e-4])
+def test_a_measure_from_outside_is_met_and_reported(eps):
+    culled = 0
+    for seed in range(6):
+        twin = random_linkage(seed, 40, types=("revolute",))
+        rng = np.random.default_rng(seed)
+        q, forces = twin.model.random_configuration(rng), random_forces(twin, rng)
+        exact = simulate(twin.model, q, forces, method="dca").accelerations()
+        sim = simulate(twin.model, q, forces, error=mixed_linkage(eps, 3.0))
+        error = np.linalg.norm(sim.accelerations() - exact)
+        scale = np.sqrt(9.0 + exact @ exact)
+        assert error <= eps * scale
+        assert sim.stats.bound <= eps
+        assert error <= sim.stats.bound * scale * (1 + 1e-9)
+        culled += np.count_nonzero(sim.accelerations() == 0.0)
+    assert culled > 0 or eps < 1e-3
+
+
+def test_a_measure_from_outside_survives_a_checkpoint(tmp_path):
+    twin = random_linkage(0, 10)
+    sim = simulate(twin.model, twin.model.neutral, [], error=mixed_linkage(0.1, 2.0))
+    sim.checkpoint(tmp_path / "run.npz")
+    assert type(sim).resume(twin.model, tmp_path / "run.npz").error == mixed_linkage(0.1, 2.0)
+
+
+def test_measures_are_checked():
+    with pytest.raises(ValueError, match='goes over the "linkage" or each "joint"'):
+        ErrorMeasure("mine", 0.1, "body")
+    for scale in [(0.0, 0.0, 0.0), (1.0, -1.0, 0.0), (1.0, np.nan, 0.0), (1.0,)]:
+        with pytest.raises(ValueError, match="scale must be three numbers"):
+            ErrorMeasure("mine", 0.1, "joint", scale)

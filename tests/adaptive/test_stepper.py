@@ -1,0 +1,181 @@
+"""Steps: pseudo-time, parts of steps that would turn a joint too far, failures that change nothing, loops."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from adaptive.linkages import random_forces, random_linkage, simulate
+from bough.adaptive import Closure, QuasiStatics, relative_joint
+from bough.errors import NumericalError
+from bough.model import Builder
+from bough.zoo import chain
+
+METHODS = ("aba", "dca", "adaptive", "auto")
+
+
+def falling(method, **options):
+    """A short chain under gravity, with an error where the method takes one."""
+    return QuasiStatics(chain(8), relative_joint(1e-7) if method == "adaptive" else None, method, **options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_h_is_half_the_square_of_dt(method):
+    sims = [falling(method), falling(method)]
+    sims[0].run(3, 0.01)
+    sims[1].run(3, h=0.5 * 0.01**2)
+    np.testing.assert_array_equal(sims[0].configuration, sims[1].configuration)
+    assert sims[1].pseudo_time == sims[0].stats.pseudo_time == pytest.approx(1.5e-4)
+    assert sims[1].time == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_large_step_is_cut_into_parts_with_the_same_pseudo_time(method):
+    large, small = falling(method), falling(method)
+    fastest = np.abs(large.accelerations()).max()
+    h = 0.9 / fastest
+    large.step(h=h)
+    assert large.stats.cuts >= 4
+    assert large.pseudo_time == pytest.approx(h, rel=1e-14)
+    assert large.steps == 1
+    small.run(400, h=h / 400)
+    assert small.stats.cuts == 0
+    assert np.abs(large.configuration - small.configuration).max() < 0.15
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_part_turns_a_joint_farther_than_allowed(method):
+    sim = falling(method, max_turn=0.05)
+    seen = [sim.configuration]
+    march = sim.stepper._move
+
+    def watched(h, plainly):
+        march(h, plainly)
+        seen.append(sim.configuration)
+
+    sim.stepper._move = watched
+    sim.step(h=0.4 / np.abs(sim.accelerations()).max())
+    assert len(seen) > 5
+    assert np.abs(np.diff(seen, axis=0)).max() <= 0.05 * (1 + 1e-9)
+
+
+def test_small_steps_are_left_alone():
+    sim, free = falling("aba"), falling("aba", max_turn=np.inf)
+    for s in (sim, free):
+        s.run(20, 0.01)
+    np.testing.assert_array_equal(sim.configuration, free.configuration)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_step_that_needs_too_many_parts_is_refused_and_changes_nothing(method):
+    sim = falling(method)
+    sim.run(2, 0.01)
+    q, time = sim.configuration, sim.pseudo_time
+    with pytest.raises(NumericalError, match=r"more than 1000 parts.*take a smaller step"):
+        sim.run(5, 1e4)
+    np.testing.assert_array_equal(sim.configuration, q)
+    assert (sim.steps, sim.pseudo_time) == (2, time)
+    other = falling(method)
+    other.run(2, 0.01)
+    for s in (sim, other):
+        s.run(3, 0.01)
+    np.testing.assert_array_equal(sim.configuration, other.configuration)
+
+
+def slide():
+    builder = Builder(gravity=(0, 0, 0))
+    builder.add_body("cart", "world", "prismatic", axis=(1, 0, 0), mass=1.0, inertia=np.eye(3))
+    builder.add_body("lift", "cart", "prismatic", axis=(0, 0, 1), mass=1.0, inertia=np.eye(3))
+    return builder.build()
+
+
+@pytest.mark.parametrize("method", ["aba", "dca", "adaptive"])
+def test_a_step_too_large_is_not_blamed_on_the_linkage(method):
+    sim = QuasiStatics(slide(), relative_joint(1e-6) if method == "adaptive" else None, method)
+    sim.apply_force("cart", [1e3, 0.0, 0.0])
+    sim.step(h=1e-3)
+    q = sim.configuration
+    with pytest.raises(NumericalError, match=r"would slide a joint by 5.0e\+302 m.*take a smaller step"):
+        sim.run(3, h=1e300)
+    np.testing.assert_array_equal(sim.configuration, q)
+
+
+def test_a_joint_that_ran_away_is_not_blamed_on_the_linkage():
+    sim = QuasiStatics(slide(), method="dca")
+    sim.configuration = [1e300, 1e300]
+    sim.apply_force("lift", [0.0, 1e300, 0.0], point=(1e300, 0, 0))
+    with pytest.raises(NumericalError, match=r"a joint has moved to 1.0e\+300"):
+        sim.accelerations()
+
+
+@pytest.mark.parametrize("method", ["aba", "adaptive"])
+def test_forces_beyond_numbers_leave_the_state_alone(method):
+    sim = QuasiStatics(chain(6), relative_joint(0.1), method)
+    sim.step(0.01)
+    q = sim.configuration
+    number = sim.apply_force(3, [1e308, 1e308, 1e308], point=[1e10, 0, 0])
+    with pytest.raises(NumericalError, match="the linkage is singular or the forces are too large"):
+        sim.step(0.01)
+    np.testing.assert_array_equal(sim.configuration, q)
+    sim.remove_force(number)
+    sim.step(0.01)
+    assert np.isfinite(sim.configuration).all()
+
+
+def test_catching_up_turns_no_joint_too_far():
+    twin = random_linkage(0, 40, types=("revolute",))
+    rng = np.random.default_rng(0)
+    sim = simulate(
+        twin.model,
+        twin.model.neutral,
+        random_forces(twin, rng),
+        error=relative_joint(0.5),
+        catch_up=True,
+        max_turn=0.01,
+    )
+    q = sim.configuration
+    for _ in range(60):
+        sim.step(h=0.01 / np.abs(sim.accelerations()).max())
+        if rng.random() < 0.2:
+            sim.change_force(1, 10.0 * rng.normal(size=6))
+        new = sim.configuration
+        assert np.abs(new - q).max() <= 0.01 * (1 + 1e-9)
+        q = new
+
+
+# Loops
+
+
+def arm_to(x):
+    """Two bars of one metre, and a pin at x on the ground."""
+    builder = Builder(gravity=(0, 0, 0))
+    bar = dict(mass=1.0, com=(0.5, 0, 0), inertia=np.diag([0.02, 0.1, 0.1]))
+    builder.add_body("upper", axis=(0, 0, 1), **bar)
+    builder.add_body("lower", "upper", "revolute", (1, 0, 0), axis=(0, 0, 1), **bar)
+    builder.add_frame("tip", "lower", (1, 0, 0))
+    builder.add_frame("pin", "world", (x, 0.0, 0.0))
+    return builder.build()
+
+
+@pytest.mark.parametrize("method", ["aba", "dca", "adaptive"])
+def test_a_loop_that_cannot_close_says_so_once(method):
+    error = relative_joint(1e-7) if method == "adaptive" else None
+    sim = QuasiStatics(arm_to(3.0), error, method, closures=[Closure("pin", "tip", "spherical")])
+    sim.configuration = [0.4, 0.3]
+    with pytest.warns(UserWarning, match="closure of 'pin' to 'tip' is open by 1.* has not come closer") as said:
+        sim.run(120, 0.01)
+    assert len(said) == 1
+    assert sim.opening() == sim.stats.opening == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.parametrize("method", ["aba", "dca", "adaptive"])
+def test_a_loop_that_closes_says_nothing(method):
+    error = relative_joint(1e-7) if method == "adaptive" else None
+    sim = QuasiStatics(arm_to(1.2), error, method, closures=[Closure("pin", "tip", "spherical")])
+    sim.configuration = [0.4, 0.3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.run(120, 0.01)
+    assert sim.opening() < 1e-9
