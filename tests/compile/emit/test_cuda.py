@@ -15,8 +15,7 @@ from bough.dynamics.aba import ABA
 from bough.dynamics.crba import CRBA
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.rnea import RNEA
-from bough.joints.difference import DIFFERENCE
-from bough.joints.integrate import INTEGRATE
+from bough.joints import DIFFERENCE, INTEGRATE
 from bough.model.limbs import mark_limbs
 
 ROBOTS = {"humanoid": zoo.humanoid(), "star": zoo.star(6), "asimo": zoo.asimo(), "random": zoo.random_tree(12, seed=3)}
