@@ -11,8 +11,10 @@ from scipy.spatial.transform import Rotation
 
 import naive
 from bough.compile.graph import expr
-from bough.compile.routine import interpret, trace
+from bough.compile.routine import interpret, trace, work_type
 from bough.dynamics.engine import bind
+from bough.dynamics.kinematics import place_body
+from bough.joints import joint_motion
 from bough.model.builder import GRAVITY, Builder
 
 JOINT_TYPES = (
@@ -143,6 +145,16 @@ def _pin_joints(joint, axis):
         "spherical": lambda: [pin.JointModelSpherical()],
         "floating": lambda: [pin.JointModelFreeFlyer()],
     }[joint]()
+
+
+def laid_placements(model, q):
+    """World placements (R, p) of the bodies' laid frames, in depth-first order."""
+    n = len(model.mechanism.parent)
+    w = work_type(("X", "P"))(np.zeros((n, 12)), np.zeros((n, 12)))
+    joint_motion(model.mechanism, q, w.X)
+    for i in range(n):
+        place_body(model.mechanism, i, w)
+    return w.P[:, :9], w.P[:, 9:]
 
 
 # Ways to execute a routine. Each takes the routine, the model, more constants, and the inputs.

@@ -11,6 +11,7 @@ __all__ = [
     "ModelError",
     "NonFiniteError",
     "NumericalError",
+    "OptionError",
     "SettingError",
     "ShapeError",
     "TaskError",
@@ -54,6 +55,10 @@ class UnknownNameError(BoughError, KeyError):
 
     def __str__(self) -> str:
         return short(str(self.args[0]), LONGEST_MESSAGE)  # a KeyError would print the repr
+
+
+class OptionError(BoughError, TypeError):
+    """An option that a function does not take, or of the wrong type."""
 
 
 class ShapeError(BoughError, ValueError):

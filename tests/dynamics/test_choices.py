@@ -10,12 +10,12 @@ from bough.dynamics import engine
 from bough.dynamics.aba import ABA
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import bind, cheapest
-from bough.dynamics.forward import FORWARD_CRBA, pattern
+from bough.dynamics.forward_by_factor import FORWARD_CRBA, dof_rows
 from bough.model.limbs import mark_limbs
 
 
 def candidates(model):
-    return {"aba": (ABA.without("f_ext"), ()), "crba": (FORWARD_CRBA.without("f_ext"), (pattern(model.dof_tree),))}
+    return {"aba": (ABA.without("f_ext"), ()), "crba": (FORWARD_CRBA.without("f_ext"), (dof_rows(model.dof_tree),))}
 
 
 @pytest.mark.parametrize("make", [zoo.humanoid, zoo.tree1, lambda: zoo.star(6), lambda: zoo.chain(12)])

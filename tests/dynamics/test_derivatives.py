@@ -7,7 +7,7 @@ import pytest
 import bough
 from bough.compile.graph import autodiff
 from bough.compile.graph.passes import evaluate
-from bough.dynamics.counting import program
+from bough.dynamics.functions import program
 from models import random_state, random_twin
 
 # Pinocchio's derivatives leave out that the axes of its universal joint turn with q: finite differences tell.

@@ -135,7 +135,7 @@ class TestCalling:
             dyn.jacobian(state[0][0], name + "x")
         with pytest.raises(bough.BoughError, match="no reference 'body'"):
             dyn.jacobian(state[0][0], name, "body")
-        with pytest.raises(ValueError, match="unknown method 'lu'"):
+        with pytest.raises(bough.BoughError, match="no method 'lu'"):
             dyn.forward_dynamics(*(x[0] for x in state), method="lu")
 
 

@@ -1,6 +1,7 @@
 """C export of a model's functions: compiled with every warning an error, and run beside the Python ones."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 
@@ -8,49 +9,153 @@ import numpy as np
 import pytest
 
 import bough
+from bough.dynamics.functions import FUNCTIONS
 
-FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-fPIC", "-shared"]
+FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-fPIC"]
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 
-def compiled(source, folder):
+def compiled(folder, *sources):
     library = folder / "model.so"
-    subprocess.run([shutil.which("gcc"), *FLAGS, str(source), "-o", str(library), "-lm"], check=True)
+    subprocess.run(["gcc", *FLAGS, "-shared", *map(str, sources), "-o", str(library), "-lm"], check=True)
     return ctypes.CDLL(str(library))
 
 
-def call(function, dtype, *arrays):
+def run(function, inputs, like):
+    """The output of a C function, whose type and shape are those of `like`."""
+    out = np.full_like(like, np.nan)
     function.restype = None
-    function(*(a.ctypes.data_as(ctypes.c_void_p) for a in arrays))
-    assert all(a.dtype == dtype for a in arrays)
+    function(*(ctypes.c_void_p(np.ascontiguousarray(a).ctypes.data) for a in (*inputs, out)))
+    return out
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1e-4)])
-def test_exported_functions_agree(tmp_path, dtype, tolerance):
-    model = bough.zoo.random_tree(9, seed=4)
-    frame = model.frame_names[-1]
-    source, header = bough.export_c(
-        model, ["forward_dynamics", "mass_matrix", ("jacobian", {"frame": frame})], tmp_path / "robot.c", dtype=dtype
-    )
-    library, dyn = compiled(source, tmp_path), bough.Dynamics(model)
+def state(model, dtype=float):
     rng = np.random.default_rng(0)
-    q, v, tau = (x.astype(dtype) for x in (model.random_configuration(rng), *rng.normal(size=(2, model.nv))))
-    prefix = "random_tree"
-    for name, inputs, expected in (
-        ("forward_dynamics", (q, v, tau), dyn.forward_dynamics(q, v, tau, method="aba")),
-        ("mass_matrix", (q,), dyn.mass_matrix(q)),
-        (f"jacobian_{frame}", (q,), dyn.jacobian(q, frame, "local")),
-    ):
-        out = np.empty_like(expected)
-        call(getattr(library, f"{prefix}_{name}"), dtype, *inputs, out)
-        assert np.abs(out - expected).max() <= tolerance * np.abs(expected).max()
+    q, v, tau, qdd = model.random_configuration(rng), *rng.normal(size=(3, model.nv))
+    return {name: x.astype(dtype) for name, x in zip(("q", "v", "tau", "qdd"), (q, v, tau, qdd), strict=True)}
+
+
+def by_dynamics(dyn, row, given, frame):
+    """The function with its defaults, as an array."""
+    result = getattr(dyn, row.name)(*given, *([frame] if "frame" in row.options else []))
+    return np.atleast_1d(getattr(result, "packed", result))
+
+
+@needs_gcc
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 2e-4)])
+def test_every_function_agrees_with_dynamics_at_its_defaults(tmp_path, dtype, tolerance):
+    model = bough.zoo.random_tree(6, seed=4)
+    dyn, frame, values = bough.Dynamics(model), model.frame_names[-1], state(model, dtype)
+    wanted = [(name, {"frame": frame}) if "frame" in row.options else name for name, row in FUNCTIONS.items()]
+    wanted += ["forward_kinematics"]
+    source, header = bough.export_c(model, wanted, tmp_path / "robot.c", dtype=dtype)
+    library = compiled(tmp_path, source)
+    for name, row in FUNCTIONS.items():
+        given = [values[x] for x in row.arguments]
+        expected = by_dynamics(dyn, row, given, frame).astype(dtype)
+        symbol = f"random_tree_{name}" + (f"_{frame}" if "frame" in row.options else "")
+        out = run(getattr(library, symbol), given, expected)
+        assert np.abs(out - expected).max() <= tolerance * max(1.0, np.abs(expected).max()), name
+    frames = run(library.random_tree_forward_kinematics, [values["q"]], dyn.placements(values["q"]))
+    np.testing.assert_allclose(frames[-1], dyn.placement(values["q"], frame), atol=tolerance)
     text = header.read_text()
     assert model.hash in text
     assert bough.__version__ in text
     assert "#define RANDOM_TREE_MASS_MATRIX_Q_SIZE" in text
+    assert text.count("Reference local_world_aligned.") == 3
 
 
-def test_unknown_functions_are_refused(tmp_path):
-    with pytest.raises(bough.BoughError, match="unknown function"):
-        bough.export_c(bough.zoo.arm(3), ["fly"], tmp_path / "x.c")
-    assert not (tmp_path / "x.c").exists()
+@needs_gcc
+def test_options_are_named_in_the_header(tmp_path):
+    model = bough.zoo.arm(3)
+    dyn, values = bough.Dynamics(model), state(model)
+    wanted = [("jacobian", {"frame": "hand", "reference": "local"}), ("forward_dynamics", {"method": "crba"})]
+    source, header = bough.export_c(model, wanted, tmp_path / "arm.c")
+    library = compiled(tmp_path, source)
+    expected = dyn.jacobian(values["q"], "hand", "local")
+    np.testing.assert_allclose(run(library.arm_jacobian_hand_local, [values["q"]], expected), expected, atol=1e-12)
+    text = header.read_text()
+    assert "Reference local." in text
+    assert "Method crba." in text
+    assert "Frame 'hand'." in text
+
+
+@needs_gcc
+def test_float_and_double_in_one_program(tmp_path):
+    model = bough.zoo.arm(3)
+    dyn = bough.Dynamics(model)
+    sources = [
+        bough.export_c(model, ["gravity"], tmp_path / f"{prefix}.c", dtype=dtype, prefix=prefix)[0]
+        for prefix, dtype in (("arm_double", np.float64), ("arm_float", np.float32))
+    ]
+    main = tmp_path / "main.c"
+    main.write_text(
+        '#include "arm_double.h"\n#include "arm_float.h"\nint main(void)\n{\n'
+        "    double q[3] = {0.1, 0.2, 0.3}, g[3], d = 0;\n    float p[3] = {0.1f, 0.2f, 0.3f}, h[3];\n    int i;\n"
+        "    arm_double_gravity(q, g);\n    arm_float_gravity(p, h);\n"
+        "    for (i = 0; i < ARM_FLOAT_GRAVITY_Q_SIZE; i++)\n        d += (g[i] - h[i]) * (g[i] - h[i]);\n"
+        "    return d > 1e-8;\n}\n"
+    )
+    program = tmp_path / "both"
+    subprocess.run(["gcc", *FLAGS, str(main), *map(str, sources), "-o", str(program), "-lm"], check=True)
+    assert subprocess.run([str(program)], check=False).returncode == 0
+    library, q = compiled(tmp_path, *sources), np.array([0.1, 0.2, 0.3])
+    np.testing.assert_allclose(run(library.arm_double_gravity, [q], q), dyn.gravity(q), rtol=1e-12, atol=1e-12)
+
+
+AWKWARD = ["a.b", "a/b", 'a"b', "a\nb", "a*/b", "/*a", "a??/b", "für", "Für", "for", "3d", "", "_", "a\\", "a\\\nb",
+           "gravity", "0", "A.B", "x" * 5000, "*/ #error", "\u202e"]  # fmt: skip
+
+
+@needs_gcc
+def test_awkward_names_become_identifiers(tmp_path):
+    builder = bough.Builder('we */ "go" 3\n')
+    builder.add_body("link", mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3))
+    frames = [name for name in AWKWARD if name]
+    for k, name in enumerate(frames):
+        builder.add_frame(name, "link", (np.eye(3), (k, 0, 0)))
+    model = builder.build()
+    source, header = bough.export_c(model, [("placement", {"frame": name}) for name in frames], tmp_path / "3 odd.c")
+    library, q = compiled(tmp_path, source), np.array([0.4])
+    symbols = re.findall(r"^void (\w+)\(", header.read_text(), flags=re.M)
+    assert len(set(symbols)) == len({s.upper() for s in symbols}) == len(frames)
+    dyn = bough.Dynamics(model)
+    for name, symbol in zip(frames, symbols, strict=True):
+        expected = dyn.placement(q, name)
+        np.testing.assert_allclose(run(library[symbol], [q], expected), expected, atol=1e-12)
+    for path in (source, header):
+        path.read_bytes().decode("ascii")
+
+
+@needs_gcc
+@pytest.mark.parametrize("prefix", ["for", "3", "", "a b", "ü"])
+def test_any_prefix(tmp_path, prefix):
+    source, _ = bough.export_c(bough.zoo.arm(1), ["gravity"], tmp_path / "robot.c", prefix=prefix)
+    compiled(tmp_path, source)
+
+
+def test_what_cannot_be_exported_is_refused(tmp_path):
+    arm, path = bough.zoo.arm(3), tmp_path / "x.c"
+    for functions, sentence in (
+        (["fly"], "unknown function"),
+        (["mass_matrx"], "did you mean 'mass_matrix'"),
+        ("gravity", r"a list of functions, got the name 'gravity'; write \['gravity'\]"),
+        (["jacobian"], "name one with frame"),
+        ([("jacobian", {"frame": "hnad"})], "did you mean 'hand'"),
+        ([("jacobian", {"frame": "hand", "reference": "locl"})], "did you mean 'local'"),
+        ([("gravity", {"frame": "hand"})], "does not take the option 'frame'"),
+        ([("forward_dynamics", {"method": "abba"})], "did you mean 'aba'"),
+        ([("gravity", "x", 3)], "a name, or a name and a dict"),
+        ([3], "a name, or a name and a dict"),
+    ):
+        with pytest.raises(bough.BoughError, match=sentence):
+            bough.export_c(arm, functions, path)
+    with pytest.raises(bough.BoughError, match="float64 or float32, got"):
+        bough.export_c(arm, ["gravity"], path, dtype=np.float16)
+    with pytest.raises(bough.BoughError, match="float64 or float32, got 'flot'"):
+        bough.export_c(arm, ["gravity"], path, dtype="flot")
+    with pytest.raises(bough.BoughError, match="no name for a C file"):
+        bough.export_c(arm, ["gravity"], tmp_path / "x.h")
+    with pytest.raises(bough.BoughError, match="needs a Model"):
+        bough.export_c("arm.urdf", ["gravity"], path)
+    assert not list(tmp_path.iterdir())

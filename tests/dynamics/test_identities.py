@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.dynamics.aba import ABA
-from bough.dynamics.external import external_forces, points_of
-from bough.dynamics.kinematics import FORWARD_KINEMATICS, REFERENCES, frame_of
-from bough.dynamics.rnea import RNEA
+from bough.dynamics.kinematics import REFERENCES, frame_of
+from bough.dynamics.placements import PLACEMENTS, all_frames
 from bough.errors import UnknownNameError
 from bough.model.builder import Builder
-from models import JOINT_TYPES, general, interpreted, random_state, random_twin
+from models import EXECUTIONS, JOINT_TYPES, general, interpreted, random_state, random_twin
 from quantities import QUANTITIES, State
 
 PARENT = [-1, 0, 1, 1, 0, 4, -1, 6, 7, 7]
@@ -147,28 +145,12 @@ def test_columns_off_the_path_are_zero(model):
     assert not J[:, off].any()
 
 
-@pytest.mark.parametrize("execution", [interpreted, general])
-def test_external_forces_do_virtual_work(model, execution):
-    """A wrench on a frame changes the torques by - J' wrench."""
-    state, names = state_of(model), ["f3", "f8", "b5", "f3", "world"]
-    wrenches = np.random.default_rng(1).normal(size=(len(names), 6))
-    f_ext = execution(external_forces(len(names)), model, (points_of(model, names),), state.q, wrenches)
-    tau = interpreted(RNEA, model, (), state.q, state.v, state.qdd, f_ext)
-    jacobians = [value("jacobian local_world_aligned", model, state, name) for name in names]
-    work = sum(J.T @ x for J, x in zip(jacobians, wrenches, strict=True))
-    close(tau, value("inverse_dynamics", model, state) - work)
-    close(interpreted(ABA, model, (), state.q, state.v, tau, f_ext), state.qdd)
-
-
-def test_forward_kinematics_places_every_body(model):
+@pytest.mark.parametrize("execution", EXECUTIONS)
+def test_forward_kinematics_places_every_frame(model, execution):
     state = state_of(model)
-    R, p = interpreted(FORWARD_KINEMATICS, model, (), state.q)
+    T = execution(PLACEMENTS, model, (all_frames(model),), state.q)
     for k, name in enumerate(model.frame_names):
-        body = model.frames.body[k]
-        A, b = (R[body].reshape(3, 3), p[body]) if body >= 0 else (np.eye(3), np.zeros(3))
-        T = value("placement", model, state, name)
-        close(T[:3, :3], A @ model.frames.R[k])
-        close(T[:3, 3], b + A @ model.frames.p[k])
+        close(T[k], value("placement", model, state, name))
 
 
 def test_a_frame_of_the_world_does_not_move(model):

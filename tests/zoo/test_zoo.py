@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.dynamics.kinematics import FORWARD_KINEMATICS
 from bough.errors import BoughError, ModelError
 from bough.joints import FREE, X_SCREW, ZX_SCREWS
-from models import interpreted
+from models import laid_placements
 from strategies import FACTS
 
 SMALL = {
@@ -161,7 +160,7 @@ def test_link_frames_are_the_frames_inside(name):
 def test_geometries_of_chains():
     for geometry, direction in (("parallel", [0, 0, 1]), ("straight", [1, 0, 0])):
         model = zoo.chain(9, geometry=geometry)
-        R, p = interpreted(FORWARD_KINEMATICS, model, (), model.neutral)
+        R, p = laid_placements(model, model.neutral)
         if geometry == "straight":
             assert np.abs(np.cross(p - p[0], direction)).max() < 1e-15
             assert np.abs(np.sum(R[1:, 2::3] * R[:-1, 2::3], axis=1)).max() < 1e-15  # axes at right angles
@@ -171,7 +170,7 @@ def test_geometries_of_chains():
 
 def test_atoms_of_a_molecule_are_a_bond_apart():
     model = zoo.molecule(200)
-    R, p = interpreted(FORWARD_KINEMATICS, model, (), model.neutral)
+    R, p = laid_placements(model, model.neutral)
     body, R = model.frames.body[1:], R.reshape(-1, 3, 3)
     atom = p[body] + np.einsum("nij,nj->ni", R[body], model.frames.p[1:])
     bond = atom[1:] - atom[model.parent[1:]]

@@ -13,7 +13,6 @@ from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Row
 from bough.bench.timing import contest
 from bough.compile.executions import bind_arrays
-from bough.dynamics.crba import CRBA
 from bough.dynamics.dynamics import Dynamics
 from bough.io import load
 from bough.model import Model
@@ -149,8 +148,8 @@ def batch(model: Model) -> list[Row]:
     peer = Batch(s.mujoco, BATCH, 1)
     peer.qpos[:], peer.qvel[:] = s.pin_q, V
     forward, inverse = dyn._forward, dyn._inverse
-    by_factor = dyn._by_method("crba", "f_ext").call
-    packed = dyn._function(CRBA).call
+    by_factor = dyn._library.function("forward_dynamics", "crba").call
+    packed = dyn._library.function("packed_mass_matrix").call
     cases: dict[str, dict[str, Callable[[], Any]]] = {
         "forward dynamics": {
             "bough": lambda: forward(Q, V, T, out=qdd, threads=1),

@@ -147,7 +147,7 @@ def add21(x: Any, y: Any) -> Any:
 
 
 ABA = Routine(
-    "aba",
+    "forward_dynamics",
     aba,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6"},
     outputs={"qdd": "nv"},

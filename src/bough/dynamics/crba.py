@@ -79,7 +79,7 @@ def add_pair(m: Any, k: int, j: int, x: Any, M: Any) -> None:
 
 
 WORK = {"X": "bodies 12", "Ic": "bodies 10"}
-CRBA = Routine("crba", crba, inputs={"q": "nq"}, outputs={"H": "packed"}, work=WORK)
+CRBA = Routine("packed_mass_matrix", crba, inputs={"q": "nq"}, outputs={"H": "packed"}, work=WORK)
 MASS_MATRIX = Routine(
     "mass_matrix", mass_matrix, inputs={"q": "nq"}, outputs={"M": "nv nv"}, work=WORK | {"H": "packed"}
 )

@@ -11,26 +11,31 @@ from bough.compile.executions import BoundFunction as BoundFunction
 from bough.compile.executions import bind_arrays as bind_arrays
 from bough.compile.executions import traced, worth_tracing
 from bough.compile.kernel import source_hash
-from bough.compile.routine import Routine
+from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.cache import fetch
 from bough.compile.run.specialised import cost
 from bough.model import Model, mark_limbs
 
 
 def bind(
-    routine: Routine, model: Model, *constants: Any, general: bool = False, dtype: Any = np.float64
+    routine: Routine,
+    model: Model,
+    *constants: Any,
+    general: bool = False,
+    dtype: Any = np.float64,
+    twins: FindTwins = mark_limbs,
 ) -> BoundFunction:
     """`routine` for `model` (and further groups of constants) as a function of arrays, compiled on first use.
 
-    Models whose graph is too large are served by the general code. With BOUGH_INTERPRET=1 in the environment nothing
-    is compiled.
+    `twins` marks the numbers of limbs that are alike. Models whose graph is too large are served by the general code.
+    With BOUGH_INTERPRET=1 in the environment nothing is compiled.
     """
 
     def folded() -> Sequence[Any]:
         return (model.grouped, *constants)
 
     groups = (model.mechanism, *constants)
-    return bind_arrays(routine, groups, model.sizes, general=general, dtype=dtype, folded=folded, twins=mark_limbs)
+    return bind_arrays(routine, groups, model.sizes, general=general, dtype=dtype, folded=folded, twins=twins)
 
 
 Candidates = Mapping[str, tuple[Routine, tuple[Any, ...]]]

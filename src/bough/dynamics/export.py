@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,70 @@ import numpy as np
 
 from bough import __version__
 from bough.compile.emit import c
-from bough.dynamics.counting import program
+from bough.compile.graph.program import Program
+from bough.dynamics.functions import check_options, function, program
+from bough.errors import ModelError, OptionError
 from bough.model import Model
+
+Wanted = str | tuple[str, dict[str, Any]]
 
 
 def export_c(
-    model: Model, functions: Sequence[str | tuple[str, dict[str, Any]]], path: str | Path, *, dtype: Any = np.float64
+    model: Model,
+    functions: Sequence[Wanted],
+    path: str | Path,
+    *,
+    dtype: Any = np.float64,
+    prefix: str | None = None,
 ) -> tuple[Path, Path]:
     """Write `functions` of `Dynamics` for `model` to a C99 file at `path` and a header beside it; returns both paths.
 
-    A function is named as in `Dynamics`, or given with options of `bough.count`, such as
-    ("forward_dynamics", {"method": "crba"}) or ("jacobian", {"frame": "hand"}). Each becomes an entry point
-    `<model>_<function>`, with no allocation, no globals and nothing but math.h.
+    A function is named as in `Dynamics`, or given with its options, such as
+    ("forward_dynamics", {"method": "crba"}) or ("jacobian", {"frame": "hand", "reference": "local"}); defaults are
+    those of `Dynamics`. Each becomes an entry point `<prefix>_<function>_<options>`, with no allocation, no globals and
+    nothing but math.h; the prefix is the model's name unless it is given. The header says what became of each name.
     """
-    programs = {}
+    if not isinstance(model, Model):
+        raise ModelError(f"export_c needs a Model, got {type(model).__name__}; use bough.load for files")
+    if isinstance(functions, str):
+        raise OptionError(f"export_c takes a list of functions, got the name {functions!r}; write [{functions!r}]")
+    c.real_type(dtype)
+    programs: dict[str, Program] = {}
+    notes: dict[str, list[str]] = {}
     for item in functions:
-        name, options = (item, {}) if isinstance(item, str) else item
-        programs["_".join([name, *map(str, options.values())])] = program(model, name, **options)
-    prefix = re.sub(r"\W+", "_", model.name).strip("_") or "model"
-    prefix = prefix if prefix[0].isalpha() else f"model_{prefix}"
-    banner = f"Model {model.name}, hash {model.hash}\nWritten by bough {__version__}"
-    return c.export(programs, Path(path), prefix, dtype, banner)
+        name, options = _parsed(item)
+        key = _key(name, options)
+        programs[key] = program(model, name, **options)
+        notes[key] = _note(name, options)
+    banner = f"Model {c.quoted(model.name)}, hash {model.hash}\nWritten by bough {__version__}"
+    return c.export(programs, Path(path), model.name if prefix is None else prefix, dtype, banner, notes)
+
+
+def _parsed(item: Any) -> tuple[str, dict[str, Any]]:
+    """The name and options of an entry of `functions`."""
+    name, options = (item, {}) if isinstance(item, str) else item if _is_pair(item) else (None, {})
+    if not isinstance(name, str) or not isinstance(options, dict):
+        raise OptionError(f"a function is a name, or a name and a dict of options, got {item!r}")
+    return name, options
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple | list) and len(item) == 2
+
+
+def _key(name: str, options: dict[str, Any]) -> str:
+    return "_".join([name, *map(str, options.values())])
+
+
+def _note(name: str, given: dict[str, Any]) -> list[str]:
+    """What the header says about a function: what it computes, of which frame and in which reference."""
+    row = function(name)
+    options = check_options(row, given)
+    lines = [f"{row.summary}."]
+    if "frame" in row.options:
+        lines.append(f"Frame {c.quoted(str(options.frame))}.")
+    if "reference" in row.options:
+        lines.append(f"Reference {options.reference}.")
+    if options.method is not None:
+        lines.append(f"Method {options.method}.")
+    return lines

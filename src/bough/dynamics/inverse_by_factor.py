@@ -6,7 +6,7 @@ from typing import Any
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.forward import FACTORIZE, factorize
+from bough.dynamics.forward_by_factor import FACTORIZE, factorize
 from bough.sparsity.full_inverse import divide_columns, inverse_entry, invert_unit
 
 

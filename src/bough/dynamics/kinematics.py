@@ -13,7 +13,6 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.errors import UnknownNameError
 from bough.joints import (
-    joint_motion,
     joint_velocity,
     motion_to_body,
     move_joint,
@@ -35,7 +34,6 @@ from bough.spatial import (
     linear,
     motion_in,
     motion_out,
-    put3,
     put6,
     put9,
     put_tail,
@@ -69,16 +67,6 @@ def frame_of(model: Model, name: str, reference: str = "local_world_aligned") ->
 
 
 # All bodies
-
-
-@kernel
-def forward_kinematics(m: Any, q: Any, R: Any, p: Any, w: Any) -> None:
-    """World placement of every body's frame, in depth-first order: rotations row by row, and origins."""
-    joint_motion(m, q, w.X)
-    for i in range(len(m.parent)):
-        place_body(m, i, w)
-        put9(R, i, get9(w.P, i))
-        put3(p, i, get_tail(w.P, i))
 
 
 @kernel
@@ -211,13 +199,6 @@ def bias_acceleration(m: Any, f: Any, q: Any, v: Any, a: Any, w: Any) -> None:
         a[k] = y[k]
 
 
-FORWARD_KINEMATICS = Routine(
-    "forward_kinematics",
-    forward_kinematics,
-    inputs={"q": "nq"},
-    outputs={"R": "bodies 9", "p": "bodies 3"},
-    work={"X": "bodies 12", "P": "bodies 12"},
-)
 PLACEMENT = Routine("placement", placement, inputs={"q": "nq"}, outputs={"T": "4 4"}, work={"X": "bodies 12"})
 VELOCITY = Routine("velocity", velocity, inputs={"q": "nq", "v": "nv"}, outputs={"nu": "6"}, work={"X": "bodies 12"})
 BIAS_ACCELERATION = Routine(

@@ -21,7 +21,7 @@ from bough.model.builder import GRAVITY, Builder, Mimic
 from bough.model.contents import WORLD, Coupling, Frames, Joint, Joints, Limits, Passive, unknown
 from bough.model.coupling import parents_of_dofs
 from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL
-from bough.model.limbs import mark_limbs, twin_limbs
+from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
 from bough.model.model import Model
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Parts",
     "Passive",
     "assemble",
+    "find_limbs",
     "finite",
     "mark_limbs",
     "negative",

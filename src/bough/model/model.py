@@ -119,6 +119,7 @@ class Model:
         m = self.mechanism
         sizes = {"nq": self.nq, "nv": self.nv, "bodies": len(m.parent), "dofs": len(m.axis)}
         coupled = self.dof_tree.rows[-1] if self.couplings else m.rows[-1]
+        sizes |= {"joints": len(self.joints), "frames": len(self.frame_names)}
         return sizes | {"packed": int(m.rows[-1]), "coupled": int(coupled)}
 
     @cached_property

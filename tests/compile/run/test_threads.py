@@ -79,7 +79,7 @@ def test_gates_through_ctypes_share_a_batch(monkeypatch):
 def test_each_thread_of_general_code_has_its_own_scratch():
     model, rng = zoo.humanoid(), np.random.default_rng(0)
     q, (v, tau) = model.random_configuration(rng, batch=300), rng.normal(size=(2, 300, model.nv))
-    forward = Dynamics(model, general=True)._by_method("aba", "f_ext").call
+    forward = Dynamics(model, general=True)._library.function("forward_dynamics", "aba").call
     for _ in range(3):
         np.testing.assert_array_equal(forward(q, v, tau, threads=4), forward(q, v, tau, threads=1))
 

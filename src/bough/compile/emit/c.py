@@ -18,6 +18,7 @@ from bough.compile.emit.plan import Place, Plan, Stage
 from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, SUB
 from bough.compile.graph.program import Array, Program
 from bough.compile.graph.schedule import optimise
+from bough.errors import ModelError, ShapeError
 
 CHUNK = 1000
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*", DIV: "/"}
@@ -25,35 +26,90 @@ KEYWORDS = re.compile(
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|register|"
     "restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
 )
+LONGEST_NAME = 100
 TEMPORARIES = re.compile(r"n\d+|w|i")
 
 
+class Identifiers:
+    """Names that C takes: letters, digits and single underscores, each given out once, whatever the case."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def new(self, text: str) -> str:
+        """An identifier like `text`; a number is added where it is taken."""
+        stem = identifier(text)
+        name, number = stem, 1
+        while name.upper() in self._taken:
+            number += 1
+            name = f"{stem}_{number}"
+        self._taken.add(name.upper())
+        return name
+
+
+def identifier(text: str) -> str:
+    """`text` as a C identifier: other characters become underscores, long names are cut."""
+    name = re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_")[:LONGEST_NAME].strip("_")
+    return f"x{name}" if not name or name[0].isdigit() or KEYWORDS.fullmatch(name) else name
+
+
+def quoted(text: str) -> str:
+    """Any text on one line of ASCII that may stand in a comment."""
+    shown = text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "..."
+    return ascii(shown)
+
+
 def export(
-    programs: Mapping[str, Program], path: str | Path, prefix: str, dtype: Any = np.float64, banner: str = ""
+    programs: Mapping[str, Program],
+    path: str | Path,
+    prefix: str,
+    dtype: Any = np.float64,
+    banner: str = "",
+    notes: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[Path, Path]:
     """Write `path` (.c) and the header beside it; returns both paths.
 
     Program `name` becomes `void <prefix>_<name>(const double *q, ..., double *out)`, with float for a dtype of
-    float32. Arrays are row-major and must not overlap. `banner` goes into a comment at the top of both files.
+    float32; names become identifiers, different ones for different programs. Arrays are row-major and must not overlap.
+    `banner` goes into a comment at the top of both files, `notes` into the comments of functions.
     """
     source = Path(path)
     header = source.with_suffix(".h")
-    functions = [CFunction(f"{prefix}_{name}", program, np.dtype(dtype)) for name, program in programs.items()]
+    real = real_type(dtype)
+    if source == header or not re.fullmatch(r'[^"\\\n\r]+', header.name):
+        raise ModelError(f"export: {str(path)!r} is no name for a C file; expected something like 'robot.c'")
+    names, notes = Identifiers(), notes or {}
+    prefix = names.new(prefix)
+    functions = [
+        CFunction(names.new(f"{prefix}_{name}"), program, real, tuple(notes.get(name, ())))
+        for name, program in programs.items()
+    ]
     comment = _comment(banner.splitlines()) if banner else ""
-    source.write_text(
-        f'{comment}#include <math.h>\n\n#include "{header.name}"\n' + "".join(f.definition() for f in functions)
-    )
-    guard = re.sub(r"\W", "_", header.name).upper()
+    body = "".join(f.definition(names) for f in functions)
+    guard = identifier(f"{prefix}_{header.name}").upper()
+    declared = "".join(f.declaration() for f in functions)
+    source.write_text(f'{comment}#include <math.h>\n\n#include "{header.name}"\n{body}')
     header.write_text(
         f'{comment}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n'
-        + "".join(f.declaration() for f in functions)
-        + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+        f"{declared}\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
     )
     return source, header
 
 
+def real_type(dtype: Any) -> np.dtype:
+    """float64 or float32; anything else is refused."""
+    for known in (np.float64, np.float32):
+        try:
+            if np.dtype(dtype) == known:
+                return np.dtype(known)
+        except TypeError:
+            break
+    raise ShapeError(f"dtype must be float64 or float32, got {dtype!r}")
+
+
 def _comment(lines: Sequence[str]) -> str:
-    safe = [line.replace("*/", "* /") for line in lines]
+    """A comment that nothing in `lines` ends or nests, and that holds no trigraph."""
+    safe = [line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?") for line in lines]
     return "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in safe) + " */\n"
 
 
@@ -61,7 +117,7 @@ def parameter_names(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[s
     """A C identifier for each array; none is a keyword, a temporary (n12, w, i) or another's name."""
     names: list[str] = []
     for k, array in enumerate((*inputs, *outputs)):
-        name = re.sub(r"\W", "_", array.name)
+        name = re.sub(r"\W", "_", array.name, flags=re.ASCII)
         if k >= len(inputs) and name in names:
             name += "_out"
         while name in names or not name.isidentifier() or KEYWORDS.fullmatch(name) or TEMPORARIES.fullmatch(name):
@@ -73,8 +129,8 @@ def parameter_names(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[s
 class CFunction:
     """One program as C text."""
 
-    def __init__(self, name: str, program: Program, dtype: np.dtype) -> None:
-        self.name, self.program = name, optimise(program)
+    def __init__(self, name: str, program: Program, dtype: np.dtype, notes: tuple[str, ...] = ()) -> None:
+        self.name, self.program, self.notes = name, optimise(program), notes
         self.type = {8: "double", 4: "float"}[dtype.itemsize]
         self.suffix = "" if self.type == "double" else "f"
         self.scalar = dtype.type
@@ -91,9 +147,9 @@ class CFunction:
             shape = " x ".join(str(n) for n in array.shape) or "1"
             described.append(f"  {role}  {name}[{shape}]")
         stack = self.plan.size * (8 if self.type == "double" else 4)
-        note = [
-            f"{self.name}: {len(self.plan.live)} operations and constants, {stack} bytes of workspace on the stack."
-        ]
+        note = [f"{self.name}: {line}" if k == 0 else line for k, line in enumerate(self.notes)]
+        title = "" if note else f"{self.name}: "
+        note += [f"{title}{len(self.plan.live)} operations and constants, {stack} bytes of workspace on the stack."]
         note += ["Arrays are row-major and must not overlap.", *described]
         macros = "".join(
             f"#define {self.name.upper()}_{name.upper()}_SIZE {array.size}\n"
@@ -101,17 +157,18 @@ class CFunction:
         )
         return f"\n{_comment(note)}{macros}void {self.name}({self._parameters(range(len(self.arrays)))});\n"
 
-    def definition(self) -> str:
-        """The static pieces and the function that calls them in turn."""
-        pieces, calls, number = [], [], 0
+    def definition(self, names: Identifiers) -> str:
+        """The static pieces, under new names, and the function that calls them in turn."""
+        pieces: list[str] = []
+        calls: list[str] = []
         for stage in self.plan.stages:
             for units in stage.chunks:
                 last = units is stage.chunks[-1]
                 piece = _Piece(self, [i for (i,) in units], self.plan.copies(stage) if last else [])
                 if piece.lines:
-                    pieces.append(piece.text(f"{self.name}_{number}"))
-                    calls.append(f"    {self.name}_{number}({piece.arguments()});\n")
-                    number += 1
+                    name = names.new(f"{self.name}_{len(pieces)}")
+                    pieces.append(piece.text(name))
+                    calls.append(f"    {name}({piece.arguments()});\n")
             if stage.angles:
                 calls.append(self._sines_and_cosines(stage))
         workspace = f"    {self.type} w[{self.plan.size}];\n" if self.plan.size else ""
@@ -142,7 +199,7 @@ class CFunction:
         """x to round-trip precision; a negative one in parentheses."""
         value = self.scalar(x)
         if not math.isfinite(value):
-            raise ValueError(f"{self.name}: the constant {x} is not a finite {self.type}")
+            raise ModelError(f"{self.name}: the constant {x} is not a finite {self.type}")
         text = repr(float(value)) if self.type == "double" else f"{value!s}f"
         return f"({text})" if text.startswith("-") else text
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, partial, wraps
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ class BoundFunction:
         self._lock = threading.Lock()
         self._keep: Any = None
         self._batches: Batches | None = None
+        self._lent: list[tuple[dict[str, Any], str]] = []
         self._shapes = tuple(x.shape for x in self.outputs)
         self._scope: dict[str, Any] = {"gate": _misfit, "make": _nothing, "general": self._call_any, "empty": np.empty}
         self.call: Callable[..., Any] = self._fast_call()
@@ -109,27 +110,59 @@ class BoundFunction:
             f"            return {results}",
         ]
 
-    def shortcut(self, method: Callable[..., Any]) -> Callable[..., Any]:
+    def shortcut(
+        self,
+        method: Callable[..., Any],
+        longer: BoundFunction | None = None,
+        by_keys: Mapping[tuple[Any, ...], Callable[..., Any]] | None = None,
+    ) -> Callable[..., Any]:
         """A function with the signature of `method`, which takes this function's inputs first, then options.
 
         With all options at their defaults it is this function, without another Python frame in between; in all other
-        cases, and where an argument does not fit, it calls `method`.
+        cases, and where an argument does not fit, it calls `method`. `longer` is a function with one more input: it
+        serves an array in the place of the first option. A dict there is served by one of `by_keys` (see `unpacking`).
         """
         parameters = list(signature(method).parameters.values())
         inputs, options = parameters[: len(self.inputs)], parameters[len(self.inputs) :]
         given = ", ".join(p.name for p in inputs)
-        plain = " and ".join(f"{p.name} is {p.name}_default" for p in options)
-        passed = ", ".join(f"{p.name}={p.name}" for p in options)
         lines = [
             f"def shortcut({given}{''.join(f', {p.name}={p.name}_default' for p in options)}):",
-            f"    if {plain or 'True'}:",
+            f"    if {_plain(options)}:",
             *self._fresh_result(f"{given}, "),
-            f"    return otherwise({given}, {passed})",
         ]
+        if longer is not None:
+            more = f"{given}, {options[0].name}"
+            lines += [
+                f"    elif {_plain(options[1:])}:",
+                f"        if type({options[0].name}) is dict:",
+                f"            y0 = by_keys.get(tuple({options[0].name}), nothing)({more})",
+                "        else:",
+                f"            y0 = longer({more})",
+                "        if y0 is not None:",
+                "            return y0",
+            ]
+            self._scope |= {"longer": _nothing, "by_keys": {} if by_keys is None else by_keys, "nothing": _nothing}
+            longer._lend_make(self._scope, "longer")
+        lines.append(f"    return otherwise({given}, {', '.join(f'{p.name}={p.name}' for p in options)})")
         self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
         exec("\n".join(lines), self._scope)
         function: Callable[..., Any] = self._scope["shortcut"]
         return wraps(method)(function)
+
+    def unpacking(self, keys: Sequence[Any]) -> Callable[..., Any]:
+        """A function whose last argument is a dict with the last inputs, under `keys`; None where they do not fit."""
+        first = "".join(f"x{k}, " for k in range(len(self.inputs) - len(keys)))
+        last = "".join(f"given[key{k}], " for k in range(len(keys)))
+        scope = {f"key{k}": key for k, key in enumerate(keys)} | {"make": _nothing}
+        exec(f"def unpack({first}given):\n    return make({first}{last})", scope)
+        self._lend_make(scope, "make")
+        function: Callable[..., Any] = scope["unpack"]
+        return function
+
+    def _lend_make(self, scope: dict[str, Any], name: str) -> None:
+        """Put what computes one configuration into `scope`, now or when it is there."""
+        self._lent.append((scope, name))
+        scope[name] = self._scope["make"]
 
     # Everything else: batches, conversions, and errors with a full explanation.
 
@@ -193,6 +226,8 @@ class BoundFunction:
         gate, make, self._keep = code.open(signature)
         self._scope["gate"] = self._gates[False] = gate
         self._scope["make"] = make or _nothing
+        for scope, name in self._lent:
+            scope[name] = self._scope["make"]
 
     def _signature(self, batched: bool) -> Signature:
         return Signature(self.inputs, self.outputs, self.dtype, batched)
@@ -215,7 +250,10 @@ class BoundFunction:
         return arrays, batch
 
     def _as_array(self, x: Any, spec: Array) -> np.ndarray:
-        given = np.asarray(x)
+        try:
+            given = np.asarray(x)
+        except ValueError:
+            raise ShapeError(f"{self.name}: {spec.name} is ragged; expected shape {_expected(spec)}") from None
         if given.dtype.kind not in "fiub":
             raise ShapeError(f"{self.name}: {spec.name} must be an array of real numbers, got dtype {given.dtype}")
         if given.shape != spec.shape and (given.ndim != len(spec.shape) + 1 or given.shape[1:] != spec.shape):
@@ -255,6 +293,11 @@ class BoundFunction:
                     row = "" if batch is None else f" in row {where[0]}"
                     raise NumericalError(f"{self.name}: no finite {spec.name}{row}; it is singular there")
         raise AssertionError(f"{self.name}: unexpected status {status}")
+
+
+def _plain(options: Sequence[Parameter]) -> str:
+    """Are all options at their defaults?"""
+    return " and ".join(f"{p.name} is {p.name}_default" for p in options) or "True"
 
 
 def _misfit(*_: Any) -> int:

@@ -14,7 +14,7 @@ from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.tree import Tree
 
 
-class Pattern(NamedTuple):
+class DofRows(NamedTuple):
     """The packed rows of a tree of degrees of freedom, and where each entry of v sits in them."""
 
     parent: Any  # (nv,) depth-first
@@ -24,14 +24,14 @@ class Pattern(NamedTuple):
     order: Any  # (nv,) its inverse
 
 
-def pattern(tree: Tree) -> Pattern:
-    """The pattern of a model's `dof_tree`."""
-    return Pattern(tree.regular, tree.rows, tree.depth[tree.order] - 1, tree.rank, tree.order)
+def dof_rows(tree: Tree) -> DofRows:
+    """Those of a model's `dof_tree`."""
+    return DofRows(tree.regular, tree.rows, tree.depth[tree.order] - 1, tree.rank, tree.order)
 
 
 @kernel
 def couple(m: Any, t: Any, H: Any, Hc: Any) -> None:
-    """Add the rows of H into the pattern t: mimic joints fall together, all others keep their place."""
+    """Add the rows of H into those of t: mimic joints fall together, all others keep their place."""
     for x in range(len(Hc)):
         Hc[x] = m.zero[0]
     for i in range(len(m.parent)):

@@ -1,0 +1,156 @@
+"""Rows of the table, bound to one model: each is compiled when it is first called, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.dynamics.engine import BoundFunction, bind, cheapest
+from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
+from bough.dynamics.functions import Function, Method, Options, check_options, function
+from bough.errors import BoughError
+from bough.model import Model
+from bough.sparsity.memory import require_memory
+from bough.types import Reference
+
+Array = npt.NDArray[Any]
+Named = tuple[str, ...]
+
+MANY = 150  # bodies: of more, most functions are served by general code
+
+# What a function needs beyond its inputs, named as the size of its largest array
+NEEDS = {
+    "mass_matrix": ("packed", "the mass matrix"),
+    "packed_mass_matrix": ("packed", "the packed mass matrix"),
+    "factorize": ("coupled", "the factor of the mass matrix"),
+}
+
+
+class Library:
+    """All functions of one model that have been asked for."""
+
+    def __init__(self, model: Model, general: bool) -> None:
+        self.model, self.general = model, general
+        self._functions: dict[Any, BoundFunction] = {}
+        self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
+        self._unpacking: dict[str, dict[Named, Callable[..., Any]]] = {}
+
+    def function(self, name: str, method: str | None = None) -> BoundFunction:
+        """A function that is not about a frame, without external forces."""
+        found = self._functions.get((name, method))
+        if found is None:
+            found = self._functions[name, method] = self._choose(function(name), method)
+        return found
+
+    def of_frame(self, name: str, frame: str, reference: Reference) -> BoundFunction:
+        found = self._functions.get((name, frame, reference))
+        if found is None:
+            given = {"frame": frame, "reference": reference}
+            row = function(name)
+            options = check_options(row, {x: given[x] for x in row.options})
+            method = row.method(self.model)
+            found = self._bind(method, method.constants(self.model, options))
+            self._functions[name, frame, reference] = found
+        return found
+
+    def shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that does what `method` does, and goes to compiled code directly where it can."""
+        found, row = self.function(name), function(name)
+        if next(iter(row.methods.values())).pushed is None:
+            return found.shortcut(method)
+        return found.shortcut(method, self.with_array(name), self._unpacking.setdefault(name, {}))
+
+    def pushed(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> Array:
+        """A function called with external forces, by name or as whatever makes an array; `how` is out and threads."""
+        method = None if method == "auto" else method
+        if forces is None:
+            return self.function(name, method).call(*inputs, **how)
+        if not isinstance(forces, Mapping):
+            return self.with_array(name, method).call(*inputs, forces, **how)
+        if not forces:
+            return self.function(name, method).call(*inputs, **how)
+        order = tuple(sorted(forces, key=str))
+        found, given = self._with_names(name, method, order), [forces[frame] for frame in order]
+        if self._stacked:
+            check_wrenches(name, forces)
+            given = [np.stack(np.broadcast_arrays(*map(np.asarray, given)), axis=-2)]
+        elif method is None and tuple(forces) not in self._unpacking.setdefault(name, {}):
+            self._unpacking[name][tuple(forces)] = found.unpacking(order)
+        try:
+            return found.call(*inputs, *given, **how)
+        except BoughError:
+            check_wrenches(name, forces)
+            raise
+
+    def with_array(self, name: str, method: str | None = None) -> BoundFunction:
+        """The function with one more input: wrenches on the model's bodies."""
+        found = self._functions.get((name, method, "forces"))
+        if found is None:
+            found = self._functions[name, method, "forces"] = self._choose(function(name), method, ())
+        return found
+
+    def _with_names(self, name: str, method: str | None, order: Named) -> BoundFunction:
+        """The function with a wrench on each of these frames as further inputs."""
+        found = self._functions.get((name, method, order))
+        if found is None:
+            points_of(self.model, order)  # refuses unknown ones
+            found = self._functions[name, method, order] = self._choose(function(name), method, order)
+        return found
+
+    def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> BoundFunction:
+        """The function by one method; by "auto" the cheaper for one configuration, and the cheaper for batches.
+
+        With `frames` it takes a wrench on each of them; with an empty tuple, one array of wrenches on all bodies.
+        """
+        self._require(row.name, row, method)
+        first = row.method(self.model, method)
+        serving = {key: m for key, m in row.methods.items() if m.mimic or not self.model.couplings}
+        fixed = method not in (None, "auto") or self.general or len(serving) == 1
+        if fixed and (not frames or self._stacked):
+            return self._bound_to(first, frames, batch=True)
+        plain = {key: (m.routine, m.constants(self.model, Options())) for key, m in serving.items()}
+        bound: dict[Any, BoundFunction] = {}
+
+        def code(batch: bool) -> BoundFunction:
+            chosen = first if fixed else serving[cheapest(self.model, plain, batch=batch)]
+            key = chosen.routine, batch and bool(frames)
+            if key not in bound:
+                bound[key] = self._bound_to(chosen, frames, batch)
+            return bound[key]
+
+        return self._bound_to(first, frames, batch=True).with_code_of(code)
+
+    def _bound_to(self, method: Method, frames: Named | None, batch: bool) -> BoundFunction:
+        constants = method.constants(self.model, Options())
+        if frames is None:
+            return self._bind(method, constants)
+        assert method.pushed is not None
+        if not frames:
+            points: Any = points_of(self.model, self.model.body_names)
+            routine = method.pushed.with_array()
+        elif self._stacked:
+            points = points_of(self.model, frames)
+            routine = method.pushed.with_array(str(len(frames)))
+        else:
+            points = named_points(self.model, frames, in_company=not batch)
+            routine = method.pushed.with_names(points)
+        return bind(routine, self.model, *constants, points, general=self.general, twins=mark_pushed)
+
+    def _bind(self, method: Method, constants: tuple[Any, ...]) -> BoundFunction:
+        return bind(method.routine, self.model, *constants, general=self.general)
+
+    def _require(self, name: str, row: Function, method: str | None) -> None:
+        """Refuse what cannot fit before it is allocated."""
+        nv = self.model.nv
+        if name == "mass_matrix":
+            require_memory(nv**2 * 8, f"the {nv} x {nv} mass matrix")
+        if name == "inverse_mass_matrix":
+            require_memory(2 * nv**2 * 8, f"the {nv} x {nv} inverse mass matrix")
+        size, what = NEEDS.get(name, ("", ""))
+        if name == "forward_dynamics" and row.method(self.model, method).constants(self.model, Options()):
+            size, what = "coupled", 'forward_dynamics with method="crba"'
+        if size:
+            require_memory(self.model.sizes[size] * 8, what)

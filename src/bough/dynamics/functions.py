@@ -1,0 +1,191 @@
+"""The table of functions: names, routines by method, and options.
+
+`Dynamics`, `count`, `export_c`, the docs and the tests take names, arguments, defaults and methods from here: a new
+algorithm is its own file and a row of this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, NamedTuple, get_args
+
+from bough.compile.graph.program import Program
+from bough.compile.routine import Routine, trace
+from bough.dynamics import center_of_mass, energy, momentum
+from bough.dynamics.aba import ABA
+from bough.dynamics.crba import CRBA, MASS_MATRIX
+from bough.dynamics.external import PUSHED_ABA, PUSHED_BIAS, PUSHED_CRBA, PUSHED_RNEA, Pushed
+from bough.dynamics.forward_by_factor import FACTORIZE, FORWARD_CRBA, dof_rows
+from bough.dynamics.inverse_by_factor import INVERSE_BY_FACTOR
+from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
+from bough.dynamics.jacobian import JACOBIAN
+from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
+from bough.dynamics.placements import PLACEMENTS, all_frames
+from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
+from bough.errors import ModelError, OptionError, UnknownNameError
+from bough.model import Model
+from bough.types import Reference
+
+REFERENCE: Reference = "local_world_aligned"  # the default of every function that takes a reference
+
+
+class Options(NamedTuple):
+    """What may be said beside the arrays."""
+
+    method: str | None = None  # None or "auto": the first that serves the model
+    frame: str | None = None
+    reference: Reference = REFERENCE
+
+
+@dataclass(frozen=True)
+class Method:
+    """A routine, and the groups of constants that it takes beside the mechanism."""
+
+    routine: Routine
+    constants: Callable[[Model, Options], tuple[Any, ...]] = lambda model, options: ()
+    mimic: bool = True  # does it serve models with mimic joints?
+    pushed: Pushed | None = None  # the same with external forces
+
+
+@dataclass(frozen=True)
+class Function:
+    """A row of the table. The first method is the default; the summary goes into headers and docs."""
+
+    name: str
+    summary: str
+    methods: Mapping[str, Method]
+    options: tuple[str, ...] = field(default=())
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arrays that a caller supplies, in order."""
+        return tuple(next(iter(self.methods.values())).routine.arguments)
+
+    def method(self, model: Model, name: str | None = None) -> Method:
+        """The method of this name, or the first that serves the model."""
+        if name in (None, "auto"):
+            serving = [m for m in self.methods.values() if m.mimic or not model.couplings]
+            if not serving:
+                raise ModelError(f"{self.name}: {model.name!r} has mimic joints; use mass_matrix, or factorize")
+            return serving[0]
+        if name not in self.methods or "method" not in self.options:
+            offered = (*self.methods, "auto") if "method" in self.options else ()
+            raise UnknownNameError(f"{self.name} has no method {name!r}{suggestion(str(name), offered)}")
+        found = self.methods[name]
+        if model.couplings and not found.mimic:
+            served = " or ".join(f'"{key}"' for key, m in self.methods.items() if m.mimic)
+            raise ModelError(
+                f"{self.name}: {model.name!r} has mimic joints, which tie branches together: use method={served}"
+            )
+        return found
+
+
+def _of_frame(model: Model, options: Options) -> tuple[Any, ...]:
+    assert options.frame is not None
+    return (frame_of(model, options.frame, options.reference),)
+
+
+def _rows(model: Model, options: Options) -> tuple[Any, ...]:
+    return (dof_rows(model.dof_tree),)
+
+
+def _row(name: str, summary: str, routine: Routine, *options: str) -> Function:
+    method = Method(routine, _of_frame) if "frame" in options else Method(routine)
+    return Function(name, summary, {name: method}, options)
+
+
+_ROWS = (
+    Function(
+        "forward_dynamics",
+        "qdd such that H qdd + C = tau",
+        {
+            "aba": Method(ABA.without("f_ext"), mimic=False, pushed=PUSHED_ABA),
+            "crba": Method(FORWARD_CRBA.without("f_ext"), _rows, pushed=PUSHED_CRBA),
+        },
+        ("method",),
+    ),
+    Function("inverse_dynamics", "tau = H qdd + C", {"rnea": Method(RNEA.without("f_ext"), pushed=PUSHED_RNEA)}),
+    Function(
+        "bias_force",
+        "C: Coriolis, centrifugal and gravity terms",
+        {"rnea": Method(BIAS.without("f_ext"), pushed=PUSHED_BIAS)},
+    ),
+    _row("gravity", "the torque that holds the mechanism at rest against gravity", GRAVITY),
+    _row("mass_matrix", "H, both triangles", MASS_MATRIX),
+    Function(
+        "packed_mass_matrix",
+        "H in packed ancestor rows of the tree of degrees of freedom",
+        {"crba": Method(CRBA, mimic=False)},
+    ),
+    Function("factorize", "the LTDL factor of H in packed ancestor rows", {"crba": Method(FACTORIZE, _rows)}),
+    Function(
+        "inverse_mass_matrix",
+        "H^-1, both triangles",
+        {"recursion": Method(INVERSE_MASS_MATRIX, mimic=False), "factor": Method(INVERSE_BY_FACTOR, _rows)},
+    ),
+    Function(
+        "placements",
+        "world placements of all frames, in the order of frame_names",
+        {"placements": Method(PLACEMENTS, lambda model, options: (all_frames(model),))},
+    ),
+    _row("placement", "world placement of a frame, homogeneous", PLACEMENT, "frame"),
+    _row("velocity", "velocity [linear, angular] of a frame", VELOCITY, "frame", "reference"),
+    _row("jacobian", "J [linear; angular] of a frame: velocity = J v", JACOBIAN, "frame", "reference"),
+    _row("bias_acceleration", "Jdot v [linear, angular] of a frame", BIAS_ACCELERATION, "frame", "reference"),
+    _row("center_of_mass", "centre of mass in the world", center_of_mass.CENTER_OF_MASS),
+    _row("center_of_mass_velocity", "velocity of the centre of mass", center_of_mass.CENTER_OF_MASS_VELOCITY),
+    _row("center_of_mass_jacobian", "Jacobian of the centre of mass", center_of_mass.CENTER_OF_MASS_JACOBIAN),
+    _row("kinetic_energy", "kinetic energy in joules", energy.KINETIC_ENERGY),
+    _row("potential_energy", "potential energy in joules", energy.POTENTIAL_ENERGY),
+    _row("momentum", "momentum [linear, angular about the world's origin], world axes", momentum.MOMENTUM),
+    _row(
+        "centroidal_momentum",
+        "momentum [linear, angular about the centre of mass], world axes",
+        momentum.CENTROIDAL_MOMENTUM,
+    ),
+)
+FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}
+ALIASES = {"forward_kinematics": "placements"}
+
+
+def function(name: str) -> Function:
+    """The row of this name; an unknown one is refused with the nearest."""
+    found = FUNCTIONS.get(ALIASES.get(name, name))
+    if found is None:
+        hint = suggestion(name, FUNCTIONS)
+        raise UnknownNameError(f"unknown function {name!r}{hint or '; known: ' + ', '.join(FUNCTIONS)}")
+    return found
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the nearest ones, or all if there are few."""
+    offered = list(known)
+    near = get_close_matches(name, offered, n=3)
+    if near:
+        return f"; did you mean {' or '.join(map(repr, near))}?"
+    return f"; expected one of {', '.join(map(repr, offered))}" if 0 < len(offered) <= 5 else ""
+
+
+def check_options(row: Function, given: Mapping[str, Any]) -> Options:
+    """The options as they are given to a row, each of them one that it takes."""
+    for name in given:
+        if name not in row.options:
+            takes = ", ".join(row.options) or "none"
+            raise OptionError(f"{row.name} does not take the option {name!r}; it takes {takes}")
+    options = Options(**given)
+    if "frame" in row.options and options.frame is None:
+        raise UnknownNameError(f"{row.name} is a function of a frame: name one with frame=...")
+    if options.reference not in get_args(Reference):
+        hint = suggestion(str(options.reference), get_args(Reference))
+        raise UnknownNameError(f"{row.name}: there is no reference {options.reference!r}{hint}")
+    return options
+
+
+def program(model: Model, name: str, **given: Any) -> Program:
+    """The straight-line program of a function of the table on one model, before any rewriting."""
+    row = function(name)
+    options = check_options(row, given)
+    method = row.method(model, options.method)
+    return trace(method.routine, (model.grouped, *method.constants(model, options)), model.sizes)

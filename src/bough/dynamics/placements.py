@@ -1,0 +1,75 @@
+"""World placements of many frames at once (Featherstone, Rigid Body Dynamics Algorithms, 2008, chapter 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.kinematics import place_body
+from bough.joints import Mechanism, joint_motion
+from bough.model import Model
+from bough.spatial import add3, get3, get9, get_tail, matmul3, rotate
+from bough.types import Rotation, Rows, Vector, Workspace
+
+
+class FrameSet(NamedTuple):
+    """Frames as kernels see them: the bodies that carry them and their placements there."""
+
+    body: Any  # (count,) kernel's number of the body, -1 = world
+    R: Any  # (count, 9) row by row
+    p: Any  # (count, 3)
+
+
+def frame_set(model: Model, numbers: Sequence[int]) -> FrameSet:
+    """The frames with these numbers, in this order."""
+    chosen = np.asarray(numbers, np.int64)
+    frames = model.frames
+    return FrameSet(frames.body[chosen], frames.R[chosen].reshape(-1, 9), frames.p[chosen])
+
+
+def all_frames(model: Model) -> FrameSet:
+    return frame_set(model, range(len(model.frame_names)))
+
+
+@kernel
+def placements(m: Mechanism, f: FrameSet, q: Rows, T: Rows, w: Workspace) -> None:
+    """T (frames, 4, 4): the world placement of every frame as a homogeneous matrix."""
+    joint_motion(m, q, w.X)
+    for i in range(len(m.parent)):
+        place_body(m, i, w)
+    for k in range(len(f.body)):
+        R, p = place_frame(f, k, w)
+        put_homogeneous(m, R, p, T[k])
+
+
+@kernel
+def place_frame(f: FrameSet, k: int, w: Workspace) -> tuple[Rotation, Vector]:
+    """The world placement (R, p) of frame k, from that of its body in w.P."""
+    R, p, i = get9(f.R, k), get3(f.p, k), f.body[k]
+    if i >= 0:
+        A = get9(w.P, i)
+        p = add3(get_tail(w.P, i), rotate(A, p))
+        R = matmul3(A, R)
+    return R, p
+
+
+@kernel
+def put_homogeneous(m: Mechanism, R: Rotation, p: Vector, T: Rows) -> None:
+    """T (4, 4) from a rotation, row by row, and an origin."""
+    for i in range(3):
+        T[i, 0], T[i, 1], T[i, 2], T[i, 3] = R[3 * i], R[3 * i + 1], R[3 * i + 2], p[i]
+        T[3, i] = m.zero[0]
+    T[3, 3] = m.one[0]
+
+
+PLACEMENTS = Routine(
+    "placements",
+    placements,
+    inputs={"q": "nq"},
+    outputs={"T": "frames 4 4"},
+    work={"X": "bodies 12", "P": "bodies 12"},
+)
