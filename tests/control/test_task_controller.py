@@ -21,10 +21,11 @@ from bough.control import (
 )
 from bough.errors import ShapeError, TaskError
 from bough.opspace import OperationalSpace, center_of_mass, joint, momentum, orientation, pose, position, relative
-from bough.opspace.geometry import Spin, rotation_vector
+from bough.opspace.geometry import Spin
 from bough.opspace.hierarchy import Hierarchy
 from bough.opspace.tracking import Tracker
 from bough.simulate import rollout
+from bough.spatial import rotation_vector
 
 
 def matrix(R, p):

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from bough.adaptive.node import Shared
 from bough.errors import ModelError
 from bough.model import Model
+from bough.spatial import rotation_vector
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -175,12 +176,3 @@ def _place(side: _Side, poses: dict[int, FloatArray]) -> tuple[FloatArray, Float
     """A closing frame in the world."""
     R, p = _pose(poses[side.body])
     return R @ side.R, p + R @ side.p
-
-
-def rotation_vector(R: FloatArray) -> FloatArray:
-    """The shortest rotation vector of a rotation matrix (a half turn has none and gives NaN)."""
-    axis = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / 2.0
-    sine, cosine = float(np.linalg.norm(axis)), (float(np.trace(R)) - 1.0) / 2.0
-    if sine < 1e-9:
-        return axis if cosine > 0.0 else np.full(3, np.nan)
-    return axis * (float(np.arctan2(sine, cosine)) / sine)

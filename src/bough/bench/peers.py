@@ -9,6 +9,7 @@ import numpy as np
 from bough.errors import MissingExtraError, ModelError
 from bough.joints import BALL, FREE, PLACED, SLIDE, TURN, Mechanism
 from bough.model import Model
+from bough.spatial import inertia_matrix
 
 
 def joint_placement(m: Mechanism, i: int) -> tuple[Any, Any]:
@@ -27,7 +28,7 @@ def joint_placement(m: Mechanism, i: int) -> tuple[Any, Any]:
 def inertia_parts(m: Mechanism, i: int) -> tuple[float, Any, Any]:
     """Mass, centre of mass and inertia (3, 3) about it, of body i in its laid frame."""
     I = m.inertia[i]
-    J, h, mass = I[[0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(3, 3), I[6:9], float(I[9])
+    J, h, mass = inertia_matrix(I), I[6:9], float(I[9])
     c = h / mass if mass else np.zeros(3)
     return mass, c, J - mass * (c @ c * np.eye(3) - np.outer(c, c))
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from bough.control.references import Reference
 from bough.errors import ShapeError
-from bough.opspace.geometry import Spin, rotation_vector
+from bough.opspace.geometry import Spin
+from bough.spatial import rotation_vector
 
 Array = npt.NDArray[np.float64]
 

@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import NonFiniteError, ShapeError
-from bough.joints import BALL, FREE, PLANAR, PRIMITIVES, quaternion_rotate
+from bough.joints import BALL, FREE, PLANAR, PRIMITIVES
 from bough.model import Model
+from bough.spatial import quaternion_rotate
 
 FloatArray = npt.NDArray[np.float64]
 Pair = tuple[FloatArray, FloatArray]

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
-from bough.joints import quaternion_rotate
 from bough.model import Coupling, Joint, Model, unknown
+from bough.spatial import quaternion_rotate
 from bough.types import FloatArray
 
 SINGLE = ("revolute", "continuous", "prismatic", "helical")

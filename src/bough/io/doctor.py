@@ -13,6 +13,7 @@ from bough.io.description import BodySaid, Description
 from bough.io.examine import Finding, examine
 from bough.io.reading import LoadOptions, Options, build, floated, left_out, prepare
 from bough.model import WORLD, Model
+from bough.spatial import inertia_matrix
 from bough.types import FloatArray
 
 
@@ -81,5 +82,5 @@ def _of_model(model: Model) -> Description:
 def _about_com(I: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     mass = float(I[9])
     c = I[6:9] / mass if mass > 0.0 else np.zeros(3)
-    J = I[[0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(3, 3)
+    J = inertia_matrix(I)
     return mass, c, J - mass * (c @ c * np.eye(3) - np.outer(c, c))

@@ -15,7 +15,7 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 
 from __future__ import annotations
 
-from bough.joints.manifold import DIFFERENCE, INTEGRATE, bracket, configuration_rate, quaternion_rotate
+from bough.joints.manifold import DIFFERENCE, INTEGRATE, bracket, configuration_rate
 from bough.joints.mechanism import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS, Mechanism
 from bough.joints.primitive import JOINTS, PRIMITIVES, Primitive, close_table, register
 from bough.joints.quaternion import quaternion_rotation
@@ -70,7 +70,6 @@ __all__ = [
     "motion_to_body",
     "move_joint",
     "origin_in_parent",
-    "quaternion_rotate",
     "quaternion_rotation",
     "register",
     "rigid_freedom",

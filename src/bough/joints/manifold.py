@@ -64,14 +64,6 @@ def bracket(m: Mechanism, x: FloatArray, y: FloatArray) -> FloatArray:
     return out
 
 
-# Quaternions x y z w, batches in front
-
-
-def quaternion_rotate(q: FloatArray, x: FloatArray) -> FloatArray:
-    t = 2.0 * np.cross(q[..., :3], x)
-    return x + q[..., 3:] * t + np.cross(q[..., :3], t)
-
-
 # All joints at once
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from bough.joints import PRIMITIVES, TURN, Mechanism, close_table
 from bough.model.laid_frames import Layout, Placement, lay, sizes
+from bough.spatial import inertia_matrix
 from bough.tree import Tree
 
 FloatArray = npt.NDArray[np.float64]
@@ -94,7 +95,7 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def laid_inertia(inertia: FloatArray, R: FloatArray, p: FloatArray) -> FloatArray:
     """Rigid inertias (N, 10) brought into frames placed at (R, p) in their own frames."""
     mass, h = inertia[:, 9], inertia[:, 6:9]
-    J = _matrix(inertia)
+    J = inertia_matrix(inertia)
     # about the new origin: h' = h - m p, J' = J - (2 h.p - m p.p) 1 + h p' + p h' - m p p'
     hp, ph = h[:, :, None] * p[:, None, :], p[:, :, None] * h[:, None, :]
     pp = mass[:, None, None] * p[:, :, None] * p[:, None, :]
@@ -104,7 +105,3 @@ def laid_inertia(inertia: FloatArray, R: FloatArray, p: FloatArray) -> FloatArra
     h = np.einsum("nji,nj->ni", R, h - mass[:, None] * p)
     columns = [J[:, 0, 0], J[:, 1, 1], J[:, 2, 2], J[:, 0, 1], J[:, 0, 2], J[:, 1, 2]]
     return np.stack([*columns, h[:, 0], h[:, 1], h[:, 2], mass], axis=1)
-
-
-def _matrix(inertia: FloatArray) -> FloatArray:
-    return inertia[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)

@@ -9,6 +9,7 @@ from bough.errors import ModelError
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, is_screw, not_positive
 from bough.model.mimic import Tie
+from bough.spatial import inertia_matrix
 
 FloatArray = npt.NDArray[np.float64]
 REMEDY = "give it a mass and an inertia, or an armature, or weld it with a fixed joint (weld= of bough.load)"
@@ -40,7 +41,7 @@ def check_leaves(moving: list[Body], parents: list[int], ties: dict[int, Tie], i
     slides = np.array([is_screw(b.joint) and PRIMITIVES[JOINTS[b.joint][0]].axes == (5,) for b in moving])
     axes = np.array([b.axes[0] for b in moving])
     pitch = np.array([b.pitch for b in moving])
-    about = np.einsum("ni,nij,nj->n", axes, _matrices(inertia), axes)
+    about = np.einsum("ni,nij,nj->n", axes, inertia_matrix(inertia), axes)
     resistance = np.where(slides, inertia[:, 9], about + pitch**2 * inertia[:, 9])
     none = single & (resistance <= 1e-15 * np.abs(inertia[:, :3]).max(axis=1))
     none[[up for up in parents if up >= 0]] = False
@@ -58,13 +59,9 @@ def check_positive(moving: list[Body], inertia: FloatArray) -> None:
     com = h / np.where(mass > 0.0, mass, 1.0)[:, None]
     # J - m (c.c 1 - c c')
     ch = com[:, :, None] * h[:, None, :]
-    J = _matrices(inertia) - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch
+    J = inertia_matrix(inertia) - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch
     moments = np.linalg.eigvalsh(J)
     # what the subtraction loses grows with the distance of the centre of mass
     floor = ROUNDING * np.abs(inertia[:, :3]).max(axis=1) + MICRON_SQUARED * mass
     for k in np.flatnonzero(moments[:, 0] < -floor):
         raise ModelError(f"body {moving[k].name!r}, with all that is welded to it: {not_positive(*moments[k])}")
-
-
-def _matrices(inertia: FloatArray) -> FloatArray:
-    return inertia[:, [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(-1, 3, 3)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import WORLD
+from bough.spatial import rotation_vector
 from bough.types import FloatArray
 
 
@@ -35,20 +36,6 @@ def frame_error(task: str, here: FloatArray, target: npt.ArrayLike, axes: FloatA
         raise TaskError(f"task {task!r}: a target is a point (3,) or a matrix (4, 4), got {goal.shape}")
     gap, turn = goal[:3, 3] - here[:3, 3], rotation_vector(goal[:3, :3] @ here[:3, :3].T)
     return np.concatenate([gap, turn] if axes is None else [axes @ gap, axes @ turn])
-
-
-def rotation_vector(R: FloatArray) -> FloatArray:
-    """The rotation vector (3,) of a rotation matrix, its length at most pi."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
-    x, y, z = 0.5 * (zy - yz), 0.5 * (xz - zx), 0.5 * (yx - xy)
-    sine, cosine = math.sqrt(x * x + y * y + z * z), 0.5 * (xx + yy + zz - 1.0)
-    if sine > 1e-6 or cosine > 0.0:
-        scale = math.atan2(sine, cosine) / sine if sine > 1e-6 else 1.0
-        return np.array([scale * x, scale * y, scale * z])
-    # half a turn: the axis is the column of R + 1 that is longest
-    column = (R + np.eye(3))[:, np.argmax(np.diag(R))]
-    axis: FloatArray = np.pi * column / np.linalg.norm(column)
-    return axis
 
 
 class Spin:

@@ -1,59 +1,63 @@
 """Spatial algebra on tuples of scalars: motions, forces, inertias and screws, and rows of arrays as tuples.
 
-Belongs here: algebra of six-vectors and inertias that any algorithm may use. Does not belong here: joints, which choose
-among these functions (`joints`), and anything that knows a mechanism.
+Belongs here: algebra of six-vectors and inertias that any algorithm may use, and turns as matrices and vectors. Does
+not belong here: joints, which choose among these functions (`joints`), and anything that knows a mechanism.
+
+A motion is (wx wy wz lx ly lz) and a force (nx ny nz fx fy fz), angular part first. A rigid inertia is
+(Jxx Jyy Jzz Jxy Jxz Jyz hx hy hz m), taken about the frame's origin, with h = m c. An articulated inertia is
+(A: xx yy zz xy xz yz, B: xx xy xz yx yy yz zx zy zz, C: xx yy zz xy xz yz), so that n = A w + B l, f = B' w + C l.
+A screw about an axis turns by an angle (c, s: cosine and sine) and moves by d along that axis; "in" functions go from
+the child's frame to the parent's, "out" functions from the parent's to the child's.
 """
 
 from __future__ import annotations
 
-from bough.spatial.algebra import (
-    add3,
-    add6,
-    angular,
-    cross,
-    cross_motion,
-    dot3,
-    dot6,
-    force_in,
-    force_out,
-    join,
-    linear,
-    matmul3,
-    motion_in,
-    motion_out,
-    rotate,
-    rotate_back,
-    scale3,
-    scale6,
-    sub3,
-    sub6,
-    transpose3,
-    x_force_in,
-    x_motion_out,
-    x_turn_in,
-    x_turn_out,
-    z_force_in,
-    z_motion_out,
-    z_turn_in,
-    z_turn_out,
-)
-from bough.spatial.inertia import (
+from bough.spatial.articulated_inertia import (
     articulated,
     articulated_column,
     articulated_downdate,
     articulated_in,
     articulated_times,
-    rigid_add,
-    rigid_column,
-    rigid_in,
-    rigid_times,
-    symmetric_times,
     x_articulated_in,
-    x_rigid_in,
     z_articulated_in,
-    z_rigid_in,
 )
+from bough.spatial.blocks import symmetric_times
+from bough.spatial.rigid_inertia import rigid_add, rigid_column, rigid_in, rigid_times, x_rigid_in, z_rigid_in
+from bough.spatial.rotations import inertia_matrix, quaternion_rotate, rotation_vector
 from bough.spatial.rows import get3, get6, get9, get10, get21, get_tail, put3, put6, put9, put10, put21, put_tail
+from bough.spatial.screws import (
+    add6,
+    angular,
+    cross_motion,
+    dot6,
+    force_in,
+    force_out,
+    join,
+    linear,
+    motion_in,
+    motion_out,
+    scale6,
+    sub6,
+    x_force_in,
+    x_motion_out,
+    z_force_in,
+    z_motion_out,
+)
+from bough.spatial.vectors import (
+    add3,
+    cross,
+    dot3,
+    matmul3,
+    rotate,
+    rotate_back,
+    scale3,
+    sub3,
+    transpose3,
+    x_turn_in,
+    x_turn_out,
+    z_turn_in,
+    z_turn_out,
+)
 
 __all__ = [
     "add3",
@@ -76,6 +80,7 @@ __all__ = [
     "get10",
     "get21",
     "get_tail",
+    "inertia_matrix",
     "join",
     "linear",
     "matmul3",
@@ -87,12 +92,14 @@ __all__ = [
     "put10",
     "put21",
     "put_tail",
+    "quaternion_rotate",
     "rigid_add",
     "rigid_column",
     "rigid_in",
     "rigid_times",
     "rotate",
     "rotate_back",
+    "rotation_vector",
     "scale3",
     "scale6",
     "sub3",

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
+from bough.types import ArticulatedInertia, Motion, RigidInertia, Rotation, Rows, Vector
 
 
 @kernel
-def get3(a: Any, i: int) -> Any:
+def get3(a: Rows, i: int) -> Vector:
     return (a[i, 0], a[i, 1], a[i, 2])
 
 
 @kernel
-def get6(a: Any, i: int) -> Any:
+def get6(a: Rows, i: int) -> Motion:
     return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5])
 
 
 @kernel
-def get9(a: Any, i: int) -> Any:
+def get9(a: Rows, i: int) -> Rotation:
     return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8])
 
 
 @kernel
-def get10(a: Any, i: int) -> Any:
+def get10(a: Rows, i: int) -> RigidInertia:
     return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8], a[i, 9])
 
 
 @kernel
-def get21(a: Any, i: int) -> Any:
+def get21(a: Rows, i: int) -> ArticulatedInertia:
     return (
         get10(a, i)
         + (a[i, 10], a[i, 11], a[i, 12], a[i, 13], a[i, 14], a[i, 15])
@@ -37,31 +36,31 @@ def get21(a: Any, i: int) -> Any:
 
 
 @kernel
-def get_tail(a: Any, i: int) -> Any:
+def get_tail(a: Rows, i: int) -> Vector:
     """The position of a placement stored as R, p."""
     return (a[i, 9], a[i, 10], a[i, 11])
 
 
 @kernel
-def put3(a: Any, i: int, x: Any) -> None:
+def put3(a: Rows, i: int, x: Vector) -> None:
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
 
 
 @kernel
-def put6(a: Any, i: int, x: Any) -> None:
+def put6(a: Rows, i: int, x: Motion) -> None:
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
     a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
 
 
 @kernel
-def put9(a: Any, i: int, x: Any) -> None:
+def put9(a: Rows, i: int, x: Rotation) -> None:
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
     a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
     a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
 
 
 @kernel
-def put10(a: Any, i: int, x: Any) -> None:
+def put10(a: Rows, i: int, x: RigidInertia) -> None:
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
     a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
     a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
@@ -69,7 +68,7 @@ def put10(a: Any, i: int, x: Any) -> None:
 
 
 @kernel
-def put21(a: Any, i: int, x: Any) -> None:
+def put21(a: Rows, i: int, x: ArticulatedInertia) -> None:
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
     a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
     a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
@@ -80,5 +79,5 @@ def put21(a: Any, i: int, x: Any) -> None:
 
 
 @kernel
-def put_tail(a: Any, i: int, x: Any) -> None:
+def put_tail(a: Rows, i: int, x: Vector) -> None:
     a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2]

@@ -6,6 +6,7 @@ import numpy as np
 
 from bough.errors import ModelError
 from bough.model import Builder, Model
+from bough.spatial import inertia_matrix
 from bough.tree import Tree
 from bough.zoo.arguments import generator, sized
 from bough.zoo.geometry import Naming, model_of, random_geometry, shifted
@@ -52,7 +53,7 @@ def _of_types(name: str, parent: list[int], joints: tuple[str, ...], seed: int) 
     builder = Builder(name)
     for i, joint in enumerate(joints):
         I = geometry.inertia[i]
-        com, J = I[6:9] / I[9], I[[0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(3, 3)
+        com, J = I[6:9] / I[9], inertia_matrix(I)
         about_com = J - I[9] * (com @ com * np.eye(3) - np.outer(com, com))
         up = f"link{parent[i]}" if parent[i] >= 0 else "world"
         builder.add_body(

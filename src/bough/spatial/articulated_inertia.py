@@ -1,107 +1,27 @@
-"""Rigid and articulated inertias on tuples: products, rank-one updates, transforms (notation: `bough.spatial`)."""
+"""Articulated inertias on tuples: products, rank-one updates, transforms, columns (notation: `bough.spatial`)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
-from bough.spatial.algebra import (
-    add3,
-    angular,
-    cross,
+from bough.spatial.blocks import (
+    cross_columns,
     cycle_general,
     cycle_symmetric,
     full,
-    join,
-    linear,
-    rotate,
-    scale3,
-    sub3,
+    symmetric_times,
     turn_general,
     uncycle_general,
     uncycle_symmetric,
     upper,
     z_turn_general,
-    z_turn_in,
     z_turn_symmetric,
 )
+from bough.spatial.screws import angular, linear
+from bough.types import ArticulatedInertia, Force, Motion, RigidInertia, Rotation, Scalar, Symmetric, Vector
 
 
 @kernel
-def symmetric_times(S: Any, a: Any) -> Any:
-    return (
-        S[0] * a[0] + S[3] * a[1] + S[4] * a[2],
-        S[3] * a[0] + S[1] * a[1] + S[5] * a[2],
-        S[4] * a[0] + S[5] * a[1] + S[2] * a[2],
-    )
-
-
-@kernel
-def rigid_times(I: Any, v: Any) -> Any:
-    """The momentum of a rigid inertia moving with v."""
-    w, l, h = angular(v), linear(v), (I[6], I[7], I[8])
-    return join(add3(symmetric_times(I, w), cross(h, l)), sub3(scale3(I[9], l), cross(h, w)))
-
-
-@kernel
-def rigid_add(I: Any, K: Any) -> Any:
-    """The inertia of two bodies welded together. 10a."""
-    return (
-        I[0] + K[0],
-        I[1] + K[1],
-        I[2] + K[2],
-        I[3] + K[3],
-        I[4] + K[4],
-        I[5] + K[5],
-        I[6] + K[6],
-        I[7] + K[7],
-        I[8] + K[8],
-        I[9] + K[9],
-    )
-
-
-@kernel
-def z_rigid_in(c: Any, s: Any, d: Any, I: Any) -> Any:
-    """A rigid inertia through a screw about z, child to parent. 15m + 15a."""
-    J = z_turn_symmetric(c, s, I)
-    h = z_turn_in(c, s, (I[6], I[7], I[8]))
-    z = h[2] + I[9] * d
-    t = d * (h[2] + z)
-    return (J[0] + t, J[1] + t, J[2], J[3], J[4] - d * h[0], J[5] - d * h[1], h[0], h[1], z, I[9])
-
-
-@kernel
-def x_rigid_in(c: Any, s: Any, d: Any, I: Any) -> Any:
-    J = cycle_symmetric(I)
-    K = z_rigid_in(c, s, d, (J[0], J[1], J[2], J[3], J[4], J[5], I[7], I[8], I[6], I[9]))
-    J = uncycle_symmetric(K)
-    return (J[0], J[1], J[2], J[3], J[4], J[5], K[8], K[6], K[7], K[9])
-
-
-@kernel
-def rigid_in(R: Any, p: Any, I: Any) -> Any:
-    """A rigid inertia out of the frame placed at (R, p)."""
-    J = upper(turn_general(R, full(I)))
-    h = rotate(R, (I[6], I[7], I[8]))
-    g = add3(h, scale3(I[9], p))
-    # J + (h.p + p.g) 1 - (h p' + p g'), symmetric because g = h + m p
-    x, y, z = p[0] * (h[0] + g[0]), p[1] * (h[1] + g[1]), p[2] * (h[2] + g[2])
-    return (
-        J[0] + y + z,
-        J[1] + x + z,
-        J[2] + x + y,
-        J[3] - h[0] * p[1] - p[0] * g[1],
-        J[4] - h[0] * p[2] - p[0] * g[2],
-        J[5] - h[1] * p[2] - p[1] * g[2],
-        g[0],
-        g[1],
-        g[2],
-        I[9],
-    )
-
-
-@kernel
-def articulated(I: Any, zero: Any) -> Any:
+def articulated(I: RigidInertia, zero: Scalar) -> ArticulatedInertia:
     """A rigid inertia in the form of an articulated one; `zero` is a zero of the right type."""
     hx, hy, hz, m = I[6], I[7], I[8], I[9]
     return (
@@ -112,7 +32,7 @@ def articulated(I: Any, zero: Any) -> Any:
 
 
 @kernel
-def articulated_times(IA: Any, v: Any) -> Any:
+def articulated_times(IA: ArticulatedInertia, v: Motion) -> Force:
     """IA v. 36m + 30a at most."""
     w, l = angular(v), linear(v)
     A, B, C = IA[0:6], IA[6:15], IA[15:21]
@@ -128,7 +48,7 @@ def articulated_times(IA: Any, v: Any) -> Any:
 
 
 @kernel
-def articulated_downdate(IA: Any, W: Any, U: Any) -> Any:
+def articulated_downdate(IA: ArticulatedInertia, W: Force, U: Force) -> ArticulatedInertia:
     """IA - W U', for W parallel to U."""
     return (
         IA[0] - W[0] * U[0],
@@ -156,7 +76,7 @@ def articulated_downdate(IA: Any, W: Any, U: Any) -> Any:
 
 
 @kernel
-def z_shift_articulated(d: Any, A: Any, B: Any, C: Any) -> Any:
+def z_shift_articulated(d: Scalar, A: Symmetric, B: Rotation, C: Symmetric) -> ArticulatedInertia:
     """Move the reference point by -d along z. 10m + 14a."""
     xx, xy, xz = B[0] - d * C[3], B[1] - d * C[1], B[2] - d * C[5]
     yx, yy, yz = B[3] + d * C[0], B[4] + d * C[3], B[5] + d * C[4]
@@ -175,7 +95,7 @@ def z_shift_articulated(d: Any, A: Any, B: Any, C: Any) -> Any:
 
 
 @kernel
-def z_articulated_in(c: Any, s: Any, d: Any, IA: Any) -> Any:
+def z_articulated_in(c: Scalar, s: Scalar, d: Scalar, IA: ArticulatedInertia) -> ArticulatedInertia:
     """An articulated inertia through a screw about z, child to parent. 38m + 39a."""
     A = z_turn_symmetric(c, s, IA[0:6])
     B = z_turn_general(c, s, IA[6:15])
@@ -184,20 +104,13 @@ def z_articulated_in(c: Any, s: Any, d: Any, IA: Any) -> Any:
 
 
 @kernel
-def x_articulated_in(c: Any, s: Any, d: Any, IA: Any) -> Any:
+def x_articulated_in(c: Scalar, s: Scalar, d: Scalar, IA: ArticulatedInertia) -> ArticulatedInertia:
     K = z_articulated_in(c, s, d, cycle_symmetric(IA[0:6]) + cycle_general(IA[6:15]) + cycle_symmetric(IA[15:21]))
     return uncycle_symmetric(K[0:6]) + uncycle_general(K[6:15]) + uncycle_symmetric(K[15:21])
 
 
 @kernel
-def cross_columns(p: Any, B: Any) -> Any:
-    """[p x] B for a block given row by row."""
-    a, b, c = cross(p, (B[0], B[3], B[6])), cross(p, (B[1], B[4], B[7])), cross(p, (B[2], B[5], B[8]))
-    return (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])
-
-
-@kernel
-def articulated_in(R: Any, p: Any, IA: Any) -> Any:
+def articulated_in(R: Rotation, p: Vector, IA: ArticulatedInertia) -> ArticulatedInertia:
     """An articulated inertia out of the frame placed at (R, p)."""
     A = turn_general(R, full(IA[0:6]))
     B = turn_general(R, IA[6:15])
@@ -226,23 +139,7 @@ def articulated_in(R: Any, p: Any, IA: Any) -> Any:
 
 
 @kernel
-def rigid_column(I: Any, axis: int, zero: Any) -> Any:
-    """Column `axis` of a rigid inertia: the force that gives a unit acceleration along that axis."""
-    if axis == 0:
-        return (I[0], I[3], I[4], zero, -I[8], I[7])
-    if axis == 1:
-        return (I[3], I[1], I[5], I[8], zero, -I[6])
-    if axis == 2:
-        return (I[4], I[5], I[2], -I[7], I[6], zero)
-    if axis == 3:
-        return (zero, I[8], -I[7], I[9], zero, zero)
-    if axis == 4:
-        return (-I[8], zero, I[6], zero, I[9], zero)
-    return (I[7], -I[6], zero, zero, zero, I[9])
-
-
-@kernel
-def articulated_column(IA: Any, axis: int) -> Any:
+def articulated_column(IA: ArticulatedInertia, axis: int) -> Force:
     """Column `axis` of an articulated inertia."""
     if axis == 0:
         return (IA[0], IA[3], IA[4], IA[6], IA[7], IA[8])

@@ -1,0 +1,85 @@
+"""Symmetric and general 3x3 blocks on tuples: congruences R S R', and the axes relabelled."""
+
+from __future__ import annotations
+
+from bough.compile.kernel import kernel
+from bough.spatial.vectors import cross, matmul3, transpose3
+from bough.types import Rotation, Scalar, Symmetric, Vector
+
+
+@kernel
+def z_turn_symmetric(c: Scalar, s: Scalar, S: Symmetric) -> Symmetric:
+    """R S R' of a symmetric block (xx yy zz xy xz yz) for a rotation about z. 8m + 7a, and c + c once."""
+    k = s * (S[1] - S[0]) - (c + c) * S[3]
+    return (S[0] + s * k, S[1] - s * k, S[2], -(c * k + S[3]), c * S[4] - s * S[5], s * S[4] + c * S[5])
+
+
+@kernel
+def z_turn_general(c: Scalar, s: Scalar, B: Rotation) -> Rotation:
+    """R B R' of a general block, row by row, for a rotation about z. 12m + 11a."""
+    k = s * (B[4] - B[0]) - c * (B[1] + B[3])
+    return (
+        B[0] + s * k,
+        -(c * k + B[3]),
+        c * B[2] - s * B[5],
+        -(c * k + B[1]),
+        B[4] - s * k,
+        s * B[2] + c * B[5],
+        c * B[6] - s * B[7],
+        s * B[6] + c * B[7],
+        B[8],
+    )
+
+
+@kernel
+def full(S: Symmetric) -> Rotation:
+    """A symmetric block row by row."""
+    return (S[0], S[3], S[4], S[3], S[1], S[5], S[4], S[5], S[2])
+
+
+@kernel
+def upper(B: Rotation) -> Symmetric:
+    """The symmetric block that a row-by-row block holds."""
+    return (B[0], B[4], B[8], B[1], B[2], B[5])
+
+
+@kernel
+def turn_general(R: Rotation, B: Rotation) -> Rotation:
+    """R B R' for any rotation."""
+    return matmul3(matmul3(R, B), transpose3(R))
+
+
+@kernel
+def cycle_symmetric(S: Symmetric) -> Symmetric:
+    return (S[1], S[2], S[0], S[5], S[3], S[4])
+
+
+@kernel
+def uncycle_symmetric(S: Symmetric) -> Symmetric:
+    return (S[2], S[0], S[1], S[4], S[5], S[3])
+
+
+@kernel
+def cycle_general(B: Rotation) -> Rotation:
+    return (B[4], B[5], B[3], B[7], B[8], B[6], B[1], B[2], B[0])
+
+
+@kernel
+def uncycle_general(B: Rotation) -> Rotation:
+    return (B[8], B[6], B[7], B[2], B[0], B[1], B[5], B[3], B[4])
+
+
+@kernel
+def symmetric_times(S: Symmetric, a: Vector) -> Vector:
+    return (
+        S[0] * a[0] + S[3] * a[1] + S[4] * a[2],
+        S[3] * a[0] + S[1] * a[1] + S[5] * a[2],
+        S[4] * a[0] + S[5] * a[1] + S[2] * a[2],
+    )
+
+
+@kernel
+def cross_columns(p: Vector, B: Rotation) -> Rotation:
+    """[p x] B for a block given row by row."""
+    a, b, c = cross(p, (B[0], B[3], B[6])), cross(p, (B[1], B[4], B[7])), cross(p, (B[2], B[5], B[8]))
+    return (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])

@@ -1,0 +1,97 @@
+"""Rigid inertias on tuples: momentum, sums, transforms, columns (notation: `bough.spatial`)."""
+
+from __future__ import annotations
+
+from bough.compile.kernel import kernel
+from bough.spatial.blocks import (
+    cycle_symmetric,
+    full,
+    symmetric_times,
+    turn_general,
+    uncycle_symmetric,
+    upper,
+    z_turn_symmetric,
+)
+from bough.spatial.screws import angular, join, linear
+from bough.spatial.vectors import add3, cross, rotate, scale3, sub3, z_turn_in
+from bough.types import Force, Motion, RigidInertia, Rotation, Scalar, Vector
+
+
+@kernel
+def rigid_times(I: RigidInertia, v: Motion) -> Force:
+    """The momentum of a rigid inertia moving with v."""
+    w, l, h = angular(v), linear(v), (I[6], I[7], I[8])
+    return join(add3(symmetric_times(I, w), cross(h, l)), sub3(scale3(I[9], l), cross(h, w)))
+
+
+@kernel
+def rigid_add(I: RigidInertia, K: RigidInertia) -> RigidInertia:
+    """The inertia of two bodies welded together. 10a."""
+    return (
+        I[0] + K[0],
+        I[1] + K[1],
+        I[2] + K[2],
+        I[3] + K[3],
+        I[4] + K[4],
+        I[5] + K[5],
+        I[6] + K[6],
+        I[7] + K[7],
+        I[8] + K[8],
+        I[9] + K[9],
+    )
+
+
+@kernel
+def z_rigid_in(c: Scalar, s: Scalar, d: Scalar, I: RigidInertia) -> RigidInertia:
+    """A rigid inertia through a screw about z, child to parent. 15m + 15a."""
+    J = z_turn_symmetric(c, s, I)
+    h = z_turn_in(c, s, (I[6], I[7], I[8]))
+    z = h[2] + I[9] * d
+    t = d * (h[2] + z)
+    return (J[0] + t, J[1] + t, J[2], J[3], J[4] - d * h[0], J[5] - d * h[1], h[0], h[1], z, I[9])
+
+
+@kernel
+def x_rigid_in(c: Scalar, s: Scalar, d: Scalar, I: RigidInertia) -> RigidInertia:
+    J = cycle_symmetric(I)
+    K = z_rigid_in(c, s, d, (J[0], J[1], J[2], J[3], J[4], J[5], I[7], I[8], I[6], I[9]))
+    J = uncycle_symmetric(K)
+    return (J[0], J[1], J[2], J[3], J[4], J[5], K[8], K[6], K[7], K[9])
+
+
+@kernel
+def rigid_in(R: Rotation, p: Vector, I: RigidInertia) -> RigidInertia:
+    """A rigid inertia out of the frame placed at (R, p)."""
+    J = upper(turn_general(R, full(I)))
+    h = rotate(R, (I[6], I[7], I[8]))
+    g = add3(h, scale3(I[9], p))
+    # J + (h.p + p.g) 1 - (h p' + p g'), symmetric because g = h + m p
+    x, y, z = p[0] * (h[0] + g[0]), p[1] * (h[1] + g[1]), p[2] * (h[2] + g[2])
+    return (
+        J[0] + y + z,
+        J[1] + x + z,
+        J[2] + x + y,
+        J[3] - h[0] * p[1] - p[0] * g[1],
+        J[4] - h[0] * p[2] - p[0] * g[2],
+        J[5] - h[1] * p[2] - p[1] * g[2],
+        g[0],
+        g[1],
+        g[2],
+        I[9],
+    )
+
+
+@kernel
+def rigid_column(I: RigidInertia, axis: int, zero: Scalar) -> Force:
+    """Column `axis` of a rigid inertia: the force that gives a unit acceleration along that axis."""
+    if axis == 0:
+        return (I[0], I[3], I[4], zero, -I[8], I[7])
+    if axis == 1:
+        return (I[3], I[1], I[5], I[8], zero, -I[6])
+    if axis == 2:
+        return (I[4], I[5], I[2], -I[7], I[6], zero)
+    if axis == 3:
+        return (zero, I[8], -I[7], I[9], zero, zero)
+    if axis == 4:
+        return (-I[8], zero, I[6], zero, I[9], zero)
+    return (I[7], -I[6], zero, zero, zero, I[9])

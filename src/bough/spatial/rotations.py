@@ -1,0 +1,47 @@
+"""Turns and inertias as NumPy arrays, for everything outside kernels: rotation vectors, quaternions, matrices."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bough.types import FloatArray
+
+
+def rotation_vector(R: FloatArray) -> FloatArray:
+    """The rotation vector (3,) of a rotation matrix, its length at most pi, accurate to rounding at any angle.
+
+    Half a turn has two, of which the one with its largest component positive is given.
+    """
+    x, y, z, w = _quaternion(R)
+    if w < 0.0:
+        x, y, z, w = -x, -y, -z, -w
+    length = math.sqrt(x * x + y * y + z * z)
+    # angle / length, which is 2 / w for a small turn
+    scale = 2.0 * math.atan2(length, w) / length if length > 0.0 else 2.0
+    return np.array([scale * x, scale * y, scale * z])
+
+
+def _quaternion(R: FloatArray) -> tuple[float, float, float, float]:
+    """x y z w of any length, by the largest of four sums, in which nothing cancels (Shepperd 1978)."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
+    trace = xx + yy + zz
+    if trace >= max(xx, yy, zz):
+        return zy - yz, xz - zx, yx - xy, 1.0 + trace
+    if xx >= max(yy, zz):
+        return 1.0 + xx - yy - zz, xy + yx, xz + zx, zy - yz
+    if yy >= zz:
+        return xy + yx, 1.0 + yy - xx - zz, yz + zy, xz - zx
+    return xz + zx, yz + zy, 1.0 + zz - xx - yy, yx - xy
+
+
+def quaternion_rotate(q: FloatArray, x: FloatArray) -> FloatArray:
+    """Vectors (..., 3) turned by unit quaternions x y z w (..., 4)."""
+    t = 2.0 * np.cross(q[..., :3], x)
+    return x + q[..., 3:] * t + np.cross(q[..., :3], t)
+
+
+def inertia_matrix(I: FloatArray) -> FloatArray:
+    """The moments (..., 3, 3) of rigid inertias (..., 10)."""
+    return I[..., [0, 3, 4, 3, 1, 5, 4, 5, 2]].reshape(*I.shape[:-1], 3, 3)

@@ -1,0 +1,85 @@
+"""Three-vectors and rotations on tuples: products, sums, and turns about z and x."""
+
+from __future__ import annotations
+
+from bough.compile.kernel import kernel
+from bough.types import Rotation, Scalar, Vector
+
+
+@kernel
+def cross(a: Vector, b: Vector) -> Vector:
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+@kernel
+def add3(a: Vector, b: Vector) -> Vector:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@kernel
+def sub3(a: Vector, b: Vector) -> Vector:
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@kernel
+def scale3(x: Scalar, a: Vector) -> Vector:
+    return (x * a[0], x * a[1], x * a[2])
+
+
+@kernel
+def dot3(a: Vector, b: Vector) -> Scalar:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel
+def rotate(R: Rotation, a: Vector) -> Vector:
+    """R a, with R row by row."""
+    return (
+        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
+        R[3] * a[0] + R[4] * a[1] + R[5] * a[2],
+        R[6] * a[0] + R[7] * a[1] + R[8] * a[2],
+    )
+
+
+@kernel
+def rotate_back(R: Rotation, a: Vector) -> Vector:
+    """R' a."""
+    return (
+        R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
+        R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
+        R[2] * a[0] + R[5] * a[1] + R[8] * a[2],
+    )
+
+
+@kernel
+def matmul3(R: Rotation, S: Rotation) -> Rotation:
+    a = rotate(R, (S[0], S[3], S[6]))
+    b = rotate(R, (S[1], S[4], S[7]))
+    c = rotate(R, (S[2], S[5], S[8]))
+    return (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])
+
+
+@kernel
+def transpose3(R: Rotation) -> Rotation:
+    return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
+
+
+@kernel
+def z_turn_in(c: Scalar, s: Scalar, a: Vector) -> Vector:
+    """A vector rotated about z, child to parent. 4m + 2a."""
+    return (c * a[0] - s * a[1], s * a[0] + c * a[1], a[2])
+
+
+@kernel
+def z_turn_out(c: Scalar, s: Scalar, a: Vector) -> Vector:
+    return (c * a[0] + s * a[1], c * a[1] - s * a[0], a[2])
+
+
+@kernel
+def x_turn_in(c: Scalar, s: Scalar, a: Vector) -> Vector:
+    return (a[0], c * a[1] - s * a[2], s * a[1] + c * a[2])
+
+
+@kernel
+def x_turn_out(c: Scalar, s: Scalar, a: Vector) -> Vector:
+    return (a[0], c * a[1] + s * a[2], c * a[2] - s * a[1])
