@@ -7,22 +7,44 @@ branch on a floating-point value. It does not know how it is executed.
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Callable
-from functools import cache
-from types import FunctionType
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_kernels: list[Callable[..., Any]] = []
+_kernels: list[tuple[Callable[..., Any], bool]] = []
+_lessons: list[tuple[str, str]] = []
 _known_to_numba = 0
 
 
 def kernel(function: F) -> F:
     """Register `function` as a kernel and return it unchanged: it stays plain Python."""
-    _kernels.append(function)
+    _kernels.append((function, False))
     return function
+
+
+def inlined(function: F) -> F:
+    """A kernel that is always pasted into its caller: handing its arguments over would cost more than its work."""
+    _kernels.append((function, True))
+    return function
+
+
+def lowered_by(module: str, source: str) -> None:
+    """Have `module`, which tells Numba what functions in the file `source` become, imported before it compiles."""
+    _lessons.append((module, source))
+
+
+def lessons_digest() -> str:
+    """A digest of what Numba is told, which compiled code depends on, too."""
+    digest = hashlib.sha256()
+    for module, source in sorted(_lessons):
+        found = find_spec(module)
+        for path in (source, found.origin if found and found.origin else source):
+            digest.update(Path(path).read_bytes())
+    return digest.hexdigest()
 
 
 def make_known_to_numba() -> None:
@@ -34,29 +56,8 @@ def make_known_to_numba() -> None:
 
     if _known_to_numba == 0:
         teach_numba()
-    for function in _kernels[_known_to_numba:]:
-        register_jitable(function)
+    for module, _ in _lessons:
+        import_module(module)
+    for function, inline in _kernels[_known_to_numba:]:
+        register_jitable(forceinline=inline, no_cfunc_wrapper=True)(function)
     _known_to_numba = len(_kernels)
-
-
-@cache
-def source_hash(function: Callable[..., Any]) -> str:
-    """A digest of the files of a kernel and of all kernels it calls: code compiled from others is never reused."""
-    digest = hashlib.sha256()
-    for name in sorted({inspect.getfile(f) for f in called_kernels(function)}):
-        with open(name, "rb") as file:
-            digest.update(file.read())
-    return digest.hexdigest()
-
-
-def called_kernels(function: Callable[..., Any]) -> set[Callable[..., Any]]:
-    """The kernels that `function` calls, directly or not, and itself."""
-    known, found, waiting = set(_kernels), {function}, [function]
-    while waiting:
-        code, scope = waiting[-1].__code__, waiting.pop().__globals__
-        for name in code.co_names:
-            called = scope.get(name)
-            if isinstance(called, FunctionType) and called in known and called not in found:
-                found.add(called)
-                waiting.append(called)
-    return found

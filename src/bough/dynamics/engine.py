@@ -10,7 +10,7 @@ import numpy as np
 from bough.compile.executions import BoundFunction as BoundFunction
 from bough.compile.executions import bind_arrays as bind_arrays
 from bough.compile.executions import traced, worth_tracing
-from bough.compile.kernel import source_hash
+from bough.compile.identity import identity
 from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.cache import fetch
 from bough.compile.run.specialised import cost
@@ -49,7 +49,7 @@ def cheapest(model: Model, candidates: Candidates, *, batch: bool) -> str:
     """
     if not all(worth_tracing(routine, model.sizes) for routine, _ in candidates.values()):
         return next(iter(candidates))
-    sources = [(name, source_hash(routine.body), sorted(routine.zeros)) for name, (routine, _) in candidates.items()]
+    sources = [(name, identity(routine.body), sorted(routine.zeros)) for name, (routine, _) in candidates.items()]
     what = f"cheapest {model.hash} {sources} {'in a batch' if batch else 'alone'}"
     return fetch(what, lambda: _cheapest(model, candidates, batch).encode()).decode()
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from bough.compile.executions import LARGEST_GRAPH
 from bough.compile.graph.expr import GraphTooLargeError
 from bough.compile.graph.program import OperationCount
-from bough.compile.kernel import source_hash
+from bough.compile.identity import identity
 from bough.compile.routine import operations, trace
 from bough.compile.run.cache import fetch
 from bough.errors import TaskError
@@ -90,7 +90,7 @@ def choose(tasks: TaskSet, also: Iterable[str], dtype: npt.DTypeLike) -> str:
     """The choice of `make_plan`, kept on disk: counting takes longer than loading code."""
     if tasks.model.couplings:  # there is no choice
         return make_plan(tasks, also, dtype).choice
-    sources = [source_hash(prepare(name, tasks).routine.body) for name in CANDIDATES]
+    sources = [identity(prepare(name, tasks).routine.body) for name in CANDIDATES]
     what = f"method {tasks.hash} {sorted(also)} {np.dtype(dtype).str} {sources}"
     return fetch(what, lambda: make_plan(tasks, also, dtype).choice.encode()).decode()
 

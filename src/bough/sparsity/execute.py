@@ -21,9 +21,9 @@ def run(kernel: Callable[..., None], *arrays: Any) -> None:
         with np.errstate(all="ignore"):
             kernel(*arrays)
         return
-    from bough.compile.run import general
+    from bough.compile.run import direct
 
-    general.run(kernel, *arrays)
+    direct.call(kernel, *arrays)
 
 
 def run_on_vector(tree: Tree, kernel: Callable[..., None], L: Any, x: Any) -> Any:

@@ -115,6 +115,41 @@ def test_directory_that_cannot_be_written_warns_once(tmp_path, monkeypatch):
     assert cache.info().entries == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners here")
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o1777])
+def test_a_directory_that_others_can_write_is_not_trusted(place, mode):
+    place.mkdir()
+    cache.fetch("a", lambda: b"code")
+    place.chmod(mode)
+    with pytest.warns(RuntimeWarning, match="others can write to .*cache; `chmod go-w` it"):
+        assert cache.fetch("a", lambda: b"mine") == b"mine"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # one warning is enough
+        assert cache.fetch("a", lambda: b"mine again") == b"mine again"
+        assert cache.fetch("b", lambda: b"new") == b"new"
+    place.chmod(0o700)
+    assert cache.fetch("a", never) == b"code"
+    assert cache.info().entries == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners here")
+def test_entries_and_directories_of_others_are_not_trusted(place, monkeypatch):
+    cache.fetch("a", lambda: b"code")
+    only_entry().chmod(0o666)
+    assert cache.fetch("a", lambda: b"mine") == b"mine"  # replaced, and then trusted
+    assert cache.fetch("a", never) == b"mine"
+    me = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    with pytest.warns(RuntimeWarning, match="others can write"):
+        assert cache.fetch("a", lambda: b"another's") == b"another's"
+
+
+def test_a_new_directory_is_private(place):
+    cache.fetch("a", lambda: b"code")
+    if hasattr(os, "geteuid"):
+        assert place.stat().st_mode & 0o077 == 0
+
+
 def test_full_disk_leaves_no_debris(monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")

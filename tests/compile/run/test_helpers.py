@@ -77,6 +77,18 @@ def test_fewer_helpers_where_no_thread_can_be_started(monkeypatch):
     assert len(found) == idle
 
 
+def test_a_helper_that_leaves_finishes_its_job_and_ends():
+    helper, gate, done = Helper(), threading.Event(), []
+    helper.start(lambda: (gate.wait(), done.append(threading.current_thread())))
+    begun(helper)
+    helper.leave()
+    gate.set()
+    while not done:
+        time.sleep(1e-3)
+    done[0].join(10)
+    assert not done[0].is_alive()
+
+
 def test_dismissed_helpers_are_hired_again():
     first = helpers.hire(3)
     assert len(set(first)) == 3

@@ -1,6 +1,8 @@
 """Batches over several threads: the same results, whatever the arrays, the code and the interruptions."""
 
 import os
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -123,6 +125,30 @@ def test_an_interrupt_leaves_no_one_at_work_for_the_next_batch(monkeypatch):
     assert not set(f._batches._idle) & set(teams)
     assert len(set(helpers._idle) & set(idle)) < len(idle)
     np.testing.assert_array_equal(f(*inputs, threads=2)[0], want)
+
+
+def test_interrupted_batches_leave_no_threads_behind(monkeypatch):
+    p = arm(4)
+    f, inputs = specialise("arm", p), random_inputs(p, 500)
+    want = f(*inputs, threads=4)[0]
+    finish = helpers.Helper.finish
+
+    def interrupted(self):
+        finish(self)
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with monkeypatch.context() as patch:
+        patch.setattr(helpers.Helper, "finish", interrupted)
+        for _ in range(30):
+            with pytest.raises(KeyboardInterrupt):
+                f(*inputs, threads=4)
+    for _ in range(1000):
+        if threading.active_count() <= before:
+            break
+        time.sleep(0.01)
+    assert threading.active_count() <= before
+    np.testing.assert_array_equal(f(*inputs, threads=4)[0], want)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

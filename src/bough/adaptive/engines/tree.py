@@ -104,7 +104,7 @@ class TreeEngine:
         order = passes.Order(what, *stop, turn, np.asarray(number, np.int64), out)
         loads = self._no_loads if loads is None else loads
         args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
-        return float(compiled(passes.command)(*args))
+        return float(compiled(passes.command if what <= passes.REFINE else passes.query)(*args))
 
     def _forced(self) -> npt.NDArray[np.int8]:
         """Nodes above a floating base."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 from bough.adaptive.assembly import GROUND_WELD
-from bough.adaptive.compiled import inlined
 from bough.adaptive.node.blocks import (
     across,
     add_blocks,
@@ -85,7 +84,7 @@ from bough.adaptive.node.layout import (
 from bough.adaptive.node.leaves import load_leaf
 from bough.adaptive.node.linear import linear
 from bough.adaptive.node.rows import plus, put, row
-from bough.compile.kernel import kernel
+from bough.compile.kernel import inlined, kernel
 
 
 @kernel

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.compiled import inlined
 from bough.adaptive.node.blocks import sweep
 from bough.adaptive.node.layout import D_, K_, U_, V_, W_
 from bough.adaptive.node.rows import joined, put, replaced, row, scaled
-from bough.compile.kernel import kernel
+from bough.compile.kernel import inlined, kernel
 
 
 @inlined

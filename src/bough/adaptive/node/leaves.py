@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.compiled import inlined
 from bough.adaptive.node.blocks import clear
 from bough.adaptive.node.rows import joined, put
-from bough.compile.kernel import kernel
+from bough.compile.kernel import inlined, kernel
 from bough.spatial import add6, cross, get6, scale6, symmetric_times
 
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)

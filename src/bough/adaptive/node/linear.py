@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.compiled import inlined
 from bough.adaptive.node.blocks import full_six, put_six, six, symmetric_six, transposed_six
 from bough.adaptive.node.layout import B1, B2, ETA, GAMMA, P1, P2, PSI1, PSI12, T1, T2, H, W, placement, tail
 from bough.adaptive.node.leaves import ZERO6, leaf_bias
+from bough.compile.kernel import inlined
 from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
 
 

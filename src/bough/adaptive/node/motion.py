@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.compiled import inlined
 from bough.adaptive.node.layout import CROSS, IDENTITY, ZERO3, placement, two_handled
-from bough.compile.kernel import kernel
+from bough.compile.kernel import inlined, kernel
 from bough.joints import freedom, integrate_joint, motion_to_body, move_joint, origin_in_parent, turn_to_parent
 from bough.spatial import add3, get9, get_tail, matmul3, put6, put9, put_tail, rotate
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from bough.compile.kernel import lowered_by
+
+lowered_by("bough.adaptive.node.vectors", __file__)
+
 WIDTH = 8  # numbers from one row of scratch to the next: the last two are padding and mean nothing
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.compiled import inlined
 from bough.adaptive.node.blocks import full_six, six, symmetric_six
 from bough.adaptive.node.layout import ETA, GAMMA, P1, P2, PSI1, PSI2, PSI12, T1, T2, placement, tail, two_handled
 from bough.adaptive.node.leaves import ZERO6
+from bough.compile.kernel import inlined
 from bough.spatial import add6, dot6, force_in, scale6, sub6
 
 

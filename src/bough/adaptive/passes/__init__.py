@@ -18,6 +18,7 @@ from bough.adaptive.passes.command import (
     SOLVE,
     Order,
     command,
+    query,
 )
 from bough.adaptive.passes.front import (
     CERTIFICATE,
@@ -82,4 +83,5 @@ __all__ = [
     "load_body",
     "make_front",
     "no_forces",
+    "query",
 ]

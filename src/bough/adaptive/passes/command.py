@@ -1,4 +1,4 @@
-"""One entry to all passes over an assembly tree, so that the node algebra is compiled once."""
+"""Two entries to all passes over an assembly tree: what every step needs, and questions; each is compiled once."""
 
 from __future__ import annotations
 
@@ -30,25 +30,11 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
     REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH:
     number[1] time steps that open at most number[0] clusters each; returns how many are left when one could not be
     finished, or would turn a joint by more than `turn` (then REFUSED is 1). These three leave a front newly begun.
-    REFINE: go on opening at most number[0] clusters; returns why it ended. SOLVE: all accelerations. NOISE: of total
-    accelerations. LEFT: their sum over waiting clusters. POSES, RESPOND: poses or accelerations of the bodies
-    `number`, into `out`.
+    REFINE: go on opening at most number[0] clusters; returns why it ended.
     """
-    what, over, limits, number, out = order.what, order.over, order.limits, order.number, order.out
+    what, over, limits, number = order.what, order.over, order.limits, order.number
     if what == REFINE:
         return float(refine(m, plan, st, fr, over, limits, number[0], clock))
-    if what == SOLVE:
-        return down_all(m, plan, st, fr)
-    if what == NOISE:
-        return noise(m, plan, st, fr, out[0], out[1], out[2])
-    if what == LEFT:
-        return waiting_sum(plan, st, fr, clock)
-    if what == POSES:
-        body_poses(plan, st, fr, number, out)
-        return 0.0
-    if what == RESPOND:
-        respond(m, plan, st, fr, loads, number, out)
-        return 0.0
     steps = number[1] if what == MARCH else 1
     while steps > 0:
         if what == MARCH:
@@ -73,4 +59,26 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
         forget(m, plan, st, fr)
         begin(plan, st, fr, clock)
         steps -= 1
+    return 0.0
+
+
+@kernel
+def query(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: Any) -> Any:
+    """Answer one question about the tree.
+
+    SOLVE: all accelerations. NOISE: of total accelerations. LEFT: their sum over waiting clusters. POSES, RESPOND:
+    poses or accelerations of the bodies `number`, into `out`.
+    """
+    what, number, out = order.what, order.number, order.out
+    if what == SOLVE:
+        return down_all(m, plan, st, fr)
+    if what == NOISE:
+        return noise(m, plan, st, fr, out[0], out[1], out[2])
+    if what == LEFT:
+        return waiting_sum(plan, st, fr, clock)
+    if what == POSES:
+        body_poses(plan, st, fr, number, out)
+        return 0.0
+    if what == RESPOND:
+        respond(m, plan, st, fr, loads, number, out)
     return 0.0

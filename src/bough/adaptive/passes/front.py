@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.compiled import inlined
 from bough.adaptive.node import ETA, ZERO6, hand_down, joint_acceleration, total_acceleration
-from bough.compile.kernel import kernel
+from bough.compile.kernel import inlined, kernel
 from bough.spatial import get6, put6
 
 # What an error measure goes over: the sum over all joints, or the largest of them

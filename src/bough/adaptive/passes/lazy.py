@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.compiled import inlined
 from bough.adaptive.node import (
     IDENTITY,
     ZERO3,
@@ -25,7 +24,7 @@ from bough.adaptive.node import (
 )
 from bough.adaptive.passes.front import DONE, FULL_TIER, LINEAR_TIER, LOADED, MOVED, get_far, stack_up
 from bough.adaptive.passes.loads import load_body
-from bough.compile.kernel import kernel
+from bough.compile.kernel import inlined, kernel
 from bough.spatial import get6, put6
 
 # Coordinates beyond this (m or rad) are no place of a linkage, and no step leads so far.

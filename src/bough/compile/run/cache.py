@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bough.compile.graph.program import Program
+from bough.compile.run import notice
 from bough.compile.settings import cache_directory, cache_limit
 
 MAGIC = b"bough object code 1\n"
@@ -79,11 +80,28 @@ def fetch(name: str, build: Callable[[], bytes], machine: str | None = None) -> 
     """
     key = hashlib.sha256(repr((name, machine or _this_cpu(), compiler_hash())).encode()).digest()
     path = cache_directory() / (key.hex() + SUFFIX)
-    code = _read(path, key)
+    is_safe = _is_safe(path.parent)
+    code = _read(path, key) if is_safe else None
     if code is None:
-        code = build()
-        _write(path, key, code)
+        with notice.compiling():
+            code = build()
+        if is_safe:
+            _write(path, key, code)
     return code
+
+
+def _is_safe(folder: Path) -> bool:
+    """May code in this folder be run? Not if anyone else could have put it there."""
+    if not hasattr(os, "geteuid"):
+        return True
+    try:
+        status = folder.stat()
+    except OSError:  # not there yet
+        return True
+    if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+        return True
+    _warn_once(f"compiled code is not kept: others can write to {folder}; `chmod go-w` it, or set BOUGH_CACHE_DIR")
+    return False
 
 
 def _this_cpu() -> Any:
@@ -94,7 +112,11 @@ def _this_cpu() -> Any:
 
 def _read(path: Path, key: bytes) -> bytes | None:
     try:
-        content = path.read_bytes()
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
+                return None
+            content = file.read()
     except OSError:
         return None
     header = MAGIC + key
@@ -109,7 +131,7 @@ def _read(path: Path, key: bytes) -> bytes | None:
 def _write(path: Path, key: bytes, code: bytes) -> None:
     temporary = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)
         with open(handle, "wb") as file:
             file.write(MAGIC + key + hashlib.sha256(code).digest() + code)

@@ -9,7 +9,6 @@ and so is a non-finite result.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, partial, wraps
 from inspect import Parameter, signature
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from bough.compile.graph.program import Array
 from bough.compile.run.entry import Code, Entry, own_gate, shared_gate
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Gate, Signature, rows_at_once
+from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
 from bough.errors import NonFiniteError, NumericalError, ShapeError
 
@@ -46,7 +46,6 @@ class BoundFunction:
         self.entry = cache(provide)
         self._codes: dict[bool, Code] = {}
         self._gates: dict[bool, Gate] = {}
-        self._lock = threading.Lock()
         self._keep: Any = None
         self._batches: Batches | None = None
         self._lent: list[tuple[dict[str, Any], str]] = []
@@ -204,7 +203,7 @@ class BoundFunction:
         return results if self._batches.run([*inputs, *given], threads) == OK else None
 
     def _gate(self, batched: bool) -> Gate:
-        with self._lock:
+        with compiling:
             if batched not in self._gates:
                 entry = self.entry(self.dtype)
                 code = self._codes[batched] = entry.batch() if batched else entry.single()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
@@ -77,6 +77,7 @@ class Helper:
         self._job: list[Callable[[], Any]] = []
         self._result: Any = None
         self._error: BaseException | None = None
+        self._is_leaving = False
         _linger()  # compiled by the caller, once
         threading.Thread(target=self._serve, name="bough helper", daemon=True).start()
 
@@ -95,12 +96,19 @@ class Helper:
             raise error
         return self._result
 
+    def leave(self) -> None:
+        """End the thread, after the job it is at."""
+        self._is_leaving = True
+        self._bell.up()
+
     def _serve(self) -> None:
         while True:
             self._bell.wait()
             try:
                 job = self._job.pop()
             except IndexError:  # taken back
+                if self._is_leaving:
+                    return
                 continue
             try:
                 self._result = job()
@@ -113,9 +121,26 @@ class Helper:
 _idle: list[Helper] = []
 
 
-def hire(count: int) -> list[Helper]:
-    """So many helpers, or fewer if no thread can be started; for the caller alone until they are dismissed."""
+@contextmanager
+def hired(count: int) -> Iterator[list[Helper]]:
+    """So many helpers, or fewer if no thread can be started, for the caller alone; each must be finished with.
+
+    After an interrupt no one knows what they are at: they leave, and others are hired the next time.
+    """
     found: list[Helper] = []
+    try:
+        hire(count, found)
+        yield found
+    except BaseException:
+        for helper in found:
+            helper.leave()
+        raise
+    dismiss(found)
+
+
+def hire(count: int, found: list[Helper] | None = None) -> list[Helper]:
+    """So many helpers, or fewer if no thread can be started; for the caller alone until they are dismissed."""
+    found = [] if found is None else found
     for _ in range(count):
         try:
             found.append(_idle.pop())

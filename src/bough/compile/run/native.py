@@ -5,6 +5,7 @@ llvmlite is imported on first use only, so that importing bough stays light.
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,11 @@ from typing import Any
 
 import numpy as np
 
-_lock = threading.RLock()  # LLVM's parser and code generator share one context
+# Held by whoever compiles or loads code: LLVM's parser and code generator share one context. A fork waits for it: in
+# the child no one would give back what another thread held: this lock, and those of LLVM and Numba behind it.
+compiling = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
 
 
 @dataclass(frozen=True)
@@ -39,14 +44,19 @@ def host() -> Host:
 
 
 def compile_ir(ir: str, level: int = 2, optimise: bool = False) -> bytes:
-    """Object code for a module of LLVM IR text.
+    """Object code for a module of LLVM IR text."""
+    with compiling:
+        return compile_module(_llvm().parse_assembly(ir), level, optimise)
+
+
+def compile_module(module: Any, level: int = 2, optimise: bool = False) -> bytes:
+    """Object code for a module of LLVM.
 
     `level` is that of the code generator. The optimiser on IR runs only on request: straight-line code
     from a hash-consed graph leaves it nothing to do.
     """
     llvm = _llvm()
-    with _lock:
-        module = llvm.parse_assembly(ir)
+    with compiling:
         module.triple = host().triple
         machine = _target_machine(level)
         module.data_layout = str(machine.target_data)
@@ -69,7 +79,7 @@ class LoadedCode:
 def load(code: bytes, symbol: str) -> LoadedCode:
     """Load object code and find `symbol` in it; what it calls is looked for in this process."""
     llvm = _llvm()
-    with _lock:
+    with compiling:
         machine = _target_machine(2)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
@@ -89,7 +99,7 @@ def define_symbol(name: str, address: int) -> None:
 def _llvm() -> Any:
     import llvmlite.binding as llvm
 
-    with _lock:
+    with compiling:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
     return llvm

@@ -75,12 +75,10 @@ class Team:
         members = min(threads, -(-len(arrays[0]) // rows))
         while len(self._gates) < members:
             self._gates.append(self._new_gate(self._pile))
-        hired = helpers.hire(members - 1)
-        for helper, gate in zip(hired, self._gates[1:], strict=False):
-            helper.start(partial(self._help, gate, arrays))
-        statuses = [self._gates[0](*arrays), *(helper.finish() or OK for helper in hired)]
-        helpers.dismiss(hired)
-        return max(statuses)
+        with helpers.hired(members - 1) as hired:
+            for helper, gate in zip(hired, self._gates[1:], strict=False):
+                helper.start(partial(self._help, gate, arrays))
+            return max([self._gates[0](*arrays), *(helper.finish() or OK for helper in hired)])
 
     def _help(self, gate: Gate, arrays: Sequence[np.ndarray]) -> int:
         """One member's part. The job keeps the team, and so pile, code and contexts, whatever happens to the caller."""

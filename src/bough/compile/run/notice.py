@@ -1,0 +1,29 @@
+"""A word to whoever waits at a terminal while something is compiled."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+PATIENCE = 1.5  # seconds
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Say so on the terminal, in one line, if what is done meanwhile takes longer than a moment."""
+    if not (sys.stderr and sys.stderr.isatty()):
+        yield
+        return
+    timer = threading.Timer(PATIENCE, _say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _say() -> None:
+    print("bough: compiling; this is kept on disk (see `bough cache warm`)", file=sys.stderr, flush=True)

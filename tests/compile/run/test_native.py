@@ -1,0 +1,64 @@
+"""The host's compiler: a fork while another thread compiles."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bough.compile
+
+SOURCE = Path(bough.compile.__file__).parents[2]
+TESTS = Path(__file__).parents[2]
+
+FORKS = """
+import os, signal, sys, threading, time
+import numpy as np
+from bough.compile.run.specialised import specialise
+from compile.programs import program
+
+def compile_one(k):
+    f = specialise("f", program(lambda x: ([x[0] * float(k) + x[1] * 0.5],), {"x": (2,)}, {"y": (1,)}))
+    assert f(np.ones(2))[0] == k + 0.5
+    assert (f(np.ones((3, 2)))[:, 0] == k + 0.5).all()
+
+stop = threading.Event()
+
+def keep_compiling():
+    k = 1000
+    while not stop.is_set():
+        compile_one(k)
+        k += 1
+
+compile_one(1)
+worker = threading.Thread(target=keep_compiling)
+worker.start()
+children = []
+for k in range(12):
+    child = os.fork()
+    if child == 0:
+        compile_one(10_000 + k)
+        os._exit(0)
+    children.append(child)
+    time.sleep(0.01)
+end, hung = time.monotonic() + 60, []
+for child in children:
+    while time.monotonic() < end and os.waitpid(child, os.WNOHANG) == (0, 0):
+        time.sleep(0.01)
+    try:
+        os.kill(child, signal.SIGKILL)
+        hung.append(child)
+    except ProcessLookupError:
+        pass
+stop.set()
+worker.join()
+sys.exit(len(hung))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_children_forked_while_another_thread_compiles_can_compile(tmp_path):
+    path = os.pathsep.join([str(SOURCE), str(TESTS)])
+    env = {**os.environ, "PYTHONPATH": path, "BOUGH_CACHE_DIR": str(tmp_path), "BOUGH_INTERPRET": "0"}
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], env=env, timeout=300).returncode == 0
