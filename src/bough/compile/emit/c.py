@@ -77,7 +77,7 @@ def export(
     header = source.with_suffix(".h")
     real = real_type(dtype)
     if source == header or not re.fullmatch(r'[^"\\\n\r]+', header.name):
-        raise ModelError(f"export: {str(path)!r} is no name for a C file; expected something like 'robot.c'")
+        raise ModelError(f"export: {str(path)!r} is no name for a C file; expected something like 'functions.c'")
     names, notes = Identifiers(), notes or {}
     prefix = names.new(prefix)
     functions = [
