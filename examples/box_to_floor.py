@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import bough
-from bough.control import ConstrainedDynamics, Gains, PosePath, Reference, Stabiliser, TaskController, share_wrench
-from bough.opspace import OperationalSpace, pose, relative
+from bough.control import Gains, PosePath, Reference, Stabiliser, TaskController, share_wrench
+from bough.opspace import ConstrainedDynamics, OperationalSpace, pose, relative
 from bough.opspace.geometry import rotation_vector
 from bough.simulate import Recording, rollout
 

@@ -18,8 +18,8 @@ ROOMS = sorted(name for name in bough.__all__ if inspect.ismodule(getattr(bough,
 DOORS = [getattr(bough, room) for room in ROOMS if hasattr(getattr(bough, room), "__all__")]
 WITHOUT_ALL = {"compile", "dynamics"}  # rooms whose doors are still to be made
 WITHOUT_DOCSTRINGS = {"joints", "model", "spatial"}  # rooms in which some public functions have none
-TWO_MEANINGS = {"Limits", "Pattern", "Plan", "Program", "Recording", "Row"}
-TWO_HOMES = {"ConstrainedDynamics"}
+TWO_MEANINGS = {"Pattern", "Plan", "Program", "Recording", "Row"}
+TWO_HOMES: set[str] = set()
 HEAVY = ("numpy", "numba", "llvmlite", "rich", "typer", "scipy", "mujoco")
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bough import joints as joints
     from bough import model as model
     from bough import opspace as opspace
+    from bough import record as record
     from bough import simulate as simulate
     from bough import sparsity as sparsity
     from bough import spatial as spatial
@@ -61,6 +62,7 @@ _ROOMS = (
     "joints",
     "model",
     "opspace",
+    "record",
     "simulate",
     "sparsity",
     "spatial",

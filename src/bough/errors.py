@@ -12,6 +12,7 @@ __all__ = [
     "NonFiniteError",
     "NumericalError",
     "OptionError",
+    "RecordingError",
     "SettingError",
     "ShapeError",
     "TaskError",
@@ -95,3 +96,7 @@ class CheckpointError(BoughError, ValueError):
 
 class SettingError(BoughError, ValueError):
     """An environment variable that says nothing sensible."""
+
+
+class RecordingError(BoughError, ValueError):
+    """A recording that is damaged, or of another model."""

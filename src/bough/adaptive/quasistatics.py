@@ -16,13 +16,13 @@ from bough.adaptive.engines import Switch
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.passes import CERTIFICATE, JOINTS, ROOT
-from bough.adaptive.progress import bar
 from bough.adaptive.recording import Recording
 from bough.adaptive.solver import Solver, measure_of
 from bough.adaptive.stats import Stats
 from bough.adaptive.stepper import Stepper
 from bough.errors import CheckpointError
 from bough.model import Model
+from bough.record import progress_bar
 from bough.types import FloatArray
 
 MAX_TURN = 0.2  # rad
@@ -207,7 +207,7 @@ class QuasiStatics:
         if n < 0:
             raise ValueError(f"the number of steps must not be negative, got {n}")
         last = self.steps + n
-        with bar(n, progress) as advance:
+        with progress_bar("quasi-statics", n, progress) as advance:
             while self.steps < last:
                 most = min(last - self.steps, 64 if progress else n)
                 if record is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import MissingExtraError
+from bough.record import write_arrays, write_table
 
 
 class Recording:
@@ -39,7 +39,7 @@ class Recording:
         """Write .npz or .parquet, by the ending of the name."""
         path, arrays = Path(path), self.arrays()
         if path.suffix == ".npz":
-            np.savez_compressed(path, bodies=np.array([str(b) for b in self.bodies]), **arrays)  # type: ignore[arg-type]
+            write_arrays(path, arrays | {"bodies": np.array([str(b) for b in self.bodies])})
         elif path.suffix == ".parquet":
             _write_parquet(path, arrays, [str(b) for b in self.bodies])
         else:
@@ -48,13 +48,8 @@ class Recording:
 
 def _write_parquet(path: Path, arrays: dict[str, npt.NDArray[Any]], bodies: list[str]) -> None:
     """One row for each sample; positions as columns "body.x", "body.y", "body.z", q as a list."""
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("writing Parquet needs pyarrow: pip install 'bough[tables]'") from None
     positions = arrays.pop("positions", np.zeros((0, 0, 3)))
-    columns = {name: pa.array(a.tolist()) for name, a in arrays.items()}
+    columns: dict[str, Any] = {name: a.tolist() for name, a in arrays.items()}
     for k, body in enumerate(bodies):
-        columns |= {f"{body}.{axis}": pa.array(positions[:, k, i]) for i, axis in enumerate("xyz")}
-    parquet.write_table(pa.table(columns), path)
+        columns |= {f"{body}.{axis}": positions[:, k, i] for i, axis in enumerate("xyz")}
+    write_table(path, columns)

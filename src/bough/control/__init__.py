@@ -7,20 +7,18 @@ Belongs here: references, gains, limits and controllers on top of `opspace`. Doe
 from __future__ import annotations
 
 from bough.control.grasp import share_wrench
-from bough.control.limits import LimitMonitor, Limits
+from bough.control.limits import LimitMonitor, LimitReport
 from bough.control.paths import CubicPath, PosePath
 from bough.control.references import Gains, Reference
 from bough.control.stabiliser import Stabiliser
 from bough.control.task_controller import Command, TaskController
-from bough.opspace.constrained import ConstrainedDynamics
 
 __all__ = [
     "Command",
-    "ConstrainedDynamics",
     "CubicPath",
     "Gains",
     "LimitMonitor",
-    "Limits",
+    "LimitReport",
     "PosePath",
     "Reference",
     "Stabiliser",

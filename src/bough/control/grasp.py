@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from bough.types import FloatArray
 
 
-def share_wrench(points: Sequence[npt.ArrayLike], wrench: npt.ArrayLike) -> Array:
+def share_wrench(points: Sequence[npt.ArrayLike], wrench: npt.ArrayLike) -> FloatArray:
     """Forces and moments (k, 6) on k grips that add up to `wrench` (6,) = [force, moment about the origin].
 
     All in the same axes; the least of all such forces (the augmented object's grasp, without internal forces).

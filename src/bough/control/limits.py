@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.joints import LAST_SCREW
 from bough.model import Model
+from bough.types import FloatArray
 
-Array = npt.NDArray[np.float64]
 
-
-class Limits(NamedTuple):
+class LimitReport(NamedTuple):
     """What a command or a state exceeds: names of joints, and the largest torque over its limit."""
 
     torque: tuple[str, ...]
@@ -34,9 +32,9 @@ class LimitMonitor:
         self._q, self._v = m.q_index[single], m.v_index[m.dof[single]]
         self._lower, self._upper = limits.lower[self._v], limits.upper[self._v]
 
-    def __call__(self, q: Array, v: Array, tau: Array) -> Limits:
+    def __call__(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> LimitReport:
         ratio, x = np.abs(tau) / self._effort, q[self._q]
         outside = self._v[(x < self._lower) | (x > self._upper)]
         torque, speed = (ratio > 1.0).nonzero()[0], (np.abs(v) > self._speed).nonzero()[0]
         torques, positions, speeds = (tuple(dict.fromkeys(self._names[k] for k in d)) for d in (torque, outside, speed))
-        return Limits(torques, positions, speeds, float(ratio.max(initial=0.0)))
+        return LimitReport(torques, positions, speeds, float(ratio.max(initial=0.0)))

@@ -12,8 +12,7 @@ from bough.control.references import Reference
 from bough.errors import ShapeError
 from bough.opspace.geometry import Spin
 from bough.spatial import rotation_vector
-
-Array = npt.NDArray[np.float64]
+from bough.types import FloatArray
 
 
 class CubicPath:
@@ -45,7 +44,7 @@ class CubicPath:
         self._pieces = np.stack([x0, m0, 3 * (x1 - x0) - 2 * m0 - m1, 2 * (x0 - x1) + m0 + m1], axis=1)
         self._starts = self.times.tolist()
 
-    def __call__(self, t: float) -> tuple[Array, Array, Array]:
+    def __call__(self, t: float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Position, velocity and acceleration (n,) at time t."""
         i, starts = self.segment(t), self._starts
         h = starts[i + 1] - starts[i]

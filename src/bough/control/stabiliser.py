@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from bough.opspace.space import OperationalSpace
 from bough.opspace.tracking import Tracker
-
-Array = npt.NDArray[np.float64]
+from bough.types import FloatArray
 
 
 class Stabiliser:
@@ -20,7 +16,7 @@ class Stabiliser:
         self.space, self.rate, self.tracker = space, rate, Tracker(space)
         self.targets = self.tracker.positions(q)
 
-    def __call__(self, q: Any, v: Any) -> Array:
+    def __call__(self, q: Any, v: Any) -> FloatArray:
         """-2 rate J v + rate^2 (target - position), (m,)."""
         error = self.tracker.errors(q, self.targets)
         return self.rate**2 * error - 2 * self.rate * (self.space.jacobian(q) @ v)

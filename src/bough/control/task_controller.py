@@ -1,7 +1,8 @@
 """Operational-space control (Khatib 1987; Chang & Khatib 2001): task PD on references, posture in the null space.
 
 tau = J' F + N' tau0 with F = Lambda (x** - beta): x** is the wanted task acceleration, beta the one that comes by
-itself (gravity included), and tau0 holds the posture without disturbing the tasks.
+itself (gravity included), and tau0 holds the posture without disturbing the tasks. Where freedoms have no motor, or
+contacts hold, the same law in the motion that is left (see `actuation`).
 """
 
 from __future__ import annotations
@@ -12,31 +13,33 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.control.limits import LimitMonitor, Limits
+from bough.control.actuation import MotorSpace, check_contacts, undriven
+from bough.control.limits import LimitMonitor, LimitReport
 from bough.control.references import Gains, Reference
 from bough.errors import TaskError
-from bough.opspace.hierarchy import Hierarchy
-from bough.opspace.space import OperationalSpace
-from bough.opspace.tracking import Tracker
-
-Array = npt.NDArray[np.float64]
+from bough.opspace import Hierarchy, OperationalSpace, Tracker
+from bough.types import FloatArray
 
 
 class Command(NamedTuple):
     """One answer of a controller."""
 
-    tau: Array  # (nv,)
-    force: Array  # (m,) task force F
-    acceleration: Array  # (m,) wanted task acceleration
-    error: Array  # (m,) target less position
-    limits: Limits
+    tau: FloatArray  # (nv,), zero where there is no motor
+    force: FloatArray  # (m,) task force F
+    acceleration: FloatArray  # (m,) wanted task acceleration
+    error: FloatArray  # (m,) target less position
+    limits: LimitReport
+    contact_force: FloatArray | None = None  # (k,) of the contacts, in the rows of their space
 
 
 class TaskController:
     """Holds the tasks of a space on their references, and the posture as far as the tasks leave room.
 
     `references` gives for each task a constant `Reference` or a function of time; a task without one is held at rest.
-    `hierarchy` makes priorities strict. `clip` cuts torques at their limits; what exceeds them is reported either way.
+    `hierarchy` makes priorities strict. Only freedoms with a motor (`model.actuated`) are commanded: on a floating base
+    the tasks are reached through the joints, and `contacts`, a space whose rows do not accelerate (feet that neither
+    slip nor lift), give them something to push against; tasks that the motors cannot move are treated as the space
+    treats singular ones. `clip` cuts torques at their limits; what exceeds them is reported either way.
     """
 
     def __init__(
@@ -48,14 +51,18 @@ class TaskController:
         posture: npt.ArrayLike | None = None,
         posture_gains: Gains = Gains(25.0),  # noqa: B008
         hierarchy: Hierarchy | None = None,
+        contacts: OperationalSpace | None = None,
         clip: bool = False,
     ) -> None:
         unknown = [name for name in references if name not in space.tasks.slices]
         if unknown:
             raise TaskError(f"there is a reference for {unknown[0]!r}; expected tasks {', '.join(space.tasks.names)}")
+        if space.dtype == np.float32:
+            raise TaskError("a controller works in float64, and the space has dtype float32: make one without dtype")
+        check_contacts(space, contacts)
         self.space, self.references, self.hierarchy, self.clip = space, dict(references), hierarchy, clip
-        self.dynamics = space.dynamics
-        self.tracker, self.monitor = Tracker(space), LimitMonitor(space.model)
+        self.contacts, self.undriven = contacts, undriven(space.model)
+        self.dynamics, self.tracker, self.monitor = space.dynamics, Tracker(space), LimitMonitor(space.model)
         self.posture = None if posture is None else np.asarray(posture, float)
         self.posture_gains = posture_gains
         self.stiffness, self.rate = np.empty(space.tasks.size), np.empty(space.tasks.size)
@@ -63,21 +70,45 @@ class TaskController:
             own = gains if isinstance(gains, Gains) else gains.get(name, Gains())
             self.stiffness[rows], self.rate[rows] = own.stiffness, own.rate
 
-    def __call__(self, t: float, q: Any, v: Any, feed_forward: Array | float = 0.0) -> Command:
+    def __call__(self, t: float, q: Any, v: Any, feed_forward: FloatArray | float = 0.0) -> Command:
         """The torques (nv,) at time t. `feed_forward` (m,) is added to the task force: a load that the tasks carry."""
+        q, v = np.asarray(q, float), np.asarray(v, float)
+        by_motors = self.contacts is not None or bool(self.undriven)
+        answer = self._by_motors(t, q, v, feed_forward) if by_motors else self._by_all(t, q, v, feed_forward)
+        if self.clip and answer.limits.torque:
+            effort = self.space.model.limits.effort
+            return answer._replace(tau=np.clip(answer.tau, -effort, effort))
+        return answer
+
+    def _by_all(self, t: float, q: FloatArray, v: FloatArray, load: FloatArray | float) -> Command:
+        """Every freedom has a motor and nothing holds the robot but its base."""
         op = self.space(q, v)
         wanted, error = self.wanted_acceleration(t, q, op.velocity)
         if self.hierarchy is None:
-            force = (op.inertia @ (wanted - op.bias)) + feed_forward
+            force = (op.inertia @ (wanted - op.bias)) + load
         else:
-            force = self.hierarchy.forces(op.inverse_inertia, op.bias, wanted).force + feed_forward
+            force = self.hierarchy.forces(op.inverse_inertia, op.bias, wanted).force + load
         tau = op.joint_forces(force, self.posture_torque(q, v))
-        limits = self.monitor(np.asarray(q), np.asarray(v), tau)
-        if self.clip and limits.torque:
-            tau = np.clip(tau, -self.space.model.limits.effort, self.space.model.limits.effort)
-        return Command(tau, force, wanted, error, limits)
+        return Command(tau, force, wanted, error, self.monitor(q, v, tau))
 
-    def wanted_acceleration(self, t: float, q: Any, velocity: Array) -> tuple[Array, Array]:
+    def _by_motors(self, t: float, q: FloatArray, v: FloatArray, load: FloatArray | float) -> Command:
+        """The same in the motion that motors and contacts leave."""
+        at = MotorSpace(self.space, self.contacts, q, v)
+        wanted, error = self.wanted_acceleration(t, q, at.velocity)
+        try:
+            Lam = at.inertia()
+        except TaskError as reason:
+            raise TaskError(f"{reason}; joints without motors: {', '.join(self.undriven) or 'none'}") from None
+        needed = wanted + at.carried(load)
+        if self.hierarchy is None:
+            force = Lam @ (needed - at.bias)
+        else:
+            force = self.hierarchy.forces(at.inverse_inertia, at.bias, needed).force
+        tau = at.joint_forces(force, Lam, at.posture(self._pull(q, v)))
+        held = None if self.contacts is None else at.contact_force(tau)
+        return Command(tau, force, wanted, error, self.monitor(q, v, tau), held)
+
+    def wanted_acceleration(self, t: float, q: Any, velocity: FloatArray) -> tuple[FloatArray, FloatArray]:
         """x** = reference acceleration + damping (velocity error) + stiffness (position error), and that error."""
         tasks, targets = self.space.tasks, {}
         speed, acceleration = np.zeros(tasks.size), np.zeros(tasks.size)
@@ -90,9 +121,11 @@ class TaskController:
         error = self.tracker.errors(q, targets)
         return acceleration + self.rate * (speed - velocity) + self.stiffness * error, error
 
-    def posture_torque(self, q: Any, v: Any) -> Array:
+    def posture_torque(self, q: FloatArray, v: FloatArray) -> FloatArray:
         """tau0 (nv,): what would take the whole body to its posture, gravity and Coriolis forces included."""
-        target = q if self.posture is None else self.posture
-        g = self.posture_gains
-        pull = g.stiffness * self.space.model.difference(q, target) - g.rate * np.asarray(v)
-        return self.dynamics.inverse_dynamics(q, v, pull)
+        return self.dynamics.inverse_dynamics(q, v, self._pull(q, v))
+
+    def _pull(self, q: FloatArray, v: FloatArray) -> FloatArray:
+        """The acceleration (nv,) towards the posture."""
+        target, g = q if self.posture is None else self.posture, self.posture_gains
+        return g.stiffness * self.space.model.difference(q, target) - g.rate * v

@@ -20,42 +20,42 @@ Array = npt.NDArray[Any]
 SHARE = 0.3
 
 
-def scaled_eigenvalues(Lam_inv: Array) -> tuple[Array, Array, Array]:
-    """Square roots d of the diagonal, and eigenvalues and eigenvectors of D^-1 Lambda^-1 D^-1: free of units."""
-    d = np.sqrt(np.abs(np.diagonal(Lam_inv, axis1=-2, axis2=-1)))
-    d = np.where(d > 0.0, d, 1.0)
-    scaled = Lam_inv / (d[..., :, None] * d[..., None, :])
-    values, vectors = np.linalg.eigh(scaled)
+def scaled_eigenvalues(Lam_inv: Array, scale: Array | None = None) -> tuple[Array, Array, Array]:
+    """d, and eigenvalues and eigenvectors of D^-1 Lambda^-1 D^-1; d^2 is `scale` (m,), or the diagonal of Lambda^-1."""
+    mobility = np.diagonal(Lam_inv, axis1=-2, axis2=-1) if scale is None else scale
+    d = np.sqrt(np.abs(mobility))
+    d = np.where(d > 0.0, d, 1.0).astype(Lam_inv.dtype)
+    values, vectors = np.linalg.eigh(Lam_inv / (d[..., :, None] * d[..., None, :]))
     return d, values, vectors
 
 
-def rank(Lam_inv: Array, threshold: float) -> Any:
+def rank(Lam_inv: Array, threshold: float, scale: Array | None = None) -> Any:
     """The number of directions in which the tasks can be moved: () or (batch,)."""
-    _, values, _ = scaled_eigenvalues(Lam_inv)
+    _, values, _ = scaled_eigenvalues(Lam_inv, scale)
     return np.count_nonzero(values > threshold, axis=-1)
 
 
-def truncated_inverse(Lam_inv: Array, threshold: float) -> Array:
+def truncated_inverse(Lam_inv: Array, threshold: float, scale: Array | None = None) -> Array:
     """The inverse on the directions that move (scaled eigenvalues above the threshold), zero on the others."""
-    d, values, vectors = scaled_eigenvalues(Lam_inv)
+    d, values, vectors = scaled_eigenvalues(Lam_inv, scale)
     keep = values > threshold
     inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0).astype(Lam_inv.dtype)
     core = (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2)
     return core / (d[..., :, None] * d[..., None, :])
 
 
-def refuse_singular(tasks: TaskSet, Lam_inv: Array, threshold: float) -> None:
+def refuse_singular(tasks: TaskSet, Lam_inv: Array, threshold: float, scale: Array | None = None) -> None:
     """Raise for the first matrix (m, m), or the first of a batch, that has a direction below the threshold."""
     flat = Lam_inv.reshape(-1, tasks.size, tasks.size)
-    for k in np.flatnonzero(rank(flat, threshold) < tasks.size):
+    for k in np.flatnonzero(rank(flat, threshold, scale) < tasks.size):
         where = f" at row {k} of the batch" if Lam_inv.ndim == 3 else ""
-        raise TaskError(f"the tasks are singular{where}: {_reasons(tasks, flat[k], threshold)}")
+        values, vectors = scaled_eigenvalues(flat[k], scale)[1:]
+        raise TaskError(f"the tasks are singular{where}: {_reasons(tasks, values, vectors[:, 0], threshold)}")
 
 
-def _reasons(tasks: TaskSet, Lam_inv: Array, threshold: float) -> str:
+def _reasons(tasks: TaskSet, values: Array, worst: Array, threshold: float) -> str:
     """Rank, rows and size of the worst direction, and what can be done."""
-    _, values, vectors = scaled_eigenvalues(Lam_inv)
-    share, size = np.abs(vectors[:, 0]), max(float(values[0]), 0.0)
+    share, size = np.abs(worst), max(float(values[0]), 0.0)
     rows = [tasks.row_names[r] for r in np.flatnonzero(share > SHARE * share.max())]
     listed = ", ".join(rows[:6]) + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
     return (

@@ -6,8 +6,18 @@ Belongs here: what advances a state in time and what keeps it. Does not belong h
 
 from __future__ import annotations
 
-from bough.simulate.integrators import lie_midpoint, runge_kutta_4, semi_implicit_euler
+from bough.simulate.integrators import Integrator, lie_midpoint, runge_kutta_4, semi_implicit_euler
+from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
 from bough.simulate.rollout import rollout
 
-__all__ = ["Recording", "lie_midpoint", "rollout", "runge_kutta_4", "semi_implicit_euler"]
+__all__ = [
+    "Effect",
+    "Integrator",
+    "JointEffects",
+    "Recording",
+    "lie_midpoint",
+    "rollout",
+    "runge_kutta_4",
+    "semi_implicit_euler",
+]

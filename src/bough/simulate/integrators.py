@@ -6,32 +6,36 @@ Munthe-Kaas 1999 for Runge-Kutta on Lie groups; Hairer, Lubich & Wanner 2006 for
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.joints import bracket
 from bough.model import Model
+from bough.types import FloatArray
 
-Array = npt.NDArray[np.float64]
-Acceleration: TypeAlias = Callable[[Array, Array], Array]
-Step: TypeAlias = Callable[[Model, Acceleration, Array, Array, float], tuple[Array, Array]]
+Acceleration: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+State: TypeAlias = tuple[FloatArray, FloatArray]  # q and v
+Step: TypeAlias = Callable[[Model, Acceleration, FloatArray, FloatArray, float], State]
 
 # Fixed-point iterations of the midpoint rule: each gains about a factor of 1 / (rate dt)
 MIDPOINT_ITERATIONS, MIDPOINT_TOLERANCE = 30, 1e-14
 
 
-def semi_implicit_euler(model: Model, acceleration: Acceleration, q: Array, v: Array, dt: float) -> tuple[Array, Array]:
+def semi_implicit_euler(
+    model: Model, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float
+) -> tuple[FloatArray, FloatArray]:
     """First order; the position moves with the new velocity, which keeps oscillations from growing."""
     v = v + dt * acceleration(q, v)
     return model.integrate(q, dt * v), v
 
 
-def runge_kutta_4(model: Model, acceleration: Acceleration, q: Array, v: Array, dt: float) -> tuple[Array, Array]:
+def runge_kutta_4(
+    model: Model, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float
+) -> tuple[FloatArray, FloatArray]:
     """Fourth order on vector spaces and rotations alike: steps are taken in the tangent space at q (Munthe-Kaas)."""
-    steps: list[Array] = []
-    rates: list[Array] = []
+    steps: list[FloatArray] = []
+    rates: list[FloatArray] = []
     u, x = np.zeros_like(v), v
     for share in (0.5, 0.5, 1.0, None):
         steps.append(_tangent_rate(model, u, x))
@@ -44,7 +48,9 @@ def runge_kutta_4(model: Model, acceleration: Acceleration, q: Array, v: Array, 
     return model.integrate(q, dt * move), v + dt * gain
 
 
-def lie_midpoint(model: Model, acceleration: Acceleration, q: Array, v: Array, dt: float) -> tuple[Array, Array]:
+def lie_midpoint(
+    model: Model, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float
+) -> tuple[FloatArray, FloatArray]:
     """Second order and symmetric in time, so that energy does not drift; implicit, by fixed-point iteration."""
     middle = v
     for _ in range(MIDPOINT_ITERATIONS):
@@ -55,14 +61,15 @@ def lie_midpoint(model: Model, acceleration: Acceleration, q: Array, v: Array, d
     return model.integrate(q, dt * middle), 2.0 * middle - v
 
 
-INTEGRATORS: dict[str, Step] = {
+Integrator: TypeAlias = Literal["semi_implicit_euler", "runge_kutta_4", "lie_midpoint"]
+INTEGRATORS: dict[Integrator, Step] = {
     "semi_implicit_euler": semi_implicit_euler,
-    "rk4": runge_kutta_4,
+    "runge_kutta_4": runge_kutta_4,
     "lie_midpoint": lie_midpoint,
 }
 
 
-def _tangent_rate(model: Model, u: Array, v: Array) -> Array:
+def _tangent_rate(model: Model, u: FloatArray, v: FloatArray) -> FloatArray:
     """The rate of the tangent vector u when q exp(u) moves with the body velocity v: v + [u, v]/2 + [u, [u, v]]/12."""
     first = bracket(model.mechanism, u, v)
     return v + 0.5 * first + bracket(model.mechanism, u, first) / 12.0

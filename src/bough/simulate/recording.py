@@ -3,39 +3,59 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import MissingExtraError, ModelError, ShapeError
+from bough.errors import ModelError, RecordingError, ShapeError
 from bough.model import Model
+from bough.record import read_arrays, write_arrays, write_table
+from bough.types import FloatArray
 
-Array = npt.NDArray[np.float64]
+OWN = ("time", "q", "v", "tau")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recording:
-    """A motion: time (T,), q (T, nq), v (T, nv), tau (T, nv); with many states (T, batch, ...)."""
+    """A motion: time (T,), q (T, nq), v (T, nv), tau (T, nv); with many states (T, batch, ...).
+
+    `failed_at` (batch,) is the time at which a state's motion ended, infinite if it did not; what is recorded of it
+    after that repeats its last finite state.
+    """
 
     model: Model
-    time: Array
-    q: Array
-    v: Array
-    tau: Array
-    extra: dict[str, Array] = field(default_factory=dict)
+    time: FloatArray
+    q: FloatArray
+    v: FloatArray
+    tau: FloatArray
+    extra: dict[str, FloatArray] = field(default_factory=dict)
+    failed_at: FloatArray | None = None
 
-    def energy(self) -> Array:
-        """Kinetic and potential energy (T,) in joules."""
+    def __repr__(self) -> str:
+        states = f", {self.q.shape[1]} states" if self.q.ndim == 3 else ""
+        failed = 0 if self.failed_at is None else int(np.count_nonzero(np.isfinite(self.failed_at)))
+        ended = f", {failed} failed" if failed else ""
+        extra = f", extra: {', '.join(self.extra)}" if self.extra else ""
+        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self.time) else "empty"
+        return f"Recording({self.model.name!r}, {span}, {len(self.time)} samples{states}{ended}{extra})"
+
+    @property
+    def ok(self) -> Any:
+        """Whether the motion reached its end: a bool, or (batch,)."""
+        if self.failed_at is None:
+            return np.ones(self.q.shape[1:-1], bool) if self.q.ndim == 3 else True
+        return ~np.isfinite(self.failed_at) if self.q.ndim == 3 else not np.isfinite(self.failed_at)
+
+    def energy(self) -> FloatArray:
+        """Kinetic energy and potential energy in gravity (T,) in joules; springs are not counted."""
         dynamics = Dynamics(self.model, general=True)
         flat = self.q.reshape(-1, self.q.shape[-1]), self.v.reshape(-1, self.v.shape[-1])
         total = dynamics.kinetic_energy(*flat) + dynamics.potential_energy(flat[0])
         return np.asarray(total).reshape(self.q.shape[:-1])
 
-    def momentum(self) -> Array:
+    def momentum(self) -> FloatArray:
         """[linear, angular] momentum (T, 6) about the world's origin."""
         dynamics = Dynamics(self.model, general=True)
         flat = self.q.reshape(-1, self.q.shape[-1]), self.v.reshape(-1, self.v.shape[-1])
@@ -50,45 +70,44 @@ class Recording:
         }
 
     def save(self, path: str | Path) -> Path:
-        """Write an .npz or a .parquet file (one row for each time and state)."""
+        """Write .npz or .parquet (one row for each time and state); an older file stays until all is written."""
         path = Path(path)
         if path.suffix == ".npz":
-            arrays: dict[str, Any] = {"time": self.time, "q": self.q, "v": self.v, "tau": self.tau, **self.extra}
-            np.savez_compressed(path, model=np.array([self.model.name, self.model.hash]), **arrays)
-        elif path.suffix == ".parquet":
-            _write_parquet(self, path)
-        else:
-            raise ShapeError(f"a recording is saved as .npz or .parquet, got {path.name!r}")
-        return path
+            own = {name: getattr(self, name) for name in OWN}
+            ended = {} if self.failed_at is None else {"failed_at": self.failed_at}
+            clash = [name for name in self.extra if name in (*OWN, "failed_at", "model")]
+            if clash:
+                raise RecordingError(f"extra array {clash[0]!r} has the name of one that every recording has")
+            return write_arrays(path, own | self.extra | ended | {"model": [self.model.name, self.model.hash]})
+        if path.suffix == ".parquet":
+            return write_table(path, self._columns(), self._facts())
+        raise ShapeError(f"a recording is saved as .npz or .parquet, got {path.name!r}")
 
     @classmethod
     def load(cls, path: str | Path, model: Model) -> Recording:
-        """Read an .npz file that `save` wrote; another model's recording is refused."""
-        with np.load(path) as data:
-            name, digest = data["model"].tolist()
-            if digest != model.hash:
-                raise ModelError(f"{path} is a recording of {name!r}, which is not the same model as {model.name!r}")
-            own = {key: data[key] for key in ("time", "q", "v", "tau")}
-            extra = {key: data[key] for key in data.files if key not in own and key != "model"}
-        return cls(model, **own, extra=extra)
+        """Read an .npz file that `save` wrote; another model's recording and a damaged file are refused."""
+        arrays = read_arrays(path)
+        missing = [name for name in (*OWN, "model") if name not in arrays]
+        if missing:
+            raise RecordingError(f"{str(path)!r} is no recording of a motion: it has no {missing[0]!r}")
+        name, digest = arrays.pop("model").tolist()
+        if digest != model.hash:
+            raise ModelError(f"{path} is a recording of {name!r}, which is not the same model as {model.name!r}")
+        time, q, v, tau = (arrays.pop(name) for name in OWN)
+        ended = arrays.pop("failed_at", None)
+        return cls(model, time, q, v, tau, arrays, ended)
 
+    def _columns(self) -> dict[str, Any]:
+        states = self.q[0].size // self.q.shape[-1]
+        columns: dict[str, Any] = {"time": np.repeat(self.time, states)}
+        columns["state"] = np.tile(np.arange(states), len(self.time))
+        for name in ("q", "v", "tau"):
+            flat = getattr(self, name).reshape(len(self.time) * states, -1)
+            columns |= {f"{name}{k}": flat[:, k] for k in range(flat.shape[1])}
+        for name, array in self.extra.items():
+            flat = array.reshape(len(self.time), -1)
+            columns |= {f"{name}{k}": np.repeat(flat[:, k], states) for k in range(flat.shape[1])}
+        return columns
 
-def _write_parquet(recording: Recording, path: Path) -> None:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("pyarrow is needed for Parquet files: install bough[tables]") from None
-    version = import_module("bough").__version__
-    states = recording.q[0].size // recording.q.shape[-1]
-    columns: dict[str, Any] = {"time": np.repeat(recording.time, states)}
-    columns["state"] = np.tile(np.arange(states), len(recording.time))
-    for name in ("q", "v", "tau"):
-        flat = getattr(recording, name).reshape(len(recording.time) * states, -1)
-        columns |= {f"{name}{k}": flat[:, k] for k in range(flat.shape[1])}
-    for name, array in recording.extra.items():
-        flat = array.reshape(len(recording.time), -1)
-        columns |= {f"{name}{k}": np.repeat(flat[:, k], states) for k in range(flat.shape[1])}
-    meta = {"model": recording.model.name, "model_hash": recording.model.hash, "bough": version}
-    table = pyarrow.table(columns).replace_schema_metadata(meta | {"dtype": str(recording.q.dtype)})
-    pyarrow.parquet.write_table(table, path)
+    def _facts(self) -> dict[str, str]:
+        return {"model": self.model.name, "model_hash": self.model.hash, "dtype": str(self.q.dtype)}

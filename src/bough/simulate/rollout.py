@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeAlias
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import NonFiniteError, NumericalError, ShapeError
+from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError
 from bough.model import Model
-from bough.simulate.integrators import INTEGRATORS
+from bough.record import progress_bar
+from bough.simulate.integrators import INTEGRATORS, Integrator
+from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
+from bough.types import FloatArray
 
-Array = npt.NDArray[np.float64]
-Torque: TypeAlias = Callable[[float, Array, Array], npt.ArrayLike]
-Motion: TypeAlias = Callable[[Array, Array, Array], Array]
+Torque: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike]
+Law: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+Advance: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
+# Beyond this speed (rad/s or m/s) a motion that fails is said to have diverged.
+RUNAWAY = 1e6
 
 
 def rollout(
@@ -28,47 +33,135 @@ def rollout(
     duration: float,
     dt: float,
     torque: Torque | None = None,
-    motion: Motion | None = None,
-    integrator: str = "semi_implicit_euler",
+    motion: Law | None = None,
+    integrator: Integrator = "semi_implicit_euler",
+    without: Iterable[Effect] = (),
+    failures: Literal["raise", "record"] = "raise",
     every: int = 1,
     progress: bool = False,
+    dynamics: Dynamics | None = None,
 ) -> Recording:
-    """The motion from q (nq,) and v (nv,), or from many states (batch, ...), for `duration` seconds in steps of dt.
+    """The motion from q (nq,) and v (nv,), or from many states (batch, ...), for exactly `duration` seconds.
 
-    `torque(t, q, v)` is asked once a step and held, zero if there is none; `motion(q, v, tau)` gives the acceleration,
-    forward dynamics if there is none. Every `every`-th step is recorded, start and end too.
+    Steps take dt; the last one is shorter if dt does not divide the duration. `torque(t, q, v)` is asked once a step
+    and held, zero if there is none. Joints act by their damping, springs, dry friction and limits, less what `without`
+    names (see `joint_effects`). In "semi_implicit_euler" damping is implicit and limits hold exactly; the other
+    integrators take damping as it is, and a joint may pass its limit by less than a step before it stops. With
+    `motion(q, v, tau)`, which gives the whole acceleration, joints act only through it.
+
+    A state whose motion cannot be continued raises, named; with failures="record" it stays where it was, the others go
+    on, and `Recording.failed_at` says when. Every `every`-th step is recorded, start and end too.
     """
     if integrator not in INTEGRATORS:
         raise ShapeError(f"there is no integrator {integrator!r}; expected {', '.join(INTEGRATORS)}")
-    if not (dt > 0.0 and duration >= dt and every >= 1):
+    if failures not in ("raise", "record"):
+        raise ShapeError(f"failures is 'raise' or 'record', got {failures!r}")
+    if not (dt > 0.0 and math.isfinite(duration) and duration >= dt and every >= 1):
         raise ShapeError(f"expected 0 < dt <= duration and every >= 1, got dt={dt}, duration={duration}, every={every}")
-    step, steps = INTEGRATORS[integrator], round(duration / dt)
     q, v = np.array(q, float), np.array(v, float)
-    accelerate = motion or Dynamics(model).forward_dynamics
-    rest, taken = np.zeros_like(v), []
-    with _progress(progress, steps) as advance:
-        for k in range(steps):
-            tau = rest if torque is None else np.asarray(torque(k * dt, q, v), float)
+    _check_state(model, q, v)
+    model.integrate(q, np.zeros_like(v))  # a quaternion of zeros or NaN is refused by name
+    advance = _advance(dynamics or Dynamics(model), motion, integrator, without)
+    steps = _Steps(advance, q, v, failures == "raise")
+    count, rest, taken = max(1, math.ceil(duration / dt - 1e-9)), np.zeros_like(v), []
+    with progress_bar("simulating", count, progress) as advanced:
+        for k in range(count):
+            t = k * dt
+            tau = rest if torque is None else _checked_torque(torque(t, steps.q, steps.v), v.shape)
             if k % every == 0:
-                taken.append((k * dt, q, v, tau))
-            try:
-                q, v = step(model, lambda x, y, held=tau: accelerate(x, y, held), q, v, dt)  # type: ignore[misc]
-            except NonFiniteError:
-                message = f"the motion became infinite at t = {(k + 1) * dt:g} s: take a smaller step"
-                raise NumericalError(message) from None
-            advance()
-    taken.append((steps * dt, q, v, taken[-1][3]))
+                taken.append((t, steps.q, steps.v, tau))
+            end = duration if k == count - 1 else (k + 1) * dt
+            steps.take(tau, t, end - t)
+            advanced(1)
+    taken.append((float(duration), steps.q, steps.v, taken[-1][3]))
     time, q, v, tau = (np.array(column) for column in zip(*taken, strict=True))
-    return Recording(model, time, q, v, tau)
+    return Recording(model, time, q, v, tau, failed_at=None if failures == "raise" else steps.failed_at)
 
 
-@contextmanager
-def _progress(wanted: bool, steps: int) -> Iterator[Callable[[], None]]:
-    if not wanted:
-        yield lambda: None
-        return
-    from rich.progress import Progress
+class _Steps:
+    """States on their way; those that failed stay behind."""
 
-    with Progress() as bar:
-        task = bar.add_task("simulating", total=steps)
-        yield lambda: bar.advance(task)
+    def __init__(self, advance: Advance, q: FloatArray, v: FloatArray, strict: bool) -> None:
+        self.advance, self.q, self.v, self.strict = advance, q, v, strict
+        self.failed_at = np.full(q.shape[:-1], np.inf)
+
+    def take(self, tau: FloatArray, t: float, dt: float) -> None:
+        """All states that are still on their way, by dt."""
+        alive = np.isinf(self.failed_at)
+        try:
+            if alive.all():
+                self.q, self.v = self._finite(self.q, self.v, tau, dt)
+                return
+            if not alive.any():
+                return
+            moved = self._finite(self.q[alive], self.v[alive], tau[alive], dt)
+        except BoughError as error:
+            self._one_by_one(tau, t, dt, error)
+            return
+        self.q, self.v = self.q.copy(), self.v.copy()
+        self.q[alive], self.v[alive] = moved
+
+    def _finite(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            q, v = self.advance(q, v, tau, dt)
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            raise NonFiniteError("the state became infinite")
+        return q, v
+
+    def _one_by_one(self, tau: FloatArray, t: float, dt: float, error: BoughError) -> None:
+        """After a step that failed: each state by itself, to find those that cannot go on."""
+        if self.q.ndim == 1:
+            self._fail((), t, error)
+            return
+        q, v = self.q.copy(), self.v.copy()
+        for r in np.flatnonzero(np.isinf(self.failed_at)):
+            try:
+                moved = self._finite(self.q[r : r + 1], self.v[r : r + 1], tau[r : r + 1], dt)
+                q[r], v[r] = moved[0][0], moved[1][0]
+            except BoughError as own:
+                self._fail((int(r),), t, own)
+        self.q, self.v = q, v
+
+    def _fail(self, row: tuple[int, ...], t: float, error: BoughError) -> None:
+        self.failed_at[row] = t
+        if self.strict:
+            which = f" of row {row[0]} of the batch" if row else ""
+            speed = float(np.abs(self.v[row]).max(initial=0.0))
+            if speed > RUNAWAY or isinstance(error, NonFiniteError):
+                reason = f"became infinite (it has diverged: speeds near {speed:.0e}): take a smaller step"
+            else:
+                reason = f"cannot go on: {error}"
+            raise NumericalError(f"the motion{which} {reason} (at t = {t:g} s)") from None
+
+
+def _advance(dynamics: Dynamics, motion: Law | None, integrator: Integrator, without: Iterable[Effect]) -> Advance:
+    """One step of all states, chosen once for a rollout."""
+    model, step, effects = dynamics.model, INTEGRATORS[integrator], JointEffects(dynamics, without)
+    law = motion or dynamics.forward_dynamics
+    if motion is not None or effects.none:
+        return lambda q, v, tau, dt: step(model, lambda x, y: law(x, y, tau), q, v, dt)
+
+    def implicit(q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+        v = effects.stopped(q, effects.damped_velocity(q, v, tau, dt), dt)
+        return model.integrate(q, dt * v), v
+
+    def explicit(q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+        q, v = step(model, lambda x, y: law(x, y, tau + effects.forces(x, y)), q, v, dt)
+        return q, effects.stopped(q, v, dt, implicit=False)
+
+    return implicit if integrator == "semi_implicit_euler" else explicit
+
+
+def _check_state(model: Model, q: FloatArray, v: FloatArray) -> None:
+    if q.ndim not in (1, 2) or q.shape[-1] != model.nq or v.shape != (*q.shape[:-1], model.nv):
+        raise ShapeError(
+            f"{model.name!r} takes q ({model.nq},) and v ({model.nv},), or a batch of both, got {q.shape} and {v.shape}"
+        )
+
+
+def _checked_torque(tau: Any, shape: tuple[int, ...]) -> FloatArray:
+    found = np.asarray(tau, float)
+    try:
+        return np.broadcast_to(found, shape)
+    except ValueError:
+        raise ShapeError(f"torque returned shape {found.shape}, expected {shape}") from None

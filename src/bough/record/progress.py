@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def bar(total: int, shown: bool) -> Iterator[Callable[[int], None]]:
+def progress_bar(title: str, total: int, shown: bool = True) -> Iterator[Callable[[int], None]]:
     """Gives a function to be called with the number of steps just taken."""
     if not shown:
         yield lambda done: None
@@ -15,5 +15,5 @@ def bar(total: int, shown: bool) -> Iterator[Callable[[int], None]]:
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), TimeRemainingColumn()) as progress:
-        task = progress.add_task("quasi-statics", total=total)
+        task = progress.add_task(title, total=total)
         yield lambda done: progress.advance(task, done)

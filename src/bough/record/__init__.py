@@ -1,0 +1,14 @@
+"""What a long run leaves behind: files that survive a crash, tables, a progress bar.
+
+Belongs here: how files are written and read back, whatever is in them. Does not belong here: what is recorded
+(`simulate`, `adaptive`), and compiled code (`compile`).
+"""
+
+from __future__ import annotations
+
+from bough.record.arrays import read_arrays, write_arrays
+from bough.record.files import replacing
+from bough.record.progress import progress_bar
+from bough.record.tables import write_table
+
+__all__ = ["progress_bar", "read_arrays", "replacing", "write_arrays", "write_table"]
