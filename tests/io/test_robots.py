@@ -57,6 +57,27 @@ def test_refused_with_a_sentence(name: str) -> None:
     assert any(finding.severity == "error" for finding in doctor(ROBOTS[name]))
 
 
+OPTIONS = (
+    {},
+    {"floating_base": True},
+    {"mimic": "independent"},
+    {"check": True, "floating_base": True},
+    {"weld": ["?"]},
+)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_doctor_has_an_error_if_and_only_if_load_raises(name: str) -> None:
+    for options in OPTIONS:
+        try:
+            load(ROBOTS[name], **options)
+            sentence = ""
+        except BoughError as error:
+            sentence = str(error)
+        found = doctor(ROBOTS[name], **options)
+        assert any(f.severity == "error" for f in found) == bool(sentence), (options, sentence)
+
+
 @pytest.mark.parametrize("name", [name for name in ROBOTS if name.split("/")[1] in UNMOVED])
 def test_without_a_moving_body(name: str) -> None:
     with pytest.raises(ModelError, match="has no moving body"):

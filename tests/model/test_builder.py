@@ -32,7 +32,7 @@ BAD_BODIES = {
     "axis NaN": ({"axis": (0, 1, NAN)}, "axis must be finite"),
     "axis words": ({"axis": "z"}, "needs 1 axis"),
     "parallel axes": ({"joint": "universal", "axis": [[1, 0, 0], [2, 0, 0]]}, "are parallel"),
-    "negative mass": ({"mass": -1.0}, "mass must be finite and not negative, got -1"),
+    "negative mass": ({"mass": -1.0}, "mass must be finite and not negative, at most 1e.15 kg, got -1"),
     "mass NaN": ({"mass": NAN}, "mass must be finite"),
     "mass words": ({"mass": "heavy"}, "must be numbers"),
     "com shape": ({"com": (0, 0)}, "com needs shape"),

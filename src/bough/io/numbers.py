@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from bough.errors import FileFormatError, short
+from bough.model import LARGEST
 from bough.types import FloatArray
 
-LARGEST = 1e15  # of a length, an angle, a mass, a moment or a ratio, in SI units
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 WANTED = {1: "a number", 3: "three numbers"}
 

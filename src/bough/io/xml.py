@@ -92,6 +92,8 @@ class Document:
         return found
 
     def _parse(self) -> Element:
+        if self.data.count(b"<") > 3 * MOST_ELEMENTS:  # two tags and a comment each
+            raise FileFormatError(f"{self.name} has more than {MOST_ELEMENTS} elements, the most that are read")
         if self.data.count(b"=") > MOST_ATTRIBUTES:
             raise FileFormatError(f"{self.name} has more than {MOST_ATTRIBUTES} attributes, the most that are read")
         parser, tree = expat.ParserCreate("utf-8"), _Tree(self.name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bough.model.assemble import Parts, assemble
 from bough.model.bodies import (
     EYE,
+    LARGEST,
     MICRON_SQUARED,
     TRIANGLE,
     finite,
@@ -27,6 +28,7 @@ from bough.model.model import Model
 __all__ = [
     "EYE",
     "GRAVITY",
+    "LARGEST",
     "MICRON_SQUARED",
     "NEARLY_PARALLEL",
     "PARALLEL",

@@ -17,6 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # How far principal moments may break the triangle inequality, and rounding in rotations and symmetric matrices
 TRIANGLE, ROUNDING = 1e-6, 1e-9
+LARGEST = 1e15  # of a length, a mass, a moment or a ratio, in SI units
 MICRON_SQUARED = 1e-12  # a radius of gyration that is no more than rounding, in m^2
 NUMBERS = {"pitch", "armature", "lower", "upper", "velocity", "effort"}
 OPTIONS = NUMBERS | {"joint_name", "mimic", "damping", "friction", "stiffness", "rest", "actuated"}
@@ -90,8 +91,9 @@ def _is_rotation(a: float, b: float, c: float, d: float, e: float, f: float, g: 
 
 
 def finite(a: FloatArray, what: str) -> FloatArray:
-    if not all(map(math.isfinite, a.ravel().tolist())):
-        raise ModelError(f"{what} must be finite, got {a.tolist()}")
+    """The same array, if none of its numbers is so large that products of them overflow."""
+    if not all(abs(x) <= LARGEST for x in a.ravel().tolist()):
+        raise ModelError(f"{what} must be finite and at most {LARGEST:g} in size, got {a.tolist()}")
     return a
 
 
@@ -148,8 +150,8 @@ def checked_inertia(name: str, mass: Any, com: Any, inertia: Any, strict: bool) 
         raise ModelError(f"body {name!r}: mass, com and inertia must be numbers") from None
     if c.shape != (3,) or J.shape != (3, 3):
         raise ModelError(f"body {name!r}: com needs shape (3,) and inertia (3, 3), got {c.shape} and {J.shape}")
-    if not math.isfinite(m) or m < 0.0:
-        raise ModelError(f"body {name!r}: mass must be finite and not negative, got {m}")
+    if not 0.0 <= m <= LARGEST:
+        raise ModelError(f"body {name!r}: mass must be finite and not negative, at most {LARGEST:g} kg, got {m}")
     finite(c, f"body {name!r}: com")
     rows = finite(J, f"body {name!r}: inertia").tolist()
     low, middle, high = principal_moments(rows, name)

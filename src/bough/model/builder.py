@@ -25,7 +25,7 @@ from bough.model.bodies import (
     rigid,
     unit_axes,
 )
-from bough.model.checks import check_leaves, check_massless, check_positive
+from bough.model.checks import check_leaves, check_massless, check_positive, check_turning
 from bough.model.contents import WORLD, Coupling, Frames, Joints, unknown
 from bough.model.freedoms import actuated_of, check_freedoms, limits_of, passive_of
 from bough.model.laid_frames import Layout
@@ -153,6 +153,7 @@ class Builder:
             check_positive(moving, inertia)
         check_massless(moving, parents, ties, inertia)
         check_leaves(moving, parents, ties, inertia)
+        check_turning(moving, parents, inertia)
         q, v = _places(moving, ties)
         parts, last_part = _parts(moving, seats, inertia, _Coordinates(q[:, 0], v[:, 0], ties))
         mechanism, layout, rank = assemble(parts, self.gravity.tolist())

@@ -53,15 +53,44 @@ def check_leaves(moving: list[Body], parents: list[int], ties: dict[int, Tie], i
         raise ModelError(f"body {name!r} has no inertia {where} the axis of its joint {joint!r}; {REMEDY}")
 
 
+def check_turning(moving: list[Body], parents: list[int], inertia: FloatArray) -> None:
+    """A body that carries nothing must resist every way its spherical, floating or planar joint turns it.
+
+    About the centre of mass, or the fixed point of a spherical joint: a point mass resists none, a thin rod two.
+    """
+    leaf = np.ones(len(moving), bool)
+    leaf[[up for up in parents if up >= 0]] = False
+    kinds = [JOINTS[b.joint][0] if len(JOINTS[b.joint]) == 1 else "" for b in moving]
+    several = np.array([kind in ("ball", "free", "planar") for kind in kinds])
+    for k in np.flatnonzero(leaf & several):
+        body, own = moving[k], inertia[k : k + 1]
+        if body.number("armature") > 0.0:
+            continue
+        J = inertia_matrix(own)[0] if kinds[k] == "ball" else _about_com(own)[0]
+        moments = J[2:, 2:].ravel() if kinds[k] == "planar" else np.linalg.eigvalsh(J)
+        # what remains of a difference of moments about the origin is rounding
+        if moments[0] <= 4e-15 * np.abs(own[0, :3]).max():
+            where = "the centre of its joint" if kinds[k] == "ball" else "its centre of mass"
+            shown = ", ".join(f"{max(x, 0.0):.3g}" for x in moments)
+            raise ModelError(
+                f"body {body.name!r} resists no turning on its {body.joint} joint {body.joint_name!r}: its moments of "
+                f"inertia about {where} are {shown} kg m^2; give it an inertia, or weld the joint (weld= of bough.load)"
+            )
+
+
 def check_positive(moving: list[Body], inertia: FloatArray) -> None:
     """The inertia of each moving body about its centre of mass, with all that is welded to it, must be positive."""
-    mass, h = inertia[:, 9], inertia[:, 6:9]
-    com = h / np.where(mass > 0.0, mass, 1.0)[:, None]
-    # J - m (c.c 1 - c c')
-    ch = com[:, :, None] * h[:, None, :]
-    J = inertia_matrix(inertia) - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch
-    moments = np.linalg.eigvalsh(J)
+    moments = np.linalg.eigvalsh(_about_com(inertia))
     # what the subtraction loses grows with the distance of the centre of mass
-    floor = ROUNDING * np.abs(inertia[:, :3]).max(axis=1) + MICRON_SQUARED * mass
+    floor = ROUNDING * np.abs(inertia[:, :3]).max(axis=1) + MICRON_SQUARED * inertia[:, 9]
     for k in np.flatnonzero(moments[:, 0] < -floor):
         raise ModelError(f"body {moving[k].name!r}, with all that is welded to it: {not_positive(*moments[k])}")
+
+
+def _about_com(inertia: FloatArray) -> FloatArray:
+    """(n, 3, 3): J - m (c.c 1 - c c')."""
+    mass, h = inertia[:, 9], inertia[:, 6:9]
+    com = h / np.where(mass > 0.0, mass, 1.0)[:, None]
+    ch = com[:, :, None] * h[:, None, :]
+    J: FloatArray = inertia_matrix(inertia) - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch
+    return J

@@ -55,7 +55,7 @@ def sizes(parent: IntArray, joint: Placement, inertia: FloatArray) -> FloatArray
     Infinite where there is nothing that could lose digits: a body without mass that carries nothing.
     """
     mass = inertia[:, 9]
-    size = np.sqrt(np.maximum(inertia[:, :3].sum(axis=1), 0.0) / np.where(mass > 0.0, 2.0 * mass, 1.0))
+    size = np.sqrt(np.maximum(inertia[:, :3].sum(axis=1), 0.0) / np.where(mass > 1e-200, 2.0 * mass, 1.0))
     above = np.flatnonzero(parent >= 0)
     np.maximum.at(size, parent[above], size[above] + np.linalg.norm(joint.p[above], axis=1))
     carries = np.zeros(len(parent), bool)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from bough.errors import ModelError, UnknownNameError
 from bough.joints import JOINTS
 from bough.model.assemble import frozen
-from bough.model.bodies import Body
+from bough.model.bodies import LARGEST, Body
 from bough.model.contents import unknown
 
 IntArray = npt.NDArray[np.int64]
@@ -28,7 +28,10 @@ def find_ties(moving: list[Body]) -> dict[int, Tie]:
     """Every mimic joint with the independent joint at the end of its chain of leaders."""
     by_joint = {b.joint_name: k for k, b in enumerate(moving)}
     first = {k: _first(b, by_joint, moving) for k, b in enumerate(moving) if b.options.get("mimic")}
-    return {k: _last(k, first, moving) for k in first}
+    last: dict[int, Tie] = {}
+    for k in first:
+        _follow(k, first, last, moving)
+    return {k: last[k] for k in first}
 
 
 def _first(body: Body, by_joint: dict[str, int], moving: list[Body]) -> Tie:
@@ -54,17 +57,24 @@ def _first(body: Body, by_joint: dict[str, int], moving: list[Body]) -> Tie:
     return Tie(by_joint[leader], ratio, offset)
 
 
-def _last(k: int, first: dict[int, Tie], moving: list[Body]) -> Tie:
-    """x_k = ratio x_leader + offset, followed from leader to leader."""
-    tie, seen = first[k], {k: None}
-    while tie.leader in first:
-        if tie.leader in seen:
-            circle = ", ".join(repr(moving[j].joint_name) for j in seen)
+def _follow(k: int, first: dict[int, Tie], last: dict[int, Tie], moving: list[Body]) -> None:
+    """x_k = ratio x_leader + offset, followed from leader to leader, for k and all that it follows."""
+    way: dict[int, None] = {}
+    while k in first and k not in last:
+        if k in way:
+            circle = ", ".join(repr(moving[j].joint_name) for j in way)
             raise ModelError(f"mimic joints follow each other in a circle: {circle}")
-        seen[tie.leader] = None
-        up = first[tie.leader]
-        tie = Tie(up.leader, tie.ratio * up.ratio, tie.ratio * up.offset + tie.offset)
-    return tie
+        way[k] = None
+        k = first[k].leader
+    for k in reversed(way):
+        tie = first[k]
+        up = last.get(tie.leader, Tie(tie.leader, 1.0, 0.0))
+        last[k] = Tie(up.leader, tie.ratio * up.ratio, tie.ratio * up.offset + tie.offset)
+        if not max(abs(last[k].ratio), abs(last[k].offset)) <= LARGEST:
+            raise ModelError(
+                f"joint {moving[k].joint_name!r} mimics {moving[up.leader].joint_name!r} with ratio {last[k].ratio:g} "
+                f"and offset {last[k].offset:g}; expected at most {LARGEST:g}"
+            )
 
 
 def free_parents(parents: list[int], ties: dict[int, Tie]) -> IntArray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bough.errors import FileFormatError, MissingExtraError
 from bough.io.description import BodySaid, Description, FrameSaid
 from bough.io.mjcf.bodies import body_chain, rotation
@@ -14,6 +16,7 @@ from bough.io.mjcf.notes import notes
 from bough.io.mjcf.size import check_size
 from bough.io.weld import welded
 from bough.io.xml import Document
+from bough.model import LARGEST
 
 
 def read(document: Document) -> Description:
@@ -27,6 +30,7 @@ def read(document: Document) -> Description:
     check_size(document)
     m = _compile(document)
     names = Names(m)
+    _check_numbers(m, names, document.name)
     found = equalities(m, names)
     driven, remarks = motors(m, names)
     bodies: list[BodySaid] = []
@@ -45,6 +49,24 @@ def read(document: Document) -> Description:
     said = [*found.notes, *remarks, *notes(m, names)]
     description = Description(names.model, bodies, frames, said, m.opt.gravity.tolist(), closures=found.closures)
     return welded(description, found.held) if found.held else description
+
+
+def _check_numbers(m: Any, names: Names, where: str) -> None:
+    """Numbers are finite, and not so large that products of them overflow (limits may be)."""
+    owners = {
+        "body_pos body_ipos body_mass body_inertia": names.bodies,
+        "jnt_pos jnt_axis jnt_stiffness": names.joints,
+        "site_pos": names.sites,
+        "eq_data": names.equalities,
+        "dof_armature dof_damping dof_frictionloss qpos0 qpos_spring actuator_gear": [],
+    }
+    for field, names_of in ((field, names_of) for fields, names_of in owners.items() for field in fields.split()):
+        values = getattr(m, field)
+        bad = np.argwhere(~(np.abs(values) <= LARGEST))
+        if len(bad):
+            owner = f" of {names_of[bad[0, 0]]!r}" if names_of else ""
+            value = f"{float(values[tuple(bad[0])]):g}"
+            raise FileFormatError(f"{where}: {field}{owner} is {value}; expected at most {LARGEST:g} in SI units")
 
 
 def _compile(document: Document) -> Any:

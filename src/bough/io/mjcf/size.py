@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from bough.errors import FileFormatError
+from bough.errors import FileFormatError, short
 from bough.io.xml import Document
 
 MOST_EXPANDED = 20_000  # elements after replication; MuJoCo's compiler needs a minute for as many bodies
@@ -60,6 +60,9 @@ class _Counter:
         return total
 
     def _check(self, element: Element) -> None:
+        for key, value in element.attrib.items():
+            if key != "name" and "nan" in value[:1000].lower().replace("+", " ").replace("-", " ").split():
+                raise FileFormatError(f"{self.name}: <{element.tag}> has {key}={short(value)!r}; expected numbers")
         attributes, most = SIZES.get(element.tag, ((), 0))
         size = math.prod(_integers(element, attributes))
         if attributes and size > most:
