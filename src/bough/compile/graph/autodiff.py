@@ -25,7 +25,7 @@ def forward(program: Program, seeds: Seeds) -> list[list[Expr]]:
     `seeds[array, offset]` is the tangent of that input element: a number, or an expression in the program's own graph;
     inputs that are not named stand still. One list for each output, in row-major order.
     """
-    return _push(program, program.graph.live(program.flat_roots()), seeds)
+    return _rates(program, program.graph.live(program.flat_roots()), seeds)
 
 
 def reverse(program: Program, weights: Weights) -> list[list[Expr]]:
@@ -34,35 +34,56 @@ def reverse(program: Program, weights: Weights) -> list[list[Expr]]:
     `weights` has one sequence for each output; its numbers may be expressions in the program's own graph.
     One list for each input, in row-major order.
     """
-    return _pull(program, program.graph.live(program.flat_roots()), weights)
+    return _gradients(program, program.graph.live(program.flat_roots()), weights)
 
 
-def _push(program: Program, live: Sequence[int], seeds: Seeds) -> list[list[Expr]]:
+def tangents(graph: Graph, roots: Sequence[int], seeds: Mapping[int, int]) -> dict[int, int]:
+    """The tangent of every node that moves, on the way to `roots`, as the nodes of `seeds` move with their tangents."""
+    return _push(graph, graph.live(roots), seeds)
+
+
+def sensitivities(graph: Graph, roots: Sequence[int], weights: Sequence[int]) -> dict[int, int]:
+    """The derivative of `sum(weight * root)` by every node that it depends on."""
+    return _pull(graph, graph.live(roots), roots, weights)
+
+
+def _push(graph: Graph, live: Sequence[int], seeds: Mapping[int, int]) -> dict[int, int]:
     """Forward mode over the nodes `live`."""
-    graph = program.graph
     zero = graph.const(0.0)
-    tangents = {graph.input(*place).id: graph.operand(seed) for place, seed in seeds.items()}
+    moving = dict(seeds)
     for i in live:
-        if graph.op[i] >= ADD and (graph.a[i] in tangents or graph.b[i] in tangents):
-            tangents[i] = _tangent(graph, i, tangents, zero)
-    return [[Expr(graph, tangents.get(r, zero)) for r in roots] for roots in program.roots]
+        if i not in seeds and graph.op[i] >= ADD and (graph.a[i] in moving or graph.b[i] in moving):
+            moving[i] = _tangent(graph, i, moving, zero)
+    return moving
 
 
-def _pull(program: Program, live: Sequence[int], weights: Weights) -> list[list[Expr]]:
+def _pull(graph: Graph, live: Sequence[int], roots: Sequence[int], weights: Sequence[int]) -> dict[int, int]:
     """Reverse mode over the nodes `live`."""
-    graph = program.graph
     zero = graph.const(0.0)
     sensitivity: dict[int, int] = {}
-    for roots, row in zip(program.roots, weights, strict=True):
-        for r, weight in zip(roots, row, strict=True):
-            sensitivity[r] = graph.add(sensitivity.get(r, zero), graph.operand(weight))
+    for r, weight in zip(roots, weights, strict=True):
+        sensitivity[r] = graph.add(sensitivity.get(r, zero), weight)
     for i in reversed(live):
         incoming = sensitivity.get(i, zero)
         if graph.op[i] >= ADD and incoming != zero:
             for operand, part in _contributions(graph, i, incoming):
                 sensitivity[operand] = graph.add(sensitivity.get(operand, zero), part)
+    return sensitivity
+
+
+def _rates(program: Program, live: Sequence[int], seeds: Seeds) -> list[list[Expr]]:
+    graph = program.graph
+    zero = graph.const(0.0)
+    moving = _push(graph, live, {graph.input(*place).id: graph.operand(seed) for place, seed in seeds.items()})
+    return [[Expr(graph, moving.get(r, zero)) for r in roots] for roots in program.roots]
+
+
+def _gradients(program: Program, live: Sequence[int], weights: Weights) -> list[list[Expr]]:
+    graph = program.graph
+    zero = graph.const(0.0)
+    found = _pull(graph, live, program.flat_roots(), [graph.operand(w) for row in weights for w in row])
     return [
-        [Expr(graph, sensitivity.get(graph.input(k, offset).id, zero)) for offset in range(array.size)]
+        [Expr(graph, found.get(graph.input(k, offset).id, zero)) for offset in range(array.size)]
         for k, array in enumerate(program.inputs)
     ]
 
@@ -89,7 +110,7 @@ def _by_columns(program: Program, wrt: Sequence[int]) -> list[list[list[Expr]]]:
     """Blocks [wrt][row][column] of the Jacobian of the only output, one forward sweep for each column."""
     blocks, live = [], program.graph.live(program.flat_roots())
     for k in wrt:
-        columns = [_push(program, live, {(k, offset): 1.0})[0] for offset in range(program.inputs[k].size)]
+        columns = [_rates(program, live, {(k, offset): 1.0})[0] for offset in range(program.inputs[k].size)]
         blocks.append([list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in program.roots[0]])
     return blocks
 
@@ -99,7 +120,7 @@ def _by_rows(program: Program, wrt: Sequence[int]) -> list[list[list[Expr]]]:
     blocks: list[list[list[Expr]]] = [[] for _ in wrt]
     size, live = program.outputs[0].size, program.graph.live(program.flat_roots())
     for row in range(size):
-        gradient = _pull(program, live, [[1.0 if r == row else 0.0 for r in range(size)]])
+        gradient = _gradients(program, live, [[1.0 if r == row else 0.0 for r in range(size)]])
         for block, k in zip(blocks, wrt, strict=True):
             block.append(gradient[k])
     return blocks

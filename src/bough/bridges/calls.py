@@ -1,0 +1,80 @@
+"""Functions of the table with their derivatives, as PyTorch and JAX call them: by number, on plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bough.compile.derived import jvp, vjp
+from bough.compile.executions import BoundFunction, bind_arrays
+from bough.compile.graph.expr import GraphTooLargeError
+from bough.compile.graph.program import Array
+from bough.compile.routine import Constants, Routine
+from bough.dynamics.functions import check_options, function
+from bough.errors import TooLargeError
+from bough.model import Model, mark_limbs
+
+
+class Call:
+    """A routine of a model. `number` names it where only numbers may be passed; `by_weights` and `along` are its own
+    derivatives, by all inputs: routines like it."""
+
+    def __init__(self, routine: Routine, model: Model, constants: Constants) -> None:
+        self.routine, self.model, self.constants = routine, model, constants
+        self.inputs: tuple[Array, ...] = routine.arrays(routine.arguments, model.sizes)
+        self.outputs: tuple[Array, ...] = routine.arrays(routine.outputs, model.sizes)
+        self.number = len(_calls)
+        _calls.append(self)
+
+    @cached_property
+    def by_weights(self) -> Call:
+        """(inputs, weights of outputs) -> gradients by all inputs."""
+        return Call(vjp(self.routine), self.model, self.constants)
+
+    @cached_property
+    def along(self) -> Call:
+        """(inputs, directions of inputs) -> rates of all outputs."""
+        return Call(jvp(self.routine), self.model, self.constants)
+
+    @cached_property
+    def on_the_cpu(self) -> BoundFunction:
+        c = self.constants
+        return bind_arrays(self.routine, c.groups, self.model.sizes, folded=c.folded, twins=c.twins)
+
+    @cached_property
+    def on_the_card(self) -> Callable[..., Any]:
+        from bough.compile.run.cuda import bind
+
+        return bind(self.routine, self.constants, self.model.sizes)
+
+    def run(self, arrays: list[np.ndarray], out: list[np.ndarray]) -> None:
+        """All outputs, into `out`."""
+        try:
+            self.on_the_cpu.call(*arrays, out=out[0] if len(out) == 1 else tuple(out))
+        except GraphTooLargeError:
+            raise TooLargeError(f"{self.routine.name} of {self.model.name!r} takes too many operations") from None
+
+
+_calls: list[Call] = []
+_known: dict[Any, Call] = {}
+
+
+def numbered(number: int) -> Call:
+    """The call with that number."""
+    return _calls[number]
+
+
+def call_of(model: Model, name: str, options: dict[str, Any]) -> Call:
+    """The function of the table on this model, the same object each time."""
+    key = (model.hash, name, tuple(sorted(options.items())))
+    if key not in _known:
+        row = function(name)
+        chosen = check_options(row, options)
+        method = row.method(model, chosen.method)
+        more = method.constants(model, chosen)
+        constants = Constants((model.mechanism, *more), lambda: (model.grouped, *more), mark_limbs)
+        _known[key] = Call(method.routine, model, constants)
+    return _known[key]

@@ -1,0 +1,60 @@
+"""CasADi functions of a model: the traced graph as SX, which CasADi differentiates and hands to its own solvers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.bridges.extras import required
+from bough.compile.graph.evaluate import evaluate
+from bough.compile.graph.program import Array, Program
+from bough.dynamics.functions import program
+from bough.model import Model
+
+__all__ = ["from_program", "function"]
+
+casadi = required("casadi", "casadi", at_least="3.6")
+FUNCTIONS = {"sqrt": casadi.sqrt, "sin": casadi.sin, "cos": casadi.cos, "atan": casadi.atan}
+
+
+def function(model: Model, name: str, **options: Any) -> Any:
+    """A function of `Dynamics` as a `casadi.Function` of the same arguments, for example "forward_dynamics".
+
+    `options` are those of the function: method=, frame=, reference=. Vectors are columns, matrices have their shape.
+    Exact, dense in nothing that is sparse, and without an external library at run time.
+
+    >>> f = bough.casadi.function(model, "inverse_dynamics")
+    >>> tau = f(q, v, qdd)
+    """
+    return from_program(name, program(model, name, **options))
+
+
+def from_program(name: str, traced: Program) -> Any:
+    """Any straight-line program as a `casadi.Function` with its names."""
+    symbols = [casadi.SX.sym(x.name, x.size) for x in traced.inputs]
+    results = evaluate(traced, [casadi.vertsplit(x) if x.numel() else [] for x in symbols], FUNCTIONS)
+    outputs = [_shaped(numbers, array) for numbers, array in zip(results, traced.outputs, strict=True)]
+    inputs = [_reshaped(x, array) for x, array in zip(symbols, traced.inputs, strict=True)]
+    taken = [x.name for x in traced.inputs]
+    named = [y.name if y.name not in taken else f"{y.name}_out" for y in traced.outputs]
+    return casadi.Function(_identifier(name), inputs, outputs, taken, named)
+
+
+def _shaped(numbers: list[Any], array: Array) -> Any:
+    """The numbers, row-major, as a matrix: CasADi's own order is by columns."""
+    rows, columns = _rows_and_columns(array)
+    return casadi.reshape(casadi.vertcat(*numbers), columns, rows).T
+
+
+def _reshaped(symbols: Any, array: Array) -> Any:
+    rows, columns = _rows_and_columns(array)
+    return casadi.reshape(symbols, columns, rows).T
+
+
+def _rows_and_columns(array: Array) -> tuple[int, int]:
+    """Vectors are columns; what has more than two axes is flattened to its first."""
+    rows = array.shape[0] if array.shape else 1
+    return rows, array.size // rows if rows else 0
+
+
+def _identifier(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name)

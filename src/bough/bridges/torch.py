@@ -1,0 +1,164 @@
+"""PyTorch: functions of the table on tensors, with gradients of any order, on the CPU and on CUDA.
+
+`bough.torch.forward_dynamics(model, q, v, tau)` and its siblings take tensors (n,) or with any leading axes (..., n), all
+of one dtype (float32 or float64) on one device, and read them where they are. Gradients by q are those by its entries;
+they are zero along the length of a quaternion. `torch.func.vmap` and `grad` work, and `torch.compile` sees one operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from bough.bridges.calls import Call, call_of, numbered
+from bough.bridges.extras import required
+from bough.dynamics.functions import FUNCTIONS
+from bough.errors import ShapeError
+from bough.model import Model
+
+torch = required("torch", "torch", at_least="2.4")
+
+__all__ = ["call", *FUNCTIONS]
+
+
+def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
+    """A function of `Dynamics` by name on tensors; `options` are those of the function: method=, frame=, reference=."""
+    found = call_of(model, name, options)
+    leading = _check(found, name, tensors)
+    flat = [x.reshape(-1, *spec.shape) if leading else x for x, spec in zip(tensors, found.inputs, strict=True)]
+    if leading:
+        rows = prod(leading)
+        flat = [x.expand(rows, *spec.shape) for x, spec in zip(flat, found.inputs, strict=True)]
+    results = _apply(found.number, flat)
+    shaped = [y.reshape(*leading, *spec.shape) for y, spec in zip(results, found.outputs, strict=True)]
+    return shaped[0] if len(shaped) == 1 else tuple(shaped)
+
+
+def __getattr__(name: str) -> Any:
+    if name in FUNCTIONS:
+        return _named(name)
+    raise AttributeError(f"module 'bough.torch' has no attribute {name!r}")
+
+
+def _named(name: str) -> Any:
+    def function(model: Model, *tensors: Any, **options: Any) -> Any:
+        return call(model, name, *tensors, **options)
+
+    row = FUNCTIONS[name]
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{row.summary}: of a model and tensors {', '.join(row.arguments)}."
+    return function
+
+
+def _check(found: Call, name: str, tensors: Sequence[Any]) -> tuple[int, ...]:
+    """The leading axes that the tensors have in common; those without any serve all rows."""
+    if len(tensors) != len(found.inputs):
+        names = ", ".join(x.name for x in found.inputs)
+        raise ShapeError(f"{name} takes {len(found.inputs)} tensors ({names}), got {len(tensors)}")
+    first = tensors[0]
+    leading: tuple[int, ...] = ()
+    for x, spec in zip(tensors, found.inputs, strict=True):
+        if not isinstance(x, torch.Tensor):
+            raise ShapeError(f"{name}: {spec.name} must be a tensor, got {type(x).__name__}")
+        if x.dtype not in (torch.float32, torch.float64) or x.dtype != first.dtype or x.device != first.device:
+            raise ShapeError(
+                f"{name}: {spec.name} is {x.dtype} on {x.device}; all tensors must be float32 or float64, alike and on "
+                f"the device of the first, {first.dtype} on {first.device}"
+            )
+        n = len(spec.shape)
+        if tuple(x.shape[x.ndim - n :]) != spec.shape or x.ndim < n:
+            raise ShapeError(f"{name}: {spec.name} must end in the axes {spec.shape}, got {tuple(x.shape)}")
+        axes = tuple(x.shape[: x.ndim - n])
+        if axes and leading and axes != leading:
+            raise ShapeError(f"{name}: {spec.name} has leading axes {axes} where an earlier tensor has {leading}")
+        leading = axes or leading
+    return leading
+
+
+def _apply(number: int, tensors: Sequence[Any]) -> Sequence[Any]:
+    """One configuration or a batch of rows, all tensors alike."""
+    if torch.compiler.is_compiling():
+        return torch.ops.bough.run(number, list(tensors))
+    return _Function.apply(number, *tensors)
+
+
+def _run(number: int, tensors: Sequence[Any]) -> tuple[Any, ...]:
+    found = numbered(number)
+    held = [x.detach().contiguous() for x in tensors]
+    if held[0].is_cuda:
+        results = found.on_the_card(*held)
+        return results if isinstance(results, tuple) else (results,)
+    outputs = _empty(found, held)
+    found.run([x.numpy() for x in held], [y.numpy() for y in outputs])
+    return tuple(outputs)
+
+
+def _empty(found: Call, tensors: Sequence[Any]) -> list[Any]:
+    batch = tensors[0].shape[: tensors[0].ndim - len(found.inputs[0].shape)]
+    return [tensors[0].new_empty((*batch, *spec.shape)) for spec in found.outputs]
+
+
+class _Function(torch.autograd.Function):  # type: ignore[misc, name-defined]
+    """A call with its gradient, which is a call again: so it has gradients of its own."""
+
+    @staticmethod
+    def forward(number: int, *tensors: Any) -> Any:
+        return _run(number, tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.number = inputs[0]
+        ctx.save_for_backward(*inputs[1:])
+
+    @staticmethod
+    def backward(ctx: Any, *weights: Any) -> Any:
+        found = numbered(ctx.number)
+        return (None, *_apply(found.by_weights.number, [*ctx.saved_tensors, *weights]))
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, number: int, *tensors: Any) -> Any:
+        found = numbered(number)
+        rows = [_rows_in_front(x, dim, info.batch_size) for x, dim in zip(tensors, in_dims[1:], strict=True)]
+        inner = max((x.shape[1] for x, spec in zip(rows, found.inputs, strict=True) if x.ndim > 1 + len(spec.shape)), default=0)
+        flat = []
+        for x, spec in zip(rows, found.inputs, strict=True):
+            if inner and x.ndim == 1 + len(spec.shape):
+                x = x.unsqueeze(1).expand(info.batch_size, inner, *spec.shape)
+            flat.append(x.reshape(-1, *spec.shape))
+        results = _apply(number, flat)
+        shape = (info.batch_size, inner) if inner else (info.batch_size,)
+        return tuple(y.reshape(*shape, *spec.shape) for y, spec in zip(results, found.outputs, strict=True)), (0,) * len(results)
+
+
+def _rows_in_front(x: Any, dim: int | None, size: int) -> Any:
+    return x.expand(size, *x.shape) if dim is None else x.movedim(dim, 0)
+
+
+# The same as an operator that torch.compile does not look into.
+
+
+@torch.library.custom_op("bough::run", mutates_args=())  # type: ignore[misc]
+def _operator(number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor]:  # type: ignore[name-defined]
+    return list(_run(number, tensors))
+
+
+@_operator.register_fake  # type: ignore[misc]
+def _(number: int, tensors: list[Any]) -> list[Any]:
+    return _empty(numbered(number), tensors)
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.number = inputs[0]
+    ctx.save_for_backward(*inputs[1])
+
+
+def _backward(ctx: Any, weights: Any) -> Any:
+    found = numbered(ctx.number)
+    return None, torch.ops.bough.run(found.by_weights.number, [*ctx.saved_tensors, *weights])
+
+
+_operator.register_autograd(_backward, setup_context=_keep)

@@ -1,0 +1,135 @@
+"""Derivatives of routines, as routines: the kernel is run on symbols, then differentiated in its own graph.
+
+`vjp(f)` takes the inputs of f and a weight for each output, and gives the gradient of their weighted sum by each input;
+`jvp(f)` takes a direction for each input and gives the rate of each output. Both are routines like all others, so that
+they are traced, counted, compiled and exported like them, and have derivatives of their own: the vector product of a
+Hessian is `jvp(vjp(f))`. There is no general code for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bough.compile.graph import autodiff
+from bough.compile.graph.evaluate import evaluate
+from bough.compile.graph.expr import Expr, Graph
+from bough.compile.graph.program import Array, Program
+from bough.compile.routine import Routine, literal
+from bough.errors import UnknownNameError
+
+Arrays = dict[str, Any]  # of symbols or of numbers, by name
+Derive = Callable[[Arrays, Arrays, Graph], Arrays]
+FUNCTIONS = {"sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "atan": math.atan}
+
+
+def vjp(routine: Routine, wrt: Sequence[str] | None = None) -> Routine:
+    """(inputs, weights) -> gradients: arrays `weight_<output>` in, `by_<input>` out, for the inputs `wrt`, or all."""
+    names = _chosen(routine, wrt)
+    weights = {f"weight_{name}": shape for name, shape in routine.outputs.items()}
+
+    def gradients(inputs: Arrays, outputs: Arrays, graph: Graph) -> Arrays:
+        weighed = _nodes(graph, (inputs[name] for name in weights))
+        found = autodiff.sensitivities(graph, _nodes(graph, outputs.values()), weighed)
+        return {f"by_{name}": _read(graph, found, inputs[name]) for name in names}
+
+    shapes = {f"by_{name}": routine.inputs[name] for name in names}
+    return _derived(routine, f"vjp_{routine.name}", weights, shapes, gradients)
+
+
+def jvp(routine: Routine, wrt: Sequence[str] | None = None) -> Routine:
+    """(inputs, directions) -> rates: arrays `along_<input>` in, for the inputs `wrt` or all, `rate_<output>` out."""
+    names = _chosen(routine, wrt)
+    directions = {f"along_{name}": routine.inputs[name] for name in names}
+
+    def rates(inputs: Arrays, outputs: Arrays, graph: Graph) -> Arrays:
+        moving = _nodes(graph, (inputs[name] for name in names))
+        along = _nodes(graph, (inputs[name] for name in directions))
+        roots = _nodes(graph, outputs.values())
+        found = autodiff.tangents(graph, roots, dict(zip(moving, along, strict=True)))
+        return {f"rate_{name}": _read(graph, found, y) for name, y in outputs.items()}
+
+    shapes = {f"rate_{name}": shape for name, shape in routine.outputs.items()}
+    return _derived(routine, f"jvp_{routine.name}", directions, shapes, rates)
+
+
+def _derived(
+    routine: Routine, name: str, added: Mapping[str, str], outputs: Mapping[str, str], derive: Derive
+) -> Routine:
+    """The routine that runs `routine` on symbols and stores what `derive` makes of its graph."""
+
+    def body(*arguments: Any) -> None:
+        *rest, work = arguments
+        names = [*derived.inputs, *derived.outputs]
+        constants, arrays = rest[: -len(names)], dict(zip(names, rest[-len(names) :], strict=True))
+        inputs = {key: arrays[key] for key in derived.inputs}
+        graph = next((x.graph for x in _flat(inputs.values()) if isinstance(x, Expr)), None)
+        if graph is None:
+            found = _on_numbers(body, constants, list(arrays.values()), len(inputs), work)
+            results = dict(zip(derived.outputs, found, strict=True))
+        else:
+            original = {key: np.full(arrays[_alike(key, arrays)].shape, 0.0, object) for key in routine.outputs}
+            routine.body(*constants, *(inputs[key] for key in routine.inputs), *original.values(), work)
+            results = derive(inputs, original, graph)
+        for key, value in results.items():
+            arrays[key][...] = value
+
+    derived = replace(routine, name=name, body=body, inputs={**routine.inputs, **added}, outputs=dict(outputs))
+    return derived
+
+
+def _on_numbers(
+    body: Callable[..., None], constants: Sequence[Any], arrays: Sequence[Any], n: int, work: Any
+) -> list[Any]:
+    """What `body` gives on numbers, the first n of `arrays` being inputs: it is run on symbols, and then evaluated."""
+    graph = Graph()
+    symbols = [_symbols(graph, k, a.shape) for k, a in enumerate(arrays[:n])]
+    results = [np.full(a.shape, 0.0, object) for a in arrays[n:]]
+    scratch = type(work)(*(np.full(a.shape, 0.0, object) for a in work))
+    body(*(literal(group) for group in constants), *symbols, *results, scratch)
+    specs = [Array(str(k), a.shape) for k, a in enumerate(arrays)]
+    roots = tuple(tuple(_nodes(graph, [result])) for result in results)
+    numbers = evaluate(
+        Program(graph, tuple(specs[:n]), tuple(specs[n:]), roots), [_flat([a]) for a in arrays[:n]], FUNCTIONS
+    )
+    return [np.reshape(x, a.shape) for x, a in zip(numbers, arrays[n:], strict=True)]
+
+
+def _symbols(graph: Graph, k: int, shape: tuple[int, ...]) -> Any:
+    found = np.empty(shape, object)
+    found.ravel()[:] = [graph.input(k, offset) for offset in range(found.size)]
+    return found
+
+
+def _alike(output: str, arrays: Arrays) -> str:
+    """The array that has the shape of an output: its weight or its rate."""
+    return f"weight_{output}" if f"weight_{output}" in arrays else f"rate_{output}"
+
+
+def _chosen(routine: Routine, wrt: Sequence[str] | None) -> tuple[str, ...]:
+    names = tuple(routine.arguments) if wrt is None else tuple(wrt)
+    for name in names:
+        if name not in routine.arguments:
+            known = ", ".join(routine.arguments)
+            raise UnknownNameError(f"{routine.name} has no input {name!r} to differentiate by; it has {known}")
+    return names
+
+
+def _flat(arrays: Iterable[Any]) -> list[Any]:
+    return [x for array in arrays for x in np.asarray(array).ravel().tolist()]
+
+
+def _nodes(graph: Graph, arrays: Iterable[Any]) -> list[int]:
+    return [graph.operand(x) for x in _flat(arrays)]
+
+
+def _read(graph: Graph, found: Mapping[int, int], array: Any) -> Any:
+    """What was found for each element of an array, zero where nothing was."""
+    zero = graph.const(0.0)
+    result = np.empty(array.shape, object)
+    result.ravel()[:] = [Expr(graph, found.get(i, zero)) for i in _nodes(graph, [array])]
+    return result

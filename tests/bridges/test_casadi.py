@@ -1,0 +1,70 @@
+"""CasADi functions beside `Dynamics`, and one swing-up through CasADi's own solver."""
+
+import numpy as np
+import pytest
+from bough.dynamics.functions import FUNCTIONS
+
+import bough
+from bough import zoo
+
+casadi = pytest.importorskip("casadi")
+
+ROBOTS = {"humanoid": zoo.humanoid(), "arm": zoo.arm(7), "random": zoo.random_tree(9, seed=2)}
+
+
+def arguments(model, names, rng):
+    return [model.random_configuration(rng) if name == "q" else rng.normal(size=model.nv) for name in names]
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_of_the_table(robot, name):
+    model, row = ROBOTS[robot], FUNCTIONS[name]
+    options = {"frame": model.frame_names[-1]} if "frame" in row.options else {}
+    x = arguments(model, row.arguments, np.random.default_rng(0))
+    got = np.array(bough.casadi.function(model, name, **options)(*x))
+    dyn = bough.Dynamics(model)
+    wanted = dyn.factorize(*x).packed if name == "factorize" else getattr(dyn, name)(*x, **options)
+    wanted = np.asarray(wanted)
+    got = got.reshape(wanted.shape)
+    np.testing.assert_allclose(got, wanted, atol=1e-12 * max(1.0, np.abs(wanted).max()))
+
+
+def test_derivatives_are_casadis_own():
+    model = zoo.arm(4)
+    f = bough.casadi.function(model, "forward_dynamics")
+    q, v, tau = (casadi.SX.sym(name, 4) for name in ("q", "v", "tau"))
+    by_tau = casadi.Function("J", [q, v, tau], [casadi.jacobian(f(q, v, tau), tau)])
+    rng = np.random.default_rng(1)
+    x = [rng.normal(size=4) for _ in range(3)]
+    np.testing.assert_allclose(np.array(by_tau(*x)), bough.Dynamics(model).inverse_mass_matrix(x[0]), atol=1e-9)
+
+
+def test_names_of_arguments_and_results():
+    f = bough.casadi.function(zoo.arm(2), "inverse_dynamics")
+    assert f.name_in() == ["q", "v", "qdd"]
+    assert f.name_out() == ["tau"]
+
+
+def test_unknown_functions_are_refused_with_the_nearest():
+    with pytest.raises(bough.BoughError, match="forward_dynamics"):
+        bough.casadi.function(zoo.arm(2), "forward_dynamic")
+
+
+def test_a_pendulum_swings_up():
+    builder = bough.Builder("pendulum")
+    builder.add_body("rod", joint="revolute", axis=(0, 1, 0), mass=1.0, com=(0, 0, -0.5))
+    f = bough.casadi.function(builder.build(), "forward_dynamics")
+    n, h = 60, 0.05
+    opti = casadi.Opti()
+    q, v, tau = opti.variable(n + 1), opti.variable(n + 1), opti.variable(n)
+    for k in range(n):
+        opti.subject_to(v[k + 1] == v[k] + h * f(q[k], v[k], tau[k]))
+        opti.subject_to(q[k + 1] == q[k] + h * v[k + 1])
+    opti.subject_to(opti.bounded(-2.0, tau, 2.0))  # too weak to lift it at once: m g l = 4.9 N m
+    opti.subject_to([q[0] == 0, v[0] == 0, q[n] == np.pi, v[n] == 0])
+    opti.minimize(casadi.sumsqr(tau))
+    opti.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes"})
+    solution = opti.solve()
+    assert abs(solution.value(q)[-1] - np.pi) < 1e-8
+    assert np.abs(solution.value(tau)).max() <= 2.0 + 1e-6

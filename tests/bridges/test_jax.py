@@ -1,0 +1,71 @@
+"""JAX: values beside `Dynamics`; jit, vmap, grad, jvp and their compositions; bad input."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+jax.config.update("jax_enable_x64", True)
+
+ARM = zoo.arm(4)
+HUMANOID = zoo.humanoid()
+
+
+def state(model, *leading, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    rows = int(np.prod(leading)) if leading else 1
+    q = model.random_configuration(rng, rows).reshape(*leading, model.nq)
+    return [x.astype(dtype) for x in (q, rng.normal(size=(*leading, model.nv)), rng.normal(size=(*leading, model.nv)))]
+
+
+def forward(q, v, tau):
+    return bough.jax.forward_dynamics(ARM, q, v, tau)
+
+
+@pytest.mark.parametrize("leading", [(), (3,), (2, 5), (0,)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_are_those_of_dynamics(leading, dtype):
+    x = state(HUMANOID, *leading, dtype=dtype)
+    got = jax.jit(lambda *x: bough.jax.forward_dynamics(HUMANOID, *x))(*x)
+    assert got.dtype == dtype
+    rows = [a.reshape(-1, a.shape[-1]) for a in x]
+    wanted = bough.Dynamics(HUMANOID).forward_dynamics(*rows).reshape(got.shape)
+    np.testing.assert_allclose(got, wanted, atol=(1e-12 if dtype == np.float64 else 1e-4) * np.abs(wanted).max(initial=1))
+
+
+def test_derivatives_both_ways_and_of_derivatives():
+    x = state(ARM)
+    wanted = bough.Dynamics(ARM).inverse_mass_matrix(x[0])
+    for jacobian in (jax.jacrev, jax.jacfwd):
+        np.testing.assert_allclose(jax.jit(jacobian(forward, 2))(*x), wanted, atol=1e-9 * np.abs(wanted).max())
+    jax.test_util.check_grads(forward, x, order=2, atol=1e-4, rtol=1e-4, eps=1e-5)
+
+
+def test_vmap_over_any_axis_and_with_what_is_shared():
+    q, v, tau = state(ARM, 5)
+    np.testing.assert_allclose(jax.vmap(forward)(q, v, tau), forward(q, v, tau), atol=1e-12)
+    np.testing.assert_allclose(jax.vmap(forward, (None, 0, 1))(q[0], v, tau.T), forward(jnp.tile(q[0], (5, 1)), v, tau), atol=1e-12)
+    by_tau = jax.jit(jax.vmap(jax.grad(lambda q, v, tau: forward(q, v, tau).sum(), 2)))(q, v, tau)
+    wanted = bough.Dynamics(ARM).inverse_mass_matrix(q).sum(1)
+    np.testing.assert_allclose(by_tau, wanted, atol=1e-9 * np.abs(wanted).max())
+
+
+def test_functions_with_options():
+    (q, *_), frame = state(ARM), ARM.frame_names[-1]
+    got = bough.jax.jacobian(ARM, q, frame=frame, reference="world")
+    np.testing.assert_allclose(got, bough.Dynamics(ARM).jacobian(q, frame, "world"), atol=1e-13)
+
+
+def test_bad_input():
+    q, v, tau = state(ARM, 3)
+    with pytest.raises(bough.BoughError, match="must end in the axes"):
+        forward(q[:, :3], v, tau)
+    with pytest.raises(bough.BoughError, match="leading axes"):
+        forward(q, v[:2], tau)
+    with pytest.raises(bough.BoughError, match="float32"):
+        forward(q, v.astype(np.float32), tau)
+    with jax.enable_x64(False), pytest.raises(bough.BoughError, match="jax_enable_x64"):
+        forward(q, v, tau)
