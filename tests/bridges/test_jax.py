@@ -8,6 +8,7 @@ from bough import zoo
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
+check_grads = pytest.importorskip("jax.test_util").check_grads
 jax.config.update("jax_enable_x64", True)
 
 ARM = zoo.arm(4)
@@ -33,7 +34,9 @@ def test_values_are_those_of_dynamics(leading, dtype):
     assert got.dtype == dtype
     rows = [a.reshape(-1, a.shape[-1]) for a in x]
     wanted = bough.Dynamics(HUMANOID).forward_dynamics(*rows).reshape(got.shape)
-    np.testing.assert_allclose(got, wanted, atol=(1e-12 if dtype == np.float64 else 1e-4) * np.abs(wanted).max(initial=1))
+    np.testing.assert_allclose(
+        got, wanted, atol=(1e-12 if dtype == np.float64 else 1e-4) * np.abs(wanted).max(initial=1)
+    )
 
 
 def test_derivatives_both_ways_and_of_derivatives():
@@ -41,13 +44,15 @@ def test_derivatives_both_ways_and_of_derivatives():
     wanted = bough.Dynamics(ARM).inverse_mass_matrix(x[0])
     for jacobian in (jax.jacrev, jax.jacfwd):
         np.testing.assert_allclose(jax.jit(jacobian(forward, 2))(*x), wanted, atol=1e-9 * np.abs(wanted).max())
-    jax.test_util.check_grads(forward, x, order=2, atol=1e-4, rtol=1e-4, eps=1e-5)
+    check_grads(forward, x, order=2, atol=1e-4, rtol=1e-4, eps=1e-5)
 
 
 def test_vmap_over_any_axis_and_with_what_is_shared():
     q, v, tau = state(ARM, 5)
     np.testing.assert_allclose(jax.vmap(forward)(q, v, tau), forward(q, v, tau), atol=1e-12)
-    np.testing.assert_allclose(jax.vmap(forward, (None, 0, 1))(q[0], v, tau.T), forward(jnp.tile(q[0], (5, 1)), v, tau), atol=1e-12)
+    np.testing.assert_allclose(
+        jax.vmap(forward, (None, 0, 1))(q[0], v, tau.T), forward(jnp.tile(q[0], (5, 1)), v, tau), atol=1e-12
+    )
     by_tau = jax.jit(jax.vmap(jax.grad(lambda q, v, tau: forward(q, v, tau).sum(), 2)))(q, v, tau)
     wanted = bough.Dynamics(ARM).inverse_mass_matrix(q).sum(1)
     np.testing.assert_allclose(by_tau, wanted, atol=1e-9 * np.abs(wanted).max())

@@ -61,6 +61,17 @@ def test_hessian_products_by_differentiating_twice():
     np.testing.assert_allclose(got, wanted, atol=1e-5 * np.abs(wanted).max())
 
 
+def test_rates_of_rates():
+    model, routine = ROBOTS["chain"], ROUTINES["aba"]
+    x, rng, h = state(model), np.random.default_rng(4), 1e-6
+    d = [rng.normal(size=a.shape) for a in x]
+    rate = bound(jvp(routine), model)
+    ahead, behind = ([a + s * h * b for a, b in zip(x, d, strict=True)] for s in (1, -1))
+    wanted = (rate(*ahead, *d) - rate(*behind, *d)) / (2 * h)
+    got = bound(jvp(jvp(routine)), model)(*x, *d, *d, *(np.zeros(a.shape) for a in x))
+    np.testing.assert_allclose(got, wanted, atol=1e-5 * np.abs(wanted).max())
+
+
 @pytest.mark.parametrize("derive", [vjp, jvp])
 def test_numbers_give_what_compiled_code_gives(derive):
     model, routine = zoo.arm(3), derive(ROUTINES["aba"])

@@ -8,8 +8,9 @@ quaternion. A result that is not finite is not an error here: it is in the array
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ import numpy as np
 from bough.bridges.calls import Call, call_of, numbered
 from bough.bridges.extras import required
 from bough.compile.run import native
-from bough.compile.run.cache import fetch
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError
 from bough.model import Model
 
 jax = required("jax", "jax", at_least="0.4.36")
 jnp = jax.numpy
+Primitive = import_module("jax.extend.core").Primitive
+ad, batching, mlir = (import_module(f"jax.interpreters.{name}") for name in ("ad", "batching", "mlir"))
 
 __all__ = ["call", *FUNCTIONS]
 
@@ -32,11 +34,11 @@ HANDLER = (Path(__file__).parent / "xla_handler.ll").read_text()
 
 
 def call(model: Model, name: str, *arrays: Any, **options: Any) -> Any:
-    """A function of `Dynamics` by name on JAX arrays; `options` are those of the function: method=, frame=, reference=."""
+    """A function of `Dynamics` by name on JAX arrays, with the options of the function: method=, frame=, reference=."""
     found = call_of(model, name, options)
     given, leading = _check(found, name, arrays)
     rows = [jnp.broadcast_to(x, (*leading, *spec.shape)) for x, spec in zip(given, found.inputs, strict=True)]
-    results = _call(found.number)(*rows)
+    results = _value.bind(*rows, number=found.number)
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -78,37 +80,76 @@ def _check(found: Call, name: str, arrays: Sequence[Any]) -> tuple[list[Any], tu
     return given, leading
 
 
-@cache
-def _call(number: int) -> Any:
-    """A call as a JAX function of arrays with leading axes, with derivatives that are calls again."""
+def _run(found: Call, arrays: Sequence[Any]) -> list[Any]:
+    """The code itself, as XLA calls it."""
+    results = [jax.ShapeDtypeStruct(shape, arrays[0].dtype) for shape in _shapes(found, arrays)]
+    name = _registered(found.number, np.dtype(arrays[0].dtype))
+    return list(jax.ffi.ffi_call(name, results)(*arrays))
+
+
+def _shapes(found: Call, arrays: Sequence[Any]) -> list[tuple[int, ...]]:
+    leading = arrays[0].shape[: arrays[0].ndim - len(found.inputs[0].shape)]
+    return [(*leading, *y.shape) for y in found.outputs]
+
+
+# Two operations: the value of a call, and its rate, which is linear in the directions. Both are calls.
+
+
+def _primitive(name: str, which: Callable[[int], Call]) -> Any:
+    """An operation of JAX with the parameter `number`, done by the call `which(number)`."""
+    primitive = Primitive(name)
+    primitive.multiple_results = True
+
+    def run(*arrays: Any, number: int) -> list[Any]:
+        return _run(which(number), arrays)
+
+    def abstract(*arrays: Any, number: int) -> list[Any]:
+        return [arrays[0].update(shape=shape) for shape in _shapes(which(number), arrays)]
+
+    def batched(arrays: Any, axes: Any, number: int) -> tuple[list[Any], list[int]]:
+        found = which(number)
+        size = next(x.shape[k] for x, k in zip(arrays, axes, strict=True) if k is not None)
+        rows = [
+            jnp.broadcast_to(x, (size, *x.shape)) if k is None else jnp.moveaxis(x, k, 0)
+            for x, k in zip(arrays, axes, strict=True)
+        ]
+        return primitive.bind(*rows, number=number), [0] * len(found.outputs)
+
+    primitive.def_impl(run)
+    primitive.def_abstract_eval(abstract)
+    batching.primitive_batchers[primitive] = batched
+    mlir.register_lowering(primitive, mlir.lower_fun(run, multiple_results=True))
+    return primitive
+
+
+_value = _primitive("bough", numbered)
+_rate = _primitive("bough_rate", lambda number: numbered(number).along)
+
+
+def _rule(directions: Any, arrays: Any, number: int) -> list[Any]:
+    return _rate.bind(*arrays, *map(ad.instantiate_zeros, directions), number=number)
+
+
+def _value_jvp(arrays: Any, directions: Any, number: int) -> tuple[Any, Any]:
+    return _value.bind(*arrays, number=number), _rule(directions, arrays, number)
+
+
+def _rate_jvp(arrays: Any, directions: Any, number: int) -> tuple[Any, Any]:
+    return _rate.bind(*arrays, number=number), _rule(directions, arrays, numbered(number).along.number)
+
+
+def _rate_transpose(weights: Any, *arrays: Any, number: int) -> list[Any]:
+    """From weights of the rates to weights of the directions: the gradient of the call at the same arrays."""
     found = numbered(number)
-
-    @jax.custom_jvp
-    def function(*arrays: Any) -> tuple[Any, ...]:
-        return _run(found, arrays)
-
-    def along(arrays: Any, directions: Any) -> tuple[Any, ...]:
-        rates: tuple[Any, ...] = _call(found.along.number)(*arrays, *directions)
-        return rates
-
-    def by_weights(arrays: Any, weights: Any) -> tuple[Any, ...]:
-        gradients: tuple[Any, ...] = _call(found.by_weights.number)(*arrays, *weights)
-        return gradients
-
-    @function.defjvp
-    def rule(arrays: Any, directions: Any) -> tuple[Any, Any]:
-        rates = jax.custom_derivatives.linear_call(along, by_weights, tuple(arrays), tuple(directions))
-        return function(*arrays), rates
-
-    return function
+    here, directions = arrays[: len(found.inputs)], arrays[len(found.inputs) :]
+    gradients = _value.bind(*here, *map(ad.instantiate_zeros, weights), number=found.by_weights.number)
+    wanted = [g if ad.is_undefined_primal(d) else None for g, d in zip(gradients, directions, strict=True)]
+    return [None] * len(here) + wanted
 
 
-def _run(found: Call, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    dtype, spec = arrays[0].dtype, found.inputs[0]
-    leading = arrays[0].shape[: arrays[0].ndim - len(spec.shape)]
-    results = [jax.ShapeDtypeStruct((*leading, *y.shape), dtype) for y in found.outputs]
-    name = _registered(found.number, np.dtype(dtype))
-    return tuple(jax.ffi.ffi_call(name, results, vmap_method="broadcast_all")(*arrays))
+ad.primitive_jvps[_value] = _value_jvp
+ad.primitive_jvps[_rate] = _rate_jvp
+ad.primitive_transposes[_rate] = _rate_transpose
 
 
 @cache
@@ -116,19 +157,22 @@ def _registered(number: int, dtype: np.dtype) -> str:
     """The name under which XLA knows the code of a call in one precision."""
     found = numbered(number)
     code = found.on_the_cpu.entry(dtype).batch()
+    _alive.append(code)
     name = f"bough_{number}_{dtype.name}"
     handler = _handler(code.address, len(found.inputs), len(found.outputs), len(found.inputs[0].shape))
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform="cpu")
     return name
 
 
-_alive: list[Any] = []
+_alive: list[Any] = []  # machine code must outlive XLA's use of it
 
 
 def _handler(address: int, inputs: int, outputs: int, rank: int) -> Any:
     """An XLA handler for one entry: it passes the addresses of the buffers and the number of rows on."""
-    text = HANDLER.replace("@ARRAYS@", str(inputs + outputs)).replace("@ENTRY@", str(address)).replace("@RANK@", str(rank))
-    text = text.replace("@INPUTS@", str(inputs)).replace("@OUTPUTS@", str(outputs))
+    text = HANDLER
+    numbers = {"ARRAYS": inputs + outputs, "INPUTS": inputs, "OUTPUTS": outputs, "RANK": rank, "ENTRY": address}
+    for word, number in numbers.items():
+        text = text.replace(f"@{word}@", str(number))
     code = native.load(native.compile_ir(text), "xla_handler")
     _alive.append(code)
     return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address)

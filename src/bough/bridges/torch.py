@@ -1,18 +1,15 @@
 """PyTorch: functions of the table on tensors, with gradients of any order, on the CPU and on CUDA.
 
-`bough.torch.forward_dynamics(model, q, v, tau)` and its siblings take tensors (n,) or with any leading axes (..., n), all
-of one dtype (float32 or float64) on one device, and read them where they are. Gradients by q are those by its entries;
-they are zero along the length of a quaternion. `torch.func.vmap` and `grad` work, and `torch.compile` sees one operator.
+`bough.torch.forward_dynamics(model, q, v, tau)` and its siblings take tensors (n,) or with any leading axes (..., n),
+all of one dtype (float32 or float64) on one device, and read them where they are. Gradients by q are those by its
+entries; they are zero along the length of a quaternion. `torch.func` works, and `torch.compile` sees one operator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from math import prod
 from typing import Any
-
-import numpy as np
 
 from bough.bridges.calls import Call, call_of, numbered
 from bough.bridges.extras import required
@@ -29,13 +26,14 @@ def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
     """A function of `Dynamics` by name on tensors; `options` are those of the function: method=, frame=, reference=."""
     found = call_of(model, name, options)
     leading = _check(found, name, tensors)
-    flat = [x.reshape(-1, *spec.shape) if leading else x for x, spec in zip(tensors, found.inputs, strict=True)]
     if leading:
         rows = prod(leading)
-        flat = [x.expand(rows, *spec.shape) for x, spec in zip(flat, found.inputs, strict=True)]
-    results = _apply(found.number, flat)
-    shaped = [y.reshape(*leading, *spec.shape) for y, spec in zip(results, found.outputs, strict=True)]
-    return shaped[0] if len(shaped) == 1 else tuple(shaped)
+        specs = zip(tensors, found.inputs, strict=True)
+        tensors = tuple(x.reshape(-1, *spec.shape).expand(rows, *spec.shape) for x, spec in specs)
+    results = (_run if _is_plain(tensors) else _apply)(found.number, tensors)
+    if leading:
+        results = tuple(y.reshape(*leading, *spec.shape) for y, spec in zip(results, found.outputs, strict=True))
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def __getattr__(name: str) -> Any:
@@ -79,11 +77,21 @@ def _check(found: Call, name: str, tensors: Sequence[Any]) -> tuple[int, ...]:
     return leading
 
 
+def _is_plain(tensors: Sequence[Any]) -> bool:
+    """Does nobody ask for derivatives, and is this not part of a transform or of code that is being compiled?"""
+    if torch.compiler.is_compiling() or torch.autograd.forward_ad._current_level >= 0:
+        return False
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        return False
+    return not any(torch._C._functorch.is_functorch_wrapped_tensor(x) for x in tensors)
+
+
 def _apply(number: int, tensors: Sequence[Any]) -> Sequence[Any]:
     """One configuration or a batch of rows, all tensors alike."""
     if torch.compiler.is_compiling():
-        return torch.ops.bough.run(number, list(tensors))
-    return _Function.apply(number, *tensors)
+        return list(torch.ops.bough.run(number, list(tensors)))
+    results: Sequence[Any] = _Function.apply(number, *tensors)
+    return results
 
 
 def _run(number: int, tensors: Sequence[Any]) -> tuple[Any, ...]:
@@ -113,6 +121,13 @@ class _Function(torch.autograd.Function):  # type: ignore[misc, name-defined]
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.number = inputs[0]
         ctx.save_for_backward(*inputs[1:])
+        ctx.save_for_forward(*inputs[1:])
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, *directions: Any) -> Any:
+        found, here = numbered(ctx.number), ctx.saved_tensors
+        moving = [torch.zeros_like(x) if d is None else d for x, d in zip(here, directions, strict=True)]
+        return tuple(_apply(found.along.number, [*here, *moving]))
 
     @staticmethod
     def backward(ctx: Any, *weights: Any) -> Any:
@@ -123,15 +138,11 @@ class _Function(torch.autograd.Function):  # type: ignore[misc, name-defined]
     def vmap(info: Any, in_dims: Any, number: int, *tensors: Any) -> Any:
         found = numbered(number)
         rows = [_rows_in_front(x, dim, info.batch_size) for x, dim in zip(tensors, in_dims[1:], strict=True)]
-        inner = max((x.shape[1] for x, spec in zip(rows, found.inputs, strict=True) if x.ndim > 1 + len(spec.shape)), default=0)
-        flat = []
-        for x, spec in zip(rows, found.inputs, strict=True):
-            if inner and x.ndim == 1 + len(spec.shape):
-                x = x.unsqueeze(1).expand(info.batch_size, inner, *spec.shape)
-            flat.append(x.reshape(-1, *spec.shape))
+        leading = rows[0].shape[: rows[0].ndim - len(found.inputs[0].shape)]
+        flat = [x.reshape(-1, *spec.shape) for x, spec in zip(rows, found.inputs, strict=True)]
         results = _apply(number, flat)
-        shape = (info.batch_size, inner) if inner else (info.batch_size,)
-        return tuple(y.reshape(*shape, *spec.shape) for y, spec in zip(results, found.outputs, strict=True)), (0,) * len(results)
+        shaped = tuple(y.reshape(*leading, *spec.shape) for y, spec in zip(results, found.outputs, strict=True))
+        return shaped, (0,) * len(shaped)
 
 
 def _rows_in_front(x: Any, dim: int | None, size: int) -> Any:

@@ -44,7 +44,8 @@ def vjp(routine: Routine, wrt: Sequence[str] | None = None) -> Routine:
 def jvp(routine: Routine, wrt: Sequence[str] | None = None) -> Routine:
     """(inputs, directions) -> rates: arrays `along_<input>` in, for the inputs `wrt` or all, `rate_<output>` out."""
     names = _chosen(routine, wrt)
-    directions = {f"along_{name}": routine.inputs[name] for name in names}
+    prefix = _fresh("along_", routine)
+    directions = {prefix + name: routine.inputs[name] for name in names}
 
     def rates(inputs: Arrays, outputs: Arrays, graph: Graph) -> Arrays:
         moving = _nodes(graph, (inputs[name] for name in names))
@@ -117,6 +118,13 @@ def _chosen(routine: Routine, wrt: Sequence[str] | None) -> tuple[str, ...]:
             known = ", ".join(routine.arguments)
             raise UnknownNameError(f"{routine.name} has no input {name!r} to differentiate by; it has {known}")
     return names
+
+
+def _fresh(prefix: str, routine: Routine) -> str:
+    """A prefix for further inputs: a derivative of a derivative has some with the usual one already."""
+    while any(name.startswith(prefix) for name in routine.inputs):
+        prefix = f"further_{prefix}"
+    return prefix
 
 
 def _flat(arrays: Iterable[Any]) -> list[Any]:
