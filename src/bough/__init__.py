@@ -70,6 +70,8 @@ _ROOMS = (
     "types",
     "zoo",
 )
+# Bridges to other libraries, loaded when they are used
+_BRIDGES = ("casadi", "jax", "sympy", "torch")
 # Where each other public name lives
 _HOMES = {
     "BoughError": "bough.errors",
@@ -91,12 +93,14 @@ _HOMES = {
     "rows": "bough.opspace",
 }
 
-__all__ = [*_ROOMS, *_HOMES]
+__all__ = [*_ROOMS, *_BRIDGES, *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"bough.{name}")
+    if name in _BRIDGES:
+        return import_module(f"bough.bridges.{name}")
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value

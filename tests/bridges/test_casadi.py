@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from bough.dynamics.functions import FUNCTIONS
 
 import bough
 from bough import zoo
+from bough.dynamics.functions import FUNCTIONS
 
 casadi = pytest.importorskip("casadi")
 

@@ -9,7 +9,7 @@ from bough.compile.executions import bind_arrays
 from bough.compile.routine import interpret
 from bough.dynamics.aba import ABA
 from bough.dynamics.rnea import RNEA
-from bough.errors import UnknownNameError
+from bough.errors import TooLargeError, UnknownNameError
 from bough.model import mark_limbs
 
 ROUTINES = {"aba": ABA.without("f_ext"), "rnea": RNEA.without("f_ext")}
@@ -83,3 +83,9 @@ def test_numbers_give_what_compiled_code_gives(derive):
         found if derive is vjp else [found], interpret(routine, (model.mechanism,), model.sizes, *x), strict=True
     ):
         np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_what_is_too_large_is_refused():
+    model = zoo.chain(400)
+    with pytest.raises(TooLargeError, match="too many operations"):
+        bound(vjp(ROUTINES["aba"]), model)(*state(model), np.ones(model.nv))

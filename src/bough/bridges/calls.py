@@ -10,11 +10,9 @@ import numpy as np
 
 from bough.compile.derived import jvp, vjp
 from bough.compile.executions import BoundFunction, bind_arrays
-from bough.compile.graph.expr import GraphTooLargeError
 from bough.compile.graph.program import Array
 from bough.compile.routine import Constants, Routine
 from bough.dynamics.functions import check_options, function
-from bough.errors import TooLargeError
 from bough.model import Model, mark_limbs
 
 
@@ -52,10 +50,7 @@ class Call:
 
     def run(self, arrays: list[np.ndarray], out: list[np.ndarray]) -> None:
         """All outputs, into `out`."""
-        try:
-            self.on_the_cpu.call(*arrays, out=out[0] if len(out) == 1 else tuple(out))
-        except GraphTooLargeError:
-            raise TooLargeError(f"{self.routine.name} of {self.model.name!r} takes too many operations") from None
+        self.on_the_cpu.call(*arrays, out=out[0] if len(out) == 1 else tuple(out))
 
 
 _calls: list[Call] = []

@@ -19,6 +19,7 @@ import numpy as np
 from bough.bridges.calls import Call, call_of, numbered
 from bough.bridges.extras import required
 from bough.compile.run import native
+from bough.compile.run.entry import NativeCode
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError
 from bough.model import Model
@@ -157,6 +158,7 @@ def _registered(number: int, dtype: np.dtype) -> str:
     """The name under which XLA knows the code of a call in one precision."""
     found = numbered(number)
     code = found.on_the_cpu.entry(dtype).batch()
+    assert isinstance(code, NativeCode)
     _alive.append(code)
     name = f"bough_{number}_{dtype.name}"
     handler = _handler(code.address, len(found.inputs), len(found.outputs), len(found.inputs[0].shape))

@@ -152,12 +152,12 @@ def _rows_in_front(x: Any, dim: int | None, size: int) -> Any:
 # The same as an operator that torch.compile does not look into.
 
 
-@torch.library.custom_op("bough::run", mutates_args=())  # type: ignore[misc]
+@torch.library.custom_op("bough::run", mutates_args=())  # type: ignore[untyped-decorator]
 def _operator(number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor]:  # type: ignore[name-defined]
     return list(_run(number, tensors))
 
 
-@_operator.register_fake  # type: ignore[misc]
+@_operator.register_fake  # type: ignore[untyped-decorator]
 def _(number: int, tensors: list[Any]) -> list[Any]:
     return _empty(numbered(number), tensors)
 

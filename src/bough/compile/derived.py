@@ -79,7 +79,8 @@ def _derived(
         for key, value in results.items():
             arrays[key][...] = value
 
-    derived = replace(routine, name=name, body=body, inputs={**routine.inputs, **added}, outputs=dict(outputs))
+    inputs = {**routine.inputs, **added}
+    derived = replace(routine, name=name, body=body, inputs=inputs, outputs=dict(outputs), only_traced=True)
     return derived
 
 

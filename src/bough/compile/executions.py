@@ -21,6 +21,7 @@ from bough.compile.run.specialised import serves
 from bough.compile.run.specialised import traced as traced
 from bough.compile.run.specialised import worth_tracing as worth_tracing
 from bough.compile.settings import interpreted
+from bough.errors import TooLargeError
 
 
 class Execution(Protocol):
@@ -36,6 +37,8 @@ def choose(wanted: str, routine: Routine, constants: Constants, sizes: Sizes) ->
         wanted = "interpreted"
     elif wanted == "specialised" and not serves(routine, constants, sizes):
         wanted = "general"
+    if wanted == "general" and routine.only_traced:
+        raise TooLargeError(f"{routine.name} takes too many operations to be compiled, and has no general code")
     return cast(Execution, import_module(f"bough.compile.run.{wanted}"))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -48,6 +48,7 @@ class Routine:
     outputs: Mapping[str, str]
     work: Mapping[str, str] = field(default_factory=dict)
     zeros: frozenset[str] = frozenset()
+    only_traced: bool = False  # there is no general code for it, as for derivatives
 
     def without(self, *names: str, name: str | None = None) -> Routine:
         """The same routine with these inputs held at zero: they vanish from a traced program."""
@@ -55,7 +56,7 @@ class Routine:
         if unknown:
             raise KeyError(f"{self.name} has no input {sorted(unknown)[0]!r}")
         zeros = self.zeros | set(names)
-        return Routine(name or self.name, self.body, self.inputs, self.outputs, self.work, zeros)
+        return replace(self, name=name or self.name, zeros=zeros)
 
     @property
     def arguments(self) -> dict[str, str]:

@@ -18,13 +18,11 @@ from bough.compile.graph import autodiff
 from bough.compile.graph.expr import Expr
 from bough.compile.graph.program import Array, Program
 from bough.compile.routine import FindTwins, Routine, literal
-from bough.compile.run.specialised import specialise
+from bough.compile.run.specialised import LARGEST_DERIVATIVE, specialise
 from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError
 from bough.joints import configuration_rate
 from bough.model import Model, mark_limbs, twin_limbs
-
-LARGEST_DERIVATIVE = 400_000  # nodes
 
 
 def tangent_jacobian(model: Model, routine: Routine) -> Program:

@@ -10,7 +10,13 @@ from bough.compile.graph import twins
 from bough.compile.graph.expr import ADD, CONST, DIV, INPUT, MUL, NEG, OP_NAMES, SUB
 from bough.compile.graph.program import Program
 
-ARITHMETIC = {ADD: operator.add, SUB: operator.sub, MUL: operator.mul, DIV: operator.truediv, NEG: operator.neg}
+ARITHMETIC: dict[int, Callable[..., Any]] = {
+    ADD: operator.add,
+    SUB: operator.sub,
+    MUL: operator.mul,
+    DIV: operator.truediv,
+    NEG: operator.neg,
+}
 
 
 def evaluate(

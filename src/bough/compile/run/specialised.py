@@ -25,6 +25,7 @@ LEAST_GAIN = 0.9  # moves between numbers and vectors cost more than their numbe
 # Past this many nodes a graph costs more to compile than it gains; past these sizes it is not even tried.
 LARGEST_GRAPH = 60_000
 LARGEST_ARRAY = 20_000
+LARGEST_DERIVATIVE = 400_000  # of a routine that only runs traced
 
 _programs: WeakKeyDictionary[Constants, dict[Routine, Program | None]] = WeakKeyDictionary()
 
@@ -47,8 +48,9 @@ def program_of(routine: Routine, constants: Constants, sizes: Sizes) -> Program 
     known = _programs.setdefault(constants, {})
     if routine not in known:
         groups = constants.folded or (lambda: constants.groups)
+        limit = LARGEST_DERIVATIVE if routine.only_traced else LARGEST_GRAPH
         worth = worth_tracing(routine, sizes)
-        known[routine] = traced(routine, groups(), sizes, constants.twins) if worth else None
+        known[routine] = traced(routine, groups(), sizes, constants.twins, limit) if worth else None
     return known[routine]
 
 
