@@ -33,7 +33,12 @@ def short(text: str, most: int = 80) -> str:
 
 
 class BoughError(Exception):
-    """Any error that Bough raises on purpose; its sentence is never longer than a screen, whatever was given."""
+    """Any error that Bough raises on purpose; its sentence is never longer than a screen, whatever was given.
+
+    `rows` are the rows of a batch that it is about, where it is about some.
+    """
+
+    rows: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return short(super().__str__(), LONGEST_MESSAGE)
@@ -95,7 +100,7 @@ class CheckpointError(BoughError, ValueError):
 
 
 class SettingError(BoughError, ValueError):
-    """An environment variable that says nothing sensible."""
+    """An environment variable, or a number of threads, that says nothing sensible."""
 
 
 class RecordingError(BoughError, ValueError):

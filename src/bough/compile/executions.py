@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from bough.compile.routine import Constants, FindTwins, Groups, Routine, Sizes
 from bough.compile.run.call import BoundFunction as BoundFunction
+from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Entry
 from bough.compile.run.specialised import LARGEST_GRAPH as LARGEST_GRAPH
 from bough.compile.run.specialised import serves
@@ -52,12 +53,15 @@ def bind_arrays(
     dtype: npt.DTypeLike = np.float64,
     folded: Callable[[], Groups] | None = None,
     twins: FindTwins | None = None,
+    name: str | None = None,
+    explain: Explain | None = None,
 ) -> BoundFunction:
     """`routine` with `groups` of constants as a function of arrays, compiled on first use.
 
     It is traced and compiled for these constants (for those that `folded` gives, if it is there), or served by the
     general code if that is wanted or the graph is too large. `twins` finds parts of the constants that are alike, which
-    single calls treat side by side. With BOUGH_INTERPRET=1 nothing is compiled.
+    single calls treat side by side. Errors call the function `name`; where one has no finite result, `explain` is given
+    the inputs of a row and may say why. With BOUGH_INTERPRET=1 nothing is compiled.
     """
     constants = Constants(groups, folded, twins)
     wanted = execution or ("general" if general else "specialised")
@@ -66,4 +70,4 @@ def bind_arrays(
         return choose(wanted, routine, constants, sizes).compile(routine, constants, sizes, dtype)
 
     inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
-    return BoundFunction(routine.name, inputs, outputs, provide, dtype)
+    return BoundFunction(name or routine.name, inputs, outputs, provide, dtype, explain)

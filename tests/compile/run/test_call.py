@@ -148,6 +148,77 @@ def test_non_finite_results_are_named(function):
         function(BX, bad)
 
 
+def test_all_bad_rows_are_named(function):
+    bad = np.tile(BY, (10, 1))
+    bad[[5, 60, 7, 150, 151, 152, 199], 0] = 0.0
+    for workers in (1, 3):
+        with pytest.raises(NumericalError, match="no finite z in rows 5, 7, 60, 150, 151 and 2 more") as caught:
+            function(np.tile(BX, (10, 1)), bad, threads=workers)
+        assert caught.value.rows == (5, 7, 60, 150, 151, 152, 199)
+    bad[3, 1] = np.inf
+    with pytest.raises(NonFiniteError) as caught:
+        function(np.tile(BX, (10, 1)), bad)
+    assert caught.value.rows == (3,)
+    with pytest.raises(NumericalError) as caught:
+        function(X, [0.0, 1.0])
+    assert caught.value.rows == ()
+
+
+@pytest.mark.parametrize("out", [False, True])
+def test_a_status_instead_of_an_error(function, out):
+    x, y = (np.tile(a, (20, 1)).astype(function.dtype) for a in (BX, BY))
+    y[[5, 399], 0], x[100, 2] = 0.0, np.nan
+    memory = np.zeros((400, 2, 3), function.dtype) if out else None
+    result, status = function.with_status(x, y, out=memory)
+    assert memory is None or result is memory
+    assert {row: int(status[row]) for row in np.flatnonzero(status)} == {5: 3, 100: 2, 399: 3}
+    assert np.isnan(result[100]).all()
+    good = status == 0
+    close(result[good], x[good], y[good], function.dtype)
+    result, status = function.with_status(x[:5], y[:5])
+    assert not status.any()
+    for value, expected_status in ((0.0, 3), (np.nan, 2), (2.0, 0)):
+        result, status = function.with_status(X, [value, 1.0])
+        assert (result.shape, status.shape, int(status)) == ((2, 3), (), expected_status)
+
+
+def test_why_there_is_no_result():
+    p = program(weigh, {"x": (3,), "y": (2,)}, {"z": (2, 3)})
+    plain = specialise("weigh", p)
+    with pytest.raises(NumericalError, match="weigh: no finite z; it is singular there"):
+        plain(X, [0.0, 1.0])
+    with pytest.raises(NumericalError, match=r"z in row 1; overflow: numbers in x are as large as 1e\+300"):
+        plain([X, [1.0, 1e300, 1.0]], [Y, [1.0, 1e300]])
+    asked = []
+
+    def explain(inputs):
+        asked.append({name: x.copy() for name, x in inputs.items()})
+        return "the first y is zero" if inputs["y"][0] == 0.0 else None
+
+    f = BoundFunction("public_name", p.inputs, p.outputs, plain.entry, explain=explain)
+    bad = BY.copy()
+    bad[5, 0] = 0.0
+    with pytest.raises(NumericalError, match="public_name: no finite z in row 5; the first y is zero"):
+        f(BX, bad)
+    np.testing.assert_array_equal(asked[0]["x"], BX[5])
+    with pytest.raises(NumericalError, match="the first y is zero"):
+        f(X.astype(np.float32), np.array([0.0, 1.0], np.float32))
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.array(["a", "b"]), np.array([1, None]), [1j, 2.0], np.array(["2020"] * 2, "M8[D]")]
+)
+def test_numbers_that_are_none_are_refused_by_the_name_of_the_function(function, wrong):
+    with pytest.raises(ShapeError, match="weigh: y must be an array of real numbers, got dtype"):
+        function(X, wrong)
+
+
+def test_masked_arrays_are_refused(function):
+    for masked in (np.ma.masked_array(Y, [True, False]), np.ma.masked_array(BY, BY > 3.0)):
+        with pytest.raises(ShapeError, match="weigh: y is a masked array, whose mask would be lost; fill it first"):
+            function(X, masked)
+
+
 def test_several_outputs():
     p = arm(4)
     f = specialise("arm", p)

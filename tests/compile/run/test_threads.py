@@ -14,13 +14,13 @@ from bough.compile.run import helpers, threads
 from bough.compile.run.gate import OK, Pile, Signature, ctypes_gate, make_gate
 from bough.compile.run.specialised import specialise
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import NonFiniteError, ShapeError
+from bough.errors import NonFiniteError, SettingError, ShapeError
 from compile.programs import arm, program, random_inputs
 
 
 @pytest.fixture(autouse=True)
 def no_batch_is_short(monkeypatch):
-    monkeypatch.setattr(threads, "SHORT_SECONDS", 1e-9)
+    monkeypatch.setattr(threads, "WAKE_SECONDS", 1e-12)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5, None])
@@ -55,6 +55,26 @@ def test_rows_of_a_pile_are_taken_once(gate):
     assert pile.take().start >= 100
 
 
+def test_as_many_threads_as_pay(monkeypatch):
+    monkeypatch.undo()
+    assert threads.crew(0.0, 16) == 1
+    assert threads.crew(100e-6, 16) == 1  # two would save 50 and cost 30 us: not worth a core
+    assert threads.crew(1.2e-3, 16) == 6  # 4,096 of 0.29 us
+    assert threads.crew(20e-3, 16) == 16
+    assert threads.crew(20e-3, 2) == 2
+    for seconds in (1e-3, 1e-2):
+        took = [seconds / k + threads.WAKE_SECONDS * (k - 1) for k in range(1, 65)]
+        chosen = threads.crew(seconds, 64)
+        assert took[chosen - 1] <= 1.15 * min(took)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, "2"])
+def test_numbers_of_threads_that_are_none(wrong):
+    f = specialise("arm", arm(3))
+    with pytest.raises(SettingError, match="threads must be a whole number"):
+        f(*random_inputs(arm(3), 100), threads=wrong)
+
+
 def test_turns_are_short_but_whole_vectors():
     assert threads.rows_per_turn(4096, 2, 256) == 96
     assert threads.rows_per_turn(100_000, 2, 256) == 256
@@ -65,7 +85,7 @@ def test_turns_are_short_but_whole_vectors():
 
 def test_less_than_one_thread_is_refused():
     f = specialise("arm", arm(3))
-    with pytest.raises(ValueError, match="threads must be at least 1, got -1"):
+    with pytest.raises(ValueError, match="threads must be a whole number, at least 1, got -1"):
         f(*random_inputs(arm(3), 100), threads=-1)
 
 

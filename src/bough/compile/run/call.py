@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, cached_property, partial, wraps
 from inspect import Parameter, signature
 from typing import Any
@@ -18,11 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.graph.program import Array
+from bough.compile.run import complaints
+from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Code, Entry, own_gate, shared_gate
-from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Gate, Signature, rows_at_once
+from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, rows_at_once
 from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
-from bough.errors import NonFiniteError, NumericalError, ShapeError
+from bough.errors import ShapeError
 
 
 class BoundFunction:
@@ -40,14 +43,17 @@ class BoundFunction:
         outputs: Sequence[Array],
         provide: Callable[[np.dtype], Entry],
         dtype: npt.DTypeLike = np.float64,
+        explain: Explain | None = None,
     ) -> None:
         self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
+        self.explain: Explain = explain or _unexplained
         self.dtype = np.dtype(dtype)
         self.entry = cache(provide)
         self._codes: dict[bool, Code] = {}
         self._gates: dict[bool, Gate] = {}
         self._keep: Any = None
         self._batches: Batches | None = None
+        self._unchecked: Batches | None = None
         self._lent: list[tuple[dict[str, Any], str]] = []
         self._shapes = tuple(x.shape for x in self.outputs)
         self._scope: dict[str, Any] = {"gate": _misfit, "make": _nothing, "general": self._call_any, "empty": np.empty}
@@ -63,11 +69,11 @@ class BoundFunction:
         def provide(dtype: np.dtype) -> Entry:
             return Entry(lambda: choose(False).entry(dtype).single(), lambda: choose(True).entry(dtype).batch())
 
-        return BoundFunction(self.name, self.inputs, self.outputs, provide, self.dtype)
+        return BoundFunction(self.name, self.inputs, self.outputs, provide, self.dtype, self.explain)
 
     @cached_property
     def _in_single_precision(self) -> BoundFunction:
-        return BoundFunction(self.name, self.inputs, self.outputs, self.entry, np.float32)
+        return BoundFunction(self.name, self.inputs, self.outputs, self.entry, np.float32, self.explain)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
@@ -179,9 +185,50 @@ class BoundFunction:
             status = self._gate(False)(*arrays, *outputs)
         else:
             status = self._batched().run([*arrays, *outputs], threads)
+        if status == BAD_INPUT:
+            raise complaints.bad_input(self.name, self.inputs, arrays, batch is not None)
         if status != OK:
-            self._complain(status, arrays, outputs, batch)
+            self._all_rows(arrays, outputs, batch, threads)
+            specs = self.inputs, self.outputs
+            raise complaints.bad_output(self.name, specs, [*arrays, *outputs], batch is not None, self.explain)
         return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def with_status(self, *inputs: Any, out: Any = None, threads: int | None = None) -> tuple[Any, np.ndarray]:
+        """(result, status): nothing is raised for a row without a finite result; all other rows are computed.
+
+        The status, (batch,) or (), is 0 where all is well, 2 where an input is not finite (the result is NaN there) and
+        3 where the result is not. Shapes and types that do not fit are refused as ever.
+        """
+        if self.dtype == np.float64 and inputs and all(getattr(x, "dtype", None) == np.float32 for x in inputs):
+            return self._in_single_precision.with_status(*inputs, out=out, threads=threads)
+        arrays, batch = self._conform(inputs)
+        outputs = self._outputs(out, batch)
+        if any(np.may_share_memory(x, y) for x in arrays for y in outputs):
+            arrays = [x.copy() for x in arrays]
+        status = self._all_rows(arrays, outputs, batch, threads)
+        result = out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
+        return result, status
+
+    def _all_rows(
+        self, arrays: list[np.ndarray], outputs: list[np.ndarray], batch: int | None, threads: int | None
+    ) -> np.ndarray:
+        """Compute all rows whose inputs are finite, NaN for the others, whatever comes out; the status of each."""
+        rows = [x[None] if batch is None else x for x in (*arrays, *outputs)]
+        given, found = rows[: len(arrays)], rows[len(arrays) :]
+        count = 1 if batch is None else batch
+        good = complaints.rows_status(given, (), count) == OK
+        if self._unchecked is None:
+            self._gate(True)
+            self._unchecked = self._batches_of(replace(self._signature(True), is_checked=False))
+        if good.all():
+            self._unchecked.run(rows, threads)
+        else:
+            some = [np.empty((int(good.sum()), *y.shape[1:]), self.dtype) for y in found]
+            self._unchecked.run([*(x[good] for x in given), *some], threads)
+            for y, part in zip(found, some, strict=True):
+                y[good], y[~good] = part, np.nan
+        status = complaints.rows_status(given, found, count)
+        return status if batch is not None else status.reshape(())
 
     def _call_fitting_batch(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
         """The result where the inputs are a batch in arrays that fit as they are, as the gates find out; else None."""
@@ -216,9 +263,13 @@ class BoundFunction:
 
     def _batched(self) -> Batches:
         if self._batches is None:
-            gate, signature = self._gate(True), self._signature(True)
-            self._batches = Batches(gate, partial(own_gate, self._codes[True], signature), rows_at_once(signature))
+            self._gate(True)
+            self._batches = self._batches_of(self._signature(True))
         return self._batches
+
+    def _batches_of(self, signature: Signature) -> Batches:
+        code = self._codes[True]
+        return Batches(shared_gate(code, signature), partial(own_gate, code, signature), rows_at_once(signature))
 
     def _open(self, code: Code, signature: Signature) -> None:
         """One configuration is computed with the GIL held, so that all calls may share one context."""
@@ -249,6 +300,8 @@ class BoundFunction:
         return arrays, batch
 
     def _as_array(self, x: Any, spec: Array) -> np.ndarray:
+        if isinstance(x, np.ma.MaskedArray):
+            raise ShapeError(f"{self.name}: {spec.name} is a masked array, whose mask would be lost; fill it first")
         try:
             given = np.asarray(x)
         except ValueError:
@@ -277,22 +330,6 @@ class BoundFunction:
             raise ShapeError(f"{self.name}: the out arrays overlap")
         return [np.asarray(x).view(self.dtype) for x in given]
 
-    def _complain(self, status: int, arrays: list[np.ndarray], outputs: list[np.ndarray], batch: int | None) -> None:
-        """Say which number is not finite."""
-        if status == BAD_INPUT:
-            for x, spec in zip(arrays, self.inputs, strict=True):
-                if not np.isfinite(x).all():
-                    where = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
-                    place = where[0] if len(where) == 1 else where
-                    raise NonFiniteError(f"{self.name}: {spec.name}[{place}] is {x[where]}; inputs must be finite")
-        if status == BAD_OUTPUT:
-            for x, spec in zip(outputs, self.outputs, strict=True):
-                if not np.isfinite(x).all():
-                    where = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
-                    row = "" if batch is None else f" in row {where[0]}"
-                    raise NumericalError(f"{self.name}: no finite {spec.name}{row}; it is singular there")
-        raise AssertionError(f"{self.name}: unexpected status {status}")
-
 
 def _plain(options: Sequence[Parameter]) -> str:
     """Are all options at their defaults?"""
@@ -302,6 +339,10 @@ def _plain(options: Sequence[Parameter]) -> str:
 def _misfit(*_: Any) -> int:
     """Stands in for the gate until the code is there."""
     return MISFIT
+
+
+def _unexplained(_: Mapping[str, np.ndarray]) -> None:
+    """Nothing more is known about inputs that have no finite result."""
 
 
 def _nothing(*_: Any) -> None:

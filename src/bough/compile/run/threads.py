@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,8 +12,9 @@ import numpy as np
 from bough.compile import settings
 from bough.compile.run import helpers
 from bough.compile.run.gate import OK, Gate, Pile
+from bough.errors import SettingError
 
-SHORT_SECONDS = 200e-6  # less work than this is not worth waking another thread
+WAKE_SECONDS = 30e-6  # what each further thread costs the one that asks it: measured on 16 cores
 TURNS_PER_THREAD = 24  # members take rows in turns so short that they finish together
 FEW_ROWS = 16  # whole vectors of lanes
 PROBE_ROWS = 64
@@ -35,13 +37,13 @@ class Batches:
 
     def is_short(self, batch: int) -> bool:
         """Is a batch not worth splitting?"""
-        return batch * self._seconds_per_row < SHORT_SECONDS if self._seconds_per_row else batch < PROBE_ROWS
+        return crew(batch * self._seconds_per_row, 2) < 2 if self._seconds_per_row else batch < PROBE_ROWS
 
     def run(self, arrays: Sequence[np.ndarray], threads: int | None) -> int:
         """All rows of the arrays, on at most so many threads (None = the default); a status."""
         threads = settings.threads() if threads is None else threads
-        if threads < 1:
-            raise ValueError(f"threads must be at least 1, got {threads}")
+        if not (hasattr(threads, "__index__") and threads >= 1):
+            raise SettingError(f"threads must be a whole number, at least 1, got {threads!r}")
         if self.will_probe(len(arrays[0]), threads):
             begin = time.perf_counter()
             status = self._gate(*(x[:PROBE_ROWS] for x in arrays))
@@ -55,7 +57,7 @@ class Batches:
             team = self._idle.pop()
         except IndexError:
             team = Team(self._new_gate, self._most_rows)
-        status = team.run(arrays, threads)
+        status = team.run(arrays, crew(len(arrays[0]) * self._seconds_per_row, threads))
         self._idle.append(team)  # not after an interrupt: a helper may still be at work for it
         return status
 
@@ -83,6 +85,14 @@ class Team:
     def _help(self, gate: Gate, arrays: Sequence[np.ndarray]) -> int:
         """One member's part. The job keeps the team, and so pile, code and contexts, whatever happens to the caller."""
         return gate(*arrays)
+
+
+def crew(seconds: float, most: int) -> int:
+    """How many threads finish so much work soonest, at most `most`.
+
+    With k threads it takes seconds / k + WAKE_SECONDS (k - 1), which is least at k = sqrt(seconds / WAKE_SECONDS).
+    """
+    return max(1, min(most, int(math.sqrt(seconds / WAKE_SECONDS))))
 
 
 def rows_per_turn(batch: int, threads: int, most: int) -> int:
