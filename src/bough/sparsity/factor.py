@@ -31,6 +31,7 @@ from bough.sparsity.products import (
     unit_ltsolve,
 )
 from bough.sparsity.selected_inverse import selected_inverse
+from bough.sparsity.stretch import DEEP, ltdl_in_blocks
 from bough.sparsity.udut import udut, udut_solve
 from bough.sparsity.update import rank_one_update
 from bough.tree import Tree
@@ -214,6 +215,7 @@ def factorize(H: Any, tree: Tree, method: MethodName = "ltdl", names: Names = No
         raise ShapeError(f"{len(names)} names were given for {tree.n} DoF")
     factor = Factor(tree, method, pack(H, tree, names), names)
     with suppress(ValueError):  # an interpreted square root refuses the pivot that is reported below
-        run(METHODS[method].factorize, tree.regular, tree.rows, factor.packed)
+        deep = method != "ltl" and tree.height >= DEEP
+        run(ltdl_in_blocks if deep else METHODS[method].factorize, tree.regular, tree.rows, factor.packed)
     factor.require_positive()
     return factor
