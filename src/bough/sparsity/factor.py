@@ -41,7 +41,7 @@ Format = Literal["dense", "scipy", "packed"]
 MethodName = Literal["ltl", "ltdl", "udut"]
 
 
-class Method(NamedTuple):
+class FactorKernels(NamedTuple):
     """The kernels that make and use one kind of factor."""
 
     factorize: Kernel
@@ -55,10 +55,10 @@ class Method(NamedTuple):
 
 _GENERAL = (lmul, ltmul, lsolve, ltsolve)
 _UNIT = (unit_lmul, unit_ltmul, unit_lsolve, unit_ltsolve)
-METHODS: dict[MethodName, Method] = {
-    "ltl": Method(ltl, ltl_product, ltl_solve, *_GENERAL),
-    "ltdl": Method(ltdl, ltdl_product, ltdl_solve, *_UNIT),
-    "udut": Method(udut, ltdl_product, udut_solve, *_UNIT),
+METHODS: dict[MethodName, FactorKernels] = {
+    "ltl": FactorKernels(ltl, ltl_product, ltl_solve, *_GENERAL),
+    "ltdl": FactorKernels(ltdl, ltdl_product, ltdl_solve, *_UNIT),
+    "udut": FactorKernels(udut, ltdl_product, udut_solve, *_UNIT),
 }
 
 
