@@ -10,10 +10,10 @@ from typing import Any
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.dynamics.articulated import split_freedom
 from bough.dynamics.newton_euler import centripetal, gyroscopic_force, squares
 from bough.joints import (
     along,
-    articulated_freedom,
     articulated_to_parent,
     by_freedom,
     force_to_parent,
@@ -29,7 +29,7 @@ from bough.spatial import (
     add6,
     angular,
     articulated,
-    articulated_downdate,
+    articulated_add,
     articulated_times,
     cross,
     dot6,
@@ -99,15 +99,11 @@ def eliminate(m: Any, i: int, w: Any) -> None:
     """
     IA, pA = get21(w.IA, i), get6(w.pA, i)
     for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-        U = articulated_freedom(m, k, IA)
-        D = along(m, k, U) + m.armature[k]
+        D, W, IA = split_freedom(m, k, IA)
         u = w.u[k] - along(m, k, pA)
-        # U / D is exactly 1 on the freed axis, so that row and column of IA become exact zeros
-        W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
         V = sub6(W, freedom(m, k, m.one[0]))
         put6(w.V, k, V)
         w.u[k] = u / D
-        IA = articulated_downdate(IA, W, U)
         pA = add6(add6(pA, scale6(u, V)), freedom(m, k, u))
     p = m.parent[i]
     if p >= 0:
@@ -115,7 +111,7 @@ def eliminate(m: Any, i: int, w: Any) -> None:
         Ia = articulated_to_parent(m, w.X, i, IA)
         zero = m.zero[0]
         pa = add6(pa, articulated_times(Ia, join((zero, zero, zero), get3(w.b, i))))
-        put21(w.IA, p, add21(get21(w.IA, p), Ia))
+        put21(w.IA, p, articulated_add(get21(w.IA, p), Ia))
         put6(w.pA, p, add6(get6(w.pA, p), pa))
 
 
@@ -134,16 +130,6 @@ def accelerate(m: Any, i: int, qdd: Any, w: Any) -> None:
         qdd[m.v_index[k]] = x
         a = add6(a, freedom(m, k, x))
     put6(w.a, i, a)
-
-
-@kernel
-def add21(x: Any, y: Any) -> Any:
-    return (
-        add6(x[0:6], y[0:6])
-        + add6(x[6:12], y[6:12])
-        + add6(x[12:18], y[12:18])
-        + (x[18] + y[18], x[19] + y[19], x[20] + y[20])
-    )
 
 
 ABA = Routine(

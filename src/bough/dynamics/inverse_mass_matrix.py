@@ -11,17 +11,15 @@ from typing import Any
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.aba import add21
+from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
 from bough.joints import (
     along,
-    articulated_freedom,
-    articulated_to_parent,
     force_to_parent,
     freedom,
     joint_motion,
     motion_to_body,
 )
-from bough.spatial import add6, articulated, articulated_downdate, dot6, get6, get10, get21, put6, put21, scale6
+from bough.spatial import add6, dot6, get6, get21, put6, scale6
 
 
 @kernel
@@ -32,8 +30,7 @@ def inverse_mass_matrix(m: Any, q: Any, M: Any, w: Any) -> None:
         for c in range(n):
             M[k, c] = m.zero[0]
     joint_motion(m, q, w.X)
-    for i in range(len(m.parent)):
-        put21(w.IA, i, articulated(get10(m.inertia, i), m.zero[0]))
+    start_inertias(m, w)
     for i in range(len(m.parent) - 1, -1, -1):
         eliminate(m, i, subtree_end(m, m.dof[i], n), M, w)
     for i in range(len(m.parent)):
@@ -60,10 +57,7 @@ def eliminate(m: Any, i: int, end: int, M: Any, w: Any) -> None:
     """Rows of M for the freedoms of body i while the body above stands still, and the forces on that body."""
     IA = get21(w.IA, i)
     for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-        U = articulated_freedom(m, k, IA)
-        D = along(m, k, U) + m.armature[k]
-        W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
-        IA = articulated_downdate(IA, W, U)
+        D, W, IA = split_freedom(m, k, IA)
         M[m.v_index[k], m.v_index[k]] = m.one[0] / D
         put6(w.W, k, W)
         put6(w.f, k, W)
@@ -73,9 +67,9 @@ def eliminate(m: Any, i: int, end: int, M: Any, w: Any) -> None:
             M[m.v_index[k], m.v_index[c]] = -(x * M[m.v_index[k], m.v_index[k]])
             put6(w.f, c, add6(f, scale6(-x, W)))
     free_together(m, i, end, M, w)
+    inertia_to_parent(m, i, IA, w)
     p = m.parent[i]
     if p >= 0:
-        put21(w.IA, p, add21(get21(w.IA, p), articulated_to_parent(m, w.X, i, IA)))
         for c in range(m.dof[i], end):
             f = force_to_parent(m, w.X, i, get6(w.f, c))
             put6(w.f, c, f)

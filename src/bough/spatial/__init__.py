@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bough.spatial.articulated_inertia import (
     articulated,
+    articulated_add,
     articulated_column,
     articulated_downdate,
     articulated_in,
@@ -64,6 +65,7 @@ __all__ = [
     "add6",
     "angular",
     "articulated",
+    "articulated_add",
     "articulated_column",
     "articulated_downdate",
     "articulated_in",

@@ -16,7 +16,7 @@ from bough.spatial.blocks import (
     z_turn_general,
     z_turn_symmetric,
 )
-from bough.spatial.screws import angular, linear
+from bough.spatial.screws import add6, angular, linear
 from bough.types import ArticulatedInertia, Force, Motion, RigidInertia, Rotation, Scalar, Symmetric, Vector
 
 
@@ -28,6 +28,17 @@ def articulated(I: RigidInertia, zero: Scalar) -> ArticulatedInertia:
         (I[0], I[1], I[2], I[3], I[4], I[5])
         + (zero, -hz, hy, hz, zero, -hx, -hy, hx, zero)
         + (m, m, m, zero, zero, zero)
+    )
+
+
+@kernel
+def articulated_add(x: ArticulatedInertia, y: ArticulatedInertia) -> ArticulatedInertia:
+    """The sum of two inertias about the same point. 21a."""
+    return (
+        add6(x[0:6], y[0:6])
+        + add6(x[6:12], y[6:12])
+        + add6(x[12:18], y[12:18])
+        + (x[18] + y[18], x[19] + y[19], x[20] + y[20])
     )
 
 

@@ -14,12 +14,10 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.node import Shared, compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.passes import Loads, load_body, no_forces
 from bough.compile.kernel import kernel
-from bough.dynamics.aba import add21
+from bough.dynamics.articulated import inertia_to_parent, split_freedom
 from bough.joints import (
     Mechanism,
     along,
-    articulated_freedom,
-    articulated_to_parent,
     force_to_parent,
     freedom,
     integrate_joint,
@@ -30,7 +28,6 @@ from bough.joints import (
 from bough.spatial import (
     add6,
     articulated,
-    articulated_downdate,
     dot6,
     get6,
     get9,
@@ -109,17 +106,14 @@ def inward(m: Any, tau: Any, w: Any) -> None:
     for i in range(len(m.parent) - 1, -1, -1):
         IA, pA = get21(w.IA, i), get6(w.pA, i)
         for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-            U = articulated_freedom(m, k, IA)
-            D = 1.0 / (along(m, k, U) + m.armature[k])
+            D, W, IA = split_freedom(m, k, IA)
             u = tau[k] - along(m, k, pA)
-            W = scale6(D, U)
             put6(w.W, k, W)
-            w.u[k] = u * D
-            IA = articulated_downdate(IA, W, U)
+            w.u[k] = u / D
             pA = add6(pA, scale6(u, W))
+        inertia_to_parent(m, i, IA, w)
         p = m.parent[i]
         if p >= 0:
-            put21(w.IA, p, add21(get21(w.IA, p), articulated_to_parent(m, w.X, i, IA)))
             put6(w.pA, p, add6(get6(w.pA, p), force_to_parent(m, w.X, i, pA)))
 
 

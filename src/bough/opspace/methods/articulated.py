@@ -5,32 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bough.compile.kernel import kernel
-from bough.dynamics.aba import add21
-from bough.joints import along, articulated_freedom, articulated_to_parent, freedom
-from bough.spatial import add6, articulated, articulated_downdate, dot6, get6, get10, get21, put6, put21
-
-
-@kernel
-def start_inertias(m: Any, w: Any) -> None:
-    for i in range(len(m.parent)):
-        put21(w.IA, i, articulated(get10(m.inertia, i), m.zero[0]))
-
-
-@kernel
-def split_freedom(m: Any, k: int, IA: Any) -> Any:
-    """(D, W, what is left of IA) when degree of freedom k is eliminated; W = IA S / D."""
-    U = articulated_freedom(m, k, IA)
-    D = along(m, k, U) + m.armature[k]
-    # W is exactly 1 on the freed axis, so that row and column of IA become exact zeros
-    W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
-    return D, W, articulated_downdate(IA, W, U)
-
-
-@kernel
-def inertia_to_parent(m: Any, i: int, IA: Any, w: Any) -> None:
-    p = m.parent[i]
-    if p >= 0:
-        put21(w.IA, p, add21(get21(w.IA, p), articulated_to_parent(m, w.X, i, IA)))
+from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
+from bough.joints import freedom
+from bough.spatial import add6, dot6, get6, get21, put6
 
 
 @kernel

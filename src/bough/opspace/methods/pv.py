@@ -12,8 +12,8 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
 from bough.joints import along, force_to_parent, joint_motion
-from bough.opspace.methods.articulated import inertia_to_parent, split_freedom, start_inertias
 from bough.opspace.methods.estimates import TRANSFORM, inertias
 from bough.opspace.methods.method import Method, Prepared
 from bough.opspace.sweeps.sparse import outer_product
