@@ -6,13 +6,12 @@ freedoms of a joint are eliminated one at a time, which needs no inverse of a ma
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.articulated import split_freedom
 from bough.dynamics.newton_euler import centripetal, gyroscopic_force, squares
 from bough.joints import (
+    Mechanism,
     along,
     articulated_to_parent,
     by_freedom,
@@ -45,10 +44,11 @@ from bough.spatial import (
     scale6,
     sub6,
 )
+from bough.types import Rows, Workspace
 
 
 @kernel
-def aba(m: Any, q: Any, v: Any, tau: Any, f_ext: Any, qdd: Any, w: Any) -> None:
+def aba(m: Mechanism, q: Rows, v: Rows, tau: Rows, f_ext: Rows, qdd: Rows, w: Workspace) -> None:
     """qdd such that H qdd + C = tau, with f_ext the force on each body in its own frame."""
     by_freedom(m, v, w.rate)
     by_freedom(m, tau, w.u)
@@ -62,7 +62,7 @@ def aba(m: Any, q: Any, v: Any, tau: Any, f_ext: Any, qdd: Any, w: Any) -> None:
 
 
 @kernel
-def velocities_and_bias(m: Any, v: Any, f_ext: Any, w: Any) -> None:
+def velocities_and_bias(m: Mechanism, v: Rows, f_ext: Rows, w: Workspace) -> None:
     """`velocity_and_bias` of all bodies, with the joint motions in w.X."""
     by_freedom(m, v, w.rate)
     for i in range(len(m.parent)):
@@ -70,7 +70,7 @@ def velocities_and_bias(m: Any, v: Any, f_ext: Any, w: Any) -> None:
 
 
 @kernel
-def velocity_and_bias(m: Any, f_ext: Any, i: int, w: Any) -> None:
+def velocity_and_bias(m: Mechanism, f_ext: Rows, i: int, w: Workspace) -> None:
     """Angular velocity, velocity-dependent accelerations b, c and bias force pA of body i.
 
     b is the centripetal acceleration of the body's origin in the parent's frame, c what the joint's own motion adds.
@@ -92,7 +92,7 @@ def velocity_and_bias(m: Any, f_ext: Any, i: int, w: Any) -> None:
 
 
 @kernel
-def eliminate(m: Any, i: int, w: Any) -> None:
+def eliminate(m: Mechanism, i: int, w: Workspace) -> None:
     """Take the freedoms of body i out of its inertia, one after the other, and hand the rest to the parent.
 
     w.u holds their joint forces before, and u / D after.
@@ -116,7 +116,7 @@ def eliminate(m: Any, i: int, w: Any) -> None:
 
 
 @kernel
-def accelerate(m: Any, i: int, qdd: Any, w: Any) -> None:
+def accelerate(m: Mechanism, i: int, qdd: Rows, w: Workspace) -> None:
     p = m.parent[i]
     if p >= 0:
         a = get6(w.a, p)

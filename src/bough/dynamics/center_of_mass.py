@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.kinematics import place_body
-from bough.joints import freedom, joint_motion, joint_velocity, origin_in_parent, turn_to_parent
+from bough.joints import Mechanism, freedom, joint_motion, joint_velocity, origin_in_parent, turn_to_parent
 from bough.spatial import add3, angular, cross, get3, get9, linear, put3, rotate, scale3
+from bough.types import Rows, Scalar, Vector, Workspace
 
 
 @kernel
-def inverse_mass(m: Any) -> Any:
+def inverse_mass(m: Mechanism) -> Scalar:
     total = m.zero[0]
     for i in range(len(m.parent)):
         total = total + m.inertia[i, 9]
@@ -20,7 +19,7 @@ def inverse_mass(m: Any) -> Any:
 
 
 @kernel
-def first_moment(m: Any, scale: Any, w: Any) -> Any:
+def first_moment(m: Mechanism, scale: Scalar, w: Workspace) -> Vector:
     """Sum of m c over all bodies in the world's frame, times `scale`.
 
     Leaves in w.h and w.mass the first moment of each body's subtree in its own frame, and its mass, scaled alike.
@@ -42,7 +41,7 @@ def first_moment(m: Any, scale: Any, w: Any) -> Any:
 
 
 @kernel
-def center_of_mass(m: Any, q: Any, c: Any, w: Any) -> None:
+def center_of_mass(m: Mechanism, q: Rows, c: Rows, w: Workspace) -> None:
     """c (3,) in the world's frame."""
     joint_motion(m, q, w.X)
     x = first_moment(m, inverse_mass(m), w)
@@ -51,7 +50,7 @@ def center_of_mass(m: Any, q: Any, c: Any, w: Any) -> None:
 
 
 @kernel
-def center_of_mass_velocity(m: Any, q: Any, v: Any, cdot: Any, w: Any) -> None:
+def center_of_mass_velocity(m: Mechanism, q: Rows, v: Rows, cdot: Rows, w: Workspace) -> None:
     """Velocity of the centre of mass (3,) in the world's axes, by one inward sweep."""
     zero = m.zero[0]
     joint_motion(m, q, w.X)
@@ -74,7 +73,7 @@ def center_of_mass_velocity(m: Any, q: Any, v: Any, cdot: Any, w: Any) -> None:
 
 
 @kernel
-def center_of_mass_jacobian(m: Any, q: Any, J: Any, w: Any) -> None:
+def center_of_mass_jacobian(m: Mechanism, q: Rows, J: Rows, w: Workspace) -> None:
     """J (3, nv) with the velocity of the centre of mass = J v, in the world's axes."""
     for k in range(J.shape[1]):
         for r in range(3):

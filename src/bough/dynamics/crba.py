@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.joints import along, force_to_parent, joint_motion, rigid_freedom, rigid_to_parent
+from bough.joints import Mechanism, along, force_to_parent, joint_motion, rigid_freedom, rigid_to_parent
 from bough.spatial import get10, put10, rigid_add
+from bough.types import Force, Rows, Scalar, Workspace
 
 
 @kernel
-def crba(m: Any, q: Any, H: Any, w: Any) -> None:
+def crba(m: Mechanism, q: Rows, H: Rows, w: Workspace) -> None:
     """H in packed ancestor rows: row k holds H(k, j) for the degrees of freedom j on the path to k."""
     joint_motion(m, q, w.X)
     composite_inertia(m, H, w)
 
 
 @kernel
-def composite_inertia(m: Any, H: Any, w: Any) -> None:
+def composite_inertia(m: Mechanism, H: Rows, w: Workspace) -> None:
     """H from the joint motions in w.X."""
     for i in range(len(m.parent)):
         put10(w.Ic, i, get10(m.inertia, i))
@@ -32,7 +31,7 @@ def composite_inertia(m: Any, H: Any, w: Any) -> None:
 
 
 @kernel
-def inertia_row(m: Any, i: int, k: int, f: Any, H: Any, w: Any) -> None:
+def inertia_row(m: Mechanism, i: int, k: int, f: Force, H: Rows, w: Workspace) -> None:
     """Row k of H from the force f that accelerates degree of freedom k of body i, carried to the root."""
     row = m.rows[k]
     for j in range(m.dof[i], k + 1):
@@ -46,7 +45,7 @@ def inertia_row(m: Any, i: int, k: int, f: Any, H: Any, w: Any) -> None:
 
 
 @kernel
-def mass_matrix(m: Any, q: Any, M: Any, w: Any) -> None:
+def mass_matrix(m: Mechanism, q: Rows, M: Rows, w: Workspace) -> None:
     """H as a full symmetric matrix in the order of v; mimic joints add into the rows of their leaders."""
     crba(m, q, w.H, w)
     for i in range(len(M)):
@@ -58,7 +57,7 @@ def mass_matrix(m: Any, q: Any, M: Any, w: Any) -> None:
 
 
 @kernel
-def spread_row(m: Any, i: int, k: int, M: Any, w: Any) -> None:
+def spread_row(m: Mechanism, i: int, k: int, M: Rows, w: Workspace) -> None:
     row, a = m.rows[k], m.v_index[k]
     for j in range(m.dof[i], k):
         add_pair(m, k, j, w.H[row + m.depth[j]], M)
@@ -70,7 +69,7 @@ def spread_row(m: Any, i: int, k: int, M: Any, w: Any) -> None:
 
 
 @kernel
-def add_pair(m: Any, k: int, j: int, x: Any, M: Any) -> None:
+def add_pair(m: Mechanism, k: int, j: int, x: Scalar, M: Rows) -> None:
     """Put H(k, j) and H(j, k) where they belong; both at once even if they fall on the diagonal."""
     a, b = m.v_index[k], m.v_index[j]
     x = m.ratio[k] * m.ratio[j] * x

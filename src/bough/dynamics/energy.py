@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.center_of_mass import first_moment
 from bough.dynamics.kinematics import body_velocities
-from bough.joints import joint_motion
+from bough.joints import Mechanism, joint_motion
 from bough.spatial import dot3, dot6, get6, get10, rigid_times
+from bough.types import Rows, Workspace
 
 
 @kernel
-def kinetic_energy(m: Any, q: Any, v: Any, T: Any, w: Any) -> None:
+def kinetic_energy(m: Mechanism, q: Rows, v: Rows, T: Rows, w: Workspace) -> None:
     """T[0] = v' H v / 2 in joules, rotor inertias included; from body velocities, without H."""
     joint_motion(m, q, w.X)
     body_velocities(m, v, w)
@@ -28,7 +27,7 @@ def kinetic_energy(m: Any, q: Any, v: Any, T: Any, w: Any) -> None:
 
 
 @kernel
-def potential_energy(m: Any, q: Any, V: Any, w: Any) -> None:
+def potential_energy(m: Mechanism, q: Rows, V: Rows, w: Workspace) -> None:
     """V[0] = - gravity . sum of m c in joules, zero if all mass sits at the world's origin."""
     joint_motion(m, q, w.X)
     V[0] = -dot3((m.gravity[0], m.gravity[1], m.gravity[2]), first_moment(m, m.one[0], w))

@@ -9,9 +9,10 @@ from bough.compile.routine import Routine
 from bough.dynamics import crba, rnea
 from bough.dynamics.crba import composite_inertia
 from bough.dynamics.rnea import newton_euler
-from bough.joints import joint_motion
+from bough.joints import Mechanism, joint_motion
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.tree import Tree
+from bough.types import Rows, Scalar, Workspace
 
 
 class DofRows(NamedTuple):
@@ -30,7 +31,7 @@ def dof_rows(tree: Tree) -> DofRows:
 
 
 @kernel
-def couple(m: Any, t: Any, H: Any, Hc: Any) -> None:
+def couple(m: Mechanism, t: DofRows, H: Rows, Hc: Rows) -> None:
     """Add the rows of H into those of t: mimic joints fall together, all others keep their place."""
     for x in range(len(Hc)):
         Hc[x] = m.zero[0]
@@ -45,7 +46,7 @@ def couple(m: Any, t: Any, H: Any, Hc: Any) -> None:
 
 
 @kernel
-def add_element(m: Any, t: Any, k: int, j: int, x: Any, Hc: Any) -> None:
+def add_element(m: Mechanism, t: DofRows, k: int, j: int, x: Scalar, Hc: Rows) -> None:
     """Add H(k, j) to the row of whichever of the two is deeper; twice if a mimic joint brings both to the diagonal."""
     a, b = t.rank[m.v_index[k]], t.rank[m.v_index[j]]
     place = t.rows[max(a, b)] + t.depth[min(a, b)]
@@ -56,7 +57,7 @@ def add_element(m: Any, t: Any, k: int, j: int, x: Any, Hc: Any) -> None:
 
 
 @kernel
-def factorize(m: Any, t: Any, q: Any, L: Any, w: Any) -> None:
+def factorize(m: Mechanism, t: DofRows, q: Rows, L: Rows, w: Workspace) -> None:
     """The LTDL factor of H in the packed rows of t."""
     joint_motion(m, q, w.X)
     composite_inertia(m, w.H, w)
@@ -65,7 +66,7 @@ def factorize(m: Any, t: Any, q: Any, L: Any, w: Any) -> None:
 
 
 @kernel
-def forward_crba(m: Any, t: Any, q: Any, v: Any, tau: Any, f_ext: Any, qdd: Any, w: Any) -> None:
+def forward_crba(m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, f_ext: Rows, qdd: Rows, w: Workspace) -> None:
     """qdd = H^-1 (tau - C)."""
     factorize(m, t, q, w.L, w)
     for k in range(len(qdd)):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.forward_by_factor import FACTORIZE, factorize
+from bough.dynamics.forward_by_factor import FACTORIZE, DofRows, factorize
+from bough.joints import Mechanism
 from bough.sparsity.full_inverse import divide_columns, inverse_entry, invert_unit
+from bough.types import Rows, Workspace
 
 
 @kernel
-def inverse_by_factor(m: Any, t: Any, q: Any, Z: Any, w: Any) -> None:
+def inverse_by_factor(m: Mechanism, t: DofRows, q: Rows, Z: Rows, w: Workspace) -> None:
     """Z = H^-1 (nv, nv), both triangles, in the order of v."""
     factorize(m, t, q, w.L, w)
     invert_unit(t.parent, t.rows, w.L)

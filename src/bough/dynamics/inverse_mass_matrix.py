@@ -7,12 +7,11 @@ inverse costs one product F_k . a_c, taken at the body where the paths to k and 
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
 from bough.joints import (
+    Mechanism,
     along,
     force_to_parent,
     freedom,
@@ -20,10 +19,26 @@ from bough.joints import (
     motion_to_body,
 )
 from bough.spatial import add6, dot6, get6, get21, put6, scale6
+from bough.types import Rows, Workspace
+
+# With M = H^-1, nu(i) the degrees of freedom in the subtree of body i, kappa(c) those on the path to c:
+#
+#   for body i from the tips to the roots:                             (eliminate)
+#       for freedom k of i, the last first:
+#           U = IA_i S_k,  D = S_k' U,  W_k = U / D,  IA_i = IA_i - W_k U'
+#           M_kk = 1 / D,  F_k = W_k
+#           for c in nu(i), c > k:
+#               M_kc = - S_k' F_c / D,  F_c = F_c - W_k S_k' F_c
+#       the earlier freedoms of i are let go                           (free_together)
+#       IA_p += X' IA_i X and F_c = X' F_c for c in nu(i), p the parent of i
+#   for body i from the roots to the tips:                             (accelerate)
+#       for c in nu(i), k between p and i:
+#           M_kc = M_kc - F_k(p)' a_c(p)
+#       a_c(i) = X a_c(p) + sum of S_k M_kc over the freedoms k of i
 
 
 @kernel
-def inverse_mass_matrix(m: Any, q: Any, M: Any, w: Any) -> None:
+def inverse_mass_matrix(m: Mechanism, q: Rows, M: Rows, w: Workspace) -> None:
     """M = H^-1 (nv, nv), both triangles, in the order of v; for mechanisms without mimic joints. O(n^2)."""
     n = len(m.axis)
     for k in range(n):
@@ -38,7 +53,7 @@ def inverse_mass_matrix(m: Any, q: Any, M: Any, w: Any) -> None:
 
 
 @kernel
-def subtree_end(m: Any, k: int, n: int) -> int:
+def subtree_end(m: Mechanism, k: int, n: int) -> int:
     """One past the last degree of freedom that k moves."""
     end = k + 1
     while end < n and m.depth[end] > m.depth[k]:
@@ -47,13 +62,13 @@ def subtree_end(m: Any, k: int, n: int) -> int:
 
 
 @kernel
-def place(m: Any, c: int, i: int) -> int:
+def place(m: Mechanism, c: int, i: int) -> int:
     """Where the vector of degree of freedom c at body i, on its path, is kept."""
     return int(m.rows[c] + m.depth[m.dof[i + 1] - 1])
 
 
 @kernel
-def eliminate(m: Any, i: int, end: int, M: Any, w: Any) -> None:
+def eliminate(m: Mechanism, i: int, end: int, M: Rows, w: Workspace) -> None:
     """Rows of M for the freedoms of body i while the body above stands still, and the forces on that body."""
     IA = get21(w.IA, i)
     for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
@@ -77,7 +92,7 @@ def eliminate(m: Any, i: int, end: int, M: Any, w: Any) -> None:
 
 
 @kernel
-def free_together(m: Any, i: int, end: int, M: Any, w: Any) -> None:
+def free_together(m: Mechanism, i: int, end: int, M: Rows, w: Workspace) -> None:
     """Rows of one body's freedoms were found with its earlier freedoms locked: let these move too."""
     for k in range(m.dof[i] + 1, m.dof[i + 1]):
         W, row = get6(w.W, k), m.v_index[k]
@@ -87,7 +102,7 @@ def free_together(m: Any, i: int, end: int, M: Any, w: Any) -> None:
 
 
 @kernel
-def accelerate(m: Any, i: int, end: int, M: Any, w: Any) -> None:
+def accelerate(m: Mechanism, i: int, end: int, M: Rows, w: Workspace) -> None:
     """Columns of M in the subtree of body i, rows of body i and of the branches between it and the body above."""
     zero, p = m.zero[0], m.parent[i]
     first = m.dof[i] if p < 0 else m.dof[p + 1]

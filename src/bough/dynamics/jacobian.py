@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.kinematics import LOCAL, WORLD, frame_origin, frame_rotation, place_body, to_parent
-from bough.joints import freedom, move_joint
+from bough.dynamics.kinematics import LOCAL, WORLD, Frame, frame_origin, frame_rotation, place_body, to_parent
+from bough.joints import Mechanism, freedom, move_joint
 from bough.spatial import add3, cross, get9, get_tail, join, motion_out, rotate, sub3
+from bough.types import Motion, Rows, Vector, Workspace
 
 
 @kernel
-def jacobian(m: Any, f: Any, q: Any, J: Any, w: Any) -> None:
+def jacobian(m: Mechanism, f: Frame, q: Rows, J: Rows, w: Workspace) -> None:
     """J (6, nv) with velocity of frame f [linear, angular] = J v, in the reference of f; zero off the path.
 
     Mimic joints add to the columns of their leaders.
@@ -29,7 +28,7 @@ def jacobian(m: Any, f: Any, q: Any, J: Any, w: Any) -> None:
 
 
 @kernel
-def local_columns(m: Any, f: Any, J: Any, w: Any) -> None:
+def local_columns(m: Mechanism, f: Frame, J: Rows, w: Workspace) -> None:
     """From the body to the root, with (R, p) the placement of the frame in the body at hand."""
     R, p = frame_rotation(f), frame_origin(f)
     for s in range(len(f.path) - 1, -1, -1):
@@ -41,7 +40,7 @@ def local_columns(m: Any, f: Any, J: Any, w: Any) -> None:
 
 
 @kernel
-def world_columns(m: Any, f: Any, J: Any, w: Any) -> None:
+def world_columns(m: Mechanism, f: Frame, J: Rows, w: Workspace) -> None:
     """From the root to the body, with world placements; the reference point is the world's or the frame's origin."""
     zero = m.zero[0]
     point = (zero, zero, zero)
@@ -57,7 +56,7 @@ def world_columns(m: Any, f: Any, J: Any, w: Any) -> None:
 
 
 @kernel
-def world_motion(m: Any, i: int, k: int, point: Any, w: Any) -> Any:
+def world_motion(m: Mechanism, i: int, k: int, point: Vector, w: Workspace) -> Motion:
     """The unit motion of degree of freedom k of body i, at `point`, in the world's axes."""
     zero, axis = m.zero[0], m.axis[k]
     a = axis % 3
@@ -72,7 +71,7 @@ def world_motion(m: Any, i: int, k: int, point: Any, w: Any) -> Any:
 
 
 @kernel
-def add_column(m: Any, k: int, x: Any, J: Any) -> None:
+def add_column(m: Mechanism, k: int, x: Motion, J: Rows) -> None:
     c, ratio = m.v_index[k], m.ratio[k]
     for r in range(3):
         J[r, c] = J[r, c] + ratio * x[3 + r]

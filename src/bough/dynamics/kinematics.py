@@ -13,6 +13,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.errors import UnknownNameError
 from bough.joints import (
+    Mechanism,
     joint_velocity,
     motion_to_body,
     move_joint,
@@ -39,6 +40,7 @@ from bough.spatial import (
     put_tail,
     rotate,
 )
+from bough.types import Motion, Rotation, Rows, Vector, Workspace
 
 LOCAL, WORLD, LOCAL_WORLD_ALIGNED = range(3)
 REFERENCES = {"local": LOCAL, "world": WORLD, "local_world_aligned": LOCAL_WORLD_ALIGNED}
@@ -70,7 +72,7 @@ def frame_of(model: Model, name: str, reference: str = "local_world_aligned") ->
 
 
 @kernel
-def place_body(m: Any, i: int, w: Any) -> None:
+def place_body(m: Mechanism, i: int, w: Workspace) -> None:
     """Row i of P: the world placement (R, p) of body i, from that of its parent."""
     up = m.parent[i]
     if up >= 0:
@@ -86,7 +88,7 @@ def place_body(m: Any, i: int, w: Any) -> None:
 
 
 @kernel
-def body_velocities(m: Any, v: Any, w: Any) -> None:
+def body_velocities(m: Mechanism, v: Rows, w: Workspace) -> None:
     """Fill v: the spatial velocity of every body in its own frame, angular part first; X is filled."""
     for i in range(len(m.parent)):
         vi = joint_velocity(m, i, v)
@@ -99,17 +101,17 @@ def body_velocities(m: Any, v: Any, w: Any) -> None:
 
 
 @kernel
-def frame_rotation(f: Any) -> Any:
+def frame_rotation(f: Frame) -> Rotation:
     return (f.R[0], f.R[1], f.R[2], f.R[3], f.R[4], f.R[5], f.R[6], f.R[7], f.R[8])
 
 
 @kernel
-def frame_origin(f: Any) -> Any:
+def frame_origin(f: Frame) -> Vector:
     return (f.p[0], f.p[1], f.p[2])
 
 
 @kernel
-def to_parent(m: Any, i: int, R: Any, p: Any, w: Any) -> Any:
+def to_parent(m: Mechanism, i: int, R: Rotation, p: Vector, w: Workspace) -> tuple[Rotation, Vector]:
     """A placement (R, p) in body i's frame, seen from the parent's."""
     a, b = turn_to_parent(m, w.X, i, (R[0], R[3], R[6])), turn_to_parent(m, w.X, i, (R[1], R[4], R[7]))
     c = turn_to_parent(m, w.X, i, (R[2], R[5], R[8]))
@@ -118,7 +120,7 @@ def to_parent(m: Any, i: int, R: Any, p: Any, w: Any) -> Any:
 
 
 @kernel
-def placed(m: Any, f: Any, w: Any) -> Any:
+def placed(m: Mechanism, f: Frame, w: Workspace) -> tuple[Rotation, Vector]:
     """The world placement (R, p) of frame f, carried from its body to the world."""
     R, p = frame_rotation(f), frame_origin(f)
     for s in range(len(f.path) - 1, -1, -1):
@@ -127,7 +129,7 @@ def placed(m: Any, f: Any, w: Any) -> Any:
 
 
 @kernel
-def placement(m: Any, f: Any, q: Any, T: Any, w: Any) -> None:
+def placement(m: Mechanism, f: Frame, q: Rows, T: Rows, w: Workspace) -> None:
     """World placement of frame f as a homogeneous matrix (4, 4)."""
     for s in range(len(f.path)):
         move_joint(m, q, f.path[s], w.X)
@@ -139,7 +141,7 @@ def placement(m: Any, f: Any, q: Any, T: Any, w: Any) -> None:
 
 
 @kernel
-def path_velocities(m: Any, f: Any, q: Any, v: Any, w: Any) -> Any:
+def path_velocities(m: Mechanism, f: Frame, q: Rows, v: Rows, w: Workspace) -> tuple[Motion, Motion]:
     """Spatial velocities and velocity-dependent accelerations of the bodies on the path; those of the last body."""
     zero = m.zero[0]
     rest = (zero, zero, zero, zero, zero, zero)
@@ -156,7 +158,7 @@ def path_velocities(m: Any, f: Any, q: Any, v: Any, w: Any) -> Any:
 
 
 @kernel
-def in_reference(m: Any, f: Any, x: Any, w: Any) -> Any:
+def in_reference(m: Mechanism, f: Frame, x: Motion, w: Workspace) -> Motion:
     """A motion in the body's frame, given in the reference of f, linear part first."""
     x = motion_out(frame_rotation(f), frame_origin(f), x)
     if f.reference[0] != LOCAL:
@@ -169,7 +171,7 @@ def in_reference(m: Any, f: Any, x: Any, w: Any) -> Any:
 
 
 @kernel
-def velocity(m: Any, f: Any, q: Any, v: Any, nu: Any, w: Any) -> None:
+def velocity(m: Mechanism, f: Frame, q: Rows, v: Rows, nu: Rows, w: Workspace) -> None:
     """nu = J v: the velocity of frame f [linear, angular] in its reference.
 
     "local": of the frame's origin, in the frame's axes. "world": of the body's point at the world's origin, in the
@@ -182,7 +184,7 @@ def velocity(m: Any, f: Any, q: Any, v: Any, nu: Any, w: Any) -> None:
 
 
 @kernel
-def bias_acceleration(m: Any, f: Any, q: Any, v: Any, a: Any, w: Any) -> None:
+def bias_acceleration(m: Mechanism, f: Frame, q: Rows, v: Rows, a: Rows, w: Workspace) -> None:
     """a = Jdot v: the rate of change of `velocity` while v is constant, without gravity.
 
     In "local" and "world" that is the spatial acceleration; in "local_world_aligned" it is the classical one, the

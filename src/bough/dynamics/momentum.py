@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.center_of_mass import WORK, first_moment, inverse_mass
 from bough.dynamics.kinematics import body_velocities
-from bough.joints import force_to_parent, joint_motion
+from bough.joints import Mechanism, force_to_parent, joint_motion
 from bough.spatial import add6, angular, cross, get6, get10, linear, put6, rigid_times, sub3
+from bough.types import Force, Rows, Workspace
 
 
 @kernel
-def world_momentum(m: Any, v: Any, w: Any) -> Any:
+def world_momentum(m: Mechanism, v: Rows, w: Workspace) -> Force:
     """Spatial momentum about the world's origin, angular part first; X is filled."""
     zero = m.zero[0]
     body_velocities(m, v, w)
@@ -30,7 +29,7 @@ def world_momentum(m: Any, v: Any, w: Any) -> Any:
 
 
 @kernel
-def momentum(m: Any, q: Any, v: Any, h: Any, w: Any) -> None:
+def momentum(m: Mechanism, q: Rows, v: Rows, h: Rows, w: Workspace) -> None:
     """h (6,) [linear, angular] about the world's origin, in the world's axes."""
     joint_motion(m, q, w.X)
     x = world_momentum(m, v, w)
@@ -39,7 +38,7 @@ def momentum(m: Any, q: Any, v: Any, h: Any, w: Any) -> None:
 
 
 @kernel
-def centroidal_momentum(m: Any, q: Any, v: Any, h: Any, w: Any) -> None:
+def centroidal_momentum(m: Mechanism, q: Rows, v: Rows, h: Rows, w: Workspace) -> None:
     """h (6,) [linear, angular] about the centre of mass, in the world's axes."""
     joint_motion(m, q, w.X)
     x = world_momentum(m, v, w)

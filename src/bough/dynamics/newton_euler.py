@@ -6,20 +6,19 @@ accelerates with a + Omega r, Omega = [alpha x] + [w x][w x].
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.spatial import add3, cross, join, rotate, scale3
+from bough.types import Force, RigidInertia, Rotation, Symmetric, Vector
 
 
 @kernel
-def squares(w: Any) -> Any:
+def squares(w: Vector) -> Symmetric:
     """The products xx yy zz xy xz yz of a vector. 6m."""
     return (w[0] * w[0], w[1] * w[1], w[2] * w[2], w[0] * w[1], w[0] * w[2], w[1] * w[2])
 
 
 @kernel
-def acceleration_tensor(ww: Any, alpha: Any) -> Any:
+def acceleration_tensor(ww: Symmetric, alpha: Vector) -> Rotation:
     """Omega, row by row, from the products of w. 9a."""
     return (
         -(ww[1] + ww[2]), ww[3] - alpha[2], ww[4] + alpha[1],
@@ -29,7 +28,7 @@ def acceleration_tensor(ww: Any, alpha: Any) -> Any:
 
 
 @kernel
-def moment(I: Any, ww: Any, alpha: Any, W: Any) -> Any:
+def moment(I: RigidInertia, ww: Symmetric, alpha: Vector, W: Rotation) -> Vector:
     """J alpha + w x J w, from the off-diagonal elements of W = Omega. 15m + 15a."""
     return (
         I[0] * alpha[0] + (I[2] - I[1]) * ww[5] + (ww[1] - ww[2]) * I[5] + W[3] * I[4] - W[6] * I[3],
@@ -39,7 +38,7 @@ def moment(I: Any, ww: Any, alpha: Any, W: Any) -> Any:
 
 
 @kernel
-def body_force(I: Any, w: Any, alpha: Any, a: Any) -> Any:
+def body_force(I: RigidInertia, w: Vector, alpha: Vector, a: Vector) -> Force:
     """The force (moment about the origin first) that makes a body of inertia I move so. 39m + 42a."""
     ww = squares(w)
     W = acceleration_tensor(ww, alpha)
@@ -49,7 +48,7 @@ def body_force(I: Any, w: Any, alpha: Any, a: Any) -> Any:
 
 
 @kernel
-def gyroscopic_force(I: Any, ww: Any) -> Any:
+def gyroscopic_force(I: RigidInertia, ww: Symmetric) -> Force:
     """The force on a body that turns, with ww the products of w, and does not accelerate. 21m + 18a."""
     rest = (ww[0] - ww[0], ww[0] - ww[0], ww[0] - ww[0])
     W = acceleration_tensor(ww, rest)
@@ -57,7 +56,7 @@ def gyroscopic_force(I: Any, ww: Any) -> Any:
 
 
 @kernel
-def centripetal(ww: Any, r: Any) -> Any:
+def centripetal(ww: Symmetric, r: Vector) -> Vector:
     """w x (w x r), from the products of w. 9m + 9a."""
     return (
         ww[3] * r[1] + ww[4] * r[2] - (ww[1] + ww[2]) * r[0],
@@ -67,6 +66,6 @@ def centripetal(ww: Any, r: Any) -> Any:
 
 
 @kernel
-def point_acceleration(w: Any, alpha: Any, r: Any) -> Any:
+def point_acceleration(w: Vector, alpha: Vector, r: Vector) -> Vector:
     """Omega r: the acceleration of point r relative to the origin. 15m + 15a."""
     return rotate(acceleration_tensor(squares(w), alpha), r)

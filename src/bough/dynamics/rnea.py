@@ -6,12 +6,11 @@ are never needed (see `newton_euler`).
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.newton_euler import body_force, point_acceleration
 from bough.joints import (
+    Mechanism,
     along,
     by_freedom,
     force_to_parent,
@@ -21,10 +20,11 @@ from bough.joints import (
     turn_to_body,
 )
 from bough.spatial import add3, add6, angular, cross, get3, get6, get10, linear, put3, put6, sub6
+from bough.types import Rows, Workspace
 
 
 @kernel
-def rnea(m: Any, q: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None:
+def rnea(m: Mechanism, q: Rows, v: Rows, qdd: Rows, f_ext: Rows, tau: Rows, w: Workspace) -> None:
     """tau = H qdd + C, with f_ext the force on each body in its own frame."""
     by_freedom(m, v, w.rate)
     by_freedom(m, qdd, w.effort)
@@ -36,7 +36,7 @@ def rnea(m: Any, q: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None
 
 
 @kernel
-def newton_euler(m: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None:
+def newton_euler(m: Mechanism, v: Rows, qdd: Rows, f_ext: Rows, tau: Rows, w: Workspace) -> None:
     """The same with the joint motions already in w.X."""
     by_freedom(m, v, w.rate)
     by_freedom(m, qdd, w.effort)
@@ -47,14 +47,14 @@ def newton_euler(m: Any, v: Any, qdd: Any, f_ext: Any, tau: Any, w: Any) -> None
 
 
 @kernel
-def load(m: Any, f_ext: Any, i: int, w: Any) -> None:
+def load(m: Mechanism, f_ext: Rows, i: int, w: Workspace) -> None:
     """The force that body i alone needs."""
     f = body_force(get10(m.inertia, i), get3(w.w, i), get3(w.alpha, i), get3(w.a, i))
     put6(w.f, i, sub6(f, get6(f_ext, i)))
 
 
 @kernel
-def gather(m: Any, tau: Any, w: Any) -> None:
+def gather(m: Mechanism, tau: Rows, w: Workspace) -> None:
     """Sum the forces from the tips to the roots, and take from each joint what it feels.
 
     w.effort holds the joint accelerations before, and the joint forces after.
@@ -73,7 +73,7 @@ def gather(m: Any, tau: Any, w: Any) -> None:
 
 
 @kernel
-def accelerate(m: Any, i: int, w: Any) -> None:
+def accelerate(m: Mechanism, i: int, w: Workspace) -> None:
     """Angular velocity, angular acceleration and origin acceleration of body i, from its parent's."""
     p = m.parent[i]
     vJ, aJ = joint_rate(m, i, w.rate), joint_rate(m, i, w.effort)
