@@ -161,3 +161,11 @@ def test_importing_bough_stays_light() -> None:
     code = f"import sys, bough; print([m for m in '{heavy}'.split(', ') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_loading_a_file_stays_light(urdf) -> None:
+    """Neither compilers nor the readers of other formats are imported for a URDF."""
+    heavy = "numba llvmlite yourdfpy trimesh mujoco typer rich scipy bough.compile.run bough.compile.emit bough.io.mjcf"
+    code = f"import sys, bough; bough.load(sys.argv[1]); print([m for m in '{heavy}'.split() if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code, str(urdf)], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from bough.errors import short
 from bough.types import FloatArray, IntArray
 
 WORLD = "world"
@@ -101,9 +102,9 @@ class Coupling(NamedTuple):
 
 
 def unknown(what: str, name: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name, known[:20000], n=3)
+    near = get_close_matches(name[:200], known[:20000], n=3)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"the model has no {what} {name!r}{hint}"
+    return f"the model has no {what} {short(name)!r}{hint}"
 
 
 def freeze(value: Any) -> Any:

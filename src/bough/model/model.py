@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.executions import bind_arrays
 from bough.errors import ModelError, UnknownNameError
 from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model.assemble import frozen
@@ -206,6 +205,8 @@ class Model:
 
     @cached_property
     def _integrate(self) -> Callable[..., FloatArray]:
+        from bough.compile.executions import bind_arrays  # heavy, and not needed to load a model
+
         return bind_arrays(INTEGRATE, (self.mechanism,), self.sizes).call
 
     def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> FloatArray:
@@ -214,6 +215,8 @@ class Model:
 
     @cached_property
     def _difference(self) -> Callable[..., FloatArray]:
+        from bough.compile.executions import bind_arrays  # heavy, and not needed to load a model
+
         return bind_arrays(DIFFERENCE, (self.mechanism,), self.sizes).call
 
     def __getstate__(self) -> dict[str, Any]:
