@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,10 @@ class CudaCoreCard:
         return Kernel(kernel, kernel.attributes.max_threads_per_block)
 
     def launch(self, kernel: Kernel, grid: int, block: int, shared: int, arguments: Sequence[int], stream: int) -> None:
-        config = LaunchConfig(grid=grid, block=block, shmem_size=shared)
-        launch(Stream.from_handle(stream), config, kernel.handle, *(np.int64(x) for x in arguments))
+        launch(_stream(stream), _config(grid, block, shared), kernel.handle, *map(np.int64, arguments))
 
     def seconds(self, work: Callable[[], None], stream: int) -> float:
-        on, options, times = Stream.from_handle(stream), EventOptions(timing_enabled=True), []
+        on, options, times = _stream(stream), EventOptions(timing_enabled=True), []
         work()
         for _ in range(REPEATS):
             begin = on.record(options=options)
@@ -67,6 +67,16 @@ class CudaCoreCard:
     def download(self, memory: Any, array: np.ndarray) -> None:
         self.device.sync()
         _done(driver.cuMemcpyDtoH(array.ctypes.data, memory.handle, array.nbytes))
+
+
+@lru_cache(256)
+def _stream(handle: int) -> Stream:
+    return Stream.from_handle(handle)
+
+
+@lru_cache(256)
+def _config(grid: int, block: int, shared: int) -> LaunchConfig:
+    return LaunchConfig(grid=grid, block=block, shmem_size=shared)
 
 
 def _done(answer: tuple[Any, ...]) -> Any:

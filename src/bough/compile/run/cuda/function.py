@@ -77,12 +77,15 @@ class CudaFunction:
         batch = self._batch(given)
         stream = home.stream() if stream is None else stream
         results = self._results(out, home, dtype, batch, card)
-        bad = home.zeros((1 if batch is None else batch,), np.dtype(np.uint8), card)
-        arguments = [*(g.address for g in given), *(r.address for r in results), bad.address, batch or 1]
+        wanted = status or home.on_host
+        bad = home.zeros((1 if batch is None else batch,), np.dtype(np.uint8), card) if wanted else None
+        arguments = [*(g.address for g in given), *(r.address for r in results), bad.address if bad else 0, batch or 1]
         arguments += [self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True)]
         self._launch(card, dtype, batch or 1, arguments, stream)
         found = out if out is not None and not home.on_host else self._returned(results, out, card)
-        return (found, bad.returned(card)) if status else self._checked(found, bad, home, card)
+        if bad is None:
+            return found
+        return (found, bad.returned(card)) if status else self._checked(found, bad.returned(card))
 
     call = __call__
 
@@ -145,12 +148,11 @@ class CudaFunction:
             return out
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
-    def _checked(self, found: Any, bad: Given, home: Given, card: Card) -> Any:
+    def _checked(self, found: Any, bad: np.ndarray) -> Any:
         """Results on the host are waited for anyway, so they are looked at; those on the card are the caller's."""
-        if home.on_host:
-            rows = np.flatnonzero(bad.returned(card))
-            if rows.size:
-                raise NumericalError(f"{self.name}: no finite result in row {rows[0]} ({rows.size} such rows)")
+        rows = np.flatnonzero(bad)
+        if rows.size:
+            raise NumericalError(f"{self.name}: no finite result in row {rows[0]} ({rows.size} such rows)")
         return found
 
     # Code
