@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.dynamics.engine import BoundFunction, bind, cheapest
+from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
 from bough.dynamics.functions import Function, Method, Options, check_options, function
 from bough.errors import BoughError
@@ -32,8 +32,8 @@ NEEDS = {
 class Library:
     """All functions of one model that have been asked for."""
 
-    def __init__(self, model: Model, general: bool) -> None:
-        self.model, self.general = model, general
+    def __init__(self, model: Model, general: bool, device: Device = CPU) -> None:
+        self.model, self.general, self.device = model, general, device
         self._functions: dict[Any, BoundFunction] = {}
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._unpacking: dict[str, dict[Named, Callable[..., Any]]] = {}
@@ -137,10 +137,12 @@ class Library:
         else:
             points = named_points(self.model, frames, in_company=not batch)
             routine = method.pushed.with_names(points)
-        return bind(routine, self.model, *constants, points, general=self.general, twins=mark_pushed)
+        return bind(
+            routine, self.model, *constants, points, general=self.general, twins=mark_pushed, device=self.device
+        )
 
     def _bind(self, method: Method, constants: tuple[Any, ...]) -> BoundFunction:
-        return bind(method.routine, self.model, *constants, general=self.general)
+        return bind(method.routine, self.model, *constants, general=self.general, device=self.device)
 
     def _require(self, name: str, row: Function, method: str | None) -> None:
         """Refuse what cannot fit before it is allocated."""

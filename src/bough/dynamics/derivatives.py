@@ -19,6 +19,7 @@ from bough.compile.graph.expr import Expr
 from bough.compile.graph.program import Array, Program
 from bough.compile.routine import FindTwins, Routine, literal
 from bough.compile.run.specialised import LARGEST_DERIVATIVE, specialise
+from bough.dynamics.engine import CPU, Device, cuda_program
 from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError
 from bough.joints import configuration_rate
@@ -60,7 +61,9 @@ def _dot(row: npt.NDArray[Any], column: npt.NDArray[Any]) -> Any:
     return total
 
 
-def inverse_dynamics_derivatives(model: Model) -> Callable[..., Any]:
+def inverse_dynamics_derivatives(model: Model, device: Device = CPU) -> Callable[..., Any]:
     """A compiled function (q, v, qdd) -> dtau/dq, dtau/dv, dtau/dqdd, all (nv, nv)."""
-    program = tangent_jacobian(model, RNEA.without("f_ext"))
-    return specialise("inverse_dynamics_derivatives", program).call
+    program, name = tangent_jacobian(model, RNEA.without("f_ext")), "inverse_dynamics_derivatives"
+    if device.name == "cuda":
+        return cuda_program(name, program, device.layout).call
+    return specialise(name, program).call

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from bough.dynamics.bound import Library
 from bough.dynamics.derivatives import inverse_dynamics_derivatives
+from bough.dynamics.engine import device_of
 from bough.dynamics.functions import REFERENCE
 from bough.errors import ModelError, ShapeError
 from bough.model import Model
@@ -40,22 +41,29 @@ class Dynamics:
     (batch, bodies, 6); as a mapping on the frames that it names, each (6,) or (batch, 6). Wrenches on the world's
     frames have no effect. None and an empty mapping mean no forces.
 
+    With device="cuda" all of this runs on a CUDA card: arrays of PyTorch and CuPy stay there and results come in kind,
+    on the caller's stream; numpy arrays are copied. With layout="columns" batches are (n, batch) there.
+
     `reference` of a frame's velocity and Jacobian: "local" (at the frame's origin, in its axes), "world" (at the
     world's origin, in its axes) or "local_world_aligned" (at the frame's origin, in the world's axes).
     """
 
-    def __init__(self, model: Model, *, general: bool = False) -> None:
+    def __init__(self, model: Model, *, general: bool = False, device: str | None = None, layout: str = "rows") -> None:
         if not isinstance(model, Model):
             raise ModelError(f"Dynamics needs a Model, got {type(model).__name__}; use bough.load for files")
         self.model = model
         self.general = general
-        self._library = Library(model, general)
+        self.device = device_of(device, layout)
+        if general and self.device.name == "cuda":
+            raise ModelError("there is no general code on the card: leave general=True out")
+        self._library = Library(model, general, self.device)
 
     def __repr__(self) -> str:
-        return f"Dynamics({self.model.name!r}, {'general' if self.general else 'specialised'})"
+        kind = "general" if self.general else "specialised" if self.device.name == "cpu" else "cuda"
+        return f"Dynamics({self.model.name!r}, {kind})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.model, self.general)
+        return _restore, (self.model, self.general, *self.device)
 
     # Joint space
 
@@ -121,7 +129,11 @@ class Dynamics:
         return self._inverse_mass(q, out=out, threads=threads)
 
     def factorize(self, q: npt.ArrayLike) -> Factor:
-        """The LTDL factor of H at one configuration (nq,)."""
+        """The LTDL factor of H at one configuration (nq,), on the CPU."""
+        if self.device.name == "cuda":
+            raise ModelError(
+                "factorize gives a factor on the CPU: use a Dynamics without device, or inverse_mass_matrix"
+            )
         if np.ndim(q) > 1:
             raise ShapeError(f"factorize: q must be one configuration ({self.model.nq},), got {np.shape(q)}")
         packed = self._library.function("factorize").call(q)
@@ -141,6 +153,8 @@ class Dynamics:
         self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, *, threads: int | None = None
     ) -> tuple[Array, Array, Array]:
         """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1."""
+        if self.device.layout == "columns":
+            raise ModelError('forward_dynamics_derivatives needs layout="rows": it multiplies matrices row by row')
         qdd = self.forward_dynamics(q, v, tau, threads=threads)
         by_q, by_v, _ = self.inverse_dynamics_derivatives(q, v, qdd, threads=threads)
         H_inv = self.inverse_mass_matrix(q, threads=threads)
@@ -273,7 +287,7 @@ class Dynamics:
 
     @cached_property
     def _inverse_derivatives(self) -> Callable[..., Any]:
-        return inverse_dynamics_derivatives(self.model)
+        return inverse_dynamics_derivatives(self.model, self.device)
 
     @cached_property
     def _dof_names(self) -> list[str]:
@@ -285,5 +299,5 @@ def _scalar(x: Array) -> Any:
     return x[0] if x.ndim == 1 else x[:, 0]
 
 
-def _restore(model: Model, general: bool) -> Dynamics:
-    return Dynamics(model, general=general)
+def _restore(model: Model, general: bool, device: str, layout: str) -> Dynamics:
+    return Dynamics(model, general=general, device=device, layout=layout)

@@ -65,7 +65,11 @@ class CudaFunction:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
         return f"<{self.name}({inputs}) -> {outputs}, on the card>"
 
-    def __call__(self, *inputs: Any, out: Any = None, stream: Any = None, status: bool = False) -> Any:
+    def __call__(
+        self, *inputs: Any, out: Any = None, threads: int | None = None, stream: Any = None, status: bool = False
+    ) -> Any:
+        if threads is not None:
+            raise ShapeError(f"{self.name}: threads= is for batches on the CPU")
         if len(inputs) != len(self.inputs):
             names = ", ".join(x.name for x in self.inputs)
             raise ShapeError(f"{self.name} takes {len(self.inputs)} arrays ({names}), got {len(inputs)}")
@@ -88,6 +92,18 @@ class CudaFunction:
         return (found, bad.returned(card)) if status else self._checked(found, bad.returned(card))
 
     call = __call__
+
+    # Where functions of the CPU have quicker ways, these are what they are.
+
+    def shortcut(self, method: Callable[..., Any], *_: Any) -> Callable[..., Any]:
+        return method
+
+    def unpacking(self, names: Sequence[str]) -> None:
+        return None
+
+    def with_code_of(self, choose: Callable[[bool], CudaFunction]) -> CudaFunction:
+        """The function by the code that is better for batches."""
+        return choose(True)
 
     # Arrays
 
