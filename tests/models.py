@@ -1,12 +1,15 @@
-"""Random models of every joint type, each with its twin in Pinocchio; and every way to execute a routine."""
+"""Random models of every joint type, each with its twin in Pinocchio; and every way to execute a routine.
+
+Pinocchio is imported when a twin is asked for it, so that models are to be had without it.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import pinocchio as pin
 from scipy.spatial.transform import Rotation
 
 import naive
@@ -41,11 +44,28 @@ class Twin:
     def __init__(self, bodies, name="random", gravity=GRAVITY):
         self.bodies, self.gravity = bodies, gravity
         self.model = _in_bough(bodies, name, gravity)
-        self.pin, self.joints = _in_pinocchio(bodies)
-        self.pin.gravity.linear = np.asarray(gravity, float)
-        self.data = self.pin.createData()
-        # x[v_order] is a vector of the model in Pinocchio's order
-        self.v_order = np.concatenate([np.arange(self.model.nv)[self.model.joints[j].v] for j in self.joints])
+
+    @cached_property
+    def _theirs(self):
+        return _in_pinocchio(self.bodies, self.gravity)
+
+    @property
+    def pin(self):
+        return self._theirs[0]
+
+    @property
+    def joints(self):
+        """Which joint of ours each of Pinocchio's is."""
+        return self._theirs[1]
+
+    @cached_property
+    def data(self):
+        return self.pin.createData()
+
+    @cached_property
+    def v_order(self):
+        """x[v_order] is a vector of the model in Pinocchio's order."""
+        return np.concatenate([np.arange(self.model.nv)[self.model.joints[j].v] for j in self.joints])
 
     def q_to_pin(self, q):
         return np.concatenate([_pin_q(self.model.joints[j], q) for j in self.joints])
@@ -113,8 +133,10 @@ def _random_placement(rng):
     return Rotation.from_quat(rng.normal(size=4)).as_matrix(), 0.5 * rng.normal(size=3)
 
 
-def _in_pinocchio(bodies):
+def _in_pinocchio(bodies, gravity):
     """The model of Pinocchio, whose joints must be numbered depth-first, and which joint of ours each of them is."""
+    import pinocchio as pin
+
     model, carrier, order = pin.Model(), {-1: (0, pin.SE3.Identity())}, []
     for i in naive.depth_first([body.parent for body in bodies]):
         body = bodies[i]
@@ -129,11 +151,14 @@ def _in_pinocchio(bodies):
         carrier[i] = up, at
         model.appendBodyToJoint(up, pin.Inertia(*(body.options[k] for k in ("mass", "com", "inertia"))), at)
         model.addFrame(pin.Frame(f"f{i}", up, at * pin.SE3(*body.frame), pin.FrameType.OP_FRAME))
+    model.gravity.linear = np.asarray(gravity, float)
     moving = sorted(order)
     return model, [moving.index(i) for i in order]
 
 
 def _pin_joints(joint, axis):
+    import pinocchio as pin
+
     return {
         "revolute": lambda: [pin.JointModelRevoluteUnaligned(axis)],
         "continuous": lambda: [pin.JointModelRevoluteUnaligned(axis)],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
 
 import naive
 from bough.compile.routine import Routine
@@ -62,11 +61,11 @@ QUANTITIES = {
     )
 }
 
-PIN_REFERENCE = {"local": pin.LOCAL, "world": pin.WORLD, "local_world_aligned": pin.LOCAL_WORLD_ALIGNED}
-
 
 def by_pinocchio(twin, state, frame):
     """All quantities, in the order of the model."""
+    import pinocchio as pin
+
     model, data = twin.pin, twin.data
     q, v = twin.q_to_pin(state.q), twin.v_to_pin(state.v)
     tau, qdd, rest = twin.v_to_pin(state.tau), twin.v_to_pin(state.qdd), np.zeros_like(v)
@@ -98,13 +97,16 @@ def _symmetric(M):
 
 
 def _frame_by_pinocchio(twin, motion, frame):
+    import pinocchio as pin
+
+    references = {"local": pin.LOCAL, "world": pin.WORLD, "local_world_aligned": pin.LOCAL_WORLD_ALIGNED}
     model, data = twin.pin, twin.data
     pin.forwardKinematics(model, data, *motion)
     pin.computeJointJacobians(model, data, motion[0])
     pin.updateFramePlacements(model, data)
     k, out = model.getFrameId(frame), {}
     out["placement"] = data.oMf[k].homogeneous
-    for name, reference in PIN_REFERENCE.items():
+    for name, reference in references.items():
         classical = name == "local_world_aligned"
         acceleration = pin.getFrameClassicalAcceleration if classical else pin.getFrameAcceleration
         J = pin.getFrameJacobian(model, data, k, reference).reshape(6, -1)

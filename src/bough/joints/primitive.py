@@ -95,10 +95,11 @@ def close_table() -> None:
     _closed = True
 
 
-def dispatcher(name: str, part: str, arguments: str) -> Kernel:
+def dispatcher(name: str, part: str, arguments: str, doc: str) -> Kernel:
     """The kernel that does `part` of joint i, whatever its kind: comparison after comparison, as one would write it."""
     scope: dict[str, Any] = {"__name__": __name__}
     exec(compile(f"def {name}({arguments}): pass", __file__, "exec"), scope)
+    scope[name].__doc__ = doc
     _dispatchers.append(_Dispatcher(scope[name], part, arguments))
     _renew(_dispatchers[-1])
     return kernel(_dispatchers[-1].function)

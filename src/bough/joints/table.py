@@ -16,11 +16,18 @@ FREE = register(free.FREE, "floating").kind
 
 JOINTS |= {"cylindrical": ("turn", "slide"), "universal": ("turn", "turn"), "fixed": ()}
 
-# Row i of X: (cos, sin, d) of the joint's screw, or its placement (R, p)
-move_joint = dispatcher("move_joint", "motion", "m, q, i, X")
-# Joint i of q moved by h v; out may be q
-integrate_joint = dispatcher("integrate_joint", "integrate", "m, i, q, v, h, out")
-# The tangent vector of joint i from q0 to q1
-difference_joint = dispatcher("difference_joint", "difference", "m, i, q0, q1, out")
-# The part of joint i in N, zero on entry: the rate of q is N v
-joint_rates = dispatcher("joint_rates", "rate", "m, i, q, N")
+move_joint = dispatcher(
+    "move_joint",
+    "motion",
+    "m, q, i, X",
+    "Fill row i of X: (cos, sin, d) of the joint's screw, or its placement.",
+)
+integrate_joint = dispatcher(
+    "integrate_joint", "integrate", "m, i, q, v, h, out", "Put joint i of q, moved by h v, into out, which may be q."
+)
+difference_joint = dispatcher(
+    "difference_joint", "difference", "m, i, q0, q1, out", "Put the tangent vector of joint i from q0 to q1 into out."
+)
+joint_rates = dispatcher(
+    "joint_rates", "rate", "m, i, q, N", "Fill the part of joint i in N, zero on entry: the rate of q is N v."
+)

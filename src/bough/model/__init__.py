@@ -19,7 +19,7 @@ from bough.model.bodies import (
     principal_moments,
 )
 from bough.model.builder import GRAVITY, Builder, Mimic
-from bough.model.contents import WORLD, Coupling, Frames, Joint, Joints, Limits, Passive, unknown
+from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Passive, unknown
 from bough.model.coupling import parents_of_dofs
 from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL
 from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
@@ -38,8 +38,8 @@ __all__ = [
     "Coupling",
     "Frames",
     "Joint",
+    "JointLimits",
     "Joints",
-    "Limits",
     "Mimic",
     "Model",
     "Parts",

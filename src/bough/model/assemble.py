@@ -12,9 +12,8 @@ from bough.joints import PRIMITIVES, TURN, Mechanism, close_table
 from bough.model.laid_frames import Layout, Placement, lay, sizes
 from bough.spatial import inertia_matrix
 from bough.tree import Tree
+from bough.types import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 GRAVITY = (0.0, 0.0, -9.81)
 
 

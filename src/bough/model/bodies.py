@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from bough.errors import ModelError
 from bough.joints import JOINTS, PRIMITIVES
-
-FloatArray = npt.NDArray[np.float64]
+from bough.types import FloatArray
 
 # How far principal moments may break the triangle inequality, and rounding in rotations and symmetric matrices
 TRIANGLE, ROUNDING = 1e-6, 1e-9

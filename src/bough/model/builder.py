@@ -31,11 +31,10 @@ from bough.model.freedoms import actuated_of, check_freedoms, limits_of, passive
 from bough.model.laid_frames import Layout
 from bough.model.mimic import Tie, find_ties, free_parents
 from bough.model.model import Model
+from bough.types import FloatArray, IntArray
 
 __all__ = ["GRAVITY", "Builder", "Parts", "assemble", "frozen", "laid_inertia", "placement", "rigid"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Mimic = Literal["honour", "independent"]
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.errors import ModelError
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, is_screw, not_positive
 from bough.model.mimic import Tie
 from bough.spatial import inertia_matrix
+from bough.types import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 REMEDY = "give it a mass and an inertia, or an armature, or weld it with a fixed joint (weld= of bough.load)"
 
 

@@ -57,7 +57,7 @@ class Joints(Sequence[Joint]):
         return Joint(self.names[i], self.bodies[i], self.types[i], q, v)
 
 
-class Limits(NamedTuple):
+class JointLimits(NamedTuple):
     """Joint limits per degree of freedom, infinite where there is none, all (nv,)."""
 
     lower: FloatArray
@@ -102,6 +102,7 @@ class Coupling(NamedTuple):
 
 
 def unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+    """The sentence that refuses a name, with the nearest known ones."""
     near = get_close_matches(name[:200], known[:20000], n=3)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"the model has no {what} {short(name)!r}{hint}"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.joints import Mechanism
-
-IntArray = npt.NDArray[np.int64]
+from bough.types import IntArray
 
 
 def parents_of_dofs(m: Mechanism) -> IntArray:

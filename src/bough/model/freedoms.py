@@ -14,7 +14,7 @@ import numpy as np
 from bough.errors import ModelError
 from bough.model.assemble import frozen
 from bough.model.bodies import Body
-from bough.model.contents import Limits, Passive
+from bough.model.contents import JointLimits, Passive
 from bough.model.mimic import Tie
 from bough.types import BoolArray, FloatArray, IntArray
 
@@ -45,7 +45,7 @@ def check_freedoms(body: Body) -> None:
         raise ModelError(f"{where}: a {body.joint} joint rests at its neutral configuration; rest must be 0")
 
 
-def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> Limits:
+def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> JointLimits:
     """Limits of the independent joints; `v` is (n, 2), where the freedoms of each moving body start and stop."""
     nv = int(v.max())
     columns = {"lower": np.full(nv, -np.inf)} | {key: np.full(nv, np.inf) for key in ("upper", "velocity", "effort")}
@@ -55,7 +55,7 @@ def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> Limits:
         for key, column in columns.items():
             if body.options.get(key) is not None:
                 column[start:stop] = body.options[key]
-    return Limits(*(frozen(columns[key]) for key in Limits._fields))
+    return JointLimits(*(frozen(columns[key]) for key in JointLimits._fields))
 
 
 def passive_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> Passive:

@@ -9,13 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.joints import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from bough.types import BoolArray, FloatArray, IntArray
 
 # Axes whose angle has a sine below this are parallel to rounding; below the second, their common normal is too far
 # away to be computed with, and the transform is kept as a general placement.

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.errors import ModelError, UnknownNameError
 from bough.joints import JOINTS
 from bough.model.assemble import frozen
 from bough.model.bodies import LARGEST, Body
 from bough.model.contents import unknown
-
-IntArray = npt.NDArray[np.int64]
+from bough.types import IntArray
 
 
 class Tie(NamedTuple):

@@ -15,7 +15,7 @@ from bough.errors import ModelError, UnknownNameError
 from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
-from bough.model.contents import WORLD, Coupling, Frames, Joint, Joints, Limits, Passive, freeze, unknown
+from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Passive, freeze, unknown
 from bough.model.coupling import coupled_parents, parents_of_dofs
 from bough.tree import Tree
 from bough.types import BoolArray, FloatArray, IntArray
@@ -37,7 +37,7 @@ class Model:
     joints: Joints
     frames: Frames
     mechanism: Mechanism
-    limits: Limits
+    limits: JointLimits
     passive: Passive
     actuated: BoolArray  # (nv,) whether a motor drives the freedom
     couplings: tuple[Coupling, ...] = ()

@@ -116,6 +116,7 @@ def z_articulated_in(c: Scalar, s: Scalar, d: Scalar, IA: ArticulatedInertia) ->
 
 @kernel
 def x_articulated_in(c: Scalar, s: Scalar, d: Scalar, IA: ArticulatedInertia) -> ArticulatedInertia:
+    """An articulated inertia through a screw about x, child to parent. 38m + 39a."""
     K = z_articulated_in(c, s, d, cycle_symmetric(IA[0:6]) + cycle_general(IA[6:15]) + cycle_symmetric(IA[15:21]))
     return uncycle_symmetric(K[0:6]) + uncycle_general(K[6:15]) + uncycle_symmetric(K[15:21])
 

@@ -51,26 +51,31 @@ def turn_general(R: Rotation, B: Rotation) -> Rotation:
 
 @kernel
 def cycle_symmetric(S: Symmetric) -> Symmetric:
+    """A symmetric block with its axes relabelled as by `cycle`."""
     return (S[1], S[2], S[0], S[5], S[3], S[4])
 
 
 @kernel
 def uncycle_symmetric(S: Symmetric) -> Symmetric:
+    """The axes back in their order."""
     return (S[2], S[0], S[1], S[4], S[5], S[3])
 
 
 @kernel
 def cycle_general(B: Rotation) -> Rotation:
+    """A general block with its axes relabelled as by `cycle`."""
     return (B[4], B[5], B[3], B[7], B[8], B[6], B[1], B[2], B[0])
 
 
 @kernel
 def uncycle_general(B: Rotation) -> Rotation:
+    """The axes back in their order."""
     return (B[8], B[6], B[7], B[2], B[0], B[1], B[5], B[3], B[4])
 
 
 @kernel
 def symmetric_times(S: Symmetric, a: Vector) -> Vector:
+    """S a. 9m + 6a."""
     return (
         S[0] * a[0] + S[3] * a[1] + S[4] * a[2],
         S[3] * a[0] + S[1] * a[1] + S[5] * a[2],

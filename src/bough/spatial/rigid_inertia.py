@@ -53,6 +53,7 @@ def z_rigid_in(c: Scalar, s: Scalar, d: Scalar, I: RigidInertia) -> RigidInertia
 
 @kernel
 def x_rigid_in(c: Scalar, s: Scalar, d: Scalar, I: RigidInertia) -> RigidInertia:
+    """A rigid inertia through a screw about x, child to parent. 15m + 15a."""
     J = cycle_symmetric(I)
     K = z_rigid_in(c, s, d, (J[0], J[1], J[2], J[3], J[4], J[5], I[7], I[8], I[6], I[9]))
     J = uncycle_symmetric(K)

@@ -8,26 +8,31 @@ from bough.types import ArticulatedInertia, Motion, RigidInertia, Rotation, Rows
 
 @kernel
 def get3(a: Rows, i: int) -> Vector:
+    """The first three numbers of row i."""
     return (a[i, 0], a[i, 1], a[i, 2])
 
 
 @kernel
 def get6(a: Rows, i: int) -> Motion:
+    """The first six numbers of row i: a motion or a force."""
     return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5])
 
 
 @kernel
 def get9(a: Rows, i: int) -> Rotation:
+    """The first nine numbers of row i: a rotation."""
     return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8])
 
 
 @kernel
 def get10(a: Rows, i: int) -> RigidInertia:
+    """The first ten numbers of row i: a rigid inertia."""
     return (a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5], a[i, 6], a[i, 7], a[i, 8], a[i, 9])
 
 
 @kernel
 def get21(a: Rows, i: int) -> ArticulatedInertia:
+    """The 21 numbers of row i: an articulated inertia."""
     return (
         get10(a, i)
         + (a[i, 10], a[i, 11], a[i, 12], a[i, 13], a[i, 14], a[i, 15])
@@ -43,17 +48,20 @@ def get_tail(a: Rows, i: int) -> Vector:
 
 @kernel
 def put3(a: Rows, i: int, x: Vector) -> None:
+    """Write the first three numbers of row i."""
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
 
 
 @kernel
 def put6(a: Rows, i: int, x: Motion) -> None:
+    """Write the first six numbers of row i."""
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
     a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
 
 
 @kernel
 def put9(a: Rows, i: int, x: Rotation) -> None:
+    """Write the first nine numbers of row i."""
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
     a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
     a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
@@ -61,6 +69,7 @@ def put9(a: Rows, i: int, x: Rotation) -> None:
 
 @kernel
 def put10(a: Rows, i: int, x: RigidInertia) -> None:
+    """Write the first ten numbers of row i."""
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
     a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
     a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
@@ -69,6 +78,7 @@ def put10(a: Rows, i: int, x: RigidInertia) -> None:
 
 @kernel
 def put21(a: Rows, i: int, x: ArticulatedInertia) -> None:
+    """Write the 21 numbers of row i."""
     a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
     a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
     a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
@@ -80,4 +90,5 @@ def put21(a: Rows, i: int, x: ArticulatedInertia) -> None:
 
 @kernel
 def put_tail(a: Rows, i: int, x: Vector) -> None:
+    """Write the position of a placement stored as R, p."""
     a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2]

@@ -9,21 +9,25 @@ from bough.types import Force, Motion, Rotation, Scalar, Vector
 
 @kernel
 def add6(a: Motion, b: Motion) -> Motion:
+    """a + b. 6a."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5])
 
 
 @kernel
 def sub6(a: Motion, b: Motion) -> Motion:
+    """a - b. 6a."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3], a[4] - b[4], a[5] - b[5])
 
 
 @kernel
 def scale6(x: Scalar, a: Motion) -> Motion:
+    """x a. 6m."""
     return (x * a[0], x * a[1], x * a[2], x * a[3], x * a[4], x * a[5])
 
 
 @kernel
 def dot6(a: Force, b: Motion) -> Scalar:
+    """a . b: the power of a force and a motion. 6m + 5a."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
 
 
@@ -35,11 +39,13 @@ def join(a: Vector, b: Vector) -> Motion:
 
 @kernel
 def angular(v: Motion) -> Vector:
+    """The angular part: of a motion the rotation, of a force the moment."""
     return (v[0], v[1], v[2])
 
 
 @kernel
 def linear(v: Motion) -> Vector:
+    """The linear part."""
     return (v[3], v[4], v[5])
 
 
@@ -59,6 +65,7 @@ def z_motion_out(c: Scalar, s: Scalar, d: Scalar, v: Motion) -> Motion:
 
 @kernel
 def z_motion_in(c: Scalar, s: Scalar, d: Scalar, v: Motion) -> Motion:
+    """A motion through a screw about z, child to parent."""
     w, l = z_turn_in(c, s, angular(v)), z_turn_in(c, s, linear(v))
     return (w[0], w[1], w[2], l[0] - d * w[1], l[1] + d * w[0], l[2])
 
@@ -78,21 +85,25 @@ def cycle(v: Motion) -> Motion:
 
 @kernel
 def uncycle(v: Motion) -> Motion:
+    """The axes back in their order."""
     return (v[2], v[0], v[1], v[5], v[3], v[4])
 
 
 @kernel
 def x_motion_out(c: Scalar, s: Scalar, d: Scalar, v: Motion) -> Motion:
+    """A motion through a screw about x, parent to child. 10m + 6a."""
     return uncycle(z_motion_out(c, s, d, cycle(v)))
 
 
 @kernel
 def x_motion_in(c: Scalar, s: Scalar, d: Scalar, v: Motion) -> Motion:
+    """A motion through a screw about x, child to parent."""
     return uncycle(z_motion_in(c, s, d, cycle(v)))
 
 
 @kernel
 def x_force_in(c: Scalar, s: Scalar, d: Scalar, f: Force) -> Force:
+    """A force through a screw about x, child to parent. 10m + 6a."""
     return uncycle(z_force_in(c, s, d, cycle(f)))
 
 
@@ -105,6 +116,7 @@ def motion_out(R: Rotation, p: Vector, v: Motion) -> Motion:
 
 @kernel
 def motion_in(R: Rotation, p: Vector, v: Motion) -> Motion:
+    """A motion out of the frame placed at (R, p)."""
     w = rotate(R, angular(v))
     return join(w, add3(rotate(R, linear(v)), cross(p, w)))
 
@@ -118,5 +130,6 @@ def force_in(R: Rotation, p: Vector, f: Force) -> Force:
 
 @kernel
 def force_out(R: Rotation, p: Vector, f: Force) -> Force:
+    """A force into the frame placed at (R, p)."""
     l = linear(f)
     return join(rotate_back(R, sub3(angular(f), cross(p, l))), rotate_back(R, l))

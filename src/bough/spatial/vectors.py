@@ -8,26 +8,31 @@ from bough.types import Rotation, Scalar, Vector
 
 @kernel
 def cross(a: Vector, b: Vector) -> Vector:
+    """a x b. 6m + 3a."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 @kernel
 def add3(a: Vector, b: Vector) -> Vector:
+    """a + b. 3a."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 @kernel
 def sub3(a: Vector, b: Vector) -> Vector:
+    """a - b. 3a."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 @kernel
 def scale3(x: Scalar, a: Vector) -> Vector:
+    """x a. 3m."""
     return (x * a[0], x * a[1], x * a[2])
 
 
 @kernel
 def dot3(a: Vector, b: Vector) -> Scalar:
+    """a . b. 3m + 2a."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
@@ -53,6 +58,7 @@ def rotate_back(R: Rotation, a: Vector) -> Vector:
 
 @kernel
 def matmul3(R: Rotation, S: Rotation) -> Rotation:
+    """R S, both row by row. 27m + 18a."""
     a = rotate(R, (S[0], S[3], S[6]))
     b = rotate(R, (S[1], S[4], S[7]))
     c = rotate(R, (S[2], S[5], S[8]))
@@ -61,6 +67,7 @@ def matmul3(R: Rotation, S: Rotation) -> Rotation:
 
 @kernel
 def transpose3(R: Rotation) -> Rotation:
+    """R'."""
     return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
 
 
@@ -72,14 +79,17 @@ def z_turn_in(c: Scalar, s: Scalar, a: Vector) -> Vector:
 
 @kernel
 def z_turn_out(c: Scalar, s: Scalar, a: Vector) -> Vector:
+    """A vector rotated about z, parent to child. 4m + 2a."""
     return (c * a[0] + s * a[1], c * a[1] - s * a[0], a[2])
 
 
 @kernel
 def x_turn_in(c: Scalar, s: Scalar, a: Vector) -> Vector:
+    """A vector rotated about x, child to parent. 4m + 2a."""
     return (a[0], c * a[1] - s * a[2], s * a[1] + c * a[2])
 
 
 @kernel
 def x_turn_out(c: Scalar, s: Scalar, a: Vector) -> Vector:
+    """A vector rotated about x, parent to child. 4m + 2a."""
     return (a[0], c * a[1] + s * a[2], c * a[2] - s * a[1])

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bough.errors import TreeError
+from bough.types import IntArray
 
-Int = NDArray[np.int64]
 
-
-def validated(parent: ArrayLike) -> Int:
+def validated(parent: ArrayLike) -> IntArray:
     """A copy of `parent` as integers in -1 .. n - 1."""
     try:
         given = np.array(parent)
@@ -30,7 +29,7 @@ def validated(parent: ArrayLike) -> Int:
     return given.astype(np.int64)
 
 
-def _ancestors(parent: Int) -> Iterator[tuple[Int, Int]]:
+def _ancestors(parent: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
     """For r = 0, 1, ...: the nodes that have a 2^r-th ancestor, and that ancestor. A cycle is refused."""
     ancestor = parent.copy()
     nodes = np.flatnonzero(parent >= 0)
@@ -46,7 +45,7 @@ def _ancestors(parent: Int) -> Iterator[tuple[Int, Int]]:
         raise _cycle_error(parent, int(above[0]))
 
 
-def _cycle_error(parent: Int, start: int) -> TreeError:
+def _cycle_error(parent: IntArray, start: int) -> TreeError:
     """Describes the cycle through `start`: an n-th ancestor, if there is one, lies on a cycle."""
     cycle = [start]
     while (above := int(parent[cycle[-1]])) != start:
@@ -59,7 +58,7 @@ def _cycle_error(parent: Int, start: int) -> TreeError:
     return TreeError(f"the parents of {len(cycle)} nodes form a cycle, {text}: expected a tree")
 
 
-def depth_and_size(parent: Int) -> tuple[Int, Int]:
+def depth_and_size(parent: IntArray) -> tuple[IntArray, IntArray]:
     """Depth (1 for a child of the base) and subtree size of each node, by pointer doubling."""
     depth = np.ones(len(parent), dtype=np.int64)
     size = np.ones(len(parent), dtype=np.int64)
@@ -69,7 +68,7 @@ def depth_and_size(parent: Int) -> tuple[Int, Int]:
     return depth, size
 
 
-def depth_first_rank(parent: Int, size: Int) -> Int:
+def depth_first_rank(parent: IntArray, size: IntArray) -> IntArray:
     """Position of each node in depth-first order: the sum along its path of 1 + sizes of earlier siblings, less 1."""
     siblings = np.argsort(parent, kind="stable")
     before = np.cumsum(size[siblings]) - size[siblings]

@@ -12,12 +12,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bough.errors import TreeError
 from bough.tree.parents import depth_and_size, depth_first_rank, validated
-
-Int = NDArray[np.int64]
+from bough.types import IntArray
 
 
 class DHCounts(NamedTuple):
@@ -43,12 +42,12 @@ class Tree:
     Building takes O(n log d) vectorised steps for n nodes and depth d.
     """
 
-    parent: Int
-    depth: Int
-    size: Int
-    order: Int
-    rank: Int
-    regular: Int
+    parent: IntArray
+    depth: IntArray
+    size: IntArray
+    order: IntArray
+    rank: IntArray
+    regular: IntArray
 
     def __init__(self, parent: ArrayLike) -> None:
         parent = validated(parent)
@@ -102,7 +101,7 @@ class Tree:
 
     # Sets, in the user's numbering.
 
-    def path(self, i: int) -> Int:
+    def path(self, i: int) -> IntArray:
         """kappa(i): the nodes from the root down to and including i. O(depth)."""
         k = self._regular_index(i)
         ranks = np.empty(self.depth[i], dtype=np.int64)
@@ -111,11 +110,11 @@ class Tree:
             k = int(self.regular[k])
         return self.order[ranks]
 
-    def subtree(self, i: int) -> Int:
+    def subtree(self, i: int) -> IntArray:
         """nu(i): node i and all its descendants, depth-first."""
         return self.order[self.span(self._regular_index(i))]
 
-    def children(self, i: int) -> Int:
+    def children(self, i: int) -> IntArray:
         """mu(i): the children of node i, in the user's order; i = -1 gives the roots."""
         if i != -1:
             self._regular_index(i)
@@ -133,7 +132,7 @@ class Tree:
         return int(self.order[a]) if a >= 0 else -1
 
     @cached_property
-    def dh_child(self) -> Int:
+    def dh_child(self) -> IntArray:
         """For each node the child with the largest subtree (the first of equals), -1 for a leaf: its DH child."""
         best = np.full(self.n, -1, dtype=np.int64)
         ranked = np.lexsort((-self.size, self.parent))[::-1]
@@ -148,7 +147,7 @@ class Tree:
         return slice(k, k + int(self.size[self.order[k]]))
 
     @cached_property
-    def levels(self) -> tuple[Int, ...]:
+    def levels(self) -> tuple[IntArray, ...]:
         """Depth-first numbers of the nodes at depth 1, 2, ...: nodes of one level are independent of each other."""
         depth = self.depth[self.order]
         by_depth = _frozen(np.argsort(depth, kind="stable"))
@@ -156,14 +155,14 @@ class Tree:
         return tuple(_frozen(by_depth[a:b]) for a, b in pairwise(bounds))
 
     @cached_property
-    def rows(self) -> Int:
+    def rows(self) -> IntArray:
         """Offsets (n + 1) of packed ancestor rows: row k holds the path root..k, so its length is the depth of k."""
         rows = np.zeros(self.n + 1, dtype=np.int64)
         np.cumsum(self.depth[self.order], out=rows[1:])
         return _frozen(rows)
 
     @cached_property
-    def ancestors(self) -> Int:
+    def ancestors(self) -> IntArray:
         """The column of each element of packed rows: the paths root..k of all k, concatenated (D1 + n)."""
         packed = np.empty(int(self.rows[-1]), dtype=np.int64)
         place, node = self.rows[1:] - 1, np.arange(self.n)
@@ -236,7 +235,7 @@ class Tree:
         return ExpandedTree(arrays, _frozen(first), _frozen(node))
 
     @cached_property
-    def _siblings(self) -> tuple[Int, Int]:
+    def _siblings(self) -> tuple[IntArray, IntArray]:
         """Nodes grouped by parent (base first), and where the group of each parent, shifted by one, begins."""
         first = np.zeros(self.n + 2, dtype=np.int64)
         np.cumsum(np.bincount(self.parent + 1, minlength=self.n + 1), out=first[1:])
@@ -251,10 +250,10 @@ class Tree:
 class ExpandedTree(Tree):
     """A tree of DoFs: node i of the original owns DoFs `first[i]:first[i + 1]`, and DoF k belongs to `node[k]`."""
 
-    first: Int
-    node: Int
+    first: IntArray
+    node: IntArray
 
-    def __init__(self, arrays: Mapping[str, Any], first: Int, node: Int) -> None:
+    def __init__(self, arrays: Mapping[str, Any], first: IntArray, node: IntArray) -> None:
         """`arrays` are those of the same tree; they are shared."""
         self.__dict__.update(arrays, first=first, node=node)
 
@@ -262,6 +261,6 @@ class ExpandedTree(Tree):
         return ExpandedTree, ({name: getattr(self, name) for name in Tree.__annotations__}, self.first, self.node)
 
 
-def _frozen(array: Int) -> Int:
+def _frozen(array: IntArray) -> IntArray:
     array.setflags(write=False)
     return array

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.errors import ModelError
 from bough.model import Model
 from bough.tree import Tree
+from bough.types import IntArray
 from bough.zoo.arguments import generator, sized
 from bough.zoo.geometry import Geometry, Screws, clouds, model_of, placements, random_geometry, regular_geometry
 
-IntArray = npt.NDArray[np.int64]
 GEOMETRIES = ("random", "parallel", "straight")
 
 

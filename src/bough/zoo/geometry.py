@@ -14,11 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.joints import FREE, TURN
-from bough.model import WORLD, Frames, Joints, Limits, Model, Parts, Passive, assemble
+from bough.model import WORLD, Frames, JointLimits, Joints, Model, Parts, Passive, assemble
 from bough.tree import Tree
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from bough.types import FloatArray, IntArray
 
 
 class Geometry(NamedTuple):
@@ -156,7 +154,7 @@ def model_of(
     frames = _frames(naming, rank, layout.R, layout.p)
     free = np.full(int(v[-1, 1]), np.inf)
     joints = Joints(naming.joints, naming.bodies, types, q, v)
-    limits = Limits(-free, free, free, free)
+    limits = JointLimits(-free, free, free, free)
     driven = np.arange(len(free)) >= (6 if floating else 0)
     return Model(name, parent, joints, frames, mechanism, limits, Passive.none(len(free)), driven)
 
