@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import bough
 from bough.app import cli
+from bough.bench import report, summary
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -97,3 +98,24 @@ def test_the_c_example_compiles_and_runs(tmp_path):
         v = v + 1e-3 * dyn.forward_dynamics(q, v, 0 * v, method="aba")
         q = q + 1e-3 * v
     assert [float(line) for line in printed.split()] == pytest.approx(q.tolist(), abs=2e-6)
+
+
+@pytest.mark.parametrize("record", sorted((ROOT / "docs" / "results").glob("*.json")), ids=lambda path: path.stem)
+def test_tables_of_measurements_are_those_recorded(record):
+    assert between(ROOT / "docs" / "performance.md", record.stem) == report.markdown(record)
+
+
+def test_summaries_are_made_from_the_records():
+    results = ROOT / "docs" / "results"
+    assert between(ROOT / "README.md", "forward dynamics") == summary.front_table(results)
+    assert between(ROOT / "docs" / "performance.md", "losses") == summary.losses(results)
+
+
+def test_no_other_number_of_microseconds_in_the_readme():
+    prose = re.sub(r"<!-- begin .*?<!-- end", "", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert not re.search(r"\d\s*(us|ms|ns|microseconds|milliseconds|times faster)\b", prose)
+
+
+def between(page, section):
+    """What stands between the marks of a section."""
+    return page.read_text().split(f"<!-- begin {section} -->\n")[1].split(f"\n<!-- end {section} -->")[0]

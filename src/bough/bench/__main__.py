@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from bough.bench import report
+from bough.bench import report, summary
 
 SECTIONS = ("dynamics", "compile", "opspace", "scale", "adaptive")
 DOCS = Path(__file__).parents[3] / "docs"
@@ -23,6 +23,13 @@ def main(sections: list[str]) -> None:
         if page.exists():
             report.save(rows, record)
             report.write_into(page, section, report.markdown(record))
+            summarise(DOCS)
+
+
+def summarise(docs: Path) -> None:
+    """Renew what README and the head of the page say of the recorded results."""
+    report.write_into(docs.parent / "README.md", "forward dynamics", summary.front_table(docs / "results"))
+    report.write_into(docs / "performance.md", "losses", summary.losses(docs / "results"))
 
 
 if __name__ == "__main__":

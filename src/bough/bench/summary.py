@@ -1,0 +1,53 @@
+"""What README and the top of `docs/performance.md` say, made from the recorded results: never typed by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bough.bench.report import Row
+
+HUMANOID = "humanoid"
+CASE = "forward dynamics"
+
+
+def recorded(results: Path, section: str) -> list[Row]:
+    """The rows of a recorded section."""
+    return [Row(**row) for row in json.loads((results / f"{section}.json").read_text())["rows"]]
+
+
+def front_table(results: Path) -> str:
+    """Forward dynamics of the 30-DoF humanoid: one call and a batch, beside the other engines."""
+    found = {
+        row.group: row.seconds for row in recorded(results, "dynamics") if (row.model, row.case) == (HUMANOID, CASE)
+    }
+    one, many = found["single call"], found["batch of 4096"]
+    lines = [
+        ("Bough, one call", _us(one["bough"])),
+        ("Pinocchio `aba`, one call", _us(one["pin.aba"])),
+        ("MuJoCo `mj_forward`, one call", _us(one["mj_forward"])),
+        ("Bough, batch of 4096, per configuration", f"{_us(many['bough'])} (float32: {_us(many['bough float32'])})"),
+        (
+            "Pinocchio `abaInParallel` / MuJoCo `batch`, per configuration",
+            f"{_us(many['pin.abaInParallel'])} / {_us(many['mujoco.batch'])}",
+        ),
+    ]
+    head = ["| forward dynamics | microseconds |", "| --- | --- |"]
+    return "\n".join(head + [f"| {what} | {time} |" for what, time in lines])
+
+
+def losses(results: Path) -> str:
+    """Every recorded row in which something else was faster, as a list; the worst first."""
+    found = []
+    for path in sorted(results.glob("*.json")):
+        for row in recorded(results, path.stem):
+            ratio = row.ratio()
+            if ratio is not None and ratio < 1:
+                peer = min((t, name) for name, t in row.seconds.items() if not name.startswith("bough"))[1]
+                found.append((ratio, f"- {row.model}, {row.case}: `{peer}` is {1 / ratio:.2f} times faster"))
+    return "\n".join(line for _, line in sorted(found)) or "- nothing in the recorded runs"
+
+
+def _us(seconds: float) -> str:
+    """Microseconds with two digits."""
+    return f"{1e6 * seconds:.2g}"
