@@ -34,12 +34,6 @@ class Joints(Sequence[Joint]):
         self.names, self.bodies, self.types = names, bodies, types
         self.q, self.v = freeze(q), freeze(v)
 
-    @classmethod
-    def of(cls, joints: Sequence[Joint]) -> Joints:
-        q, v = (np.array([(s.start, s.stop) for s in part]) for part in zip(*((j.q, j.v) for j in joints), strict=True))
-        names, bodies, types = zip(*(j[:3] for j in joints), strict=True)
-        return cls(names, bodies, types, q, v)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Joints, (self.names, self.bodies, self.types, self.q, self.v)
 
