@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bough.bench import report, summary
 
-SECTIONS = ("dynamics", "compile", "opspace", "scale", "adaptive")
+SECTIONS = ("dynamics", "compile", "opspace", "scale", "adaptive", "cuda")
 DOCS = Path(__file__).parents[3] / "docs"
 
 

@@ -1,0 +1,196 @@
+"""A card: evaluations per second of large batches, everything included, beside MJX where that is installed.
+
+Results are compared with the CPU's general code, or the interpreted kernel where there is no compiler, before timing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough import zoo
+from bough.bench.dynamics import robot_file
+from bough.bench.peers import mujoco_twin
+from bough.bench.report import Row
+from bough.compile.routine import Constants, Routine, interpret, operations
+from bough.compile.run.cuda import CudaFunction, bind
+from bough.dynamics.functions import Options, function
+from bough.errors import NumericalError
+from bough.io import load
+from bough.model import Model, mark_limbs
+from bough.opspace import TaskSet, pose
+from bough.opspace.methods import prepare
+
+BATCHES = (262_144, 1_048_576)
+TOLERANCE: dict[np.dtype, float] = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+PEAK_PER_SM: dict[np.dtype, int] = {
+    np.dtype(np.float32): 256,
+    np.dtype(np.float64): 128,
+}  # operations a cycle of a Hopper multiprocessor
+
+
+class Case(NamedTuple):
+    """A routine with its constants, traced and untraced."""
+
+    model: Model
+    name: str
+    routine: Routine
+    constants: tuple[Any, ...]
+    folded: tuple[Any, ...]
+    sizes: Any
+
+
+def rows() -> list[Row]:
+    """Forward and inverse dynamics, mass matrix and Lambda^-1, both precisions, in the better of the two layouts."""
+    found: list[Row] = []
+    for case in cases():
+        for dtype in TOLERANCE:
+            for batch in BATCHES:
+                found.append(measured(case, dtype, batch))
+    return found + mjx_rows()
+
+
+def cases() -> Iterator[Case]:
+    for model in models():
+        for name, method in FUNCTIONS:
+            row = function(name).method(model, method)
+            more = row.constants(model, Options())
+            label = f"{name}, {method}" if method else name
+            yield Case(model, label, row.routine, (model.mechanism, *more), (model.grouped, *more), model.sizes)
+    asimo = zoo.asimo()
+    tips = [i for i in range(len(asimo.parent)) if i not in set(asimo.parent.tolist())]
+    tasks = TaskSet(asimo, [pose(asimo.body_names[i]) for i in tips[:4]])
+    prepared = prepare("pv", tasks)
+    traced = prepared.traced(tasks)
+    yield Case(asimo, "inverse_inertia, pv, 24 rows", prepared[0], prepared[1], traced[1], prepared[2])
+
+
+FUNCTIONS = (
+    ("forward_dynamics", "aba"),
+    ("forward_dynamics", "crba"),
+    ("inverse_dynamics", None),
+    ("packed_mass_matrix", None),
+)
+
+
+def models() -> list[Model]:
+    folder = os.environ.get("BOUGH_BENCH_ROBOTS")
+    name = "g1_29dof_rev_1_0.urdf"
+    g1 = Path(folder) / name if folder else robot_file(name)
+    return [zoo.humanoid(), *([load(g1, floating_base=True)] if g1 else [])]
+
+
+def measured(case: Case, dtype: np.dtype, batch: int) -> Row:
+    """The time of one configuration, in the better layout."""
+    best: tuple[float, str, CudaFunction] | None = None
+    for layout in ("rows", "columns"):
+        constants = Constants(case.constants, lambda: case.folded, mark_limbs)
+        f = bind(case.routine, constants, case.sizes, layout)
+        inputs = states(case, f, dtype)
+        check(case, f, [x[:4] for x in inputs], dtype, layout)
+        seconds = timed(f, [tiled(x, batch, layout) for x in inputs]) / batch
+        if best is None or seconds < best[0]:
+            best = seconds, layout, f
+    assert best is not None
+    return Row(
+        "on a card, per configuration",
+        case.model.name,
+        title(case, dtype, batch),
+        {"bough": best[0]},
+        about(*best, dtype),
+    )
+
+
+def title(case: Case, dtype: np.dtype, batch: int) -> str:
+    return f"{case.name}, {dtype.name}, batch {batch:,}"
+
+
+def states(case: Case, f: CudaFunction, dtype: np.dtype) -> list[Any]:
+    rng = np.random.default_rng(1)
+    return [
+        (case.model.random_configuration(rng, 1024) if x.name == "q" else rng.normal(size=(1024, *x.shape))).astype(
+            dtype
+        )
+        for x in f.inputs
+    ]
+
+
+def tiled(x: Any, batch: int, layout: str) -> Any:
+    torch: Any = import_module("torch")
+    whole = torch.asarray(x, device="cuda").repeat(batch // len(x), *[1] * (x.ndim - 1))
+    return whole if layout == "rows" else whole.movedim(0, -1).contiguous()
+
+
+def check(case: Case, f: CudaFunction, inputs: list[Any], dtype: np.dtype, layout: str) -> None:
+    given = inputs if layout == "rows" else [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in inputs]
+    got = f(*given)
+    got = got if layout == "rows" else np.moveaxis(got, -1, 0)
+    for k in range(len(inputs[0])):
+        wanted = interpret(case.routine, case.constants, case.sizes, *(x[k].astype(float) for x in inputs))[0]
+        error = np.abs(got[k] - wanted).max() / np.abs(wanted).max()
+        if not error <= TOLERANCE[dtype]:
+            raise NumericalError(f"{case.name} of {case.model.name!r} differs from the CPU's by {error:.1e}")
+
+
+def timed(f: CudaFunction, inputs: list[Any]) -> float:
+    """Seconds of one call: the median of many bursts, after the best form was found."""
+    torch: Any = import_module("torch")
+    out = f(*inputs)
+    times = []
+    for _ in range(9):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(10):
+            f(*inputs, out=out)
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) / 10_000)
+    return float(np.median(times))
+
+
+def about(seconds: float, layout: str, f: CudaFunction, dtype: np.dtype) -> str:
+    """Evaluations per second, the form that was chosen, and shares of the card's limits."""
+    torch: Any = import_module("torch")
+    properties = torch.cuda.get_device_properties(0)
+    choice, _ = f._choices[dtype]
+    peak = properties.multi_processor_count * PEAK_PER_SM[dtype] * 1.98e9
+    arithmetic = operations(f._program()).total / seconds / peak
+    moved = dtype.itemsize * sum(x.size for x in (*f.inputs, *f.outputs)) / seconds / 4.8e12
+    form = f"{layout}, {choice.form.lanes} threads a row" + (", staged" if choice.form.staged else "")
+    shares = f"{arithmetic:.0%} of arithmetic, {moved:.0%} of memory"
+    return f"{1e-6 / seconds:,.0f} M/s; {form}, block {choice.block}; {shares}"
+
+
+def mjx_rows() -> list[Row]:
+    """MuJoCo's own forward pass on the same card and mechanism."""
+    try:
+        jax: Any = import_module("jax")
+        mjx: Any = import_module("mujoco.mjx")
+    except ImportError:
+        return []
+    model = zoo.humanoid()
+    on_card = mjx.put_model(mujoco_twin(model))
+    batch = 32_768
+    q = jax.numpy.asarray(model.random_configuration(np.random.default_rng(1), batch), jax.numpy.float32)
+    data = jax.vmap(lambda q: mjx.make_data(on_card).replace(qpos=q))(q)
+    step = jax.jit(jax.vmap(lambda d: mjx.forward(on_card, d).qacc))
+    seconds = _jax_seconds(lambda: step(data)) / batch
+    title = f"mjx.forward, float32, batch {batch:,}"
+    return [Row("on a card, per configuration", model.name, title, {"mjx": seconds}, f"{1e-6 / seconds:,.1f} M/s")]
+
+
+def _jax_seconds(run: Callable[[], Any]) -> float:
+    import time
+
+    run().block_until_ready()
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        run().block_until_ready()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
