@@ -1,5 +1,14 @@
 """Dynamics of a model: one algorithm, one file, one reference; `Dynamics` offers them as functions of arrays.
 
-Belongs here: algorithms in joint space, and the table of functions from which `Dynamics`, `count` and `export_c` are
-made. Does not belong here: tasks (`opspace`), time (`simulate`).
+Belongs here: algorithms in joint space, and the table of functions (`functions`) from which `Dynamics`, `count` and
+`export_c` are made. Does not belong here: tasks (`opspace`), time (`simulate`).
 """
+
+from __future__ import annotations
+
+from bough.dynamics.counting import count
+from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.export import export_c
+from bough.dynamics.functions import FUNCTIONS
+
+__all__ = ["FUNCTIONS", "Dynamics", "count", "export_c"]

@@ -9,11 +9,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bough.dynamics import functions as table
 from bough.dynamics.bound import Library
 from bough.dynamics.derivatives import inverse_dynamics_derivatives
 from bough.dynamics.engine import device_of
 from bough.dynamics.functions import REFERENCE
-from bough.errors import ModelError, ShapeError
+from bough.errors import ModelError, OptionError, ShapeError
 from bough.model import Model
 from bough.sparsity.factor import Factor
 from bough.types import Reference
@@ -245,6 +246,21 @@ class Dynamics:
     ) -> Array:
         """Momentum (6,) = [linear, angular about the centre of mass], in world axes; rotors are left out."""
         return self._library.function("centroidal_momentum").call(q, v, out=out, threads=threads)
+
+    def with_status(
+        self, function: str, *inputs: npt.ArrayLike, out: Any = None, threads: int | None = None
+    ) -> tuple[Any, npt.NDArray[np.int64]]:
+        """(result, status) of a function that is not about a frame: no row of a batch raises for the others.
+
+        The status, (batch,), is 0 where all is well, 2 where an input is not finite (the result is NaN there) and 3
+        where the result is not finite: the mechanism is singular there, or the numbers are too large.
+        """
+        if "frame" in table.function(function).options:
+            raise OptionError(f"with_status: {function} is a function of a frame; call it row by row")
+        found: tuple[Any, npt.NDArray[np.int64]] = self._library.function(table.function(function).name).with_status(
+            *inputs, out=out, threads=threads
+        )
+        return found
 
     # Functions that are called often: bound when first asked for, then put in the place of the method
 

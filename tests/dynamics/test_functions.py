@@ -1,0 +1,124 @@
+"""The table of functions is what `Dynamics`, `count` and `export_c` offer: same names, arguments and defaults."""
+
+import inspect
+import typing
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+from bough.dynamics.functions import FUNCTIONS, REFERENCE, Options, program
+from models import random_state, random_twin
+
+# what is composed of several functions of the table
+COMPOSED = {"with_status", "inverse_dynamics_derivatives", "forward_dynamics_derivatives"}
+
+
+def test_every_function_of_dynamics_is_in_the_table():
+    public = {name for name, _ in inspect.getmembers(bough.Dynamics, inspect.isfunction) if not name.startswith("_")}
+    assert public - COMPOSED == set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("row", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_methods_take_what_the_table_says(row):
+    method = getattr(bough.Dynamics, row.name)
+    parameters = inspect.signature(method).parameters
+    names = [*row.arguments, *(x for x in row.options if x != "method")]
+    assert [*parameters][1 : 1 + len(names)] == names
+    assert ("method" in parameters) == ("method" in row.options)
+    assert row.name == "factorize" or "threads" in parameters
+    if "reference" in row.options:
+        assert parameters["reference"].default == REFERENCE == Options().reference == "local_world_aligned"
+    if "method" in row.options:
+        words = typing.get_args(typing.get_type_hints(method)["method"])
+        assert set(words) == {*row.methods, "auto"}
+    for way in row.methods.values():
+        assert way.routine.name == row.name  # errors speak of public functions
+        assert tuple(way.routine.arguments) == row.arguments
+
+
+def test_counts_are_those_of_the_same_defaults():
+    model = zoo.arm(4)
+    assert bough.count(model, "jacobian", frame="hand") == bough.count(
+        model, "jacobian", frame="hand", reference="local_world_aligned"
+    )
+    assert bough.count(model, "forward_kinematics") == bough.count(model, "placements")
+    assert program(model, "placements").outputs[0].shape == (len(model.frame_names), 4, 4)
+
+
+def test_what_the_table_does_not_have_is_refused():
+    model = zoo.arm(3)
+    with pytest.raises(bough.BoughError, match="did you mean 'gravity'"):
+        bough.count(model, "gravty")
+    with pytest.raises(bough.BoughError, match="does not take the option 'reference'; it takes frame"):
+        bough.count(model, "placement", frame="hand", reference="local")
+    with pytest.raises(bough.BoughError, match="no method 'abba'; did you mean 'aba'"):
+        bough.Dynamics(model).forward_dynamics(*np.zeros((3, 3)), method="abba")
+
+
+@pytest.mark.parametrize("batch", [None, 5])
+def test_results_are_what_the_docstrings_say(batch):
+    model = zoo.random_tree(6, seed=1)
+    dyn, rng = bough.Dynamics(model), np.random.default_rng(0)
+    q = model.random_configuration(rng, batch=batch)
+    v = rng.normal(size=q.shape)
+    rows = () if batch is None else (batch,)
+    for energy in (dyn.kinetic_energy(q, v), dyn.potential_energy(q)):
+        assert isinstance(energy, float) if batch is None else energy.shape == rows
+    frames, nv = len(model.frame_names), model.nv
+    assert dyn.placements(q).shape == (*rows, frames, 4, 4)
+    assert dyn.placement(q, "world").shape == (*rows, 4, 4)
+    assert dyn.jacobian(q, model.frame_names[-1]).shape == (*rows, 6, nv)
+    assert dyn.center_of_mass_jacobian(q).shape == (*rows, 3, nv)
+    assert dyn.momentum(q, v).shape == dyn.centroidal_momentum(q, v).shape == (*rows, 6)
+    assert dyn.packed_mass_matrix(q).shape == (*rows, model.dof_tree.D1 + nv)
+
+
+def test_placements_agree_with_pinocchio():
+    pin = pytest.importorskip("pinocchio")
+    twin = random_twin(7, [-1, 0, 1, 1, 0], ["floating", "revolute", "spherical", "prismatic", "helical"])
+    q = random_state(twin.model, 3)[0]
+    pin.framesForwardKinematics(twin.pin, twin.data, twin.q_to_pin(q))
+    T = bough.Dynamics(twin.model).placements(q)
+    for k, name in enumerate(twin.model.frame_names):
+        if name.startswith("f"):
+            expected = twin.data.oMf[twin.pin.getFrameId(name)].homogeneous
+            np.testing.assert_allclose(T[k], expected, atol=1e-12)
+
+
+def test_one_configuration_is_factorized():
+    with pytest.raises(bough.BoughError, match="one configuration"):
+        bough.Dynamics(zoo.arm(3)).factorize(np.zeros((2, 3)))
+
+
+def test_mimic_joints_choose_what_serves_them():
+    builder = bough.Builder("pair")
+    builder.add_body("a", mass=1.0, com=(0.3, 0, 0))
+    builder.add_body("b", "a", axis=(0, 1, 0), mass=1.0, com=(0.2, 0, 0), mimic=("a", -0.5, 0.1))
+    model = builder.build()
+    assert bough.count(model, "forward_dynamics") == bough.count(model, "forward_dynamics", method="crba")
+    assert bough.count(model, "inverse_mass_matrix").div > 0
+    for function in (
+        lambda: bough.count(model, "packed_mass_matrix"),
+        lambda: bough.Dynamics(model).packed_mass_matrix([0]),
+    ):
+        with pytest.raises(bough.BoughError, match="mimic joints"):
+            function()
+
+
+def test_one_bad_row_leaves_the_others_alone():
+    model = zoo.humanoid()
+    dyn, rng = bough.Dynamics(model), np.random.default_rng(0)
+    q, (v, tau) = model.random_configuration(rng, batch=6), rng.normal(size=(2, 6, model.nv))
+    expected = dyn.forward_dynamics(q, v, tau)
+    q[2, 3:7] = 0.0  # no rotation
+    v[4, 1] = np.nan
+    qdd, status = dyn.with_status("forward_dynamics", q, v, tau)
+    assert status.tolist() == [0, 0, 3, 0, 2, 0]
+    good = status == 0
+    np.testing.assert_allclose(qdd[good], expected[good], rtol=1e-12, atol=1e-12)
+    with pytest.raises(bough.BoughError, match="a function of a frame"):
+        dyn.with_status("jacobian", q)
+    with pytest.raises(bough.BoughError, match="did you mean 'gravity'"):
+        dyn.with_status("gravty", q)
