@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,3 +172,14 @@ def test_loading_a_file_stays_light(urdf) -> None:
     code = f"import sys, bough; bough.load(sys.argv[1]); print([m for m in '{heavy}'.split() if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code, str(urdf)], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_few_packages_are_required() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert {re.split(r"[<>=]", package)[0] for package in project["dependencies"]} == {
+        "numpy",
+        "numba",
+        "typer",
+        "rich",
+    }
+    assert any("yourdfpy" in package for package in project["optional-dependencies"]["viewer"])
