@@ -152,9 +152,9 @@ class Mechanism:
 
     def inverse_dynamics(self, qdd):
         """d'Alembert: the forces that the motion of each body takes, felt at the joints."""
-        tau, fall = self.armature @ qdd, np.concatenate([np.zeros(3), self.gravity])
+        tau, gravity = self.armature @ qdd, np.concatenate([np.zeros(3), self.gravity])
         for J, I, v, bias in zip(self.J, self.I, self.velocity, self.bias, strict=True):
-            tau = tau + J.T @ (I @ (J @ qdd + bias - fall) - motion_cross(v).T @ I @ v)
+            tau = tau + J.T @ (I @ (J @ qdd + bias - gravity) - motion_cross(v).T @ I @ v)
         return tau
 
     def kinetic_energy(self):
