@@ -135,6 +135,15 @@ def test_demo(tmp_path, monkeypatch) -> None:
         assert words in text
 
 
+def test_cache_warm_compiles_what_is_asked_for(monkeypatch) -> None:
+    from bough.app import warm
+
+    monkeypatch.setattr(warm, "general", lambda: [])
+    monkeypatch.setattr(warm, "adaptive", lambda: [])
+    assert "0 functions are ready" in run("cache", "warm")
+    assert "14 functions are ready" in run("cache", "warm", "zoo:chain:2")
+
+
 def test_cache(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
     assert "0 entries" in run("cache", "info")

@@ -136,6 +136,18 @@ def cache_info() -> None:
     )
 
 
+@cache_app.command("warm")
+def cache_warm(
+    file: Annotated[str | None, typer.Argument(help="A model whose own code is compiled, too; as for info.")] = None,
+    floating_base: Floating = False,
+) -> None:
+    """Compile everything ahead: code for all models, adaptive code and, if a file is given, the code of its model."""
+    from bough.app.warm import warm
+
+    count = warm(read_model(file, floating_base=floating_base) if file else None, out)
+    out.print(f"{count} functions are ready")
+
+
 @cache_app.command("clear")
 def cache_clear() -> None:
     """Remove all compiled code from disk."""

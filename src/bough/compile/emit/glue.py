@@ -26,6 +26,7 @@ class Glue:
     source: str = ""
     names: dict[str, Any] = field(default_factory=dict)
     place: int = 0
+    readers: dict[str, tuple[int, Kind]] = field(default_factory=dict)
 
     def take(self) -> str:
         """The next word of the table."""
@@ -44,15 +45,6 @@ class Glue:
         """The next array of the table."""
         address, extents = self.take(), [self.take() for _ in range(ndim)]
         return f"_array({address}, ({', '.join(extents)},), {self.name(dtype.type, dtype.name)})"
-
-    def value(self, kind: Kind) -> str:
-        """The next argument of this kind."""
-        if isinstance(kind, Several):
-            made = "" if kind.type is tuple else self.name(kind.type, "T")
-            return f"{made}({', '.join(self.value(k) for k in kind.fields)},)"
-        if isinstance(kind, Numbers):
-            return self.array(kind.ndim, np.dtype(kind.dtype))
-        return f"_double({self.take()})" if kind == "f" else self.take()
 
 
 @dataclass(frozen=True)
@@ -74,11 +66,21 @@ class Several:
 Kind = Numbers | Several | str  # "i" for a whole number, "f" for another one
 
 
+def words_in(kind: Kind) -> int:
+    """How many words of a table an argument takes."""
+    if isinstance(kind, Several):
+        return sum(map(words_in, kind.fields))
+    return 1 + kind.ndim if isinstance(kind, Numbers) else 1
+
+
 def of_arguments(kernel: Callable[..., Any], kinds: tuple[Kind, ...]) -> Glue:
     """An entry that finds the kernel's arguments in the context, and puts its result, if any, into the first word."""
-    glue = Glue(kernel, place=1)
-    arguments = [glue.value(kind) for kind in kinds]
-    glue.source = "\n".join([*HEAD, f" _keep(_context, _kernel({', '.join(arguments)}))", " return 0"])
+    glue, at = Glue(kernel), 1
+    for k, kind in enumerate(kinds):
+        glue.readers[f"_read{k}"] = at, kind
+        at += words_in(kind)
+    arguments = ", ".join(f"{name}(_context)" for name in glue.readers)
+    glue.source = f"def entry(_arrays, _batch, _context):\n _keep(_context, _kernel({arguments}))\n return 0"
     return glue
 
 

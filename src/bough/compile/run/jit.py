@@ -28,6 +28,7 @@ def load(glue: Glue, inline_all: bool) -> native.LoadedCode:
     Kernels that are not inlined get each array of a tuple handed over one by one.
     """
     known = [f"{name} {identity(thing)}" for name, thing in glue.names.items()]
+    known += [f"{name} {at} {kind!r}" for name, (at, kind) in glue.readers.items()]
     what = (identity(glue.kernel), glue.source, known, lessons_digest(), version("numba"), inline_all)
     with native.compiling:
         return native.load(cache.fetch(f"jit {what}", lambda: _compile(glue, inline_all)), ENTRY)
@@ -125,16 +126,18 @@ def _together(library: Any) -> Any:
 
 def _function(glue: Glue) -> Callable[..., Any]:
     """The glue as a Python function, for Numba."""
-    array, double, keep = _intrinsics()
-    scope = {**glue.names, "_kernel": glue.kernel, "_int": np.int64}
-    scope |= {"_array": array, "_double": double, "_keep": keep}
+    from bough.compile.run.words import reader
+
+    array, keep = _intrinsics()
+    scope = {**glue.names, "_kernel": glue.kernel, "_int": np.int64, "_array": array, "_keep": keep}
+    scope |= {name: reader(at, kind) for name, (at, kind) in glue.readers.items()}
     exec(glue.source, scope)
     function: Callable[..., Any] = scope[ENTRY]
     return function
 
 
-def _intrinsics() -> tuple[Any, Any, Any]:
-    """An array at an address; a word as the double with the same bits; a result put into the first word of a table."""
+def _intrinsics() -> tuple[Any, Any]:
+    """An array at an address; a result put into the first word of a table."""
     from llvmlite import ir
     from numba.core import cgutils, types
     from numba.core.types.containers import UniTuple
@@ -164,13 +167,6 @@ def _intrinsics() -> tuple[Any, Any, Any]:
         return kind(address, UniTuple(types.intp, len(extents)), dtype), generate
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def double(typing_context: Any, word: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-            return builder.bitcast(args[0], ir.DoubleType())
-
-        return types.float64(types.int64), generate
-
-    @intrinsic  # type: ignore[untyped-decorator]
     def keep(typing_context: Any, table: Any, result: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
             if result != types.none:
@@ -180,4 +176,4 @@ def _intrinsics() -> tuple[Any, Any, Any]:
 
         return types.none(table, result), generate
 
-    return array, double, keep
+    return array, keep
