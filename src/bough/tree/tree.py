@@ -204,7 +204,7 @@ class Tree:
     def dh_counts(self, floating_roots: Sequence[int] = ()) -> DHCounts:
         """D0a .. D1c with the best DH children; `floating_roots` are the nodes that are floating bases.
 
-        Featherstone 2005, eq. 19 and section 6; children of the base are in no class (ERRATA E11).
+        Featherstone 2005, eq. 19 and section 6; children of the base are in no class (erratum E11).
         """
         for i in floating_roots:
             if self._regular_index(i) >= 0 and self.parent[i] >= 0:

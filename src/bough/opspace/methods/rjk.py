@@ -1,6 +1,6 @@
 """RJK (Rodriguez, Jain & Kreutz-Delgado 1992), as optimised in Featherstone 2010, appendix B: O(N + m^2 d).
 
-The blocks that are needed follow from Fig. 15, corrected: parents may come out in the other order (ERRATA E1).
+The blocks that are needed follow from Fig. 15, corrected: parents may come out in the other order (erratum E1).
 """
 
 from __future__ import annotations
