@@ -52,7 +52,7 @@ def svg() -> str:
         for room, (x, y) in place.items()
     ]
     style = (
-        "path{fill:none;stroke:#6b8fb5;stroke-opacity:.45}rect{fill:#f4f1e8;stroke:#4a4a4a}"
+        "path{fill:none;stroke:#6b8fb5;stroke-opacity:.8}rect{fill:#f4f1e8;stroke:#4a4a4a}"
         "text{font:13px sans-serif;text-anchor:middle;fill:#222}"
     )
     size = f'width="{WIDTH}" height="{len(rows) * STEP + 20}"'

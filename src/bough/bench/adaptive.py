@@ -21,7 +21,7 @@ DT = 1e-3
 FAMILIES: dict[str, Callable[[int], Model]] = {"chain": chain, "molecule": molecule}
 
 
-class Case(NamedTuple):
+class LoadCase(NamedTuple):
     """Forces on a linkage, and a method."""
 
     model: Model
@@ -41,7 +41,7 @@ def rows() -> list[Row]:
     return found
 
 
-def simulation(case: Case, seed: int = 5) -> QuasiStatics:
+def simulation(case: LoadCase, seed: int = 5) -> QuasiStatics:
     """Constant random forces in the world's frame; no gravity, as in the paper."""
     error = None if case.exponent is None else relative_joint(2.0**-case.exponent)
     sim = QuasiStatics(case.model, error, case.method)
@@ -54,7 +54,7 @@ def simulation(case: Case, seed: int = 5) -> QuasiStatics:
     return sim
 
 
-def best_step(case: Case, steps: int, warm_up: int = 2, repeats: int = 6) -> tuple[float, Stats]:
+def best_step(case: LoadCase, steps: int, warm_up: int = 2, repeats: int = 6) -> tuple[float, Stats]:
     """Seconds of a step, the best of several runs."""
     sim = simulation(case)
     sim.run(warm_up, DT)
@@ -68,16 +68,16 @@ def best_step(case: Case, steps: int, warm_up: int = 2, repeats: int = 6) -> tup
 
 def family(name: str, model: Model) -> list[Row]:
     """Time and joints computed, for adjacent and for scattered forces; what `auto` takes is shown too."""
-    full, stats = best_step(Case(model, 1, "end", "dca", None), 1, repeats=5)
+    full, stats = best_step(LoadCase(model, 1, "end", "dca", None), 1, repeats=5)
     note = f"{stats.memory / len(model.joints):.0f} bytes a joint"
-    plain, _ = best_step(Case(model, 1, "end", "aba", None), 3, repeats=10)
+    plain, _ = best_step(LoadCase(model, 1, "end", "aba", None), 3, repeats=10)
     group = "quasi-statics, one step"
     found = [Row(group, name, "all joints", {"bough dca": full, "bough aba": plain}, note)]
     for forces, where in PLACES + SCATTERED:
-        plain, _ = best_step(Case(model, forces, where, "aba", None), 3, repeats=5)
+        plain, _ = best_step(LoadCase(model, forces, where, "aba", None), 3, repeats=5)
         for exponent in EXPONENTS:
             times = {"plain aba": plain, "full dca": full}
-            auto, stats = best_step(Case(model, forces, where, "auto", exponent), 40, 40, 3)
+            auto, stats = best_step(LoadCase(model, forces, where, "auto", exponent), 40, 40, 3)
             times["bough"] = auto
             label = f"{forces} force{'s'[: forces > 1]}, {where}, eps = 2^-{exponent}"
             note = f"{stats.method}, {stats.joints:.0f} joints, {full / auto:.0f} times faster than dca"
@@ -90,7 +90,7 @@ def scale(name: str, make: Callable[[int], Model]) -> list[Row]:
     began = time.perf_counter()
     model = make(MANY_JOINTS)
     built = time.perf_counter()
-    sim = simulation(Case(model, 1, "middle", "adaptive", 11))
+    sim = simulation(LoadCase(model, 1, "middle", "adaptive", 11))
     assembled = time.perf_counter()
     sim.accelerations()
     solved = time.perf_counter()
