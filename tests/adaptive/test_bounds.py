@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -31,46 +33,41 @@ def error_of(measure, exact, found):
     return size / scale if measure.name.startswith("relative") else size
 
 
-def noise_of(measure, exact, sim):
-    """By how much rounding may take the square of an error beyond its bound's: twice what the simulation measures."""
-    return error_of(measure, exact, np.sqrt([2.0 * sim.solver.tree.measure_noise().worst])) ** 2
-
-
 def violations(seed, forces_per_model):
-    """Trials, bounds broken, reported bounds broken and joints left out, over one random linkage."""
+    """Over one random linkage, beside plain solutions: trials, broken bounds, broken reports, joints left out."""
     rng = np.random.default_rng(seed)
-    options = dict(floating=seed % 2 == 0, armature=seed % 3 == 0, decades=2 * (seed % 4))
+    options = dict(floating=seed % 2 == 0, armature=seed % 3 == 0, decades=2 * (seed % 5))
     twin = random_linkage(seed, int(rng.integers(3, 60)), **options)
     model = twin.model
     q, forces = model.random_configuration(rng), random_forces(twin, rng, 3)
-    sim = simulate(model, q, forces, error=relative_joint(0.5))
+    sim, plain = (simulate(model, q, forces, error=relative_joint(0.5), method=name) for name in ("adaptive", "aba"))
     trials = broken = misreported = culled = 0
     for _ in range(forces_per_model):
+        gravity = rng.normal(size=3) * rng.integers(0, 2) if rng.random() < 0.3 else None
         for number, (body, _, point, frame) in enumerate(forces):
             forces[number] = (body, rng.normal(size=6) * 10.0 ** rng.uniform(-2, 2), point, frame)
-            sim.change_force(number, forces[number][1])
-        if rng.random() < 0.3:
-            sim.gravity = rng.normal(size=3) * rng.integers(0, 2)
-        sim.error = absolute_linkage(0.0)
-        exact = sim.accelerations()
+        for each in (sim, plain):
+            for number, force in enumerate(forces):
+                each.change_force(number, force[1])
+            if gravity is not None:
+                each.gravity = gravity
+        exact = plain.accelerations()
         size = joint_norms(model, exact)
         for make in MEASURES:
             eps = 10.0 ** rng.uniform(-5, 0)
-            measure = make(eps if make in (relative_linkage, relative_joint) else eps * max(size.max(), 1e-9))
-            sim.error = measure
+            sim.error = make(eps if make in (relative_linkage, relative_joint) else eps * max(size.max(), 1e-9))
             sim.change_force(0, forces[0][1])
             found = sim.accelerations()
-            error = error_of(measure, size, joint_norms(model, found - exact))
-            allowed, bound = sim.error.eps, sim.stats.bound
-            noise = noise_of(measure, size, sim)
+            error = error_of(sim.error, size, joint_norms(model, found - exact))
             trials += 1
-            broken += error**2 > allowed**2 + noise
-            misreported += error**2 > LAST_BITS * bound**2 + noise
+            broken += error > LAST_BITS * sim.error.eps
+            misreported += error > LAST_BITS * sim.stats.bound and sim.stats.method != "aba"
             culled += int(np.count_nonzero(joint_norms(model, found) == 0.0))
     return trials, broken, misreported, culled
 
 
 def run(models, forces_per_model):
+    """Masses differ by up to eight powers of ten; where the tree is not to be trusted, steps are plain and exact."""
     totals = np.sum([violations(seed, forces_per_model) for seed in range(models)], axis=0)
     assert totals[1] == 0
     assert totals[2] == 0
@@ -78,11 +75,13 @@ def run(models, forces_per_model):
     return int(totals[0])
 
 
+@pytest.mark.filterwarnings("ignore:.*below the noise floor", "ignore:divide and conquer is off")
 def test_no_bound_is_broken_in_two_thousand_trials():
     assert run(25, 20) == 2_000
 
 
 @slow
+@pytest.mark.filterwarnings("ignore:.*below the noise floor", "ignore:divide and conquer is off")
 def test_no_bound_is_broken_in_twenty_thousand_trials():
     assert run(100, 50) == 20_000
 
@@ -106,25 +105,66 @@ def test_refining_goes_on_where_it_stopped_and_ends_exact():
         error = np.abs(sim.accelerations() - expected).max() / np.abs(expected).max()
         assert error <= bound + 1e-12
         before, joints = bound, sim.stats.joints
-    assert sim.refine(microseconds=1e6) == 0.0
+    assert sim.refine(microseconds=1e6) < 1e-9  # what is left is rounding
     np.testing.assert_allclose(sim.accelerations(), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("make", MEASURES)
-@pytest.mark.parametrize("decades", [3, 6, 8])
+@pytest.mark.parametrize("decades", [3, 6])
 def test_at_the_noise_floor_the_bound_still_holds(make, decades):
-    """The smallest eps that is accepted, on linkages whose masses differ by up to eight powers of ten."""
+    """The smallest eps that is taken, on linkages whose masses differ by up to six powers of ten."""
     rng = np.random.default_rng(0)
     twin = spread_masses(models.random_twin(0, range(-1, 79), ["revolute"] * 80), rng, decades)
     model = twin.model.with_gravity((0, 0, 0))
     q, forces = model.random_configuration(rng), [(40, rng.normal(size=6), np.zeros(3), "world")]
-    exact = simulate(model, q, forces, method="dca").accelerations()
+    exact = simulate(model, q, forces, method="aba").accelerations()
     sim = simulate(model, q, forces, error=make(1e-300))
     with pytest.warns(UserWarning, match="below the noise floor"):
         found = sim.accelerations()
     size = joint_norms(model, exact)
     error = error_of(sim.error, size, joint_norms(model, found - exact))
-    assert 0.0 < error <= sim.error.eps == sim.stats.noise_floor
+    assert 0.0 < error <= sim.stats.bound <= sim.error.eps == sim.stats.noise_floor
+
+
+def wide(seed=1):
+    """55 revolute joints, masses over eight powers of ten, where divide and conquer is off by more than TRUSTED."""
+    rng = np.random.default_rng(seed)
+    twin = random_linkage(seed, 55, ("revolute",), forest=False, decades=8)
+    return twin.model, twin.model.random_configuration(rng), random_forces(twin, rng), rng.normal(size=twin.model.nv)
+
+
+@pytest.mark.parametrize("method", ["dca", "adaptive", "auto"])
+@pytest.mark.parametrize("eps", [0.0, 1e-3])
+def test_a_linkage_on_which_the_tree_is_wrong_is_solved_plainly_and_says_so(method, eps):
+    model, q, forces, tau = wide()
+    plain = simulate(model, q, forces, tau, method="aba")
+    sim = simulate(model, q, forces, tau, relative_joint(eps), method)
+    sim.switch.wait = 0
+    if method == "auto":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sim.run(2, 1e-6)
+        plain.run(2, 1e-6)
+    else:
+        with pytest.warns(UserWarning, match=r"plain O\(n\) steps are taken instead"):
+            sim.accelerations()
+    np.testing.assert_array_equal(sim.accelerations(), plain.accelerations())
+    for each in (sim, plain):
+        each.run(3, 1e-6)
+    np.testing.assert_array_equal(sim.configuration, plain.configuration)
+    assert sim.stats.method == "aba"
+    if method == "adaptive":
+        assert sim.refine() == 0.0
+
+
+def test_exact_solutions_report_their_rounding():
+    twin = random_linkage(3, 30, decades=4)
+    rng = np.random.default_rng(3)
+    q, forces = twin.model.random_configuration(rng), random_forces(twin, rng)
+    exact = simulate(twin.model, q, forces, method="aba").accelerations()
+    sim = simulate(twin.model, q, forces, method="dca")
+    error = np.linalg.norm(joint_norms(twin.model, sim.accelerations() - exact))
+    assert 0.0 < error <= sim.stats.bound < 1e-6 * np.linalg.norm(exact)
 
 
 def test_an_eps_below_the_noise_floor_is_clamped_with_a_warning():

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bough.adaptive.handles import closing_force
 from bough.adaptive.node import Shared
 from bough.errors import ModelError
 from bough.model import Model
@@ -24,7 +25,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 MAX_HANDLES = 10
-REDUNDANT = 1e-9
 
 # Axes of frame b that a closing joint frees (0-2 turn, 3-5 slide)
 FREED = {"fixed": (), "revolute": (2,), "prismatic": (5,), "cylindrical": (2, 5), "spherical": (0, 1, 2)}
@@ -79,8 +79,10 @@ class Closures:
             )
         self.model, self.closures = model, closures
         self.rate = 1.0  # share of the gap that a step closes
+        self.rank = 0  # constraint directions that the linkage can follow, found by `hold`
         self.sides = [(self._side(c.a), self._side(c.b)) for c in closures]
         self.T = [np.delete(np.eye(6), FREED[c.joint], axis=1) for c in closures]
+        self.turns = np.concatenate([T.argmax(axis=0) < 3 for T in self.T])
         ends = sorted({side.body for pair in self.sides for side in pair if side.body >= 0})
         if not ends:
             raise ModelError("a closure between two frames of the world holds nothing")
@@ -103,8 +105,8 @@ class Closures:
                 force[body] += wrench
             G[:, k] = self._gaps(poses, self._respond(engine)) - free
             force[self.bodies] = base
-        target = -self.rate / h * np.concatenate(self._displacements(poses))
-        lam = np.linalg.pinv(0.5 * (G + G.T), rcond=REDUNDANT, hermitian=True) @ (target - free)
+        gap = self.rate / h * np.concatenate(self._displacements(poses))
+        lam, self.rank = closing_force(G, free, gap, self.turns)
         for x, column in zip(lam, columns, strict=True):
             for body, wrench in column:
                 force[body] += x * wrench

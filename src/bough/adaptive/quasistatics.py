@@ -176,7 +176,8 @@ class QuasiStatics:
             certificate, floor = float(tree.front.value[CERTIFICATE]), tree.noise.floor(self.error)
             if cost.method != "aba" and not solver.changes.everything:
                 norm = math.sqrt(float(tree.front.value[ROOT]))
-                bound = 0.0 if solver.is_exact else tree.bound(self.error, of_last_step=solver.changes.solution)
+                last = solver.changes.solution
+                bound = tree.exact_bound(self.error) if solver.is_exact else tree.bound(self.error, last)
                 joints = float(tree.front.count[JOINTS]) if math.isnan(joints) else joints
         memory = solver.plain.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in self.inputs.shared))
         return Stats(

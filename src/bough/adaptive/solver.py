@@ -82,7 +82,14 @@ class Solver:
     @property
     def is_plain(self) -> bool:
         """Whether the plain engine is asked now."""
-        return self.method == "aba" or (self.switches and (self.error.eps == 0.0 or not self.switch.on_tree))
+        if self.method == "aba" or self.distrusts:
+            return True
+        return self.switches and (self.error.eps == 0.0 or not self.switch.on_tree)
+
+    @property
+    def distrusts(self) -> bool:
+        """Whether the tree was found too far from plain solutions to be used."""
+        return self.tree is not None and self.tree.noise.is_too_large
 
     # Bringing engines up to date
 
@@ -91,6 +98,7 @@ class Solver:
         if self.tree is None:
             i = self.inputs
             self.tree = TreeEngine(i.model, self._metric, i.mechanism, i.shared, self.clock)
+            self.tree.total = self.method != "dca"
         return self.tree
 
     def set_step(self, h: float) -> None:
@@ -114,7 +122,10 @@ class Solver:
             tree.restart()
         else:
             return tree
-        if not self.is_exact and (changes.measure or not tree.noise.is_known):
+        unknown = not tree.noise.is_known
+        if unknown:
+            self._measure_noise(tree, loads)
+        if not self.is_exact and (changes.measure or unknown):
             self._clamp_eps(tree)
         changes.taken_by_tree()
         if self.closures is not None:
@@ -122,11 +133,25 @@ class Solver:
             changes.closures = False
         return tree
 
+    def _measure_noise(self, tree: TreeEngine, loads: Loads) -> None:
+        """Compare the tree with plain solutions, once; one that is wrong is not used."""
+        noise = tree.measure_noise(self.plain, loads)
+        if noise.is_too_large:
+            warnings.warn(
+                f"divide and conquer is off by {noise.rounding:.1e} of the largest acceleration on this linkage (light "
+                f'bodies between heavy ones): plain O(n) steps are taken instead, as with method="aba"',
+                stacklevel=6,
+            )
+
+    def examine(self) -> None:
+        """Find out whether the tree may be used, where that is not known."""
+        if not self.is_plain and not self.assemble().noise.is_known:
+            self.ready_tree()
+
     def _clamp_eps(self, tree: TreeEngine) -> None:
-        """An eps below the noise of total accelerations would be an empty promise."""
-        noise = tree.noise if tree.noise.is_known else tree.measure_noise()
-        floor = noise.floor(self.error)
-        if self.error.eps < floor:
+        """An eps below what rounding may do would be an empty promise: it is raised, with a warning."""
+        floor = tree.noise.floor(self.error)
+        if self.error.eps < floor and not self.distrusts:
             warnings.warn(
                 f"{self.error.name}: eps = {self.error.eps:g} is below the noise floor of this linkage, {floor:.1e}, "
                 f"which is used instead; eps = 0 is exact",
@@ -149,6 +174,7 @@ class Solver:
         if not self.changes.solution:
             return qdd
         joints = float(len(self.inputs.model.joints))
+        self.examine()
         if self.is_plain:
             self.solve_plainly()
             self.cost = replace(self.cost, method="aba", joints=joints)
@@ -200,6 +226,10 @@ class Solver:
             self.inputs.shared.qdd[:] = 0.0
         self.switch.enter()
         tree = self.ready_tree()
+        if self.distrusts:
+            self.changes.solution = True
+            self.solve()
+            return 0.0
         self.changes.solution, self.cost = False, Cost("adaptive")
         if microseconds is None:
             tree.refine(None, NO_LIMIT if budget is None else int(budget))

@@ -56,6 +56,9 @@ class Stepper:
         solver = self.solver
         if solver.is_plain and not (solver.switches and self._goes_to_tree()):
             return self._plain_step(h)
+        solver.examine()
+        if solver.is_plain:
+            return self._plain_step(h)
         if solver.is_exact:
             tree = solver.ready_tree()
             self._in_parts(h)
@@ -77,7 +80,7 @@ class Stepper:
     def _goes_to_tree(self) -> bool:
         """Whether the switch goes over to the tree now."""
         solver, switch = self.solver, self.switch
-        if solver.error.eps == 0.0 or switch.wait > 0:
+        if solver.error.eps == 0.0 or switch.wait > 0 or solver.distrusts:
             return False
         loads = solver.inputs.forces.loads()
         try:

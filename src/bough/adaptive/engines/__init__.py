@@ -5,8 +5,9 @@ Belongs here: arrays and compiled passes behind one object each. Does not belong
 
 from __future__ import annotations
 
+from bough.adaptive.engines.noise import Noise
 from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.engines.switch import CHUNK, Switch
-from bough.adaptive.engines.tree import NO_LIMIT, Noise, TreeEngine
+from bough.adaptive.engines.tree import NO_LIMIT, TreeEngine
 
 __all__ = ["CHUNK", "NO_LIMIT", "Noise", "PlainEngine", "Switch", "TreeEngine"]

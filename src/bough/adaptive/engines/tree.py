@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,8 @@ import numpy.typing as npt
 from bough.adaptive import passes
 from bough.adaptive.assembly import Linkage, body_name, is_floating_base, make_metric
 from bough.adaptive.compiled import compiled
+from bough.adaptive.engines.noise import Noise, make_noise, probe
+from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.node import Plan, Shared, State, make_plan, make_state
 from bough.adaptive.passes import (
@@ -40,7 +42,6 @@ from bough.model import Model
 
 FloatArray = npt.NDArray[np.float64]
 NO_LIMIT = 1 << 62
-ROUNDING = 2.0**-52
 
 
 # What the tree remembers beyond the configuration
@@ -52,24 +53,6 @@ NEVER: Stop = (OVER_JOINT, (-1.0, 0.0, 0.0))
 def stop(error: ErrorMeasure | None) -> Stop:
     """When a bounded pass ends, as the passes read it."""
     return NEVER if error is None else (OVER_JOINT if error.over == "joint" else OVER_LINKAGE, error.limits)
-
-
-class Noise(NamedTuple):
-    """How wrong total accelerations are: see `whole.noise`."""
-
-    worst: float = math.nan  # the largest error
-    root: float = math.nan  # the root's total acceleration
-    largest: float = math.nan  # the largest square of a joint acceleration
-    level: float = math.nan  # total accelerations up to this one may be mere rounding
-
-    @property
-    def is_known(self) -> bool:
-        return self.root > 0.0 and math.isfinite(self.root)
-
-    def floor(self, error: ErrorMeasure) -> float:
-        """The smallest eps with a meaning: below it, rounding in total accelerations decides what is left out."""
-        scale = error.scaled(self.root, self.largest)
-        return math.sqrt(max(self.level, ROUNDING * self.root) / scale) if self.is_known else math.nan
 
 
 class TreeEngine:
@@ -89,6 +72,7 @@ class TreeEngine:
         self._no_loads, self._no_poses = gather([], np.zeros(0, np.int32)), np.zeros((0, 12))
         self.noise = Noise()
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
+        self.total = True  # whether clusters keep total accelerations, which only bounded passes need
 
     def do(
         self,
@@ -101,7 +85,7 @@ class TreeEngine:
     ) -> float:
         """Run one order of `passes.command` on this tree."""
         out = self._no_poses if out is None else out
-        order = passes.Order(what, *stop, turn, np.asarray(number, np.int64), out)
+        order = passes.Order(what, *stop, turn, np.asarray(number, np.int64), out, self.total)
         loads = self._no_loads if loads is None else loads
         args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
         return float(compiled(passes.command if what <= passes.REFINE else passes.query)(*args))
@@ -161,11 +145,15 @@ class TreeEngine:
         self._forget_all()
         while True:
             before = int(self.front.count[DONE])
-            status = int(self.do(passes.REFINE, None, stop(error), number=(budget,)))
+            status = int(self.do(passes.REFINE, None, stop(self._inner(error)), number=(budget,)))
             if status != FULL:
                 return status
             budget -= int(self.front.count[DONE]) - before
             self.grow()
+
+    def _inner(self, error: ErrorMeasure | None) -> ErrorMeasure | None:
+        """The error at which a pass must stop, so that rounding does not take it beyond `error`."""
+        return None if error is None else self.noise.inner(error, float(self.front.value[ROOT]))
 
     def march(self, error: ErrorMeasure, loads: Loads, steps: int, turn: float, budget: int = NO_LIMIT) -> int:
         """Take error-bounded steps; returns how many are left if one would open more clusters than `budget`, or turn a
@@ -174,7 +162,7 @@ class TreeEngine:
         self.front.count[REFUSED] = 0
         while steps:
             self.reserve(loads, len(self.front.done))
-            steps = int(self.do(passes.MARCH, loads, stop(error), turn, (budget, steps)))
+            steps = int(self.do(passes.MARCH, loads, stop(self._inner(error)), turn, (budget, steps)))
             if steps and (self.refused or int(self.front.count[DONE]) >= budget):
                 return steps
             if steps:
@@ -188,7 +176,7 @@ class TreeEngine:
 
     def solve_exactly(self) -> None:
         """All joint accelerations by one down pass; the bounded pass stays as it is."""
-        self.do(passes.SOLVE)
+        self.front.value[ROOT] = self.do(passes.SOLVE)
         self._all_known = True
 
     def _forget_all(self) -> None:
@@ -197,13 +185,37 @@ class TreeEngine:
             self.state.qdd[:] = 0.0
             self._all_known = False
 
-    def measure_noise(self) -> Noise:
-        """How wrong total accelerations are, here and now."""
-        work = np.zeros((3, len(self.plan.left) + 2))
-        worst = self.do(passes.NOISE, out=work)
-        self.state.qdd[:] = 0.0
-        self.noise = Noise(worst, *work[2, :3].tolist())
+    def measure_noise(self, plain: PlainEngine, loads: Loads) -> Noise:
+        """How wrong this tree is, beside plain solutions here and now; it must be up to date with `loads`. O(n)."""
+        s, none = self.shared, self._no_forces
+        kept = s.force.copy(), s.tau.copy()
+        found = self._noise_beside(plain, loads)
+        if found is None:  # refused by whoever reads the accelerations
+            return self.noise
+        every = np.unique(self.plan.leaf_up[: len(self.plan.parent)]).astype(np.int64)
+        self.reserve(none, len(self.plan.left))
+        s.force[:], s.tau[:] = probe(self.mechanism), 0.0
+        self.do(passes.CHANGED, none, number=every)
+        self.noise = found.merged(self._noise_beside(plain, none) or found)
+        s.force[:], s.tau[:] = kept
+        self.do(passes.CHANGED, none, number=every)
+        plain.load(loads)
         return self.noise
+
+    def _noise_beside(self, plain: PlainEngine, loads: Loads) -> Noise | None:
+        """One measurement, under the forces that act now; None where accelerations are no numbers."""
+        qdd = self.shared.qdd
+        plain.load(loads)
+        plain.solve(loads)
+        largest = float(np.abs(qdd).max(initial=0.0))
+        work = np.zeros((4, max(len(self.plan.left), len(qdd), 7)))
+        work[2, : len(qdd)] = qdd
+        self.do(passes.NOISE, out=work)
+        qdd[:] = 0.0
+        wrong = float(np.abs(work[2]).max())
+        if not math.isfinite(wrong):
+            return None
+        return make_noise(work[3], wrong / largest) if largest > 0.0 else Noise(root=0.0, largest=0.0)
 
     def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
         """(k, 12) R and p in the world of the laid frames of some primitives. O(log n) each."""
@@ -259,16 +271,19 @@ class TreeEngine:
         """The error bound of the pass as far as it has gone, or of the last step, in the measure's own terms."""
         v, waiting = self.front.value, int(self.front.count[WAITING])
         if of_last_step:
-            total, top, scales = float(v[STEP_SUM]), float(v[STEP_TOP]), v[[STEP_LARGEST, STEP_ROOT]]
+            total, top, largest, root = (float(v[k]) for k in (STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT))
+            waiting = 1
         else:
-            total = self.do(passes.LEFT)
-            top, scales = float(self.front.key[0]) if waiting else 0.0, v[[LARGEST, ROOT]]
+            total, largest, root = self.do(passes.LEFT), float(v[LARGEST]), float(v[ROOT])
+            top = float(self.front.key[0]) if waiting else 0.0
         # a cluster that must be opened has no finite key
-        value = min(top, total) if error.over == "joint" else total
-        if value == 0.0:
-            return 0.0
-        scale = error.scaled(float(scales[1]), float(scales[0]))
-        return math.sqrt(value / scale) if scale > 0.0 else math.inf
+        left = min(top, total) if error.over == "joint" else total
+        return self.noise.bound(error, left if waiting else None, root, largest)
+
+    def exact_bound(self, error: ErrorMeasure) -> float:
+        """The rounding that a solution without culling may have, in the measure's own terms."""
+        root, n = float(self.front.value[ROOT]), self.noise
+        return n.bound(error, None, root, root * (n.largest / n.root if n.root > 0.0 else 1.0))
 
     def memory(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """What the tree remembers beyond configuration and forces."""

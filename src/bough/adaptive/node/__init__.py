@@ -20,7 +20,7 @@ from bough.adaptive.node.motion import (
     put_pose,
     refresh_cross,
 )
-from bough.adaptive.node.substitution import hand_down, joint_acceleration, total_acceleration
+from bough.adaptive.node.substitution import hand_down, joint_acceleration, joint_square, total_acceleration
 
 __all__ = [
     "ETA",
@@ -37,6 +37,7 @@ __all__ = [
     "get_pose",
     "hand_down",
     "joint_acceleration",
+    "joint_square",
     "leaf_acceleration",
     "linear",
     "make_plan",

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from bough.adaptive.node.layout import TMP, XF
 from bough.adaptive.node.rows import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.compile.kernel import kernel
 from bough.spatial import dot6
+from bough.types import Rotation, Rows, Vector
 
 
 @kernel
-def six(r: Any, o: int) -> Any:
+def six(r: Rows, o: int) -> Any:
     """Six numbers of a record."""
     return (r[o], r[o + 1], r[o + 2], r[o + 3], r[o + 4], r[o + 5])
 
 
 @kernel
-def put_six(r: Any, o: int, x: Any) -> None:
+def put_six(r: Rows, o: int, x: Any) -> None:
     r[o], r[o + 1], r[o + 2], r[o + 3], r[o + 4], r[o + 5] = x[0], x[1], x[2], x[3], x[4], x[5]
 
 
 @kernel
-def symmetric_six(r: Any, o: int, x: Any) -> Any:
+def symmetric_six(r: Rows, o: int, x: Any) -> Any:
     """A packed symmetric block times a vector."""
     return (
         r[o] * x[0] + r[o + 1] * x[1] + r[o + 2] * x[2] + r[o + 3] * x[3] + r[o + 4] * x[4] + r[o + 5] * x[5],
@@ -39,7 +41,7 @@ def symmetric_six(r: Any, o: int, x: Any) -> Any:
 
 
 @kernel
-def full_six(r: Any, o: int, x: Any) -> Any:
+def full_six(r: Rows, o: int, x: Any) -> Any:
     """A block times a vector."""
     return (
         dot6(six(r, o), x),
@@ -52,7 +54,7 @@ def full_six(r: Any, o: int, x: Any) -> Any:
 
 
 @kernel
-def transposed_six(r: Any, o: int, x: Any) -> Any:
+def transposed_six(r: Rows, o: int, x: Any) -> Any:
     """The transpose of a block times a vector."""
     a, b, c = six(r, o), six(r, o + 6), six(r, o + 12)
     d, e, f = six(r, o + 18), six(r, o + 24), six(r, o + 30)
@@ -70,13 +72,13 @@ def transposed_six(r: Any, o: int, x: Any) -> Any:
 
 
 @kernel
-def get_all(S: Any, c: int) -> Any:
+def get_all(S: Rows, c: int) -> Any:
     """The six rows of a block."""
     return (row(S, c, 0), row(S, c, 1), row(S, c, 2), row(S, c, 3), row(S, c, 4), row(S, c, 5))
 
 
 @kernel
-def put_all(S: Any, c: int, x: Any) -> None:
+def put_all(S: Rows, c: int, x: Any) -> None:
     put(S, c, 0, x[0])
     put(S, c, 1, x[1])
     put(S, c, 2, x[2])
@@ -86,62 +88,72 @@ def put_all(S: Any, c: int, x: Any) -> None:
 
 
 @kernel
-def taken_all(r: Any, o: int) -> Any:
+def taken_all(r: Rows, o: int) -> Any:
     """The six rows of a block in a record."""
     return (taken(r, o), taken(r, o + 6), taken(r, o + 12), taken(r, o + 18), taken(r, o + 24), taken(r, o + 30))
 
 
 @kernel
-def load_symmetric(S: Any, c: int, r: Any, o: int) -> None:
+def load_symmetric(S: Rows, c: int, r: Rows, o: int) -> None:
     put_all(S, c, unpacked(r, o))
 
 
 @kernel
-def store_symmetric(S: Any, c: int, r: Any, o: int) -> None:
-    pack(r, o, get_all(S, c))
+def store_symmetric(S: Rows, c: int, r: Rows, o: int) -> None:
+    """Rounding leaves a symmetric block skew: its mean with its transpose is kept, which is worth three digits."""
+    x = get_all(S, c)
+    y = flipped(x)
+    early = (mean(x[0], y[0]), mean(x[1], y[1]), mean(x[2], y[2]))
+    pack(r, o, (early[0], early[1], early[2], mean(x[3], y[3]), mean(x[4], y[4]), mean(x[5], y[5])))
 
 
 @kernel
-def load_full(S: Any, c: int, r: Any, o: int) -> None:
+def mean(x: Any, y: Any) -> Any:
+    """The mean of two rows."""
+    return plus(scaled(0.5, x), 0.5, y)
+
+
+@kernel
+def load_full(S: Rows, c: int, r: Rows, o: int) -> None:
     put_all(S, c, taken_all(r, o))
 
 
 @kernel
-def load_transposed(S: Any, c: int, r: Any, o: int) -> None:
+def load_transposed(S: Rows, c: int, r: Rows, o: int) -> None:
     put_all(S, c, flipped(taken_all(r, o)))
 
 
 @kernel
-def store_full(S: Any, c: int, r: Any, o: int) -> None:
+def store_full(S: Rows, c: int, r: Rows, o: int) -> None:
     for i in range(6):
         give(r, o + 6 * i, row(S, c, i))
 
 
 @kernel
-def put_row(S: Any, c: int, i: int, r: Any, o: int) -> None:
+def put_row(S: Rows, c: int, i: int, r: Rows, o: int) -> None:
     give(r, o, row(S, c, i))
 
 
 @kernel
-def clear(S: Any, c: int) -> None:
+def clear(S: Rows, c: int) -> None:
     zero = joined(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for i in range(6):
         put(S, c, i, zero)
 
 
 @kernel
-def copy(S: Any, c: int, a: int) -> None:
+def copy(S: Rows, c: int, a: int) -> None:
     put_all(S, c, get_all(S, a))
 
 
 @kernel
-def add_blocks(S: Any, c: int, a: int, b: int) -> None:
+def add_blocks(S: Rows, c: int, a: int, b: int) -> None:
     for i in range(6):
         put(S, c, i, plus(row(S, a, i), 1.0, row(S, b, i)))
 
 
 @kernel
-def negate(S: Any, c: int, a: int) -> None:
+def negate(S: Rows, c: int, a: int) -> None:
     for i in range(6):
         put(S, c, i, scaled(-1.0, row(S, a, i)))
 
@@ -150,13 +162,13 @@ def negate(S: Any, c: int, a: int) -> None:
 
 
 @kernel
-def across(S: Any, a: int, i: int) -> Any:
+def across(S: Rows, a: int, i: int) -> Any:
     """The entries of row i."""
     return (S[a, i, 0], S[a, i, 1], S[a, i, 2], S[a, i, 3], S[a, i, 4], S[a, i, 5])
 
 
 @kernel
-def down(S: Any, a: int, j: int) -> Any:
+def down(S: Rows, a: int, j: int) -> Any:
     """The entries of column j."""
     return (S[a, 0, j], S[a, 1, j], S[a, 2, j], S[a, 3, j], S[a, 4, j], S[a, 5, j])
 
@@ -176,7 +188,7 @@ def mix(a: Any, x: Any) -> Any:
 
 
 @kernel
-def multiply(S: Any, c: int, a: int, b: int) -> None:
+def multiply(S: Rows, c: int, a: int, b: int) -> None:
     """c = a b."""
     x = get_all(S, b)
     for i in range(6):
@@ -184,7 +196,7 @@ def multiply(S: Any, c: int, a: int, b: int) -> None:
 
 
 @kernel
-def multiply_less(S: Any, c: int, a: int, b: int, d: int) -> None:
+def multiply_less(S: Rows, c: int, a: int, b: int, d: int) -> None:
     """c = a b - d."""
     x = get_all(S, b)
     for i in range(6):
@@ -192,7 +204,7 @@ def multiply_less(S: Any, c: int, a: int, b: int, d: int) -> None:
 
 
 @kernel
-def transposed_multiply(S: Any, c: int, a: int, b: int) -> None:
+def transposed_multiply(S: Rows, c: int, a: int, b: int) -> None:
     """c = a' b."""
     x = get_all(S, b)
     for i in range(6):
@@ -200,7 +212,7 @@ def transposed_multiply(S: Any, c: int, a: int, b: int) -> None:
 
 
 @kernel
-def add_transposed(S: Any, c: int, a: int, b: int) -> None:
+def add_transposed(S: Rows, c: int, a: int, b: int) -> None:
     """c += a' b."""
     x = get_all(S, b)
     for i in range(6):
@@ -208,7 +220,7 @@ def add_transposed(S: Any, c: int, a: int, b: int) -> None:
 
 
 @kernel
-def subtract_transposed(S: Any, c: int, a: int, b: int) -> None:
+def subtract_transposed(S: Rows, c: int, a: int, b: int) -> None:
     """c -= a' b."""
     x = get_all(S, b)
     for i in range(6):
@@ -217,7 +229,7 @@ def subtract_transposed(S: Any, c: int, a: int, b: int) -> None:
 
 
 @kernel
-def sweep(S: Any, c: int, k: int) -> None:
+def sweep(S: Rows, c: int, k: int) -> None:
     """Beaton's sweep of a symmetric block on axis k: a set of swept axes holds minus the inverse of its sub-block."""
     pivot, y = 1.0 / S[c, k, k], row(S, c, k)
     for i in range(6):
@@ -231,7 +243,7 @@ def sweep(S: Any, c: int, k: int) -> None:
 
 
 @kernel
-def carry(S: Any, c: int, a: int, R: Any, p: Any) -> None:
+def carry(S: Rows, c: int, a: int, R: Rotation, p: Vector) -> None:
     """c = X a: each column is a motion brought into the frame placed at (R, p)."""
     u, v, w = row(S, a, 0), row(S, a, 1), row(S, a, 2)
     _turn_back(S, c, 0, R, (u, v, w))
@@ -242,7 +254,7 @@ def carry(S: Any, c: int, a: int, R: Any, p: Any) -> None:
 
 
 @kernel
-def _turn_back(S: Any, c: int, i: int, R: Any, x: Any) -> None:
+def _turn_back(S: Rows, c: int, i: int, R: Any, x: Any) -> None:
     """Rows i, i + 1, i + 2 of c = R' x."""
     put(S, c, i, plus(plus(scaled(R[0], x[0]), R[3], x[1]), R[6], x[2]))
     put(S, c, i + 1, plus(plus(scaled(R[1], x[0]), R[4], x[1]), R[7], x[2]))
@@ -250,7 +262,7 @@ def _turn_back(S: Any, c: int, i: int, R: Any, x: Any) -> None:
 
 
 @kernel
-def transform(S: Any, c: int, R: Any, p: Any) -> None:
+def transform(S: Rows, c: int, R: Rotation, p: Vector) -> None:
     """c = X', which takes forces out of the frame placed at (R, p)."""
     x = joined(0.0, 0.0, 0.0, R[0], R[1], R[2])
     y = joined(0.0, 0.0, 0.0, R[3], R[4], R[5])
@@ -261,3 +273,14 @@ def transform(S: Any, c: int, R: Any, p: Any) -> None:
     put(S, c, 3, x)
     put(S, c, 4, y)
     put(S, c, 5, z)
+
+
+@kernel
+def into_joint_frame(S: Rows, x21: int, x2: int, a21: int, a2: int, R: Rotation, p: Vector) -> None:
+    """X a21 and X a2 X'; block XF holds X' (`transform`)."""
+    carry(S, x21, a21, R, p)
+    if a21 == a2:
+        multiply(S, x2, x21, XF)
+    else:
+        carry(S, TMP, a2, R, p)
+        multiply(S, x2, TMP, XF)

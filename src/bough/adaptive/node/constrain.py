@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 from bough.adaptive.node.blocks import sweep
-from bough.adaptive.node.layout import D_, K_, U_, V_, W_
+from bough.adaptive.node.layout import D_, K_, U_, V_, W_, Plan, State
 from bough.adaptive.node.rows import joined, put, replaced, row, scaled
 from bough.compile.kernel import inlined, kernel
+from bough.joints import Mechanism
+from bough.types import Rows
 
 
 @inlined
-def constrain(m: Any, plan: Any, st: Any, b: int) -> None:
+def constrain(m: Mechanism, plan: Plan, st: State, b: int) -> None:
     """W (constraint forces), U and D (joint acceleration) of the joint of body b, from K. K itself is destroyed."""
     k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
     if d == 1 and plan.simple[b] == 1 and m.pitch[k0] == 0.0:
@@ -32,7 +34,7 @@ def constrain(m: Any, plan: Any, st: Any, b: int) -> None:
 
 
 @kernel
-def _one_axis(S: Any, axis: int) -> None:
+def _one_axis(S: Rows, axis: int) -> None:
     """One freed axis z: W = -swept, U = e_z - swept row z, D = swept zz."""
     for k in range(6):
         if k != axis:
@@ -45,7 +47,7 @@ def _one_axis(S: Any, axis: int) -> None:
 
 
 @kernel
-def _freed_axes(m: Any, k0: int, d: int) -> int:
+def _freed_axes(m: Mechanism, k0: int, d: int) -> int:
     """The freed axes as bits."""
     bits = 0
     for k in range(k0, k0 + d):
@@ -54,7 +56,7 @@ def _freed_axes(m: Any, k0: int, d: int) -> int:
 
 
 @kernel
-def _several_axes(m: Any, S: Any, k0: int, d: int) -> None:
+def _several_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
     """Any set of freed axes; a helical joint is sheared so that its screw becomes a pure turn."""
     pitch, freed = m.pitch[k0] if d == 1 else 0.0, _freed_axes(m, k0, d)
     for j in range(6):
@@ -83,7 +85,7 @@ def _several_axes(m: Any, S: Any, k0: int, d: int) -> None:
 
 
 @kernel
-def _any_subspace(S: Any, freedoms: Any, k0: int, d: int) -> None:
+def _any_subspace(S: Rows, freedoms: Any, k0: int, d: int) -> None:
     """Freedoms along any axes: V = K^-1, D = (S' V S)^-1, U = D S' V, W = V - V S U."""
     for k in range(6):
         sweep(S, K_, k)
@@ -116,7 +118,7 @@ def _any_subspace(S: Any, freedoms: Any, k0: int, d: int) -> None:
 
 
 @kernel
-def _add_armature(S: Any, a: int, d: int, armature: float) -> None:
+def _add_armature(S: Rows, a: int, d: int, armature: float) -> None:
     """A rotor on freedom a: D' = (D^-1 + armature)^-1, and W, U with it, by one rank-one change."""
     x = armature / (1.0 + armature * S[D_, a, a])
     for i in range(6):

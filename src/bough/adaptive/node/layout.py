@@ -143,18 +143,18 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @inlined
-def tail(plan: Any, n: int) -> int:
+def tail(plan: Plan, n: int) -> int:
     """Where the part of a record begins that depends on the joint's freedoms."""
     return TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE
 
 
 @inlined
-def two_handled(plan: Any, code: int) -> bool:
+def two_handled(plan: Plan, code: int) -> bool:
     return code >= 0 and plan.handles[code] == 2
 
 
 @inlined
-def placement(plan: Any, st: Any, b: int) -> Any:
+def placement(plan: Plan, st: State, b: int) -> Any:
     """(R, p) of body b in its parent's frame; of a weld, nothing to do."""
     if b >= 0:
         return get9(st.X, plan.last[b]), get_tail(st.X, plan.last[b])

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.node.layout import CROSS, IDENTITY, ZERO3, placement, two_handled
+from bough.adaptive.node.layout import CROSS, IDENTITY, ZERO3, Plan, State, placement, two_handled
 from bough.compile.kernel import inlined, kernel
-from bough.joints import freedom, integrate_joint, motion_to_body, move_joint, origin_in_parent, turn_to_parent
+from bough.joints import (
+    Mechanism,
+    freedom,
+    integrate_joint,
+    motion_to_body,
+    move_joint,
+    origin_in_parent,
+    turn_to_parent,
+)
 from bough.spatial import add3, get9, get_tail, matmul3, put6, put9, put_tail, rotate
 
 # Poses: (R, p)
@@ -30,7 +38,7 @@ def get_pose(X: Any, i: int) -> Any:
 
 
 @inlined
-def primitive_pose(m: Any, X: Any, i: int) -> Any:
+def primitive_pose(m: Mechanism, X: Any, i: int) -> Any:
     """The pose of primitive i in its parent, from its motion in X."""
     x, y, z = (
         turn_to_parent(m, X, i, (1.0, 0.0, 0.0)),
@@ -41,7 +49,7 @@ def primitive_pose(m: Any, X: Any, i: int) -> Any:
 
 
 @inlined
-def place_body(m: Any, plan: Any, st: Any, b: int) -> None:
+def place_body(m: Mechanism, plan: Plan, st: State, b: int) -> None:
     """Refresh the placement of body b in its parent's frame, and the axes of a compound joint, from q."""
     first, last = plan.first[b], plan.last[b]
     for i in range(first, last + 1):
@@ -60,7 +68,7 @@ def place_body(m: Any, plan: Any, st: Any, b: int) -> None:
 
 
 @inlined
-def cross_pose(plan: Any, st: Any, code: int) -> Any:
+def cross_pose(plan: Plan, st: State, code: int) -> Any:
     """The far handle's body in the frame of the near one."""
     if two_handled(plan, code):
         r = st.record[plan.offset[code] : plan.offset[code + 1]]
@@ -71,13 +79,13 @@ def cross_pose(plan: Any, st: Any, code: int) -> Any:
 
 
 @inlined
-def far_pose(plan: Any, st: Any, n: int, pose: Any) -> Any:
+def far_pose(plan: Plan, st: State, n: int, pose: Any) -> Any:
     """The pose of B's near body, given the pose of node n's near body."""
     return compose(compose(pose, cross_pose(plan, st, plan.left[n])), placement(plan, st, plan.body[n]))
 
 
 @inlined
-def refresh_cross(plan: Any, st: Any, n: int) -> None:
+def refresh_cross(plan: Plan, st: State, n: int) -> None:
     """Bring the cross-transform of a two-handle node up to date."""
     if plan.handles[n] == 2:
         pose = compose(far_pose(plan, st, n, (IDENTITY, ZERO3)), cross_pose(plan, st, plan.right[n]))
@@ -88,7 +96,7 @@ def refresh_cross(plan: Any, st: Any, n: int) -> None:
 
 
 @inlined
-def advance_body(m: Any, plan: Any, st: Any, b: int, h: float) -> None:
+def advance_body(m: Mechanism, plan: Plan, st: State, b: int, h: float) -> None:
     """Move the joint of body b by h qdd."""
     for i in range(plan.first[b], plan.last[b] + 1):
         integrate_joint(m, i, st.q, st.qdd, h, st.q)

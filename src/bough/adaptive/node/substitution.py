@@ -5,14 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from bough.adaptive.node.blocks import full_six, six, symmetric_six
-from bough.adaptive.node.layout import ETA, GAMMA, P1, P2, PSI1, PSI2, PSI12, T1, T2, placement, tail, two_handled
+from bough.adaptive.node.layout import (
+    ETA,
+    GAMMA,
+    P1,
+    P2,
+    PSI1,
+    PSI2,
+    PSI12,
+    T1,
+    T2,
+    Plan,
+    State,
+    placement,
+    tail,
+    two_handled,
+)
 from bough.adaptive.node.leaves import ZERO6
 from bough.compile.kernel import inlined
+from bough.joints import Mechanism
 from bough.spatial import add6, dot6, force_in, scale6, sub6
+from bough.types import Force
 
 
 @inlined
-def total_acceleration(plan: Any, st: Any, n: int, f1: Any, f2: Any) -> Any:
+def total_acceleration(plan: Plan, st: State, n: int, f1: Force, f2: Force) -> Any:
     """A of node n under forces on its handles; rounding below zero is cut off."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     A = r[ETA] + dot6(f1, add6(six(r, P1), symmetric_six(r, PSI1, f1)))
@@ -22,7 +39,7 @@ def total_acceleration(plan: Any, st: Any, n: int, f1: Any, f2: Any) -> Any:
 
 
 @inlined
-def joint_force(plan: Any, st: Any, n: int, f1: Any, f2: Any) -> Any:
+def joint_force(plan: Plan, st: State, n: int, f1: Force, f2: Force) -> Any:
     """The force that A exerts on B through the joint, in B's frame."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     f = add6(six(r, GAMMA), full_six(r, T1, f1))
@@ -32,7 +49,7 @@ def joint_force(plan: Any, st: Any, n: int, f1: Any, f2: Any) -> Any:
 
 
 @inlined
-def joint_acceleration(m: Any, plan: Any, st: Any, n: int, f1: Any, f2: Any) -> Any:
+def joint_acceleration(m: Mechanism, plan: Plan, st: State, n: int, f1: Force, f2: Force) -> Any:
     """Write qdd of the joint of node n; returns its weighted square."""
     b = plan.body[n]
     if b < 0:
@@ -44,16 +61,25 @@ def joint_acceleration(m: Any, plan: Any, st: Any, n: int, f1: Any, f2: Any) -> 
         if plan.handles[n] == 2:
             a += dot6(six(r, o + (d + 13) * d + 6 * x), f2)
         st.qdd[m.v_index[k0 + x]] = a
+    return joint_square(m, plan, st, b, st.qdd)
+
+
+@inlined
+def joint_square(m: Mechanism, plan: Plan, st: State, b: int, a: Any) -> Any:
+    """The weighted square of what the joint of body b has in `a` (nv,); 0 for a weld."""
     square = 0.0
+    if b < 0:
+        return square
+    k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
     for x in range(d):
         for y in range(d):
             weight = st.metric[plan.metric_index[b] + d * x + y]
-            square += weight * st.qdd[m.v_index[k0 + x]] * st.qdd[m.v_index[k0 + y]]
+            square += weight * a[m.v_index[k0 + x]] * a[m.v_index[k0 + y]]
     return square
 
 
 @inlined
-def hand_down(plan: Any, st: Any, n: int, f1: Any, f2: Any) -> Any:
+def hand_down(plan: Plan, st: State, n: int, f1: Force, f2: Force) -> Any:
     """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""
     f = joint_force(plan, st, n, f1, f2)
     R, p = placement(plan, st, plan.body[n])

@@ -44,10 +44,12 @@ from bough.adaptive.passes.front import (
 )
 from bough.adaptive.passes.lazy import FAR
 from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_forces
+from bough.adaptive.passes.whole import COARSE
 
 __all__ = [
     "CERTIFICATE",
     "CHANGED",
+    "COARSE",
     "DONE",
     "FAR",
     "FULL",

@@ -21,6 +21,7 @@ class Order(NamedTuple):
     turn: float  # the largest angle by which a step may turn a joint
     number: Any  # (k,) budget and steps, or nodes, or bodies
     out: Any  # (k, 12) poses or accelerations, or working space
+    total: bool  # whether clusters keep total accelerations, which only bounded passes need
 
 
 @kernel
@@ -55,7 +56,7 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
             for k in range(len(loads.body)):
                 mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
         count = visit_marked(plan, st, fr, loads)
-        equations(m, plan, st, fr, -1 if what == REBUILD else count)
+        equations(m, plan, st, fr, -1 if what == REBUILD else count, order.total)
         forget(m, plan, st, fr)
         begin(plan, st, fr, clock)
         steps -= 1
@@ -66,14 +67,14 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
 def query(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: Any) -> Any:
     """Answer one question about the tree.
 
-    SOLVE: all accelerations. NOISE: of total accelerations. LEFT: their sum over waiting clusters. POSES, RESPOND:
+    SOLVE: all accelerations. NOISE: how wrong the tree is. LEFT: the sum over waiting clusters. POSES, RESPOND:
     poses or accelerations of the bodies `number`, into `out`.
     """
     what, number, out = order.what, order.number, order.out
     if what == SOLVE:
         return down_all(m, plan, st, fr)
     if what == NOISE:
-        return noise(m, plan, st, fr, out[0], out[1], out[2])
+        return noise(m, plan, st, fr, out[0], out[1], out[2], out[3])
     if what == LEFT:
         return waiting_sum(plan, st, fr, clock)
     if what == POSES:

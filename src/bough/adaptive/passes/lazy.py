@@ -143,19 +143,19 @@ def _visit_loaded(plan: Any, st: Any, fr: Any, loads: Any, n: int, top: int) -> 
 
 
 @inlined
-def equations(m: Any, plan: Any, st: Any, fr: Any, count: int) -> None:
+def equations(m: Any, plan: Any, st: Any, fr: Any, count: int, total: bool) -> None:
     """Redo the listed nodes, children first, each in full or for its forces only; with count < 0 all nodes, in full.
 
-    1 to 2 us for a node in full.
+    Without `total`, only what divide and conquer needs. 1 to 2 us for a node in full.
     """
     whole = count < 0
     for k in range(len(plan.left) if whole else count):
         n = k if whole else fr.order[count - 1 - k]
         if whole or fr.tier[n] % LOADED == MOVED:
-            full(m, plan, st, n)
+            full(m, plan, st, n, total)
             fr.count[FULL_TIER] += 1
         else:
-            linear(m, plan, st, n)
+            linear(m, plan, st, n, total)
             fr.count[LINEAR_TIER] += 1
         fr.tier[n] = 0
 
@@ -170,7 +170,7 @@ def respond(m: Any, plan: Any, st: Any, fr: Any, loads: Any, bodies: Any, out: A
         mark(plan, fr, plan.leaf_up[bodies[k]])
     count = visit_marked(plan, st, fr, loads)
     for k in range(count - 1, -1, -1):
-        linear(m, plan, st, fr.order[k])
+        linear(m, plan, st, fr.order[k], False)
     top = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6)
     while top > 0:
         top -= 1

@@ -11,6 +11,7 @@ from bough.adaptive.node import (
     far_pose,
     hand_down,
     joint_acceleration,
+    joint_square,
     place_body,
     put_pose,
     refresh_cross,
@@ -56,33 +57,42 @@ def down_all(m: Any, plan: Any, st: Any, fr: Any) -> Any:
 
 
 @kernel
-def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any, scale: Any) -> Any:
-    """The largest error of a total acceleration over all nodes.
+def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any, truth: Any, found: Any) -> Any:
+    """How wrong the tree is beside the true accelerations `truth` (nv,), which become the errors of the tree's.
 
-    Scale: the root's total acceleration, the largest square of a joint's, and the largest total acceleration that is
-    wrong by more than COARSE: below it, a bound means nothing.
+    found: the root's total acceleration; the largest square of a joint's; the largest total acceleration that is wrong
+    by more than COARSE, below which a bound means nothing; the largest sum of those over clusters that may be closed
+    together; the largest square of a joint's error; the sum of these; the largest error of a total acceleration.
     """
-    scale[1], scale[2] = 0.0, 0.0
     top = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6)
     while top > 0:
         top -= 1
         n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
         predicted[n] = total_acceleration(plan, st, n, f1, f2)
-        actual[n] = joint_acceleration(m, plan, st, n, f1, f2)
-        scale[1] = max(scale[1], actual[n])
+        joint_acceleration(m, plan, st, n, f1, f2)
+        b = plan.body[n]
+        actual[n] = joint_square(m, plan, st, b, truth)
+        if b >= 0:
+            for k in range(plan.dof[b], plan.dof[b + 1]):
+                truth[m.v_index[k]] = st.qdd[m.v_index[k]] - truth[m.v_index[k]]
+        wrong = joint_square(m, plan, st, b, truth)
+        found[1], found[4] = max(found[1], actual[n]), max(found[4], wrong)
+        found[5] += wrong
         top = push_children(plan, st, fr, n, f1, f2, top)
-    worst = 0.0
     for n in range(len(plan.left)):
-        if plan.left[n] >= 0:
-            actual[n] += actual[plan.left[n]]
-        if plan.right[n] >= 0:
-            actual[n] += actual[plan.right[n]]
-        error, larger = abs(actual[n] - predicted[n]), max(actual[n], predicted[n])
-        worst = max(worst, error)
-        if error > COARSE * larger:
-            scale[2] = max(scale[2], larger)
-    scale[0] = actual[len(plan.left) - 1]
-    return worst
+        hidden = 0.0
+        for code in (plan.left[n], plan.right[n]):
+            if code >= 0:
+                actual[n] += actual[code]
+                hidden += predicted[code]
+        larger, wrong = max(actual[n], predicted[n]), abs(actual[n] - predicted[n])
+        found[6] = max(found[6], wrong)
+        if wrong > COARSE * larger:
+            found[2] = max(found[2], larger)
+            hidden = max(hidden, larger)
+        predicted[n] = hidden
+    found[0], found[3] = actual[len(plan.left) - 1], predicted[len(plan.left) - 1]
+    return 0.0
 
 
 @kernel
