@@ -72,6 +72,24 @@ def test_one_singular_configuration_spares_the_others():
         _ = refusing(many).inertia
 
 
+def test_what_is_accepted_is_bounded_and_what_is_refused_is_named():
+    """Random configurations, pushed towards a straight arm: Lambda is at most 1 / threshold of the usual."""
+    model, rng = straight_arm(), np.random.default_rng(5)
+    space = OperationalSpace(model, [position("tip", point=(1, 0, 0), name="tip")], general=True)
+    q = model.random_configuration(rng, 300) * 10.0 ** rng.uniform(-3, 0, size=(300, 1))
+    refused = 0
+    for x, A in zip(q, space.inverse_inertia(q), strict=True):
+        scale = np.sqrt(np.outer(space.mobility, space.mobility))
+        smallest = np.linalg.eigvalsh(A / scale)[0]
+        if smallest <= space.threshold:
+            refused += 1
+            with pytest.raises(TaskError, match=r"tip\.[xyz].*singular value.*'truncate' or 'damp'"):
+                space.inertia(x)
+        else:
+            assert np.linalg.eigvalsh(space.inertia(x) * scale)[-1] <= 1.001 / space.threshold
+    assert 20 < refused < 280
+
+
 def straight_arm():
     builder = bough.Builder("straight")
     up = "world"

@@ -45,18 +45,18 @@ class MotorSpace:
         self.W_inv = truncated_inverse(W, NEGLIGIBLE)
         self.bias = op.drift + op.J @ self.qdd_0
         self.inverse_inertia = self.G @ self.W_inv @ self.G.T
-        self.velocity, self._freely = op.velocity, np.diagonal(op.inverse_inertia)
+        self.velocity = op.velocity
 
     def inertia(self) -> FloatArray:
         """Lambda, by the space's choice for singular tasks; rows are measured by how they move if all is driven."""
         space, A = self.space, self.inverse_inertia
         damped = A
         if space.singular == "truncate":
-            return truncated_inverse(A, space.threshold, self._freely)
+            return truncated_inverse(A, space.threshold, space.mobility)
         if space.singular == "damp":
             damped = A + space.damping * np.eye(len(A))
         else:
-            refuse_singular(space.tasks, A, space.threshold, self._freely)
+            refuse_singular(space.tasks, A, space.threshold, space.mobility)
         return np.asarray(np.linalg.inv(damped), float)
 
     def carried(self, load: FloatArray | float) -> FloatArray:

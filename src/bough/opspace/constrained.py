@@ -53,7 +53,8 @@ class ConstrainedDynamics:
         inverse = np.linalg.inv(A + mu[..., None] * np.eye(A.shape[-1], dtype=A.dtype))
         f = np.zeros_like(gap)
         for _ in range(self.iterations):
-            f = apply(inverse, gap + mu * f)
+            # the same as (A + mu) f' = gap + mu f, but what rounding spoilt is made good by the next iteration
+            f = f + apply(inverse, gap - apply(A, f))
         push = apply(np.swapaxes(self.space.jacobian(q), -1, -2), f)
         residual = np.abs(gap - apply(A, f)).max(axis=-1)
         return Constrained(self.dynamics.forward_dynamics(q, v, tau + push), f, residual)

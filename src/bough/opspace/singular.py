@@ -1,8 +1,8 @@
 """Singular task sets: directions that the mechanism cannot move, or hardly, and what is done about them.
 
-Directions are the eigenvectors of Lambda^-1 scaled to a unit diagonal. An eigenvalue e says how far a unit force moves
-the mechanism along one, compared with the rows on their own; sqrt(e) is a singular value of the weighted Jacobian with
-rows scaled to one. Neither has a unit, whether rows are metres, radians or momenta.
+Directions are the eigenvectors of Lambda^-1 with rows scaled by their usual mobility. An eigenvalue e says how far a
+unit force moves the mechanism along one, compared with what is usual; sqrt(e) is a singular value of the weighted
+Jacobian with rows so scaled. Neither has a unit, whether rows are metres, radians or momenta.
 """
 
 from __future__ import annotations

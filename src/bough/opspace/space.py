@@ -31,6 +31,7 @@ Singular: TypeAlias = Literal["refuse", "truncate", "damp"]
 MethodName: TypeAlias = Literal["auto", "pv", "pvr", "ltdl", "ltl", "efpa", "chang_khatib", "rjk", "dense"]
 # Up to this many degrees of freedom a dense product of BLAS beats the sparse one.
 SMALL = 100
+SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 PRECISIONS = (np.float64, np.float32)
 
 
@@ -63,11 +64,11 @@ class OperationalSpace:
     ("factor", "jbar", "nullspace"). Lambda^-1 always exists.
 
     `threshold` says which directions of the task space can be moved: those along which the mechanism accelerates, under
-    a unit force, at least `threshold` times as much as along the rows on their own (the eigenvalues of Lambda^-1 scaled
-    to a unit diagonal, which have no unit). At 1e-5 the mechanism appears 100,000 times as heavy as along its rows, and
-    its joints move about 300 times as fast. Where a direction falls short, Lambda, Jbar and N are refused with the rank
-    and the rows at fault, unless `singular` says "truncate" (such directions are given up) or "damp" (`damping`, in
-    the units of Lambda^-1, is added to its diagonal).
+    a unit force, at least `threshold` times as much as its rows do in ordinary configurations (the eigenvalues of
+    Lambda^-1 with rows scaled by `mobility`, which have no unit). At 1e-4 the mechanism appears 10,000 times as heavy
+    as usual, and its joints move about 100 times as fast. Where a direction falls short, Lambda, Jbar and N are refused
+    with the rank and the rows at fault, unless `singular` says "truncate" (such directions are given up) or "damp"
+    (`damping`, in the units of Lambda^-1, is added to its diagonal).
 
     `dynamics` is the model's `Dynamics`, if there is one already: what stands on the space shares it.
     """
@@ -79,7 +80,7 @@ class OperationalSpace:
         *,
         method: MethodName = "auto",
         singular: Singular = "refuse",
-        threshold: float = 1e-5,
+        threshold: float = 1e-4,
         damping: float = 1e-6,
         also: Iterable[Extra] = (),
         dtype: npt.DTypeLike | None = None,
@@ -182,9 +183,9 @@ class OperationalSpace:
     def invert(self, Lam_inv: Array) -> Array:
         """Lambda from Lambda^-1, by the space's choice for singular tasks."""
         if self.singular == "truncate":
-            return choices.truncated_inverse(Lam_inv, self.threshold)
+            return choices.truncated_inverse(Lam_inv, self.threshold, self.mobility)
         try:
-            Lam, strain = self._invert(Lam_inv, self._damping[Lam_inv.dtype])
+            Lam, strain = self._invert(Lam_inv, self._damping[Lam_inv.dtype], self._scale[Lam_inv.dtype])
         except NumericalError:
             return self._examine(Lam_inv)
         worst = strain.item() if strain.ndim == 1 else strain.max()
@@ -192,12 +193,23 @@ class OperationalSpace:
 
     def rank(self, Lam_inv: Array) -> Any:
         """How many directions of the task space can be moved: a number, or (batch,)."""
-        return choices.rank(Lam_inv, self.threshold)
+        return choices.rank(Lam_inv, self.threshold, self.mobility)
+
+    @cached_property
+    def mobility(self) -> Array:
+        """(m,) how far a unit force moves each row in ordinary configurations: the median of (Lambda^-1)_rr."""
+        some = self.model.random_configuration(np.random.default_rng(0), SAMPLES)
+        usual = np.median([np.diagonal(self.inverse_inertia(q)) for q in some], axis=0)
+        return np.where(usual > 0.0, usual, 1.0)
+
+    @cached_property
+    def _scale(self) -> dict[Any, Array]:
+        return {np.dtype(t): self.mobility.astype(t) for t in PRECISIONS}
 
     def _examine(self, Lam_inv: Array) -> Array:
         """Lambda of matrices that a quick inversion finds doubtful; a singular one is refused."""
         damped = Lam_inv + self._damping[Lam_inv.dtype] * np.eye(self.tasks.size, dtype=Lam_inv.dtype)
-        choices.refuse_singular(self.tasks, damped, self.threshold)
+        choices.refuse_singular(self.tasks, damped, self.threshold, self.mobility)
         return np.linalg.inv(damped)
 
     # The methods

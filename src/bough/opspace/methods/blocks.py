@@ -51,6 +51,13 @@ class Blocks(NamedTuple):
     transposed: Any  # (pairs,) 1: rows of the block belong to the second body
 
 
+# Pseudo-code (P_i = 1 - S D^-1 U'; which blocks, the program says):
+#   D, U of all bodies, inward                                     eliminate_all
+#   Om_ii = S D^-1 S' + P_i X_i Om_pp X_i' P_i',  p = parent(i)     diagonal_block
+#   Om_ij = Om_i,parent(j) X_j' P_j'                                one_sided_product
+#   Lam_inv += K_i Om_ij K_j'  for all seeds on bodies i and j       add_products
+
+
 @kernel
 def from_blocks(m: Any, t: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
     """Lambda^-1, full and symmetric, from q."""

@@ -34,6 +34,13 @@ class Meetings(NamedTuple):
     index: Any  # (T,)
 
 
+# Pseudo-code (P_i = 1 - S D^-1 U'):
+#   D, U of all bodies, inward                                                       eliminate_all
+#   for each row k, body b to root:   A_b = K_k;  A_parent(i) = A_i P_i X_i          send
+#   for each row l, root to body b:   W_i = S D^-1 (A_i S)' + P_i X_i W_parent(i)    respond
+#   Lam_inv_kl = A^k_g W^l_g, g the deepest body that both rows reach
+
+
 @kernel
 def efpa(m: Any, t: Any, s: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
     """Lambda^-1, full and symmetric, from q."""

@@ -21,6 +21,14 @@ from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, task_wre
 from bough.opspace.taskset import TaskSet
 from bough.spatial import add6, get6, get21, put6, scale6, sub6
 
+# Pseudo-code (Kbar_k: what is left of row k at body i):
+#   for i = N .. 1:
+#       D, U of body i;  IA_parent += X_i' (IA_i - U D^-1 U') X_i
+#       for rows k with a seed in the subtree of i:
+#           F_k = Kbar_k S_i                                                        an entry of Y_d
+#           Kbar_k at the parent += (Kbar_k - F_k D^-1 U') X_i
+#   Lam_inv_kl = sum over i of F_k D^-1 F_l'
+
 
 @kernel
 def pv(m: Any, t: Any, s: Any, p: Any, q: Any, Lam_inv: Any, w: Any) -> None:

@@ -43,6 +43,17 @@ class Streams(NamedTuple):
     left: Any  # (products,) views on the left
 
 
+# Pseudo-code, in the symbols of the paper (K task rows on a body; a(c) the next key body of c towards the root):
+#   for each key body c:  G_c = K of its rows, or 1_6 where other streams arrive;  L_c = 0
+#   for i = N .. 1, c the key whose stream passes i:                                    start_streams, pass_body
+#       D, U of body i;  F = G_c S_i;  L_c += F D^-1 F';  G_c <- (G_c - F D^-1 U') X_i
+#       IA_parent += X_i' (IA_i - U D^-1 U') X_i
+#   for key bodies c, root to tips:  Om_c = L_c + G_c Om_a(c) G_c'                       key_mobility
+#   for rows k at key bodies c, tips to root:  R_k(a(c)) += R_k(c) G_c                    send_view
+#   for rows k, l with deepest common key g:  Lam_inv_kl = R_k(g) Om_g R_l(g)'            add_group
+# Rows on several bodies meet at several keys: they collect R_k(c) L_c R_l(c)' at all common keys c instead.
+
+
 @kernel
 def pvr(m: Any, t: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
     """Lambda^-1, full and symmetric, from q."""

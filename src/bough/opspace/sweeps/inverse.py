@@ -1,8 +1,8 @@
 """Lambda from Lambda^-1 = L D L' (Cholesky's factorization without square roots): m^3 / 2 (m + a), without pivoting.
 
-x_k = Lambda_kk (Lambda^-1)_kk says how much heavier row k is when the other rows are held than on its own: 1 for a row
-that no other touches, and without unit. With s the sum of x_k^2 (the strain) and e the smallest eigenvalue of Lambda^-1
-scaled to a unit diagonal, sqrt(s / m) <= 1 / e <= sqrt(s m): s below 1 / (m threshold^2) shows e above threshold.
+With a scale d_k^2 of the mobility of each row, x_k = d_k^2 Lambda_kk has no unit: how heavy row k is, compared with
+what is usual. With s the sum of x_k^2 (the strain) and e the smallest eigenvalue of D^-1 Lambda^-1 D^-1,
+sqrt(s / m) <= 1 / e <= sqrt(s m): s below 1 / (m threshold^2) shows e above threshold.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bough.compile.routine import Routine
 
 
 @kernel
-def invert(m: Any, A: Any, damping: Any, out: Any, strain: Any, w: Any) -> None:
+def invert(m: Any, A: Any, damping: Any, scale: Any, out: Any, strain: Any, w: Any) -> None:
     """out = (A + damping 1)^-1 of a symmetric positive definite A, (n, n), both triangles, and the strain.
 
     L and D row by row, then the inverse from its last row to its first (Takahashi, Fagan & Chin 1973). All sums are
@@ -41,14 +41,14 @@ def invert(m: Any, A: Any, damping: Any, out: Any, strain: Any, w: Any) -> None:
                 x = x - w.L[k, i] * out[k, j]
             out[i, j] = x
             out[j, i] = x
-        x = out[i, i] * (A[i, i] + damping[0])
+        x = out[i, i] * scale[i]
         strain[0] = strain[0] + x * x
 
 
 INVERT = Routine(
     "inertia",
     invert,
-    inputs={"Lam_inv": "rows rows", "damping": "1"},
+    inputs={"Lam_inv": "rows rows", "damping": "1", "scale": "rows"},
     outputs={"Lam": "rows rows", "strain": "1"},
     work={"L": "rows rows", "U": "rows", "D": "rows"},
 )
