@@ -17,6 +17,7 @@ from bough.compile.run.native import compiling
 Unpacked = tuple[int, bytes]  # the number of an argument's kind, and its words in the table
 
 _kinds: dict[Kind, int] = {}
+_shortcuts: dict[tuple[Any, Any], int] = {}  # the same by what is quickly found
 _codes: dict[Any, tuple[Any, Any]] = {}
 _tuples: dict[int, tuple[list[int], Unpacked, list[Any]]] = {}  # of arrays, by id, while all of these are alive
 
@@ -39,8 +40,10 @@ def _unpack(x: Any) -> Unpacked:
     if isinstance(x, np.ndarray):
         if not x.flags.c_contiguous:
             raise ValueError("kernels work in place and need C-contiguous arrays")
-        kind: Kind = Numbers(x.ndim, x.dtype.str)
-        return _number(kind), struct.pack(f"<{1 + x.ndim}q", x.ctypes.data, *x.shape)
+        number = _shortcuts.get((x.ndim, x.dtype))
+        if number is None:
+            number = _shortcuts[x.ndim, x.dtype] = _number(Numbers(x.ndim, x.dtype.str))
+        return number, struct.pack(f"<{1 + x.ndim}q", x.ctypes.data, *x.shape)
     if isinstance(x, float):
         return _number("f"), struct.pack("<d", x)
     return _number("i"), struct.pack("<q", x)
@@ -53,9 +56,12 @@ def _unpack_tuple(x: tuple[Any, ...]) -> Unpacked:
     if known is not None and known[0] == members:
         return known[1]
     parts = [_unpack(y) for y in x]
-    kinds = list(_kinds)
-    kind = Several(type(x), tuple(kinds[number] for number, _ in parts))
-    unpacked = _number(kind), b"".join(words for _, words in parts)
+    shape = type(x), tuple([number for number, _ in parts])
+    number = _shortcuts.get(shape)
+    if number is None:
+        kinds = list(_kinds)
+        number = _shortcuts[shape] = _number(Several(type(x), tuple(kinds[k] for k in shape[1])))
+    unpacked = number, b"".join([words for _, words in parts])
     if all(isinstance(y, np.ndarray) for y in x):
         key = id(x)
         _tuples[key] = (members, unpacked, [ref(y, lambda _: _tuples.pop(key, None)) for y in x])
