@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bough.adaptive import Closure, QuasiStatics, Recording, absolute_joint, relative_joint, relative_linkage
+from bough.adaptive import Closure, QuasiStatics, Recorder, absolute_joint, relative_joint, relative_linkage
 from bough.errors import ModelError, NonFiniteError, NumericalError, ShapeError, UnknownNameError
 from bough.model.builder import Builder
 from bough.zoo import arm, chain
@@ -69,9 +69,9 @@ def test_methods_and_options_are_known():
     with pytest.raises(ValueError, match="refresh"):
         QuasiStatics(chain(3), refresh=0)
     with pytest.raises(ValueError, match="every"):
-        Recording(every=0)
+        Recorder(every=0)
     with pytest.raises(ValueError, match=r"\.npz or \.parquet"):
-        Recording().save("run.txt")
+        Recorder().save("run.txt")
     with pytest.raises(ValueError, match="refine continues"):
         QuasiStatics(chain(3), method="dca").refine()
 

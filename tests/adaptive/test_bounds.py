@@ -93,8 +93,7 @@ def test_refining_goes_on_where_it_stopped_and_ends_exact():
         twin.model, twin.model.random_configuration(rng), random_forces(twin, rng), error=relative_joint(0.9)
     )
     exact = simulate(twin.model, sim.configuration, [], method="dca")
-    for number, a in sim.inputs.forces.applied.items():
-        exact.inputs.forces.applied[number] = a
+    exact.inputs.forces.restore(sim.inputs.forces.state(), sim.inputs.forces.following)
     expected = exact.accelerations()
     sim.accelerations()
     joints, bound, before = sim.stats.joints, sim.stats.bound, np.inf

@@ -7,7 +7,7 @@ import pytest
 
 import naive
 from adaptive.linkages import dense, random_forces, random_linkage, relative, simulate, world_wrench
-from bough.adaptive import QuasiStatics, Recording, absolute_joint, relative_joint
+from bough.adaptive import QuasiStatics, Recorder, absolute_joint, relative_joint
 from bough.errors import CheckpointError
 from bough.zoo import chain, millipede, molecule
 
@@ -227,7 +227,7 @@ def test_a_damaged_or_foreign_checkpoint_is_refused(tmp_path):
 @pytest.mark.parametrize("ending", ["npz", "parquet"])
 def test_recordings_keep_what_was_there(tmp_path, ending):
     _, sim, _ = start(0, 12, error=relative_joint(0.1))
-    recording = Recording([3, "b5"], every=4, configuration=True)
+    recording = Recorder([3, "b5"], every=4, configuration=True)
     sim.run(10, DT, record=recording)
     assert recording.arrays()["step"].tolist() == [4, 8]
     path = tmp_path / f"run.{ending}"

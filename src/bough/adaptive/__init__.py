@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from bough.adaptive import handles
 from bough.adaptive.closure import Closure
+from bough.adaptive.load import Load
 from bough.adaptive.measures import ErrorMeasure, absolute_joint, absolute_linkage, relative_joint, relative_linkage
 from bough.adaptive.quasistatics import QuasiStatics
-from bough.adaptive.recording import Recording
+from bough.adaptive.recorder import Recorder
 from bough.adaptive.stats import Stats
 
 __all__ = [
     "Closure",
     "ErrorMeasure",
+    "Load",
     "QuasiStatics",
-    "Recording",
+    "Recorder",
     "Stats",
     "absolute_joint",
     "absolute_linkage",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import CheckpointError
+from bough.record import replacing
 
 VERSION = 2
 DIGEST = 64  # characters
@@ -25,22 +24,8 @@ def write_checkpoint(path: str | Path, arrays: dict[str, npt.NDArray[Any]], fact
     text = np.array(json.dumps(facts | {"version": VERSION}, sort_keys=True))
     np.savez_compressed(content, **arrays, facts=text)  # type: ignore[arg-type]
     body = content.getvalue()[:-2] + DIGEST.to_bytes(2, "little")  # an archive ends in the length of its comment
-    replace_file(path, body + _digest(body))
-
-
-def replace_file(path: str | Path, content: bytes) -> None:
-    """Write a file beside the one that is there, make sure that it is on the disk, and put it in its place."""
-    path = Path(path)
-    beside = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}.part"
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        file.write(body + _digest(body))
 
 
 def read_checkpoint(path: str | Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:

@@ -1,20 +1,41 @@
-"""The forces a user applies: checked, numbered, and gathered for the passes when they are next needed."""
+"""The forces a user applies: checked, numbered one by one or in groups, and gathered for the passes when needed."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.passes import Applied, Loads, gather
+from bough.adaptive.passes import Applied, Loads, gather, no_force
 from bough.errors import NonFiniteError, ShapeError, UnknownNameError
 from bough.model import Model
-
-FloatArray = npt.NDArray[np.float64]
+from bough.types import FloatArray, IntArray
 
 # Directions of a force: kept in the world, or turning with the body
 FRAMES = {"world": True, "local": False, "body": False}
+
+
+class Rows(NamedTuple):
+    """One row for each force that ever was, in room that grows."""
+
+    body: IntArray
+    world: npt.NDArray[np.bool_]
+    force: FloatArray  # (rows, 3) in the world's axes or the laid frame's
+    moment: FloatArray
+    point: FloatArray  # (rows, 3) in the laid frame
+    turn: FloatArray  # (rows, 3, 3) orientation of the user's axes there
+    number: IntArray  # (rows,) of the force, -1 where the row is free
+
+
+def make_rows(count: int) -> Rows:
+    """Free rows."""
+    threes = [np.zeros((count, 3)) for _ in range(3)]
+    ints, free = np.zeros(count, np.int64), np.full(count, -1, np.int64)
+    return Rows._make([ints, np.zeros(count, bool), *threes, np.zeros((count, 3, 3)), free])
 
 
 class Forces:
@@ -22,89 +43,140 @@ class Forces:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.applied: dict[int, Applied] = {}
-        self.turned: dict[int, FloatArray] = {}  # orientation of the user's frame in the laid one, for follower forces
+        self.rows, self._free = make_rows(8), list(range(7, -1, -1))
+        self.row_of: dict[int, int] = {}
         self.following = 0
         self.always: tuple[int, ...] = ()  # bodies to be listed even without a force
         self._slot = np.full(len(model.mechanism.parent), -1, np.int32)
         self._loads: Loads | None = None
+        self._place: IntArray = np.zeros(0, np.int64)  # (rows,) where a row's force is in the gathered loads
+
+    @cached_property
+    def _frame_of_body(self) -> IntArray:
+        return np.array([self.model.frame(name) for name in self.model.body_names], np.int64)
 
     def frame(self, body: str | int) -> int:
         """The number of a frame, given by name or as a place in `body_names`."""
-        if not isinstance(body, str):
-            names = self.model.body_names
-            if not 0 <= int(body) < len(names):
-                raise UnknownNameError(f"there is no body {body}: expected a name or 0 to {len(names) - 1}")
-            body = names[int(body)]
-        return self.model.frame(body)
+        if isinstance(body, str):
+            return self.model.frame(body)
+        if not 0 <= int(body) < len(self._frame_of_body):
+            raise UnknownNameError(f"there is no body {body}: expected a name or 0 to {len(self._frame_of_body) - 1}")
+        return int(self._frame_of_body[int(body)])
+
+    def frames(self, bodies: Iterable[str | int]) -> IntArray:
+        """The numbers of frames."""
+        return np.array([self.frame(b) for b in bodies], np.int64)
 
     def body(self, body: str | int) -> tuple[int, FloatArray, FloatArray]:
         """Number of the primitive that carries a body or frame, and the placement of its frame there."""
         frames, k = self.model.frames, self.frame(body)
         return int(frames.body[k]), frames.R[k], frames.p[k]
 
+    # One by one
+
     def add(self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None, frame: str) -> int:
         """Check and keep a force; returns its number."""
+        at = np.zeros((1, 3)) if point is None else vector(point, 3, "point")[None]
+        f = wrench(force)
+        return int(self.add_many(self.frames([body]), at, frame, f[None])[0])
+
+    def add_many(self, frames: IntArray, points: FloatArray, frame: str, values: FloatArray) -> IntArray:
+        """Keep forces [force, moment] (k, 6) on frames at points (k, 3) of theirs; returns their numbers."""
         if frame not in FRAMES:
             raise ValueError(f"there is no frame {frame!r} for a force; known: {', '.join(FRAMES)}")
-        where, R, p = self.body(body)
-        if where < 0:
+        known = self.model.frames
+        if (known.body[frames] < 0).any():
             raise UnknownNameError("a force on the world moves nothing: expected a moving body")
-        at = np.zeros(3) if point is None else vector(point, 3, "point")
-        f, n = wrench(force)
-        number, self.following = self.following, self.following + 1
-        self.turned[number] = np.eye(3) if FRAMES[frame] else R
-        turn = self.turned[number]
-        self.applied[number] = Applied(where, turn @ f, turn @ n, p + R @ at, FRAMES[frame])
+        at, rows = self._new_rows(len(frames)), self.rows
+        rows.body[at], rows.world[at] = known.body[frames], FRAMES[frame]
+        rows.point[at] = known.p[frames] + np.einsum("nij,nj->ni", known.R[frames], points)
+        rows.turn[at] = np.eye(3) if FRAMES[frame] else known.R[frames]
+        self.rows.number[at] = numbers = np.arange(self.following, self.following + len(frames))
+        self.following += len(frames)
+        self.row_of.update(zip(numbers.tolist(), at.tolist(), strict=True))
         self._loads = None
-        return number
+        self.write(at, values)
+        return numbers
+
+    def _new_rows(self, count: int) -> IntArray:
+        while len(self._free) < count:
+            size = len(self.rows.body)
+            self.rows = Rows._make(np.concatenate([a, b]) for a, b in zip(self.rows, make_rows(size), strict=True))
+            self._free = list(range(2 * size - 1, size - 1, -1)) + self._free
+        taken = self._free[-count:][::-1] if count else []
+        del self._free[len(self._free) - count :]
+        return np.array(taken, np.int64)
+
+    def row(self, number: int) -> int:
+        """The row of a force."""
+        row = self.row_of.get(number)
+        if row is None:
+            raise UnknownNameError(f"there is no force number {number}")
+        return row
 
     def change(self, number: int, force: npt.ArrayLike) -> int:
         """Another value for a force; returns the body."""
-        old, turn = self._known(number), self.turned[number]
-        f, n = wrench(force)
-        self.applied[number] = old._replace(force=turn @ f, moment=turn @ n)
-        self._loads = None
-        return old.body
+        row = self.row(number)
+        self.write_one(row, force)
+        return int(self.rows.body[row])
 
-    def remove(self, number: int) -> int:
-        """Take a force away; returns the body."""
-        body = self._known(number).body
-        del self.applied[number], self.turned[number]
-        self._loads = None
-        return body
+    def write_one(self, row: int, force: Any) -> None:
+        """Another value (3,) or (6,) for the force in a row. About 1 us for three numbers in the world's axes."""
+        rows, given = self.rows, force.tolist() if type(force) is np.ndarray else force
+        if rows.world[row] and type(given) in (list, tuple) and len(given) == 3:
+            x, y, z = given
+            if type(x) is type(y) is type(z) is float and math.isfinite(x + y + z):
+                rows.force[row], rows.moment[row] = given, 0.0
+                if self._loads is not None:
+                    place = self._place[row]
+                    self._loads.force[place], self._loads.moment[place] = given, 0.0
+                return
+        self.write(np.array([row]), wrench(force)[None])
 
-    def _known(self, number: int) -> Applied:
-        if number not in self.applied:
-            raise UnknownNameError(f"there is no force number {number}")
-        return self.applied[number]
+    def write(self, at: IntArray, values: FloatArray) -> None:
+        """Other values [force, moment] (k, 6), in the user's axes, for forces in these rows."""
+        rows = self.rows
+        turned = np.einsum("nij,nwj->nwi", rows.turn[at], values.reshape(-1, 2, 3))
+        rows.force[at], rows.moment[at] = turned[:, 0], turned[:, 1]
+        if self._loads is not None:
+            place = self._place[at]
+            self._loads.force[place], self._loads.moment[place] = turned[:, 0], turned[:, 1]
+
+    def remove(self, numbers: Iterable[int]) -> list[int]:
+        """Take forces away; returns the bodies."""
+        at = [self.row(n) for n in numbers]
+        for n in numbers:
+            del self.row_of[n]
+        self.rows.number[at] = -1
+        self._free.extend(at)
+        self._loads = None
+        return [int(b) for b in self.rows.body[at]]
 
     def loads(self) -> Loads:
-        """All forces by body."""
+        """All forces by body; the same object until a force is added or removed."""
         if self._loads is None:
-            nothing = [Applied(b, np.zeros(3), np.zeros(3), np.zeros(3), True) for b in self.always]
-            self._loads = gather([*self.applied.values(), *nothing], self._slot)
+            used = np.flatnonzero(self.rows.number >= 0)
+            used = used[np.argsort(self.rows.number[used], kind="stable")]  # sums do not depend on which rows are used
+            applied = Applied._make(a[used] for a in self.rows[:5])
+            both = (np.concatenate(pair) for pair in zip(applied, no_force(self.always), strict=True))
+            self._loads, place = gather(Applied._make(both), self._slot)
+            self._place = np.zeros(len(self.rows.body), np.int64)
+            self._place[used] = place[: len(used)]
         return self._loads
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything, as arrays."""
-        forces = list(self.applied.values())
-        return {
-            "force_number": np.array(list(self.applied), np.int64),
-            "force_body": np.array([a.body for a in forces], np.int64),
-            "force_rows": np.array([[a.force, a.moment, a.point] for a in forces]).reshape(-1, 3, 3),
-            "force_world": np.array([a.world for a in forces], bool),
-            "force_turned": np.array(list(self.turned.values())).reshape(-1, 3, 3),
-        }
+        used = np.array(sorted(self.row_of.items()), np.int64).reshape(-1, 2)[:, 1]
+        return {f"force_{name}": getattr(self.rows, name)[used] for name in Rows._fields}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], following: int) -> None:
         """The state that `state` gave."""
-        numbers = arrays["force_number"].tolist()
-        columns = zip(arrays["force_body"].tolist(), arrays["force_rows"], arrays["force_world"].tolist(), strict=True)
-        self.applied = {
-            k: Applied(b, rows[0], rows[1], rows[2], w) for k, (b, rows, w) in zip(numbers, columns, strict=True)
-        }
-        self.turned = dict(zip(numbers, arrays["force_turned"], strict=True))
+        rows = [arrays[f"force_{name}"] for name in Rows._fields]
+        spare = make_rows(8)
+        count = len(rows[0])
+        self.rows = Rows._make(np.concatenate([a, b]) for a, b in zip(rows, spare, strict=True))
+        self._free = list(range(count + 7, count - 1, -1))
+        self.row_of = dict(zip(self.rows.number[:count].tolist(), range(count), strict=True))
         self.following, self._loads = following, None
 
 
@@ -122,7 +194,7 @@ def vector(value: npt.ArrayLike, size: int, what: str) -> FloatArray:
     return a
 
 
-def wrench(force: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """(force, moment) from (3,) or [linear, angular] (6,)."""
+def wrench(force: npt.ArrayLike) -> FloatArray:
+    """[force, moment] (6,) from (3,) or (6,)."""
     a = vector(force, 6 if np.shape(force) == (6,) else 3, "force")
-    return a[:3], a[3:] if len(a) == 6 else np.zeros(3)
+    return a if len(a) == 6 else np.concatenate([a, np.zeros(3)])

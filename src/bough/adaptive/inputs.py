@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy.typing as npt
 
 from bough.adaptive.changes import Changes
 from bough.adaptive.forces import Forces, vector
+from bough.adaptive.load import Load
 from bough.adaptive.node import make_shared
+from bough.errors import NonFiniteError, ShapeError, UnknownNameError
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import FloatArray
@@ -21,6 +24,7 @@ class Inputs:
     def __init__(self, model: Model) -> None:
         self.model, self.changes = model, Changes(len(model.mechanism.parent))
         self.forces, self.shared = Forces(model), make_shared(model)
+        self.groups: list[Load] = []
         self._gravity = np.array(model.mechanism.gravity)
         seen = self._gravity.view()
         seen.flags.writeable = False
@@ -31,26 +35,48 @@ class Inputs:
     ) -> int:
         """See `QuasiStatics.apply_force`."""
         number = self.forces.add(body, force, point, frame)
-        self._touch(self.forces.applied[number].body)
+        self.changes.force(int(self.forces.rows.body[self.forces.row(number)]))
         return number
 
     def change_force(self, number: int, force: npt.ArrayLike) -> None:
         """See `QuasiStatics.change_force`."""
-        self._touch(self.forces.change(number, force))
+        self.changes.force(self.forces.change(number, force))
 
     def remove_force(self, number: int) -> None:
         """See `QuasiStatics.remove_force`."""
-        self._touch(self.forces.remove(number))
+        self._remove([number])
 
     def clear_forces(self) -> None:
         """See `QuasiStatics.clear_forces`."""
-        for number in list(self.forces.applied):
-            self.remove_force(number)
+        self._remove(list(self.forces.row_of))
+        self.groups.clear()
 
-    def _touch(self, body: int) -> None:
+    def _remove(self, numbers: list[int]) -> None:
         """A body without any force is in no list of loads: its force is zero until one is found there."""
-        self.shared.force[body] = 0.0
-        self.changes.force(body)
+        bodies = self.forces.remove(numbers)
+        self.shared.force[bodies] = 0.0
+        self.changes.many_forces(bodies)
+
+    def loads(self, bodies: Iterable[str | int], points: npt.ArrayLike | None, frame: str, moments: bool) -> Load:
+        """See `QuasiStatics.loads`."""
+        frames = self.forces.frames(bodies)
+        at = np.zeros((len(frames), 3)) if points is None else np.array(points, float)
+        if at.shape != (len(frames), 3):
+            raise ShapeError(f"points: expected shape ({len(frames)}, 3), one for each body, got {at.shape}")
+        if not np.isfinite(at).all():
+            raise NonFiniteError(f"points: must be finite, got {at[~np.isfinite(at)][0]}")
+        numbers = self.forces.add_many(frames, at, frame, np.zeros((len(frames), 6)))
+        load = Load(self.forces, numbers, 6 if moments else 3, self.changes.many_forces)
+        self.groups.append(load)
+        self.changes.many_forces(self.forces.rows.body[load._at].tolist())
+        return load
+
+    def remove_load(self, load: Load) -> None:
+        """See `QuasiStatics.remove_load`."""
+        if load not in self.groups:
+            raise UnknownNameError("there is no such load: it was taken away, or belongs to another simulation")
+        self._remove(load.numbers.tolist())
+        self.groups.remove(load)
 
     def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
         """See `QuasiStatics.set_torque`."""
@@ -86,10 +112,18 @@ class Inputs:
     def state(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
         """Everything set so far, as arrays and as plain facts."""
         arrays = {"q": self.shared.q, "tau": self.shared.tau, "gravity": self._gravity}
-        return arrays | self.forces.state(), {"following": self.forces.following}
+        groups = [group for group in self.groups if len(group)]
+        arrays |= {f"load_{k}": group.values.array for k, group in enumerate(groups)}
+        facts = {"following": self.forces.following, "loads": [int(group.numbers[0]) for group in groups]}
+        return arrays | self.forces.state(), facts
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
         """What `state` gave."""
         self.shared.q[:], self.shared.tau[:], self._gravity[:] = arrays["q"], arrays["tau"], arrays["gravity"]
         self.forces.restore(arrays, facts["following"])
+        for k, first in enumerate(facts["loads"]):
+            values = arrays[f"load_{k}"]
+            numbers = np.arange(first, first + len(values))
+            self.groups.append(Load(self.forces, numbers, values.shape[1], self.changes.many_forces))
+            self.groups[-1].values.array[:] = values
         self.changes.all()

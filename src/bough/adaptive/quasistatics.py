@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
 from bough.adaptive.closure import Closure
 from bough.adaptive.engines import Switch
 from bough.adaptive.inputs import Inputs
+from bough.adaptive.load import Load
 from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.outputs import Outputs
 from bough.adaptive.passes import CERTIFICATE, JOINTS, ROOT
-from bough.adaptive.recording import Recording
+from bough.adaptive.recorder import Recorder
 from bough.adaptive.solver import Solver, measure_of
 from bough.adaptive.stats import Stats
 from bough.adaptive.stepper import Stepper
@@ -56,6 +58,7 @@ class QuasiStatics:
         self.model = model
         self.inputs, self.switch = Inputs(model), Switch(len(model.joints))
         self.solver = Solver(self.inputs, self.switch, error, method, metric)
+        self.outputs = Outputs(self.solver)
         self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
         self.solver.prepare(catch_up, closures)
 
@@ -101,6 +104,26 @@ class QuasiStatics:
         """Take all forces away."""
         self.inputs.clear_forces()
 
+    def loads(
+        self,
+        bodies: Iterable[str | int],
+        points: npt.ArrayLike | None = None,
+        frame: str = "world",
+        moments: bool = False,
+    ) -> Load:
+        """Forces on many bodies, zero until `load.values[...] = f` sets some or all of them; (k, 3), with `moments`
+        [force, moment] (k, 6). `points` (k, 3) are fixed to the bodies; frames as in `apply_force`."""
+        return self.inputs.loads(bodies, points, frame, moments)
+
+    def remove_load(self, load: Load) -> None:
+        """Take a load away."""
+        self.inputs.remove_load(load)
+
+    @property
+    def all_loads(self) -> tuple[Load, ...]:
+        """Loads that act now, in the order in which they were made; after `resume`, too."""
+        return tuple(self.inputs.groups)
+
     def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
         """Set the torque of one joint (d,), or with None those of all (nv,)."""
         self.inputs.set_torque(joint, value)
@@ -122,6 +145,7 @@ class QuasiStatics:
     @configuration.setter
     def configuration(self, q: npt.ArrayLike) -> None:
         self.inputs.configuration = np.asarray(q)
+        self.solver.all_moved = self.steps + 1
 
     # What follows
 
@@ -134,12 +158,33 @@ class QuasiStatics:
 
         O(log n) each on a tree that is up to date, else O(n) for all.
         """
-        frames, wanted = self.model.frames, self.model.body_names if bodies is None else bodies
-        ks = np.array([self.inputs.forces.frame(b) for b in wanted], np.int64)
-        numbers, p = frames.body[ks], frames.p[ks]
-        poses = self.solver.poses(np.maximum(numbers, 0))
-        at = poses[:, 9:] + np.einsum("nij,nj->ni", poses[:, :9].reshape(-1, 3, 3), p)
-        return np.where((numbers >= 0)[:, None], at, p)
+        return self.outputs.poses(bodies)[:, :3, 3]
+
+    def poses(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
+        """World placements (k, 4, 4) of bodies or frames; costs as `positions`."""
+        return self.outputs.poses(bodies)
+
+    def body_accelerations(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
+        """[linear, angular] (k, 6) of bodies or frames at their origins, in the world's axes, under the forces now.
+
+        Exact, whatever the error allowed. O(log n) each on the tree, else O(n) for all.
+        """
+        return self.outputs.accelerations(bodies)
+
+    def velocities(self, bodies: Iterable[str | int], points: npt.ArrayLike | None = None) -> FloatArray:
+        """How far points (k, 3) of bodies or frames move for each unit of pseudo-time, (k, 3) in the world's axes.
+
+        Exact, whatever the error allowed. O(log n) each on the tree, else O(n) for all.
+        """
+        return self.outputs.rates(bodies, points)
+
+    def moved(self, since: int, pairs: Iterable[Iterable[str | int]] | None = None) -> npt.NDArray[np.bool_]:
+        """Which of `body_names` have another pose in the world than after step `since`; or which of these pairs of
+        bodies have another pose relative to each other, so that forces between the others are as they were.
+
+        O(n log n). A plain step, and a new configuration, count as moving everything.
+        """
+        return self.outputs.moved(since, pairs)
 
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
@@ -196,12 +241,14 @@ class QuasiStatics:
         n: int,
         dt: float | None = None,
         progress: bool = False,
-        record: Recording | None = None,
+        record: Recorder | None = None,
         *,
         h: float | None = None,
+        load: Callable[[QuasiStatics], None] | None = None,
     ) -> None:
         """n steps of dt (s), or of pseudo-time h = dt^2 / 2 (s^2); `record` takes a sample every few of them.
 
+        `load` is called with this simulation before every step, to set forces.
         When a step fails, all is as it was after the step before.
         """
         dt, h = step_size(dt, h)
@@ -213,7 +260,9 @@ class QuasiStatics:
                 most = min(last - self.steps, 64 if progress else n)
                 if record is not None:
                     most = min(most, record.every - self.steps % record.every)
-                done = self.stepper.take(most, h, dt)
+                if load is not None:
+                    load(self)
+                done = self.stepper.take(1 if load is not None else most, h, dt)
                 if record is not None and self.steps % record.every == 0:
                     record.take(self)
                 advance(done)

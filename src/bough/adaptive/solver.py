@@ -33,7 +33,8 @@ class Solver:
             raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
         self.inputs, self.switch, self.method = inputs, switch, method
         self._error = error if error is not None else absolute_linkage(0.0)
-        self.clock = np.array([0.0, 1.0, 0.0])  # sum of h, h = dt^2 / 2, whether to catch up
+        self.clock = np.array([0.0, 1.0, 0.0, 0.0])  # sum of h, h = dt^2 / 2, whether to catch up, steps
+        self.all_moved = 0  # the last step in which all joints may have moved
         self.h = 1.0  # step for which loops are closed
         self.plain = PlainEngine(inputs.mechanism, inputs.shared)
         self.tree: TreeEngine | None = None
@@ -248,6 +249,19 @@ class Solver:
             return tree.poses(bodies)
         return self.plain.poses(bodies)
 
+    def respond(self, bodies: IntArray) -> FloatArray:
+        """(k, 6) accelerations of primitives in their laid frames, angular first, relative to free fall; exact."""
+        if not self.is_plain:
+            tree = self.ready_tree()
+            if tree.has_bodies(bodies):
+                return tree.respond(bodies)
+        kept = self.inputs.shared.qdd.copy()
+        self.solve_plainly()
+        found = self.plain.work.a[bodies].copy()
+        if not self.is_plain or not self.changes.solution:
+            self.inputs.shared.qdd[:] = kept
+        return found
+
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
         return 0.0 if self.closures is None else self.closures.opening(self.poses(self.closures.bodies))
@@ -260,7 +274,7 @@ class Solver:
         error = self.error
         facts: dict[str, Any] = {
             "method": self.method, "h": self.h, "measure": [error.name, error.eps, error.over, list(error.scale)],
-            "refined": not (self.changes.solution or self.is_exact or self.is_plain),
+            "all_moved": self.all_moved, "refined": not (self.changes.solution or self.is_exact or self.is_plain),
         }  # fmt: skip
         if self.closures is not None:
             facts["closures"] = [[c.a, c.b, c.joint] for c in self.closures.closures]
@@ -272,7 +286,7 @@ class Solver:
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
         """What `state` gave; clusters that were open are opened again."""
-        self.clock[:], self.h = arrays["clock"], facts["h"]
+        self.clock[:], self.h, self.all_moved = arrays["clock"], facts["h"], facts["all_moved"]
         self._error = measure_of(facts)
         if self.closures is not None:
             self.closures.rate = facts["rate"]

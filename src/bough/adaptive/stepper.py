@@ -44,6 +44,7 @@ class Stepper:
         most = min(most, self.refresh - self.steps % self.refresh)
         began = time.perf_counter()
         self.solver.set_step(h)
+        self.solver.clock[3] = self.steps
         done = self._some(most, h)
         self.solver.cost = replace(self.solver.cost, seconds=(time.perf_counter() - began) / done)
         self.steps, self.time = self.steps + done, self.time + done * dt
@@ -89,7 +90,7 @@ class Stepper:
         except ModelError:  # no tree for this linkage or these forces: plain steps are all there is
             switch.wait = NO_LIMIT if solver.tree is None else 1
             return False
-        if switch.wants_tree(tree.root_paths(loads.body[np.diff(loads.first) > 0])):
+        if switch.wants_tree(tree.root_paths(loads.body[loads.along > loads.first[:-1]])):
             switch.enter()
         else:
             switch.leave(built=False)
@@ -191,12 +192,13 @@ class Stepper:
         if plainly or solver.is_exact:
             solver.plain.move(h)
             clock[0] += h
+            solver.all_moved = self.steps + 1
             solver.changes.all()
             if solver.tree is not None:
                 solver.tree.state.last_move[:] = clock[0]
                 solver.tree.state.oldest[:] = clock[0]
         else:
-            whole, clock[1] = clock[1], h
+            whole, clock[1], clock[3] = clock[1], h, self.steps
             solver.assemble().march(solver.error, solver.inputs.forces.loads(), 1, math.inf)
             clock[1] = whole
             solver.changes.step()

@@ -67,7 +67,7 @@ def mark_needs(m: Any, loads: Any, w: Any) -> None:
     """Find the bodies whose orientation in the world a step must know."""
     w.needs[:] = 0
     for k in range(len(loads.body)):
-        i = loads.body[k] if loads.first[k + 1] > loads.first[k] else -1
+        i = loads.body[k] if loads.along[k] > loads.first[k] else -1
         while i >= 0 and w.needs[i] == 0:
             w.needs[i] = 1
             i = m.parent[i]
@@ -118,7 +118,7 @@ def inward(m: Any, tau: Any, w: Any) -> None:
 
 
 @kernel
-def accelerate(m: Any, qdd: Any, w: Any) -> None:
+def outward_accelerations(m: Any, qdd: Any, w: Any) -> None:
     """Joint accelerations from the ground to the tips."""
     for i in range(len(m.parent)):
         p = m.parent[i]
@@ -138,7 +138,7 @@ def plain_solve(m: Any, q: Any, tau: Any, force: Any, qdd: Any, loads: Any, w: A
     """All joint accelerations at rest. About 0.2 us a joint."""
     outward(m, q, force, loads, w)
     inward(m, tau, w)
-    accelerate(m, qdd, w)
+    outward_accelerations(m, qdd, w)
 
 
 @kernel
@@ -165,6 +165,7 @@ class PlainEngine:
     def __init__(self, mechanism: Mechanism, shared: Shared) -> None:
         self.mechanism, self.shared = mechanism, shared
         self._work: Work | None = None
+        self._loaded: Loads | None = None
 
     @property
     def work(self) -> Work:
@@ -178,8 +179,10 @@ class PlainEngine:
         return sum(a.nbytes for a in self._work or ())
 
     def load(self, loads: Loads) -> None:
-        """New forces."""
-        compiled(mark_needs)(self.mechanism, loads, self.work)
+        """Other bodies may be under forces."""
+        if loads is not self._loaded:
+            compiled(mark_needs)(self.mechanism, loads, self.work)
+            self._loaded = loads
 
     def solve(self, loads: Loads) -> None:
         """All joint accelerations."""

@@ -11,11 +11,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# What a node costs, in joints of a plain step: all its equations, or those of its forces only
-FULL_COST, FORCE_COST = 4.0, 2.0
+# What a node costs, in joints of a plain step, while those touched fit into the cache, and beyond; half of it where
+# only its forces change
+WARM_COST, COLD_COST, CACHED = 4.0, 10.0, 2500
 SHARE = 0.04  # of the time may go into tries that fail
 CHUNK = 32  # steps after which the tree is judged
 LEAST = 64  # clusters that any step may open
+
+
+def cost(full: float, linear: float) -> float:
+    """What a step that redoes so many nodes costs, in joints of a plain step."""
+    nodes = full + 0.5 * linear
+    return nodes * (WARM_COST + (COLD_COST - WARM_COST) * min(1.0, nodes / CACHED))
 
 
 @dataclass
@@ -27,16 +34,17 @@ class Switch:
     wait: int = 1  # plain steps before the next try
     patience: int = 1
     taken: int = 0  # steps on the tree since it was last judged
-    spent: float = 0.0  # their cost
+    full: int = 0  # nodes that they redid
+    linear: int = 0  # nodes of which they redid the forces
 
     def wants_tree(self, root_paths: int) -> bool:
         """Whether a try is due and could pay, if so many nodes lie above the forces."""
-        return self.wait <= 0 and root_paths * FORCE_COST < self.joints
+        return self.wait <= 0 and cost(0, root_paths) < self.joints
 
     @property
     def budget(self) -> int:
         """How many clusters a step on the tree may open before a plain step is cheaper."""
-        return max(LEAST, int(self.joints / FULL_COST))
+        return max(LEAST, int(self.joints / WARM_COST))
 
     @property
     def chunk(self) -> int:
@@ -45,23 +53,23 @@ class Switch:
 
     def took(self, steps: int, full: int, linear: int) -> bool:
         """Learn what steps on the tree took; returns whether to stay there."""
-        self.taken, self.spent = self.taken + steps, self.spent + FULL_COST * full + FORCE_COST * linear
+        self.taken, self.full, self.linear = self.taken + steps, self.full + full, self.linear + linear
         if self.taken < CHUNK:
             return True
-        pays = self.spent < self.taken * self.joints
-        self.taken, self.spent = 0, 0.0
+        pays = cost(self.full / self.taken, self.linear / self.taken) < self.joints
+        self.taken = self.full = self.linear = 0
         if pays:
             self.patience = 1
         return pays
 
     def enter(self) -> None:
         """Over to the tree."""
-        self.on_tree, self.taken, self.spent = True, 0, 0.0
+        self.on_tree, self.taken, self.full, self.linear = True, 0, 0, 0
 
     def leave(self, built: bool = True) -> None:
         """Back to plain steps, for long enough; `built` where the try took a full pass."""
-        self.on_tree, self.taken, self.spent = False, 0, 0.0
-        self.wait = self.patience * (1 + int((FULL_COST if built else 1.0) / SHARE))
+        self.on_tree, self.taken, self.full, self.linear = False, 0, 0, 0
+        self.wait = self.patience * (1 + int((WARM_COST if built else 1.0) / SHARE))
         self.patience = min(2 * self.patience, 1024)
 
     def state(self) -> dict[str, Any]:

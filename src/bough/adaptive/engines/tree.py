@@ -15,7 +15,7 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.noise import Noise, make_noise, probe
 from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.node import Plan, Shared, State, make_plan, make_state
+from bough.adaptive.node import Blueprint, Shared, State, make_blueprint, make_state
 from bough.adaptive.passes import (
     CERTIFICATE,
     DONE,
@@ -32,7 +32,6 @@ from bough.adaptive.passes import (
     WAITING,
     Front,
     Loads,
-    gather,
     make_front,
     no_forces,
 )
@@ -45,7 +44,7 @@ NO_LIMIT = 1 << 62
 
 
 # What the tree remembers beyond the configuration
-MEMORY = ("metric", "last_move", "oldest")
+MEMORY = ("metric", "last_move", "oldest", "stamp")
 Stop = tuple[int, tuple[float, float, float]]
 NEVER: Stop = (OVER_JOINT, (-1.0, 0.0, 0.0))
 
@@ -60,16 +59,17 @@ class TreeEngine:
 
     def __init__(self, model: Model, metric: Any, mechanism: Mechanism, shared: Shared, clock: FloatArray) -> None:
         self.model, self.mechanism = model, mechanism
-        self.plan: Plan
+        self.plan: Blueprint
         self.link: Linkage
-        self.plan, self.link = make_plan(model)
+        self.plan, self.link = make_blueprint(model)
         self.state: State = make_state(
             model, self.plan, self.link, make_metric(model, self.link, metric), shared, bool(clock[2])
         )
         self.shared, self.clock = shared, clock
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
-        self._no_loads, self._no_poses = gather([], np.zeros(0, np.int32)), np.zeros((0, 12))
+        self._no_loads, self._no_poses = no_forces(0), np.zeros((0, 12))
+        self._checked: Loads | None = None
         self.noise = Noise()
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.total = True  # whether clusters keep total accelerations, which only bounded passes need
@@ -250,12 +250,15 @@ class TreeEngine:
 
     def refuse_massless(self, loads: Loads) -> None:
         """Forces on massless parts of joints, and closures of them, are refused by name."""
+        if loads is self._checked:
+            return
         for body in loads.body if not self.has_bodies(loads.body) else ():
             if not self.has_bodies(body):
                 raise ModelError(
                     f"{body_name(self.model, int(body))} has no mass and became part of a joint: the assembly tree "
                     f'cannot take a force on it (method="aba" can)'
                 )
+        self._checked = loads
 
     def root_paths(self, bodies: npt.NDArray[np.int64]) -> int:
         """How many nodes lie above these primitives: the least an update of forces on them must touch."""

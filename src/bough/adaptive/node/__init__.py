@@ -7,7 +7,17 @@ not belong here: which nodes are visited, and in which order (`passes`).
 from __future__ import annotations
 
 from bough.adaptive.node.algebra import full
-from bough.adaptive.node.layout import ETA, IDENTITY, ZERO3, Plan, Shared, State, make_plan, make_shared, make_state
+from bough.adaptive.node.layout import (
+    ETA,
+    IDENTITY,
+    ZERO3,
+    Blueprint,
+    Shared,
+    State,
+    make_blueprint,
+    make_shared,
+    make_state,
+)
 from bough.adaptive.node.leaves import ZERO6, leaf_acceleration
 from bough.adaptive.node.linear import linear
 from bough.adaptive.node.motion import (
@@ -27,7 +37,7 @@ __all__ = [
     "IDENTITY",
     "ZERO3",
     "ZERO6",
-    "Plan",
+    "Blueprint",
     "Shared",
     "State",
     "advance_body",
@@ -40,7 +50,7 @@ __all__ = [
     "joint_square",
     "leaf_acceleration",
     "linear",
-    "make_plan",
+    "make_blueprint",
     "make_shared",
     "make_state",
     "place_body",

@@ -72,7 +72,7 @@ from bough.adaptive.node.layout import (
     XA2,
     XA21,
     XF,
-    Plan,
+    Blueprint,
     State,
     W,
     placement,
@@ -88,7 +88,7 @@ from bough.joints import Mechanism
 
 
 @kernel
-def full(m: Mechanism, plan: Plan, st: State, n: int, total: bool) -> None:
+def full(m: Mechanism, plan: Blueprint, st: State, n: int, total: bool) -> None:
     """Phi of node n, from its children and its joint; b too. With `total`, also Psi, p and eta.
 
     About 1,100 multiplications, with `total` 2,300.
@@ -142,7 +142,7 @@ def full(m: Mechanism, plan: Plan, st: State, n: int, total: bool) -> None:
 
 
 @inlined
-def _load(plan: Plan, st: State, code: int, one: int, cross_block: int, two: int) -> None:
+def _load(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
     """Phi of a child: block `one`, and with two handles `cross_block` and `two`.
 
     The cross block of A is wanted as Phi_21, that of B as Phi_12: rows at the joint in both.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from bough.adaptive.node.blocks import sweep
-from bough.adaptive.node.layout import D_, K_, U_, V_, W_, Plan, State
+from bough.adaptive.node.layout import D_, K_, U_, V_, W_, Blueprint, State
 from bough.adaptive.node.rows import joined, put, replaced, row, scaled
 from bough.compile.kernel import inlined, kernel
 from bough.joints import Mechanism
@@ -19,7 +19,7 @@ from bough.types import Rows
 
 
 @inlined
-def constrain(m: Mechanism, plan: Plan, st: State, b: int) -> None:
+def constrain(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
     """W (constraint forces), U and D (joint acceleration) of the joint of body b, from K. K itself is destroyed."""
     k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
     if d == 1 and plan.simple[b] == 1 and m.pitch[k0] == 0.0:

@@ -29,7 +29,7 @@ TWO_HANDLES = 313
 BLOCKS = 31
 
 
-class Plan(NamedTuple):
+class Blueprint(NamedTuple):
     """Topology and constants: assembly, linkage and the places of records. N bodies, n degrees of freedom."""
 
     left: Any  # (nodes,) see Assembly
@@ -66,6 +66,7 @@ class State(NamedTuple):
     qdd: Any  # (nv,) accelerations found last, zero where culled
     last_move: Any  # (nodes,) clock of the joint's last motion; empty without catching up
     oldest: Any  # (nodes,) the oldest last_move in the cluster; empty likewise
+    stamp: Any  # (nodes,) the step in which the joint moved last
     scratch: Any  # (BLOCKS, 6, WIDTH)
 
 
@@ -90,8 +91,8 @@ def record_size(handles: Any, freedoms: Any) -> Any:
     return base + freedoms * (freedoms + 7 + 6 * handles)
 
 
-def make_plan(model: Model) -> tuple[Plan, Linkage]:
-    """Plan the assembly of a model. O(n log n), no loop in Python."""
+def make_blueprint(model: Model) -> tuple[Blueprint, Linkage]:
+    """Blueprint the assembly of a model. O(n log n), no loop in Python."""
     link = make_linkage(model)
     tree = assembly_tree(link.parent)
     joint = np.maximum(tree.body, 0)
@@ -99,14 +100,14 @@ def make_plan(model: Model) -> tuple[Plan, Linkage]:
     offset = np.concatenate([[0], np.cumsum(record_size(tree.handles, freedoms))]).astype(np.int64)
     narrow = {name: getattr(tree, name).astype(np.int32) for name in Assembly._fields}
     depth = np.array([int(tree.depth.max())])
-    plan = Plan(
+    plan = Blueprint(
         **narrow, offset=offset, parent=link.parent, first=link.first, last=link.last, host=link.host,
         simple=link.simple, inverse=link.inverse, dof=link.dof, metric_index=link.metric_index, depth=depth,
     )  # fmt: skip
     return plan, link
 
 
-def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, shared: Shared, ages: bool) -> State:
+def make_state(model: Model, plan: Blueprint, link: Linkage, metric: FloatArray, shared: Shared, ages: bool) -> State:
     """A state around the shared arrays; `ages` to keep the times of last motions. Refused where it cannot fit."""
     nodes, primitives, n = len(plan.left), len(model.mechanism.parent), len(model.mechanism.axis)
     try:
@@ -121,6 +122,7 @@ def make_state(model: Model, plan: Plan, link: Linkage, metric: FloatArray, shar
             qdd=shared.qdd,
             last_move=np.zeros(nodes if ages else 0),
             oldest=np.zeros(nodes if ages else 0),
+            stamp=np.zeros(nodes),
             scratch=_aligned(BLOCKS, 6, WIDTH),
         )
     except MemoryError:
@@ -143,18 +145,18 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @inlined
-def tail(plan: Plan, n: int) -> int:
+def tail(plan: Blueprint, n: int) -> int:
     """Where the part of a record begins that depends on the joint's freedoms."""
     return TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE
 
 
 @inlined
-def two_handled(plan: Plan, code: int) -> bool:
+def two_handled(plan: Blueprint, code: int) -> bool:
     return code >= 0 and plan.handles[code] == 2
 
 
 @inlined
-def placement(plan: Plan, st: State, b: int) -> Any:
+def placement(plan: Blueprint, st: State, b: int) -> Any:
     """(R, p) of body b in its parent's frame; of a weld, nothing to do."""
     if b >= 0:
         return get9(st.X, plan.last[b]), get_tail(st.X, plan.last[b])

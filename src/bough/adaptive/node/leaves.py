@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bough.adaptive.node.blocks import clear
-from bough.adaptive.node.layout import Plan, State
+from bough.adaptive.node.layout import Blueprint, State
 from bough.adaptive.node.rows import joined, put
 from bough.compile.kernel import inlined, kernel
 from bough.joints import Mechanism
@@ -24,13 +24,13 @@ def free_body(I: Any, f: Any) -> Any:
 
 
 @inlined
-def leaf_inverse(plan: Plan, i: int) -> Any:
+def leaf_inverse(plan: Blueprint, i: int) -> Any:
     I = plan.inverse
     return (I[i, 0], I[i, 1], I[i, 2], I[i, 3], I[i, 4], I[i, 5], I[i, 6], I[i, 7], I[i, 8], I[i, 9])
 
 
 @inlined
-def load_leaf(plan: Plan, st: State, leaf: int, c: int) -> None:
+def load_leaf(plan: Blueprint, st: State, leaf: int, c: int) -> None:
     """Phi of one copy of a body: its inertia is shared evenly among the copies. The ground does not yield."""
     S, i = st.scratch, plan.leaf_body[leaf]
     if i == len(plan.parent):
@@ -52,7 +52,7 @@ def load_leaf(plan: Plan, st: State, leaf: int, c: int) -> None:
 
 
 @inlined
-def leaf_bias(plan: Plan, st: State, g: Any, leaf: int) -> Any:
+def leaf_bias(plan: Blueprint, st: State, g: Any, leaf: int) -> Any:
     """b of a leaf. The first copy of a body bears its force; relative to free fall, the ground accelerates upward."""
     i = plan.leaf_body[leaf]
     if i == len(plan.parent):
@@ -63,7 +63,7 @@ def leaf_bias(plan: Plan, st: State, g: Any, leaf: int) -> Any:
 
 
 @inlined
-def leaf_acceleration(m: Mechanism, plan: Plan, st: State, leaf: int, f: Any) -> Any:
+def leaf_acceleration(m: Mechanism, plan: Blueprint, st: State, leaf: int, f: Any) -> Any:
     """The acceleration of a body, relative to free fall, when f acts on its handle."""
     i = plan.leaf_body[leaf]
     k = float(plan.copies[i])

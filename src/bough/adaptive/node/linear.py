@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.adaptive.node.blocks import put_six, six, symmetric_six, transposed_six
-from bough.adaptive.node.layout import B1, B2, GAMMA, T1, T2, Plan, State, W, placement, tail
+from bough.adaptive.node.layout import B1, B2, GAMMA, T1, T2, Blueprint, State, W, placement, tail
 from bough.adaptive.node.leaves import ZERO6, leaf_bias
 from bough.adaptive.node.total import linear_total
 from bough.compile.kernel import inlined
@@ -13,7 +13,7 @@ from bough.types import Motion
 
 
 @inlined
-def bias(m: Mechanism, plan: Plan, st: State, code: int) -> tuple[Motion, Motion]:
+def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion]:
     """b of a child at both handles."""
     if code < 0:
         b = leaf_bias(plan, st, m.gravity, ~code)
@@ -25,7 +25,7 @@ def bias(m: Mechanism, plan: Plan, st: State, code: int) -> tuple[Motion, Motion
 
 
 @inlined
-def linear(m: Mechanism, plan: Plan, st: State, n: int, total: bool) -> None:
+def linear(m: Mechanism, plan: Blueprint, st: State, n: int, total: bool) -> None:
     """b of node n after forces or torques have changed, with `total` also p and eta: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     b1A, b2A = bias(m, plan, st, plan.left[n])

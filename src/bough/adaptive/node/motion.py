@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.adaptive.node.layout import CROSS, IDENTITY, ZERO3, Plan, State, placement, two_handled
+from bough.adaptive.node.layout import CROSS, IDENTITY, ZERO3, Blueprint, State, placement, two_handled
 from bough.compile.kernel import inlined, kernel
 from bough.joints import (
     Mechanism,
@@ -49,7 +49,7 @@ def primitive_pose(m: Mechanism, X: Any, i: int) -> Any:
 
 
 @inlined
-def place_body(m: Mechanism, plan: Plan, st: State, b: int) -> None:
+def place_body(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
     """Refresh the placement of body b in its parent's frame, and the axes of a compound joint, from q."""
     first, last = plan.first[b], plan.last[b]
     for i in range(first, last + 1):
@@ -68,7 +68,7 @@ def place_body(m: Mechanism, plan: Plan, st: State, b: int) -> None:
 
 
 @inlined
-def cross_pose(plan: Plan, st: State, code: int) -> Any:
+def cross_pose(plan: Blueprint, st: State, code: int) -> Any:
     """The far handle's body in the frame of the near one."""
     if two_handled(plan, code):
         r = st.record[plan.offset[code] : plan.offset[code + 1]]
@@ -79,13 +79,13 @@ def cross_pose(plan: Plan, st: State, code: int) -> Any:
 
 
 @inlined
-def far_pose(plan: Plan, st: State, n: int, pose: Any) -> Any:
+def far_pose(plan: Blueprint, st: State, n: int, pose: Any) -> Any:
     """The pose of B's near body, given the pose of node n's near body."""
     return compose(compose(pose, cross_pose(plan, st, plan.left[n])), placement(plan, st, plan.body[n]))
 
 
 @inlined
-def refresh_cross(plan: Plan, st: State, n: int) -> None:
+def refresh_cross(plan: Blueprint, st: State, n: int) -> None:
     """Bring the cross-transform of a two-handle node up to date."""
     if plan.handles[n] == 2:
         pose = compose(far_pose(plan, st, n, (IDENTITY, ZERO3)), cross_pose(plan, st, plan.right[n]))
@@ -96,7 +96,7 @@ def refresh_cross(plan: Plan, st: State, n: int) -> None:
 
 
 @inlined
-def advance_body(m: Mechanism, plan: Plan, st: State, b: int, h: float) -> None:
+def advance_body(m: Mechanism, plan: Blueprint, st: State, b: int, h: float) -> None:
     """Move the joint of body b by h qdd."""
     for i in range(plan.first[b], plan.last[b] + 1):
         integrate_joint(m, i, st.q, st.qdd, h, st.q)

@@ -15,7 +15,7 @@ from bough.adaptive.node.layout import (
     PSI12,
     T1,
     T2,
-    Plan,
+    Blueprint,
     State,
     placement,
     tail,
@@ -29,7 +29,7 @@ from bough.types import Force
 
 
 @inlined
-def total_acceleration(plan: Plan, st: State, n: int, f1: Force, f2: Force) -> Any:
+def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
     """A of node n under forces on its handles; rounding below zero is cut off."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     A = r[ETA] + dot6(f1, add6(six(r, P1), symmetric_six(r, PSI1, f1)))
@@ -39,7 +39,7 @@ def total_acceleration(plan: Plan, st: State, n: int, f1: Force, f2: Force) -> A
 
 
 @inlined
-def joint_force(plan: Plan, st: State, n: int, f1: Force, f2: Force) -> Any:
+def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
     """The force that A exerts on B through the joint, in B's frame."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     f = add6(six(r, GAMMA), full_six(r, T1, f1))
@@ -49,7 +49,7 @@ def joint_force(plan: Plan, st: State, n: int, f1: Force, f2: Force) -> Any:
 
 
 @inlined
-def joint_acceleration(m: Mechanism, plan: Plan, st: State, n: int, f1: Force, f2: Force) -> Any:
+def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
     """Write qdd of the joint of node n; returns its weighted square."""
     b = plan.body[n]
     if b < 0:
@@ -65,7 +65,7 @@ def joint_acceleration(m: Mechanism, plan: Plan, st: State, n: int, f1: Force, f
 
 
 @inlined
-def joint_square(m: Mechanism, plan: Plan, st: State, b: int, a: Any) -> Any:
+def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Any) -> Any:
     """The weighted square of what the joint of body b has in `a` (nv,); 0 for a weld."""
     square = 0.0
     if b < 0:
@@ -79,7 +79,7 @@ def joint_square(m: Mechanism, plan: Plan, st: State, b: int, a: Any) -> Any:
 
 
 @inlined
-def hand_down(plan: Plan, st: State, n: int, f1: Force, f2: Force) -> Any:
+def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
     """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""
     f = joint_force(plan, st, n, f1, f2)
     R, p = placement(plan, st, plan.body[n])

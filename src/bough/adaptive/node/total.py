@@ -60,8 +60,8 @@ from bough.adaptive.node.layout import (
     XPA21,
     Y1_,
     Y2_,
+    Blueprint,
     H,
-    Plan,
     State,
     placement,
     tail,
@@ -75,7 +75,7 @@ from bough.types import Force, Motion, Scalar
 
 
 @inlined
-def quadratic(plan: Plan, st: State, n: int, d: int) -> None:
+def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
     """Psi of node n. Over two leaves only the joint itself moves: Psi = u w u'."""
     S, two, r = st.scratch, plan.handles[n] == 2, st.record[plan.offset[n] : plan.offset[n + 1]]
     a, c, b = plan.left[n], plan.right[n], plan.body[n]
@@ -124,7 +124,7 @@ def quadratic(plan: Plan, st: State, n: int, d: int) -> None:
 
 
 @inlined
-def _load_total(plan: Plan, st: State, code: int, one: int, cross_block: int, two: int) -> None:
+def _load_total(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
     """Psi of a child; the joints of a leaf are none."""
     S = st.scratch
     if code < 0:
@@ -141,7 +141,7 @@ def _load_total(plan: Plan, st: State, code: int, one: int, cross_block: int, tw
 
 
 @inlined
-def _add_weighted(plan: Plan, st: State, b: int, d: int, c: int, u: int, v: int, sign: float) -> None:
+def _add_weighted(plan: Blueprint, st: State, b: int, d: int, c: int, u: int, v: int, sign: float) -> None:
     """c += sign u' w v."""
     S = st.scratch
     for x in range(d):
@@ -152,7 +152,7 @@ def _add_weighted(plan: Plan, st: State, b: int, d: int, c: int, u: int, v: int,
 
 
 @inlined
-def _slopes(plan: Plan, st: State, code: int) -> tuple[Motion, Motion, Scalar]:
+def _slopes(plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion, Scalar]:
     """p of a child at both handles, and its eta; the joints of a leaf are none."""
     if code < 0:
         return ZERO6, ZERO6, 0.0
@@ -163,7 +163,7 @@ def _slopes(plan: Plan, st: State, code: int) -> tuple[Motion, Motion, Scalar]:
 
 
 @inlined
-def _cross(plan: Plan, st: State, code: int, x: Force, far: bool) -> Motion:
+def _cross(plan: Blueprint, st: State, code: int, x: Force, far: bool) -> Motion:
     """Psi_12 x of a child, or Psi_21 x when `far`; one handle is both."""
     if code < 0:
         return ZERO6
@@ -176,7 +176,7 @@ def _cross(plan: Plan, st: State, code: int, x: Force, far: bool) -> Motion:
 
 
 @inlined
-def linear_total(plan: Plan, st: State, n: int) -> None:
+def linear_total(plan: Blueprint, st: State, n: int) -> None:
     """p and eta of node n, once gamma and R are known: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     a, c = plan.left[n], plan.right[n]

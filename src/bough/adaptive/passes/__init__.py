@@ -43,7 +43,7 @@ from bough.adaptive.passes.front import (
     make_front,
 )
 from bough.adaptive.passes.lazy import FAR
-from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_forces
+from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_force, no_forces
 from bough.adaptive.passes.whole import COARSE
 
 __all__ = [
@@ -84,6 +84,7 @@ __all__ = [
     "gather",
     "load_body",
     "make_front",
+    "no_force",
     "no_forces",
     "query",
 ]

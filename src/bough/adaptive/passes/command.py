@@ -45,6 +45,7 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
                 fr.count[REFUSED] = 1
                 return float(steps)
             conclude(plan, st, fr, clock)
+            clock[3] += 1.0
             move_opened(m, plan, st, fr, clock, order.turn)
             mark_loads(plan, fr, loads)
             clock[0] += clock[1]

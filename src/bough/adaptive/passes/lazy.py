@@ -61,6 +61,7 @@ def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) ->
     for k in range(fr.count[DONE]):
         n = fr.done[k]
         b, h = plan.body[n], clock[1]
+        st.stamp[n] = clock[3]
         if clock[2] != 0.0:
             missed = now - st.last_move[n]
             h = missed
@@ -97,7 +98,7 @@ def mark(plan: Any, fr: Any, n: int) -> None:
 def mark_loads(plan: Any, fr: Any, loads: Any) -> None:
     """Bodies with forces in the world's frame turn under them: their leaves change with every motion."""
     for k in range(len(loads.body)):
-        if loads.first[k + 1] > loads.first[k]:
+        if loads.along[k] > loads.first[k]:
             mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
 
 

@@ -1,4 +1,4 @@
-"""Recordings of a run, as npz or Parquet."""
+"""Samples of a run, kept and written as npz or Parquet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from bough.record import write_arrays, write_table
 
 
-class Recording:
+class Recorder:
     """Positions of some bodies, and what each sample cost, every few steps of `QuasiStatics.run(..., record=...)`."""
 
     def __init__(self, bodies: Sequence[str | int] = (), every: int = 1, configuration: bool = False) -> None:
@@ -20,6 +20,9 @@ class Recording:
             raise ValueError(f"every must be at least 1 step, got {every}")
         self.bodies, self.every, self.keeps_q = list(bodies), every, configuration
         self.samples: list[dict[str, Any]] = []
+
+    def __repr__(self) -> str:
+        return f"Recorder of {len(self.bodies)} bodies every {self.every} steps: {len(self.samples)} samples"
 
     def take(self, sim: Any) -> None:
         """One sample of the present state."""
@@ -36,12 +39,12 @@ class Recording:
         return {name: np.array([row[name] for row in self.samples]) for name in names}
 
     def save(self, path: str | Path) -> None:
-        """Write .npz or .parquet, by the ending of the name."""
-        path, arrays = Path(path), self.arrays()
+        """Write .npz or .parquet, by the ending of the name; a file that is there is replaced as a whole."""
+        path, arrays, bodies = Path(path), self.arrays(), [str(b) for b in self.bodies]
         if path.suffix == ".npz":
-            write_arrays(path, arrays | {"bodies": np.array([str(b) for b in self.bodies])})
+            write_arrays(path, arrays | {"bodies": np.array(bodies)})
         elif path.suffix == ".parquet":
-            _write_parquet(path, arrays, [str(b) for b in self.bodies])
+            _write_parquet(path, arrays, bodies)
         else:
             raise ValueError(f"a recording is saved as .npz or .parquet, got {str(path)!r}")
 

@@ -1,0 +1,88 @@
+"""What comes back for some bodies: poses, accelerations, rates of points, and which of them moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.adaptive.solver import Solver
+from bough.errors import ShapeError
+from bough.types import FloatArray, IntArray
+
+
+class Outputs:
+    """Answers about bodies or frames, given by name or as places in `body_names`."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver, self.inputs = solver, solver.inputs
+
+    def _frames(self, bodies: Iterable[str | int] | None) -> IntArray:
+        return self.inputs.forces.frames(self.inputs.model.body_names if bodies is None else bodies)
+
+    def poses(self, bodies: Iterable[str | int] | None) -> FloatArray:
+        """World placements (k, 4, 4)."""
+        return self._poses(self._frames(bodies))
+
+    def _poses(self, ks: IntArray) -> FloatArray:
+        frames = self.inputs.model.frames
+        body = frames.body[ks]
+        laid = self.solver.poses(np.maximum(body, 0))
+        laid[body < 0] = np.eye(4, 3).ravel()
+        R = laid[:, :9].reshape(-1, 3, 3)
+        out = np.zeros((len(ks), 4, 4))
+        out[:, :3, :3] = R @ frames.R[ks]
+        out[:, :3, 3] = laid[:, 9:] + np.einsum("nij,nj->ni", R, frames.p[ks])
+        out[:, 3, 3] = 1.0
+        return out
+
+    def accelerations(self, bodies: Iterable[str | int] | None) -> FloatArray:
+        """[linear, angular] (k, 6) at the origins of frames, in the world's axes; exact, whatever the error allowed."""
+        return self._accelerations(self._frames(bodies), None)
+
+    def rates(self, bodies: Iterable[str | int], points: npt.ArrayLike | None) -> FloatArray:
+        """How fast points (k, 3) of frames move as pseudo-time goes on, m / s^2; exact, whatever the error allowed."""
+        ks = self._frames(bodies)
+        at = None if points is None else np.array(points, float)
+        if at is not None and at.shape != (len(ks), 3):
+            raise ShapeError(f"points: expected shape ({len(ks)}, 3), one for each body, got {at.shape}")
+        return self._accelerations(ks, at)[:, :3]
+
+    def moved(self, since: int, pairs: Iterable[Iterable[str | int]] | None) -> npt.NDArray[np.bool_]:
+        """See `QuasiStatics.moved`."""
+        group = self._groups(since)
+        if pairs is None:
+            return np.asarray(group[self._frames(None)] != -1)
+        ks = np.array([self.inputs.forces.frames(pair) for pair in pairs], np.int64).reshape(-1, 2)
+        return np.asarray(group[ks[:, 0]] != group[ks[:, 1]])
+
+    def _groups(self, since: int) -> IntArray:
+        """By frame: the body with which it has moved as one since a step; -1 with the ground. O(n log n)."""
+        body, solver = np.asarray(self.inputs.model.frames.body), self.solver
+        if solver.all_moved > since:
+            return np.where(body < 0, -1, body)
+        tree = solver.tree
+        if tree is None:
+            return np.full(len(body), -1, np.int64)
+        moved = tree.state.stamp[tree.plan.node_of] > since
+        # the ground is last; a joint that stood still passes on to what it hangs on
+        n = len(moved)
+        on = np.append(np.where(moved, np.arange(n), np.where(tree.link.parent < 0, n, tree.link.parent)), n)
+        while not np.array_equal(on, on[on]):
+            on = on[on]
+        found = np.where(on == n, -1, on)[np.append(tree.link.host, n)]
+        return np.asarray(found[np.where(body < 0, -1, body)], np.int64)
+
+    def _accelerations(self, ks: IntArray, points: FloatArray | None) -> FloatArray:
+        frames = self.inputs.model.frames
+        body = frames.body[ks]
+        found = self.solver.respond(np.maximum(body, 0))  # angular, linear, in laid frames, relative to free fall
+        laid = self.solver.poses(np.maximum(body, 0))
+        R = laid[:, :9].reshape(-1, 3, 3)
+        arm = frames.p[ks] if points is None else frames.p[ks] + np.einsum("nij,nj->ni", frames.R[ks], points)
+        linear = found[:, 3:] + np.cross(found[:, :3], arm)
+        turned = [np.einsum("nij,nj->ni", R, x) for x in (linear, found[:, :3])]
+        out = np.concatenate([turned[0] + self.inputs.gravity, turned[1]], axis=1)
+        out[body < 0] = 0.0
+        return out

@@ -1,0 +1,95 @@
+"""What comes back for some bodies, against the dense oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import naive
+from adaptive.linkages import dense, random_forces, random_linkage, simulate
+from bough.adaptive import QuasiStatics, relative_joint
+from bough.errors import ShapeError
+from bough.zoo import chain, molecule
+
+METHODS = ("aba", "dca", "adaptive", "auto")
+
+
+def start(seed, method):
+    twin = random_linkage(seed, 20, floating=seed % 2 == 1)
+    rng = np.random.default_rng(seed)
+    forces = random_forces(twin, rng)
+    error = relative_joint(0.3) if method in ("adaptive", "auto") else None
+    sim = simulate(twin.model, twin.model.random_configuration(rng), forces, None, error, method)
+    sim.run(3, 1e-3)
+    nothing = np.zeros(twin.model.nv)
+    world = naive.Mechanism(twin.bodies, sim.configuration, nothing)
+    return twin, sim, world, dense(twin, sim.configuration, nothing, forces), rng
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(4))
+def test_poses_accelerations_and_velocities_are_those_of_the_dense_oracle(seed, method):
+    twin, sim, world, qdd, rng = start(seed, method)
+    accelerations = sim.accelerations()
+    some = [7, twin.model.body_names[3], "world", 7]
+    numbers, points = [7, 3, None, 7], rng.normal(size=(4, 3))
+    placed, found, rates = sim.poses(some), sim.body_accelerations(some), sim.velocities(some, points)
+    scale = np.abs(qdd).max()
+    for k, body in enumerate(numbers):
+        R, p = (np.eye(3), np.zeros(3)) if body is None else world.placement[body]
+        np.testing.assert_allclose(
+            placed[k], np.block([[R, p[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]]), atol=1e-9
+        )
+        a = np.zeros(6) if body is None else world.J[body] @ qdd  # angular, linear at the world's origin
+        linear = a[3:] + np.cross(a[:3], p)
+        np.testing.assert_allclose(found[k], np.concatenate([linear, a[:3]]), atol=1e-8 * scale)
+        np.testing.assert_allclose(rates[k], linear + np.cross(a[:3], R @ points[k]), atol=1e-8 * scale)
+    assert sim.poses().shape == (20, 4, 4)
+    assert sim.body_accelerations().shape == (20, 6)
+    np.testing.assert_array_equal(sim.accelerations(), accelerations)  # asking changes nothing
+    q = sim.configuration
+    sim.step(1e-3)
+    other = start(seed, method)[1]
+    other.step(1e-3)
+    np.testing.assert_array_equal(other.configuration, sim.configuration)
+    assert not np.array_equal(q, sim.configuration)
+
+
+def test_points_are_checked():
+    sim = start(0, "aba")[1]
+    with pytest.raises(ShapeError, match=r"points: expected shape \(2, 3\)"):
+        sim.velocities([0, 1], [0.0, 0.0, 0.0])
+
+
+def changed(before, after):
+    return np.abs(before - after).max(axis=(1, 2)) > 0.0
+
+
+def test_moved_names_the_bodies_and_pairs_whose_poses_changed():
+    model = molecule(300, seed=1).with_gravity((0, 0, 0))
+    sim = QuasiStatics(model, relative_joint(0.2), "adaptive")
+    sim.apply_force(290, [0.0, 0.1, 1.0])
+    poses, pairs = {0: sim.poses()}, np.random.default_rng(0).integers(0, 300, (200, 2))
+    for n in (1, 3, 10):
+        sim.run(n, 1e-2)
+        poses[sim.steps] = sim.poses()
+    for since, before in poses.items():
+        moved = sim.moved(since)
+        assert not (changed(before, sim.poses()) & ~moved).any()
+        between = [np.linalg.inv(x[pairs[:, 0]]) @ x[pairs[:, 1]] for x in (before, sim.poses())]
+        far = np.abs(between[0] - between[1]).max(axis=(1, 2)) > 1e-12
+        assert not (far & ~sim.moved(since, pairs)).any()
+    assert not sim.moved(sim.steps).any()
+    assert 0 < sim.moved(4).sum()
+    assert 0 < sim.moved(0, pairs).sum() < 200  # something stood still
+    sim.configuration = sim.configuration
+    assert sim.moved(sim.steps).all()
+
+
+def test_plain_steps_move_everything():
+    sim = QuasiStatics(chain(5), method="aba")
+    assert not sim.moved(0).any()
+    sim.run(3, 1e-2)
+    assert sim.moved(2).all()
+    assert not sim.moved(3).any()
+    assert sim.moved(2, [(0, 1), ("world", 3), (2, 2)]).tolist() == [True, True, False]
