@@ -53,7 +53,7 @@ def _unpack_tuple(x: tuple[Any, ...]) -> Unpacked:
     """Tuples of arrays are remembered as long as their arrays live: they are many, and mostly the same."""
     members = list(map(id, x))
     known = _tuples.get(id(x))
-    if known is not None and known[0] == members:
+    if known is not None and known[0] == members and all(r() is y for r, y in zip(known[2], x, strict=True)):
         return known[1]
     parts = [_unpack(y) for y in x]
     shape = type(x), tuple([number for number, _ in parts])
