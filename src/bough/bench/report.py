@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -74,14 +75,21 @@ def machine() -> dict[str, Any]:
             versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return {"cpu": cpu, "python": platform.python_version(), "versions": versions}
+    return card() | {"cpu": cpu, "python": platform.python_version(), "versions": versions}
+
+
+def card() -> dict[str, str]:
+    """The CUDA card, where one was used."""
+    used = sys.modules.get("bough.compile.run.cuda.card")
+    return {"card": used.the_card().name} if used and used.the_card.cache_info().currsize else {}
 
 
 def markdown(path: Path) -> str:
     """The saved rows as Markdown tables."""
     saved = json.loads(path.read_text())
     versions = ", ".join(f"{name} {number}" for name, number in saved["machine"]["versions"].items())
-    lines = [f"{saved['machine']['cpu']}, Python {saved['machine']['python']}, {versions}.", ""]
+    card = f"{saved['machine']['card']}, " if "card" in saved["machine"] else ""
+    lines = [f"{card}{saved['machine']['cpu']}, Python {saved['machine']['python']}, {versions}.", ""]
     groups: dict[str, list[Row]] = {}
     for item in saved["rows"]:
         groups.setdefault(item["group"], []).append(Row(**item))

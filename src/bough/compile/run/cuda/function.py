@@ -183,7 +183,7 @@ class CudaFunction:
 
     def _choose(self, card: Card, dtype: np.dtype, batch: int, arguments: Sequence[int], stream: Any) -> Choice:
         """The best form and block: as kept on disk, by trying if the batch is large, else the likeliest."""
-        forms, tried = self._forms(), batch >= WORTH_TRYING
+        tried = batch >= WORTH_TRYING
         name = f"cuda choice {fingerprint(self._program())} {dtype.str} {self.layout} {card.name}"
         if tried:
             kept = json.loads(
@@ -191,7 +191,8 @@ class CudaFunction:
             )
             choice = Choice(Form(*kept[0]), kept[1])
         else:
-            choice = Choice(forms[0], 128)
+            direct = [form for form in self._forms() if not form.staged]
+            choice = Choice(direct[0], 128)
         self._choices[dtype] = choice, tried
         return choice
 
