@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c '$(SUPPORTED)' 2>/dev/null && echo $$p && break; done)
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-slow lint format bench docs clean
+.PHONY: demo test test-slow lint format bench reproduce docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/bough demo
@@ -31,6 +31,9 @@ format: $(VENV)/.test
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bough.bench
+
+reproduce: $(VENV)/.bench
+	$(BIN)/bough reproduce --docs docs
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

@@ -125,6 +125,26 @@ def demo(
     run(read_model(file, floating_base=floating_base), picture, out)
 
 
+@app.command()
+def reproduce(
+    which: Annotated[
+        list[str] | None, typer.Argument(help="A paper, table or figure; all without. See --list.")
+    ] = None,
+    to: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("build/reproduction"),
+    full: Annotated[bool, typer.Option("--full", help="Also what takes hours.")] = False,
+    docs: Annotated[Path | None, typer.Option(help="Renew the page of this docs folder, too.")] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List tables and figures, and run nothing.")] = False,
+) -> None:
+    """Make the papers' tables and figures again, beside what they print: HTML, Markdown and JSON."""
+    from bough.app.reproduction import show_list, tour
+
+    names = which or []
+    if list_all:
+        show_list(names, out)
+    elif not tour(names, to, docs, full, out):
+        raise typer.Exit(1)
+
+
 @cache_app.command("info")
 def cache_info() -> None:
     """Where compiled code is kept, and how much of it there is."""

@@ -1,0 +1,1 @@
+"""Shimanovskij: UDU' factorization of the mass matrix; one file for each table and figure."""

@@ -1,0 +1,49 @@
+"""One style for all pictures."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from bough.errors import MissingExtraError
+from bough.reproduce.result import Figure
+
+# Distinct also in grey and for the colour-blind (Okabe & Ito); printed values are black, ours coloured.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+PRINTED = {"color": "black", "marker": "x", "linestyle": "none", "markersize": 7, "markeredgewidth": 1.6}
+SETTINGS: dict[Any, Any] = {
+    "font.size": 10, "axes.titlesize": 10.5, "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "lines.linewidth": 1.7,
+    "lines.markersize": 4.5, "legend.frameon": False, "figure.facecolor": "white", "savefig.facecolor": "white",
+}  # fmt: skip
+
+
+def png(figure: Figure) -> bytes:
+    """The picture as a PNG file."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtraError("pictures need matplotlib: install bough[plot]") from None
+    matplotlib.use("Agg")
+    from cycler import cycler
+    from matplotlib.figure import Figure as Canvas
+
+    with matplotlib.rc_context({**SETTINGS, "axes.prop_cycle": cycler(color=COLOURS)}):
+        canvas = Canvas(figsize=figure.size, layout="constrained")
+        figure.draw(canvas)
+        buffer = io.BytesIO()
+        # no date and no version inside: the same numbers give the same file
+        canvas.savefig(buffer, dpi=130, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def legend_outside(canvas: Any, axes: Any, columns: int = 4) -> None:
+    """A legend below the axes, where it hides nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)))
+
+
+def plain_ticks(axis: Any, values: list[float]) -> None:
+    """These ticks only, as plain numbers: for logarithmic axes over less than two decades."""
+    axis.set_ticks(values, labels=[f"{x:g}" for x in values])
+    axis.set_ticks([], minor=True)

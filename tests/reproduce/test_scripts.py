@@ -1,0 +1,35 @@
+"""Every script that is quick gives what the papers print: nothing differs without a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from bough.errors import OptionError
+from bough.reproduce import SCRIPTS, chosen, run
+from bough.reproduce.catalogue import PAPERS, title
+from bough.reproduce.result import DIFFERS
+
+KINDS = {"exact", "rounds to printed", "corrected", "not reproducible", "measured"}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_nothing_differs_without_a_reason(name):
+    result = run(name)
+    assert result.rows
+    assert [row for row in result.rows if row.status == DIFFERS] == []
+    assert {row.status.partition(" (")[0] for row in result.rows} <= KINDS
+    assert all((row.what and row.ours) or row.status.startswith("not reproducible") for row in result.rows)
+    assert all(figure.caption.endswith(".") for figure in result.figures)
+
+
+def test_scripts_are_chosen_by_the_beginning_of_their_names():
+    assert chosen([]) == list(SCRIPTS)
+    assert chosen(["featherstone2005.table"]) == ["featherstone2005.table1", "featherstone2005.table2"]
+    with pytest.raises(OptionError, match="there is no table or figure 'table9'"):
+        chosen(["table9"])
+
+
+def test_every_script_has_a_title_and_a_paper():
+    for name in SCRIPTS:
+        assert name.partition(".")[0] in PAPERS
+        assert not title(name).startswith("featherstone")
