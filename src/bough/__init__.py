@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from bough.model import Model as Model
     from bough.opspace import OperationalSpace as OperationalSpace
     from bough.opspace import center_of_mass as center_of_mass
+    from bough.opspace import close_loops as close_loops
     from bough.opspace import momentum as momentum
     from bough.opspace import orientation as orientation
     from bough.opspace import pose as pose
@@ -81,6 +82,7 @@ _HOMES = {
     "OperationalSpace": "bough.opspace",
     "Tree": "bough.tree",
     "center_of_mass": "bough.opspace",
+    "close_loops": "bough.opspace",
     "count": "bough.dynamics.counting",
     "doctor": "bough.io",
     "export_c": "bough.dynamics.export",

@@ -1,4 +1,4 @@
-"""Equalities of MJCF: joint equalities are mimic joints, the others refuse unless they are dropped by name."""
+"""Equalities of MJCF: joints follow others, connects and welds close loops, the rest is refused or dropped by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from bough import doctor, load
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError
-from bough.io import describe
+from bough.opspace import Loops
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -64,10 +64,12 @@ def test_a_joint_held_still_is_welded(second: str) -> None:
     np.testing.assert_allclose(Dynamics(model, general=True).placement(q, "b"), expected, atol=1e-14)
 
 
-REFUSED = {
+LOOPS = {
     "connect": '<connect name="loop" body1="b" body2="c" anchor="0.1 0 0"/>',
-    "weld": '<weld name="loop" body1="b" body2="c"/>',
-    "connect of 'b'": '<connect name="loop" site1="tip" site2="end"/>',
+    "weld": '<weld name="loop" body1="b" body2="c" anchor="0.3 0.2 0.1"/>',
+    "sites": '<connect name="loop" site1="tip" site2="end"/>',
+}
+REFUSED = {
     "joint": '<joint name="loop" joint1="two" joint2="one" polycoef="0 1 0.5 0 0"/>',
     "tendon": '<tendon name="loop" tendon1="t"/>',
     "joint 'loop' of 'one'": '<joint joint1="two" joint2="one"/><joint name="loop" joint1="one" joint2="two"/>',
@@ -95,29 +97,53 @@ def test_equality_takes_two_words() -> None:
         load(TREE.format(""), equality="ignore")
 
 
-@pytest.mark.parametrize("what", ["connect", "weld", "sites"])
+@pytest.mark.parametrize("what", LOOPS)
+def test_loops_are_dropped_by_name_when_asked(what: str) -> None:
+    model = load(TREE.format(LOOPS[what]), equality="drop")
+    assert not model.closures
+    assert any(note.startswith("dropped the equality") and "'loop'" in note for note in model.notes)
+
+
+@pytest.mark.parametrize("what", LOOPS)
 def test_frames_of_closures_meet_where_mujoco_closes_them(what: str) -> None:
     """At the reference configuration, which is how MuJoCo reads anchors and relative poses."""
-    equality = {
-        "connect": REFUSED["connect"],
-        "weld": '<weld name="loop" body1="b" body2="c" anchor="0.3 0.2 0.1"/>',
-        "sites": REFUSED["connect of 'b'"],
-    }[what]
-    text = TREE.format(equality)
-    (closure,) = describe(text).closures
-    model, reference = load(text, equality="drop"), mujoco.MjModel.from_xml_string(text)
-    q = np.array([0.3, -0.2, 0.1, 0, 0, 0, 1])
-    dynamics = Dynamics(model, general=True)
-    ends = []
-    for body, (R, p) in ((closure.first, closure.at_first), (closure.second, closure.at_second)):
-        T = dynamics.placement(q, body)
-        ends.append((T[:3, :3] @ R, T[:3, 3] + T[:3, :3] @ p))
+    text = TREE.format(LOOPS[what])
+    model, reference = load(text), mujoco.MjModel.from_xml_string(text)
+    (closure,) = model.closures
+    assert closure.kind == ("weld" if what == "weld" else "connect")
+    assert any("Dynamics leaves out 1 closure" in note for note in model.notes)
+    assert not [f for f in doctor(text) if f.severity == "error"]
+    q, dynamics = np.array([0.3, -0.2, 0.1, 0, 0, 0, 1]), Dynamics(model, general=True)
+    first, second = dynamics.placement(q, closure.frame), dynamics.placement(q, closure.other)
     if what == "sites":
         data = mujoco.MjData(reference)
         mujoco.mj_forward(reference, data)
-        np.testing.assert_allclose(ends[0][1], data.site("tip").xpos, atol=1e-12)
-        np.testing.assert_allclose(ends[1][1], data.site("end").xpos, atol=1e-12)
+        np.testing.assert_allclose(first[:3, 3], data.site("tip").xpos, atol=1e-12)
+        np.testing.assert_allclose(second[:3, 3], data.site("end").xpos, atol=1e-12)
         return
-    np.testing.assert_allclose(ends[0][1], ends[1][1], atol=1e-12)
+    np.testing.assert_allclose(first[:3, 3], second[:3, 3], atol=1e-12)
     if what == "weld":
-        np.testing.assert_allclose(ends[0][0], ends[1][0], atol=1e-12)
+        np.testing.assert_allclose(first, second, atol=1e-12)
+
+
+@pytest.mark.parametrize("what", LOOPS)
+def test_gaps_and_their_rates_are_mujocos(what: str) -> None:
+    """The gap of the points, and the Jacobian of its rate."""
+    text = TREE.format(LOOPS[what])
+    model, reference = load(text), mujoco.MjModel.from_xml_string(text)
+    data, loops = mujoco.MjData(reference), Loops(model, dynamics=Dynamics(model, general=True))
+    data.qpos[:3] = 0.35, -0.1, 0.2
+    mujoco.mj_forward(reference, data)
+    q = np.array([*data.qpos[:3], 0, 0, 0, 1])
+    np.testing.assert_allclose(loops.gap(q)[:3], data.efc_pos[:3], atol=1e-12)
+    if what != "sites":  # where the loop is closed, rows are the same, too
+        data.qpos[:3] = 0.3, -0.2, 0.1
+        mujoco.mj_forward(reference, data)
+        theirs = data.efc_J.reshape(data.nefc, reference.nv)
+        np.testing.assert_allclose(loops.space.jacobian([0.3, -0.2, 0.1, 0, 0, 0, 1])[:3], theirs[:3], atol=1e-12)
+
+
+def test_a_loop_within_one_body_is_refused() -> None:
+    text = TREE.format(LOOPS["connect"])
+    with pytest.raises(ModelError, match=r"closure 'loop'.*both fixed to one body.*drop"):
+        load(text, weld=["two", "out"])

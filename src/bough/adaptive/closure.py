@@ -9,6 +9,7 @@ term closes what integration and culling open, and a loop that is open at the st
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -43,6 +44,13 @@ class Closure:
             raise ModelError(
                 f"closure {self.a!r} to {self.b!r}: unknown joint {self.joint!r}; known: {', '.join(FREED)}"
             )
+
+
+def with_those_of(model: Model, closures: Iterable[Closure]) -> tuple[Closure, ...]:
+    """The model's own closures, then others; none twice."""
+    joints = {"connect": "spherical", "weld": "fixed"}
+    own = [Closure(c.frame, c.other, joints[c.kind]) for c in model.closures]
+    return tuple(dict.fromkeys([*own, *closures]))
 
 
 class _Side(NamedTuple):

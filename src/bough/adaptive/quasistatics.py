@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
-from bough.adaptive.closure import Closure
+from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.engines import Switch
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.load import Load
@@ -36,9 +36,9 @@ class QuasiStatics:
     `error` is an error measure; None or eps = 0 is exact. Methods: "adaptive" (bounded passes over an assembly tree),
     "dca" (the whole tree every step), "aba" (plain O(n)), "auto" (adaptive or aba, whichever is cheaper). `metric`
     weighs joints in the error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. With
-    `catch_up`, joints that were left out later move for all the time they missed. `closures` close loops. A step in
-    which a joint would turn by more than `max_turn` (rad) is cut into parts with the same sum of h, each solved anew.
-    The tree is redone every `refresh` steps.
+    `catch_up`, joints that were left out later move for all the time they missed. `closures` close loops, beside those
+    of the model. A step in which a joint would turn by more than `max_turn` (rad) is cut into parts with the same sum
+    of h, each solved anew. The tree is redone every `refresh` steps.
 
     It has `inputs` (what is set), a `solver` (what follows here and now), a `stepper` and a `switch`.
     """
@@ -60,7 +60,7 @@ class QuasiStatics:
         self.solver = Solver(self.inputs, self.switch, error, method, metric)
         self.outputs = Outputs(self.solver)
         self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
-        self.solver.prepare(catch_up, closures)
+        self.solver.prepare(catch_up, with_those_of(model, closures))
 
     # What is set
 

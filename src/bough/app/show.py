@@ -30,6 +30,7 @@ def summary(model: Model) -> Table:
         "joints": f"{len(model.joints)}" + (f" and {len(model.couplings)} mimic" if model.couplings else ""),
         "configuration q": f"{model.nq}",
         "velocity v": f"{model.nv} degrees of freedom",
+        "loops": f"{len(model.closures)} closed by {sum(c.rows for c in model.closures)} rows",
         "frames": f"{len(model.frame_names)}",
         "mass": f"{model.total_mass:.6g} kg",
         "depth": f"{tree.height} of {tree.n}",
@@ -39,6 +40,8 @@ def summary(model: Model) -> Table:
         "limbs alike": ", ".join(f"{limbs} of {joints}" for limbs, joints in twins) + " joints" if twins else "none",
         "hash": model.hash[:12],
     }
+    if not model.closures:
+        del rows["loops"]
     for key, value in rows.items():
         table.add_row(Text(key, style="bold"), Text(value))
     return table
@@ -59,6 +62,8 @@ def branches(model: Model, most: int = 80) -> Branches:
         root.add(Text(f"... and {len(model.joints) - most} more joints", style="dim"))
     for c in model.couplings[:most]:
         root.add(Text(f"{c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}", style="dim"))
+    for closure in model.closures[:most]:
+        root.add(Text(f"{closure.kind} {closure.name}: {closure.frame} = {closure.other}", style="dim"))
     return root
 
 

@@ -44,8 +44,9 @@ def load(
 
     `mimic`: mimic joints are tied to their leaders, or "independent". `weld`: joints to be fixed at zero, or a
     dictionary of joints and the positions (q of the joint) they are fixed at; joints that mimic them follow.
-    `equality`: of MJCF, joint equalities are mimic joints; a file with others (loops) is refused unless they are to
-    "drop". `check`: refuse also what is not physical but harmless, as `Builder` does. `doctor` takes the same options.
+    `equality`: of MJCF, joint equalities are mimic joints, connects and welds are `closures` of the model, held
+    rigidly; a file with others is refused. With "drop" none but mimic joints are kept. `check`: refuse also what is not
+    physical but harmless, as `Builder` does. `doctor` takes the same options.
     """
     options = Options(floating_base, mimic, gravity, weld, equality, check)
     return build(prepare(describe(source), options), options)

@@ -43,10 +43,10 @@ class FrameSaid(NamedTuple):
     placement: Place
 
 
-class Closure(NamedTuple):
+class ClosureSaid(NamedTuple):
     """What a file closes or ties beyond a tree: two frames that coincide ("weld"), or whose origins do ("connect").
 
-    Other kinds ("joint", "tendon", "distance", "flex") have no frames. They make `load` refuse, until models know them.
+    Other kinds ("joint", "tendon", "distance", "flex") have no frames: models do not know them, and `load` refuses.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Description(NamedTuple):
     frames: list[FrameSaid]
     notes: list[str]
     gravity: Sequence[float] | None = None
-    closures: Sequence[Closure] = ()
+    closures: Sequence[ClosureSaid] = ()
     root: BodySaid | None = None  # mass and inertia of a root link called "world", which is no body unless it floats
 
 

@@ -12,7 +12,7 @@ from bough.errors import ModelError, short
 from bough.io.description import BodySaid, Description
 from bough.io.weld import Weld, welded
 from bough.joints import JOINTS
-from bough.model import GRAVITY, WORLD, Builder, Mimic, Model
+from bough.model import GRAVITY, WORLD, Builder, ClosureKind, Mimic, Model
 
 LIMITS: tuple[Literal["lower", "upper", "velocity", "effort"], ...] = ("lower", "upper", "velocity", "effort")
 ROOT_JOINT = "root_joint"
@@ -45,7 +45,7 @@ class Options:
 def prepare(description: Description, options: Options) -> Description:
     """The mechanism that the options ask for."""
     check_options(options)
-    found = without_closures(description, options.equality)
+    found = kept_closures(description, options.equality)
     found = welded(found, options.weld, followers=options.mimic != "independent")
     found = floated(found) if options.floating_base else found
     if found.root and found.root.get("mass"):
@@ -61,16 +61,17 @@ def check_options(options: Options) -> None:
         raise ModelError(f"floating_base is True or False, got {options.floating_base!r}")
 
 
-def without_closures(description: Description, equality: Equality) -> Description:
-    """The tree alone: what closes loops is refused, or dropped with a note for each."""
-    closures = description.closures
-    if not closures:
+def kept_closures(description: Description, equality: Equality) -> Description:
+    """Connects and welds stay as loops of the model; what no model keeps is refused. Or all is dropped, with notes."""
+    drop = equality == "drop"
+    gone = [c for c in description.closures if drop or c.at_first is None]
+    if not gone:
         return description
-    named = [f"{c.kind} {c.name!r}" + (f" of {c.first!r}" * bool(c.first)) for c in closures]
-    more = f" and {len(named) - 5} more" if len(named) > 5 else ""
-    if equality != "drop":
+    named = [f"{c.kind} {c.name!r}" + (f" of {c.first!r}" * bool(c.first)) for c in gone]
+    if not drop:
+        more = f" and {len(named) - 5} more" if len(named) > 5 else ""
         raise ModelError(
-            f"{description.name!r} has equalities that no tree can keep: {', '.join(named[:5])}{more}; "
+            f"{description.name!r} has equalities that no model can keep: {', '.join(named[:5])}{more}; "
             f'load with equality="drop" to leave them out'
         )
     notes = [f"dropped the equality {one}" for one in named]
@@ -84,6 +85,9 @@ def build(description: Description, options: Options) -> Model:
         builder.add_body(**body)
     for frame in description.frames:
         builder.add_frame(*frame)
+    for c in description.closures:
+        kind: ClosureKind = "weld" if c.kind == "weld" else "connect"
+        builder.add_closure(c.first, c.second, kind, point=c.at_first, other_point=c.at_second, name=c.name)
     for note in [*description.notes, *left_out(description)]:
         builder.note(note)
     return builder.build(options.mimic)
@@ -108,11 +112,15 @@ def left_out(description: Description) -> list[str]:
         "the limits": [any(body.get(key) is not None for key in LIMITS) for body in moving],
     }
     users = {what: "simulate" for what in has} | {"the limits": "simulate and control"}
-    return [
+    notes = [
         f"Dynamics leaves out {what} of {n} joint{'s' if n > 1 else ''}, for {users[what]} to use"
         for what, flags in has.items()
         if (n := sum(flags))
     ]
+    if n := len(description.closures):
+        loops = f"{n} closure{'s' if n > 1 else ''}"
+        notes.append(f"Dynamics leaves out {loops}, for ConstrainedDynamics and simulate to hold (without compliance)")
+    return notes
 
 
 def floated(description: Description) -> Description:

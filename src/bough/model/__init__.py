@@ -23,6 +23,7 @@ from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Jo
 from bough.model.coupling import parents_of_dofs
 from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL
 from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
+from bough.model.loops import ClosureKind, LoopClosure
 from bough.model.model import Model
 
 __all__ = [
@@ -35,11 +36,13 @@ __all__ = [
     "TRIANGLE",
     "WORLD",
     "Builder",
+    "ClosureKind",
     "Coupling",
     "Frames",
     "Joint",
     "JointLimits",
     "Joints",
+    "LoopClosure",
     "Mimic",
     "Model",
     "Parts",

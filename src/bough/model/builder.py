@@ -29,6 +29,7 @@ from bough.model.checks import check_leaves, check_massless, check_positive, che
 from bough.model.contents import WORLD, Coupling, Frames, Joints, unknown
 from bough.model.freedoms import actuated_of, check_freedoms, limits_of, passive_of
 from bough.model.laid_frames import Layout
+from bough.model.loops import ClosureKind, LoopClosure, check_closure, check_ends, end_of
 from bough.model.mimic import Tie, find_ties, free_parents
 from bough.model.model import Model
 from bough.types import FloatArray, IntArray
@@ -70,6 +71,7 @@ class Builder:
         self._bodies: dict[str, Body] = {}
         self._frames: dict[str, tuple[str, FloatArray, FloatArray]] = {}
         self._joint_names: set[str] = set()
+        self._closures: dict[str, LoopClosure] = {}
 
     def add_body(
         self,
@@ -118,6 +120,36 @@ class Builder:
         self._frames[name] = (body, *placed(placement, name))
         return name
 
+    def add_closure(
+        self,
+        frame: str,
+        other: str = WORLD,
+        kind: ClosureKind = "connect",
+        *,
+        point: Any = None,
+        other_point: Any = None,
+        name: str | None = None,
+    ) -> str:
+        """Close a loop of the tree: hold two frames (or bodies) together, and return the closure's name.
+
+        "connect" holds their origins together (three rows), "weld" the whole frames (six). `point` and `other_point`
+        place the ends in `frame` and in `other`: points (3,), or whole placements as in `add_frame`; each becomes a
+        frame of the model, called name/frame. Tree algorithms (`Dynamics`) leave closures out; `ConstrainedDynamics`
+        and `simulate.rollout` honour them.
+        """
+        name = name or f"{kind}({frame}, {other})"
+        check_closure(name, kind, self._closures)
+        ends = []
+        for end, at in ((frame, end_of(name, frame, point)), (other, end_of(name, other, other_point))):
+            body, R, p = self._frames.get(end, (end, EYE, ZERO))
+            if body != WORLD and body not in self._bodies:
+                known = (*self._bodies, *self._frames)
+                raise UnknownNameError(f"closure {name!r}: " + unknown("frame", end, known))
+            own = end if at is None else self.add_frame(f"{name}/{end}", body, (R @ at[0], p + R @ at[1]))
+            ends.append(own)
+        self._closures[name] = LoopClosure(name, kind, *ends)
+        return name
+
     def note(self, text: str) -> None:
         """Keep a remark about what was read: it becomes one of the model's notes."""
         self.notes.append(text)
@@ -164,10 +196,12 @@ class Builder:
         names = [b.joint_name for b in moving]
         couplings = tuple(Coupling(names[k], names[tie.leader], tie.ratio, tie.offset) for k, tie in ties.items())
         frames = self._named_frames(seats, layout, rank[last_part])
+        check_ends(self._closures.values(), dict(zip(frames.names, frames.body.tolist(), strict=True)))
         parent = free_parents(parents, ties)
         return Model(
             self.name, parent, joints, frames, mechanism, limits_of(moving, v, ties), passive_of(moving, v, ties),
             actuated_of(moving, parents, v, ties), couplings, tuple(self.notes),
+            tuple(self._closures.values()),
         )  # fmt: skip
 
     def _seats(self, moving: list[Body]) -> dict[str, _Seat]:

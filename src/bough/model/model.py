@@ -17,6 +17,7 @@ from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
 from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Passive, freeze, unknown
 from bough.model.coupling import coupled_parents, parents_of_dofs
+from bough.model.loops import LoopClosure
 from bough.tree import Tree
 from bough.types import BoolArray, FloatArray, IntArray
 
@@ -42,6 +43,7 @@ class Model:
     actuated: BoolArray  # (nv,) whether a motor drives the freedom
     couplings: tuple[Coupling, ...] = ()
     notes: tuple[str, ...] = field(default=())  # what a reader dropped or found suspicious
+    closures: tuple[LoopClosure, ...] = ()  # loops beyond the tree, which tree algorithms leave out
 
     def __post_init__(self) -> None:
         for value in self.__dict__.values():
@@ -141,6 +143,8 @@ class Model:
         digest.update(
             "\0".join([*self.joints.names, *self.joints.bodies, *self.joints.types, *self.frame_names]).encode()
         )
+        if self.closures:
+            digest.update(repr([tuple(closure) for closure in self.closures]).encode())
         return digest.hexdigest()
 
     def __hash__(self) -> int:
@@ -230,7 +234,7 @@ class Model:
         return (
             f"Model({self.name!r}: {len(self.joints)} joints, nq = {self.nq}, nv = {self.nv}, depth {tree.height}, "
             f"D1 = {tree.D1}, D2 = {tree.D2}, density {tree.density:.2f}, "
-            f"{len(self.frame_names)} frames, mass {self.total_mass:.6g} kg{self._passive_summary})"
+            f"{len(self.frame_names)} frames, mass {self.total_mass:.6g} kg{self._passive_summary}{self._loop_summary})"
         )
 
     @property
@@ -241,6 +245,11 @@ class Model:
             "sprung": np.count_nonzero(self.stiffness), "not actuated": np.count_nonzero(~self.actuated),
         }  # fmt: skip
         return "".join(f", {count} {what}" for what, count in counts.items() if count)
+
+    @property
+    def _loop_summary(self) -> str:
+        count, rows = len(self.closures), sum(c.rows for c in self.closures)
+        return f", {count} closure{'s' if count > 1 else ''} of {rows} rows" if count else ""
 
     def __str__(self) -> str:
         """The summary of `repr`, and a line for each of the first joints."""
@@ -253,4 +262,5 @@ class Model:
             )
         if len(self.joints) > SHOWN:
             lines.append(f"  ... and {len(self.joints) - SHOWN} more")
-        return "\n".join([*lines, *(f"  {c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}" for c in self.couplings)])
+        lines += [f"  {c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}" for c in self.couplings]
+        return "\n".join([*lines, *(f"  {c.kind} {c.name}: {c.frame} = {c.other}" for c in self.closures[:SHOWN])])

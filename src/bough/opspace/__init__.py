@@ -15,6 +15,7 @@ from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.constrained import Constrained, ConstrainedDynamics
 from bough.opspace.hierarchy import Hierarchy, Prioritised
+from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closure_tasks, mobility
 from bough.opspace.methods import METHODS, prepare
 from bough.opspace.planner import MethodPlan, counted, make_plan
 from bough.opspace.space import OperationalSpace
@@ -37,10 +38,13 @@ from bough.opspace.tracking import Tracker
 
 __all__ = [
     "METHODS",
+    "ClosedLoops",
     "Constrained",
     "ConstrainedDynamics",
     "Hierarchy",
+    "Loops",
     "MethodPlan",
+    "Mobility",
     "OperationalSpace",
     "OperationalState",
     "Prioritised",
@@ -49,9 +53,12 @@ __all__ = [
     "TaskSet",
     "Tracker",
     "center_of_mass",
+    "close_loops",
+    "closure_tasks",
     "count",
     "joint",
     "make_plan",
+    "mobility",
     "momentum",
     "orientation",
     "pose",

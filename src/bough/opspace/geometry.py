@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,15 @@ from bough.types import FloatArray
 def placement_of(dynamics: Dynamics, frame: str, q: Any) -> FloatArray:
     """The placement (4, 4) of a frame, the world included."""
     return np.eye(4) if frame == WORLD else dynamics.placement(q, frame)
+
+
+def moved(placement: FloatArray, point: Sequence[float]) -> FloatArray:
+    """A placement moved to a point of its frame."""
+    if not any(point):
+        return placement
+    out = placement.copy()
+    out[:3, 3] += out[:3, :3] @ point
+    return out
 
 
 def inverse(placement: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.geometry import frame_error, placement_of
+from bough.opspace.geometry import frame_error, moved, placement_of
 from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_reference, component_names
 from bough.opspace.tasks.seed import ALIGNED, FIXED, LOCAL, Seed, acting_at, angular_first, moving, placed
 from bough.opspace.tasks.task import Task
@@ -45,11 +45,7 @@ class FrameTask(Task):
         return component_names(self.name, self.matrix)
 
     def position(self, dynamics: Dynamics, q: Any) -> FloatArray:
-        at = placement_of(dynamics, self.frame, q)
-        if any(self.point):
-            at = at.copy()
-            at[:3, 3] += at[:3, :3] @ self.point
-        return at
+        return moved(placement_of(dynamics, self.frame, q), self.point)
 
     def error(self, dynamics: Dynamics, q: Any, target: npt.ArrayLike) -> FloatArray:
         if self.reference == "world":

@@ -29,6 +29,14 @@ def checked_matrix(matrix: npt.ArrayLike, name: str) -> Matrix:
     return tuple(map(tuple, table.tolist()))
 
 
+def checked_point(point: npt.ArrayLike, name: str) -> tuple[float, ...]:
+    """A point (3,) as a tuple."""
+    offset = np.asarray(point, float)
+    if offset.shape != (3,) or not np.isfinite(offset).all():
+        raise TaskError(f"task {name!r}: a point is three finite numbers, got {np.asarray(point).tolist()}")
+    return tuple(offset.tolist())
+
+
 def checked_reference(reference: Reference, name: str) -> Reference:
     if reference not in REFERENCES:
         raise TaskError(f"task {name!r}: reference {reference!r} is none of {', '.join(map(repr, REFERENCES))}")

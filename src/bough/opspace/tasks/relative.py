@@ -11,8 +11,8 @@ import numpy.typing as npt
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.geometry import frame_error, inverse, placement_of
-from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_matrix, checked_reference, component_names
+from bough.opspace.geometry import frame_error, inverse, moved, placement_of
+from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_matrix, checked_point, checked_reference, component_names
 from bough.opspace.tasks.seed import (
     ALIGNED,
     FIXED,
@@ -31,15 +31,17 @@ from bough.types import FloatArray, Reference
 
 @dataclass(frozen=True)
 class RelativeTask(Task):
-    """Rows on the velocity of `frame` seen from `base`, both taken as rigid bodies, at the origin of `frame`.
+    """Rows on the velocity of `frame` seen from `base`, both taken as rigid bodies, at `point` of `frame`.
 
-    Its position is the placement (4, 4) of `frame` in `base`.
+    Its position is the placement (4, 4) of `frame` at `point` in `base` at `other_point`.
     """
 
     frame: str
     base: str
     matrix: Matrix
     reference: Reference
+    point: tuple[float, ...] = (0.0, 0.0, 0.0)
+    other_point: tuple[float, ...] = (0.0, 0.0, 0.0)
 
     def seeds(self, model: Model) -> list[list[Seed]]:
         (body, R, p), base = attachment(model, self.frame), attachment(model, self.base).body
@@ -49,6 +51,7 @@ class RelativeTask(Task):
                 f"task {self.name!r}: {self.frame!r} and {self.base!r} are both fixed to {where} and cannot move apart"
             )
         local = self.reference == "local"
+        p = p + R @ np.array(self.point)
         rows: list[list[Seed]] = []
         for c in angular_first(self.matrix):
             own = placed(c, R, p) if local else c
@@ -65,7 +68,9 @@ class RelativeTask(Task):
         return component_names(self.name, self.matrix)
 
     def position(self, dynamics: Dynamics, q: Any) -> FloatArray:
-        return inverse(placement_of(dynamics, self.base, q)) @ placement_of(dynamics, self.frame, q)
+        base, frame = placement_of(dynamics, self.base, q), placement_of(dynamics, self.frame, q)
+        here: FloatArray = inverse(moved(base, self.other_point)) @ moved(frame, self.point)
+        return here
 
     def error(self, dynamics: Dynamics, q: Any, target: npt.ArrayLike) -> FloatArray:
         here = self.position(dynamics, q)
@@ -80,14 +85,20 @@ def relative(
     reference: Reference = "local_world_aligned",
     *,
     matrix: npt.ArrayLike | None = None,
+    point: npt.ArrayLike = (0, 0, 0),
+    other_point: npt.ArrayLike = (0, 0, 0),
     name: str | None = None,
 ) -> RelativeTask:
-    """Six rows [linear, angular]: the velocity of `frame` as seen from `base`, at the origin of `frame`.
+    """Six rows [linear, angular]: the velocity of `frame` as seen from `base`, at `point` of `frame`.
 
     Axes are those of `frame` ("local") or of the world ("local_world_aligned"). `matrix` (k, 6) picks or mixes rows.
+    The task's position is measured from `other_point` of `base`: both points are in the axes of their frames, and where
+    a loop is closed they coincide.
     """
-    name = name or f"relative({frame}, {base})"
+    ends = {"point": checked_point(point, "relative"), "other_point": checked_point(other_point, "relative")}
+    shift = "".join(f", {end}={list(at)}" for end, at in ends.items() if any(at))
+    name = name or f"relative({frame}, {base}{shift})"
     if reference == "world":
         raise TaskError(f"task {name!r}: reference is 'local' or 'local_world_aligned' for a relative task")
     table = WHOLE if matrix is None else checked_matrix(matrix, name)
-    return RelativeTask(name, frame, base, table, checked_reference(reference, name))
+    return RelativeTask(name, frame, base, table, checked_reference(reference, name), *ends.values())
