@@ -17,7 +17,7 @@ from bough import errors
 ROOMS = sorted(bough._ROOMS)
 DOORS = [getattr(bough, room) for room in ROOMS if hasattr(getattr(bough, room), "__all__")]
 WITHOUT_ALL = {"compile", "dynamics"}  # rooms whose doors are still to be made
-TWO_MEANINGS = {"Closure", "Method", "Options", "Pattern", "Plan", "Program", "Recording", "Row"}
+TWO_MEANINGS = {"Method", "Options", "Pattern", "Plan", "Program", "Recording", "Row"}
 TWO_HOMES: set[str] = set()
 HEAVY = ("numpy", "numba", "llvmlite", "rich", "typer", "scipy", "mujoco")
 
