@@ -62,3 +62,25 @@ def test_children_forked_while_another_thread_compiles_can_compile(tmp_path):
     path = os.pathsep.join([str(SOURCE), str(TESTS)])
     env = {**os.environ, "PYTHONPATH": path, "BOUGH_CACHE_DIR": str(tmp_path), "BOUGH_INTERPRET": "0"}
     assert subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS], env=env, timeout=300).returncode == 0
+
+
+CLEARS = """
+import ctypes, sys
+from bough.compile.run import native
+from bough.compile.run.cache import fetch
+
+declared = "declare ptr @memset(ptr, i32, i64)"
+body = "%q = call ptr @memset(ptr %p, i32 0, i64 64)"
+ir = declared + "\\ndefine i64 @clear(ptr %p) {\\n" + body + "\\n ret i64 7\\n}"
+code = native.load(fetch("clear", lambda: native.compile_ir(ir)), "clear")
+memory = ctypes.create_string_buffer(b"x" * 64)
+assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.address)(memory) == 7
+assert bytes(memory)[:64] == bytes(64)
+assert "numba" not in sys.modules
+"""
+
+
+def test_code_calls_what_the_process_that_loads_it_has(tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(SOURCE), "BOUGH_CACHE_DIR": str(tmp_path)}
+    for _ in range(2):  # compiled, then from the cache
+        subprocess.run([sys.executable, "-c", CLEARS], check=True, env=env)

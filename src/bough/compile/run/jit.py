@@ -5,6 +5,7 @@ Numba optimises every function it meets and, again, everything that calls it; he
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -36,12 +37,27 @@ def load(glue: Glue, inline_all: bool) -> native.LoadedCode:
 
 def _compile(glue: Glue, inline_all: bool) -> bytes:
     module = _lowered(_function(glue))
+    _define_failures(module)
     for function in module.functions:
         if not function.is_declaration and function.name != ENTRY:
             function.linkage = "internal"  # nothing but the entry is seen from outside
             if inline_all:
                 function.add_function_attribute("alwaysinline")
     return native.compile_module(module, level=3, optimise=True)
+
+
+def _define_failures(module: Any) -> None:
+    """Let what Numba calls to report a failure end the process: no kernel has one, and nobody else needs Numba to run.
+
+    One function that a process lacks would leave all calls to others unresolved, too.
+    """
+    import llvmlite.binding as llvm
+
+    declared = [str(f) for f in module.functions if f.is_declaration and f.name.startswith(("numba_", "NRT_"))]
+    if declared:
+        heads = [re.sub(r"\s*#\d+\s*$", "", text.strip()).replace("declare", "define", 1) for text in declared]
+        bodies = [f"{head} {{\n  call void @abort()\n  unreachable\n}}" for head in heads]
+        module.link_in(llvm.parse_assembly("\n".join(["declare void @abort()", *bodies])))
 
 
 def _lowered(function: Callable[..., Any]) -> Any:
