@@ -19,8 +19,8 @@ FUNCTIONS = {"sqrt": casadi.sqrt, "sin": casadi.sin, "cos": casadi.cos, "atan": 
 def function(model: Model, name: str, **options: Any) -> Any:
     """A function of `Dynamics` as a `casadi.Function` of the same arguments, for example "forward_dynamics".
 
-    `options` are those of the function: method=, frame=, reference=. Vectors are columns, matrices have their shape.
-    Exact, dense in nothing that is sparse, and without an external library at run time.
+    `options` are those of the function: method=, frame=, reference=; and inputs= as in `Dynamics`. Vectors are columns,
+    matrices have their shape. Exact, dense in nothing that is sparse, and without an external library at run time.
 
     >>> f = bough.casadi.function(model, "inverse_dynamics")
     >>> tau = f(q, v, qdd)

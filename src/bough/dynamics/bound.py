@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.routine import FindTwins, Routine
 from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
 from bough.dynamics.functions import Function, Method, Options, check_options, function
+from bough.dynamics.given import Parameters
 from bough.errors import BoughError
-from bough.model import Model
+from bough.model import Model, mark_limbs
 from bough.sparsity.memory import require_memory
 from bough.types import Reference
 
@@ -32,8 +34,9 @@ NEEDS = {
 class Library:
     """All functions of one model that have been asked for."""
 
-    def __init__(self, model: Model, general: bool, device: Device = CPU) -> None:
+    def __init__(self, model: Model, general: bool, device: Device = CPU, parameters: Parameters | None = None) -> None:
         self.model, self.general, self.device = model, general, device
+        self.parameters = parameters or Parameters(model)
         self._functions: dict[Any, BoundFunction] = {}
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._unpacking: dict[str, dict[Named, Callable[..., Any]]] = {}
@@ -42,7 +45,8 @@ class Library:
         """A function that is not about a frame, without external forces."""
         found = self._functions.get((name, method))
         if found is None:
-            found = self._functions[name, method] = self._choose(function(name), method)
+            found = self.parameters.given_to(self._choose(function(name), method))
+            self._functions[name, method] = found
         return found
 
     def of_frame(self, name: str, frame: str, reference: Reference) -> BoundFunction:
@@ -52,19 +56,19 @@ class Library:
             row = function(name)
             options = check_options(row, {x: given[x] for x in row.options})
             method = row.method(self.model)
-            found = self._bind(method, method.constants(self.model, options))
+            found = self.parameters.given_to(self._bind(method, method.constants(self.model, options)))
             self._functions[name, frame, reference] = found
         return found
 
     def shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function that does what `method` does, and goes to compiled code directly where it can."""
         found, row = self.function(name), function(name)
-        if next(iter(row.methods.values())).pushed is None:
+        if self.parameters or next(iter(row.methods.values())).pushed is None:
             return found.shortcut(method)
         return found.shortcut(method, self.with_array(name), self._unpacking.setdefault(name, {}))
 
     def pushed(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> Array:
-        """A function called with external forces, by name or as whatever makes an array; `how` is out and threads."""
+        """A function with external forces, by name or as whatever makes an array; `how` is out, threads, parameters."""
         method = None if method == "auto" else method
         if forces is None:
             return self.function(name, method).call(*inputs, **how)
@@ -77,7 +81,7 @@ class Library:
         if self._stacked:
             check_wrenches(name, forces)
             given = [np.stack(np.broadcast_arrays(*map(np.asarray, given)), axis=-2)]
-        elif method is None and tuple(forces) not in self._unpacking.setdefault(name, {}):
+        elif method is None and not self.parameters and tuple(forces) not in self._unpacking.setdefault(name, {}):
             self._unpacking[name][tuple(forces)] = found.unpacking(order)
         try:
             return found.call(*inputs, *given, **how)
@@ -89,7 +93,8 @@ class Library:
         """The function with one more input: wrenches on the model's bodies."""
         found = self._functions.get((name, method, "forces"))
         if found is None:
-            found = self._functions[name, method, "forces"] = self._choose(function(name), method, ())
+            found = self.parameters.given_to(self._choose(function(name), method, ()))
+            self._functions[name, method, "forces"] = found
         return found
 
     def _with_names(self, name: str, method: str | None, order: Named) -> BoundFunction:
@@ -97,7 +102,8 @@ class Library:
         found = self._functions.get((name, method, order))
         if found is None:
             points_of(self.model, order)  # refuses unknown ones
-            found = self._functions[name, method, order] = self._choose(function(name), method, order)
+            found = self.parameters.given_to(self._choose(function(name), method, order))
+            self._functions[name, method, order] = found
         return found
 
     def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> BoundFunction:
@@ -137,12 +143,17 @@ class Library:
         else:
             points = named_points(self.model, frames, in_company=not batch)
             routine = method.pushed.with_names(points)
-        return bind(
-            routine, self.model, *constants, points, general=self.general, twins=mark_pushed, device=self.device
-        )
+        return self._bound(routine, (*constants, points), mark_pushed)
 
     def _bind(self, method: Method, constants: tuple[Any, ...]) -> BoundFunction:
-        return bind(method.routine, self.model, *constants, general=self.general, device=self.device)
+        return self._bound(method.routine, constants, mark_limbs)
+
+    def _bound(self, routine: Routine, constants: tuple[Any, ...], twins: FindTwins) -> BoundFunction:
+        """The routine, with its parameters as inputs, for the model."""
+        routine, constants, twins = self.parameters.prepared(routine, constants, twins)
+        fold = self.parameters.folds
+        how: dict[str, Any] = {"general": self.general, "twins": twins, "device": self.device, "fold": fold}
+        return bind(routine, self.model, *constants, **how)
 
     def _require(self, name: str, row: Function, method: str | None) -> None:
         """Refuse what cannot fit before it is allocated."""

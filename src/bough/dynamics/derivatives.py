@@ -17,20 +17,25 @@ from bough.compile.executions import traced
 from bough.compile.graph import autodiff
 from bough.compile.graph.expr import Expr
 from bough.compile.graph.program import Array, Program
-from bough.compile.routine import FindTwins, Routine, literal
+from bough.compile.routine import FindTwins, Groups, Routine, literal
 from bough.compile.run.specialised import LARGEST_DERIVATIVE, specialise
 from bough.dynamics.engine import CPU, Device, cuda_program
+from bough.dynamics.given import Parameters
 from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError
 from bough.joints import configuration_rate
 from bough.model import Model, mark_limbs, twin_limbs
 
 
-def tangent_jacobian(model: Model, routine: Routine) -> Program:
-    """The program of d(output)/d(q, v, ...) of a routine with one output and inputs q, then vectors of length nv."""
+def tangent_jacobian(model: Model, routine: Routine, parameters: Parameters | None = None) -> Program:
+    """The program of d(output)/d(q, v, ...) of a routine with one output and inputs q, then vectors of length nv.
+
+    Quantities of the model that are `parameters` become further inputs, by which nothing is differentiated.
+    """
     # marked limbs make a graph a little larger: without marks it may still fit
     attempts = (mark_limbs, None) if twin_limbs(model.mechanism) else (None,)
-    jacobian = next((j for j in (_jacobian(model, routine, twins) for twins in attempts) if j), None)
+    given = parameters or Parameters(model)
+    jacobian = next((j for j in (_jacobian(given, routine, twins) for twins in attempts) if j), None)
     if jacobian is None:
         raise TooLargeError(
             f"the derivatives of {routine.name} of {model.name!r} take too many operations; "
@@ -46,11 +51,18 @@ def tangent_jacobian(model: Model, routine: Routine) -> Program:
     return replace(jacobian, outputs=outputs, roots=(by_tangent, *jacobian.roots[1:]))
 
 
-def _jacobian(model: Model, routine: Routine, twins: FindTwins | None) -> Program | None:
+def _jacobian(given: Parameters, routine: Routine, twins: FindTwins | None) -> Program | None:
     """The derivatives of the only output with respect to all inputs; None if they are too many operations."""
-    program = traced(routine, (model.grouped,), model.sizes, twins, LARGEST_DERIVATIVE)
-    jacobian = autodiff.jacobian(program, 0, range(len(program.inputs))) if program else None
+    model, count = given.model, len(routine.arguments)
+    prepared, constants, marks = given.prepared(routine, (), twins or _no_marks)
+    groups = (model.grouped if given.folds else model.mechanism, *constants)
+    program = traced(prepared, groups, model.sizes, marks, LARGEST_DERIVATIVE)
+    jacobian = autodiff.jacobian(program, 0, range(count)) if program else None
     return jacobian if jacobian and len(jacobian.graph) <= LARGEST_DERIVATIVE else None
+
+
+def _no_marks(_: Groups) -> None:
+    """Limbs are not marked."""
 
 
 def _dot(row: npt.NDArray[Any], column: npt.NDArray[Any]) -> Any:
@@ -61,9 +73,10 @@ def _dot(row: npt.NDArray[Any], column: npt.NDArray[Any]) -> Any:
     return total
 
 
-def inverse_dynamics_derivatives(model: Model, device: Device = CPU) -> Callable[..., Any]:
-    """A compiled function (q, v, qdd) -> dtau/dq, dtau/dv, dtau/dqdd, all (nv, nv)."""
-    program, name = tangent_jacobian(model, RNEA.without("f_ext")), "inverse_dynamics_derivatives"
-    if device.name == "cuda":
-        return cuda_program(name, program, device.layout).call
-    return specialise(name, program).call
+def inverse_dynamics_derivatives(parameters: Parameters, device: Device = CPU) -> Callable[..., Any]:
+    """A compiled function (q, v, qdd) -> dtau/dq, dtau/dv, dtau/dqdd, all (nv, nv); parameters are keywords."""
+    program = tangent_jacobian(parameters.model, RNEA.without("f_ext"), parameters)
+    name = "inverse_dynamics_derivatives"
+    cuda = device.name == "cuda"
+    found: Any = cuda_program(name, program, device.layout) if cuda else specialise(name, program)
+    return parameters.given_to(found).call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -14,6 +14,8 @@ from bough.dynamics.bound import Library
 from bough.dynamics.derivatives import inverse_dynamics_derivatives
 from bough.dynamics.engine import device_of
 from bough.dynamics.functions import REFERENCE
+from bough.dynamics.given import Parameters
+from bough.dynamics.parameters import check_inputs
 from bough.errors import ModelError, OptionError, ShapeError
 from bough.model import Model
 from bough.sparsity.factor import Factor
@@ -44,6 +46,11 @@ class Dynamics:
     (batch, bodies, 6); as a mapping on the frames that it names, each (6,) or (batch, 6). Wrenches on the world's
     frames have no effect. None and an empty mapping mean no forces.
 
+    `inputs` names quantities of the model that become keywords of every call, one for all rows or one for each:
+    "inertia" (bodies, 10) as in `Model.inertias`, "armature" (nv,), "gravity" (3,) and "placement" (joints, 4, 4) as in
+    `Model.joint_placements`; without its keyword a call takes the model's own. Inertias that no body has are refused
+    (`check` = None: but for those given row by row; True: those, too; False: never).
+
     With device="cuda" all of this runs on a CUDA card: arrays of PyTorch and CuPy stay there and results come in kind,
     on the caller's stream; numpy arrays are copied. With layout="columns" batches are (n, batch) there.
 
@@ -51,7 +58,16 @@ class Dynamics:
     world's origin, in its axes) or "local_world_aligned" (at the frame's origin, in the world's axes).
     """
 
-    def __init__(self, model: Model, *, general: bool = False, device: str | None = None, layout: str = "rows") -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        inputs: Sequence[str] = (),
+        check: bool | None = None,
+        general: bool = False,
+        device: str | None = None,
+        layout: str = "rows",
+    ) -> None:
         if not isinstance(model, Model):
             raise ModelError(f"Dynamics needs a Model, got {type(model).__name__}; use bough.load for files")
         self.model = model
@@ -59,14 +75,17 @@ class Dynamics:
         self.device = device_of(device, layout)
         if general and self.device.name == "cuda":
             raise ModelError("there is no general code on the card: leave general=True out")
-        self._library = Library(model, general, self.device)
+        self.inputs = check_inputs(model, inputs)
+        self.check = check
+        self._library = Library(model, general, self.device, Parameters(model, self.inputs, check))
 
     def __repr__(self) -> str:
         kind = "general" if self.general else "specialised" if self.device.name == "cpu" else "cuda"
-        return f"Dynamics({self.model.name!r}, {kind})"
+        inputs = f", inputs={self.inputs}" if self.inputs else ""
+        return f"Dynamics({self.model.name!r}, {kind}{inputs})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.model, self.general, *self.device)
+        return _restore, (self.model, self.inputs, self.check, self.general, *self.device)
 
     # Joint space
 
@@ -80,11 +99,14 @@ class Dynamics:
         method: ForwardMethod = "auto",
         out: Array | None = None,
         threads: int | None = None,
+        **parameters: Any,
     ) -> Array:
         """qdd (nv,) such that H qdd + C = tau. Methods: "aba" (O(n)), "crba" (CRBA and LTDL), "auto" (the cheaper)."""
         if forces is None and method == "auto":
-            return self._forward(q, v, tau, out=out, threads=threads)
-        return self._library.pushed("forward_dynamics", method, (q, v, tau), forces, out=out, threads=threads)
+            return self._forward(q, v, tau, out=out, threads=threads, **parameters)
+        return self._library.pushed(
+            "forward_dynamics", method, (q, v, tau), forces, out=out, threads=threads, **parameters
+        )
 
     def inverse_dynamics(
         self,
@@ -95,11 +117,14 @@ class Dynamics:
         *,
         out: Array | None = None,
         threads: int | None = None,
+        **parameters: Any,
     ) -> Array:
         """tau = H qdd + C (nv,), by the recursive Newton-Euler algorithm, O(n)."""
         if forces is None:
-            return self._inverse(q, v, qdd, out=out, threads=threads)
-        return self._library.pushed("inverse_dynamics", None, (q, v, qdd), forces, out=out, threads=threads)
+            return self._inverse(q, v, qdd, out=out, threads=threads, **parameters)
+        return self._library.pushed(
+            "inverse_dynamics", None, (q, v, qdd), forces, out=out, threads=threads, **parameters
+        )
 
     def bias_force(
         self,
@@ -109,29 +134,38 @@ class Dynamics:
         *,
         out: Array | None = None,
         threads: int | None = None,
+        **parameters: Any,
     ) -> Array:
         """C (nv,): Coriolis, centrifugal and gravity terms, less what external forces do."""
         if forces is None:
-            return self._bias(q, v, out=out, threads=threads)
-        return self._library.pushed("bias_force", None, (q, v), forces, out=out, threads=threads)
+            return self._bias(q, v, out=out, threads=threads, **parameters)
+        return self._library.pushed("bias_force", None, (q, v), forces, out=out, threads=threads, **parameters)
 
-    def gravity(self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
+    def gravity(
+        self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None, **parameters: Any
+    ) -> Array:
         """The torque (nv,) that holds the mechanism at rest against gravity."""
-        return self._gravity(q, out=out, threads=threads)
+        return self._gravity(q, out=out, threads=threads, **parameters)
 
-    def mass_matrix(self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
+    def mass_matrix(
+        self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None, **parameters: Any
+    ) -> Array:
         """H (nv, nv), both triangles, by the composite-rigid-body algorithm; rotor inertias included."""
-        return self._mass(q, out=out, threads=threads)
+        return self._mass(q, out=out, threads=threads, **parameters)
 
-    def packed_mass_matrix(self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
+    def packed_mass_matrix(
+        self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None, **parameters: Any
+    ) -> Array:
         """H in packed ancestor rows of `model.dof_tree` (D1 + nv,): what `bough.sparsity` works on."""
-        return self._packed(q, out=out, threads=threads)
+        return self._packed(q, out=out, threads=threads, **parameters)
 
-    def inverse_mass_matrix(self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
+    def inverse_mass_matrix(
+        self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None, **parameters: Any
+    ) -> Array:
         """H^-1 (nv, nv), both triangles, without forming H or by its factor, whichever is cheaper."""
-        return self._inverse_mass(q, out=out, threads=threads)
+        return self._inverse_mass(q, out=out, threads=threads, **parameters)
 
-    def factorize(self, q: npt.ArrayLike) -> Factor:
+    def factorize(self, q: npt.ArrayLike, **parameters: Any) -> Factor:
         """The LTDL factor of H at one configuration (nq,), on the CPU."""
         if self.device.name == "cuda":
             raise ModelError(
@@ -139,39 +173,61 @@ class Dynamics:
             )
         if np.ndim(q) > 1:
             raise ShapeError(f"factorize: q must be one configuration ({self.model.nq},), got {np.shape(q)}")
-        packed = self._library.function("factorize").call(q)
+        packed = self._library.function("factorize").call(q, **parameters)
         return Factor(self.model.dof_tree, "ltdl", packed, self._dof_names)
 
     def inverse_dynamics_derivatives(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        qdd: npt.ArrayLike,
+        *,
+        threads: int | None = None,
+        **parameters: Any,
     ) -> tuple[Array, Array, Array]:
         """dtau/dq, dtau/dv and dtau/dqdd, (nv, nv) each; q is varied in its tangent space.
 
         Differentiated on the graph of the kernel, so always specialised; refused if the graph becomes too large.
         """
-        found: tuple[Array, Array, Array] = self._inverse_derivatives(q, v, qdd, threads=threads)
+        found: tuple[Array, Array, Array] = self._inverse_derivatives(q, v, qdd, threads=threads, **parameters)
         return found
 
     def forward_dynamics_derivatives(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, tau: npt.ArrayLike, *, threads: int | None = None
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        *,
+        threads: int | None = None,
+        **parameters: Any,
     ) -> tuple[Array, Array, Array]:
         """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1."""
         if self.device.layout == "columns":
             raise ModelError('forward_dynamics_derivatives needs layout="rows": it multiplies matrices row by row')
-        qdd = self.forward_dynamics(q, v, tau, threads=threads)
-        by_q, by_v, _ = self.inverse_dynamics_derivatives(q, v, qdd, threads=threads)
-        H_inv = self.inverse_mass_matrix(q, threads=threads)
+        qdd = self.forward_dynamics(q, v, tau, threads=threads, **parameters)
+        by_q, by_v, _ = self.inverse_dynamics_derivatives(q, v, qdd, threads=threads, **parameters)
+        H_inv = self.inverse_mass_matrix(q, threads=threads, **parameters)
         return -H_inv @ by_q, -H_inv @ by_v, H_inv
 
     # Kinematics
 
-    def placements(self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
+    def placements(
+        self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None, **parameters: Any
+    ) -> Array:
         """World placements of all frames, homogeneous, in the order of `model.frame_names`: (frames, 4, 4)."""
-        return self._placements(q, out=out, threads=threads)
+        return self._placements(q, out=out, threads=threads, **parameters)
 
-    def placement(self, q: npt.ArrayLike, frame: str, *, out: Array | None = None, threads: int | None = None) -> Array:
+    def placement(
+        self,
+        q: npt.ArrayLike,
+        frame: str,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        **parameters: Any,
+    ) -> Array:
         """World placement of a frame as a homogeneous matrix, (4, 4) or (batch, 4, 4)."""
-        return self._library.of_frame("placement", frame, REFERENCE).call(q, out=out, threads=threads)
+        return self._library.of_frame("placement", frame, REFERENCE).call(q, out=out, threads=threads, **parameters)
 
     def velocity(
         self,
@@ -182,9 +238,10 @@ class Dynamics:
         *,
         out: Array | None = None,
         threads: int | None = None,
+        **parameters: Any,
     ) -> Array:
         """Velocity (6,) = [linear, angular] of a frame in "local", "world" or "local_world_aligned" coordinates."""
-        return self._library.of_frame("velocity", frame, reference).call(q, v, out=out, threads=threads)
+        return self._library.of_frame("velocity", frame, reference).call(q, v, out=out, threads=threads, **parameters)
 
     def jacobian(
         self,
@@ -194,9 +251,10 @@ class Dynamics:
         *,
         out: Array | None = None,
         threads: int | None = None,
+        **parameters: Any,
     ) -> Array:
         """Geometric Jacobian (6, nv) = [linear; angular] of a frame: velocity = J v."""
-        return self._library.of_frame("jacobian", frame, reference).call(q, out=out, threads=threads)
+        return self._library.of_frame("jacobian", frame, reference).call(q, out=out, threads=threads, **parameters)
 
     def bias_acceleration(
         self,
@@ -207,50 +265,80 @@ class Dynamics:
         *,
         out: Array | None = None,
         threads: int | None = None,
+        **parameters: Any,
     ) -> Array:
         """Jdot v (6,): the rate of change of `velocity` while v is constant, without gravity."""
-        return self._library.of_frame("bias_acceleration", frame, reference).call(q, v, out=out, threads=threads)
+        return self._library.of_frame("bias_acceleration", frame, reference).call(
+            q, v, out=out, threads=threads, **parameters
+        )
 
     # The whole mechanism
 
-    def center_of_mass(self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None) -> Array:
+    def center_of_mass(
+        self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None, **parameters: Any
+    ) -> Array:
         """Centre of mass (3,) in the world."""
-        return self._library.function("center_of_mass").call(q, out=out, threads=threads)
+        return self._library.function("center_of_mass").call(q, out=out, threads=threads, **parameters)
 
     def center_of_mass_velocity(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        **parameters: Any,
     ) -> Array:
         """Velocity (3,) of the centre of mass, in world axes."""
-        return self._library.function("center_of_mass_velocity").call(q, v, out=out, threads=threads)
+        return self._library.function("center_of_mass_velocity").call(q, v, out=out, threads=threads, **parameters)
 
     def center_of_mass_jacobian(
-        self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None, **parameters: Any
     ) -> Array:
         """Jacobian (3, nv) of the centre of mass, in world axes."""
-        return self._library.function("center_of_mass_jacobian").call(q, out=out, threads=threads)
+        return self._library.function("center_of_mass_jacobian").call(q, out=out, threads=threads, **parameters)
 
-    def kinetic_energy(self, q: npt.ArrayLike, v: npt.ArrayLike, *, threads: int | None = None) -> Any:
+    def kinetic_energy(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, *, threads: int | None = None, **parameters: Any
+    ) -> Any:
         """Kinetic energy in joules, v' H v / 2, rotors included: a float, or an array (batch,)."""
-        return _scalar(self._library.function("kinetic_energy").call(q, v, threads=threads))
+        return _scalar(self._library.function("kinetic_energy").call(q, v, threads=threads, **parameters))
 
-    def potential_energy(self, q: npt.ArrayLike, *, threads: int | None = None) -> Any:
+    def potential_energy(self, q: npt.ArrayLike, *, threads: int | None = None, **parameters: Any) -> Any:
         """Potential energy in joules, zero with the centre of mass at the world's origin: a float, or (batch,)."""
-        return _scalar(self._library.function("potential_energy").call(q, threads=threads))
+        return _scalar(self._library.function("potential_energy").call(q, threads=threads, **parameters))
 
     def momentum(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        **parameters: Any,
     ) -> Array:
         """Momentum (6,) = [linear, angular about the world's origin], in world axes; rotors are left out."""
-        return self._library.function("momentum").call(q, v, out=out, threads=threads)
+        return self._library.function("momentum").call(q, v, out=out, threads=threads, **parameters)
 
     def centroidal_momentum(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        **parameters: Any,
     ) -> Array:
         """Momentum (6,) = [linear, angular about the centre of mass], in world axes; rotors are left out."""
-        return self._library.function("centroidal_momentum").call(q, v, out=out, threads=threads)
+        return self._library.function("centroidal_momentum").call(q, v, out=out, threads=threads, **parameters)
 
     def with_status(
-        self, function: str, *inputs: npt.ArrayLike, out: Any = None, threads: int | None = None
+        self,
+        function: str,
+        *inputs: npt.ArrayLike,
+        out: Any = None,
+        threads: int | None = None,
+        **parameters: Any,
     ) -> tuple[Any, npt.NDArray[np.int64]]:
         """(result, status) of a function that is not about a frame: no row of a batch raises for the others.
 
@@ -260,7 +348,7 @@ class Dynamics:
         if "frame" in table.function(function).options:
             raise OptionError(f"with_status: {function} is a function of a frame; call it row by row")
         found: tuple[Any, npt.NDArray[np.int64]] = self._library.function(table.function(function).name).with_status(
-            *inputs, out=out, threads=threads
+            *inputs, out=out, threads=threads, **parameters
         )
         return found
 
@@ -305,7 +393,7 @@ class Dynamics:
 
     @cached_property
     def _inverse_derivatives(self) -> Callable[..., Any]:
-        return inverse_dynamics_derivatives(self.model, self.device)
+        return inverse_dynamics_derivatives(self._library.parameters, self.device)
 
     @cached_property
     def _dof_names(self) -> list[str]:
@@ -317,5 +405,7 @@ def _scalar(x: Array) -> Any:
     return x[0] if x.ndim == 1 else x[:, 0]
 
 
-def _restore(model: Model, general: bool, device: str, layout: str) -> Dynamics:
-    return Dynamics(model, general=general, device=device, layout=layout)
+def _restore(
+    model: Model, inputs: tuple[str, ...], check: bool | None, general: bool, device: str, layout: str
+) -> Dynamics:
+    return Dynamics(model, inputs=inputs, check=check, general=general, device=device, layout=layout)

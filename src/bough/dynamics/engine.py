@@ -66,16 +66,17 @@ def bind(
     dtype: Any = np.float64,
     twins: FindTwins = mark_limbs,
     device: Device = CPU,
+    fold: bool = True,
 ) -> BoundFunction:
     """`routine` for `model` (and further groups of constants) as a function of arrays, compiled on first use.
 
     `twins` marks the numbers of limbs that are alike. On the device "cuda" arrays are there already. Models whose graph
-    is too large are served by the general code.
+    is too large are served by the general code. With `fold`, inertias are reduced to base parameters in traced code.
     With BOUGH_INTERPRET=1 in the environment nothing is compiled.
     """
 
     def folded() -> Sequence[Any]:
-        return (model.grouped, *constants)
+        return (model.grouped if fold else model.mechanism, *constants)
 
     groups = (model.mechanism, *constants)
     if device.name == "cuda":

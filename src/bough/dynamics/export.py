@@ -25,6 +25,7 @@ def export_c(
     *,
     dtype: Any = np.float64,
     prefix: str | None = None,
+    inputs: Sequence[str] = (),
 ) -> tuple[Path, Path]:
     """Write `functions` of `Dynamics` for `model` to a C99 file at `path` and a header beside it; returns both paths.
 
@@ -32,6 +33,7 @@ def export_c(
     ("forward_dynamics", {"method": "crba"}) or ("jacobian", {"frame": "hand", "reference": "local"}); defaults are
     those of `Dynamics`. Each becomes an entry point `<prefix>_<function>_<options>`, with no allocation, no globals and
     nothing but math.h; the prefix is the model's name unless it is given. The header says what became of each name.
+    `inputs` names quantities of the model that become further arguments of every function, as in `Dynamics`.
     """
     if not isinstance(model, Model):
         raise ModelError(f"export_c needs a Model, got {type(model).__name__}; use bough.load for files")
@@ -43,7 +45,7 @@ def export_c(
     for item in functions:
         name, options = _parsed(item)
         key = _key(name, options)
-        programs[key] = program(model, name, **options)
+        programs[key] = program(model, name, inputs=inputs, **options)
         notes[key] = _note(name, options)
     banner = f"Model {c.quoted(model.name)}, hash {model.hash}\nWritten by bough {__version__}"
     return c.export(programs, Path(path), model.name if prefix is None else prefix, dtype, banner, notes)

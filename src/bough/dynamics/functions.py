@@ -6,7 +6,7 @@ algorithm is its own file and a row of this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple, get_args
@@ -18,14 +18,16 @@ from bough.dynamics.aba import ABA
 from bough.dynamics.crba import CRBA, MASS_MATRIX
 from bough.dynamics.external import PUSHED_ABA, PUSHED_BIAS, PUSHED_CRBA, PUSHED_RNEA, Pushed
 from bough.dynamics.forward_by_factor import FACTORIZE, FORWARD_CRBA, dof_rows
+from bough.dynamics.given import Parameters
 from bough.dynamics.inverse_by_factor import INVERSE_BY_FACTOR
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
+from bough.dynamics.parameters import check_inputs
 from bough.dynamics.placements import PLACEMENTS, all_frames
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
 from bough.errors import ModelError, OptionError, UnknownNameError
-from bough.model import Model
+from bough.model import Model, mark_limbs
 from bough.types import Reference
 
 REFERENCE: Reference = "local_world_aligned"  # the default of every function that takes a reference
@@ -183,9 +185,15 @@ def check_options(row: Function, given: Mapping[str, Any]) -> Options:
     return options
 
 
-def program(model: Model, name: str, **given: Any) -> Program:
-    """The straight-line program of a function of the table on one model, before any rewriting."""
+def program(model: Model, name: str, *, inputs: Sequence[str] = (), **given: Any) -> Program:
+    """The straight-line program of a function of the table on one model, before any rewriting.
+
+    `inputs` names quantities of the model that are further inputs, as in `Dynamics`.
+    """
     row = function(name)
     options = check_options(row, given)
     method = row.method(model, options.method)
-    return trace(method.routine, (model.grouped, *method.constants(model, options)), model.sizes)
+    parameters = Parameters(model, check_inputs(model, inputs))
+    routine, constants, _ = parameters.prepared(method.routine, method.constants(model, options), mark_limbs)
+    mechanism = model.grouped if parameters.folds else model.mechanism
+    return trace(routine, (mechanism, *constants), model.sizes)

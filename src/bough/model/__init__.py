@@ -25,6 +25,7 @@ from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL
 from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
 from bough.model.loops import ClosureKind, LoopClosure
 from bough.model.model import Model
+from bough.model.parameters import body_frames, check_physical, inertias, joint_frames, own_freedoms, standard
 
 __all__ = [
     "EYE",
@@ -48,14 +49,20 @@ __all__ = [
     "Parts",
     "Passive",
     "assemble",
+    "body_frames",
+    "check_physical",
     "find_limbs",
     "finite",
+    "inertias",
+    "joint_frames",
     "mark_limbs",
     "negative",
+    "own_freedoms",
     "parents_of_dofs",
     "placement",
     "planar_frame",
     "principal_moments",
+    "standard",
     "twin_limbs",
     "unknown",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from bough.errors import ModelError, UnknownNameError
 from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
+from bough.model import parameters
 from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
 from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Passive, freeze, unknown
@@ -202,6 +203,58 @@ class Model:
         if g.shape != (3,) or not np.isfinite(g).all():
             raise ModelError(f"gravity must be three finite numbers, got {np.asarray(gravity).tolist()}")
         return replace(self, mechanism=self.mechanism._replace(gravity=g))
+
+    @cached_property
+    def inertias(self) -> FloatArray:
+        """(bodies, 10): mass, first moment m c (3), then xx xy yy xz yz zz at the origin, in the frame of each body.
+
+        In the order of `body_names`; each with all that is welded to it. Bodies of mimic joints are not among them.
+        """
+        return parameters.inertias(self)
+
+    @cached_property
+    def armature(self) -> FloatArray:
+        """(nv,) rotor inertia, kg m^2 or kg, on the diagonal of the mass matrix."""
+        return parameters.armature(self)
+
+    @cached_property
+    def joint_placements(self) -> FloatArray:
+        """(joints, 4, 4): the frame of each joint at zero, in the frame of the moving body that it hangs on."""
+        return frozen(parameters.joint_frames(self).now)
+
+    @property
+    def gravity(self) -> FloatArray:
+        """(3,) in the world's axes."""
+        return self.mechanism.gravity
+
+    def with_inertias(self, inertias: npt.ArrayLike | Mapping[str, npt.ArrayLike], *, check: bool = True) -> Model:
+        """The same mechanism with other inertias, as `inertias` gives them, or some of them by name of the body.
+
+        What no rigid body has is refused by name, unless `check` is False.
+        """
+        from bough.model import edit  # needs the builder, which needs models
+
+        return edit.with_inertias(self, inertias, check)
+
+    def with_payload(
+        self, frame: str, mass: float, com: npt.ArrayLike = (0.0, 0.0, 0.0), inertia: npt.ArrayLike | None = None
+    ) -> Model:
+        """The same mechanism with a mass welded to a frame: `com` (3,) and `inertia` (3, 3) about it in that frame."""
+        from bough.model import edit
+
+        return edit.with_payload(self, frame, mass, com, inertia)
+
+    def with_frame(self, name: str, parent_frame: str, placement: Any = None) -> Model:
+        """The same mechanism with one more named frame, at `placement` (as in `Builder.add_body`) in another."""
+        from bough.model import edit
+
+        return edit.with_frame(self, name, parent_frame, placement)
+
+    def welded_at(self, q: npt.ArrayLike, joints: Sequence[str]) -> Model:
+        """The mechanism with these joints fixed where they are at q (nq,); their bodies remain as named frames."""
+        from bough.model import edit
+
+        return edit.welded_at(self, q, joints)
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
         """q moved by the tangent vector v (velocity times time), on the quaternion manifolds; (nq,) or (batch, nq)."""

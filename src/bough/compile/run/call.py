@@ -127,7 +127,7 @@ class BoundFunction:
         cases, and where an argument does not fit, it calls `method`. `longer` is a function with one more input: it
         serves an array in the place of the first option. A dict there is served by one of `by_keys` (see `unpacking`).
         """
-        parameters = list(signature(method).parameters.values())
+        parameters = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         inputs, options = parameters[: len(self.inputs)], parameters[len(self.inputs) :]
         given = ", ".join(p.name for p in inputs)
         lines = [
@@ -147,7 +147,7 @@ class BoundFunction:
                 "            return y0",
             ]
             self._scope |= {"longer": _nothing, "by_keys": {} if by_keys is None else by_keys, "nothing": _nothing}
-            longer._lend_make(self._scope, "longer")
+            longer.lend_make(self._scope, "longer")
         lines.append(f"    return otherwise({given}, {', '.join(f'{p.name}={p.name}' for p in options)})")
         self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
         exec("\n".join(lines), self._scope)
@@ -160,11 +160,11 @@ class BoundFunction:
         last = "".join(f"given[key{k}], " for k in range(len(keys)))
         scope = {f"key{k}": key for k, key in enumerate(keys)} | {"make": _nothing}
         exec(f"def unpack({first}given):\n    return make({first}{last})", scope)
-        self._lend_make(scope, "make")
+        self.lend_make(scope, "make")
         function: Callable[..., Any] = scope["unpack"]
         return function
 
-    def _lend_make(self, scope: dict[str, Any], name: str) -> None:
+    def lend_make(self, scope: dict[str, Any], name: str) -> None:
         """Put what computes one configuration into `scope`, now or when it is there."""
         self._lent.append((scope, name))
         scope[name] = self._scope["make"]

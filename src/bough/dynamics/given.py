@@ -1,0 +1,150 @@
+"""Parameters as keywords: functions whose last inputs are quantities of the model, by default its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial, wraps
+from inspect import Parameter, signature
+from typing import Any, cast
+
+import numpy as np
+
+from bough.compile.routine import FindTwins, Routine
+from bough.dynamics.engine import BoundFunction
+from bough.dynamics.parameters import Seats, marks_of, own_values, parametrised, seats_of
+from bough.errors import ModelError, OptionError
+from bough.model import Model, check_physical
+from bough.types import FloatArray
+
+RIGHT_ANGLES = 1e-6  # how far R R' of a placement may be from 1
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """The quantities of a model that are inputs; none of them is false."""
+
+    model: Model
+    inputs: tuple[str, ...] = ()
+    check: bool | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.inputs)
+
+    @property
+    def folds(self) -> bool:
+        """May masses be handed from body to body? Not where they, or the way between the bodies, are inputs."""
+        return not {"inertia", "placement"} & {*self.inputs}
+
+    @cached_property
+    def seats(self) -> Seats:
+        return seats_of(self.model, self.inputs)
+
+    @cached_property
+    def own(self) -> dict[str, FloatArray]:
+        return {name: own_values(self.model, name) for name in self.inputs}
+
+    def prepared(
+        self, routine: Routine, constants: tuple[Any, ...], twins: FindTwins
+    ) -> tuple[Routine, tuple[Any, ...], FindTwins]:
+        """A routine, its constants after the mechanism and its marks, with the parameters as inputs."""
+        if not self:
+            return routine, constants, twins
+        return parametrised(routine, self.inputs, 1 + len(constants)), (self.seats, *constants), marks_of(twins)
+
+    def given_to(self, function: BoundFunction) -> BoundFunction:
+        return cast(BoundFunction, WithParameters(function, self)) if self else function
+
+    def examine(self, name: str, value: Any) -> None:
+        """Refuse what no mechanism has, by the name of the body or joint; rows of a batch only with `check`."""
+        rows = np.asarray(value, float)
+        own = self.own[name]
+        batch = rows[None] if rows.shape == own.shape else rows
+        if self.check is False or batch.shape[1:] != own.shape or (rows.ndim > own.ndim and not self.check):
+            return  # shapes are for the function to complain of
+        if not np.isfinite(batch).all() or name == "gravity":
+            return
+        for k, row in enumerate(batch):
+            where = name if rows.ndim == own.ndim else f"{name}, row {k}"
+            self._examine_one(name, row, where)
+
+    def _examine_one(self, name: str, row: FloatArray, where: str) -> None:
+        model = self.model
+        if name == "inertia":
+            check_physical(row, model.body_names, where)
+        elif name == "armature":
+            for k in np.flatnonzero(row < 0.0):
+                raise ModelError(f"{where}: that of {model.dof_names[k]!r} is negative: {row[k]:g}")
+        elif name == "placement":
+            R = row[:, :3, :3]
+            off = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2)) > RIGHT_ANGLES
+            wrong = off | (np.linalg.det(R) < 0.0) | (row[:, 3] != [0.0, 0.0, 0.0, 1.0]).any(axis=1)
+            for k in np.flatnonzero(wrong):
+                raise ModelError(f"{where}: that of joint {model.joint_names[k]!r} is no homogeneous matrix")
+
+
+class WithParameters:
+    """A function whose last inputs are parameters: `call(*inputs, out=None, threads=None, inertia=...)`."""
+
+    def __init__(self, function: BoundFunction, parameters: Parameters) -> None:
+        self.function, self.parameters = function, parameters
+        self.name = function.name
+
+    def call(self, *inputs: Any, out: Any = None, threads: int | None = None, **given: Any) -> Any:
+        return self.function.call(*inputs, *self._arrays(inputs, given), out=out, threads=threads)
+
+    def with_status(self, *inputs: Any, out: Any = None, threads: int | None = None, **given: Any) -> Any:
+        return self.function.with_status(*inputs, *self._arrays(inputs, given), out=out, threads=threads)
+
+    def _arrays(self, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
+        """The parameters in order, examined; the model's own are in the precision of the inputs."""
+        names = self.parameters.inputs
+        for name in given:
+            if name not in names:
+                raise OptionError(f"{self.name} takes no {name!r}: the inputs of this Dynamics are {', '.join(names)}")
+        found = []
+        single = bool(inputs) and all(getattr(x, "dtype", None) == np.float32 for x in inputs)
+        for name, own in self.parameters.own.items():
+            value = given.get(name)
+            if value is None or value is own:
+                value = own.astype(np.float32) if single else own
+            elif self.parameters.check is not False and not hasattr(value, "__cuda_array_interface__"):
+                self.parameters.examine(name, value)
+            found.append(value)
+        return found
+
+    def shortcut(self, method: Callable[..., Any], *_: Any) -> Callable[..., Any]:
+        """A function with the signature of `method` and keywords for the parameters, for one configuration.
+
+        Numbers that were examined once are not examined again: their bytes are remembered.
+        """
+        names = self.parameters.inputs
+        taken = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+        count = len(self.function.inputs) - len(names)
+        inputs, options = [p.name for p in taken[:count]], taken[count:]
+        keywords = "".join(f", {p.name}={p.name}_default" for p in options) + "".join(f", {n}=own_{n}" for n in names)
+        plain = " and ".join(f"{p.name} is {p.name}_default" for p in options) or "True"
+        examined = () if self.parameters.check is False else tuple(n for n in names if n != "gravity")
+        lines = [
+            f"def shortcut({', '.join(inputs)}{keywords}):",
+            f"    if {plain}:",
+            f"        y0 = make({', '.join([*inputs, *names])})",
+            "        if y0 is not None:",
+            *(f"            if {n} is not own_{n} and {n}.tobytes() != seen_{n}: examine('{n}', {n})"
+              for n in examined),
+            "            return y0",
+            f"    return otherwise({', '.join([*inputs, *(f'{p.name}={p.name}' for p in options)])}"
+            + "".join(f", {n}={n}" for n in names) + ")",
+        ]  # fmt: skip
+        scope: dict[str, Any] = {f"{p.name}_default": p.default for p in options}
+        scope |= {f"own_{name}": own for name, own in self.parameters.own.items()}
+        scope |= {f"seen_{name}": b"" for name in names} | {"otherwise": method}
+        scope["examine"] = partial(self._examine, scope)
+        self.function.lend_make(scope, "make")
+        exec("\n".join(lines), scope)
+        function: Callable[..., Any] = scope["shortcut"]
+        return wraps(method)(function)
+
+    def _examine(self, scope: dict[str, Any], name: str, value: Any) -> None:
+        self.parameters.examine(name, value)
+        scope[f"seen_{name}"] = value.tobytes()

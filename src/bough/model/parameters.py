@@ -1,0 +1,181 @@
+"""The numbers of a model as the user knows them: inertias in the frames of bodies, placements of joints, rotors.
+
+A body's frame is that of its name in `Model.frames`. An inertia is ten numbers in the order of Pinocchio: mass, first
+moment m c (3), and the moments xx xy yy xz yz zz at the origin of the body's frame.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bough.errors import ModelError, ShapeError
+from bough.joints import JOINTS, move_joint, origin_in_parent, turn_to_parent
+from bough.model.assemble import frozen, laid_inertia
+from bough.model.bodies import MICRON_SQUARED, ROUNDING, TRIANGLE
+from bough.spatial import inertia_matrix
+from bough.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from bough.model.model import Model
+
+TO_USER = (9, 6, 7, 8, 0, 3, 1, 4, 5, 2)  # the kernels' xx yy zz xy xz yz hx hy hz m in the user's order
+AXES = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+TO_KERNEL = (4, 6, 9, 5, 7, 8, 1, 2, 3, 0)
+
+
+class BodyFrames(NamedTuple):
+    """The user's bodies among the kernels': which one each is, and where the user's frame sits in the laid one."""
+
+    body: IntArray  # (joints,) the kernel's number of the body that carries it
+    R: FloatArray  # (joints, 3, 3)
+    p: FloatArray  # (joints, 3)
+
+
+class JointFrames(NamedTuple):
+    """Where joints begin: the fixed part of body `first` is up * placement * down, placements as matrices."""
+
+    first: IntArray  # (joints,) the kernel's number of the first body that the joint moves
+    up: FloatArray  # (joints, 4, 4) the frame of the user's body below, in its laid frame; of the world, the identity
+    down: FloatArray  # (joints, 4, 4) the laid frame of `first` in the user's frame, at zero
+    now: FloatArray  # (joints, 4, 4) the placement that the model has
+
+
+def body_frames(model: Model) -> BodyFrames:
+    """In the order of `model.body_names`."""
+    numbers = [model.frame(name) for name in model.body_names]
+    frames = model.frames
+    return BodyFrames(frames.body[numbers], frames.R[numbers], frames.p[numbers])
+
+
+def inertias(model: Model) -> FloatArray:
+    """(joints, 10): of each body with all that is welded to it, in its own frame."""
+    frames = body_frames(model)
+    laid = laid_inertia(model.mechanism.inertia[frames.body], frames.R, frames.p)
+    return frozen(laid[:, TO_USER])
+
+
+def laid_inertias(model: Model, given: FloatArray) -> FloatArray:
+    """The kernels' inertias (N, 10) for those of the user's bodies."""
+    body, R, p = body_frames(model)
+    inertia = np.array(model.mechanism.inertia)
+    back = -np.einsum("nji,nj->ni", R, p)
+    inertia[body] = laid_inertia(given[:, TO_KERNEL], R.transpose(0, 2, 1), back)
+    return inertia
+
+
+def armature(model: Model) -> FloatArray:
+    """(nv,) of the independent joints; rotors of mimic joints are not among them."""
+    m, found = model.mechanism, np.zeros(model.nv)
+    own = own_freedoms(model)
+    found[m.v_index[own]] = m.armature[own]
+    return frozen(found)
+
+
+def own_freedoms(model: Model) -> IntArray:
+    """The kernels' degrees of freedom but those of mimic joints."""
+    m = model.mechanism
+    if not model.couplings:
+        return np.arange(len(m.v_index))
+    bodies = set()
+    for last, joint in zip(body_frames(model).body.tolist(), model.joints, strict=True):
+        for _ in JOINTS[joint.type]:
+            bodies.add(last)
+            last = int(m.parent[last])
+    return np.array([k for i in sorted(bodies) for k in range(m.dof[i], m.dof[i + 1])], np.int64)
+
+
+def matrix(R: FloatArray, p: FloatArray) -> FloatArray:
+    """Homogeneous matrices (..., 4, 4)."""
+    T = np.zeros((*p.shape[:-1], 4, 4))
+    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
+    return T
+
+
+def inverse(T: FloatArray) -> FloatArray:
+    """Of homogeneous matrices."""
+    R = np.swapaxes(T[..., :3, :3], -1, -2)
+    return matrix(R, -np.einsum("...ij,...j->...i", R, T[..., :3, 3]))
+
+
+def steps(model: Model, q: FloatArray) -> FloatArray:
+    """(N, 4, 4): the laid frame of every body in that of its parent at q."""
+    m = model.mechanism
+    X, T = np.zeros((len(m.parent), 12)), np.zeros((len(m.parent), 4, 4))
+    for i in range(len(T)):
+        move_joint(m, q, i, X)
+        axes = [turn_to_parent(m, X, i, axis) for axis in AXES]
+        T[i] = matrix(np.array(axes).T, np.array(origin_in_parent(m, X, i)))
+    return T
+
+
+def joint_frames(model: Model) -> JointFrames:
+    """In the order of `model.joint_names`; models with mimic joints have none of their own for those."""
+    m, step = model.mechanism, steps(model, model.neutral)
+    body, R, p = body_frames(model)
+    own = matrix(R, p)
+    of_body = {int(i): j for j, i in enumerate(body)}
+    first, up, down = body.copy(), np.tile(np.eye(4), (len(body), 1, 1)), inverse(own)
+    for j, joint in enumerate(model.joints):
+        for _ in JOINTS[joint.type][1:]:
+            down[j] = down[j] @ inverse(step[first[j]])
+            first[j] = m.parent[first[j]]
+        below = int(m.parent[first[j]])
+        if below >= 0:
+            up[j] = own[of_body[below]]
+    now = inverse(up) @ step[first] @ inverse(down)
+    return JointFrames(first, up, down, now)
+
+
+def check_shape(given: object, shape: tuple[int, ...], what: str) -> FloatArray:
+    """The numbers as an array of that shape, all finite."""
+    try:
+        array = np.array(given, float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what} must be numbers of shape {shape}") from None
+    if array.shape != shape:
+        raise ShapeError(f"{what} must have shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ModelError(f"{what} must be finite")
+    return array
+
+
+def check_physical(given: FloatArray, names: tuple[str, ...], where: str) -> None:
+    """Refuse, by the name of its body, an inertia that no rigid body has; `given` is (joints, 10)."""
+    mass = given[:, 0]
+    J, ch = _about_center(given)
+    moments = np.linalg.eigvalsh(J)
+    # what the subtraction loses grows with the distance of the centre of mass
+    floor = 1e-12 * np.trace(ch, axis1=1, axis2=2) + MICRON_SQUARED * mass + ROUNDING * np.abs(moments[:, 2])
+    wrong = [
+        (mass < 0.0, "its mass is negative"),
+        ((mass == 0.0) & (given[:, 1:] != 0.0).any(axis=1), "it has moments but no mass"),
+        (moments[:, 0] < -floor, "its moments about the centre of mass are not all positive"),
+        (moments[:, 0] + moments[:, 1] < moments[:, 2] * (1.0 - TRIANGLE) - floor,
+         "its largest principal moment exceeds the sum of the others"),
+    ]  # fmt: skip
+    for found, what in wrong:
+        if found.any():
+            k = int(np.flatnonzero(found)[0])
+            shown = ", ".join(f"{x:.4g}" for x in moments[k])
+            raise ModelError(
+                f"{where}: the inertia of body {names[k]!r} is not physical: {what} "
+                f"(mass {mass[k]:.4g} kg, principal moments {shown} kg m^2)"
+            )
+
+
+def _about_center(given: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Inertias about the centres of mass (n, 3, 3), and m c c'."""
+    mass, h = given[:, 0], given[:, 1:4]
+    ch = h[:, :, None] * h[:, None, :] / np.where(mass != 0.0, mass, 1.0)[:, None, None]
+    J = inertia_matrix(given[:, TO_KERNEL])
+    return J - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch, ch
+
+
+def standard(given: FloatArray) -> list[tuple[float, FloatArray, FloatArray]]:
+    """(mass, centre of mass, inertia about it) of each row of ten numbers."""
+    J, _ = _about_center(given)
+    mass = given[:, 0]
+    com = given[:, 1:4] / np.where(mass != 0.0, mass, 1.0)[:, None]
+    return [(float(m), c, I) for m, c, I in zip(mass, com, J, strict=True)]
