@@ -72,6 +72,24 @@ def test_ratio_to_dense_factorization(name):
     assert dense / cost.ltdl(tree).total == pytest.approx(FACTS["trees"][name]["ratio"], rel=1e-12)
 
 
+@pytest.mark.parametrize("name", [name for name, fact in FACTS["trees"].items() if "ratio" in fact])
+def test_the_density_rule_stands_beside_the_exact_ratio(name):
+    rule, fact = cost.density_rule(TREES[name]), FACTS["trees"][name]
+    assert rule.density == pytest.approx(fact["density"], rel=1e-12)
+    assert rule.factorize == pytest.approx(fact["density"] ** -2, rel=1e-12)
+    assert rule.exact_factorize == pytest.approx(fact["ratio"], rel=1e-12)
+    assert rule.solve == pytest.approx(1 / fact["density"], rel=1e-12)
+    n = TREES[name].n
+    assert rule.exact_solve == pytest.approx((2 * n * (n - 1) + n) / (4 * fact["D1"] + n), rel=1e-12)
+
+
+def test_the_density_rule_at_the_ends():
+    assert cost.density_rule(Tree(range(-1, 29))) == (1.0, 1.0, 1.0, 1.0, 1.0)
+    assert cost.density_rule(Tree([-1] * 6)).exact_factorize == float("inf")
+    assert cost.density_rule(Tree([])) == (1.0, 1.0, 1.0, 1.0, 1.0)
+    assert cost.density_rule(Tree([-1])).exact_factorize == 1.0
+
+
 @pytest.mark.parametrize("name", FACTS["dynamics"])
 def test_dynamics_of_section_6(name):
     body, fact = FACTS["expansions"][name], FACTS["dynamics"][name]

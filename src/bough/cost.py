@@ -29,12 +29,14 @@ __all__ = [
     "RIGID_ADD",
     "RIGID_TRANSFORM",
     "VECTOR_TRANSFORM",
+    "DensityRule",
     "TreeSums",
     "aba",
     "balanced",
     "crba",
     "crba_forward_dynamics",
     "dense",
+    "density_rule",
     "divisions_as_multiplications",
     "factor_multiply",
     "factor_solve",
@@ -141,6 +143,28 @@ def balanced(m: int) -> TreeSums:
 def span_grid(m: int) -> TreeSums:
     """Any shortest-path spanning tree of an m by m grid."""
     return TreeSums(m**2, m**3 - m**2, (7 * m**4 - 6 * m**3 - m**2) // 12)
+
+
+class DensityRule(NamedTuple):
+    """How many times cheaper than dense ones sparse operations are: by the rule of thumb, and exactly."""
+
+    density: float  # alpha
+    factorize: float  # 1 / alpha^2
+    exact_factorize: float
+    solve: float  # 1 / alpha
+    exact_solve: float
+
+
+def density_rule(tree: Tree) -> DensityRule:
+    """F05 section 4.1, S section 2: with a share alpha of nonzeros, alpha^2 of the work to factorize, alpha to solve.
+
+    Beside it what D1 and D2 give, all operations weighted 1. Infinite where the sparse operation costs nothing.
+    """
+    alpha, full = tree.density, Tree(range(-1, tree.n - 1))
+    dense, sparse = (2 * t.D2 + t.D1 for t in (full, tree))
+    exact = dense / sparse if sparse else float("inf") if dense else 1.0
+    solving = ltdl_solve(full).total / ltdl_solve(tree).total if tree.n else 1.0
+    return DensityRule(alpha, 1 / alpha**2, exact, 1 / alpha, solving)
 
 
 # Dynamics (F05 sections 5 and 6). The tree is that of the bodies.

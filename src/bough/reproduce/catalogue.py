@@ -23,6 +23,11 @@ SCRIPTS = (
     "featherstone2005.table1",
     "featherstone2005.table2",
     "featherstone2005.figure5",
+    "featherstone2005.density",
+    "featherstone2005.section2",
+    "featherstone2005.accuracy",
+    "featherstone2005.section5",
+    "featherstone2005.section6",
 )
 
 

@@ -1,4 +1,4 @@
-"""Counting by execution: a kernel runs on a number that only counts what is done to it, and nothing is folded."""
+"""Counting by execution: on a number that only counts what is done to it, or on symbols, where repeats are free."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.graph.program import OperationCount
+from bough.compile.graph.expr import Graph
+from bough.compile.graph.program import OperationCount, count
 from bough.tree import Tree
 
 
@@ -65,6 +66,14 @@ def on_tree(kernel: Callable[..., Any], tree: Tree, *columns: int) -> OperationC
     """Operations of a kernel of `sparsity` on packed rows, and on n by k arrays where it takes them."""
     parent, rows = tree.regular.tolist(), tree.rows.tolist()
     return executed(kernel, parent, rows, (tree.D1 + tree.n,), *((tree.n, k) for k in columns))
+
+
+def traced(function: Callable[..., Any], *sizes: int) -> OperationCount:
+    """Operations of a function of tuples of these sizes (1: one number), equal expressions counted once."""
+    graph = Graph()
+    given = [tuple(graph.input(k, i) for i in range(size)) for k, size in enumerate(sizes)]
+    found = function(*(x[0] if len(x) == 1 else x for x in given))
+    return count(graph, [graph.operand(x) for x in (found if isinstance(found, tuple) else (found,))])
 
 
 def _is_shape(x: Any) -> bool:

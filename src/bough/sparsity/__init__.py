@@ -12,12 +12,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bough.sparsity import products
+from bough.sparsity.bordered import bordered_order, envelope
 from bough.sparsity.execute import run
 from bough.sparsity.factor import Factor, factorize
 from bough.sparsity.pattern import Float, Names, from_columns, pack, to_columns, to_dense, to_scipy
 from bough.tree import Tree
 
-__all__ = ["Factor", "factorize", "hmul", "ltdl", "ltl", "pack", "to_dense", "to_scipy", "udut"]
+__all__ = [
+    "Factor",
+    "bordered_order",
+    "envelope",
+    "factorize",
+    "hmul",
+    "ltdl",
+    "ltl",
+    "pack",
+    "to_dense",
+    "to_scipy",
+    "udut",
+]
 
 
 def ltl(H: Any, tree: Tree, names: Names = None) -> Factor:
