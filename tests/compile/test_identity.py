@@ -110,3 +110,30 @@ def test_functions_that_call_each_other_have_an_identity():
     scope = {}
     exec("def even(n):\n return n == 0 or odd(n - 1)\ndef odd(n):\n return n != 0 and even(n - 1)", scope)
     assert identity(scope["even"]) != identity(scope["odd"])
+
+
+STABLE = """
+import sys
+from importlib import import_module
+from pkgutil import walk_packages
+import bough
+from bough.compile.identity import identity
+from bough.compile.kernel import _kernels
+
+for module in walk_packages(bough.__path__, "bough."):
+    if module.name.split(".")[1] in ("adaptive", "dynamics", "joints", "opspace", "sparsity"):
+        import_module(module.name)
+for function, _ in _kernels:
+    print(function.__module__, function.__qualname__, identity(function))
+"""
+
+
+def test_kernels_are_the_same_in_every_process():
+    """Otherwise each process would compile all of them again."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    one, other = (
+        subprocess.run([sys.executable, "-c", STABLE], check=True, env=env, capture_output=True, text=True).stdout
+        for _ in range(2)
+    )
+    assert one == other
+    assert one.count("\n") > 300

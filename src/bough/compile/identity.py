@@ -108,4 +108,6 @@ def _value(value: Any) -> str:
         return f"set {sorted(_value(item) for item in value)}"
     if isinstance(value, PLAIN):
         return f"{type(value).__qualname__} {value!r}"
+    if callable(value) and hasattr(value, "__module__") and hasattr(value, "__qualname__"):  # such as np.max
+        return f"function {value.__module__}.{value.__qualname__}"
     return f"{type(value).__module__}.{type(value).__qualname__} {value!r}"
