@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bough import tree as tree
     from bough import types as types
     from bough import zoo as zoo
+    from bough.control import ik as ik
     from bough.dynamics.counting import count as count
     from bough.dynamics.dynamics import Dynamics as Dynamics
     from bough.dynamics.export import export_c as export_c
@@ -73,6 +74,8 @@ _ROOMS = (
 )
 # Bridges to other libraries, loaded when they are used
 _BRIDGES = ("casadi", "jax", "sympy", "torch")
+# Rooms of rooms that are known by their own name
+_INNER = {"ik": "bough.control.ik"}
 # Where each other public name lives
 _HOMES = {
     "BoughError": "bough.errors",
@@ -95,7 +98,7 @@ _HOMES = {
     "rows": "bough.opspace",
 }
 
-__all__ = [*_ROOMS, *_BRIDGES, *_HOMES]
+__all__ = [*_ROOMS, *_BRIDGES, *_INNER, *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
@@ -103,6 +106,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"bough.{name}")
     if name in _BRIDGES:
         return import_module(f"bough.bridges.{name}")
+    if name in _INNER:
+        return import_module(_INNER[name])
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value

@@ -18,8 +18,8 @@ from __future__ import annotations
 from bough.joints.manifold import DIFFERENCE, INTEGRATE, bracket, configuration_rate
 from bough.joints.mechanism import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS, Mechanism
 from bough.joints.primitive import JOINTS, PRIMITIVES, Primitive, close_table, register
-from bough.joints.quaternion import quaternion_rotation
-from bough.joints.table import BALL, FREE, PLANAR, SLIDE, TURN, integrate_joint, move_joint
+from bough.joints.quaternion import quaternion_rotation, tiny
+from bough.joints.table import BALL, FREE, PLANAR, SLIDE, TURN, difference_joint, integrate_joint, move_joint
 from bough.joints.waist import (
     along,
     articulated_freedom,
@@ -61,6 +61,7 @@ __all__ = [
     "by_freedom",
     "close_table",
     "configuration_rate",
+    "difference_joint",
     "force_to_parent",
     "freedom",
     "integrate_joint",
@@ -74,6 +75,7 @@ __all__ = [
     "register",
     "rigid_freedom",
     "rigid_to_parent",
+    "tiny",
     "turn_to_body",
     "turn_to_parent",
 ]

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from bough.compile.graph.program import OperationCount
 from bough.errors import TaskError
 from bough.model import Model
+from bough.opspace.aims import AimSet
 from bough.opspace.constrained import Constrained, ConstrainedDynamics
 from bough.opspace.hierarchy import Hierarchy, Prioritised
 from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closure_tasks, mobility
@@ -21,6 +22,7 @@ from bough.opspace.planner import MethodPlan, counted, make_plan
 from bough.opspace.space import OperationalSpace
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import (
+    Aim,
     Seed,
     Task,
     center_of_mass,
@@ -38,6 +40,8 @@ from bough.opspace.tracking import Tracker
 
 __all__ = [
     "METHODS",
+    "Aim",
+    "AimSet",
     "ClosedLoops",
     "Constrained",
     "ConstrainedDynamics",

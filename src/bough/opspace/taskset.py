@@ -70,12 +70,12 @@ class TaskSet:
         counts = [len(rows) for rows in found]
         ends = np.cumsum(counts).tolist()
         self.slices = {t.name: slice(end - n, end) for t, n, end in zip(self.tasks, counts, ends, strict=True)}
-        self._rows = [row for rows in found for row in rows]
+        self.rows = [row for rows in found for row in rows]  # the seeds of each
 
     @property
     def size(self) -> int:
         """m: the number of rows."""
-        return len(self._rows)
+        return len(self.rows)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class TaskSet:
     def seeds(self) -> Seeds:
         m = self.model.mechanism
         flat = sorted(
-            ((s, r) for r, row in enumerate(self._rows) for s in row), key=lambda item: (item[0].body, item[1])
+            ((s, r) for r, row in enumerate(self.rows) for s in row), key=lambda item: (item[0].body, item[1])
         )
         body = np.array([s.body for s, _ in flat], np.int64)
         root = np.arange(len(m.parent))
@@ -151,7 +151,7 @@ class TaskSet:
     def bodies_of_row(self) -> tuple[IntArray, ...]:
         """For each row the (kernel's) bodies on the paths from its seeds to the root, ascending."""
         parent = self.model.mechanism.parent.tolist()
-        return tuple(np.array(sorted(set().union(*(_path(parent, s.body) for s in row)))) for row in self._rows)
+        return tuple(np.array(sorted(set().union(*(_path(parent, s.body) for s in row)))) for row in self.rows)
 
     @cached_property
     def slots(self) -> Slots:
@@ -185,7 +185,7 @@ class TaskSet:
         rows = np.array([r for r, _ in entry])
         up = [entry.get((r, dof_parent[k]), -1) for r, k in entry]
         constant = np.zeros(len(entry))
-        for r, row in enumerate(self._rows):
+        for r, row in enumerate(self.rows):
             for s in row:
                 if s.kind == JOINT:
                     constant[entry[r, s.dof]] = 1.0
@@ -243,18 +243,18 @@ class TaskSet:
         -1 for a row that lies on several branches.
         """
         m = self.model.mechanism
-        tips = [{s.body for s in row if s.kind != REACTION} for row in self._rows]
+        tips = [{s.body for s in row if s.kind != REACTION} for row in self.rows]
         return np.array([m.v_index[m.dof[min(t) + 1] - 1] if len(t) == 1 else -1 for t in tips], np.int64)
 
     @cached_property
     def rank_bound(self) -> int:
         """No configuration can give J a higher rank: six motions for each body, and the freedoms between bodies."""
         m = self.model.mechanism
-        single = [row for row in self._rows if len({s.body for s in row}) == 1]
+        single = [row for row in self.rows if len({s.body for s in row}) == 1]
         flow = np.zeros(len(m.parent) + 1, np.int64)
         for row in single:
             flow[row[0].body] += 1
-        rank = len(self._rows) - len(single)
+        rank = len(self.rows) - len(single)
         for i in range(len(m.parent) - 1, -1, -1):
             arriving = min(int(flow[i]), 6)
             used = min(arriving, int(m.dof[i + 1] - m.dof[i]))

@@ -10,6 +10,7 @@ several tasks together (`taskset`).
 
 from __future__ import annotations
 
+from bough.opspace.tasks.aim import Aim
 from bough.opspace.tasks.center_of_mass import CenterOfMassTask, center_of_mass
 from bough.opspace.tasks.frame import FrameTask
 from bough.opspace.tasks.joint import JointTask, joint
@@ -24,6 +25,7 @@ from bough.opspace.tasks.seed import Seed
 from bough.opspace.tasks.task import Task
 
 __all__ = [
+    "Aim",
     "CenterOfMassTask",
     "FrameTask",
     "JointTask",

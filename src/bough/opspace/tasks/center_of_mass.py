@@ -7,6 +7,7 @@ from typing import Any
 
 from bough.dynamics.dynamics import Dynamics
 from bough.model import Model
+from bough.opspace.tasks.aim import CENTER, Aim
 from bough.opspace.tasks.matrix import LINEAR, component_names
 from bough.opspace.tasks.momentum import momentum_seeds
 from bough.opspace.tasks.seed import Seed
@@ -26,6 +27,9 @@ class CenterOfMassTask(Task):
 
     def position(self, dynamics: Dynamics, q: Any) -> FloatArray:
         return dynamics.center_of_mass(q)
+
+    def aim(self, model: Model) -> Aim:
+        return Aim(CENTER)
 
 
 def center_of_mass(*, name: str = "center_of_mass") -> CenterOfMassTask:

@@ -12,6 +12,7 @@ from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.geometry import frame_error, moved, placement_of
+from bough.opspace.tasks.aim import FRAME, Aim
 from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_reference, component_names
 from bough.opspace.tasks.seed import ALIGNED, FIXED, LOCAL, Seed, acting_at, angular_first, moving, placed
 from bough.opspace.tasks.task import Task
@@ -54,6 +55,12 @@ class FrameTask(Task):
         axes = here[:3, :3].T if self.reference == "local" else None
         error = frame_error(self.name, here, target, axes)
         return error if self.matrix == WHOLE else np.array(self.matrix) @ error
+
+    def aim(self, model: Model) -> Aim:
+        if self.reference == "world":
+            raise TaskError(f"task {self.name!r}: the world reference has no position; use local_world_aligned")
+        at = moving(model, self.frame, self.name).at(self.point)
+        return Aim(FRAME, self.matrix, at, local=self.reference == "local")
 
 
 def frame_task(

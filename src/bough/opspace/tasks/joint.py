@@ -11,6 +11,7 @@ import numpy.typing as npt
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
+from bough.opspace.tasks.aim import JOINTS, Aim
 from bough.opspace.tasks.seed import JOINT, REACTION, Seed
 from bough.opspace.tasks.task import Task
 from bough.types import FloatArray
@@ -34,6 +35,9 @@ class JointTask(Task):
             raise TaskError(f"task {self.name!r}: a target has shape {other[joint.q].shape}, got {goal.shape}")
         other[joint.q] = goal
         return dynamics.model.difference(q, other)[joint.v]
+
+    def aim(self, model: Model) -> Aim:
+        return Aim(JOINTS)
 
 
 def joint(joint: str, *, name: str | None = None) -> JointTask:

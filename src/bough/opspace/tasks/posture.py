@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
+from bough.opspace.tasks.aim import JOINTS, Aim
 from bough.opspace.tasks.joint import joint_seeds
 from bough.opspace.tasks.seed import Seed
 from bough.opspace.tasks.task import Task
@@ -36,6 +37,9 @@ class PostureTask(Task):
             raise TaskError(f"task {self.name!r}: a target is a configuration ({model.nq},), got {goal.shape}")
         difference = model.difference(q, goal)
         return np.concatenate([difference[model.joint(name).v] for name in self._listed(model)])
+
+    def aim(self, model: Model) -> Aim:
+        return Aim(JOINTS)
 
     def _listed(self, model: Model) -> tuple[str, ...]:
         return self.joints or tuple(model.joint_names)

@@ -12,6 +12,7 @@ from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.geometry import frame_error, inverse, moved, placement_of
+from bough.opspace.tasks.aim import FRAME, Aim
 from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_matrix, checked_point, checked_reference, component_names
 from bough.opspace.tasks.seed import (
     ALIGNED,
@@ -77,6 +78,10 @@ class RelativeTask(Task):
         axes = here[:3, :3].T if self.reference == "local" else placement_of(dynamics, self.base, q)[:3, :3]
         error = frame_error(self.name, here, target, axes)
         return error if self.matrix == WHOLE else np.array(self.matrix) @ error
+
+    def aim(self, model: Model) -> Aim:
+        frame, base = attachment(model, self.frame).at(self.point), attachment(model, self.base).at(self.other_point)
+        return Aim(FRAME, self.matrix, frame, base, self.reference == "local")
 
 
 def relative(

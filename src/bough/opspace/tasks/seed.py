@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +63,10 @@ class Attachment(NamedTuple):
     body: int
     R: FloatArray
     p: FloatArray
+
+    def at(self, point: Sequence[float]) -> Attachment:
+        """The same frame moved to a point of it."""
+        return self._replace(p=self.p + self.R @ np.array(point, float))
 
 
 def attachment(model: Model, frame: str) -> Attachment:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
+from bough.opspace.tasks.aim import Aim
 from bough.opspace.tasks.seed import Seed
 from bough.types import FloatArray
 
@@ -46,3 +47,7 @@ class Task(ABC):
         if goal.shape != here.shape:
             raise TaskError(f"task {self.name!r}: a target has shape {here.shape}, got {goal.shape}")
         return goal - here
+
+    def aim(self, model: Model) -> Aim:
+        """What the rows measure, for kernels that compute errors themselves, such as inverse kinematics."""
+        raise TaskError(f"task {self.name!r}: its rows have no aim, so that nothing can be solved for their target")

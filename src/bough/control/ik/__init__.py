@@ -1,0 +1,82 @@
+"""Inverse kinematics: configurations in which tasks are at their targets (public as `bough.ik`).
+
+Belongs here: the step as a kernel, descents of many rows, searches from many starts. Does not belong here: tasks and
+their errors (`opspace`), and forces (the rest of `control`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.control.ik.problem import Key, Targets, by_name, named
+from bough.control.ik.solver import InverseKinematics, Solution, Step
+from bough.model import Model
+from bough.opspace import Task
+
+Tasks: TypeAlias = tuple[Task, ...]
+
+__all__ = ["InverseKinematics", "Solution", "Step", "solve", "step"]
+
+
+def solve(
+    model: Model,
+    targets: Targets,
+    q0: npt.ArrayLike | None = None,
+    *,
+    weights: Mapping[Key, Any] | None = None,
+    priorities: Mapping[Key, int] | None = None,
+    posture: npt.ArrayLike | None = None,
+    limits: bool = True,
+    **search: Any,
+) -> Solution:
+    """Configurations in which frames or tasks are at their targets, within the limits of the joints.
+
+    `targets` is {frame: placement (4, 4) or point (3,)} or {task: its target}, each alone or as a batch. The first
+    start is `q0` (nq,) or (batch, nq), by default the neutral configuration; where it does not lead to the target,
+    others are drawn. `weights`, `priorities` and `posture` are those of `InverseKinematics`; `search` is what its
+    `solve` takes: tolerance, iterations (of each start), starts, seed, threads. A target that cannot be reached is no
+    error: `success` is False there, and q the nearest configuration found.
+    """
+    tasks, wanted, names = named(targets)
+    return _solver(model, tasks, names, (weights, priorities, posture, limits)).solve(wanted, q0, **search)
+
+
+def step(
+    model: Model,
+    targets: Targets,
+    q: npt.ArrayLike,
+    *,
+    weights: Mapping[Key, Any] | None = None,
+    priorities: Mapping[Key, int] | None = None,
+    posture: npt.ArrayLike | None = None,
+    limits: bool = True,
+    **servo: Any,
+) -> Step:
+    """One step towards the targets, for servoing: `servo` is what `InverseKinematics.step` takes, gain, dt, damping."""
+    tasks, wanted, names = named(targets)
+    return _solver(model, tasks, names, (weights, priorities, posture, limits)).step(wanted, q, **servo)
+
+
+def _solver(
+    model: Model, tasks: tuple[Task, ...], names: Mapping[Key, str], options: tuple[Any, ...]
+) -> InverseKinematics:
+    """A solver of these options, compiled once."""
+    weights, priorities, posture, limits = options
+    weighed = by_name(weights, names, "a weight")
+    key = tuple((name, tuple(np.ravel(x).tolist()), np.shape(x)) for name, x in weighed.items())
+    ranks = tuple(by_name(priorities, names, "a priority").items())
+    wish = None if posture is None else tuple(np.ravel(posture).tolist())
+    return _made(model, tasks, key, ranks, wish, limits)
+
+
+@lru_cache(maxsize=32)
+def _made(
+    model: Model, tasks: tuple[Task, ...], weights: Any, ranks: Any, posture: Any, limits: bool
+) -> InverseKinematics:
+    given = {name: values[0] if shape == () else np.array(values) for name, values, shape in weights}
+    return InverseKinematics(model, tasks, weights=given, priorities=dict(ranks), posture=posture, limits=limits)

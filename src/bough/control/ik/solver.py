@@ -1,0 +1,197 @@
+"""Inverse kinematics by Levenberg-Marquardt on the manifold of configurations, for many targets and starts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.control.ik.descent import FLOOR, Bounds, Descent, Ended, nowhere
+from bough.control.ik.problem import Goals, Key, by_name, levels
+from bough.control.ik.wishes import Wish, towards
+from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
+from bough.model import Model
+from bough.opspace import Task, closure_tasks
+from bough.types import FloatArray, IntArray
+
+PATIENCE = 3  # times as many steps as a start has, for the nearest of those that failed
+
+
+class Solution(NamedTuple):
+    """Answers of `solve`; in a batch with a leading axis."""
+
+    q: FloatArray  # (nq,) the nearest configuration found, within the limits
+    success: Any  # () whether all tasks of the first priority are within the tolerance
+    error: Any  # () |target less position| of their rows: metres and radians together
+    iterations: Any  # () steps of all starts together
+    starts: Any  # () how many starts were tried
+
+
+class Step(NamedTuple):
+    """One step of `step`: the velocity to command, where it leads, and the error before it."""
+
+    velocity: FloatArray  # (nv,)
+    q: FloatArray  # (nq,)
+    error: Any  # ()
+
+
+class InverseKinematics:
+    """Tasks on a model, compiled for inverse kinematics.
+
+    `weights` are numbers, or one for each row of a task; tasks of `priorities` 1, 2, ... are met as far as those before
+    them leave it, then `posture` (nq,), then `manipulability`, a gain on the slope of log sqrt(det(J J')) of the first.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tasks: Iterable[Task],
+        *,
+        weights: Mapping[Key, Any] | None = None,
+        priorities: Mapping[Key, int] | None = None,
+        posture: npt.ArrayLike | None = None,
+        limits: bool = True,
+    ) -> None:
+        self.model, self.tasks = model, tuple(tasks)
+        names: dict[Key, str] = {task: task.name for task in self.tasks}
+        ranks = by_name(priorities, names, "a priority")
+        # loops are closed before all else
+        loops = closure_tasks(model)
+        self.closed = {task.name: np.eye(4) for task in loops}
+        self.levels = levels(model, (*loops, *self.tasks), by_name(weights, names, "a weight"), ranks)
+        self.bounds = Bounds(model, limits)
+        self.wish: Wish | None = None
+        if posture is not None:
+            self.wish = towards(model, configurations(model, "posture", posture)[0])
+
+    def solve(
+        self,
+        targets: Mapping[str, Any],
+        q0: npt.ArrayLike | None = None,
+        *,
+        tolerance: float = 1e-6,
+        iterations: int | None = None,
+        starts: int = 16,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> Solution:
+        """Configurations in which the tasks are at their targets, given by their names: see `bough.ik.solve`."""
+        model = self.model
+        if not tolerance > 0.0 or starts < 1 or (iterations is not None and iterations < 1):
+            raise TaskError(
+                f"tolerance is above zero, starts and iterations at least 1, got {tolerance}, {starts}, {iterations}"
+            )
+        goals, alone = self.goals(targets)
+        given = model.neutral if q0 is None else q0
+        first = configurations(model, "q0", given)
+        batch = common_batch({"q0": len(first), "targets": len(goals[0].target)})
+        begin = self.bounds.clip(np.array(np.broadcast_to(first, (batch, model.nq))))
+        full = [g.repeated(batch) for g in goals]
+        most = 20 + model.nv // 2 if iterations is None else iterations
+        found = self._search(begin, full, (tolerance, most, starts), np.random.default_rng(seed), threads)
+        return Solution(*(x[0] for x in found)) if alone and np.ndim(given) == 1 else found
+
+    def step(
+        self,
+        targets: Mapping[str, Any],
+        q: npt.ArrayLike,
+        *,
+        gain: float = 1.0,
+        dt: float = 1.0,
+        damping: float = FLOOR,
+    ) -> Step:
+        """One step towards the targets from q: `gain` is the share of the error that goes away in a unit of time.
+
+        The velocity is slowed down as a whole where a joint would exceed its velocity limit, and joints stop at their
+        position limits after `dt`.
+        """
+        if not gain >= 0.0 or not dt > 0.0 or not damping > 0.0:
+            raise TaskError(f"gain must not be negative, dt and damping above zero, got {gain}, {dt}, {damping}")
+        goals, alone = self.goals(targets)
+        x = configurations(self.model, "q", q)
+        batch = common_batch({"q": len(x), "targets": len(goals[0].target)})
+        x = self.bounds.clip(np.array(np.broadcast_to(x, (batch, self.model.nq))))
+        descent = Descent(self.levels, self.bounds, self.wish)
+        full, floor = [g.repeated(batch) for g in goals], np.full((batch, 2), (0.0, damping))
+        free = np.ones((batch, self.model.nv))
+        slope = descent.step(x, full, floor, free)[2]
+        _, error, _, step = descent.step(x, full, floor, self.bounds.free(x, slope))
+        v = gain * step
+        v /= np.maximum(1.0, np.abs(v / self.model.limits.velocity).max(axis=1))[:, None]
+        moved = self.bounds.clip(self.model.integrate(x, dt * v))
+        v = self.model.difference(x, moved) / dt
+        found = Step(v, moved, self.levels[0].size(error))
+        return Step(*(y[0] for y in found)) if alone and np.ndim(q) == 1 else found
+
+    def goals(self, targets: Mapping[str, Any]) -> tuple[list[Goals], bool]:
+        """Targets of each level, in batches of one size, and whether none of them came as a batch."""
+        names = [task.name for task in self.tasks]
+        if set(targets) != set(names):
+            odd = sorted(set(targets) ^ set(names))[0]
+            raise UnknownNameError(
+                f"targets are wanted for {', '.join(map(repr, names))}; {odd!r} is missing or no task"
+            )
+        found = [level.goals({**targets, **self.closed}) for level in self.levels]
+        batch = common_batch({f"level {k}": len(g.target) for k, (g, _) in enumerate(found)})
+        return [g.repeated(batch) for g, _ in found], all(alone for _, alone in found)
+
+    def _search(
+        self, begin: FloatArray, goals: list[Goals], limits: tuple[float, int, int], rng: Any, threads: int | None
+    ) -> Solution:
+        """Descents from `begin`, then from ever more drawn starts at once for those that failed."""
+        tolerance, most, starts = limits
+        descent, batch = Descent(self.levels, self.bounds, self.wish, threads), len(begin)
+        best = nowhere(begin)
+        tried, rows, wave = np.zeros(batch, np.int64), np.arange(batch), 1
+        while len(rows):
+            owner = np.repeat(np.arange(len(rows)), wave)
+            start = begin[rows] if not tried[rows[0]] else self._drawn(begin[rows[owner]], rng)
+            ended = descent(start, [g.of(rows[owner]) for g in goals], owner, tolerance, most)
+            _merge(best, rows[owner], ended)
+            tried[rows] += wave
+            rows = rows[(best.error[rows] > tolerance) & (tried[rows] < starts)]
+            if len(rows):
+                done = int(tried[rows[0]])
+                wave = min(done, starts - done)
+        # where nothing was reached, the nearest is approached further: slow limits, or a target out of reach
+        rows = np.flatnonzero(best.error > tolerance)
+        if len(rows):
+            goals = [g.of(rows) for g in goals]
+            _merge(best, rows, descent(best.q[rows], goals, np.arange(len(rows)), tolerance, PATIENCE * most))
+        return Solution(best.q, best.error <= tolerance, best.error, best.iterations, tried)
+
+    def _drawn(self, q: FloatArray, rng: Any) -> FloatArray:
+        """Starts (rows, nq): all joints of one freedom are drawn anew, others (a floating base) stay."""
+        some = self.model.random_configuration(rng, len(q))
+        out, single = q.copy(), self.bounds.single
+        out[:, single] = some[:, single]
+        return self.bounds.clip(out)
+
+
+def _merge(best: Ended, rows: IntArray, ended: Ended) -> None:
+    """Take over what is better; several rows of `ended` may belong to one row of `best`."""
+    np.add.at(best.iterations, rows, ended.iterations)
+    order = np.argsort(-ended.cost, kind="stable")  # the best last: it overwrites the others
+    order = order[ended.cost[order] < best.cost[rows[order]]]
+    best.q[rows[order]], best.cost[rows[order]] = ended.q[order], ended.cost[order]
+    best.error[rows[order]] = ended.error[order]
+
+
+def configurations(model: Model, name: str, given: npt.ArrayLike) -> FloatArray:
+    """(batch, nq) of finite numbers."""
+    q = np.asarray(given, float)
+    if q.ndim not in (1, 2) or q.shape[-1] != model.nq:
+        raise ShapeError(f"{name} has shape ({model.nq},) or (batch, {model.nq}), got {q.shape}")
+    if not np.isfinite(q).all():
+        raise NonFiniteError(f"{name} is not finite")
+    return q.reshape(-1, model.nq)
+
+
+def common_batch(sizes: Mapping[str, int]) -> int:
+    """The one size of batches that is not 1."""
+    many = {name: n for name, n in sizes.items() if n != 1}
+    if len(set(many.values())) > 1:
+        raise ShapeError(f"batches have one size, but {', '.join(f'{name} has {n} rows' for name, n in many.items())}")
+    return next(iter(many.values()), 1)

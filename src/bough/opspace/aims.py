@@ -1,0 +1,131 @@
+"""Aims of a task set as arrays for the kernels, and targets as these read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bough.errors import NonFiniteError, ShapeError, TaskError
+from bough.opspace.sweeps.errors import CENTER, FRAME, JOINTS, Aims
+from bough.opspace.sweeps.wrenches import JOINT
+from bough.opspace.tasks import Aim, JointTask, Task
+from bough.opspace.taskset import TaskSet
+from bough.types import FloatArray
+
+# How far R' R of a target may be from the identity
+ORTHOGONAL = 1e-6
+
+
+class AimSet:
+    """What the rows of a task set measure: `arrays` for kernels, and `targets` from a user's words."""
+
+    def __init__(self, tasks: TaskSet) -> None:
+        self.tasks, self.model = tasks, tasks.model
+        aims = [(task, task.aim(self.model)) for task in tasks.tasks]
+        self.placed: list[tuple[Task, Aim]] = [(task, aim) for task, aim in aims if aim.kind != JOINTS]
+        self.jointed = [task for task, aim in aims if aim.kind == JOINTS]
+
+    @property
+    def size(self) -> int:
+        """How many rows of targets there are; at least one, which nobody reads if it is the only one."""
+        return max(1, len(self.placed))
+
+    @cached_property
+    def arrays(self) -> Aims:
+        slices, aims = self.tasks.slices, [aim for _, aim in self.placed]
+        rows = [np.arange(slices[task.name].start, slices[task.name].stop) for task, _ in self.placed]
+        joints = [(r, s.dof) for r, row in enumerate(self.tasks.rows) for s in row if s.kind == JOINT]
+        wanted = {r for task in self.jointed for r in range(slices[task.name].start, slices[task.name].stop)}
+        joints = [(r, k) for r, k in joints if r in wanted]
+        return Aims(
+            kind=np.array([a.kind for a in aims], np.int64),
+            of_aim=np.cumsum([0, *map(len, rows)]).astype(np.int64),
+            row=np.concatenate([np.zeros(0, np.int64), *rows]).astype(np.int64),
+            matrix=np.concatenate([np.zeros((0, 6)), *(np.array(a.matrix) for a in aims)]),
+            body=np.array([a.frame.body for a in aims], np.int64),
+            R=np.array([a.frame.R for a in aims]).reshape(-1, 9),
+            p=np.array([a.frame.p for a in aims]).reshape(-1, 3),
+            base=np.array([a.base.body for a in aims], np.int64),
+            base_R=np.array([a.base.R for a in aims]).reshape(-1, 9),
+            base_p=np.array([a.base.p for a in aims]).reshape(-1, 3),
+            local=np.array([a.local for a in aims], np.int64),
+            joint_row=np.array([r for r, _ in joints], np.int64),
+            joint_dof=np.array([k for _, k in joints], np.int64),
+        )
+
+    def targets(self, given: Mapping[str, Any], posture: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(batch, aims, 12) and (batch, nq) from a target for each task, by name; the batch may be 1.
+
+        Joints that no task names have the coordinates of `posture`.
+        """
+        placements = [self._placements(task, aim, given[task.name]) for task, aim in self.placed]
+        joints = [(task, self._coordinates(task, given[task.name])) for task in self.jointed]
+        batch = _batch({t.name: len(x) for (t, _), x in zip(self.placed, placements, strict=True)}
+                       | {t.name: len(x) for t, x in joints})  # fmt: skip
+        target = np.zeros((batch, self.size, 12))
+        for a, x in enumerate(placements):
+            target[:, a] = x
+        goal = np.array(np.broadcast_to(posture, (max(batch, len(np.atleast_2d(posture))), self.model.nq)))
+        for task, x in joints:
+            for name in getattr(task, "joints", ()) or (getattr(task, "joint", None),):
+                part = self.model.joint(name).q if name else slice(None)
+                goal[:, part] = x if isinstance(task, JointTask) else x[:, part]
+        return target, goal
+
+    def alone(self, given: Mapping[str, Any]) -> bool:
+        """Whether none of the targets is a batch."""
+        points = all(np.shape(given[task.name]) in ((4, 4), (3,)) for task, _ in self.placed)
+        return points and all(np.ndim(given[task.name]) < 2 for task in self.jointed)
+
+    def _placements(self, task: Task, aim: Aim, given: Any) -> FloatArray:
+        """(batch, 12): R and p; a point has the identity for R."""
+        x = checked(task.name, given)
+        if x.shape[-2:] == (4, 4) and aim.kind == FRAME and x.ndim <= 3:
+            x = x.reshape(-1, 4, 4)
+            R = x[:, :3, :3]
+            if (
+                np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(initial=0.0) > ORTHOGONAL
+                or (np.linalg.det(R) < 0.0).any()
+            ):
+                raise TaskError(f"task {task.name!r}: the target is no placement, its 3 x 3 part is no rotation")
+            return np.concatenate([R.reshape(-1, 9), x[:, :3, 3]], axis=1)
+        if x.shape[-1:] == (3,) and x.ndim <= 2 and (aim.kind == CENTER or not turns(aim).any()):
+            x = x.reshape(-1, 3)
+            return np.concatenate([np.tile(np.eye(3).ravel(), (len(x), 1)), x], axis=1)
+        wanted = "a point (3,)" if aim.kind == CENTER else "a placement (4, 4)"
+        raise ShapeError(f"task {task.name!r}: a target is {wanted}, or a batch of them, got shape {x.shape}")
+
+    def _coordinates(self, task: Task, given: Any) -> FloatArray:
+        """(batch, n): coordinates of one joint, or a whole configuration."""
+        x, model = checked(task.name, given), self.model
+        part = model.joint(task.joint).q if isinstance(task, JointTask) else slice(0, model.nq)
+        n = part.stop - part.start
+        if n == 1 and x.ndim < 2:
+            x = x.reshape(-1, 1)
+        if x.ndim not in (1, 2) or x.shape[-1] != n:
+            raise ShapeError(f"task {task.name!r}: a target has shape ({n},) or (batch, {n}), got {x.shape}")
+        return x.reshape(-1, n)
+
+
+def turns(aim: Aim) -> Any:
+    """(rows,) which rows of an aim measure a turn."""
+    return np.array(aim.matrix)[:, 3:].any(axis=1)
+
+
+def checked(name: str, given: Any) -> FloatArray:
+    """A target as an array of finite numbers."""
+    x = np.asarray(given, float)
+    if not np.isfinite(x).all():
+        raise NonFiniteError(f"task {name!r}: the target is not finite")
+    return x
+
+
+def _batch(sizes: Mapping[str, int]) -> int:
+    many = {name: n for name, n in sizes.items() if n != 1}
+    if len(set(many.values())) > 1:
+        listed = ", ".join(f"{name!r} has {n}" for name, n in many.items())
+        raise ShapeError(f"targets come in batches of one size, but {listed}")
+    return next(iter(many.values()), 1)

@@ -1,0 +1,179 @@
+"""Inverse kinematics: answers are where forward kinematics says they should be, and honest where there are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bough
+from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
+from bough.opspace import joint, posture
+
+ARM = bough.zoo.arm(7)
+HAND = ARM.body_names[-1]
+DYN = bough.Dynamics(ARM)
+
+
+def reachable(model, frame, count, seed=0):
+    q = model.random_configuration(np.random.default_rng(seed), count)
+    return q, bough.Dynamics(model).placement(q, frame)
+
+
+def test_a_batch_of_poses_is_reached():
+    _, T = reachable(ARM, HAND, 200)
+    found = bough.ik.solve(ARM, {HAND: T})
+    assert found.success.mean() >= 0.995
+    assert np.abs(DYN.placement(found.q, HAND) - T)[found.success].max() < 2e-6
+    assert (found.error <= 1e-6).tolist() == found.success.tolist()
+    assert found.iterations.shape == found.starts.shape == (200,)
+
+
+def test_the_answer_is_what_pinocchio_places_there():
+    pin = pytest.importorskip("pinocchio")
+    from robots import urdfs
+
+    path = next(p for name, p in urdfs().items() if p.name == "panda.urdf")
+    model, other = bough.load(path), pin.buildModelFromUrdf(str(path), mimic=True)
+    data, rng = other.createData(), np.random.default_rng(3)
+    wanted = bough.Dynamics(model).placement(model.random_configuration(rng, 20), "panda_hand")
+    found = bough.ik.solve(model, {"panda_hand": wanted})
+    assert found.success.all()
+    for q, T in zip(found.q, wanted, strict=True):
+        pin.framesForwardKinematics(other, data, q)
+        assert data.oMf[other.getFrameId("panda_hand")].homogeneous == pytest.approx(T, abs=2e-6)
+    lower, upper = model.limits.lower, model.limits.upper
+    assert ((found.q >= lower) & (found.q <= upper)).all()
+
+
+def test_one_target_gives_plain_results():
+    q, T = reachable(ARM, HAND, 1)
+    found = bough.ik.solve(ARM, {HAND: T[0]}, q[0])
+    assert (found.success, found.q.shape, found.starts, found.iterations) == (True, (7,), 1, 1)
+    assert found.q == pytest.approx(q[0])
+
+
+def test_what_cannot_be_reached_is_a_status():
+    T = np.tile(np.eye(4), (3, 1, 1))
+    T[:, :3, 3] = [[1e3, 0, 0], [0, 1e6, 0], [0, 0, 1e12]]
+    found = bough.ik.solve(ARM, {HAND: T}, starts=2)
+    assert not found.success.any()
+    assert np.isfinite(found.q).all()
+    assert np.isfinite(found.error).all()
+    alone = bough.ik.solve(ARM, {bough.position(HAND): T[0]}, starts=2)
+    assert 0.9e3 < alone.error < 1e3  # stretched out towards it
+
+
+def test_singular_starts_give_no_nan():
+    """A stretched arm cannot move along itself: all freedoms of rows at once are lost."""
+    planar = bough.Builder("planar")
+    last = "world"
+    for k in range(3):
+        planar.add_body(f"l{k}", last, "revolute", axis=(0, 0, 1), placement=(float(k > 0), 0, 0),
+                        mass=1.0, inertia=np.eye(3))  # fmt: skip
+        last = f"l{k}"
+    planar.add_frame("tip", last, (1, 0, 0))
+    model = planar.build()
+    found = bough.ik.solve(model, {"tip": np.array([[1.0, 0.0, 0.0], [3.0, 0, 0], [0, 0, 0], [5.0, 0, 0]])})
+    assert found.success.tolist() == [True, True, True, False]
+    assert found.error[3] == pytest.approx(2.0, abs=1e-3)
+
+
+def test_limits_hold_and_can_be_left_out():
+    model = bough.Builder("one")
+    model.add_body("link", "world", "revolute", axis=(0, 0, 1), mass=1.0, inertia=np.eye(3), lower=-0.5, upper=0.5)
+    model.add_frame("tip", "link", (1, 0, 0))
+    model = model.build()
+    target = {"tip": [np.cos(1.0), np.sin(1.0), 0.0]}
+    held, free = bough.ik.solve(model, target), bough.ik.solve(model, target, limits=False)
+    assert not held.success
+    assert held.q == pytest.approx([0.5])
+    assert free.success
+    assert free.q == pytest.approx([1.0], abs=1e-5)
+
+
+def test_weights_decide_between_targets_that_contradict():
+    x = {bough.position(HAND): [0.2, 0.0, 0.3], bough.position(HAND, name="other"): [0.4, 0.0, 0.3]}
+    dear = bough.ik.solve(ARM, x, weights={"other": 10.0}, starts=1, iterations=200)
+    assert DYN.placement(dear.q, HAND)[:3, 3] == pytest.approx([0.4 - 0.2 / 101, 0.0, 0.3], abs=1e-4)
+
+
+def test_priorities_are_strict():
+    x = {bough.position(HAND): [0.2, 0.0, 0.3], bough.position(HAND, name="other"): [0.4, 0.0, 0.3]}
+    found = bough.ik.solve(ARM, x, priorities={"other": 1}, weights={"other": 100.0})
+    assert found.success
+    assert DYN.placement(found.q, HAND)[:3, 3] == pytest.approx([0.2, 0.0, 0.3], abs=2e-6)
+
+
+def test_the_posture_is_approached_as_far_as_the_task_leaves_it():
+    _, T = reachable(ARM, HAND, 1, seed=5)
+    p, rest = T[0][:3, 3], ARM.random_configuration(np.random.default_rng(9))
+    plain = bough.ik.solve(ARM, {HAND: p})
+    near = bough.ik.solve(ARM, {HAND: p}, posture=rest, iterations=300)
+    assert near.success
+    assert DYN.placement(near.q, HAND)[:3, 3] == pytest.approx(p, abs=2e-6)
+    assert np.linalg.norm(ARM.difference(near.q, rest)) < np.linalg.norm(ARM.difference(plain.q, rest))
+    # nothing is left that would bring it nearer: the rest of the way is in the span of J'
+    J = DYN.jacobian(near.q, HAND)[:3]
+    way = ARM.difference(near.q, rest)
+    assert way - np.linalg.pinv(J) @ (J @ way) == pytest.approx(np.zeros(7), abs=1e-4)
+
+
+def test_many_kinds_of_tasks_at_once_on_a_floating_base():
+    model = bough.zoo.humanoid()
+    rng, dyn = np.random.default_rng(2), bough.Dynamics(model)
+    goal = model.integrate(model.neutral, 0.2 * rng.normal(size=model.nv))
+    frames = [n for n in model.body_names if not len(model.tree.children(model.body_names.index(n)))][:3]
+    tasks = [bough.pose(frames[0]), bough.orientation(frames[1]), bough.relative(frames[2], frames[0]),
+             bough.center_of_mass(), joint(model.joint_names[-1])]  # fmt: skip
+    found = bough.ik.solve(model, {t: t.position(dyn, goal) for t in tasks})
+    assert found.success
+    for t in tasks:
+        assert t.error(dyn, found.q, t.position(dyn, goal)) == pytest.approx(0.0, abs=2e-6)
+
+
+def test_more_rows_than_freedoms():
+    goal = ARM.random_configuration(np.random.default_rng(4))
+    T = DYN.placement(goal, HAND)
+    found = bough.ik.solve(ARM, {HAND: T, posture(): goal})
+    assert found.success
+    assert found.q == pytest.approx(goal, abs=1e-5)
+
+
+def test_servoing_arrives_within_velocity_limits():
+    model = bough.Builder("two")
+    for k, parent in enumerate(["world", "l0"]):
+        model.add_body(f"l{k}", parent, "revolute", axis=(0, 0, 1), placement=(float(k), 0, 0), mass=1.0,
+                       inertia=np.eye(3), velocity=0.5)  # fmt: skip
+    model.add_frame("tip", "l1", (1, 0, 0))
+    model = model.build()
+    q, target = np.array([0.1, 0.5]), {"tip": [0.5, 1.2, 0.0]}
+    for _ in range(1000):
+        step = bough.ik.step(model, target, q, gain=5.0, dt=0.02)
+        assert (np.abs(step.velocity) <= 0.5 + 1e-12).all()
+        assert step.q == pytest.approx(model.integrate(q, 0.02 * step.velocity))
+        q = step.q
+    assert step.error < 1e-6
+
+
+def test_bad_questions_are_refused_in_one_sentence():
+    T = np.eye(4)
+    for given, words, error in (
+        ({}, "at least one", TaskError),
+        ({"nowhere": T}, "nowhere", UnknownNameError),
+        ({HAND: np.zeros(5)}, "placement", ShapeError),
+        ({3: T}, "frame's name", TaskError),
+        ({bough.momentum(): np.zeros(6)}, "no aim", TaskError),
+    ):
+        with pytest.raises(error, match=words):
+            bough.ik.solve(ARM, given)
+    for options, words, error in (
+        ({"q0": np.zeros(3)}, "q0", ShapeError),
+        ({"q0": np.full(7, np.nan)}, "q0", NonFiniteError),
+        ({"weights": {HAND: -1.0}}, "weight", TaskError),
+        ({"weights": {"foot": 1.0}}, "no target", TaskError),
+        ({"priorities": {HAND: -1}}, "priority", TaskError),
+        ({"tolerance": 0.0}, "tolerance", TaskError),
+        ({"q0": np.zeros((3, 7)), "seed": 1}, "batches", ShapeError),
+    ):
+        with pytest.raises(error, match=words):
+            bough.ik.solve(ARM, {HAND: np.tile(T, (2, 1, 1))}, **options)
