@@ -16,6 +16,7 @@ from bough.model import Model
 from bough.opspace.aims import AimSet
 from bough.opspace.constrained import Constrained, ConstrainedDynamics
 from bough.opspace.hierarchy import Hierarchy, Prioritised
+from bough.opspace.innovations import Innovations, SparseRows, UnitInnovations, in_group
 from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closure_tasks, mobility
 from bough.opspace.methods import METHODS, prepare
 from bough.opspace.planner import MethodPlan, counted, make_plan
@@ -46,6 +47,7 @@ __all__ = [
     "Constrained",
     "ConstrainedDynamics",
     "Hierarchy",
+    "Innovations",
     "Loops",
     "MethodPlan",
     "Mobility",
@@ -53,13 +55,16 @@ __all__ = [
     "OperationalState",
     "Prioritised",
     "Seed",
+    "SparseRows",
     "Task",
     "TaskSet",
     "Tracker",
+    "UnitInnovations",
     "center_of_mass",
     "close_loops",
     "closure_tasks",
     "count",
+    "in_group",
     "joint",
     "make_plan",
     "mobility",

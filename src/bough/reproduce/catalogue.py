@@ -28,6 +28,8 @@ SCRIPTS = (
     "featherstone2005.accuracy",
     "featherstone2005.section5",
     "featherstone2005.section6",
+    "shimanovskij.table1",
+    "shimanovskij.table2",
 )
 
 

@@ -1,0 +1,155 @@
+"""The protocol of section 6, cell by cell: a linkage, a number of forces, a threshold; cost and error.
+
+A cell is one run from a random configuration under constant random forces of about 1 N in the world's axes, without
+gravity. The paper does not say where its forces act, nor the step: here they act on neighbours at the free end
+("adjacent") or on bodies drawn at random ("scattered"), and dt = 1 ms.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive import QuasiStatics, relative_joint
+from bough.model import Model
+from bough.record import replacing
+from bough.types import FloatArray
+from bough.zoo import bicycle_chain, chain, millipede, molecule
+
+EXPONENTS = tuple(range(20))  # eps = 2^0 .. 2^-19
+TABLE_EXPONENTS = (3, 7, 11, 15, 19)
+FORCES = (1, 10, 100, 1000)
+DT = 1e-3
+SAMPLES = 10
+LINKAGES: dict[str, Callable[[], Model]] = {
+    "molecule": lambda: molecule(50_000),
+    "chain": lambda: chain(50_000),
+    "millipede": lambda: millipede(floating=True),
+    "bicycle chain": bicycle_chain,
+}
+
+
+class Plan(NamedTuple):
+    """What is run on one linkage."""
+
+    linkage: str
+    where: str  # "adjacent" or "scattered"
+    forces: tuple[int, ...]
+    exponents: tuple[int, ...]
+    steps: int
+
+
+# Scattered forces touch most of the tree at every step: fewer steps of it.
+FULL = (
+    Plan("molecule", "adjacent", FORCES, EXPONENTS, 4000),
+    Plan("chain", "adjacent", FORCES, EXPONENTS, 4000),
+    Plan("millipede", "adjacent", (1,), EXPONENTS, 4000),
+    Plan("bicycle chain", "adjacent", (1,), EXPONENTS, 10_000),
+    Plan("molecule", "scattered", FORCES, TABLE_EXPONENTS, 200),
+    Plan("chain", "scattered", FORCES, TABLE_EXPONENTS, 200),
+)
+SHORT = tuple(plan._replace(exponents=TABLE_EXPONENTS, steps=min(plan.steps, 40)) for plan in FULL)
+
+
+def cells(plans: tuple[Plan, ...], known: dict[str, Any] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and result of each cell that is not `known` yet, and of the exact runs that they are compared with."""
+    known = known or {}
+    for plan in plans:
+        model = LINKAGES[plan.linkage]().with_gravity((0.0, 0.0, 0.0))
+        for forces in plan.forces:
+            names = {e: f"{plan.linkage}/{plan.where}/{forces}/{e}" for e in plan.exponents}
+            if all(name in known for name in names.values()):
+                continue
+            exact, baseline = reference(model, plan, forces)
+            yield f"{plan.linkage}/{plan.where}/{forces}/exact", baseline
+            for exponent, name in names.items():
+                if name not in known:
+                    yield name, cell(model, plan, forces, exponent, exact)
+
+
+def simulation(model: Model, plan: Plan, forces: int, exponent: int | None, method: str) -> QuasiStatics:
+    """The same start and the same forces for all thresholds and methods."""
+    rng, n = np.random.default_rng(forces), len(model.joints)
+    error = None if exponent is None else relative_joint(2.0**-exponent)
+    sim = QuasiStatics(model, error, method)
+    start, bodies = model.random_configuration(rng), rng.choice(n, min(forces, n), replace=False)
+    if plan.linkage == "bicycle chain":
+        start = model.neutral
+    sim.configuration = start
+    if plan.where == "adjacent":
+        bodies = np.arange(n - len(bodies), n)
+    for body in bodies.tolist():
+        sim.apply_force(body, rng.normal(size=3))
+    return sim
+
+
+def centres(sim: QuasiStatics) -> FloatArray:
+    """Centres of gravity of all bodies in the world, (n, 3)."""
+    poses, inertia = sim.poses(), sim.model.inertias
+    return poses[:, :3, 3] + np.einsum("nij,nj->ni", poses[:, :3, :3], inertia[:, 1:4] / inertia[:, :1])
+
+
+def reference(model: Model, plan: Plan, forces: int) -> tuple[list[FloatArray], dict[str, Any]]:
+    """Displacements in exact runs at each sample, and the time of a step by ABA and by divide and conquer."""
+    sim = simulation(model, plan, forces, None, "aba")
+    sim.run(1, DT)  # compiled before anything is timed
+    sim = simulation(model, plan, forces, None, "aba")
+    start, moved, began, taken = centres(sim), [], perf_counter(), 0.0
+    for part in parts(plan.steps):
+        began = perf_counter()
+        sim.run(part, DT)
+        taken += perf_counter() - began
+        moved.append(centres(sim) - start)
+    full = simulation(model, plan, forces, None, "dca")
+    full.run(2, DT)
+    began = perf_counter()
+    full.run(5, DT)
+    times = {"aba": taken / plan.steps, "dca": (perf_counter() - began) / 5}
+    return moved, {**times, "steps": plan.steps, "moved": float(np.abs(moved[-1]).max())}
+
+
+def cell(model: Model, plan: Plan, forces: int, exponent: int, exact: list[FloatArray]) -> dict[str, Any]:
+    """Averages over the run: seconds and joints of a step; displacement error at the end and on average."""
+    sim = simulation(model, plan, forces, exponent, "adaptive")
+    start, taken, joints, errors = centres(sim), 0.0, 0.0, []
+    sim.accelerations()  # the tree is built before the first step, as in the paper
+    for part, true in zip(parts(plan.steps), exact, strict=True):
+        began = perf_counter()
+        sim.run(part, DT)
+        taken += perf_counter() - began
+        joints += part * sim.stats.joints
+        errors.append(displacement_error(centres(sim) - start, true))
+    return {
+        "seconds": taken / plan.steps, "joints": joints / plan.steps, "error_end": errors[-1],
+        "error_mean": float(np.mean(errors)), "steps": plan.steps, "method": sim.stats.method,
+    }  # fmt: skip
+
+
+def parts(steps: int) -> list[int]:
+    """The steps in samples of about equal length."""
+    ends = np.linspace(0, steps, min(SAMPLES, steps) + 1).astype(int)
+    return np.diff(ends).tolist()
+
+
+def displacement_error(moved: FloatArray, true: FloatArray) -> float:
+    """max_i |d_i(eps) - d_i| / max_i |d_i|; the paper prints it without the difference, which would tend to 1."""
+    return float(np.linalg.norm(moved - true, axis=1).max() / np.linalg.norm(true, axis=1).max())
+
+
+# Recording
+
+
+def record(path: Path, plans: tuple[Plan, ...], say: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+    """Run what the file does not have yet, and keep each cell at once: a run may be stopped at any time."""
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    for name, result in cells(plans, found):
+        found[name] = result
+        with replacing(path) as file:
+            file.write((json.dumps(found, indent=1) + "\n").encode())
+        say(f"{name}: {result}")
+    return found
