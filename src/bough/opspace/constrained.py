@@ -7,20 +7,26 @@ legal: the proximal form (Carpentier, Budhiraja & Mansard 2021) converges to the
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.executions import BoundFunction
-from bough.errors import TaskError
+from bough import __version__
+from bough.compile.emit import c
+from bough.compile.executions import BoundFunction, bind_arrays
+from bough.compile.routine import Routine, trace
+from bough.errors import ModelError, TaskError
+from bough.opspace.loops import closure_tasks
 from bough.opspace.methods import Prepared
 from bough.opspace.products import apply
 from bough.opspace.space import OperationalSpace
-from bough.opspace.sweeps.bias import TASK_ACCELERATION
+from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
 
 Array = npt.NDArray[Any]
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
+PRECISIONS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 class Constrained(NamedTuple):
@@ -28,48 +34,176 @@ class Constrained(NamedTuple):
 
     qdd: Array  # (nv,)
     force: Array  # (m,) constraint forces, in the rows of the tasks
-    residual: Array  # () largest constraint acceleration that was not met
+    residual: Array  # () norm of the constraint accelerations that were not met
+
+
+class Impact(NamedTuple):
+    """The velocity jump of an impact; in a batch with a leading axis."""
+
+    v: Array  # (nv,) afterwards
+    impulse: Array  # (m,) N s or N m s, in the rows of the tasks
+    residual: Array  # () norm of the velocities that were not met
 
 
 class ConstrainedDynamics:
-    """Forward dynamics of a model whose motion along the rows of `space` is prescribed.
+    """Forward dynamics of a model whose motion along the rows of `space` is prescribed, and its loops are held.
 
-    `proximal` is relative to the largest entry of Lambda^-1; more `iterations` make redundant rows meet more exactly.
-    float32 works as in the space, with `proximal` at least 1e-5, below which its rounding errors would count.
+    Rows are those of the space's tasks, then those of the model's closures (`tasks.slices` names them), unless the
+    space has them already. One compiled call gives accelerations and forces, for one state or a batch, in float64 or
+    float32. `proximal` is relative to the mean diagonal of Lambda^-1; rows of full rank are met to rounding after two
+    or three `iterations`, of redundant rows the least forces are found, and contradictory rows show in the residual.
+    With `stabilise`, a time in seconds, velocities along held rows decay (rate 2 / stabilise) and with `gap` position
+    errors too (rate squared 1 / stabilise^2), after Baumgarte (1972).
     """
 
-    def __init__(self, space: OperationalSpace, *, proximal: float = 1e-7, iterations: int = 4) -> None:
+    def __init__(
+        self,
+        space: OperationalSpace,
+        *,
+        proximal: float = 1e-7,
+        iterations: int = 3,
+        stabilise: float | None = None,
+    ) -> None:
         if not 0.0 < proximal < 1.0 or iterations < 1:
             raise TaskError(f"proximal is between 0 and 1 and iterations at least 1, got {proximal} and {iterations}")
-        self.space, self.dynamics, self.proximal, self.iterations = space, space.dynamics, proximal, iterations
+        if stabilise is not None and not 0.0 < stabilise < np.inf:
+            raise TaskError(f"stabilise is a time above zero in seconds, got {stabilise}")
+        self.space = with_closures(space)
+        self.tasks, self.dynamics = self.space.tasks, space.dynamics
+        self.proximal, self.iterations, self.stabilise = proximal, iterations, stabilise
+        self._given = {t: self._constants(t) for t in PRECISIONS}
 
-    def __call__(self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0) -> Constrained:
-        """qdd (nv,) under joint forces tau (nv,), with the rows' acceleration prescribed: zero, or (m,)."""
+    def __call__(
+        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *, gap: npt.ArrayLike | None = None
+    ) -> Constrained:
+        """qdd (nv,) under joint forces tau (nv,), with the rows' acceleration prescribed: zero, or (m,).
+
+        `gap` (m,): how far held rows are from where they belong, as `Task.error` gives it with the opposite sign; it
+        needs `stabilise`.
+        """
         q, v, tau = self.space.inputs(q, v, tau)
-        A = self.space.inverse_inertia(q)
-        gap = np.asarray(acceleration, A.dtype) - self.free_acceleration(q, v, tau)
-        proximal = max(self.proximal, LEAST_PROXIMAL[A.dtype.itemsize])
-        mu = (proximal * np.abs(A).max(axis=(-2, -1))[..., None]).astype(A.dtype)
-        inverse = np.linalg.inv(A + mu[..., None] * np.eye(A.shape[-1], dtype=A.dtype))
-        f = np.zeros_like(gap)
-        for _ in range(self.iterations):
-            # the same as (A + mu) f' = gap + mu f, but what rounding spoilt is made good by the next iteration
-            f = f + apply(inverse, gap - apply(A, f))
-        push = apply(np.swapaxes(self.space.jacobian(q), -1, -2), f)
-        residual = np.abs(gap - apply(A, f)).max(axis=-1)
-        return Constrained(self.dynamics.forward_dynamics(q, v, tau + push), f, residual)
+        rest, damping, proximal = self._given[q.dtype]
+        plain = gap is None and isinstance(acceleration, float) and acceleration == 0.0
+        target = rest if plain else self._target(acceleration, gap, q.dtype)
+        if self._in_parts:
+            return self._by_parts(q, v, tau, target)
+        if self.stabilise is None:
+            qdd, force, residual = self._free.call(q, v, tau, target, proximal)
+        else:
+            qdd, force, residual = self._stabilised.call(q, v, tau, target, damping, proximal)
+        return Constrained(qdd, force, residual[..., 0])
+
+    def impact(self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0) -> Impact:
+        """The velocity after the rows are caught: J v' = -restitution J v, by impulses along the rows alone.
+
+        `restitution` is a number between 0 and 1, or one for each row.
+        """
+        q, v = self.space.inputs(q, v)
+        e = np.broadcast_to(np.asarray(restitution, q.dtype), (self.tasks.size,))
+        if not ((e >= 0.0) & (e <= 1.0)).all():
+            raise TaskError(f"restitution is between 0 and 1, got {np.asarray(restitution).tolist()}")
+        if self._in_parts:
+            return self._impact_by_parts(q, v, e)
+        found, impulse, residual = self._impact.call(q, v, np.ascontiguousarray(e), self._given[q.dtype][2])
+        return Impact(found, impulse, residual[..., 0])
 
     def free_acceleration(self, q: Any, v: Any, tau: Any) -> Array:
         """The rows' acceleration without constraint forces, (m,)."""
         q, v, tau = self.space.inputs(q, v, tau)
-        if self.space.uses_factor:
-            return self._acceleration.call(q, v, tau)
-        qdd = self.dynamics.forward_dynamics(q, v, tau)
-        return self.space.drift(q, v) + apply(self.space.jacobian(q), qdd)
+        return self.space.drift(q, v) + apply(self.space.jacobian(q), self.dynamics.forward_dynamics(q, v, tau))
+
+    def export_c(self, path: str | Path, *, dtype: Any = np.float64, prefix: str | None = None) -> tuple[Path, Path]:
+        """Write `constrained_dynamics` and `impact` to a C99 file at `path` and a header beside it."""
+        if not self.space.uses_factor:
+            raise ModelError("exported constrained dynamics needs a tree: build the model with mimic='independent'")
+        rows = f"Rows {c.quoted(', '.join(self.tasks.row_names))}."
+        summary = {"constrained_dynamics": "qdd and row forces.", "impact": "The velocity after an impact; impulses."}
+        routines = (HELD_DYNAMICS, IMPACT)
+        programs = {r.name: trace(*self._prepared(r).traced(self.tasks)) for r in routines}
+        banner = (
+            f"Model {c.quoted(self.space.model.name)}, hash {self.space.model.hash}\nWritten by bough {__version__}"
+        )
+        name = self.space.model.name if prefix is None else prefix
+        return c.export(programs, Path(path), name, dtype, banner, {k: [s, rows] for k, s in summary.items()})
+
+    def _constants(self, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
+        """No acceleration, the damping of velocities and the proximal weight, in one precision."""
+        rate = 0.0 if self.stabilise is None else 2.0 / self.stabilise
+        proximal = max(self.proximal, LEAST_PROXIMAL[dtype.itemsize])
+        return np.zeros(self.tasks.size, dtype), np.array([rate], dtype), np.array([proximal], dtype)
+
+    def _target(self, acceleration: Any, gap: Any, dtype: np.dtype[Any]) -> Array:
+        """Accelerations (m,) or (batch, m) that the rows are to have."""
+        wanted = np.asarray(acceleration, dtype)
+        if gap is not None:
+            if self.stabilise is None:
+                raise TaskError("a gap is only closed with stabilise=, the time in which it is to vanish")
+            wanted = wanted - np.asarray(gap, dtype) / dtype.type(self.stabilise) ** 2
+        shape = (*wanted.shape[:-1], self.tasks.size)
+        try:
+            return np.ascontiguousarray(np.broadcast_to(wanted, shape))
+        except ValueError:
+            raise TaskError(f"accelerations of rows have shape ({self.tasks.size},), got {wanted.shape}") from None
+
+    def _by_parts(self, q: Array, v: Array, tau: Array, target: Array) -> Constrained:
+        """The same by functions of the space."""
+        A, J = self.space.inverse_inertia(q), self.space.jacobian(q)
+        gap = target - self.free_acceleration(q, v, tau)
+        if self.stabilise is not None:
+            gap = gap - (2.0 / self.stabilise) * apply(J, v)
+        f, residual = self._solve.call(A, gap.astype(A.dtype), self._given[A.dtype][2])
+        push = apply(np.swapaxes(J, -1, -2), f)
+        return Constrained(self.dynamics.forward_dynamics(q, v, tau + push), f, residual[..., 0])
+
+    def _impact_by_parts(self, q: Array, v: Array, restitution: Array) -> Impact:
+        known = self.space.weighted(q)
+        A = known.inverse_inertia
+        f, residual = self._solve.call(A, -(1 + restitution) * apply(known.J, v), self._given[A.dtype][2])
+        return Impact(v + apply(known.weighted, f), f, residual[..., 0])
+
+    # Compiled code
+
+    @property
+    def _in_parts(self) -> bool:
+        """Whether to compose functions of the space: mimic joints break the tree; general code has those compiled."""
+        return self.space.general or not self.space.uses_factor
+
+    def _prepared(self, routine: Routine) -> Prepared:
+        tasks = self.tasks
+        constants = (tasks.model.mechanism, tasks.seeds, tasks.slots, tasks.pattern, self._settings)
+        return Prepared(routine, constants, tasks.sizes)
 
     @cached_property
-    def _acceleration(self) -> BoundFunction:
-        space = self.space
-        constants = (space.model.mechanism, space.tasks.seeds)
-        prepared = Prepared(TASK_ACCELERATION.without("f_ext"), constants, space.tasks.sizes)
-        return prepared.bind(space.tasks, space.general, space.dtype or np.float64)
+    def _settings(self) -> Proximal:
+        return Proximal(np.array([self.iterations]), np.array([1.0 / self.tasks.size]))
+
+    def _bound(self, routine: Routine) -> BoundFunction:
+        return self._prepared(routine).bind(self.tasks, self.space.general, self.space.dtype or np.float64)
+
+    @cached_property
+    def _free(self) -> BoundFunction:
+        return self._bound(HELD_DYNAMICS.without("damping"))
+
+    @cached_property
+    def _stabilised(self) -> BoundFunction:
+        return self._bound(HELD_DYNAMICS)
+
+    @cached_property
+    def _impact(self) -> BoundFunction:
+        return self._bound(IMPACT)
+
+    @cached_property
+    def _solve(self) -> BoundFunction:
+        constants, sizes = (self.space.model.mechanism, self._settings), self.tasks.sizes
+        return bind_arrays(ROW_FORCES, constants, sizes, general=self.space.general)
+
+
+def with_closures(space: OperationalSpace) -> OperationalSpace:
+    """The space with the rows of its model's closures, which held tasks of the same names may replace."""
+    known = set(space.tasks.names)
+    more = [task for task in closure_tasks(space.model) if task.name not in known]
+    if not more:
+        return space
+    return OperationalSpace(
+        space.model, (*space.tasks.tasks, *more), dtype=space.dtype, general=space.general, dynamics=space.dynamics
+    )

@@ -93,13 +93,28 @@ def fall(m: Any, gravity: Any, w: Any) -> None:
 
 
 @kernel
-def rows_acceleration(m: Any, t: Any, v: Any, y: Any, w: Any) -> None:
-    """y of all rows from w.a: angular acceleration and acceleration of the origin of each body."""
+def body_velocities(m: Any, v: Any, w: Any) -> None:
+    """w.u6: the velocity of each body in its own frame, from the joint motions in w.X."""
     for i in range(len(m.parent)):
         u = joint_velocity(m, i, v)
         if m.parent[i] >= 0:
             u = add6(u, motion_to_body(m, w.X, i, get6(w.u6, m.parent[i])))
         put6(w.u6, i, u)
+
+
+@kernel
+def rows_velocity(m: Any, t: Any, y: Any, w: Any) -> None:
+    """y = J v of all rows, from w.u6 and the placements of bodies."""
+    for r in range(len(y)):
+        y[r] = m.zero[0]
+    for s in range(len(t.kind)):
+        y[t.row[s]] = y[t.row[s]] + dot6(task_wrench(m, t, s, w), get6(w.u6, t.body[s]))
+
+
+@kernel
+def rows_acceleration(m: Any, t: Any, v: Any, y: Any, w: Any) -> None:
+    """y of all rows from w.a: angular acceleration and acceleration of the origin of each body."""
+    body_velocities(m, v, w)
     place_bodies(m, t, w)
     for r in range(len(y)):
         y[r] = m.zero[0]

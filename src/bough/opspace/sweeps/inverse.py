@@ -14,6 +14,34 @@ from bough.compile.routine import Routine
 
 
 @kernel
+def ldl(A: Any, damping: Any, w: Any) -> None:
+    """w.L and pivots D of A + damping 1 = L D L', unit lower triangular L, row by row."""
+    for i in range(len(A)):
+        d = A[i, i] + damping
+        for j in range(i):
+            x = A[i, j]
+            for k in range(j):
+                x = x - w.U[k] * w.L[j, k]
+            w.U[j] = x
+            w.L[i, j] = x / w.pivot[j]
+            d = d - x * w.L[i, j]
+        w.pivot[i] = d
+
+
+@kernel
+def ldl_solve(x: Any, w: Any) -> None:
+    """x <- (L D L')^-1 x."""
+    n = len(x)
+    for i in range(n):
+        for j in range(i):
+            x[i] = x[i] - w.L[i, j] * x[j]
+    for i in range(n - 1, -1, -1):
+        x[i] = x[i] / w.pivot[i]
+        for j in range(n - 1, i, -1):
+            x[i] = x[i] - w.L[j, i] * x[j]
+
+
+@kernel
 def invert(m: Any, A: Any, damping: Any, scale: Any, out: Any, strain: Any, w: Any) -> None:
     """out = (A + damping 1)^-1 of a symmetric positive definite A, (n, n), both triangles, and the strain.
 
@@ -22,21 +50,12 @@ def invert(m: Any, A: Any, damping: Any, scale: Any, out: Any, strain: Any, w: A
     """
     n, one = len(A), m.one[0]
     strain[0] = m.zero[0]
-    for i in range(n):
-        d = A[i, i] + damping[0]
-        for j in range(i):
-            x = A[i, j]
-            for k in range(j):
-                x = x - w.U[k] * w.L[j, k]
-            w.U[j] = x
-            w.L[i, j] = x / w.D[j]
-            d = d - x * w.L[i, j]
-        w.D[i] = d
+    ldl(A, damping[0], w)
     for i in range(n - 1, -1, -1):
         for j in range(n - 1, i - 1, -1):
             x = m.zero[0]
             if j == i:
-                x = one / w.D[i]
+                x = one / w.pivot[i]
             for k in range(n - 1, i, -1):
                 x = x - w.L[k, i] * out[k, j]
             out[i, j] = x
@@ -45,10 +64,11 @@ def invert(m: Any, A: Any, damping: Any, scale: Any, out: Any, strain: Any, w: A
         strain[0] = strain[0] + x * x
 
 
+LDL_WORK = {"L": "rows rows", "U": "rows", "pivot": "rows"}
 INVERT = Routine(
     "inertia",
     invert,
     inputs={"Lam_inv": "rows rows", "damping": "1", "scale": "rows"},
     outputs={"Lam": "rows rows", "strain": "1"},
-    work={"L": "rows rows", "U": "rows", "D": "rows"},
+    work=LDL_WORK,
 )

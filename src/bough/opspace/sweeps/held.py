@@ -1,0 +1,144 @@
+"""Forward dynamics and impacts of a mechanism whose rows are held: one routine from (q, v, tau) to (qdd, f).
+
+The articulated-body algorithm gives the rows' free acceleration y, PV elimination (Popov & Vereshchagin 1978) gives
+A = Lambda^-1 on the same articulated inertias, which a trace computes once. A f = a* - y is solved by proximal steps
+(Carpentier, Budhiraja & Mansard 2021): f += (A + mu 1)^-1 (a* - y - A f), which redundant rows do not disturb: f
+is the least force that fits. The forces reach the joints through Y_D, and a second outward sweep accelerates them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.compile.scalar import sqrt
+from bough.dynamics.aba import accelerate
+from bough.joints import freedom, motion_to_body
+from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
+from bough.opspace.methods.pv import PV, pv
+from bough.opspace.sweeps.bias import BIAS_WORK, body_velocities, rows_velocity, task_acceleration
+from bough.opspace.sweeps.inverse import LDL_WORK, ldl, ldl_solve
+from bough.spatial import add6, dot6, get6, put6
+
+
+class Proximal(NamedTuple):
+    """How forces of held rows are found."""
+
+    iterations: Any  # (1,)
+    share: Any  # (1,) of each row in a mean: 1 / rows
+
+
+@kernel
+def held_dynamics(
+    m: Any, t: Any, s: Any, p: Any, c: Any, q: Any, v: Any, tau: Any, f_ext: Any, target: Any, damping: Any,
+    proximal: Any, qdd: Any, f: Any, residual: Any, w: Any,
+) -> None:  # fmt: skip
+    """qdd and row forces f such that H qdd + C = tau + J' f and the rows accelerate by target - damping J v."""
+    task_acceleration(m, t, q, v, tau, f_ext, w.y, w)
+    rows_velocity(m, t, w.rate_of_rows, w)
+    pv(m, t, s, p, q, w.A, w)
+    for r in range(len(f)):
+        w.gap[r] = target[r] - damping[0] * w.rate_of_rows[r] - w.y[r]
+    row_forces(m, c, w.A, w.gap, proximal, f, residual, w)
+    push_joints(m, s, f, w)
+    for i in range(len(m.parent)):
+        accelerate(m, i, qdd, w)
+
+
+@kernel
+def impact(
+    m: Any, t: Any, s: Any, p: Any, c: Any, q: Any, v: Any, restitution: Any, proximal: Any, v_after: Any, f: Any,
+    residual: Any, w: Any,
+) -> None:  # fmt: skip
+    """The velocity after an impact that holds the rows, J v_after = -restitution J v, and the impulses f."""
+    pv(m, t, s, p, q, w.A, w)
+    eliminate_all(m, w)
+    body_velocities(m, v, w)
+    rows_velocity(m, t, w.y, w)
+    for r in range(len(f)):
+        w.gap[r] = -w.y[r] - restitution[r] * w.y[r]
+    row_forces(m, c, w.A, w.gap, proximal, f, residual, w)
+    for k in range(len(w.u)):
+        w.u[k] = m.zero[0]
+    push_joints(m, s, f, w)
+    for i in range(len(m.parent)):
+        jump(m, i, v, v_after, w)
+
+
+@kernel
+def row_forces(m: Any, c: Any, A: Any, gap: Any, proximal: Any, f: Any, residual: Any, w: Any) -> None:
+    """f with A f = gap, and the norm of what is left of the gap; mu = proximal times the mean of A's diagonal."""
+    n, mu = len(f), m.zero[0]
+    for r in range(n):
+        mu = mu + A[r, r] * c.share[0]
+        f[r] = m.zero[0]
+        w.x[r] = gap[r]
+    ldl(A, mu * proximal[0], w)
+    for _ in range(c.iterations[0]):
+        ldl_solve(w.x, w)
+        for r in range(n):
+            f[r] = f[r] + w.x[r]
+        left_over(A, gap, f, w.x)
+    total = m.zero[0]
+    for r in range(n):
+        total = total + w.x[r] * w.x[r]
+    residual[0] = sqrt(total)
+
+
+@kernel
+def left_over(A: Any, gap: Any, f: Any, x: Any) -> None:
+    """x = gap - A f."""
+    for r in range(len(f)):
+        x[r] = gap[r]
+        for k in range(len(f)):
+            x[r] = x[r] - A[r, k] * f[k]
+
+
+@kernel
+def push_joints(m: Any, s: Any, f: Any, w: Any) -> None:
+    """w.u, joint forces over D, with those that row forces add: Y_D' f."""
+    for a in range(len(s.row)):
+        first = m.dof[s.body[a]]
+        for k in range(first, m.dof[s.body[a] + 1]):
+            w.u[k] = w.u[k] + w.YD[s.entry[a] + k - first] * f[s.row[a]]
+
+
+@kernel
+def jump(m: Any, i: int, v: Any, v_after: Any, w: Any) -> None:
+    """The velocity of body i's joint after an impact: joint impulses over D are in w.u."""
+    zero = m.zero[0]
+    a = (zero, zero, zero, zero, zero, zero)
+    if m.parent[i] >= 0:
+        a = motion_to_body(m, w.X, i, get6(w.a, m.parent[i]))
+    for k in range(m.dof[i], m.dof[i + 1]):
+        x = w.u[k] - dot6(get6(w.W, k), a)
+        v_after[m.v_index[k]] = v[m.v_index[k]] + x
+        a = add6(a, freedom(m, k, x))
+    put6(w.a, i, a)
+
+
+ROW_WORK = dict(PV.work) | LDL_WORK | {"A": "rows rows", "gap": "rows", "x": "rows", "y": "rows"}
+HELD_DYNAMICS = Routine(
+    "constrained_dynamics",
+    held_dynamics,
+    inputs={
+        "q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6", "target": "rows", "damping": "1", "proximal": "1",
+    },
+    outputs={"qdd": "nv", "force": "rows", "residual": "1"},
+    work=BIAS_WORK | ROW_WORK | {"rate_of_rows": "rows"},
+).without("f_ext")  # fmt: skip
+IMPACT = Routine(
+    "impact",
+    impact,
+    inputs={"q": "nq", "v": "nv", "restitution": "rows", "proximal": "1"},
+    outputs={"v_after": "nv", "impulse": "rows", "residual": "1"},
+    work=ROW_WORK | ARTICULATED_WORK | {"u": "dofs", "u6": "bodies 6", "a": "bodies 6"},
+)
+ROW_FORCES = Routine(
+    "row_forces",
+    row_forces,
+    inputs={"A": "rows rows", "gap": "rows", "proximal": "1"},
+    outputs={"force": "rows", "residual": "1"},
+    work=LDL_WORK | {"x": "rows"},
+)
