@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,11 @@ from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
 from bough.dynamics.functions import Function, Method, Options, check_options, function
 from bough.dynamics.given import Parameters
-from bough.errors import BoughError
+from bough.dynamics.kinematics import REFERENCES
+from bough.dynamics.placements import frame_set
+from bough.dynamics.together import together
+from bough.dynamics.whole_body import Wanted, moving_routine, still_routine
+from bough.errors import BoughError, UnknownNameError
 from bough.model import Model, mark_limbs
 from bough.sparsity.memory import require_memory
 from bough.types import Reference
@@ -105,6 +109,36 @@ class Library:
             found = self.parameters.given_to(self._choose(function(name), method, order))
             self._functions[name, method, order] = found
         return found
+
+    def kinematics(self, frames: Named, jacobians: Named, reference: Reference, moving: bool) -> BoundFunction:
+        """Placements of frames, velocities and drifts if they move, and Jacobians of some of them."""
+        key = ("kinematics", frames, jacobians, reference, moving)
+        found = self._functions.get(key)
+        if found is None:
+            check_options(function("velocity"), {"frame": "", "reference": reference})
+            for name in jacobians:
+                if name not in frames:
+                    raise UnknownNameError(f"kinematics: the Jacobian of {name!r} is wanted, but not the frame itself")
+            numbers = [self.model.frame(name) for name in frames]
+            places = np.array([frames.index(name) for name in jacobians], np.int64)
+            wanted = Wanted(places, np.array([REFERENCES[reference]]))
+            routine = (moving_routine if moving else still_routine)(len(frames), len(jacobians))
+            constants = (frame_set(self.model, numbers), wanted)
+            found = self.parameters.given_to(self._bound(routine, constants, mark_limbs))
+            self._functions[key] = found
+        return found
+
+    def together(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> BoundFunction:
+        """Several functions of the table as one."""
+        routines, constants = [], []
+        for name, given in wanted:
+            row = function(name)
+            options = check_options(row, given)
+            method = row.method(self.model, options.method)
+            routines.append(method.routine)
+            constants.append(method.constants(self.model, options))
+        whole = together(tuple(routines), tuple(map(len, constants)))
+        return self.parameters.given_to(self._bound(whole, sum(constants, ()), mark_limbs))
 
     def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> BoundFunction:
         """The function by one method; by "auto" the cheaper for one configuration, and the cheaper for batches.

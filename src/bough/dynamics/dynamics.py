@@ -16,6 +16,8 @@ from bough.dynamics.engine import device_of
 from bough.dynamics.functions import REFERENCE
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import check_inputs
+from bough.dynamics.together import check_wanted
+from bough.dynamics.whole_body import Kinematics
 from bough.errors import ModelError, OptionError, ShapeError
 from bough.model import Model
 from bough.sparsity.factor import Factor
@@ -146,6 +148,18 @@ class Dynamics:
     ) -> Array:
         """The torque (nv,) that holds the mechanism at rest against gravity."""
         return self._gravity(q, out=out, threads=threads, **parameters)
+
+    def coriolis_matrix(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        **parameters: Any,
+    ) -> Array:
+        """C (nv, nv): C v are the Coriolis and centrifugal terms without gravity, and Hdot - 2 C is skew."""
+        return self._library.function("coriolis_matrix").call(q, v, out=out, threads=threads, **parameters)
 
     def mass_matrix(
         self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None, **parameters: Any
@@ -331,6 +345,61 @@ class Dynamics:
     ) -> Array:
         """Momentum (6,) = [linear, angular about the centre of mass], in world axes; rotors are left out."""
         return self._library.function("centroidal_momentum").call(q, v, out=out, threads=threads, **parameters)
+
+    def centroidal_momentum_matrix(
+        self, q: npt.ArrayLike, *, out: Array | None = None, threads: int | None = None, **parameters: Any
+    ) -> Array:
+        """A (6, nv): `centroidal_momentum` = A v; rotors are left out."""
+        return self._library.function("centroidal_momentum_matrix").call(q, out=out, threads=threads, **parameters)
+
+    def centroidal_momentum_drift(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        *,
+        out: Array | None = None,
+        threads: int | None = None,
+        **parameters: Any,
+    ) -> Array:
+        """Adot v (6,): the rate of `centroidal_momentum` while v is constant, without gravity."""
+        return self._library.function("centroidal_momentum_drift").call(q, v, out=out, threads=threads, **parameters)
+
+    # Several at once
+
+    def kinematics(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike | None = None,
+        frames: Sequence[str] | None = None,
+        jacobians: Sequence[str] = (),
+        *,
+        reference: Reference = REFERENCE,
+        threads: int | None = None,
+        **parameters: Any,
+    ) -> Kinematics:
+        """Placements of `frames` (all by default), with v their velocities and drifts, and Jacobians of some of them.
+
+        One compiled function for each choice of frames. Velocities, drifts (Jdot v) and Jacobians are in `reference`,
+        [linear, angular].
+        """
+        chosen = tuple(self.model.frame_names if frames is None else frames)
+        found = self._library.kinematics(chosen, tuple(jacobians), reference, v is not None)
+        inputs = (q,) if v is None else (q, v)
+        T, *moving, J = found.call(*inputs, threads=threads, **parameters)
+        each = {name: J[..., k, :, :] for k, name in enumerate(jacobians)}
+        velocities, drifts = moving or (None, None)
+        return Kinematics(chosen, T, velocities, drifts, each)
+
+    def together(self, functions: Sequence[Any]) -> Callable[..., tuple[Array, ...]]:
+        """Several functions as one, compiled together: what they share is computed once.
+
+        Functions are named, or given with options, as in `export_c`. The result takes the arrays that any of them
+        takes, in the order in which they first occur, and gives a tuple of their results.
+
+        >>> both = dyn.together(["mass_matrix", "bias_force", ("jacobian", {"frame": "hand"})])
+        >>> H, C, J = both(q, v)
+        """
+        return self._library.together(check_wanted(functions)).call
 
     def with_status(
         self,

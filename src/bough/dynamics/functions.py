@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, get_args
 
 from bough.compile.graph.program import Program
 from bough.compile.routine import Routine, trace
-from bough.dynamics import center_of_mass, energy, momentum
+from bough.dynamics import center_of_mass, centroidal, energy, momentum
 from bough.dynamics.aba import ABA
+from bough.dynamics.coriolis import CORIOLIS_MATRIX
 from bough.dynamics.crba import CRBA, MASS_MATRIX
 from bough.dynamics.external import PUSHED_ABA, PUSHED_BIAS, PUSHED_CRBA, PUSHED_RNEA, Pushed
 from bough.dynamics.forward_by_factor import FACTORIZE, FORWARD_CRBA, dof_rows
@@ -115,6 +116,7 @@ _ROWS = (
         {"rnea": Method(BIAS.without("f_ext"), pushed=PUSHED_BIAS)},
     ),
     _row("gravity", "the torque that holds the mechanism at rest against gravity", GRAVITY),
+    _row("coriolis_matrix", "C with C v the Coriolis and centrifugal terms and Hdot - 2 C skew", CORIOLIS_MATRIX),
     _row("mass_matrix", "H, both triangles", MASS_MATRIX),
     Function(
         "packed_mass_matrix",
@@ -147,6 +149,12 @@ _ROWS = (
         "momentum [linear, angular about the centre of mass], world axes",
         momentum.CENTROIDAL_MOMENTUM,
     ),
+    _row(
+        "centroidal_momentum_matrix",
+        "A with centroidal momentum = A v",
+        centroidal.CENTROIDAL_MOMENTUM_MATRIX,
+    ),
+    _row("centroidal_momentum_drift", "Adot v", centroidal.CENTROIDAL_MOMENTUM_DRIFT),
 )
 FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}
 ALIASES = {"forward_kinematics": "placements"}

@@ -111,6 +111,8 @@ def rebuilt(model: Model, welded: Mapping[str, FloatArray]) -> Model:
         T[:3, :3] = _orthonormal(T[:3, :3])
         builder.add_body(joint.body, up, kind, (T[:3, :3], T[:3, 3]), joint_name=joint.name, **body)
     _add_frames(builder, model)
+    for closure in model.closures:
+        builder.add_closure(closure.frame, closure.other, closure.kind, name=closure.name)
     for note in model.notes:
         builder.note(note)
     return builder.build()

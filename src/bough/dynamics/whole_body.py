@@ -1,0 +1,160 @@
+"""Placements, velocities, drifts and Jacobians of many frames in one sweep (Featherstone 2008, chapter 4)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.jacobian import world_motion
+from bough.dynamics.kinematics import LOCAL, LOCAL_WORLD_ALIGNED, WORLD, place_body
+from bough.dynamics.placements import FrameSet, place_frame, put_homogeneous
+from bough.joints import Mechanism, joint_motion, joint_velocity, motion_to_body
+from bough.spatial import (
+    add3,
+    add6,
+    angular,
+    cross,
+    cross_motion,
+    get3,
+    get6,
+    get9,
+    join,
+    linear,
+    put6,
+    rotate,
+    rotate_back,
+)
+from bough.types import Motion, Rotation, Rows, Vector, Workspace
+
+
+class Wanted(NamedTuple):
+    """Which frames of a set have a Jacobian, and the reference of velocities, drifts and Jacobians."""
+
+    frame: Any  # (count,)
+    reference: Any  # (1,)
+
+
+class Kinematics(NamedTuple):
+    """What `Dynamics.kinematics` gives. Arrays of a batch have a leading axis; without v the middle two are None."""
+
+    frames: tuple[str, ...]
+    placements: Any  # (frames, 4, 4)
+    velocities: Any  # (frames, 6) [linear, angular]
+    drifts: Any  # (frames, 6) Jdot v
+    jacobians: dict[str, Any]  # (6, nv) each
+
+
+@kernel
+def referred(reference: int, R: Rotation, p: Vector, x: Motion) -> Motion:
+    """A motion at a frame's origin in the world's axes, in the reference, linear part first; (R, p) places it."""
+    if reference == LOCAL:
+        return join(rotate_back(R, linear(x)), rotate_back(R, angular(x)))
+    if reference == WORLD:
+        return join(add3(linear(x), cross(p, angular(x))), angular(x))
+    return join(linear(x), angular(x))
+
+
+@kernel
+def place_frames(m: Mechanism, f: FrameSet, q: Rows, T: Rows, w: Workspace) -> None:
+    """Placements of all bodies in w.P, and of the frames in T."""
+    joint_motion(m, q, w.X)
+    for i in range(len(m.parent)):
+        place_body(m, i, w)
+    for k in range(len(f.body)):
+        R, p = place_frame(f, k, w)
+        put_homogeneous(m, R, p, T[k])
+
+
+@kernel
+def rotation_of(T: Rows) -> Rotation:
+    return (T[0, 0], T[0, 1], T[0, 2], T[1, 0], T[1, 1], T[1, 2], T[2, 0], T[2, 1], T[2, 2])
+
+
+@kernel
+def origin_of(T: Rows) -> Vector:
+    return (T[0, 3], T[1, 3], T[2, 3])
+
+
+@kernel
+def put_jacobians(m: Mechanism, f: FrameSet, u: Wanted, T: Rows, J: Rows, w: Workspace) -> None:
+    """J (count, 6, nv) of the wanted frames, from the placements of bodies and frames."""
+    for s in range(len(u.frame)):
+        for r in range(6):
+            for c in range(J.shape[2]):
+                J[s, r, c] = m.zero[0]
+        k = u.frame[s]
+        i, R, p = f.body[k], rotation_of(T[k]), origin_of(T[k])
+        while i >= 0:
+            for d in range(m.dof[i], m.dof[i + 1]):
+                x = referred(u.reference[0], R, p, world_motion(m, i, d, p, w))
+                c = m.v_index[d]
+                for r in range(6):
+                    J[s, r, c] = J[s, r, c] + m.ratio[d] * x[r]
+            i = m.parent[i]
+
+
+@kernel
+def still_kinematics(m: Mechanism, f: FrameSet, u: Wanted, q: Rows, T: Rows, J: Rows, w: Workspace) -> None:
+    """Placements and Jacobians."""
+    place_frames(m, f, q, T, w)
+    put_jacobians(m, f, u, T, J, w)
+
+
+@kernel
+def moving_kinematics(
+    m: Mechanism, f: FrameSet, u: Wanted, q: Rows, v: Rows, T: Rows, nu: Rows, a: Rows, J: Rows, w: Workspace
+) -> None:
+    """Placements, velocities, drifts and Jacobians."""
+    zero, reference = m.zero[0], u.reference[0]
+    rest = (zero, zero, zero, zero, zero, zero)
+    place_frames(m, f, q, T, w)
+    for i in range(len(m.parent)):
+        V, drift, vJ = rest, rest, joint_velocity(m, i, v)
+        if m.parent[i] >= 0:
+            V = motion_to_body(m, w.X, i, get6(w.v, m.parent[i]))
+            drift = motion_to_body(m, w.X, i, get6(w.a, m.parent[i]))
+        V = add6(V, vJ)
+        put6(w.v, i, V)
+        put6(w.a, i, add6(drift, cross_motion(V, vJ)))
+    for k in range(len(f.body)):
+        i, R, p = f.body[k], rotation_of(T[k]), origin_of(T[k])
+        x, y = rest, rest
+        if i >= 0:
+            A, at = get9(w.P, i), get3(f.p, k)
+            x, y = carried(A, at, get6(w.v, i)), carried(A, at, get6(w.a, i))
+            if reference == LOCAL_WORLD_ALIGNED:
+                # the origin moves through the field of spatial accelerations: + omega x velocity
+                y = join(angular(y), add3(linear(y), cross(angular(x), linear(x))))
+        x, y = referred(reference, R, p, x), referred(reference, R, p, y)
+        for r in range(6):
+            nu[k, r], a[k, r] = x[r], y[r]
+    put_jacobians(m, f, u, T, J, w)
+
+
+@kernel
+def carried(A: Rotation, p: Vector, x: Motion) -> Motion:
+    """A motion in a body's frame, at the point p of the body and in the world's axes."""
+    return join(rotate(A, angular(x)), rotate(A, add3(linear(x), cross(angular(x), p))))
+
+
+def still_routine(frames: int, jacobians: int) -> Routine:
+    """Without velocities."""
+    return Routine(
+        "kinematics",
+        still_kinematics,
+        inputs={"q": "nq"},
+        outputs={"T": f"{frames} 4 4", "J": f"{jacobians} 6 nv"},
+        work={"X": "bodies 12", "P": "bodies 12"},
+    )
+
+
+def moving_routine(frames: int, jacobians: int) -> Routine:
+    """With them."""
+    return Routine(
+        "kinematics",
+        moving_kinematics,
+        inputs={"q": "nq", "v": "nv"},
+        outputs={"T": f"{frames} 4 4", "nu": f"{frames} 6", "a": f"{frames} 6", "J": f"{jacobians} 6 nv"},
+        work={"X": "bodies 12", "P": "bodies 12", "v": "bodies 6", "a": "bodies 6"},
+    )

@@ -1,0 +1,83 @@
+"""Kinematics of many frames in one call, and functions compiled together: the same as one by one."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+from models import JOINT_TYPES, random_state, random_twin
+
+
+@pytest.fixture(scope="module")
+def model():
+    return random_twin(3, [-1, 0, 0, 1, 1, 2, 3, 4, 0], list(JOINT_TYPES)).model
+
+
+@pytest.mark.parametrize("reference", ["local", "world", "local_world_aligned"])
+def test_frame_by_frame(model, reference):
+    q, v = random_state(model, 1)[:2]
+    dyn = bough.Dynamics(model)
+    found = dyn.kinematics(q, v, jacobians=("f3", "f7", "world"), reference=reference)
+    assert found.frames == model.frame_names
+    for k, name in enumerate(found.frames):
+        np.testing.assert_allclose(found.placements[k], dyn.placement(q, name), atol=1e-13)
+        np.testing.assert_allclose(found.velocities[k], dyn.velocity(q, v, name, reference), atol=1e-12)
+        np.testing.assert_allclose(found.drifts[k], dyn.bias_acceleration(q, v, name, reference), atol=1e-12)
+    for name, J in found.jacobians.items():
+        np.testing.assert_allclose(J, dyn.jacobian(q, name, reference), atol=1e-13)
+
+
+@pytest.mark.parametrize("general", [False, True])
+def test_some_frames_without_velocities_in_batches(general):
+    model = zoo.star(3)
+    q = np.array([random_state(model, s)[0] for s in range(5)])
+    dyn = bough.Dynamics(model, general=general)
+    name = model.frame_names[-1]
+    found = dyn.kinematics(q, frames=[name, "world"], jacobians=[name])
+    assert found.velocities is None
+    assert found.drifts is None
+    assert found.placements.shape == (5, 2, 4, 4)
+    np.testing.assert_allclose(found.placements[:, 0], dyn.placement(q, name), atol=1e-13)
+    np.testing.assert_allclose(found.jacobians[name], dyn.jacobian(q, name), atol=1e-13)
+
+
+@pytest.mark.parametrize("general", [False, True])
+def test_together(general):
+    model = zoo.star(3)
+    q, v, tau = random_state(model, 1)[:3]
+    dyn, name = bough.Dynamics(model, general=general), model.frame_names[-1]
+    wanted = ["mass_matrix", "bias_force", "gravity", ("jacobian", {"frame": name}), "coriolis_matrix"]
+    H, c, g, J, C = dyn.together(wanted)(q, v)
+    np.testing.assert_allclose(H, dyn.mass_matrix(q), atol=1e-13)
+    np.testing.assert_allclose(c, dyn.bias_force(q, v), atol=1e-12)
+    np.testing.assert_allclose(g, dyn.gravity(q), atol=1e-12)
+    np.testing.assert_allclose(J, dyn.jacobian(q, name), atol=1e-13)
+    np.testing.assert_allclose(C, dyn.coriolis_matrix(q, v), atol=1e-12)
+    qdd, tau_back = dyn.together(["forward_dynamics", "bias_force"])(q, v, tau)
+    np.testing.assert_allclose(qdd, dyn.forward_dynamics(q, v, tau), rtol=1e-10)
+    np.testing.assert_allclose(tau_back, c, atol=1e-12)
+
+
+def test_together_with_parameters():
+    model = zoo.star(3)
+    q, v = random_state(model, 1)[:2]
+    heavy = 2.0 * model.inertias
+    both = bough.Dynamics(model, inputs=["inertia"]).together(["mass_matrix", "bias_force"])
+    H, c = both(q, v, inertia=heavy)
+    dyn = bough.Dynamics(model)
+    np.testing.assert_allclose(c, 2.0 * dyn.bias_force(q, v), atol=1e-12)
+    assert H.shape == (model.nv, model.nv)
+
+
+def test_what_is_refused(model):
+    dyn, q = bough.Dynamics(model), model.neutral
+    with pytest.raises(bough.BoughError, match="no frame 'g3'"):
+        dyn.kinematics(q, frames=["g3"])
+    with pytest.raises(bough.BoughError, match="Jacobian of 'f3' is wanted, but not the frame"):
+        dyn.kinematics(q, frames=["f1"], jacobians=["f3"])
+    with pytest.raises(bough.BoughError, match="no reference 'body'"):
+        dyn.kinematics(q, reference="body")
+    with pytest.raises(bough.BoughError, match="a list of functions"):
+        dyn.together("mass_matrix")
+    with pytest.raises(bough.BoughError, match="did you mean 'gravity'"):
+        dyn.together(["gravty"])
