@@ -120,5 +120,57 @@ def test_one_bad_row_leaves_the_others_alone():
     np.testing.assert_allclose(qdd[good], expected[good], rtol=1e-12, atol=1e-12)
     with pytest.raises(bough.BoughError, match="a function of a frame"):
         dyn.with_status("jacobian", q)
+    J, status = dyn.with_status("jacobian", q, frame=model.body_names[-1], reference="world")
+    assert status.tolist() == [0, 0, 3, 0, 0, 0]
+    np.testing.assert_allclose(J[0], dyn.jacobian(q[0], model.body_names[-1], "world"), rtol=1e-12, atol=1e-12)
     with pytest.raises(bough.BoughError, match="did you mean 'gravity'"):
         dyn.with_status("gravty", q)
+
+
+def test_rows_with_forces_have_a_status():
+    model = zoo.arm(4)
+    dyn, rng = bough.Dynamics(model), np.random.default_rng(0)
+    q, (v, tau) = model.random_configuration(rng, batch=4), rng.normal(size=(2, 4, model.nv))
+    forces = {model.body_names[-1]: rng.normal(size=(4, 6)), model.body_names[1]: rng.normal(size=6)}
+    expected = dyn.forward_dynamics(q, v, tau, forces)
+    qdd, status = dyn.with_status("forward_dynamics", q, v, tau, forces=forces, method="aba")
+    assert not status.any()
+    np.testing.assert_allclose(qdd, expected, rtol=1e-10, atol=1e-10)
+    forces[model.body_names[-1]][2, 1] = np.inf
+    assert dyn.with_status("forward_dynamics", q, v, tau, forces=forces)[1].tolist() == [0, 0, 2, 0]
+    assert dyn.with_status("bias_force", q, v, forces=rng.normal(size=(4, 4, 6)))[1].tolist() == [0, 0, 0, 0]
+    with pytest.raises(bough.BoughError, match="gravity takes no forces"):
+        dyn.with_status("gravity", q, forces=forces)
+
+
+@pytest.mark.parametrize("general", [False, True])
+def test_errors_say_which_quaternion_is_zero(general):
+    """Not that the mechanism is singular, and not by the name of a kernel."""
+    builder = bough.Builder("two")
+    builder.add_body("trunk", joint="floating", joint_name="base", mass=1.0, inertia=np.eye(3))
+    builder.add_body("head", "trunk", joint="spherical", joint_name="neck", mass=1.0, inertia=np.eye(3))
+    model = builder.build()
+    dyn, v = bough.Dynamics(model, general=general), np.zeros(model.nv)
+    q = model.neutral.copy()
+    q[-4:] = 0.0
+    neck, base = "the quaternion of joint 'neck' is zero", "the quaternion of joint 'base' is zero"
+    assert message(dyn.forward_dynamics, q, v, v) == f"forward_dynamics: no finite qdd; {neck}"
+    assert message(dyn.mass_matrix, np.stack([model.neutral, q])) == f"mass_matrix: no finite M in row 1; {neck}"
+    q[3:7] = 1e-170
+    assert f"{base} up to rounding (1e-170)" in message(dyn.jacobian, q, "head")
+    assert base in message(model.integrate, q, v)
+    large = message(dyn.inverse_dynamics, model.neutral, np.full(model.nv, 1e200), v)
+    assert "inverse_dynamics: no finite tau; overflow: numbers in v are as large as 1e+200" in large
+    bad = {"head": [0, 0, np.nan, 0, 0, 0]}
+    if not general:
+        assert "forward_dynamics: forces['head'][2] is nan" in message(dyn.forward_dynamics, model.neutral, v, v, bad)
+    space = bough.OperationalSpace(model, [bough.pose("head")], general=general)
+    assert message(space.inverse_inertia, q).startswith("inverse_inertia: no finite")
+    assert base in message(space.inverse_inertia, q)
+    assert message(space.weighted, q, v).startswith("OperationalSpace: no finite")
+
+
+def message(function, *arguments):
+    with pytest.raises(bough.BoughError) as caught:
+        function(*arguments)
+    return str(caught.value)

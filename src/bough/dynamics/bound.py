@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from bough.dynamics.kinematics import REFERENCES
 from bough.dynamics.placements import frame_set
 from bough.dynamics.together import together
 from bough.dynamics.whole_body import Wanted, moving_routine, still_routine
-from bough.errors import BoughError, UnknownNameError
+from bough.errors import BoughError, OptionError, UnknownNameError
 from bough.model import Model, mark_limbs
 from bough.sparsity.memory import require_memory
 from bough.types import Reference
@@ -60,7 +61,8 @@ class Library:
             row = function(name)
             options = check_options(row, {x: given[x] for x in row.options})
             method = row.method(self.model)
-            found = self.parameters.given_to(self._bind(method, method.constants(self.model, options)))
+            constants = method.constants(self.model, options)
+            found = self.parameters.given_to(self._bound(name, method.routine, constants, mark_limbs))
             self._functions[name, frame, reference] = found
         return found
 
@@ -73,13 +75,39 @@ class Library:
 
     def pushed(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> Array:
         """A function with external forces, by name or as whatever makes an array; `how` is out, threads, parameters."""
-        method = None if method == "auto" else method
-        if forces is None:
-            return self.function(name, method).call(*inputs, **how)
+        found, given = self._with_forces(name, None if method == "auto" else method, forces)
+        try:
+            return found.call(*inputs, *given, **how)
+        except BoughError:
+            if isinstance(forces, Mapping):
+                check_wrenches(name, forces)
+            raise
+
+    def with_status(self, name: str, inputs: tuple[Any, ...], options: dict[str, Any], **how: Any) -> tuple[Any, Array]:
+        """Any function, with `options` (frame, reference, method, forces), and a status for each row."""
+        row = function(name)
+        given: list[Any] = []
+        forces = options.pop("forces", None)
+        if forces is not None and next(iter(row.methods.values())).pushed is None:
+            raise OptionError(f"{row.name} takes no forces")
+        if forces is not None:
+            method = check_options(row, options).method
+            found, given = self._with_forces(row.name, None if method == "auto" else method, forces)
+        elif "frame" in row.options:
+            chosen = check_options(row, options)
+            found = self.of_frame(row.name, str(chosen.frame), chosen.reference)
+        else:
+            method = check_options(row, options).method
+            found = self.function(row.name, None if method == "auto" else method)
+        result: tuple[Any, Array] = found.with_status(*inputs, *given, **how)
+        return result
+
+    def _with_forces(self, name: str, method: str | None, forces: Any) -> tuple[BoundFunction, list[Any]]:
+        """The function that takes these forces, and what to give it after its other inputs."""
+        if forces is None or (isinstance(forces, Mapping) and not forces):
+            return self.function(name, method), []
         if not isinstance(forces, Mapping):
-            return self.with_array(name, method).call(*inputs, forces, **how)
-        if not forces:
-            return self.function(name, method).call(*inputs, **how)
+            return self.with_array(name, method), [forces]
         order = tuple(sorted(forces, key=str))
         found, given = self._with_names(name, method, order), [forces[frame] for frame in order]
         if self._stacked:
@@ -87,11 +115,7 @@ class Library:
             given = [np.stack(np.broadcast_arrays(*map(np.asarray, given)), axis=-2)]
         elif method is None and not self.parameters and tuple(forces) not in self._unpacking.setdefault(name, {}):
             self._unpacking[name][tuple(forces)] = found.unpacking(order)
-        try:
-            return found.call(*inputs, *given, **how)
-        except BoughError:
-            check_wrenches(name, forces)
-            raise
+        return found, given
 
     def with_array(self, name: str, method: str | None = None) -> BoundFunction:
         """The function with one more input: wrenches on the model's bodies."""
@@ -124,7 +148,7 @@ class Library:
             wanted = Wanted(places, np.array([REFERENCES[reference]]))
             routine = (moving_routine if moving else still_routine)(len(frames), len(jacobians))
             constants = (frame_set(self.model, numbers), wanted)
-            found = self.parameters.given_to(self._bound(routine, constants, mark_limbs))
+            found = self.parameters.given_to(self._bound("kinematics", routine, constants, mark_limbs))
             self._functions[key] = found
         return found
 
@@ -138,7 +162,7 @@ class Library:
             routines.append(method.routine)
             constants.append(method.constants(self.model, options))
         whole = together(tuple(routines), tuple(map(len, constants)))
-        return self.parameters.given_to(self._bound(whole, sum(constants, ()), mark_limbs))
+        return self.parameters.given_to(self._bound("together", whole, sum(constants, ()), mark_limbs))
 
     def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> BoundFunction:
         """The function by one method; by "auto" the cheaper for one configuration, and the cheaper for batches.
@@ -150,7 +174,7 @@ class Library:
         serving = {key: m for key, m in row.methods.items() if m.mimic or not self.model.couplings}
         fixed = method not in (None, "auto") or self.general or len(serving) == 1
         if fixed and (not frames or self._stacked):
-            return self._bound_to(first, frames, batch=True)
+            return self._bound_to(row.name, first, frames, batch=True)
         plain = {key: (m.routine, m.constants(self.model, Options())) for key, m in serving.items()}
         bound: dict[Any, BoundFunction] = {}
 
@@ -158,15 +182,18 @@ class Library:
             chosen = first if fixed else serving[cheapest(self.model, plain, batch=batch)]
             key = chosen.routine, batch and bool(frames)
             if key not in bound:
-                bound[key] = self._bound_to(chosen, frames, batch)
+                bound[key] = self._bound_to(row.name, chosen, frames, batch)
             return bound[key]
 
-        return self._bound_to(first, frames, batch=True).with_code_of(code)
+        found = self._bound_to(row.name, first, frames, batch=True).with_code_of(code)
+        names = {f"force_{k}": f"forces[{frame!r}]" for k, frame in enumerate(frames or ())}  # for errors
+        found.inputs = tuple(replace(x, name=names.get(x.name, x.name)) for x in found.inputs)
+        return found
 
-    def _bound_to(self, method: Method, frames: Named | None, batch: bool) -> BoundFunction:
+    def _bound_to(self, name: str, method: Method, frames: Named | None, batch: bool) -> BoundFunction:
         constants = method.constants(self.model, Options())
         if frames is None:
-            return self._bind(method, constants)
+            return self._bound(name, method.routine, constants, mark_limbs)
         assert method.pushed is not None
         if not frames:
             points: Any = points_of(self.model, self.model.body_names)
@@ -177,17 +204,14 @@ class Library:
         else:
             points = named_points(self.model, frames, in_company=not batch)
             routine = method.pushed.with_names(points)
-        return self._bound(routine, (*constants, points), mark_pushed)
+        return self._bound(name, routine, (*constants, points), mark_pushed)
 
-    def _bind(self, method: Method, constants: tuple[Any, ...]) -> BoundFunction:
-        return self._bound(method.routine, constants, mark_limbs)
-
-    def _bound(self, routine: Routine, constants: tuple[Any, ...], twins: FindTwins) -> BoundFunction:
-        """The routine, with its parameters as inputs, for the model."""
+    def _bound(self, name: str, routine: Routine, constants: tuple[Any, ...], twins: FindTwins) -> BoundFunction:
+        """The routine, with its parameters as inputs, for the model; errors call it `name`."""
         routine, constants, twins = self.parameters.prepared(routine, constants, twins)
         fold = self.parameters.folds
         how: dict[str, Any] = {"general": self.general, "twins": twins, "device": self.device, "fold": fold}
-        return bind(routine, self.model, *constants, **how)
+        return bind(routine, self.model, *constants, name=name, **how)
 
     def _require(self, name: str, row: Function, method: str | None) -> None:
         """Refuse what cannot fit before it is allocated."""

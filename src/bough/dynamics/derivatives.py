@@ -77,6 +77,9 @@ def inverse_dynamics_derivatives(parameters: Parameters, device: Device = CPU) -
     """A compiled function (q, v, qdd) -> dtau/dq, dtau/dv, dtau/dqdd, all (nv, nv); parameters are keywords."""
     program = tangent_jacobian(parameters.model, RNEA.without("f_ext"), parameters)
     name = "inverse_dynamics_derivatives"
-    cuda = device.name == "cuda"
-    found: Any = cuda_program(name, program, device.layout) if cuda else specialise(name, program)
+    found: Any
+    if device.name == "cuda":
+        found = cuda_program(name, program, device.layout)
+    else:
+        found = specialise(name, program, explain=parameters.model.explain)
     return parameters.given_to(found).call

@@ -18,7 +18,7 @@ from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import check_inputs
 from bough.dynamics.together import check_wanted
 from bough.dynamics.whole_body import Kinematics
-from bough.errors import ModelError, OptionError, ShapeError
+from bough.errors import ModelError, ShapeError
 from bough.model import Model
 from bough.sparsity.factor import Factor
 from bough.types import Reference
@@ -26,6 +26,7 @@ from bough.types import Reference
 Array = npt.NDArray[Any]
 Forces: TypeAlias = Mapping[str, npt.ArrayLike] | npt.ArrayLike | None
 ForwardMethod: TypeAlias = Literal["auto", "aba", "crba"]
+OPTIONS = ("method", "frame", "reference", "forces")  # what a function may be asked for beside its arrays
 
 
 class Dynamics:
@@ -409,17 +410,15 @@ class Dynamics:
         threads: int | None = None,
         **parameters: Any,
     ) -> tuple[Any, npt.NDArray[np.int64]]:
-        """(result, status) of a function that is not about a frame: no row of a batch raises for the others.
+        """(result, status) of a function: no row of a batch raises for the others.
 
-        The status, (batch,), is 0 where all is well, 2 where an input is not finite (the result is NaN there) and 3
-        where the result is not finite: the mechanism is singular there, or the numbers are too large.
+        `inputs` are its arrays; `forces`, `method`, `frame` and `reference` are given by name, where it takes them. The
+        status, (batch,), is 0 where all is well, 2 where an input is not finite (the result is NaN there) and 3 where
+        the result is not finite: the mechanism is singular there, a quaternion is zero, or the numbers are too large.
         """
-        if "frame" in table.function(function).options:
-            raise OptionError(f"with_status: {function} is a function of a frame; call it row by row")
-        found: tuple[Any, npt.NDArray[np.int64]] = self._library.function(table.function(function).name).with_status(
-            *inputs, out=out, threads=threads, **parameters
-        )
-        return found
+        options = {name: parameters.pop(name) for name in OPTIONS if name in parameters}
+        how = {"out": out, "threads": threads, **parameters}
+        return self._library.with_status(table.function(function).name, inputs, options, **how)
 
     # Functions that are called often: bound when first asked for, then put in the place of the method
 

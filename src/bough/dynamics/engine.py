@@ -67,12 +67,13 @@ def bind(
     twins: FindTwins = mark_limbs,
     device: Device = CPU,
     fold: bool = True,
+    name: str | None = None,
 ) -> BoundFunction:
     """`routine` for `model` (and further groups of constants) as a function of arrays, compiled on first use.
 
     `twins` marks the numbers of limbs that are alike. On the device "cuda" arrays are there already. Models whose graph
     is too large are served by the general code. With `fold`, inertias are reduced to base parameters in traced code.
-    With BOUGH_INTERPRET=1 in the environment nothing is compiled.
+    Errors call the function `name`. With BOUGH_INTERPRET=1 in the environment nothing is compiled.
     """
 
     def folded() -> Sequence[Any]:
@@ -81,7 +82,8 @@ def bind(
     groups = (model.mechanism, *constants)
     if device.name == "cuda":
         return cast(BoundFunction, cuda_function(routine, Constants(groups, folded, twins), model.sizes, device.layout))
-    return bind_arrays(routine, groups, model.sizes, general=general, dtype=dtype, folded=folded, twins=twins)
+    how: dict[str, Any] = {"general": general, "dtype": dtype, "name": name, "explain": model.explain}
+    return bind_arrays(routine, groups, model.sizes, folded=folded, twins=twins, **how)
 
 
 Candidates = Mapping[str, tuple[Routine, tuple[Any, ...]]]

@@ -18,6 +18,7 @@ from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
 from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Passive, freeze, unknown
 from bough.model.coupling import coupled_parents, parents_of_dofs
+from bough.model.explain import explain
 from bough.model.loops import LoopClosure
 from bough.tree import Tree
 from bough.types import BoolArray, FloatArray, IntArray
@@ -264,7 +265,7 @@ class Model:
     def _integrate(self) -> Callable[..., FloatArray]:
         from bough.compile.executions import bind_arrays  # heavy, and not needed to load a model
 
-        return bind_arrays(INTEGRATE, (self.mechanism,), self.sizes).call
+        return bind_arrays(INTEGRATE, (self.mechanism,), self.sizes, explain=self.explain).call
 
     def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> FloatArray:
         """The tangent vector that integrates q0 to q1, by the shortest rotations; (nv,) or (batch, nv)."""
@@ -274,7 +275,11 @@ class Model:
     def _difference(self) -> Callable[..., FloatArray]:
         from bough.compile.executions import bind_arrays  # heavy, and not needed to load a model
 
-        return bind_arrays(DIFFERENCE, (self.mechanism,), self.sizes).call
+        return bind_arrays(DIFFERENCE, (self.mechanism,), self.sizes, explain=self.explain).call
+
+    def explain(self, inputs: Mapping[str, FloatArray]) -> str | None:
+        """Why a function of these inputs (one row, by name) has no finite result, if a quaternion of zeros is why."""
+        return explain(self.joints, inputs)
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -33,6 +33,8 @@ MethodName: TypeAlias = Literal["auto", "pv", "pvr", "ltdl", "ltl", "efpa", "cha
 SMALL = 100
 SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 PRECISIONS = (np.float64, np.float32)
+# What errors call the functions behind quantities; those that serve several quantities speak of the space
+PUBLIC = {"jacobian": "jacobian", "bias": "bias", "drift": "drift", "invert": "inertia"}
 
 
 class FullPass(NamedTuple):
@@ -273,10 +275,12 @@ class OperationalSpace:
 
     def _make(self, name: str) -> BoundFunction:
         if name in METHODS:
-            return prepare(name, self.tasks).bind(self.tasks, self.general, self.dtype or np.float64)
-        routine, constants = self._routines[name]
-        prepared = Prepared(routine, (self.model.mechanism, *constants), self.tasks.sizes)
-        return prepared.bind(self.tasks, self.general, self.dtype or np.float64)
+            prepared, public = prepare(name, self.tasks), "inverse_inertia"
+        else:
+            routine, constants = self._routines[name]
+            prepared = Prepared(routine, (self.model.mechanism, *constants), self.tasks.sizes)
+            public = PUBLIC.get(name, "OperationalSpace")
+        return prepared.bind(self.tasks, self.general, self.dtype or np.float64, public)
 
     @cached_property
     def _routines(self) -> dict[str, tuple[Routine, tuple[Any, ...]]]:

@@ -5,6 +5,7 @@ In the lanes of vectors lie the rows of a batch, or in a single call the parts t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,7 @@ from bough.compile.graph.program import Program
 from bough.compile.routine import Axes, Constants, FindTwins, Groups, Routine, Sizes, operations, trace
 from bough.compile.run import cache, native
 from bough.compile.run.call import BoundFunction
+from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Entry, NativeCode
 
 LEAST_GAIN = 0.9  # moves between numbers and vectors cost more than their number says
@@ -114,6 +116,9 @@ def cost(program: Program) -> int:
     return twins.cost(*twins.find_units(program, native.host().lanes(np.dtype(np.float64))))
 
 
-def specialise(name: str, program: Program, dtype: Any = np.float64, lanes: int | None = None) -> BoundFunction:
+def specialise(
+    name: str, program: Program, dtype: Any = np.float64, lanes: int | None = None, explain: Explain | None = None
+) -> BoundFunction:
     """`program` as a function of arrays; compiled on its first call for one configuration, and again for a batch."""
-    return BoundFunction(name, program.inputs, program.outputs, lambda dtype: entry(program, dtype, lanes), dtype)
+    provide = partial(entry, program, lanes=lanes)
+    return BoundFunction(name, program.inputs, program.outputs, provide, dtype, explain)

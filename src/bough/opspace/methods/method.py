@@ -27,13 +27,16 @@ class Prepared(NamedTuple):
         """The same with inertias in the form that traced code is made from."""
         return self._replace(constants=(tasks.traced_mechanism, *self.constants[1:]))
 
-    def bind(self, tasks: TaskSet, general: bool = False, dtype: npt.DTypeLike = np.float64) -> BoundFunction:
-        """The routine as a function of arrays, compiled on first use."""
+    def bind(
+        self, tasks: TaskSet, general: bool = False, dtype: npt.DTypeLike = np.float64, name: str | None = None
+    ) -> BoundFunction:
+        """The routine as a function of arrays, compiled on first use; errors call it `name`."""
 
         def folded() -> tuple[tuple[Any, ...], ...]:
             return self.traced(tasks).constants
 
-        return bind_arrays(*self, general=general, dtype=dtype, folded=folded, twins=mark_limbs)
+        how: dict[str, Any] = {"general": general, "dtype": dtype, "name": name, "explain": tasks.model.explain}
+        return bind_arrays(*self, folded=folded, twins=mark_limbs, **how)
 
 
 @dataclass(frozen=True)
