@@ -191,6 +191,19 @@ class Dynamics:
         packed = self._library.function("factorize").call(q, **parameters)
         return Factor(self.model.dof_tree, "ltdl", packed, self._dof_names)
 
+    def regressor(
+        self,
+        q: npt.ArrayLike,
+        v: npt.ArrayLike,
+        qdd: npt.ArrayLike,
+        *,
+        threads: int | None = None,
+        **parameters: Any,
+    ) -> Array:
+        """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
+        Y = self._library.function("regressor").call(q, v, qdd, threads=threads, **parameters)
+        return Y.reshape(*Y.shape[:-2], Y.shape[-2] * Y.shape[-1])
+
     def inverse_dynamics_derivatives(
         self,
         q: npt.ArrayLike,

@@ -24,8 +24,9 @@ from bough.dynamics.inverse_by_factor import INVERSE_BY_FACTOR
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
-from bough.dynamics.parameters import check_inputs
+from bough.dynamics.parameters import check_inputs, seats_of
 from bough.dynamics.placements import PLACEMENTS, all_frames
+from bough.dynamics.regressor import REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
 from bough.errors import ModelError, OptionError, UnknownNameError
 from bough.model import Model, mark_limbs
@@ -118,6 +119,11 @@ _ROWS = (
     _row("gravity", "the torque that holds the mechanism at rest against gravity", GRAVITY),
     _row("coriolis_matrix", "C with C v the Coriolis and centrifugal terms and Hdot - 2 C skew", CORIOLIS_MATRIX),
     _row("mass_matrix", "H, both triangles", MASS_MATRIX),
+    Function(
+        "regressor",
+        "Y with tau = Y pi + armature qdd, pi the inertias of all bodies",
+        {"regressor": Method(REGRESSOR, lambda model, options: (seats_of(model, ()),), mimic=False)},
+    ),
     Function(
         "packed_mass_matrix",
         "H in packed ancestor rows of the tree of degrees of freedom",

@@ -1,0 +1,56 @@
+"""The regressor: Y pi is inverse dynamics, whatever the inertias; Pinocchio's is the same."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+import bough
+from bough import zoo
+from models import JOINT_TYPES, random_state, random_twin
+
+
+@pytest.mark.parametrize("general", [False, True])
+def test_linear_in_the_inertias(general):
+    model = random_twin(3, [-1, 0, 0, 1, 1, 2, 3, 4, 0], list(JOINT_TYPES), armature=True).model
+    q, v, qdd = random_state(model, 1)[:3]
+    dyn = bough.Dynamics(model, general=general)
+    Y = dyn.regressor(q, v, qdd)
+    assert Y.shape == (model.nv, 10 * len(model.joints))
+    found = Y @ model.inertias.ravel() + model.armature * qdd
+    np.testing.assert_allclose(found, dyn.inverse_dynamics(q, v, qdd), atol=1e-11)
+    other = np.random.default_rng(0).normal(size=model.inertias.shape)  # of no body, but tau is linear all the same
+    free = bough.Dynamics(model, inputs=["inertia"], check=False, general=general)
+    expected = free.inverse_dynamics(q, v, qdd, inertia=other)
+    np.testing.assert_allclose(Y @ other.ravel() + model.armature * qdd, expected, atol=1e-11)
+
+
+def test_pinocchio():
+    model_of = ["floating", "revolute", "prismatic", "spherical", "revolute"]
+    twin = random_twin(5, [-1, 0, 1, 0, 3], model_of)
+    model, (q, v, qdd) = twin.model, random_state(twin.model, 1)[:3]
+    at = twin.q_to_pin(q), twin.v_to_pin(v), twin.v_to_pin(qdd)
+    theirs = twin.from_pin(pin.computeJointTorqueRegressor(twin.pin, twin.data, *at))
+    found = bough.Dynamics(model).regressor(q, v, qdd)
+    order = [k for j in twin.joints for k in range(10 * j, 10 * j + 10)]
+    np.testing.assert_allclose(found[:, order], theirs, atol=1e-12)
+
+
+def test_batches_in_both_precisions():
+    model = zoo.star(3)
+    q, v, qdd = (np.array([random_state(model, s)[k] for s in range(5)]) for k in range(3))
+    dyn = bough.Dynamics(model)
+    found = dyn.regressor(q, v, qdd)
+    for k in range(5):
+        np.testing.assert_allclose(found[k], dyn.regressor(q[k], v[k], qdd[k]), atol=1e-13)
+    single = dyn.regressor(*(x.astype(np.float32) for x in (q, v, qdd)))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, found, atol=1e-3)
+
+
+def test_mimic_joints_are_refused():
+    builder = bough.Builder()
+    for name, up in (("a", "world"), ("b", "a")):
+        options = {"mimic": ("a", 1.0, 0.0)} if name == "b" else {}
+        builder.add_body(name, up, mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3), **options)
+    with pytest.raises(bough.BoughError, match=r"regressor: .* has mimic joints"):
+        bough.Dynamics(builder.build()).regressor(*np.zeros((3, 1)))
