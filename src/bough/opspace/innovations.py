@@ -41,7 +41,8 @@ class SparseRows:
     """J (m, n) whose rows belong to paths of a tree: its nonzeros and all their ancestors are stored, packed.
 
     Columns are in the order of the tree's nodes. `support` (m, n), of booleans, gives the pattern where zeros of J are
-    accidental; without it the pattern is that of the nonzeros, closed towards the root.
+    accidental; without it the pattern is that of the nonzeros, closed towards the root. `packed` is the pattern as the
+    kernels take it.
     """
 
     def __init__(self, tree: Tree, J: npt.ArrayLike, support: npt.ArrayLike | None = None) -> None:
@@ -54,9 +55,9 @@ class SparseRows:
         if mask.shape != full.shape or np.any(full[~mask]):
             raise ShapeError(f"the support must have shape {full.shape} and contain every nonzero of J")
         self.tree, self.m = tree, len(full)
-        self._pattern = _packed_pattern(tree, mask[:, tree.order])
-        rows = np.repeat(np.arange(self.m), np.diff(self._pattern.of_row))
-        self._places = rows, tree.order[self._pattern.dof]
+        self.packed = _packed_pattern(tree, mask[:, tree.order])
+        rows = np.repeat(np.arange(self.m), np.diff(self.packed.of_row))
+        self._places = rows, tree.order[self.packed.dof]
         self._entries = full[self._places]
 
     @property
@@ -69,26 +70,26 @@ class SparseRows:
     def times(self, x: npt.ArrayLike) -> FloatArray:
         """J x, (m,): sum of d_i multiplications, an addition less in each row (Fig. 5)."""
         y = np.empty(self.m)
-        run(_times, *self._pattern[:3], self._entries, self._vector(x, self.tree.n)[self.tree.order], y)
+        run(_times, *self.packed[:3], self._entries, self._vector(x, self.tree.n)[self.tree.order], y)
         return y
 
     def transpose_times(self, x: npt.ArrayLike) -> FloatArray:
         """J' x, (n,): sum of d_i (m + a) (Fig. 6)."""
         y = np.empty(self.tree.n)
-        run(_transpose_times, *self._pattern[:3], self._entries, self._vector(x, self.m), y, np.zeros(1))
+        run(_transpose_times, *self.packed[:3], self._entries, self._vector(x, self.m), y, np.zeros(1))
         return y[self.tree.rank]
 
     def innovations(self, H: Any) -> Innovations:
         """Y and Lambda^-1 by LTL (Figs. 8 and 10): no matrix is inverted."""
         L, Y, A = ltl(H, self.tree).packed.astype(float), self._entries.copy(), np.empty((self.m, self.m))
-        run(_innovations, *self._pattern[:3], self.tree.regular, self.tree.rows, L, Y, A, np.zeros(1))
+        run(_innovations, *self.packed[:3], self.tree.regular, self.tree.rows, L, Y, A, np.zeros(1))
         return Innovations(self._full(Y), A)
 
     def unit_innovations(self, H: Any) -> UnitInnovations:
         """Y_d, Y_D and Lambda^-1 by LTDL (Figs. 9 and 10), at the same cost."""
         L, Y, A = ltdl(H, self.tree).packed.astype(float), self._entries.copy(), np.empty((self.m, self.m))
         YD = np.empty_like(Y)
-        run(_unit_innovations, *self._pattern[:3], self.tree.regular, self.tree.rows, L, Y, YD, A, np.zeros(1))
+        run(_unit_innovations, *self.packed[:3], self.tree.regular, self.tree.rows, L, Y, YD, A, np.zeros(1))
         return UnitInnovations(self._full(Y), self._full(YD), A)
 
     def _full(self, entries: FloatArray) -> FloatArray:

@@ -30,6 +30,11 @@ SCRIPTS = (
     "featherstone2005.section6",
     "shimanovskij.table1",
     "shimanovskij.table2",
+    "featherstone2010.section2",
+    "featherstone2010.table1",
+    "featherstone2010.table2",
+    "featherstone2010.table3",
+    "featherstone2010.table4",
 )
 
 
