@@ -6,15 +6,18 @@ Belongs here: references, gains, limits and controllers on top of `opspace`. Doe
 
 from __future__ import annotations
 
+from bough.control.contacts import Contact
 from bough.control.grasp import share_wrench
 from bough.control.limits import LimitMonitor, LimitReport
 from bough.control.paths import CubicPath, PosePath
 from bough.control.references import Gains, Reference
 from bough.control.stabiliser import Stabiliser
 from bough.control.task_controller import Command, TaskController
+from bough.control.whole_body import WholeBody, WholeBodyCommand
 
 __all__ = [
     "Command",
+    "Contact",
     "CubicPath",
     "Gains",
     "LimitMonitor",
@@ -23,5 +26,7 @@ __all__ = [
     "Reference",
     "Stabiliser",
     "TaskController",
+    "WholeBody",
+    "WholeBodyCommand",
     "share_wrench",
 ]

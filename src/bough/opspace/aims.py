@@ -20,13 +20,24 @@ ORTHOGONAL = 1e-6
 
 
 class AimSet:
-    """What the rows of a task set measure: `arrays` for kernels, and `targets` from a user's words."""
+    """What the rows of a task set measure: `arrays` for kernels, and `targets` from a user's words.
 
-    def __init__(self, tasks: TaskSet) -> None:
+    With `all_rows` False, tasks that have no position (momentum) are left out: their errors are zero.
+    """
+
+    def __init__(self, tasks: TaskSet, *, all_rows: bool = True) -> None:
         self.tasks, self.model = tasks, tasks.model
-        aims = [(task, task.aim(self.model)) for task in tasks.tasks]
+        aims = [(task, task.aim(self.model)) for task in tasks.tasks if all_rows or task.has_position]
         self.placed: list[tuple[Task, Aim]] = [(task, aim) for task, aim in aims if aim.kind != JOINTS]
         self.jointed = [task for task, aim in aims if aim.kind == JOINTS]
+        aimed: dict[str, str] = {}
+        for task in self.jointed:
+            for name in self._joints(task):
+                if name in aimed:
+                    raise TaskError(
+                        f"tasks {aimed[name]!r} and {task.name!r} both have a target for the joint {name!r}"
+                    )
+                aimed[name] = task.name
 
     @property
     def size(self) -> int:
@@ -70,10 +81,30 @@ class AimSet:
             target[:, a] = x
         goal = np.array(np.broadcast_to(posture, (max(batch, len(np.atleast_2d(posture))), self.model.nq)))
         for task, x in joints:
-            for name in getattr(task, "joints", ()) or (getattr(task, "joint", None),):
-                part = self.model.joint(name).q if name else slice(None)
-                goal[:, part] = x if isinstance(task, JointTask) else x[:, part]
+            self._put(task, x, goal)
         return target, goal
+
+    def target(self, name: str, given: Any, goal: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(12,) of a task that aims at a placement; `goal` (nq,) with the coordinates that one of joints aims at."""
+        for task, aim in self.placed:
+            if task.name == name:
+                return self._placements(task, aim, given)[0], goal
+        task = next(task for task in self.jointed if task.name == name)
+        whole = goal[None].copy()
+        self._put(task, self._coordinates(task, given), whole)
+        return np.zeros(12), whole[0]
+
+    def _put(self, task: Task, x: FloatArray, goal: FloatArray) -> None:
+        """Write the coordinates that a task aims at into configurations (batch, nq)."""
+        for name in self._joints(task):
+            part = self.model.joint(name).q
+            goal[:, part] = x if isinstance(task, JointTask) else x[:, part]
+
+    def _joints(self, task: Task) -> tuple[str, ...]:
+        """The joints that a task aims at."""
+        if isinstance(task, JointTask):
+            return (task.joint,)
+        return getattr(task, "joints", ()) or self.model.joint_names
 
     def alone(self, given: Mapping[str, Any]) -> bool:
         """Whether none of the targets is a batch."""

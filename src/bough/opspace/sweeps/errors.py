@@ -44,6 +44,8 @@ def task_errors(m: Mechanism, t: Any, g: Aims, q: Rows, target: Rows, posture: R
 
     target (A, 12) holds R and p of each aim, posture (nq,) the coordinates of joints that are rows.
     """
+    for r in range(len(error)):
+        error[r] = m.zero[0]
     for i in range(len(m.parent)):
         difference_joint(m, i, q, posture, w.gap)
     for k in range(len(g.joint_row)):

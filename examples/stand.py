@@ -1,0 +1,148 @@
+"""A humanoid stands on two feet, shifts its centre of mass over the left one, lifts the right one, and reaches out.
+
+The robot is Unitree's G1 from example-robot-data (35 degrees of freedom, of which the six of its base have no motor).
+The commands of a whole-body controller are integrated with the contacts taken as rigid. Run:
+
+    python examples/stand.py
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import bough
+from bough.control import Contact, CubicPath, Gains, LimitMonitor, Reference, WholeBody
+
+Array = np.ndarray
+DT = 2e-3
+FEET = ("left_ankle_roll_link", "right_ankle_roll_link")
+HAND = "right_rubber_hand"
+SOLE = {"size": (0.15, 0.05), "point": (0.035, 0.0, -0.035), "friction": 0.6}
+STANCE = {"hip_pitch": -0.3, "knee": 0.6, "ankle_pitch": -0.3, "elbow": 0.6, "shoulder_pitch": 0.2}
+LIFT = (3.0, 5.0)  # when the right foot is in the air
+
+
+class Result(NamedTuple):
+    """What happened, a row for each step."""
+
+    time: Array
+    hand: Array  # m from its path
+    center: Array  # m from its path
+    torque: Array  # the largest, over its limit
+    cone: (
+        Array  # the largest violation of friction, pressure and unilaterality in N and Nm; not positive where all hold
+    )
+    foot: Array  # m that the standing feet have moved
+    lifted: Array  # m that the right foot is above the ground
+    limits: bool  # whether a joint passed a limit of position or velocity
+
+
+def robot() -> bough.Model:
+    """G1, from the package that has it."""
+    try:
+        found = [f for f in files("example-robot-data") or [] if f.name == "g1_29dof_rev_1_0.urdf"]
+    except PackageNotFoundError:
+        sys.exit("this example needs example-robot-data: pip install example-robot-data")
+    return bough.load(Path(str(found[0].locate())), floating_base=True)
+
+
+class Stand:
+    """The task: its paths, its controller and the time it takes."""
+
+    def __init__(self, model: bough.Model | None = None) -> None:
+        self.model = model or robot()
+        self.dynamics = bough.Dynamics(self.model)
+        self.start = self._stance()
+        com, hand = self.dynamics.center_of_mass(self.start), self.dynamics.placement(self.start, HAND)[:3, 3]
+        left, right = (self.dynamics.placement(self.start, foot)[:3, 3] for foot in FEET)
+        over = np.array([left[0] + 0.03, left[1] - 0.01, com[2]])
+        self.center = CubicPath([0.0, 2.5, 6.0, 8.0], [com, over, over, com])
+        reach = hand + [0.12, -0.05, 0.20]
+        self.hand = CubicPath([0.0, 1.0, 2.5, 6.0, 8.0], [hand, hand, reach, reach, hand])
+        high = right + [0.0, 0.0, 0.06]
+        self.foot = CubicPath([LIFT[0], 4.0, LIFT[1]], [right, high, right])
+        self.controller = self._controller()
+
+    def _stance(self) -> Array:
+        """Knees bent, soles on the plane z = 0."""
+        q = self.model.neutral.copy()
+        for side in ("left", "right"):
+            for name, angle in STANCE.items():
+                q[self.model.joint(f"{side}_{name}_joint").q] = angle
+        # soles level, by inverse kinematics of both feet with the rest of the body near this posture
+        targets = {foot: self.dynamics.placement(q, foot) for foot in FEET}
+        for T in targets.values():
+            T[:3, :3], T[2, 3] = np.eye(3), 0.035
+        q[2] -= self.dynamics.placement(q, FEET[0])[2, 3] - 0.035
+        return bough.ik.solve(self.model, targets, q, posture=q).q
+
+    def _controller(self) -> WholeBody:
+        def along(path: CubicPath):
+            return lambda t: Reference(*path(t))
+
+        turn = bough.orientation(FEET[1])
+        tasks = [bough.center_of_mass(), bough.position(HAND), bough.orientation("torso_link"), bough.orientation("pelvis"),
+                 bough.position(FEET[1]), turn]  # fmt: skip
+        return WholeBody(
+            self.model, tasks, [Contact(foot, **SOLE) for foot in FEET], dt=DT, posture=self.start, gains=Gains(400.0),
+            weights={f"position({HAND})": 10.0, "center_of_mass": 10.0},
+            references={"center_of_mass": along(self.center), f"position({HAND})": along(self.hand),
+                        f"position({FEET[1]})": along(self.foot)}
+            | {f"orientation({frame})": self.dynamics.placement(self.start, frame)
+               for frame in ("torso_link", "pelvis", FEET[1])},
+        )  # fmt: skip
+
+    def run(self, duration: float = 8.0) -> Result:
+        """Integrate the commands; a conflict ends the run with its names."""
+        model, monitor, rows, beyond = self.model, LimitMonitor(self.model), [], False
+        contacts = {contact.frame: contact for contact in self.controller.contacts}
+        q, v, before = self.start.copy(), np.zeros(model.nv), {}
+        for k in range(round(duration / DT)):
+            t = k * DT
+            standing = FEET[:1] if LIFT[0] <= t < LIFT[1] else FEET
+            command = self.controller(t, q, v, standing)
+            if not command.success:
+                sys.exit(f"at {t:.3f} s these conflict: {', '.join(command.conflicts)}")
+            report = monitor(q, v, command.tau)
+            beyond |= bool(report.position or report.velocity)
+            places = {foot: self.dynamics.placement(q, foot)[:3, 3] for foot in FEET}
+            before = {foot: before.get(foot, places[foot]) for foot in standing}
+            rows.append((
+                t, np.linalg.norm(command.error[f"position({HAND})"]), np.linalg.norm(command.error["center_of_mass"]),
+                report.torque_ratio, max((contacts[foot].cone @ f).max() for foot, f in command.forces.items()),
+                max(np.abs(places[foot] - before[foot]).max() for foot in standing), places[FEET[1]][2] - 0.035,
+            ))  # fmt: skip
+            v = v + DT * command.qdd
+            q = model.integrate(q, DT * v)
+        return Result(*np.array(rows).T, beyond)
+
+
+def main() -> None:
+    task = Stand()
+    task.run(DT)  # compiles
+    start = time.perf_counter()
+    result = task.run()
+    spent = (time.perf_counter() - start) / len(result.time)
+    print(
+        f"{len(result.time)} steps of {1e3 * DT:g} ms, {1e6 * spent:.0f} us each with all checks ({task.controller.solver})"
+    )
+    print(
+        f"hand within {1e3 * result.hand.max():.2f} mm, centre of mass within {1e3 * result.center.max():.2f} mm of their paths"
+    )
+    print(
+        f"largest torque {100 * result.torque.max():.0f} % of its limit, right foot lifted {1e3 * result.lifted.max():.0f} mm"
+    )
+    print(
+        f"largest violation of a cone {max(result.cone.max(), 0.0):.1e} N, feet moved {1e3 * result.foot.max():.4f} mm"
+    )
+    print("a joint passed a limit" if result.limits else "all joints within their limits")
+
+
+if __name__ == "__main__":
+    main()

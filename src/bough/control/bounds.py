@@ -1,0 +1,36 @@
+"""Bounds of joint accelerations, from limits of velocity and of position."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bough.errors import TaskError
+from bough.joints import LAST_SCREW
+from bough.model import Model
+from bough.types import FloatArray
+
+
+class AccelerationBounds:
+    """lower, upper (nv,) of qdd at (q, v): velocities stay within their limits after dt.
+
+    Towards a position limit they stay below distance / horizon, so that it is approached and never passed.
+    """
+
+    def __init__(self, model: Model, dt: float, horizon: float) -> None:
+        if not 0.0 < dt <= horizon < np.inf:
+            raise TaskError(f"expected 0 < dt <= horizon, got dt {dt} and horizon {horizon}")
+        m, limits = model.mechanism, model.limits
+        single = np.flatnonzero((m.kind <= LAST_SCREW) & (m.ratio[m.dof[:-1]] == 1.0))
+        self.dt, self.horizon, self.speed = dt, horizon, limits.velocity
+        self.q, self.v = m.q_index[single], m.v_index[m.dof[single]]
+        self.lower, self.upper = limits.lower[self.v], limits.upper[self.v]
+        self.limited = np.flatnonzero(np.isfinite(limits.effort) & model.actuated)
+        self.names = [""] * model.nv  # of the joint of each freedom
+        for joint in model.joints:
+            self.names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
+
+    def __call__(self, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        x, fastest, slowest = q[self.q], self.speed.copy(), -self.speed
+        fastest[self.v] = np.minimum(fastest[self.v], (self.upper - x) / self.horizon)
+        slowest[self.v] = np.maximum(slowest[self.v], (self.lower - x) / self.horizon)
+        return (slowest - v) / self.dt, (fastest - v) / self.dt

@@ -1,0 +1,79 @@
+"""Contacts: feet and hands that push on something fixed, and the cones that their forces stay in.
+
+A rectangle presses with forces at its four corners, each in its friction pyramid; the wrench they add up to obeys the
+17 inequalities of Caron, Pham & Nakamura 2015. Pyramids lie inside their cones: |f_x|, |f_y| <= friction f_z / sqrt(2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from bough.errors import TaskError
+from bough.opspace import Task, pose, position
+from bough.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A frame that presses on something with its xy plane (z points away from what it touches), or at one point.
+
+    `size` (length along x, width along y) is the rectangle of a foot about `point` of the frame; without it the contact
+    is a point, and its normal the world's z. `most` limits the normal force, in newtons.
+    """
+
+    frame: str
+    friction: float = 0.7
+    size: tuple[float, float] | None = None
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    most: float = np.inf
+
+    def __post_init__(self) -> None:
+        where = f"contact {self.frame!r}"
+        if not 0.0 <= self.friction < np.inf:
+            raise TaskError(f"{where}: friction must be a finite number that is not negative, got {self.friction}")
+        if self.size is not None and not (len([*self.size]) == 2 and all(0.0 <= x < np.inf for x in self.size)):
+            raise TaskError(f"{where}: size is (length, width) of its rectangle, not negative, got {self.size}")
+        if not self.most > 0.0:
+            raise TaskError(f"{where}: the largest normal force must be above zero, got {self.most}")
+
+    @property
+    def name(self) -> str:
+        return f"contact({self.frame})"
+
+    @property
+    def rows(self) -> int:
+        """Six for a rectangle, in the frame's axes; three for a point, in the world's."""
+        return 3 if self.size is None else 6
+
+    def task(self) -> Task:
+        """The rows that do not accelerate while the contact holds; its forces are theirs."""
+        if self.size is None:
+            return position(self.frame, point=self.point, name=self.name)
+        return pose(self.frame, "local", point=self.point, name=self.name)
+
+    @cached_property
+    def cone(self) -> FloatArray:
+        """(k, rows): forces f of the contact obey cone f <= 0."""
+        mu = self.friction / np.sqrt(2.0)
+        sides = [[s, 0, -mu] for s in (1, -1)] + [[0, s, -mu] for s in (1, -1)] + [[0, 0, -1]]
+        if self.size is None:
+            return np.array(sides, float)
+        X, Y = self.size[0] / 2, self.size[1] / 2
+        table = [[*side, 0, 0, 0] for side in sides]
+        table += [[0, 0, -Y, s, 0, 0] for s in (1, -1)] + [[0, 0, -X, 0, s, 0] for s in (1, -1)]
+        # the moment about the normal: s t_z + |Y f_x + s mu t_x| + |X f_y + s mu t_y| <= mu (X + Y) f_z
+        for s, a, b in product((1, -1), repeat=3):
+            table.append([a * Y, b * X, -mu * (X + Y), a * s * mu, b * s * mu, s])
+        return np.array(table, float)
+
+    @cached_property
+    def cone_names(self) -> tuple[str, ...]:
+        """What each row of the cone is called when it conflicts with others."""
+        friction, lift = f"friction of {self.frame!r}", f"{self.frame!r} cannot pull"
+        if self.size is None:
+            return (friction,) * 4 + (lift,)
+        return (friction,) * 4 + (lift,) + (f"centre of pressure of {self.frame!r}",) * 4 + (friction,) * 8

@@ -1,0 +1,283 @@
+"""Whole-body control: inverse dynamics as a quadratic program (de Lasa, Mordatch & Hertzmann 2010; Herzog et al. 2016).
+
+The variables are qdd and the forces f of the contacts; torques follow, tau = H qdd + C - J_c' f. Subject to
+    tau = 0 where there is no motor,  |tau| <= effort,  J_c qdd + Jdot_c v = a_c,  cones of f,  bounds of qdd
+sum of weight |J qdd + Jdot v - a*|^2 over the tasks is minimised, priority by priority. Bounds of qdd keep velocities
+within their limits after one step, and approach to a position limit no faster than its distance over `horizon`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile.executions import BoundFunction
+from bough.control.bounds import AccelerationBounds
+from bough.control.contacts import Contact
+from bough.control.layout import Layout
+from bough.control.program import Constraints, chosen_solver, minimise_lazily, relaxed
+from bough.control.references import Gains, Reference
+from bough.errors import ShapeError, TaskError
+from bough.model import Model
+from bough.opspace import AimSet, Task, TaskSet
+from bough.opspace.methods import Prepared
+from bough.opspace.sweeps.whole import WHOLE
+from bough.opspace.tasks import CenterOfMassTask, MomentumTask
+from bough.types import FloatArray
+
+POSTURE_WEIGHT, LESS, FORCE_WEIGHT = 1e-4, 1e-3, 1e-8  # beside tasks of weight 1; less while others follow
+WITHIN = 1.0 - 1e-9  # of the torque limits: rounding does not carry torques beyond them
+BAND = 1e-6  # how far the acceleration of a task may leave what its priority has reached
+
+
+class WholeBodyCommand(NamedTuple):
+    """One answer of a `WholeBody` controller."""
+
+    tau: FloatArray  # (nv,), zero where there is no motor
+    qdd: FloatArray  # (nv,) the acceleration that they give while the contacts hold
+    forces: dict[str, FloatArray]  # of each contact that is held, by frame: in the rows of its task
+    error: dict[str, FloatArray]  # target less position of each task
+    success: bool  # False: constraints conflict, and the command breaks them as little as possible
+    conflicts: tuple[str, ...]  # which, in words
+
+
+class WholeBody:
+    """Tasks held by motors and contacts within the limits of both: `controller(t, q, v)` gives a `WholeBodyCommand`.
+
+    `references` gives for each task a `Reference` (or a position), or a function of time; a task without one is held at
+    rest. `weights` are numbers above zero, `priorities` 0, 1, ... are strict, `gains` are of tasks or of all. What
+    tasks leave open goes to `posture` (nq,), or to rest. `dt` is the time between two commands; with
+    `general` nothing is compiled for this robot.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tasks: Iterable[Task],
+        contacts: Iterable[Contact] = (),
+        *,
+        references: Mapping[str, Any] | None = None,
+        gains: Gains | Mapping[str, Gains] = Gains(),  # noqa: B008
+        weights: Mapping[str, float] | None = None,
+        priorities: Mapping[str, int] | None = None,
+        posture: npt.ArrayLike | None = None,
+        posture_gains: Gains = Gains(25.0),  # noqa: B008
+        dt: float = 1e-3,
+        horizon: float = 0.05,
+        solver: str | None = None,
+        general: bool = False,
+    ) -> None:
+        self.model, self.contacts = model, tuple(contacts)
+        wanted = tuple(tasks)
+        self.tasks = TaskSet(model, [*wanted, *(contact.task() for contact in self.contacts)])
+        _check_flight(model, wanted, self.contacts)
+        self.aims, self.references = AimSet(self.tasks, all_rows=False), dict(references or {})
+        names = [task.name for task in wanted]
+        for given in (self.references, weights or {}, priorities or {}, {} if isinstance(gains, Gains) else gains):
+            odd = [name for name in given if name not in names]
+            if odd:
+                raise TaskError(f"{odd[0]!r} is none of the tasks {', '.join(map(repr, names))}")
+        self.posture = None if posture is None else _configuration(model, posture)
+        self.posture_gains, self.solver, self.general = posture_gains, chosen_solver(solver), general
+        self.bounds = AccelerationBounds(model, dt, horizon)
+        self.levels = _levels(names, weights or {}, priorities or {})
+        self.stiffness, self.damping = _gains(self.tasks, gains)
+        self._target = np.tile(np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], (self.aims.size, 1))
+        self._goal = model.neutral.copy()
+        self._place = {task.name: a for a, (task, _) in enumerate(self.aims.placed)}
+        self._layouts: dict[tuple[str, ...], Layout] = {}
+        self._held: dict[str, Any] = {}
+        self._last: dict[tuple[tuple[str, ...], int], FloatArray] = {}
+
+    def __call__(self, t: float, q: Any, v: Any, contacts: Iterable[str] | None = None) -> WholeBodyCommand:
+        """The command at time t; `contacts` names the frames that hold now (all if none are named)."""
+        q, v = np.asarray(q, float), np.asarray(v, float)
+        layout = self._layout(contacts)
+        self._hold(layout, q)
+        speed, acceleration, aimed = self._refer(t)
+        H, C, J, rate, bias, error = self._function.call(q, v, self._target, self._goal)
+        wanted = acceleration + self.damping * (speed - rate) + np.where(aimed, self.stiffness * error, 0.0)
+        limits = self._constraints(layout, (H, C, J, wanted - bias), self.bounds(q, v))
+        x, conflicts = self._solve(layout, limits, J, wanted - bias, self._pull(q, v))
+        if x is None:
+            raise TaskError(f"the solver {self.solver!r} found no answer, nor which constraints conflict; try another")
+        qdd, f = x[: self.model.nv], x[self.model.nv :]
+        tau = np.where(self.model.actuated, H @ qdd + C - J[layout.rows].T @ f, 0.0)
+        errors = {name: error[rows] for name, rows in self.tasks.slices.items()}
+        return WholeBodyCommand(tau, qdd, layout.shared(f), errors, not conflicts, conflicts)
+
+    # What the program is made of
+
+    def _constraints(self, layout: Layout, at: tuple[FloatArray, ...], bounds: tuple[FloatArray, FloatArray]) -> Any:
+        """Motors, contacts, cones and limits at one state; `at` is H, C, J and a* - Jdot v."""
+        H, C, J, need = at
+        nv, Jc = self.model.nv, J[layout.rows]
+        D = np.concatenate([H, -Jc.T], axis=1)
+        free, held = ~self.model.actuated, np.concatenate([Jc, np.zeros((len(Jc), len(Jc)))], axis=1)
+        limited = self.bounds.limited
+        effort, some = WITHIN * self.model.limits.effort[limited], D[limited]
+        lower, upper = np.full((2, nv + len(Jc)), np.inf)
+        lower[:nv], upper[:nv] = bounds
+        lower[nv:] = -np.inf
+        upper[nv:] = layout.most
+        return Constraints(
+            np.concatenate([D[free], held]),
+            np.concatenate([-C[free], need[layout.rows]]),
+            np.concatenate([some, -some, layout.cone]),
+            np.concatenate([effort - C[limited], effort + C[limited], np.zeros(len(layout.cone))]),
+            lower, upper,
+            (layout.equal_names, layout.below_names, layout.variable_names),
+        )  # fmt: skip
+
+    def _solve(self, layout: Layout, s: Constraints, J: FloatArray, need: FloatArray, pull: FloatArray) -> Any:
+        """x of the last priority, each solved within what those before it have reached; or the least conflict."""
+        nv, n, x = self.model.nv, len(s.lower), None
+        for k, tasks in enumerate(self.levels):
+            last = k == len(self.levels) - 1
+            small = POSTURE_WEIGHT * (1.0 if last else LESS)
+            P, c = np.zeros((n, n)), np.zeros(n)
+            np.fill_diagonal(P, np.r_[np.full(nv, small), np.full(n - nv, FORCE_WEIGHT)])
+            c[:nv] = -small * pull
+            for name, weight in tasks:
+                rows = self.tasks.slices[name]
+                weighed = weight * J[rows].T
+                P[:nv, :nv] += weighed @ J[rows]
+                c[:nv] -= weighed @ need[rows]
+            key = (layout.names, k)
+            x = minimise_lazily(P, c, s, 2 * len(self.bounds.limited), self.solver, self._last.get(key))
+            if x is None:
+                self._last.clear()
+                return relaxed(P, c, s, self.solver)
+            self._last[key] = x
+            if not last:
+                reached = np.concatenate([J[self.tasks.slices[name]] for name, _ in tasks])
+                s = layout.kept(s, reached, x[:nv], BAND)
+        return x, ()
+
+    def _pull(self, q: FloatArray, v: FloatArray) -> FloatArray:
+        """The acceleration (nv,) towards the posture, or to rest."""
+        g = self.posture_gains
+        pull = -g.rate * v
+        if self.posture is not None:
+            way = self.model.difference(q, self.posture)
+            pull = pull + np.where(self.model.actuated, g.stiffness * way, 0.0)
+        return pull
+
+    def _refer(self, t: float) -> tuple[FloatArray, FloatArray, Any]:
+        """Velocity and acceleration of the references (rows,), and which rows have a position to go to."""
+        speed, acceleration, aimed = np.zeros(self.tasks.size), np.zeros(self.tasks.size), self._aimed.copy()
+        for name, given in self.references.items():
+            reference: Any = given(t) if isinstance(given, Callable) else given  # type: ignore[arg-type]
+            if not isinstance(reference, Reference):
+                reference = Reference(reference)
+            rows = self.tasks.slices[name]
+            speed[rows], acceleration[rows] = reference.velocity, reference.acceleration
+            if reference.position is not None:
+                aimed[rows] = True
+                self._aim(name, reference.position, callable(given))
+        return speed, acceleration, aimed
+
+    def _aim(self, name: str, position: Any, again: bool) -> None:
+        """Put a target where the kernel reads it; one that does not change only once."""
+        if not again and name in self._aimed_once:
+            return
+        shape, place = np.shape(position), self._place.get(name)
+        if name in self._aimed_once and place is not None and shape in ((4, 4), (3,)):
+            row = self._target[place]  # its kind was checked when it was first given
+            if shape == (3,):
+                row[9:] = position
+            else:
+                row[:9], row[9:] = position[:3, :3].ravel(), position[:3, 3]
+            return
+        self._aimed_once.add(name)
+        target, self._goal = self.aims.target(name, position, self._goal)
+        if place is not None:
+            self._target[place] = target
+
+    @cached_property
+    def _aimed_once(self) -> set[str]:
+        return set()
+
+    @cached_property
+    def _aimed(self) -> Any:
+        """(rows,) rows of contacts always go back to where they were made."""
+        aimed = np.zeros(self.tasks.size, bool)
+        for contact in self.contacts:
+            aimed[self.tasks.slices[contact.name]] = True
+        return aimed
+
+    def _hold(self, layout: Layout, q: FloatArray) -> None:
+        """Contacts that are new hold where they are now; those that are gone are forgotten."""
+        for name in set(self._held) - set(layout.names):
+            del self._held[name]
+        for task in self.tasks.tasks:
+            if task.name in layout.names and task.name not in self._held:
+                self._held[task.name] = task.position(self._dynamics, q)
+                self._target[self._place[task.name]] = self.aims.target(task.name, self._held[task.name], self._goal)[0]
+
+    def _layout(self, contacts: Iterable[str] | None) -> Layout:
+        held = self.contacts if contacts is None else self._named(contacts)
+        key = tuple(contact.name for contact in held)
+        if key not in self._layouts:
+            self._layouts[key] = Layout(self.tasks, held, self.bounds)
+        return self._layouts[key]
+
+    def _named(self, frames: Iterable[str]) -> tuple[Contact, ...]:
+        chosen = set(frames)
+        odd = chosen - {contact.frame for contact in self.contacts}
+        if odd:
+            known = ", ".join(repr(contact.frame) for contact in self.contacts)
+            raise TaskError(f"{sorted(odd)[0]!r} is none of the contacts {known}")
+        return tuple(contact for contact in self.contacts if contact.frame in chosen)
+
+    @cached_property
+    def _dynamics(self) -> Any:
+        from bough.dynamics.dynamics import Dynamics
+
+        return Dynamics(self.model, general=self.general)
+
+    @cached_property
+    def _function(self) -> BoundFunction:
+        """(q, v, target, posture) -> (H, C, J, J v, Jdot v, error), one compiled call."""
+        tasks = self.tasks
+        constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays)
+        return Prepared(WHOLE, constants, tasks.sizes | {"aims": self.aims.size}).bind(tasks, self.general)
+
+
+def _check_flight(model: Model, tasks: tuple[Task, ...], contacts: tuple[Contact, ...]) -> None:
+    if not model.actuated.any():
+        raise TaskError(f"no joint of {model.name!r} has a motor: there is nothing to command")
+    loose = [j for j in model.joints if j.type == "floating" and not model.actuated[j.v].any()]
+    asked = [task.name for task in tasks if isinstance(task, CenterOfMassTask | MomentumTask)]
+    if loose and asked and not contacts:
+        raise TaskError(
+            f"{model.name!r} cannot fly: its joint {loose[0].name!r} has no motor and there is no contact to push "
+            f"against, so that no torque changes {asked[0]!r}"
+        )
+
+
+def _levels(names: list[str], weights: Mapping[str, float], ranks: Mapping[str, int]) -> list[list[tuple[str, float]]]:
+    for name, weight in weights.items():
+        if not 0.0 < weight < np.inf:
+            raise TaskError(f"the weight of {name!r} must be a finite number above zero, got {weight}")
+    order = sorted({ranks.get(name, 0) for name in names})
+    return [[(n, float(weights.get(n, 1.0))) for n in names if ranks.get(n, 0) == rank] for rank in order]
+
+
+def _gains(tasks: TaskSet, gains: Gains | Mapping[str, Gains]) -> tuple[FloatArray, FloatArray]:
+    stiffness, damping = np.empty(tasks.size), np.empty(tasks.size)
+    for name, rows in tasks.slices.items():
+        own = gains if isinstance(gains, Gains) else gains.get(name, Gains())
+        stiffness[rows], damping[rows] = own.stiffness, own.rate
+    return stiffness, damping
+
+
+def _configuration(model: Model, given: npt.ArrayLike) -> FloatArray:
+    q = np.asarray(given, float)
+    if q.shape != (model.nq,) or not np.isfinite(q).all():
+        raise ShapeError(f"posture is a finite configuration ({model.nq},), got shape {q.shape}")
+    return q

@@ -1,0 +1,250 @@
+"""Whole-body control: what is commanded is possible, holds all limits, and does what tasks ask as far as it can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bough
+from bough.control import Contact, CubicPath, Gains, LimitMonitor, Reference, WholeBody
+from bough.errors import MissingExtraError, OptionError, TaskError
+
+pytest.importorskip("qpsolvers")
+
+FEET = tuple(f"{a}{b}_foot" for a in "fh" for b in "lr")
+LEG = {"mass": 0.5, "inertia": np.diag([2e-3, 2e-3, 1e-3]), "com": (0, 0, -0.1), "effort": 40.0, "velocity": 20.0}
+
+
+def quadruped(**options):
+    """A trunk on four legs of three joints, and where it stands on the plane z = 0."""
+    builder = bough.Builder("quadruped")
+    builder.add_body("trunk", joint="floating", mass=8.0, inertia=np.diag([0.1, 0.2, 0.25]))
+    for foot, x, y in zip(FEET, (0.2, 0.2, -0.2, -0.2), (0.1, -0.1, 0.1, -0.1), strict=True):
+        side = foot[:2]
+        leg = LEG | options
+        builder.add_body(f"{side}_hip", "trunk", "revolute", (x, y, 0), axis=(1, 0, 0), **leg)
+        builder.add_body(f"{side}_thigh", f"{side}_hip", "revolute", (0, 0, 0), axis=(0, 1, 0), **leg)
+        builder.add_body(f"{side}_shank", f"{side}_thigh", "revolute", (0, 0, -0.2), axis=(0, 1, 0), **leg)
+        builder.add_frame(foot, f"{side}_shank", (0, 0, -0.2))
+    model = builder.build()
+    q = model.neutral.copy()
+    for side in ("fl", "fr", "hl", "hr"):
+        for body, x in (("thigh", 0.6), ("shank", -1.2)):
+            q[next(j for j in model.joints if j.body == f"{side}_{body}").q] = x
+    q[2] = -bough.Dynamics(model, general=True).placement(q, FEET[0])[2, 3]
+    return model, q
+
+
+MODEL, STANCE = quadruped()
+DYN = bough.Dynamics(MODEL, general=True)
+
+
+def possible(controller, q, v, command):
+    """Torques and contact forces give the acceleration that was said; no torque where there is no motor."""
+    model = controller.model
+    held = [c for c in controller.contacts if c.frame in command.forces]
+    space = bough.OperationalSpace(model, [c.task() for c in held], general=True) if held else None
+    push = 0.0 if space is None else space.jacobian(q).T @ np.concatenate([command.forces[c.frame] for c in held])
+    dyn = bough.Dynamics(model, general=True)
+    assert dyn.inverse_dynamics(q, v, command.qdd) - push == pytest.approx(command.tau, abs=1e-7)
+    assert not command.tau[~model.actuated].any()
+    assert not LimitMonitor(model)(q, v, command.tau).torque
+    for c in held:
+        assert (c.cone @ command.forces[c.frame] <= 1e-7).all()
+
+
+def test_standing_carries_the_weight():
+    controller = WholeBody(MODEL, [bough.center_of_mass()], [Contact(f) for f in FEET], posture=STANCE, general=True)
+    command = controller(0.0, STANCE, np.zeros(MODEL.nv))
+    assert command.success
+    assert command.conflicts == ()
+    total = sum(command.forces.values())
+    assert total == pytest.approx([0.0, 0.0, 9.81 * MODEL.total_mass], abs=1e-3)
+    assert command.qdd == pytest.approx(np.zeros(MODEL.nv), abs=1e-2)
+    possible(controller, STANCE, np.zeros(MODEL.nv), command)
+
+
+@pytest.mark.parametrize("priorities", [{}, {"orientation(trunk)": 1}])
+def test_the_centre_of_mass_follows_its_path_and_a_foot_is_lifted(priorities):
+    com, dt = DYN.center_of_mass(STANCE), 2e-3
+    path = CubicPath([0.0, 0.3, 0.6], [com, com + [-0.04, -0.02, 0.0], com + [-0.04, -0.02, 0.02]])
+    up = DYN.placement(STANCE, FEET[0])[:3, 3] + [0.0, 0.0, 0.03]
+    controller = WholeBody(
+        MODEL,
+        [bough.center_of_mass(), bough.orientation("trunk"), bough.position(FEET[0])],
+        [Contact(f, friction=0.6) for f in FEET],
+        references={
+            "center_of_mass": lambda t: Reference(*path(t)),
+            "orientation(trunk)": np.eye(4),
+            f"position({FEET[0]})": lambda t: Reference(up) if t > 0.3 else Reference(None),
+        },
+        gains=Gains(400.0), priorities=priorities, posture=STANCE, dt=dt,
+    )  # fmt: skip
+    q, v = STANCE.copy(), np.zeros(MODEL.nv)
+    for k in range(300):
+        command = controller(k * dt, q, v, FEET if k * dt <= 0.3 else FEET[1:])
+        assert command.success
+        if k % 50 == 0:
+            possible(controller, q, v, command)
+        v = v + dt * command.qdd
+        q = MODEL.integrate(q, dt * v)
+    assert DYN.center_of_mass(q) == pytest.approx(path(0.6)[0], abs=1e-3)
+    assert DYN.placement(q, FEET[0])[:3, 3] == pytest.approx(up, abs=2e-3)
+    for foot in FEET[1:]:
+        assert DYN.placement(q, foot)[:3, 3] == pytest.approx(DYN.placement(STANCE, foot)[:3, 3], abs=1e-3)
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.05, 0.7])
+def test_friction_limits_what_the_ground_gives(friction):
+    """Asked for 5 m/s^2 sideways, the centre of mass gets no more than the pyramids can give."""
+    contacts = [Contact(f, friction=friction) for f in FEET]
+    ask = {"center_of_mass": Reference(None, 0.0, [5.0, 0.0, 0.0])}
+    controller = WholeBody(MODEL, [bough.center_of_mass()], contacts, references=ask, general=True)
+    command = controller(0.0, STANCE, np.zeros(MODEL.nv))
+    possible(controller, STANCE, np.zeros(MODEL.nv), command)
+    sideways, weight = (sum(f[k] for f in command.forces.values()) for k in (0, 2))
+    assert sideways <= friction / np.sqrt(2) * weight + 1e-6
+    assert sideways == pytest.approx(min(5.0 * MODEL.total_mass, friction / np.sqrt(2) * weight), rel=0.05, abs=1e-6)
+
+
+def monoped():
+    builder = bough.Builder("monoped")
+    builder.add_body("trunk", joint="floating", mass=10.0, inertia=0.2 * np.eye(3))
+    parent = "trunk"
+    for name, axis, z in (
+        ("hip", (0, 1, 0), 0.0),
+        ("knee", (0, 1, 0), -0.3),
+        ("ankle", (0, 1, 0), -0.3),
+        ("foot", (1, 0, 0), 0.0),
+    ):
+        builder.add_body(
+            name, parent, "revolute", (0, 0, z), axis=axis, mass=1.0, inertia=0.01 * np.eye(3), com=(0, 0, -0.1)
+        )
+        parent = name
+    model = builder.build()
+    q = model.neutral.copy()
+    q[-4:] = -0.3, 0.6, -0.3, 0.0
+    return model, q
+
+
+@pytest.mark.parametrize("push", [0.0, 0.5, 50.0])
+def test_the_centre_of_pressure_stays_in_the_foot(push):
+    model, q = monoped()
+    foot = Contact("foot", size=(0.2, 0.1))
+    ask = {"center_of_mass": Reference(None, 0.0, [push, push, 0.0])}
+    controller = WholeBody(model, [bough.center_of_mass()], [foot], references=ask, general=True)
+    command = controller(0.0, q, np.zeros(model.nv))
+    possible(controller, q, np.zeros(model.nv), command)
+    f = command.forces["foot"]
+    x, y = -f[4] / f[2], f[3] / f[2]
+    assert abs(x) <= 0.1 + 1e-6
+    assert abs(y) <= 0.05 + 1e-6
+    if push == 50.0:
+        assert max(abs(x) - 0.1, abs(y) - 0.05) == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_cone_of_a_rectangle_is_that_of_its_corners(seed):
+    """Forces at corners in their pyramids give wrenches in the cone; wrenches outside cannot be given by any."""
+    from scipy.optimize import nnls
+
+    rng = np.random.default_rng(seed)
+    contact = Contact("foot", friction=0.5, size=(0.2, 0.1))
+    mu, corners = 0.5 / np.sqrt(2), [(x, y, 0) for x in (0.1, -0.1) for y in (0.05, -0.05)]
+    edges = [(a * mu, b * mu, 1.0) for a in (1, -1) for b in (1, -1)]
+    rays = np.array([[*e, *np.cross(c, e)] for c in corners for e in edges]).T
+    inside = rays @ rng.exponential(size=16)
+    assert (contact.cone @ inside <= 1e-12).all()
+    some = rays @ rng.exponential(size=16) + rng.normal(size=6) * [0.3, 0.3, 0, 0.05, 0.05, 0.05]
+    reached = nnls(rays, some)[1] < 1e-9
+    assert (contact.cone @ some <= 1e-9).all() == reached
+
+
+def test_torques_stay_within_their_limits():
+    weak, q = quadruped(effort=6.0)
+    com = bough.Dynamics(weak, general=True).center_of_mass(q)
+    ask = {"center_of_mass": Reference(com + [0.0, 0.0, 0.3])}
+    controller = WholeBody(weak, [bough.center_of_mass()], [Contact(f) for f in FEET], references=ask, general=True)
+    command = controller(0.0, q, np.zeros(weak.nv))
+    assert command.success
+    assert np.abs(command.tau).max() == pytest.approx(6.0, abs=1e-6)
+    possible(controller, q, np.zeros(weak.nv), command)
+
+
+def test_joints_approach_their_limits_and_never_pass_them():
+    builder = bough.Builder("arm")
+    builder.add_body("a", "world", "revolute", axis=(0, 1, 0), mass=1.0, inertia=0.1 * np.eye(3), com=(0.3, 0, 0),
+                     lower=-1.0, upper=0.5, velocity=2.0, effort=100.0)  # fmt: skip
+    model = builder.build()
+    task = bough.opspace.joint("a")
+    controller = WholeBody(model, [task], references={task.name: 3.0}, gains=Gains(900.0), dt=5e-3, general=True)
+    q, v, fastest = np.zeros(1), np.zeros(1), 0.0
+    for k in range(400):
+        command = controller(k * 5e-3, q, v)
+        assert command.success
+        v = v + 5e-3 * command.qdd
+        q = q + 5e-3 * v
+        fastest = max(fastest, v[0])
+        assert q[0] <= 0.5 + 1e-9
+    assert fastest == pytest.approx(2.0, abs=1e-6)
+    assert q[0] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_conflicts_are_named():
+    """A hand held by a contact cannot slow its joints down."""
+    builder, parent = bough.Builder("arm"), "world"
+    for k, axis in enumerate([(0, 0, 1), (0, 1, 0), (0, 1, 0)]):
+        place = (0.0 if k < 2 else 0.4, 0, 0)
+        builder.add_body(f"l{k}", parent, "revolute", place, axis=axis, mass=1.0, inertia=0.1 * np.eye(3), velocity=1.0)
+        parent = f"l{k}"
+    builder.add_frame("hand", "l2", (0.4, 0, 0))
+    model = builder.build()
+    controller = WholeBody(model, [bough.opspace.posture()], [Contact("hand")], general=True)
+    command = controller(0.0, np.array([0.1, 0.4, 0.7]), np.array([0.0, 3.0, 0.0]))
+    assert not command.success
+    text = " ".join(command.conflicts)
+    assert "contact of 'hand'" in text
+    assert "velocity or position limit of" in text
+    assert np.isfinite(command.tau).all()
+    fine = controller(0.0, np.array([0.1, 0.4, 0.7]), np.zeros(3))
+    assert fine.success
+
+
+def loose():
+    builder = bough.Builder("stone")
+    builder.add_body("stone", joint="floating", mass=1.0, inertia=np.eye(3))
+    return builder.build()
+
+
+def test_bad_questions_are_refused_in_one_sentence():
+    feet, com = [Contact(f) for f in FEET], bough.center_of_mass()
+    with pytest.raises(TaskError, match="friction must be"):
+        Contact("foot", friction=-0.1)
+    with pytest.raises(TaskError, match="friction must be"):
+        Contact("foot", friction=np.nan)
+    with pytest.raises(TaskError, match="size is"):
+        Contact("foot", size=(0.1, -0.1))
+    with pytest.raises(TaskError, match="cannot fly"):
+        WholeBody(MODEL, [com])
+    with pytest.raises(TaskError, match="nothing to command"):
+        WholeBody(loose(), [com], [Contact("stone")])
+    with pytest.raises(TaskError, match="none of the tasks"):
+        WholeBody(MODEL, [com], feet, weights={"hand": 1.0})
+    with pytest.raises(TaskError, match="weight"):
+        WholeBody(MODEL, [com], feet, weights={"center_of_mass": -1.0})
+    with pytest.raises(OptionError, match="no solver 'guess'"):
+        WholeBody(MODEL, [com], feet, solver="guess")
+    with pytest.raises(TaskError, match="listed 2 times"):
+        WholeBody(MODEL, [com], [*feet, feet[0]])
+    with pytest.raises(TaskError, match="none of the contacts"):
+        WholeBody(MODEL, [com], feet)(0.0, STANCE, np.zeros(MODEL.nv), ["hand"])
+    with pytest.raises(TaskError, match="horizon"):
+        WholeBody(MODEL, [com], feet, dt=0.0)
+
+
+def test_a_missing_solver_says_how_to_get_one(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "qpsolvers", None)
+    with pytest.raises(MissingExtraError, match="bough\\[control\\]"):
+        WholeBody(MODEL, [bough.center_of_mass()], [Contact(f) for f in FEET])
