@@ -86,17 +86,20 @@ class Stand:
         def along(path: CubicPath):
             return lambda t: Reference(*path(t))
 
-        turn = bough.orientation(FEET[1])
-        tasks = [bough.center_of_mass(), bough.position(HAND), bough.orientation("torso_link"), bough.orientation("pelvis"),
-                 bough.position(FEET[1]), turn]  # fmt: skip
+        frames = ("torso_link", "pelvis", FEET[1])
+        tasks = [bough.center_of_mass(), bough.position(HAND), bough.position(FEET[1])]
+        paths = {"center_of_mass": self.center, f"position({HAND})": self.hand, f"position({FEET[1]})": self.foot}
+        upright = {f"orientation({frame})": self.dynamics.placement(self.start, frame) for frame in frames}
         return WholeBody(
-            self.model, tasks, [Contact(foot, **SOLE) for foot in FEET], dt=DT, posture=self.start, gains=Gains(400.0),
+            self.model,
+            [*tasks, *(bough.orientation(frame) for frame in frames)],
+            [Contact(foot, **SOLE) for foot in FEET],
+            references={name: along(path) for name, path in paths.items()} | upright,
             weights={f"position({HAND})": 10.0, "center_of_mass": 10.0},
-            references={"center_of_mass": along(self.center), f"position({HAND})": along(self.hand),
-                        f"position({FEET[1]})": along(self.foot)}
-            | {f"orientation({frame})": self.dynamics.placement(self.start, frame)
-               for frame in ("torso_link", "pelvis", FEET[1])},
-        )  # fmt: skip
+            gains=Gains(400.0),
+            posture=self.start,
+            dt=DT,
+        )
 
     def run(self, duration: float = 8.0) -> Result:
         """Integrate the commands; a conflict ends the run with its names."""
@@ -128,19 +131,14 @@ def main() -> None:
     task.run(DT)  # compiles
     start = time.perf_counter()
     result = task.run()
-    spent = (time.perf_counter() - start) / len(result.time)
+    spent = 1e6 * (time.perf_counter() - start) / len(result.time)
+    hand, center, foot, lifted = (1e3 * x.max() for x in (result.hand, result.center, result.foot, result.lifted))
     print(
-        f"{len(result.time)} steps of {1e3 * DT:g} ms, {1e6 * spent:.0f} us each with all checks ({task.controller.solver})"
+        f"{len(result.time)} steps of {1e3 * DT:g} ms, {spent:.0f} us each with all checks ({task.controller.solver})"
     )
-    print(
-        f"hand within {1e3 * result.hand.max():.2f} mm, centre of mass within {1e3 * result.center.max():.2f} mm of their paths"
-    )
-    print(
-        f"largest torque {100 * result.torque.max():.0f} % of its limit, right foot lifted {1e3 * result.lifted.max():.0f} mm"
-    )
-    print(
-        f"largest violation of a cone {max(result.cone.max(), 0.0):.1e} N, feet moved {1e3 * result.foot.max():.4f} mm"
-    )
+    print(f"hand within {hand:.2f} mm, centre of mass within {center:.2f} mm of their paths")
+    print(f"largest torque {100 * result.torque.max():.0f} % of its limit, right foot lifted {lifted:.0f} mm")
+    print(f"largest violation of a cone {max(result.cone.max(), 0.0):.1e} N, feet moved {foot:.4f} mm")
     print("a joint passed a limit" if result.limits else "all joints within their limits")
 
 
