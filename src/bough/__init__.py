@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bough import cost as cost
     from bough import dynamics as dynamics
     from bough import errors as errors
+    from bough import identification as identification
     from bough import io as io
     from bough import joints as joints
     from bough import model as model
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from bough.dynamics.dynamics import Dynamics as Dynamics
     from bough.dynamics.export import export_c as export_c
     from bough.errors import BoughError as BoughError
+    from bough.identification import base_parameters as base_parameters
+    from bough.identification import identify as identify
     from bough.io import doctor as doctor
     from bough.io import load as load
     from bough.model import Builder as Builder
@@ -60,6 +63,7 @@ _ROOMS = (
     "cost",
     "dynamics",
     "errors",
+    "identification",
     "io",
     "joints",
     "model",
@@ -87,8 +91,10 @@ _HOMES = {
     "center_of_mass": "bough.opspace",
     "close_loops": "bough.opspace",
     "count": "bough.dynamics.counting",
+    "base_parameters": "bough.identification",
     "doctor": "bough.io",
     "export_c": "bough.dynamics.export",
+    "identify": "bough.identification",
     "load": "bough.io",
     "momentum": "bough.opspace",
     "orientation": "bough.opspace",

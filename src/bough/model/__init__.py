@@ -17,6 +17,7 @@ from bough.model.bodies import (
     placement,
     planar_frame,
     principal_moments,
+    rigid,
 )
 from bough.model.builder import GRAVITY, Builder, Mimic
 from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Passive, unknown
@@ -62,6 +63,7 @@ __all__ = [
     "placement",
     "planar_frame",
     "principal_moments",
+    "rigid",
     "standard",
     "twin_limbs",
     "unknown",

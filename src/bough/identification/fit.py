@@ -1,0 +1,105 @@
+"""`identify`: masses, inertias and terms of the drives from measured forces, by least squares that stay physical."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import OptionError
+from bough.identification.base import BaseParameters, seen_in
+from bough.identification.consistent import Prior, fit_in_the_cone, thickened
+from bough.identification.equations import Equations, check_drive, check_samples, equations, names_of
+from bough.model import Model
+from bough.types import FloatArray
+
+SMALLEST_TERM = 1e-3  # what a term of a drive that the model lacks is thought to be
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """What was found. `model` has it all; numbers that cannot be seen stay near those of the model that was given."""
+
+    model: Model
+    names: tuple[str, ...]  # of all unknowns: body.number, freedom.term
+    values: FloatArray
+    standard_errors: FloatArray  # of each unknown alone; infinite where only a combination of it with others is seen
+    residual: float  # root mean square of what is left, in units of `noise`
+    free_residual: float  # the same for the best fit that need not be physical
+    base: BaseParameters  # which combinations were seen in these measurements, and their condition number
+
+    def __str__(self) -> str:
+        return (
+            f"{self.base.rank} of {len(self.names)} numbers seen, condition number {self.base.condition:.3g}; "
+            f"residual {self.residual:.4g}, {self.free_residual:.4g} without physical consistency"
+        )
+
+
+def identify(
+    model: Model,
+    q: npt.ArrayLike,
+    v: npt.ArrayLike,
+    qdd: npt.ArrayLike,
+    tau: npt.ArrayLike,
+    *,
+    drive: tuple[str, ...] = (),
+    noise: npt.ArrayLike | None = None,
+    prior: float = 1e-3,
+) -> Identification:
+    """Inertias of all bodies, and terms of the drives, from measured states (samples, n) and joint forces.
+
+    tau = inverse dynamics + armature qdd + damping v + friction sign(v), of which `drive` names those that are sought.
+    Every result is physical: positive masses, inertias of real bodies, no negative friction. `noise`, one number or one
+    for each freedom, is the standard deviation of tau. `prior` is the weight of the model that is given (see
+    `consistent`): enough to hold what the measurements do not show.
+    """
+    if not 0.0 < prior < np.inf:
+        raise OptionError(f"identify: prior must be positive, got {prior}")
+    drive = check_drive(drive)
+    samples = check_samples(model, (q, v, qdd, tau), noise)
+    found, names = equations(model, samples, drive), names_of(model, drive)
+    x = _fitted(found, model, drive, prior)
+    base = seen_in(found, names)
+    left = float(np.sum((found.R @ x - found.z) ** 2)) + found.rest
+    free = _least(found)
+    spread = left / max(found.rows - base.rank, 1)
+    return Identification(
+        _corrected(model, x, drive), names, x, _standard_errors(found, spread),
+        float(np.sqrt(left / found.rows)), float(np.sqrt(free / found.rows)), base,
+    )  # fmt: skip
+
+
+def _least(found: Equations) -> float:
+    best = np.linalg.lstsq(found.R, found.z, rcond=1e-12)[0]
+    return float(np.sum((found.R @ best - found.z) ** 2)) + found.rest
+
+
+def _fitted(found: Equations, model: Model, drive: tuple[str, ...], prior: float) -> FloatArray:
+    """Inertias and terms, all inside the cone."""
+    terms = [np.maximum(getattr(model, name), SMALLEST_TERM) for name in drive]
+    start = Prior(thickened(model.inertias), np.concatenate([np.zeros(0), *terms]))
+    return fit_in_the_cone(found.R, found.z, start, prior)
+
+
+def _standard_errors(found: Equations, spread: float) -> FloatArray:
+    """Of each unknown alone, to first order; infinite where it is not determined."""
+    scale = np.linalg.norm(found.R, axis=0)
+    W = found.R / np.where(scale > 0.0, scale, 1.0)
+    _, s, Vt = np.linalg.svd(W)
+    good = s > 1e-9 * s.max(initial=0.0)
+    seen = np.sum(Vt[good] ** 2, axis=0) > 1.0 - 1e-6
+    variance = np.sum((Vt[good] / s[good][:, None]) ** 2, axis=0)
+    return np.where(seen & (scale > 0.0), np.sqrt(spread * variance) / np.where(scale > 0.0, scale, 1.0), np.inf)
+
+
+def _corrected(model: Model, x: FloatArray, drive: tuple[str, ...]) -> Model:
+    """The model with all that was found."""
+    n, nv = len(model.joints), model.nv
+    better = model.with_inertias(x[: 10 * n].reshape(n, 10), check=False)
+    terms = dict(zip(drive, x[10 * n :].reshape(len(drive), nv), strict=True))
+    passive = better.passive._replace(**{k: a for k, a in terms.items() if k != "armature"})
+    mechanism = better.mechanism
+    if "armature" in terms:
+        mechanism = mechanism._replace(armature=terms["armature"][mechanism.v_index])
+    return replace(better, passive=passive, mechanism=mechanism)
