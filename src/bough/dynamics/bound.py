@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.routine import FindTwins, Routine
+from bough.compile.run.mappings import Mappings
 from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
 from bough.dynamics.functions import Function, Method, Options, check_options, function
@@ -44,7 +46,7 @@ class Library:
         self.parameters = parameters or Parameters(model)
         self._functions: dict[Any, BoundFunction] = {}
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
-        self._unpacking: dict[str, dict[Named, Callable[..., Any]]] = {}
+        self._mappings: dict[str, Mappings] = defaultdict(Mappings)  # functions that take forces by name
 
     def function(self, name: str, method: str | None = None) -> BoundFunction:
         """A function that is not about a frame, without external forces."""
@@ -71,7 +73,7 @@ class Library:
         found, row = self.function(name), function(name)
         if self.parameters or next(iter(row.methods.values())).pushed is None:
             return found.shortcut(method)
-        return found.shortcut(method, self.with_array(name), self._unpacking.setdefault(name, {}))
+        return found.shortcut(method, self.with_array(name), self._mappings[name])
 
     def pushed(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> Array:
         """A function with external forces, by name or as whatever makes an array; `how` is out, threads, parameters."""
@@ -113,8 +115,8 @@ class Library:
         if self._stacked:
             check_wrenches(name, forces)
             given = [np.stack(np.broadcast_arrays(*map(np.asarray, given)), axis=-2)]
-        elif method is None and not self.parameters and tuple(forces) not in self._unpacking.setdefault(name, {}):
-            self._unpacking[name][tuple(forces)] = found.unpacking(order)
+        elif method is None and not self.parameters and self.device.name == "cpu":
+            self._mappings[name].add(tuple(forces), found, order)
         return found, given
 
     def with_array(self, name: str, method: str | None = None) -> BoundFunction:

@@ -191,3 +191,20 @@ def test_signatures_that_cannot_be_are_refused():
         Signature((Array("x", (1, 1, 1, 1)),), (), np.dtype(float), False)
     with pytest.raises(ValueError, match="at most"):
         Signature((Array("x", (1,)),) * 33, (), np.dtype(float), False)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [*range(1, 20), 31, 40])
+def test_every_place_of_every_size_is_looked_at(dtype, size):
+    """A function that copies nothing: only the check of its input is seen."""
+    nothing = native.load(
+        native.compile_ir("define i64 @entry(ptr %arrays, i64 %batch, ptr %c) {\n  ret i64 0\n}\n"), "entry"
+    )
+    signature = Signature((Array("x", (size,)),), (Array("y", (1,)),), np.dtype(dtype), False)
+    run, y = make_gate(signature, nothing.address), np.zeros(1, dtype)
+    assert run(np.full(size, np.finfo(dtype).max), y) == OK
+    for place in range(size):
+        for bad in (np.nan, np.inf, -np.inf):
+            x = np.ones(size, dtype)
+            x[place] = bad
+            assert run(x, y) == BAD_INPUT

@@ -23,6 +23,7 @@ from bough.compile.run import complaints
 from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Code, Entry, own_gate, shared_gate
 from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, rows_at_once
+from bough.compile.run.mappings import Mappings
 from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
 from bough.errors import ShapeError
@@ -119,13 +120,13 @@ class BoundFunction:
         self,
         method: Callable[..., Any],
         longer: BoundFunction | None = None,
-        by_keys: Mapping[tuple[Any, ...], Callable[..., Any]] | None = None,
+        mappings: Mappings | None = None,
     ) -> Callable[..., Any]:
         """A function with the signature of `method`, which takes this function's inputs first, then options.
 
         With all options at their defaults it is this function, without another Python frame in between; in all other
         cases, and where an argument does not fit, it calls `method`. `longer` is a function with one more input: it
-        serves an array in the place of the first option. A dict there is served by one of `by_keys` (see `unpacking`).
+        serves an array in the place of the first option. A dict there is served by one of `mappings`.
         """
         parameters = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         inputs, options = parameters[: len(self.inputs)], parameters[len(self.inputs) :]
@@ -139,30 +140,19 @@ class BoundFunction:
             more = f"{given}, {options[0].name}"
             lines += [
                 f"    elif {_plain(options[1:])}:",
-                f"        if type({options[0].name}) is dict:",
-                f"            y0 = by_keys.get(tuple({options[0].name}), nothing)({more})",
-                "        else:",
-                f"            y0 = longer({more})",
+                f"        y0 = latest({more})",
+                "        if y0 is None:",
+                f"            y0 = another({more})",
                 "        if y0 is not None:",
                 "            return y0",
             ]
-            self._scope |= {"longer": _nothing, "by_keys": {} if by_keys is None else by_keys, "nothing": _nothing}
             longer.lend_make(self._scope, "longer")
+            (mappings or Mappings()).serve(self._scope)
         lines.append(f"    return otherwise({given}, {', '.join(f'{p.name}={p.name}' for p in options)})")
         self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
         exec("\n".join(lines), self._scope)
         function: Callable[..., Any] = self._scope["shortcut"]
         return wraps(method)(function)
-
-    def unpacking(self, keys: Sequence[Any]) -> Callable[..., Any]:
-        """A function whose last argument is a dict with the last inputs, under `keys`; None where they do not fit."""
-        first = "".join(f"x{k}, " for k in range(len(self.inputs) - len(keys)))
-        last = "".join(f"given[key{k}], " for k in range(len(keys)))
-        scope = {f"key{k}": key for k, key in enumerate(keys)} | {"make": _nothing}
-        exec(f"def unpack({first}given):\n    return make({first}{last})", scope)
-        self.lend_make(scope, "make")
-        function: Callable[..., Any] = scope["unpack"]
-        return function
 
     def lend_make(self, scope: dict[str, Any], name: str) -> None:
         """Put what computes one configuration into `scope`, now or when it is there."""

@@ -3,7 +3,8 @@
 ; @gate is a C function of Python's METH_FASTCALL kind. Its self is a bytes object that holds a %Record: what to
 ; call, and what the arguments must look like. It returns a small int: 0 done, 1 some argument does not fit exactly
 ; (the caller converts or complains), 2 a non-finite input, 3 a non-finite output. @make is the same for functions with
-; one output, which it allocates and returns; or None where the gate would have a complaint.
+; one output, which it allocates and returns; or None where the gate would have a complaint. @unpack is @make with the
+; last inputs in a dict, or as one array.
 ;
 ; The constants @type_of, @bytes_data, @data_of, @ndim_of, @extents_of, @descr_of and @flags_of (byte offsets inside
 ; objects, measured at start-up) are defined by gate.py in front of this text.
@@ -19,11 +20,15 @@ declare ptr @PyLong_FromLong(i64)
 declare ptr @PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
+declare i64 @PyDict_Size(ptr)
+declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i64 @llvm.smin.i64(i64, i64)
 declare <16 x i32> @llvm.umax.v16i32(<16 x i32>, <16 x i32>)
 declare i1 @llvm.vector.reduce.or.v16i1(<16 x i1>)
+declare <8 x i32> @llvm.umax.v8i32(<8 x i32>, <8 x i32>)
+declare i1 @llvm.vector.reduce.or.v8i1(<8 x i1>)
 
 ; A field of an object, by its byte offset.
 define internal ptr @field(ptr %object, ptr %offset_constant) alwaysinline {
@@ -52,7 +57,7 @@ define internal <16 x i32> @larger(<16 x i32> %most, ptr %data, <16 x i32> %bits
   ret <16 x i32> %larger
 }
 
-; Are n numbers finite? Sixteen words at a time, the last sixteen overlapping; few words one by one.
+; Are n numbers finite? Sixteen words at a time, the last sixteen overlapping; fewer by eights, less than eight one by one.
 define internal i1 @finite(ptr %record, ptr %data, i64 %n) {
 entry:
   %item.p = getelementptr %Record, ptr %record, i64 0, i32 5
@@ -64,7 +69,24 @@ entry:
   %words = mul i64 %n, %per.number
   %last = sub i64 %words, 16
   %few = icmp slt i64 %last, 0
-  br i1 %few, label %single, label %begin
+  br i1 %few, label %short, label %begin
+short:
+  %last.8 = sub i64 %words, 8
+  %is.tiny = icmp slt i64 %last.8, 0
+  br i1 %is.tiny, label %single, label %eights
+eights:
+  %bits.8 = load <8 x i32>, ptr %bits.p
+  %bad.8 = load <8 x i32>, ptr %bad.p
+  %tail.p = getelementptr i32, ptr %data, i64 %last.8
+  %head.8 = load <8 x i32>, ptr %data, align 4
+  %tail.8 = load <8 x i32>, ptr %tail.p, align 4
+  %head.bits = and <8 x i32> %head.8, %bits.8
+  %tail.bits = and <8 x i32> %tail.8, %bits.8
+  %most.8 = call <8 x i32> @llvm.umax.v8i32(<8 x i32> %head.bits, <8 x i32> %tail.bits)
+  %found.8 = icmp eq <8 x i32> %most.8, %bad.8
+  %any.8 = call i1 @llvm.vector.reduce.or.v8i1(<8 x i1> %found.8)
+  %none.8 = xor i1 %any.8, true
+  ret i1 %none.8
 begin:
   %bits = load <16 x i32>, ptr %bits.p
   %bad = load <16 x i32>, ptr %bad.p
@@ -103,7 +125,7 @@ verdict:
   %none = xor i1 %any, true
   ret i1 %none
 single:
-  %j = phi i64 [ 0, %entry ], [ %j.next, %word ]
+  %j = phi i64 [ 0, %short ], [ %j.next, %word ]
   %left = icmp slt i64 %j, %words
   br i1 %left, label %word, label %good
 word:
@@ -450,4 +472,93 @@ none:
   ret ptr %nothing
 error:
   ret ptr null
+}
+
+; @make with its last inputs in a dict: self holds a %Keys. The keys must be the very objects that it names, in their
+; order; None where they are not. The dict keeps its values alive, and nothing here runs Python code. What is no dict
+; goes to another @make as it is.
+%Keys = type { ptr, ptr, ptr, i64, i64, ptr, [0 x %Key] }
+; 0 self of @make, 1 dict type, 2 None, 3 inputs before the dict, 4 keys, 5 null or self of @make for what is no dict,
+; 6 each key and the place of its input
+%Key = type { ptr, i64 }
+
+define ptr @unpack(ptr %self, ptr %arguments, i64 %given) {
+entry:
+  %all = alloca [33 x ptr]
+  %position = alloca i64
+  %key.p = alloca ptr
+  %value.p = alloca ptr
+  store i64 0, ptr %position
+  %keys.p = call ptr @field(ptr %self, ptr @bytes_data)
+  %plain.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 3
+  %plain = load i64, ptr %plain.p
+  %expected = add i64 %plain, 1
+  %complete = icmp eq i64 %given, %expected
+  br i1 %complete, label %look, label %none
+look:
+  %dict.p = getelementptr ptr, ptr %arguments, i64 %plain
+  %dict = load ptr, ptr %dict.p
+  %type.p = call ptr @field(ptr %dict, ptr @type_of)
+  %type = load ptr, ptr %type.p
+  %dict.type.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 1
+  %dict.type = load ptr, ptr %dict.type.p
+  %is.dict = icmp eq ptr %type, %dict.type
+  br i1 %is.dict, label %measure, label %array
+array:
+  %other.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 5
+  %other = load ptr, ptr %other.p
+  %no.other = icmp eq ptr %other, null
+  br i1 %no.other, label %none, label %as.array
+as.array:
+  %other.result = call ptr @make(ptr %other, ptr %arguments, i64 %given)
+  ret ptr %other.result
+measure:
+  %count.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 4
+  %count = load i64, ptr %count.p
+  %size = call i64 @PyDict_Size(ptr %dict)
+  %same.size = icmp eq i64 %size, %count
+  br i1 %same.size, label %copy, label %none
+copy:
+  %k = phi i64 [ 0, %measure ], [ %k.next, %one ]
+  %left = icmp slt i64 %k, %plain
+  br i1 %left, label %one, label %next
+one:
+  %from = getelementptr ptr, ptr %arguments, i64 %k
+  %argument = load ptr, ptr %from
+  %to = getelementptr ptr, ptr %all, i64 %k
+  store ptr %argument, ptr %to
+  %k.next = add i64 %k, 1
+  br label %copy
+next:
+  %j = phi i64 [ 0, %copy ], [ %j.next, %put ]
+  %more = icmp slt i64 %j, %count
+  br i1 %more, label %take, label %call
+take:
+  %found = call i32 @PyDict_Next(ptr %dict, ptr %position, ptr %key.p, ptr %value.p)
+  %any = icmp ne i32 %found, 0
+  br i1 %any, label %compare, label %none
+compare:
+  %key = load ptr, ptr %key.p
+  %own.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 6, i64 %j, i32 0
+  %own = load ptr, ptr %own.p
+  %same = icmp eq ptr %key, %own
+  br i1 %same, label %put, label %none
+put:
+  %value = load ptr, ptr %value.p
+  %place.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 6, i64 %j, i32 1
+  %place = load i64, ptr %place.p
+  %target = getelementptr ptr, ptr %all, i64 %place
+  store ptr %value, ptr %target
+  %j.next = add i64 %j, 1
+  br label %next
+call:
+  %maker = load ptr, ptr %keys.p
+  %inputs = add i64 %plain, %count
+  %result = call ptr @make(ptr %maker, ptr %all, i64 %inputs)
+  ret ptr %result
+none:
+  %none.p = getelementptr %Keys, ptr %keys.p, i64 0, i32 2
+  %nothing = load ptr, ptr %none.p
+  call void @Py_IncRef(ptr %nothing)
+  ret ptr %nothing
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -30,6 +30,10 @@ OK, MISFIT, BAD_INPUT, BAD_OUTPUT = range(4)
 MAX_ARRAYS, MAX_NDIM = 32, 3
 METH_FASTCALL = 0x80
 ARRAY_NEW = 93  # place of PyArray_New in numpy's C API, fixed since numpy 1.0
+PYTHON_API = (
+    "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef", "PyDict_Size",
+    "PyDict_Next",
+)  # fmt: skip
 CACHED_BYTES, WIDEST, MOST_STEPS = 2**18, 16, 16  # 16 = rows of the widest step of lanes
 
 
@@ -87,6 +91,21 @@ def make_maker(signature: Signature, entry: int, context: int = 0) -> Maker:
         return python_maker(signature, ctypes_gate(signature, entry, context))
     maker: Maker = _native_function(layout, "make", _record(signature, entry, context))
     return maker
+
+
+def make_unpacker(maker: Maker, other: Maker, plain: int, places: Mapping[Any, int]) -> Maker | None:
+    """`maker` with its inputs after the first `plain` in a dict, each under the key that has its place in `places`.
+
+    It gives None unless the keys are these very objects, in this order; what is no dict goes to `other`. Keep makers
+    and keys alive. None where `maker` is no native code.
+    """
+    layout, (record, second) = object_layout(), [getattr(f, "__self__", None) for f in (maker, other)]
+    if layout is None or type(record) is not bytes:
+        return None
+    words = [id(record), id(dict), id(None), plain, len(places), id(second) if type(second) is bytes else 0]
+    words += [word for key, place in places.items() for word in (id(key), place)]
+    unpack: Maker = _native_function(layout, "unpack", struct.pack(f"<{len(words)}Q", *words))
+    return unpack
 
 
 def python_maker(signature: Signature, gate: Gate) -> Maker:
@@ -231,7 +250,7 @@ def _method(layout: ObjectLayout, name: str) -> _PyMethodDef:
 def _gate_code(layout: ObjectLayout, name: str) -> native.LoadedCode:
     constants = [f"@{field} = internal constant i64 {offset}" for field, offset in asdict(layout).items()]
     ir = "\n".join([*constants, Path(__file__).with_name("gate.ll").read_text()])
-    for symbol in ("PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef"):
+    for symbol in PYTHON_API:
         function = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p)
         native.define_symbol(symbol, function.value or 0)
     native.define_symbol("PyArray_New", _array_new())

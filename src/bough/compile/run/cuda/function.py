@@ -98,9 +98,6 @@ class CudaFunction:
     def shortcut(self, method: Callable[..., Any], *_: Any) -> Callable[..., Any]:
         return method
 
-    def unpacking(self, names: Sequence[str]) -> None:
-        return None
-
     def with_code_of(self, choose: Callable[[bool], CudaFunction]) -> CudaFunction:
         """The function by the code that is better for batches."""
         return choose(True)
