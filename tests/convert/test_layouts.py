@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bough import Builder, convert
-from bough.errors import NonFiniteError, ShapeError
+from bough.errors import ModelError, NonFiniteError, ShapeError
 
 JOINTS = ("floating", "revolute", "spherical", "planar", "cylindrical", "floating", "prismatic")
 TO = {"mujoco": convert.to_mujoco, "drake": convert.to_drake}
@@ -112,3 +112,14 @@ def test_bad_input(model) -> None:
         convert.to_drake(model, q, v * np.nan)
     with pytest.raises(NonFiniteError, match="cannot be normalised"):
         convert.to_mujoco(model, 0 * q, v)
+
+
+@pytest.mark.parametrize("engine", TO)
+def test_mimic_joints_are_refused_by_name(engine: str) -> None:
+    builder = Builder("gripper")
+    builder.add_body("left", joint="prismatic", joint_name="left_slide", mass=1.0)
+    builder.add_body("right", joint="prismatic", joint_name="right_slide", mass=1.0, mimic=("left_slide", -1.0, 0.0))
+    model = builder.build()
+    for way in (TO[engine], FROM[engine]):
+        with pytest.raises(ModelError, match=r"'gripper' has mimic joints \('right_slide'\)"):
+            way(model, model.neutral)

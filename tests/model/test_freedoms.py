@@ -127,3 +127,32 @@ def test_printed_when_present():
     assert repr(one()).endswith("mass 1 kg)")
     text = repr(one(damping=1.0, friction=1.0, stiffness=1.0, actuated=False))
     assert text.endswith("mass 1 kg, 1 damped, 1 with friction, 1 sprung, 1 not actuated)")
+
+
+def pair(leader, follower, ratio, offset):
+    """Limits of two joints, the second tied to the first."""
+    builder = Builder()
+    builder.add_body("a", joint_name="first", **SOLID, **leader)
+    builder.add_body("b", "a", joint_name="second", **SOLID, **follower, mimic=("first", ratio, offset))
+    return builder.build()
+
+
+def test_limits_of_a_mimic_joint_are_felt_by_its_leader():
+    """-2 x + 0.5 within [-1, 1] is x within [-0.25, 0.75]; at 3 rad/s of the follower the leader has 1.5."""
+    limited = {"lower": -1.0, "upper": 1.0, "velocity": 3.0}
+    model = pair({"lower": -1.0, "upper": 0.5, "velocity": 2.0}, limited, -2.0, 0.5)
+    assert [model.limits.lower[0], model.limits.upper[0], model.limits.velocity[0]] == [-0.25, 0.5, 1.5]
+    free = pair({}, limited, -2.0, 0.5)
+    assert [free.limits.lower[0], free.limits.upper[0], free.limits.velocity[0]] == [-0.25, 0.75, 1.5]
+    assert model.notes == free.notes == ()
+    still = pair({"upper": 2.0}, limited, 0.0, 0.5)
+    assert (still.limits.lower[0], still.limits.upper[0]) == (-np.inf, 2.0)
+
+
+def test_limits_of_a_mimic_joint_that_cannot_be_kept_are_noted():
+    model = pair({"lower": 0.0, "upper": 1.0}, {"lower": 5.0, "upper": 6.0, "effort": 3.0}, 1.0, 0.0)
+    assert (model.limits.lower[0], model.limits.upper[0], model.limits.effort[0]) == (0.0, 1.0, np.inf)
+    assert model.notes == (
+        "left out the limits of mimic joint 'second': they leave 'first' no room",
+        "left out the effort of mimic joints, because their leaders are driven: second",
+    )

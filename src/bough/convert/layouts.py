@@ -11,7 +11,8 @@
 
 All others are the same everywhere. An acceleration is the derivative of v as each engine defines it, so that linear
 parts in other axes differ by angular times linear velocity: accelerations need v. "World" is the frame the joint hangs
-on. Arrays are (n,) or (batch, n); results are new arrays.
+on. Arrays are (n,) or (batch, n); results are new arrays. Models with mimic joints are refused: their followers have a
+q of their own in other engines, at places that the model does not know.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import NonFiniteError, ShapeError
+from bough.errors import ModelError, NonFiniteError, ShapeError
 from bough.joints import BALL, FREE, PLANAR, PRIMITIVES
 from bough.model import Model
 from bough.spatial import quaternion_rotate
@@ -30,6 +31,7 @@ from bough.spatial import quaternion_rotate
 FloatArray = npt.NDArray[np.float64]
 Pair = tuple[FloatArray, FloatArray]
 Triple = tuple[FloatArray, FloatArray, FloatArray]
+SHOWN = 5  # joints that a message names
 
 
 @overload
@@ -94,6 +96,12 @@ _Rules = dict[int, _Rule]
 
 
 def _convert(rules: _Rules, model: Model, to: bool, given: tuple[Any, Any, Any]) -> Any:
+    if model.couplings:
+        names = ", ".join(repr(c.follower) for c in model.couplings[:SHOWN])
+        raise ModelError(
+            f"{model.name!r} has mimic joints ({names}), which have a place in the other engine's q and none in this "
+            f'model\'s: load it with mimic="independent", or use convert.to_pinocchio, which knows their names'
+        )
     m = model.mechanism
     special = [int(i) for i in np.flatnonzero(np.isin(m.kind, list(rules)))]
     own_nq = _own_nq()

@@ -27,7 +27,7 @@ from bough.model.bodies import (
 )
 from bough.model.checks import check_leaves, check_massless, check_positive, check_turning
 from bough.model.contents import WORLD, Coupling, Frames, Joints, unknown
-from bough.model.freedoms import actuated_of, check_freedoms, limits_of, passive_of
+from bough.model.freedoms import actuated_of, check_freedoms, limits_left_out, limits_of, passive_of
 from bough.model.laid_frames import Layout
 from bough.model.loops import ClosureKind, LoopClosure, check_closure, check_ends, end_of
 from bough.model.mimic import Tie, find_ties, free_parents
@@ -198,9 +198,11 @@ class Builder:
         frames = self._named_frames(seats, layout, rank[last_part])
         check_ends(self._closures.values(), dict(zip(frames.names, frames.body.tolist(), strict=True)))
         parent = free_parents(parents, ties)
+        limits = limits_of(moving, v, ties)
+        notes = (*self.notes, *limits_left_out(moving, v, ties, limits))
         return Model(
-            self.name, parent, joints, frames, mechanism, limits_of(moving, v, ties), passive_of(moving, v, ties),
-            actuated_of(moving, parents, v, ties), couplings, tuple(self.notes),
+            self.name, parent, joints, frames, mechanism, limits, passive_of(moving, v, ties),
+            actuated_of(moving, parents, v, ties), couplings, notes,
             tuple(self._closures.values()),
         )  # fmt: skip
 

@@ -46,7 +46,11 @@ def check_freedoms(body: Body) -> None:
 
 
 def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> JointLimits:
-    """Limits of the independent joints; `v` is (n, 2), where the freedoms of each moving body start and stop."""
+    """Limits of the independent joints; `v` is (n, 2), where the freedoms of each moving body start and stop.
+
+    Positions and rates at which a mimic joint reaches its own limits are limits of its leader, unless they leave it no
+    room. Its effort is not: what its leader's motor exerts is not all felt by it (see `limits_left_out`).
+    """
     nv = int(v.max())
     columns = {"lower": np.full(nv, -np.inf)} | {key: np.full(nv, np.inf) for key in ("upper", "velocity", "effort")}
     for k, (body, (start, stop)) in enumerate(zip(moving, v.tolist(), strict=True)):
@@ -55,7 +59,40 @@ def limits_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> JointLim
         for key, column in columns.items():
             if body.options.get(key) is not None:
                 column[start:stop] = body.options[key]
+    for k, tie in ties.items():
+        lower, upper, velocity = _through(moving[k], tie)
+        x = int(v[k, 0])
+        if max(columns["lower"][x], lower) < min(columns["upper"][x], upper):
+            columns["lower"][x], columns["upper"][x] = max(columns["lower"][x], lower), min(columns["upper"][x], upper)
+        columns["velocity"][x] = min(columns["velocity"][x], velocity)
     return JointLimits(*(frozen(columns[key]) for key in JointLimits._fields))
+
+
+def limits_left_out(moving: list[Body], v: IntArray, ties: dict[int, Tie], limits: JointLimits) -> list[str]:
+    """A sentence for each limit of a mimic joint that its leader's limits do not express."""
+    notes = []
+    for k, tie in ties.items():
+        body, x = moving[k], int(v[k, 0])
+        leader = moving[tie.leader].joint_name
+        lower, upper, _ = _through(body, tie)
+        if not (lower <= limits.lower[x] and limits.upper[x] <= upper):
+            notes.append(f"left out the limits of mimic joint {body.joint_name!r}: they leave {leader!r} no room")
+    driven = [moving[k].joint_name for k in ties if math.isfinite(moving[k].options.get("effort") or math.inf)]
+    if driven:
+        notes.append(f"left out the effort of mimic joints, because their leaders are driven: {', '.join(driven)}")
+    return notes
+
+
+def _through(body: Body, tie: Tie) -> tuple[float, float, float]:
+    """Where its leader is when a mimic joint reaches its lower and upper limit, and the leader's rate at its own."""
+    if tie.ratio == 0.0:
+        return -math.inf, math.inf, math.inf
+    lower, upper, velocity = (
+        default if body.options.get(key) is None else float(body.options[key])
+        for key, default in (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf))
+    )
+    ends = sorted(((lower - tie.offset) / tie.ratio, (upper - tie.offset) / tie.ratio))
+    return ends[0], ends[1], velocity / abs(tie.ratio)
 
 
 def passive_of(moving: list[Body], v: IntArray, ties: dict[int, Tie]) -> Passive:
