@@ -1,4 +1,4 @@
-"""Simulation: integrators, rollouts and recordings of a robot in motion.
+"""Simulation: integrators, contacts, rollouts and recordings of a robot in motion.
 
 Belongs here: what advances a state in time and what keeps it. Does not belong here: accelerations (`dynamics`), laws
 (`control`), linkages that settle (`adaptive`).
@@ -6,15 +6,21 @@ Belongs here: what advances a state in time and what keeps it. Does not belong h
 
 from __future__ import annotations
 
+from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField, Plane
 from bough.simulate.integrators import Integrator, lie_midpoint, runge_kutta_4, semi_implicit_euler
 from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
 from bough.simulate.rollout import rollout
 
 __all__ = [
+    "ContactPoint",
+    "Contacts",
     "Effect",
+    "Ground",
+    "HeightField",
     "Integrator",
     "JointEffects",
+    "Plane",
     "Recording",
     "lie_midpoint",
     "rollout",

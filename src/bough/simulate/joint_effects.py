@@ -20,7 +20,7 @@ from bough.model import Model
 from bough.simulate.impulses import joint_impulses
 from bough.types import FloatArray
 
-Effect: TypeAlias = Literal["damping", "springs", "friction", "limits"]
+Effect: TypeAlias = Literal["damping", "springs", "friction", "limits", "closures"]
 EFFECTS: tuple[str, ...] = get_args(Effect)
 
 
@@ -33,7 +33,7 @@ class JointEffects:
         if unknown:
             raise ShapeError(f"joints have no effect {unknown[0]!r}; expected some of {', '.join(EFFECTS)}")
         model, zero = dynamics.model, np.zeros(dynamics.model.nv)
-        self.dynamics, self.model = dynamics, model
+        self.dynamics, self.model, self.closures = dynamics, model, "closures" not in off and bool(model.closures)
         self.damping = zero if "damping" in off else model.damping
         self.stiffness = zero if "springs" in off else model.stiffness
         self.friction = zero if "friction" in off else model.friction
@@ -71,7 +71,7 @@ class JointEffects:
         if not len(self.rows):
             return u
         many = np.atleast_2d(u).copy()
-        lower, upper = self._bounds(np.atleast_2d(q), dt)
+        lower, upper = self.bounds(np.atleast_2d(q), dt)
         w = many[:, self.rows]
         touched = np.flatnonzero((w < lower).any(axis=1) | (w > upper).any(axis=1) | bool(self.friction.any()))
         if len(touched):
@@ -85,7 +85,7 @@ class JointEffects:
             many[touched] += (columns @ lam[..., None])[..., 0]
         return many.reshape(u.shape)
 
-    def _bounds(self, q: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+    def bounds(self, q: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
         """Velocities (batch, k) that do not carry a joint beyond its limits within the step."""
         lower, upper = np.full((len(q), len(self.rows)), -np.inf), np.full((len(q), len(self.rows)), np.inf)
         x, limits = q[:, self.coordinate], self.model.limits

@@ -13,9 +13,11 @@ from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError
 from bough.model import Model
 from bough.record import progress_bar
+from bough.simulate.contacts import Contacts
 from bough.simulate.integrators import INTEGRATORS, Integrator
 from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
+from bough.simulate.stepping import ContactStepper
 from bough.types import FloatArray
 
 Torque: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike]
@@ -36,6 +38,7 @@ def rollout(
     motion: Law | None = None,
     integrator: Integrator = "semi_implicit_euler",
     without: Iterable[Effect] = (),
+    contacts: Contacts | None = None,
     failures: Literal["raise", "record"] = "raise",
     every: int = 1,
     progress: bool = False,
@@ -49,6 +52,11 @@ def rollout(
     integrators take damping as it is, and a joint may pass its limit by less than a step before it stops. With
     `motion(q, v, tau)`, which gives the whole acceleration, joints act only through it.
 
+    Loops of the model are held, unless `without` names "closures"; start from `bough.close_loops`. `contacts` are
+    points that may touch the ground (see `contacts`), which records "contact_force" (T, contacts, 3), in newtons, and
+    "contact_residual" (T,), by which the last sweep of the solver still changed a velocity (see `stepping`). With
+    either, the integrator is "semi_implicit_euler", and impulses of loops, contacts and joints are found together.
+
     A state whose motion cannot be continued raises, named; with failures="record" it stays where it was, the others go
     on, and `Recording.failed_at` says when. Every `every`-th step is recorded, start and end too.
     """
@@ -61,9 +69,13 @@ def rollout(
     q, v = np.array(q, float), np.array(v, float)
     _check_state(model, q, v)
     model.integrate(q, np.zeros_like(v))  # a quaternion of zeros or NaN is refused by name
-    advance = _advance(dynamics or Dynamics(model), motion, integrator, without)
+    dynamics = dynamics or Dynamics(model)
+    effects = JointEffects(dynamics, without)
+    stepper = _stepper(dynamics, effects, contacts, integrator, motion)
+    advance = stepper.advance if stepper else _advance(dynamics, motion, integrator, effects)
     steps = _Steps(advance, q, v, failures == "raise")
     count, rest, taken = max(1, math.ceil(duration / dt - 1e-9)), np.zeros_like(v), []
+    reports: list[dict[str, FloatArray]] = []
     with progress_bar("simulating", count, progress) as advanced:
         for k in range(count):
             t = k * dt
@@ -72,10 +84,31 @@ def rollout(
                 taken.append((t, steps.q, steps.v, tau))
             end = duration if k == count - 1 else (k + 1) * dt
             steps.take(tau, t, end - t)
+            if stepper and contacts and (k % every == 0):
+                reports.append(stepper.report(np.isinf(steps.failed_at)))
             advanced(1)
     taken.append((float(duration), steps.q, steps.v, taken[-1][3]))
     time, q, v, tau = (np.array(column) for column in zip(*taken, strict=True))
-    return Recording(model, time, q, v, tau, failed_at=None if failures == "raise" else steps.failed_at)
+    if stepper and contacts:
+        reports.append(stepper.report(np.isinf(steps.failed_at)))
+    extra = {name: np.array([r[name] for r in reports]) for name in (reports[0] if reports else ())}
+    return Recording(model, time, q, v, tau, extra, failed_at=None if failures == "raise" else steps.failed_at)
+
+
+def _stepper(
+    dynamics: Dynamics, effects: JointEffects, contacts: Contacts | None, integrator: Integrator, motion: Law | None
+) -> ContactStepper | None:
+    """What holds loops and contacts, if there are any."""
+    if contacts is None and (not effects.closures or motion is not None):
+        return None
+    if contacts is not None and not isinstance(contacts, Contacts):
+        raise ShapeError(f"contacts are bough.simulate.Contacts(points, ground, friction), got {contacts!r}")
+    if motion is not None:
+        raise ShapeError("contacts act on the motion of the model itself: leave motion= out, and give torque=")
+    if integrator != "semi_implicit_euler":
+        what = "contacts" if contacts else "closures"
+        raise ShapeError(f"{what} are held by the integrator 'semi_implicit_euler', got {integrator!r}")
+    return ContactStepper(dynamics, effects, contacts, effects.closures)
 
 
 class _Steps:
@@ -134,9 +167,9 @@ class _Steps:
             raise NumericalError(f"the motion{which} {reason} (at t = {t:g} s)") from None
 
 
-def _advance(dynamics: Dynamics, motion: Law | None, integrator: Integrator, without: Iterable[Effect]) -> Advance:
+def _advance(dynamics: Dynamics, motion: Law | None, integrator: Integrator, effects: JointEffects) -> Advance:
     """One step of all states, chosen once for a rollout."""
-    model, step, effects = dynamics.model, INTEGRATORS[integrator], JointEffects(dynamics, without)
+    model, step = dynamics.model, INTEGRATORS[integrator]
     law = motion or dynamics.forward_dynamics
     if motion is not None or effects.none:
         return lambda q, v, tau, dt: step(model, lambda x, y: law(x, y, tau), q, v, dt)

@@ -1,0 +1,165 @@
+"""Points of a robot that may touch the ground: planes and height fields, and the rows of their velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import ModelError
+from bough.opspace import OperationalSpace, pose
+from bough.types import FloatArray
+
+
+class Ground(Protocol):
+    """Something solid: how far points (..., 3) are above it, along its normals (..., 3) there."""
+
+    def distance(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Distances (...,), below zero inside, and unit normals (..., 3)."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """All below a plane through `point` with the outward `normal`."""
+
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        n, p = np.asarray(self.normal, float), np.asarray(self.point, float)
+        if n.shape != (3,) or p.shape != (3,) or not np.isfinite([*n, *p]).all() or not n.any():
+            raise ModelError(f"a plane has a point and a normal that is not zero, got {self.point} and {self.normal}")
+
+    def distance(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        n = np.asarray(self.normal, float)
+        n = n / np.linalg.norm(n)
+        return (points - np.asarray(self.point, float)) @ n, np.broadcast_to(n, points.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField:
+    """All below z = heights[i, j] at (x, y) = origin + spacing (i, j), bilinear between, level beyond the edges."""
+
+    heights: npt.ArrayLike
+    spacing: float = 1.0
+    origin: tuple[float, float] = (0.0, 0.0)
+    _z: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        z = np.array(self.heights, float)
+        if z.ndim != 2 or min(z.shape) < 2 or not np.isfinite(z).all() or not self.spacing > 0.0:
+            raise ModelError("a height field has heights (nx, ny), at least 2 x 2, finite, and a spacing above zero")
+        z.flags.writeable = False
+        object.__setattr__(self, "_z", z)
+
+    def distance(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        z, last = self._z, np.array(self._z.shape) - 1.0
+        free = (points[..., :2] - np.asarray(self.origin)) / self.spacing
+        at = np.clip(free, 0.0, last)
+        cell = np.minimum(at.astype(int), (last - 1).astype(int))
+        i, j = cell[..., 0], cell[..., 1]
+        s, t = (at - cell)[..., 0], (at - cell)[..., 1]
+        a, b, c, d = z[i, j], z[i + 1, j], z[i, j + 1], z[i + 1, j + 1]
+        inside = at == free
+        slope_x = ((b - a) * (1 - t) + (d - c) * t) / self.spacing * inside[..., 0]
+        slope_y = ((c - a) * (1 - s) + (d - b) * s) / self.spacing * inside[..., 1]
+        normal = np.stack([-slope_x, -slope_y, np.ones_like(s)], axis=-1)
+        normal /= np.linalg.norm(normal, axis=-1, keepdims=True)
+        height = (a * (1 - s) + b * s) * (1 - t) + (c * (1 - s) + d * s) * t
+        return (points[..., 2] - height) * normal[..., 2], normal
+
+
+class ContactPoint(NamedTuple):
+    """A point of a frame, or the sphere of `radius` around it, that may touch the ground."""
+
+    frame: str
+    point: Sequence[float] = (0.0, 0.0, 0.0)
+    radius: float = 0.0
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Points (names of frames, or `ContactPoint`s) that may touch any of the `ground`, with a `friction` coefficient.
+
+    Contacts are hard and inelastic. Every point meets every ground, in that order: points x grounds contacts.
+    """
+
+    points: Sequence[str | ContactPoint]
+    ground: Ground | Sequence[Ground] = (Plane(),)
+    friction: float = 0.8
+
+    def __post_init__(self) -> None:
+        if isinstance(self.points, str) or not len(self.points):
+            raise ModelError("contacts need a list of points: names of frames, or ContactPoint(frame, point, radius)")
+        found = tuple(ContactPoint(p) if isinstance(p, str) else ContactPoint(*p) for p in self.points)
+        for p in found:
+            at = np.asarray(p.point, float)
+            if at.shape != (3,) or not np.isfinite(at).all() or not 0.0 <= p.radius < np.inf:
+                raise ModelError(f"contact at {p.frame!r}: expected a point (3,) and a radius from zero, got {p}")
+        if not 0.0 <= self.friction < np.inf:
+            raise ModelError(f"friction is a coefficient from zero, got {self.friction}")
+        object.__setattr__(self, "points", found)
+
+    @property
+    def grounds(self) -> tuple[Ground, ...]:
+        return tuple(self.ground) if isinstance(self.ground, Sequence) else (self.ground,)
+
+
+class ContactRows(NamedTuple):
+    """All contacts at one batch of configurations."""
+
+    distance: FloatArray  # (batch, contacts)
+    axes: FloatArray  # (batch, contacts, 3, 3): rows normal, two tangents, in the world
+
+
+class ContactSpace:
+    """The contacts of a model: where they are and how they move."""
+
+    def __init__(self, dynamics: Dynamics, contacts: Contacts) -> None:
+        self.dynamics, self.contacts = dynamics, contacts
+        self.points: list[ContactPoint] = [p for p in contacts.points if isinstance(p, ContactPoint)]
+        self.frames = np.array([dynamics.model.frame(p.frame) for p in self.points])
+        self.at = np.array([p.point for p in self.points], float)
+        self.radius = np.array([p.radius for p in self.points], float)
+        self.count = len(self.points) * len(contacts.grounds)
+        tasks = [pose(p.frame, point=p.point, name=f"contact {k}") for k, p in enumerate(self.points)]
+        self.space = OperationalSpace(dynamics.model, tasks, general=dynamics.general, dynamics=dynamics)
+
+    def rows(self, q: FloatArray) -> ContactRows:
+        """Distances and axes at q (batch, nq)."""
+        T = self.dynamics.placements(q)[:, self.frames]
+        x = T[..., :3, 3] + np.einsum("bkij,kj->bki", T[..., :3, :3], self.at)
+        found = [ground.distance(x) for ground in self.contacts.grounds]
+        distance = np.concatenate([d - self.radius for d, _ in found], axis=1)
+        normal = np.concatenate([n for _, n in found], axis=1)
+        return ContactRows(distance, _axes(normal))
+
+    def jacobian(self, q: FloatArray, rows: ContactRows) -> FloatArray:
+        """J (batch, 3 contacts, nv) of the touching points, along normals and tangents."""
+        batch = len(q)
+        J = self.space.jacobian(q).reshape(batch, len(self.points), 6, -1)
+        J = np.tile(J, (1, len(self.contacts.grounds), 1, 1))
+        radius = np.tile(self.radius, len(self.contacts.grounds))
+        moved = J[:, :, :3]
+        if radius.any():  # the lowest point of a sphere: v + omega x (-r n)
+            arm = radius[None, :, None] * rows.axes[:, :, 0]
+            moved = moved + np.cross(arm[..., None, :], np.swapaxes(J[:, :, 3:], -1, -2)).swapaxes(-1, -2)
+        found: Any = (rows.axes @ moved).reshape(batch, 3 * self.count, -1)
+        return found
+
+
+def _axes(normal: FloatArray) -> FloatArray:
+    """Rows normal and two tangents (..., 3, 3), without a branch that could lose digits (Duff et al. 2017)."""
+    x, y, z = normal[..., 0], normal[..., 1], normal[..., 2]
+    sign = np.copysign(1.0, z)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    out = np.empty((*normal.shape[:-1], 3, 3))
+    out[..., 0, :] = normal
+    out[..., 1, 0], out[..., 1, 1], out[..., 1, 2] = 1.0 + sign * x * x * a, sign * b, -sign * x
+    out[..., 2, 0], out[..., 2, 1], out[..., 2, 2] = b, sign + y * y * a, -y
+    return out

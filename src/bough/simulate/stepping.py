@@ -1,0 +1,192 @@
+"""Time stepping with loops and contacts at the level of velocities (Moreau 1988; Stewart & Trinkle 1996; Jean 1999).
+
+A step takes the free velocity u of (H + dt B) u = H v + dt (tau - C - K x), projects it onto the loops, and adds the
+impulses of contacts, stops and dry friction together: v = u + M^-1 J' lam. A contact above the ground may close its
+distance within the step and no more, so that it lands without going in. Neither can raise the kinetic energy: zero is
+always an allowed velocity, and friction works against sliding.
+
+Positions then move by dt v. What curved paths leave behind is put right by moves that touch no velocity: loops by a
+Gauss-Newton step; points in the ground by lifting them, only as high as the energy pays for that contacts have just
+taken out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile.executions import bind_arrays
+from bough.dynamics.dynamics import Dynamics
+from bough.opspace import Loops
+from bough.simulate.cone import IMPULSES, laws
+from bough.simulate.contacts import ContactRows, Contacts, ContactSpace
+from bough.simulate.joint_effects import JointEffects
+from bough.types import FloatArray
+
+SINGULAR = 1e-10  # of the largest eigenvalue of the loops' Lambda^-1: smaller ones are redundant rows
+LARGE, TINY = 1e30, 1e-300
+NEAR = 0.02  # metres: contacts further away than this, and than a step leads, are left out
+
+
+class Held(NamedTuple):
+    """What loops do to a velocity: v -> v - X P Jc v."""
+
+    Jc: FloatArray  # (batch, k, nv)
+    X: FloatArray  # (batch, nv, k) M^-1 Jc'
+    P: FloatArray  # (batch, k, k) pseudo-inverse of Jc X
+
+    def project(self, columns: FloatArray) -> FloatArray:
+        """Columns (batch, nv, c) without what opens the loops."""
+        return columns - self.X @ (self.P @ (self.Jc @ columns))
+
+
+class ContactStepper:
+    """Advances states of a model with loops and contacts; (batch, ...) or one state."""
+
+    def __init__(
+        self, dynamics: Dynamics, effects: JointEffects, contacts: Contacts | None, closures: bool = True
+    ) -> None:
+        self.dynamics, self.model, self.effects = dynamics, dynamics.model, effects
+        self.loops = Loops(self.model, dynamics=dynamics) if closures and self.model.closures else None
+        self.contacts = ContactSpace(dynamics, contacts) if contacts else None
+        self.count = self.contacts.count if self.contacts else 0
+        joints = len(effects.rows)
+        self.rows, self.friction = joints + 3 * self.count, contacts.friction if contacts else 0.0
+        sizes = {"rows": self.rows, "laws": joints + self.count}
+        # its branches on values have no straight line: general code serves it
+        self._impulses = bind_arrays(IMPULSES, (laws(joints, self.count),), sizes, general=True)
+        self.force, self.residual = np.zeros((1, self.count, 3)), np.zeros(1)
+        self._last = np.zeros((0, self.rows))  # impulses from which the next step's are sought
+
+    def advance(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+        """The state after dt."""
+        one = q.ndim == 1
+        Q, V, T = (np.atleast_2d(x) for x in (q, v, np.broadcast_to(tau, v.shape)))
+        Q, V = self._step(Q, V, T, dt)
+        return (Q[0], V[0]) if one else (Q, V)
+
+    def report(self, alive: npt.NDArray[np.bool_]) -> dict[str, FloatArray]:
+        """Of the last step: "contact_force" (..., contacts, 3), mean forces on the points in newtons, world axes, and
+        "contact_residual" (...,), how far the last sweep still moved a velocity, m/s or rad/s.
+
+        NaN for states that are not `alive` (a flag for each, or one), and in the step in which one of them failed.
+        """
+        flags, found = alive.reshape(-1), {}
+        for name, value in (("contact_force", self.force), ("contact_residual", self.residual)):
+            out = np.full((max(alive.size, 1), *value.shape[1:]), np.nan)
+            if len(value) == np.count_nonzero(flags):
+                out[flags] = value
+            found[name] = out.reshape(*alive.shape, *value.shape[1:])
+        return found
+
+    def _step(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+        M, push = self._momentum(q, v, tau, dt)
+        touching = self.contacts.rows(q) if self.contacts else None
+        J = self._jacobian(q, touching)
+        parts = [push[..., None], np.swapaxes(J, -1, -2)]
+        Jc = self.loops.space.jacobian(q) if self.loops else None
+        if Jc is not None:
+            parts.append(np.swapaxes(Jc, -1, -2))
+        solved: Any = np.linalg.solve(M, np.concatenate(parts, axis=-1))
+        held = None
+        u, Y = solved[..., :1], solved[..., 1 : 1 + self.rows]
+        if Jc is not None:
+            held = _held(Jc, solved[..., 1 + self.rows :])
+            u, Y = held.project(u), held.project(Y)
+        u = u[..., 0]
+        after, lam = self._stopped(q, u, J, Y, touching, dt)
+        moved = self.model.integrate(q, dt * after)
+        if touching is not None:
+            self._keep_forces(touching, lam, dt)
+            spent = _energy(M, u) - _energy(M, after)
+            moved = self._lifted(moved, J, Y, spent)
+        if held is not None and self.loops is not None:
+            gap = self.loops.gap(moved)
+            moved = self.model.integrate(moved, -(held.X @ (held.P @ gap[..., None]))[..., 0])
+        return moved, after
+
+    def _momentum(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+        """M = H + dt B and H v + dt (tau - C - K x)."""
+        H, C = self.dynamics.mass_matrix(q), self.dynamics.bias_force(q, v)
+        push = (H @ v[..., None])[..., 0] + dt * (tau + self.effects.springs(q) - C)
+        return (H + np.diag(dt * self.effects.damping) if self.effects.damping.any() else H), push
+
+    def _jacobian(self, q: FloatArray, touching: ContactRows | None) -> FloatArray:
+        unit = np.eye(self.model.nv)[self.effects.rows]
+        joints = np.broadcast_to(unit, (len(q), *unit.shape))
+        if touching is None or self.contacts is None:
+            return joints
+        return np.concatenate([joints, self.contacts.jacobian(q, touching)], axis=1)
+
+    def _stopped(
+        self, q: FloatArray, u: FloatArray, J: FloatArray, Y: FloatArray, touching: ContactRows | None, dt: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """The velocity after impulses, and these."""
+        lam, self.residual = np.zeros((len(q), self.rows)), np.zeros(len(q))
+        if not self.rows:
+            return u, lam
+        b, joints = (J @ u[..., None])[..., 0], len(self.effects.rows)
+        lower, upper = self.effects.bounds(q, dt)
+        busy = (b[:, :joints] < lower).any(axis=1) | (b[:, :joints] > upper).any(axis=1) | self.effects.friction.any()
+        if touching is not None:
+            normal = slice(joints, None, 3)
+            b[:, normal] += np.maximum(touching.distance, 0.0) / dt
+            busy |= ((b[:, normal] < 0.0) | (touching.distance < NEAR)).any(axis=1)
+        some = np.flatnonzero(busy)
+        if not len(some):
+            return u, lam
+        A = J[some] @ Y[some]
+        friction = np.r_[dt * self.effects.friction[self.effects.rows], np.full(self.count, self.friction)]
+        wide = np.full((len(some), self.count), LARGE)
+        bounds = np.hstack([lower[some], -wide]), np.hstack([upper[some], wide])
+        known = self._last[some] if len(self._last) == len(q) else np.zeros((len(some), self.rows))
+        lam[some], change = self._solve(A, b[some], friction, bounds, known)
+        self.residual[some] = change[:, 0]
+        self._last = lam
+        after = u + (Y @ lam[..., None])[..., 0]
+        return after, lam
+
+    def _solve(
+        self, A: FloatArray, b: FloatArray, friction: FloatArray, bounds: tuple[Any, Any], start: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Impulses, and how far the last sweep moved a velocity."""
+        lower, upper = (np.clip(x, -LARGE, LARGE) for x in bounds)
+        lam, change = self._impulses.call(A, b, friction, lower, upper, start)
+        return lam, change
+
+    def _keep_forces(self, touching: ContactRows, lam: FloatArray, dt: float) -> None:
+        of_contact = lam[:, len(self.effects.rows) :].reshape(len(lam), self.count, 1, 3)
+        self.force = (of_contact @ touching.axes)[:, :, 0] / dt
+
+    def _lifted(self, q: FloatArray, J: FloatArray, Y: FloatArray, spent: FloatArray) -> FloatArray:
+        """Points that went into the ground are lifted out of it, as far as `spent` energy (batch,) pays for."""
+        assert self.contacts is not None
+        depth = self.contacts.rows(q).distance
+        some = np.flatnonzero((depth < 0.0).any(axis=1) & (spent > 0.0))
+        if not len(some):
+            return q
+        joints = len(self.effects.rows)
+        b = np.zeros((len(some), self.rows))
+        b[:, joints::3] = depth[some]
+        lower, upper = self.effects.bounds(q[some], 1.0)
+        wide = np.full((len(some), self.count), LARGE)
+        bounds = np.hstack([lower, -wide]), np.hstack([upper, wide])
+        lam, _ = self._solve(J[some] @ Y[some], b, np.zeros(joints + self.count), bounds, 0.0 * b)
+        move = (Y[some] @ lam[..., None])[..., 0]
+        high = self.dynamics.potential_energy(self.model.integrate(q[some], move))
+        rise = np.asarray(high) - np.asarray(self.dynamics.potential_energy(q[some]))
+        share = np.where(rise > spent[some], spent[some] / np.maximum(rise, TINY), 1.0)
+        out = q.copy()
+        out[some] = self.model.integrate(q[some], share[:, None] * move)
+        return out
+
+
+def _held(Jc: FloatArray, X: FloatArray) -> Held:
+    P: Any = np.linalg.pinv(Jc @ X, rcond=SINGULAR, hermitian=True)
+    return Held(Jc, X, P)
+
+
+def _energy(M: FloatArray, v: FloatArray) -> FloatArray:
+    return np.asarray(0.5 * np.einsum("bi,bij,bj->b", v, M, v))
