@@ -78,7 +78,7 @@ class ContactStepper:
             out = np.full((max(alive.size, 1), *value.shape[1:]), np.nan)
             if len(value) == np.count_nonzero(flags):
                 out[flags] = value
-            found[name] = out.reshape(*alive.shape, *value.shape[1:])
+            found[name] = out.reshape((*alive.shape, *value.shape[1:]))
         return found
 
     def _step(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
