@@ -12,6 +12,8 @@ from bough.control.program import Constraints
 from bough.opspace import TaskSet
 from bough.types import FloatArray
 
+WITHIN = 1.0 - 1e-9  # of the torque limits: rounding does not carry torques beyond them
+
 
 class Layout:
     """The parts of a program that do not change with the state; variables are qdd, then the forces of each contact."""
@@ -32,16 +34,55 @@ class Layout:
             self.cone[first:stop, model.nv + part.start : model.nv + part.stop] = contact.cone
             names.extend(contact.cone_names)
             first = stop
-        joint = bounds.names
-        loose = [joint[k] for k in np.flatnonzero(~model.actuated)]
+        joint, nv = bounds.names, model.nv
+        self.nv, self.loose, self.limited = nv, np.flatnonzero(~model.actuated), bounds.limited
+        self.effort = WITHIN * model.limits.effort[self.limited]
+        self._zero, self._low = np.zeros(len(self.cone)), np.full(nv + len(self.rows), -np.inf)
+        self._high = np.concatenate([np.full(nv, np.inf), self.most])
+        self._A = np.zeros((len(self.loose) + len(self.rows), nv + len(self.rows)))
+        self._costs: dict[float, FloatArray] = {}
+        loose = [joint[k] for k in self.loose]
         held = [f"contact of {contact.frame!r}" for contact in contacts for _ in range(contact.rows)]
         self.equal_names = (*(f"no motor drives {name!r}" for name in loose), *held)
-        torque = tuple(f"torque limit of {joint[k]!r}" for k in bounds.limited)
-        self.below_names = (*torque, *torque, *names)
+        self.torque_names = tuple(f"torque limit of {joint[k]!r}" for k in bounds.limited)
+        self.below_names = tuple(names)
         self.variable_names = (
             *(f"velocity or position limit of {name!r}" for name in joint),
             *(f"largest force of {contact.frame!r}" for contact in contacts for _ in range(contact.rows)),
         )
+
+    def constraints(
+        self, D: FloatArray, C: FloatArray, Jc: FloatArray, need: FloatArray, bounds: tuple[FloatArray, FloatArray]
+    ) -> Constraints:
+        """Motors, contacts, cones and bounds of qdd at one state: tau = D x + C, J_c qdd = need; no torque limits."""
+        A, loose = self._A.copy(), len(self.loose)
+        A[:loose], A[loose:, : self.nv] = D[self.loose], Jc
+        lower, upper = self._low.copy(), self._high.copy()
+        lower[: self.nv], upper[: self.nv] = bounds
+        b = np.concatenate([-C[self.loose], need])
+        return Constraints(
+            A, b, self.cone, self._zero, lower, upper, (self.equal_names, self.below_names, self.variable_names)
+        )
+
+    def within(self, x: FloatArray, D: FloatArray, C: FloatArray) -> bool:
+        """Whether x holds the torque limits; it seldom does not, so that they are looked at afterwards."""
+        return bool((np.abs(D[self.limited] @ x + C[self.limited]) <= self.effort).all())
+
+    def with_torques(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
+        """The same constraints with torque limits, if they are not there yet."""
+        if s.names[1][: len(self.torque_names)] == self.torque_names:
+            return s
+        some, load = D[self.limited], C[self.limited]
+        G = np.concatenate([some, -some, s.G])
+        h = np.concatenate([self.effort - load, self.effort + load, s.h])
+        return s._replace(G=G, h=h, names=(s.names[0], (*self.torque_names * 2, *s.names[1]), s.names[2]))
+
+    def cost(self, joints: float, forces: float) -> FloatArray:
+        """A fresh P with these numbers on its diagonal."""
+        if joints not in self._costs:
+            n = len(self._low)
+            self._costs[joints] = np.diag(np.where(np.arange(n) < self.nv, joints, forces))
+        return self._costs[joints].copy()
 
     def shared(self, f: FloatArray) -> dict[str, FloatArray]:
         """The forces of each contact, by frame."""

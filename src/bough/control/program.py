@@ -61,16 +61,6 @@ def _solution(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: 
     return found if found.found and found.x is not None and np.isfinite(found.x).all() else None
 
 
-def minimise_lazily(
-    P: FloatArray, c: FloatArray, s: Constraints, late: int, solver: str, start: FloatArray | None
-) -> FloatArray | None:
-    """The same; the first `late` rows of G, which seldom matter, are looked at only if the answer breaks one."""
-    x = minimise(P, c, s._replace(G=s.G[late:], h=s.h[late:]), solver, start)
-    if x is None or (s.G[:late] @ x <= s.h[:late]).all():
-        return x
-    return minimise(P, c, s, solver, x)
-
-
 def relaxed(P: FloatArray, c: FloatArray, s: Constraints, solver: str) -> tuple[FloatArray | None, tuple[str, ...]]:
     """The x that breaks the constraints least, and the names of those that conflict.
 

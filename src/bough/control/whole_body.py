@@ -19,7 +19,7 @@ from bough.compile.executions import BoundFunction
 from bough.control.bounds import AccelerationBounds
 from bough.control.contacts import Contact
 from bough.control.layout import Layout
-from bough.control.program import Constraints, chosen_solver, minimise_lazily, relaxed
+from bough.control.program import Constraints, chosen_solver, minimise, relaxed
 from bough.control.references import Gains, Reference
 from bough.errors import ShapeError, TaskError
 from bough.model import Model
@@ -30,7 +30,6 @@ from bough.opspace.tasks import CenterOfMassTask, MomentumTask
 from bough.types import FloatArray
 
 POSTURE_WEIGHT, LESS, FORCE_WEIGHT = 1e-4, 1e-3, 1e-8  # beside tasks of weight 1; less while others follow
-WITHIN = 1.0 - 1e-9  # of the torque limits: rounding does not carry torques beyond them
 BAND = 1e-6  # how far the acceleration of a task may leave what its priority has reached
 
 
@@ -84,7 +83,7 @@ class WholeBody:
         self.posture = None if posture is None else _configuration(model, posture)
         self.posture_gains, self.solver, self.general = posture_gains, chosen_solver(solver), general
         self.bounds = AccelerationBounds(model, dt, horizon)
-        self.levels = _levels(names, weights or {}, priorities or {})
+        self._levels = _levels(self.tasks, names, weights or {}, priorities or {})
         self.stiffness, self.damping = _gains(self.tasks, gains)
         self._target = np.tile(np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], (self.aims.size, 1))
         self._goal = model.neutral.copy()
@@ -101,61 +100,45 @@ class WholeBody:
         speed, acceleration, aimed = self._refer(t)
         H, C, J, rate, bias, error = self._function.call(q, v, self._target, self._goal)
         wanted = acceleration + self.damping * (speed - rate) + np.where(aimed, self.stiffness * error, 0.0)
-        limits = self._constraints(layout, (H, C, J, wanted - bias), self.bounds(q, v))
-        x, conflicts = self._solve(layout, limits, J, wanted - bias, self._pull(q, v))
+        need, Jc = wanted - bias, J[layout.rows]
+        D = np.concatenate([H, -Jc.T], axis=1)  # tau = D x + C
+        limits = layout.constraints(D, C, Jc, need[layout.rows], self.bounds(q, v))
+        x, conflicts = self._solve(layout, limits, (J, need, self._pull(q, v)), (D, C))
         if x is None:
             raise TaskError(f"the solver {self.solver!r} found no answer, nor which constraints conflict; try another")
-        qdd, f = x[: self.model.nv], x[self.model.nv :]
-        tau = np.where(self.model.actuated, H @ qdd + C - J[layout.rows].T @ f, 0.0)
+        tau = D @ x + C
+        tau[layout.loose] = 0.0
         errors = {name: error[rows] for name, rows in self.tasks.slices.items()}
-        return WholeBodyCommand(tau, qdd, layout.shared(f), errors, not conflicts, conflicts)
+        nv = self.model.nv
+        return WholeBodyCommand(tau, x[:nv], layout.shared(x[nv:]), errors, not conflicts, conflicts)
 
-    # What the program is made of
+    def _solve(
+        self, layout: Layout, s: Constraints, ask: tuple[FloatArray, ...], torque: tuple[FloatArray, ...]
+    ) -> Any:
+        """x of the last priority, each solved within what those before it have reached; or the least conflict.
 
-    def _constraints(self, layout: Layout, at: tuple[FloatArray, ...], bounds: tuple[FloatArray, FloatArray]) -> Any:
-        """Motors, contacts, cones and limits at one state; `at` is H, C, J and a* - Jdot v."""
-        H, C, J, need = at
-        nv, Jc = self.model.nv, J[layout.rows]
-        D = np.concatenate([H, -Jc.T], axis=1)
-        free, held = ~self.model.actuated, np.concatenate([Jc, np.zeros((len(Jc), len(Jc)))], axis=1)
-        limited = self.bounds.limited
-        effort, some = WITHIN * self.model.limits.effort[limited], D[limited]
-        lower, upper = np.full((2, nv + len(Jc)), np.inf)
-        lower[:nv], upper[:nv] = bounds
-        lower[nv:] = -np.inf
-        upper[nv:] = layout.most
-        return Constraints(
-            np.concatenate([D[free], held]),
-            np.concatenate([-C[free], need[layout.rows]]),
-            np.concatenate([some, -some, layout.cone]),
-            np.concatenate([effort - C[limited], effort + C[limited], np.zeros(len(layout.cone))]),
-            lower, upper,
-            (layout.equal_names, layout.below_names, layout.variable_names),
-        )  # fmt: skip
-
-    def _solve(self, layout: Layout, s: Constraints, J: FloatArray, need: FloatArray, pull: FloatArray) -> Any:
-        """x of the last priority, each solved within what those before it have reached; or the least conflict."""
-        nv, n, x = self.model.nv, len(s.lower), None
-        for k, tasks in enumerate(self.levels):
-            last = k == len(self.levels) - 1
+        `ask` is J, a* - Jdot v and the pull of the posture, `torque` D and C.
+        """
+        (J, need, pull), nv, x = ask, self.model.nv, None
+        for k, level in enumerate(self._levels):
+            last = k == len(self._levels) - 1
             small = POSTURE_WEIGHT * (1.0 if last else LESS)
-            P, c = np.zeros((n, n)), np.zeros(n)
-            np.fill_diagonal(P, np.r_[np.full(nv, small), np.full(n - nv, FORCE_WEIGHT)])
-            c[:nv] = -small * pull
-            for name, weight in tasks:
-                rows = self.tasks.slices[name]
-                weighed = weight * J[rows].T
-                P[:nv, :nv] += weighed @ J[rows]
-                c[:nv] -= weighed @ need[rows]
+            own = J[level.rows]
+            weighed = (level.weight * own.T) if level.weighs else own.T
+            P, c = layout.cost(small, FORCE_WEIGHT), np.zeros(len(s.lower))
+            P[:nv, :nv] += weighed @ own
+            c[:nv] = -small * pull - weighed @ need[level.rows]
             key = (layout.names, k)
-            x = minimise_lazily(P, c, s, 2 * len(self.bounds.limited), self.solver, self._last.get(key))
+            x = minimise(P, c, s, self.solver, self._last.get(key))
+            if x is not None and not layout.within(x, *torque):
+                s = layout.with_torques(s, *torque)
+                x = minimise(P, c, s, self.solver, x)
             if x is None:
                 self._last.clear()
-                return relaxed(P, c, s, self.solver)
+                return relaxed(P, c, layout.with_torques(s, *torque), self.solver)
             self._last[key] = x
             if not last:
-                reached = np.concatenate([J[self.tasks.slices[name]] for name, _ in tasks])
-                s = layout.kept(s, reached, x[:nv], BAND)
+                s = layout.kept(s, own, x[:nv], BAND)
         return x, ()
 
     def _pull(self, q: FloatArray, v: FloatArray) -> FloatArray:
@@ -260,12 +243,24 @@ def _check_flight(model: Model, tasks: tuple[Task, ...], contacts: tuple[Contact
         )
 
 
-def _levels(names: list[str], weights: Mapping[str, float], ranks: Mapping[str, int]) -> list[list[tuple[str, float]]]:
+class Priority(NamedTuple):
+    """Rows of one priority, and the weight of each."""
+
+    rows: Any  # (k,)
+    weight: FloatArray  # (k,)
+    weighs: bool  # whether a weight is not 1
+
+
+def _levels(tasks: TaskSet, names: list[str], weights: Mapping[str, float], ranks: Mapping[str, int]) -> list[Priority]:
     for name, weight in weights.items():
         if not 0.0 < weight < np.inf:
             raise TaskError(f"the weight of {name!r} must be a finite number above zero, got {weight}")
-    order = sorted({ranks.get(name, 0) for name in names})
-    return [[(n, float(weights.get(n, 1.0))) for n in names if ranks.get(n, 0) == rank] for rank in order]
+    found = []
+    for rank in sorted({ranks.get(name, 0) for name in names}):
+        chosen = [(np.r_[tasks.slices[n]], float(weights.get(n, 1.0))) for n in names if ranks.get(n, 0) == rank]
+        each = np.concatenate([np.full(len(rows), w) for rows, w in chosen])
+        found.append(Priority(np.concatenate([rows for rows, _ in chosen]), each, bool((each != 1.0).any())))
+    return found
 
 
 def _gains(tasks: TaskSet, gains: Gains | Mapping[str, Gains]) -> tuple[FloatArray, FloatArray]:

@@ -19,10 +19,10 @@ from bough.types import Rows, Workspace
 def whole(
     m: Mechanism, t: Any, p: Any, g: Aims,
     q: Rows, v: Rows, target: Rows, posture: Rows, qdd: Rows, f_ext: Rows,
-    M: Rows, C: Rows, J: Rows, rate: Rows, bias: Rows, error: Rows, w: Workspace,
+    H: Rows, C: Rows, J: Rows, rate: Rows, bias: Rows, error: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """H qdd + C = tau, rate = J v, bias = Jdot v, error = target less position; qdd and f_ext are held at zero."""
-    mass_matrix(m, q, M, w)
+    mass_matrix(m, q, H, w)
     newton_euler(m, v, qdd, f_ext, C, w)
     drift(m, t, q, v, f_ext, bias, w)
     packed_jacobian(m, t, p, w.J, w)
