@@ -8,7 +8,7 @@ within their limits after one step, and approach to a position limit no faster t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -154,7 +154,7 @@ class WholeBody:
         """Velocity and acceleration of the references (rows,), and which rows have a position to go to."""
         speed, acceleration, aimed = np.zeros(self.tasks.size), np.zeros(self.tasks.size), self._aimed.copy()
         for name, given in self.references.items():
-            reference: Any = given(t) if isinstance(given, Callable) else given  # type: ignore[arg-type]
+            reference: Any = given(t) if callable(given) else given
             if not isinstance(reference, Reference):
                 reference = Reference(reference)
             rows = self.tasks.slices[name]
