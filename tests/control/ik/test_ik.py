@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import bough
+from bough.control.ik.wishes import away_from_singularity
 from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
-from bough.opspace import joint, posture
+from bough.opspace import TaskSet, joint, posture
 
 ARM = bough.zoo.arm(7)
 HAND = ARM.body_names[-1]
@@ -116,6 +117,25 @@ def test_the_posture_is_approached_as_far_as_the_task_leaves_it():
     J = DYN.jacobian(near.q, HAND)[:3]
     way = ARM.difference(near.q, rest)
     assert way - np.linalg.pinv(J) @ (J @ way) == pytest.approx(np.zeros(7), abs=1e-4)
+
+
+def test_manipulability_grows_and_the_slope_is_its_own():
+    p = DYN.placement(ARM.random_configuration(np.random.default_rng(5)), HAND)[:3, 3]
+
+    def measure(q):
+        J = DYN.jacobian(q, HAND)[:3]
+        return np.log(np.linalg.det(J @ J.T)) / 2
+
+    wish = away_from_singularity(TaskSet(ARM, [bough.position(HAND)]), 1e-3)
+    q, e = ARM.random_configuration(np.random.default_rng(6)), 1e-6
+    slope = [(measure(q + e * d) - measure(q - e * d)) / (2 * e) for d in np.eye(7)]
+    assert 1e3 * wish(q[None])[0] == pytest.approx(slope, abs=1e-6)
+    plain = bough.ik.solve(ARM, {HAND: p})
+    better = bough.ik.solve(ARM, {HAND: p}, manipulability=0.2, iterations=200)
+    assert better.success
+    assert measure(better.q) > measure(plain.q) + 0.01
+    with pytest.raises(TaskError, match="at most as many rows"):
+        bough.ik.solve(ARM, {HAND: np.eye(4), posture(): np.zeros(7)}, manipulability=0.1)
 
 
 def test_many_kinds_of_tasks_at_once_on_a_floating_base():

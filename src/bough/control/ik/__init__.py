@@ -31,6 +31,7 @@ def solve(
     weights: Mapping[Key, Any] | None = None,
     priorities: Mapping[Key, int] | None = None,
     posture: npt.ArrayLike | None = None,
+    manipulability: float = 0.0,
     limits: bool = True,
     **search: Any,
 ) -> Solution:
@@ -38,12 +39,14 @@ def solve(
 
     `targets` is {frame: placement (4, 4) or point (3,)} or {task: its target}, each alone or as a batch. The first
     start is `q0` (nq,) or (batch, nq), by default the neutral configuration; where it does not lead to the target,
-    others are drawn. `weights`, `priorities` and `posture` are those of `InverseKinematics`; `search` is what its
+    others are drawn. `weights` to `manipulability` are those of `InverseKinematics`; `search` is what its
     `solve` takes: tolerance, iterations (of each start), starts, seed, threads. A target that cannot be reached is no
     error: `success` is False there, and q the nearest configuration found.
     """
     tasks, wanted, names = named(targets)
-    return _solver(model, tasks, names, (weights, priorities, posture, limits)).solve(wanted, q0, **search)
+    return _solver(model, tasks, names, (weights, priorities, posture, manipulability, limits)).solve(
+        wanted, q0, **search
+    )
 
 
 def step(
@@ -54,29 +57,33 @@ def step(
     weights: Mapping[Key, Any] | None = None,
     priorities: Mapping[Key, int] | None = None,
     posture: npt.ArrayLike | None = None,
+    manipulability: float = 0.0,
     limits: bool = True,
     **servo: Any,
 ) -> Step:
     """One step towards the targets, for servoing: `servo` is what `InverseKinematics.step` takes, gain, dt, damping."""
     tasks, wanted, names = named(targets)
-    return _solver(model, tasks, names, (weights, priorities, posture, limits)).step(wanted, q, **servo)
+    return _solver(model, tasks, names, (weights, priorities, posture, manipulability, limits)).step(wanted, q, **servo)
 
 
 def _solver(
     model: Model, tasks: tuple[Task, ...], names: Mapping[Key, str], options: tuple[Any, ...]
 ) -> InverseKinematics:
     """A solver of these options, compiled once."""
-    weights, priorities, posture, limits = options
+    weights, priorities, posture, gain, limits = options
     weighed = by_name(weights, names, "a weight")
     key = tuple((name, tuple(np.ravel(x).tolist()), np.shape(x)) for name, x in weighed.items())
     ranks = tuple(by_name(priorities, names, "a priority").items())
     wish = None if posture is None else tuple(np.ravel(posture).tolist())
-    return _made(model, tasks, key, ranks, wish, limits)
+    return _made(model, tasks, key, ranks, (wish, gain), limits)
 
 
 @lru_cache(maxsize=32)
 def _made(
-    model: Model, tasks: tuple[Task, ...], weights: Any, ranks: Any, posture: Any, limits: bool
+    model: Model, tasks: tuple[Task, ...], weights: Any, ranks: Any, wish: Any, limits: bool
 ) -> InverseKinematics:
     given = {name: values[0] if shape == () else np.array(values) for name, values, shape in weights}
-    return InverseKinematics(model, tasks, weights=given, priorities=dict(ranks), posture=posture, limits=limits)
+    posture, gain = wish
+    return InverseKinematics(
+        model, tasks, weights=given, priorities=dict(ranks), posture=posture, manipulability=gain, limits=limits
+    )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from bough.control.ik.descent import FLOOR, Bounds, Descent, Ended, nowhere
 from bough.control.ik.problem import Goals, Key, by_name, levels
-from bough.control.ik.wishes import Wish, towards
+from bough.control.ik.wishes import away_from_singularity, both, towards
 from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
 from bough.model import Model
 from bough.opspace import Task, closure_tasks
@@ -41,7 +41,7 @@ class InverseKinematics:
     """Tasks on a model, compiled for inverse kinematics.
 
     `weights` are numbers, or one for each row of a task; tasks of `priorities` 1, 2, ... are met as far as those before
-    them leave it, then `posture` (nq,), then `manipulability`, a gain on the slope of log sqrt(det(J J')) of the first.
+    them leave it, then `posture` (nq,) and `manipulability`, a gain on the slope of log sqrt(det(J J')) of the first.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class InverseKinematics:
         weights: Mapping[Key, Any] | None = None,
         priorities: Mapping[Key, int] | None = None,
         posture: npt.ArrayLike | None = None,
+        manipulability: float = 0.0,
         limits: bool = True,
     ) -> None:
         self.model, self.tasks = model, tuple(tasks)
@@ -62,9 +63,12 @@ class InverseKinematics:
         self.closed = {task.name: np.eye(4) for task in loops}
         self.levels = levels(model, (*loops, *self.tasks), by_name(weights, names, "a weight"), ranks)
         self.bounds = Bounds(model, limits)
-        self.wish: Wish | None = None
-        if posture is not None:
-            self.wish = towards(model, configurations(model, "posture", posture)[0])
+        if not 0.0 <= manipulability < np.inf:
+            raise TaskError(f"manipulability is a gain that is not negative, got {manipulability}")
+        wishes = [] if posture is None else [towards(model, configurations(model, "posture", posture)[0])]
+        if manipulability > 0.0:
+            wishes.append(away_from_singularity(self.levels[0].tasks, manipulability))
+        self.wish = both(wishes)
 
     def solve(
         self,
