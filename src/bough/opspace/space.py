@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bough.compile.executions import BoundFunction
 from bough.compile.routine import Routine
 from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.engine import device_of
 from bough.errors import NumericalError, ShapeError, TaskError
 from bough.model import Model
 from bough.opspace import singular as choices
@@ -23,6 +24,7 @@ from bough.opspace.sweeps.bias import BIAS, DRIFT
 from bough.opspace.sweeps.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
 from bough.opspace.sweeps.inverse import INVERT
 from bough.opspace.sweeps.jacobian import JACOBIAN
+from bough.opspace.sweeps.torques import TASK_TORQUES
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
 
@@ -34,7 +36,7 @@ SMALL = 100
 SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 PRECISIONS = (np.float64, np.float32)
 # What errors call the functions behind quantities; those that serve several quantities speak of the space
-PUBLIC = {"jacobian": "jacobian", "bias": "bias", "drift": "drift", "invert": "inertia"}
+PUBLIC = {"torques": "torques", "jacobian": "jacobian", "bias": "bias", "drift": "drift", "invert": "inertia"}
 
 
 class FullPass(NamedTuple):
@@ -73,6 +75,9 @@ class OperationalSpace:
     (`damping`, in the units of Lambda^-1, is added to its diagonal).
 
     `dynamics` is the model's `Dynamics`, if there is one already: what stands on the space shares it.
+
+    With device="cuda", `inverse_inertia`, `jacobian`, `drift`, `bias` and `torques` run on a CUDA card, on arrays that
+    are there (see `Dynamics`); what else a space offers is computed on the CPU and refused there.
     """
 
     def __init__(
@@ -88,8 +93,10 @@ class OperationalSpace:
         dtype: npt.DTypeLike | None = None,
         general: bool = False,
         dynamics: Dynamics | None = None,
+        device: str | None = None,
+        layout: str = "rows",
     ) -> None:
-        self.model = model
+        self.model, self.device = model, device_of(device, layout)
         self.tasks = tasks if isinstance(tasks, TaskSet) else TaskSet(model, tasks)
         if self.tasks.model is not model and self.tasks.model.hash != model.hash:
             raise TaskError(f"the tasks were made for {self.tasks.model.name!r}, which is not {model.name!r}")
@@ -102,7 +109,7 @@ class OperationalSpace:
         self.singular, self.general, self.also, self.dtype = singular, general, tuple(also), checked_dtype(dtype)
         self.threshold, self.damping = choices.check_threshold(threshold), choices.check_damping(damping)
         self.dynamics = dynamics or Dynamics(model, general=general)
-        self._method = method
+        self._method: MethodName = method
         self._functions: dict[str, BoundFunction] = {}
         self._damping = {np.dtype(t): np.array([self.damping if singular == "damp" else 0.0], t) for t in PRECISIONS}
         self._one = {np.dtype(t): np.eye(model.nv, dtype=t) for t in PRECISIONS}
@@ -110,16 +117,27 @@ class OperationalSpace:
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> OperationalState:
         """The state at q, and v if what depends on it is wanted."""
+        self._refuse_card("the state of a space")
         return OperationalState(self, *self.inputs(q, v)) if v is not None else OperationalState(self, self._input(q))
 
     def __repr__(self) -> str:
         return f"OperationalSpace({self.tasks!r}, method={self._method!r}, singular={self.singular!r})"
 
-    def _input(self, x: Any) -> Array:
+    def _refuse_card(self, what: str) -> None:
+        if self.device.name == "cuda":
+            raise TaskError(
+                f"{what} is computed on the CPU: on the card use inverse_inertia, jacobian, bias or torques"
+            )
+
+    def _input(self, x: Any) -> Any:
+        if self.device.name == "cuda":
+            return x
         return np.asarray(x, self.dtype or (np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64))
 
     def inputs(self, *arrays: Any) -> tuple[Array, ...]:
         """Arrays of one call in the precision that its results will have."""
+        if self.device.name == "cuda":
+            return arrays
         single = all(getattr(x, "dtype", None) == np.float32 for x in arrays)
         dtype = self.dtype or (np.float32 if single else np.float64)
         return tuple([np.asarray(x, dtype) for x in arrays])
@@ -134,7 +152,36 @@ class OperationalSpace:
 
     def inertia(self, q: Any) -> Array:
         """Lambda (m, m)."""
+        self._refuse_card("Lambda")
         return self.invert(self.inverse_inertia(q))
+
+    def torques(self, q: Any, v: Any, acceleration: Any, tau0: Any = None, *, damping: float | None = None) -> Array:
+        """Joint forces (nv,) under which the tasks accelerate by `acceleration` (m,), in one compiled call.
+
+        C + J' Lambda (acceleration - Jdot v) + N' tau0: gravity and velocities are made up for, and `tau0` (nv,) acts
+        in the null space of the tasks. `damping`, in the units of Lambda^-1, is added to its diagonal, so that nothing
+        grows without bound near singular configurations; the tasks then fall short there. By default it is that of the
+        space with singular="damp", else a millionth of what the tasks' mobility is on average. All joints are taken
+        as actuated.
+        """
+        if not self.uses_factor:
+            raise TaskError("torques needs a tree: mimic joints tie branches together")
+        v = v if hasattr(v, "dtype") else np.asarray(v, float)
+        zeros = 0 * v if tau0 is None else tau0
+        damped = self.damping if self.singular == "damp" else 1e-6 * float(self.mobility.mean())
+        arrays = self.inputs(q, v, acceleration, zeros)
+        if damping is not None:
+            damped = 0.0 if damping == 0.0 else choices.check_damping(damping)
+        amount = np.array([damped])
+        return self.function("torques").call(*arrays, self._beside(arrays[0], amount))
+
+    def _beside(self, q: Any, x: Array) -> Any:
+        """A small array in the library, precision and place of q."""
+        if self.device.name == "cuda" and type(q).__module__.startswith("torch"):
+            return q.new_tensor(x.tolist())
+        if self.device.name == "cuda" and hasattr(q, "__cuda_array_interface__"):
+            return type(q)(x.shape, q.dtype) * 0 + x.item()
+        return x.astype(np.asarray(q).dtype)
 
     def jacobian(self, q: Any) -> Array:
         """J (m, nv)."""
@@ -201,7 +248,8 @@ class OperationalSpace:
     def mobility(self) -> Array:
         """(m,) how far a unit force moves each row in ordinary configurations: the median of (Lambda^-1)_rr."""
         some = self.model.random_configuration(np.random.default_rng(0), SAMPLES)
-        usual = np.median([np.diagonal(self.inverse_inertia(q)) for q in some], axis=0)
+        here = self if self.device.name == "cpu" else OperationalSpace(self.model, self.tasks, method=self._method)
+        usual = np.median([np.diagonal(here.inverse_inertia(q)) for q in some], axis=0)
         return np.where(usual > 0.0, usual, 1.0)
 
     @cached_property
@@ -280,7 +328,7 @@ class OperationalSpace:
             routine, constants = self._routines[name]
             prepared = Prepared(routine, (self.model.mechanism, *constants), self.tasks.sizes)
             public = PUBLIC.get(name, "OperationalSpace")
-        return prepared.bind(self.tasks, self.general, self.dtype or np.float64, public)
+        return prepared.bind(self.tasks, self.general, self.dtype or np.float64, public, self.device)
 
     @cached_property
     def _routines(self) -> dict[str, tuple[Routine, tuple[Any, ...]]]:
@@ -297,6 +345,7 @@ class OperationalSpace:
             "jbar": (JBAR, (tasks.pattern, tree)),
             "nullspace": (NULLSPACE, (tasks.pattern,)),
             "joint_forces": (JOINT_FORCES, (tasks.pattern, tree)),
+            "torques": (TASK_TORQUES, (*placed, tree)),
         }
 
 

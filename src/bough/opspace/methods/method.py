@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction, bind_arrays
-from bough.compile.routine import Routine
+from bough.compile.routine import Constants, Routine
+from bough.dynamics.engine import CPU, Device, cuda_function
 from bough.model import mark_limbs, parents_of_dofs
 from bough.opspace.sweeps.sparse import DofTree
 from bough.opspace.taskset import TaskSet
@@ -28,13 +29,21 @@ class Prepared(NamedTuple):
         return self._replace(constants=(tasks.traced_mechanism, *self.constants[1:]))
 
     def bind(
-        self, tasks: TaskSet, general: bool = False, dtype: npt.DTypeLike = np.float64, name: str | None = None
+        self,
+        tasks: TaskSet,
+        general: bool = False,
+        dtype: npt.DTypeLike = np.float64,
+        name: str | None = None,
+        device: Device = CPU,
     ) -> BoundFunction:
         """The routine as a function of arrays, compiled on first use; errors call it `name`."""
 
         def folded() -> tuple[tuple[Any, ...], ...]:
             return self.traced(tasks).constants
 
+        if device.name == "cuda":
+            constants, routine = Constants(self.constants, folded, mark_limbs), replace(self.routine, name=name or "")
+            return cast(BoundFunction, cuda_function(routine, constants, self.sizes, device.layout))
         how: dict[str, Any] = {"general": general, "dtype": dtype, "name": name, "explain": tasks.model.explain}
         return bind_arrays(*self, folded=folded, twins=mark_limbs, **how)
 

@@ -1,0 +1,77 @@
+"""Joint forces for wanted accelerations: beside J, Lambda and N one by one, and by what the tasks then do."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+from bough.compile.run.cuda.card import the_card
+
+ROBOTS = {"arm": zoo.arm(7), "humanoid": zoo.humanoid(), "chain": zoo.chain(6)}
+
+
+def has_card() -> bool:
+    try:
+        the_card()
+    except bough.BoughError:
+        return False
+    return True
+
+
+def setting(name, batch=None):
+    model = ROBOTS[name]
+    rng = np.random.default_rng(3)
+    space = bough.OperationalSpace(model, [bough.position(model.body_names[-1])])
+    q = model.random_configuration(rng, batch)
+    shape = () if batch is None else (batch,)
+    v, tau0 = rng.normal(size=(2, *shape, model.nv))
+    return space, q, v, rng.normal(size=(*shape, 3)), tau0
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_tasks_accelerate_as_wanted(name):
+    space, q, v, a, tau0 = setting(name)
+    tau = space.torques(q, v, a, tau0, damping=0.0)
+    op = space(q, v)
+    C = space.dynamics.bias_force(q, v)
+    wanted = C + op.J.T @ (op.inertia @ (a - space.drift(q, v))) + op.nullspace.T @ tau0
+    np.testing.assert_allclose(tau, wanted, atol=1e-9 * np.abs(wanted).max())
+    qdd = space.dynamics.forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(op.J @ qdd + space.drift(q, v), a, atol=1e-8 * np.abs(qdd).max())
+
+
+def test_batches_and_single_precision():
+    space, q, v, a, tau0 = setting("humanoid", 5)
+    got = space.torques(q, v, a, tau0)
+    np.testing.assert_allclose(got[2], space.torques(q[2], v[2], a[2], tau0[2]), atol=1e-9)
+    single = space.torques(*(x.astype(np.float32) for x in (q, v, a, tau0)))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, got, atol=1e-3 * np.abs(got).max())
+
+
+def test_nothing_grows_without_bound_at_a_singular_configuration():
+    model = zoo.arm(7)
+    space = bough.OperationalSpace(model, [bough.pose(model.body_names[-1]), bough.pose(model.body_names[0])])
+    tau = space.torques(model.neutral, np.zeros(7), np.ones(12), damping=1e-3)
+    assert np.isfinite(tau).all()
+    assert np.abs(tau).max() < 1e5
+
+
+def test_what_belongs_to_the_cpu_is_refused_on_a_card():
+    space = bough.OperationalSpace(ROBOTS["arm"], [bough.position(ROBOTS["arm"].body_names[-1])], device="cuda")
+    with pytest.raises(bough.BoughError, match="computed on the CPU"):
+        space(ROBOTS["arm"].neutral)
+    with pytest.raises(bough.BoughError, match="computed on the CPU"):
+        space.inertia(ROBOTS["arm"].neutral)
+
+
+@pytest.mark.skipif(not has_card(), reason="no CUDA device")
+def test_on_a_card():
+    torch = pytest.importorskip("torch")
+    space, q, v, a, tau0 = setting("humanoid", 50)
+    card = bough.OperationalSpace(space.model, space.tasks, device="cuda")
+    x = [torch.asarray(y, device="cuda") for y in (q, v, a, tau0)]
+    wanted = space.torques(q, v, a, tau0)
+    np.testing.assert_allclose(card.torques(*x).cpu().numpy(), wanted, atol=1e-10 * np.abs(wanted).max())
+    wanted = space.inverse_inertia(q)
+    np.testing.assert_allclose(card.inverse_inertia(x[0]).cpu().numpy(), wanted, atol=1e-12 * np.abs(wanted).max())
