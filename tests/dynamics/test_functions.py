@@ -12,7 +12,16 @@ from bough.dynamics.functions import FUNCTIONS, REFERENCE, Options, program
 from models import random_state, random_twin
 
 # what is composed of several functions of the table
-COMPOSED = {"with_status", "kinematics", "together", "inverse_dynamics_derivatives", "forward_dynamics_derivatives"}
+COMPOSED = {
+    "vjp",
+    "jvp",
+    "hvp",
+    "with_status",
+    "kinematics",
+    "together",
+    "inverse_dynamics_derivatives",
+    "forward_dynamics_derivatives",
+}
 
 
 def test_every_function_of_dynamics_is_in_the_table():

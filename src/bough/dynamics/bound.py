@@ -27,6 +27,7 @@ from bough.types import Reference
 
 Array = npt.NDArray[Any]
 Named = tuple[str, ...]
+Derive = Callable[[Routine], Routine]
 
 MANY = 150  # bodies: of more, most functions are served by general code
 
@@ -208,9 +209,29 @@ class Library:
             routine = method.pushed.with_names(points)
         return self._bound(name, routine, (*constants, points), mark_pushed)
 
-    def _bound(self, name: str, routine: Routine, constants: tuple[Any, ...], twins: FindTwins) -> BoundFunction:
-        """The routine, with its parameters as inputs, for the model; errors call it `name`."""
+    def derived(self, name: str, options: dict[str, Any], derive: Derive, key: Any) -> BoundFunction:
+        """A derivative of a function of the table, by its inputs and by parameters alike, as a function of arrays."""
+        row = function(name)
+        chosen = check_options(row, options)
+        found = self._functions.get((row.name, chosen, key))
+        if found is None:
+            method = row.method(self.model, chosen.method)
+            constants = method.constants(self.model, chosen)
+            found = self._bound(f"{key[0]} of {row.name}", method.routine, constants, mark_limbs, derive)
+            self._functions[row.name, chosen, key] = found
+        return found
+
+    def _bound(
+        self,
+        name: str,
+        routine: Routine,
+        constants: tuple[Any, ...],
+        twins: FindTwins,
+        derive: Derive | None = None,
+    ) -> BoundFunction:
+        """The routine, or what is derived of it, with parameters as inputs, for the model; errors call it `name`."""
         routine, constants, twins = self.parameters.prepared(routine, constants, twins)
+        routine = derive(routine) if derive else routine
         fold = self.parameters.folds
         how: dict[str, Any] = {"general": self.general, "twins": twins, "device": self.device, "fold": fold}
         return bind(routine, self.model, *constants, name=name, **how)

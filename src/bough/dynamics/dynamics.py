@@ -15,6 +15,7 @@ from bough.dynamics.derivatives import inverse_dynamics_derivatives
 from bough.dynamics.engine import device_of
 from bough.dynamics.functions import REFERENCE
 from bough.dynamics.given import Parameters
+from bough.dynamics.gradient_calls import Gradients
 from bough.dynamics.parameters import check_inputs
 from bough.dynamics.together import check_wanted
 from bough.dynamics.whole_body import Kinematics
@@ -377,6 +378,55 @@ class Dynamics:
     ) -> Array:
         """Adot v (6,): the rate of `centroidal_momentum` while v is constant, without gravity."""
         return self._library.function("centroidal_momentum_drift").call(q, v, out=out, threads=threads, **parameters)
+
+    # Gradients
+
+    def vjp(
+        self,
+        function: str,
+        *inputs: npt.ArrayLike,
+        weight: npt.ArrayLike,
+        wrt: Sequence[str] | None = None,
+        threads: int | None = None,
+        **given: Any,
+    ) -> dict[str, Array]:
+        """The gradient of sum(weight * result) of a function of the table, by each input in `wrt` (by default all).
+
+        `weight` has the shape of the result. The gradient by q is on the tangent space, (nv,). `given` are options of
+        the function (frame=, reference=, method=) and values of the `inputs` that this `Dynamics` was made with, by
+        which it is differentiated, too. Traced, so refused for models that are too large.
+        """
+        return Gradients(self._library).vjp(function, inputs, weight, wrt, given, threads)
+
+    def jvp(
+        self,
+        function: str,
+        *inputs: npt.ArrayLike,
+        along: Mapping[str, npt.ArrayLike],
+        threads: int | None = None,
+        **given: Any,
+    ) -> Array:
+        """The rate of the result of a function of the table as its inputs move along directions, q along a velocity.
+
+        `along` names inputs, or parameters, and gives each a direction; `given` is as in `vjp`.
+        """
+        return Gradients(self._library).jvp(function, inputs, along, given, threads)
+
+    def hvp(
+        self,
+        function: str,
+        *inputs: npt.ArrayLike,
+        weight: npt.ArrayLike,
+        along: Mapping[str, npt.ArrayLike],
+        wrt: Sequence[str] | None = None,
+        threads: int | None = None,
+        **given: Any,
+    ) -> dict[str, Array]:
+        """The rate of what `vjp` gives as inputs move along directions: a product with second derivatives.
+
+        Of q, it is the rate of the gradient on the tangent space, as the configuration moves with that velocity.
+        """
+        return Gradients(self._library).hvp(function, inputs, weight, along, (wrt, given, threads))
 
     # Several at once
 
