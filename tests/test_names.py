@@ -16,9 +16,6 @@ from bough import errors
 
 ROOMS = sorted(bough._ROOMS)
 DOORS = [getattr(bough, room) for room in ROOMS if hasattr(getattr(bough, room), "__all__")]
-WITHOUT_ALL = {"compile", "dynamics"}  # rooms whose doors are still to be made
-TWO_MEANINGS = {"Method", "Options", "Pattern", "Plan", "Program", "Recording", "Row"}
-TWO_HOMES: set[str] = set()
 HEAVY = ("numpy", "numba", "llvmlite", "rich", "typer", "scipy", "mujoco")
 
 
@@ -35,7 +32,7 @@ def test_every_bridge_is_an_attribute_of_bough():
 
 
 def test_all_doors_are_made():
-    assert set(ROOMS) - {door.__name__.split(".")[1] for door in DOORS} <= WITHOUT_ALL
+    assert set(ROOMS) == {door.__name__.split(".")[1] for door in DOORS}
 
 
 @pytest.mark.parametrize("door", [bough, *DOORS], ids=lambda door: door.__name__)
@@ -64,21 +61,19 @@ def test_public_classes_and_functions_have_docstrings():
 def test_one_home_for_each_object():
     homes = defaultdict(list)
     for room, name, found in public():
-        if name not in TWO_HOMES:
-            homes[found].append(f"{room}.{name}")
+        homes[found].append(f"{room}.{name}")
     assert [places for places in homes.values() if len(places) > 1] == []
 
 
 def test_public_objects_live_in_the_room_that_shows_them():
     for room, name, found in public():
-        if name not in TWO_HOMES:
-            assert found.__module__.split(".")[:2] == ["bough", room], f"{room}.{name} is from {found.__module__}"
+        assert found.__module__.split(".")[:2] == ["bough", room], f"{room}.{name} is from {found.__module__}"
 
 
 def test_the_face_repeats_the_doors():
     for name in set(bough.__all__) - set(ROOMS) - set(bough._BRIDGES) - set(bough._INNER):
         room = getattr(bough, name).__module__.split(".")[1]
-        assert room in WITHOUT_ALL or name in getattr(bough, room).__all__, f"bough.{name} is not at the door of {room}"
+        assert name in getattr(bough, room).__all__, f"bough.{name} is not at the door of {room}"
 
 
 def contents(module):
@@ -98,7 +93,7 @@ def test_a_class_name_means_one_thing():
             for found in contents(module.name):
                 if inspect.isclass(found) and found.__module__.startswith("bough.") and found.__name__[0] != "_":
                     homes[found.__name__].add(found.__module__)
-    assert {name: p for name, p in homes.items() if len(p) > 1 and name not in TWO_MEANINGS} == {}
+    assert {name: p for name, p in homes.items() if len(p) > 1} == {}
 
 
 def test_all_errors_are_bough_errors():

@@ -121,7 +121,7 @@ class Forces:
         return int(self.rows.body[row])
 
     def write_one(self, row: int, force: Any) -> None:
-        """Another value (3,) or (6,) for the force in a row. About 1 us for three numbers in the world's axes."""
+        """Another value (3,) or (6,) for the force in a row; quickest for three floats in the world's axes."""
         rows, given = self.rows, force.tolist() if type(force) is np.ndarray else force
         if rows.world[row] and type(given) in (list, tuple) and len(given) == 3:
             x, y, z = given

@@ -108,7 +108,7 @@ def _timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> Table:
 
 
 def _race(functions: list[Callable[[], Any]]) -> list[float]:
-    """The best time of each, alternating so that all meet the same weather."""
+    """The best time of each, alternating, so that what slows the machine for a while slows all of them."""
     best = [np.inf] * len(functions)
     for function in functions:
         function()

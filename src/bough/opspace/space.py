@@ -193,8 +193,8 @@ class OperationalSpace:
         if self.uses_factor:
             return self.function("bias").call(q, v)
         C = self.dynamics.bias_force(q, v)
-        falling = np.linalg.solve(self.mass_matrix(q), C[..., None])
-        return self.drift(q, v) - (self.jacobian(q) @ falling)[..., 0]
+        qdd = np.linalg.solve(self.mass_matrix(q), -C[..., None])
+        return self.drift(q, v) + (self.jacobian(q) @ qdd)[..., 0]
 
     def drift(self, q: Any, v: Any) -> Array:
         """Jdot v (m,)."""

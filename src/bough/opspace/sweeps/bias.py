@@ -61,7 +61,7 @@ def task_acceleration(m: Any, t: Any, q: Any, v: Any, tau: Any, f_ext: Any, y: A
         eliminate(m, i, w)
     for i in range(len(m.parent)):
         accelerate(m, i, w.qdd, w)
-    fall(m, (m.gravity[0], m.gravity[1], m.gravity[2]), w)
+    gravity_in_bodies(m, (m.gravity[0], m.gravity[1], m.gravity[2]), w)
     rows_acceleration(m, t, v, y, w)
 
 
@@ -78,12 +78,12 @@ def drift(m: Any, t: Any, q: Any, v: Any, f_ext: Any, y: Any, w: Any) -> None:
             b = join((zero, zero, zero), get3(w.b, i))
             a = motion_to_body(m, w.X, i, add6(get6(w.a, p), b))
         put6(w.a, i, add6(a, get6(w.c, i)))
-    fall(m, (zero, zero, zero), w)
+    gravity_in_bodies(m, (zero, zero, zero), w)
     rows_acceleration(m, t, v, y, w)
 
 
 @kernel
-def fall(m: Any, gravity: Any, w: Any) -> None:
+def gravity_in_bodies(m: Any, gravity: Any, w: Any) -> None:
     """Gravity in the axes of each body: the accelerations of the sweeps above are taken relative to it."""
     for i in range(len(m.parent)):
         g = gravity

@@ -13,7 +13,7 @@ from bough.dynamics.crba import crba
 from bough.dynamics.newton_euler import body_force
 from bough.joints import along, force_to_parent
 from bough.opspace.methods.ltdl import LTDL
-from bough.opspace.sweeps.bias import BIAS_WORK, drift, fall
+from bough.opspace.sweeps.bias import BIAS_WORK, drift, gravity_in_bodies
 from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian, spread_jacobian
 from bough.opspace.sweeps.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
 from bough.sparsity.ltdl import ltdl, ltdl_solve
@@ -60,7 +60,7 @@ def dynamics(
 @kernel
 def joint_bias(m: Any, C: Any, w: Any) -> None:
     """C (dofs, 1): the joint forces under which no joint accelerates, from the accelerations that `drift` leaves."""
-    fall(m, (m.gravity[0], m.gravity[1], m.gravity[2]), w)
+    gravity_in_bodies(m, (m.gravity[0], m.gravity[1], m.gravity[2]), w)
     for i in range(len(m.parent)):
         a = get6(w.a, i)
         a0 = sub3(linear(a), get3(w.g, i))
