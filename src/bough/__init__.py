@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bough import model as model
     from bough import opspace as opspace
     from bough import record as record
+    from bough import reproduce as reproduce
     from bough import simulate as simulate
     from bough import sparsity as sparsity
     from bough import spatial as spatial
@@ -69,6 +70,7 @@ _ROOMS = (
     "model",
     "opspace",
     "record",
+    "reproduce",
     "simulate",
     "sparsity",
     "spatial",

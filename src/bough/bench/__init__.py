@@ -6,7 +6,7 @@ tables made from recorded runs. Does not belong here: tests, and anything that t
 
 from __future__ import annotations
 
-from bough.bench.report import Row, markdown, save, show, write_into
+from bough.bench.report import Timing, markdown, save, show, write_into
 from bough.bench.timing import contest
 
-__all__ = ["Row", "contest", "markdown", "save", "show", "write_into"]
+__all__ = ["Timing", "contest", "markdown", "save", "show", "write_into"]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive import QuasiStatics, Stats, relative_joint
-from bough.bench.report import Row
+from bough.bench.report import Timing
 from bough.model import Model
 from bough.zoo import chain, molecule
 
@@ -31,9 +31,9 @@ class LoadCase(NamedTuple):
     exponent: int | None
 
 
-def rows() -> list[Row]:
+def rows() -> list[Timing]:
     """One step on 50,000 joints for several numbers of forces and thresholds, then a million joints."""
-    found: list[Row] = []
+    found: list[Timing] = []
     for name, make in FAMILIES.items():
         found += family(f"{name} {JOINTS:,}", make(JOINTS))
     for name, make in FAMILIES.items():
@@ -66,13 +66,13 @@ def best_step(case: LoadCase, steps: int, warm_up: int = 2, repeats: int = 6) ->
     return best, sim.stats
 
 
-def family(name: str, model: Model) -> list[Row]:
+def family(name: str, model: Model) -> list[Timing]:
     """Time and joints computed, for adjacent and for scattered forces; what `auto` takes is shown too."""
     full, stats = best_step(LoadCase(model, 1, "end", "dca", None), 1, repeats=5)
     note = f"{stats.memory / len(model.joints):.0f} bytes a joint"
     plain, _ = best_step(LoadCase(model, 1, "end", "aba", None), 3, repeats=10)
     group = "quasi-statics, one step"
-    found = [Row(group, name, "all joints", {"bough dca": full, "bough aba": plain}, note)]
+    found = [Timing(group, name, "all joints", {"bough dca": full, "bough aba": plain}, note)]
     for forces, where in PLACES + SCATTERED:
         plain, _ = best_step(LoadCase(model, forces, where, "aba", None), 3, repeats=5)
         for exponent in EXPONENTS:
@@ -81,11 +81,11 @@ def family(name: str, model: Model) -> list[Row]:
             times["bough"] = auto
             label = f"{forces} force{'s'[: forces > 1]}, {where}, eps = 2^-{exponent}"
             note = f"{stats.method}, {stats.joints:.0f} joints, {full / auto:.0f} times faster than dca"
-            found.append(Row(group, name, label, times, note))
+            found.append(Timing(group, name, label, times, note))
     return found
 
 
-def scale(name: str, make: Callable[[int], Model]) -> list[Row]:
+def scale(name: str, make: Callable[[int], Model]) -> list[Timing]:
     """Build, solve and step a huge linkage."""
     began = time.perf_counter()
     model = make(MANY_JOINTS)
@@ -101,6 +101,6 @@ def scale(name: str, make: Callable[[int], Model]) -> list[Row]:
     note = f"{sim.stats.joints:.0f} joints, {sim.stats.memory / MANY_JOINTS:.0f} bytes a joint"
     parts = {"model": built - began, "assembly": assembled - built, "first solution": solved - assembled}
     group = "quasi-statics of a million joints"
-    return [Row(group, name, part, {"bough": seconds}) for part, seconds in parts.items()] + [
-        Row(group, name, "step, 1 force, eps = 2^-11", {"bough": step}, note)
+    return [Timing(group, name, part, {"bough": seconds}) for part, seconds in parts.items()] + [
+        Timing(group, name, "step, 1 force, eps = 2^-11", {"bough": step}, note)
     ]

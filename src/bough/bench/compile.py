@@ -16,7 +16,7 @@ import numpy as np
 
 from bough import count, zoo
 from bough.bench.dynamics import models
-from bough.bench.report import Row
+from bough.bench.report import Timing
 from bough.compile.executions import traced
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
@@ -33,23 +33,25 @@ print(first_call(*largest(), 1), megabytes("VmHWM") - before)
 """
 
 
-def rows() -> list[Row]:
+def rows() -> list[Timing]:
     """First calls with an empty and with a filled cache, for one configuration and for a batch."""
-    found: list[Row] = []
+    found: list[Timing] = []
     for model in models():
         for function in FUNCTIONS:
             found += first_calls(model, function)
     return [*found, at_the_limit()]
 
 
-def first_calls(model: Model, function: str) -> list[Row]:
+def first_calls(model: Model, function: str) -> list[Timing]:
     operations = count(model, function).total
     found = []
     for batch, kind in ((1, "one configuration"), (64, "batch")):
         made, again = map(min, zip(*(with_fresh_cache(model, function, batch) for _ in range(3)), strict=True))
         name = f"{function.replace('_', ' ')}, {kind}"
         note = f"{operations:,} operations; {UNIT:,} would take {made / operations * UNIT:.2f} s"
-        found.append(Row("first call, in all", model.name, name, {"bough": made, "bough, from the cache": again}, note))
+        found.append(
+            Timing("first call, in all", model.name, name, {"bough": made, "bough, from the cache": again}, note)
+        )
     return found
 
 
@@ -100,7 +102,7 @@ def megabytes(what: str) -> float:
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(what)), math.nan)
 
 
-def at_the_limit() -> Row:
+def at_the_limit() -> Timing:
     """A graph just below the size from which general code serves."""
     with FreshCache():
         command = [sys.executable, "-c", IN_A_PROCESS_OF_ITS_OWN]
@@ -108,4 +110,4 @@ def at_the_limit() -> Row:
     seconds, memory = (float(x) for x in run.stdout.split())
     model, function = largest()
     note = f"{count(model, function).total:,} operations; the compiler took {memory:.0f} MB"
-    return Row("first call, in all", f"chain {model.nv}", function.replace("_", " "), {"bough": seconds}, note)
+    return Timing("first call, in all", f"chain {model.nv}", function.replace("_", " "), {"bough": seconds}, note)

@@ -16,7 +16,7 @@ import numpy as np
 from bough import zoo
 from bough.bench.dynamics import robot_file
 from bough.bench.peers import mujoco_twin
-from bough.bench.report import Row
+from bough.bench.report import Timing
 from bough.compile.routine import Constants, Routine, interpret, operations
 from bough.compile.run.cuda import CudaFunction, bind
 from bough.dynamics.functions import Options, function
@@ -45,9 +45,9 @@ class Case(NamedTuple):
     sizes: Any
 
 
-def rows() -> list[Row]:
+def rows() -> list[Timing]:
     """Forward and inverse dynamics, mass matrix and Lambda^-1, both precisions, in the better of the two layouts."""
-    found: list[Row] = []
+    found: list[Timing] = []
     for case in cases():
         for dtype in TOLERANCE:
             for batch in BATCHES:
@@ -85,7 +85,7 @@ def models() -> list[Model]:
     return [zoo.humanoid(), *([load(g1, floating_base=True)] if g1 else [])]
 
 
-def measured(case: Case, dtype: np.dtype, batch: int) -> Row:
+def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
     """The time of one configuration, in the better layout."""
     best: tuple[float, str, CudaFunction] | None = None
     for layout in ("rows", "columns"):
@@ -97,7 +97,7 @@ def measured(case: Case, dtype: np.dtype, batch: int) -> Row:
         if best is None or seconds < best[0]:
             best = seconds, layout, f
     assert best is not None
-    return Row(
+    return Timing(
         "on a card, per configuration",
         case.model.name,
         title(case, dtype, batch),
@@ -166,7 +166,7 @@ def about(seconds: float, layout: str, f: CudaFunction, dtype: np.dtype) -> str:
     return f"{1e-6 / seconds:,.0f} M/s; {form}, block {choice.block}; {shares}"
 
 
-def mjx_rows() -> list[Row]:
+def mjx_rows() -> list[Timing]:
     """MuJoCo's own forward pass on the same card and mechanism."""
     try:
         jax: Any = import_module("jax")
@@ -181,7 +181,7 @@ def mjx_rows() -> list[Row]:
     step = jax.jit(jax.vmap(lambda d: mjx.forward(on_card, d).qacc))
     seconds = _jax_seconds(lambda: step(data)) / batch
     title = f"mjx.forward, float32, batch {batch:,}"
-    return [Row("on a card, per configuration", model.name, title, {"mjx": seconds}, f"{1e-6 / seconds:,.1f} M/s")]
+    return [Timing("on a card, per configuration", model.name, title, {"mjx": seconds}, f"{1e-6 / seconds:,.1f} M/s")]
 
 
 def _jax_seconds(run: Callable[[], Any]) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bough import zoo
 from bough.bench.peers import mujoco_twin, pinocchio_twin
-from bough.bench.report import Row
+from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
@@ -21,9 +21,9 @@ from bough.sparsity.routines import LTDL, PackedRows
 BATCH = 4096
 
 
-def rows() -> list[Row]:
+def rows() -> list[Timing]:
     """All comparisons, on the 30-DoF humanoid of Featherstone 2005 and on a real robot of 35 DoF."""
-    found: list[Row] = []
+    found: list[Timing] = []
     for model in models():
         found += [*single(model), *general(model), *batch(model)]
     return found
@@ -65,7 +65,7 @@ class Setting:
         self.state.qvel[:] = self.v
 
 
-def single(model: Model) -> list[Row]:
+def single(model: Model) -> list[Timing]:
     """One call from Python, everything included."""
     import mujoco
     import pinocchio as pin
@@ -95,10 +95,10 @@ def single(model: Model) -> list[Row]:
             "pin.computeRNEADerivatives": lambda: pin.computeRNEADerivatives(s.pin, s.data, s.pin_q, v, tau),
         },
     }
-    return [Row("single call", model.name, case, contest(contestants)) for case, contestants in cases.items()]
+    return [Timing("single call", model.name, case, contest(contestants)) for case, contestants in cases.items()]
 
 
-def general(model: Model) -> list[Row]:
+def general(model: Model) -> list[Timing]:
     """One call of the code that serves every model, and the factorization alone."""
     import pinocchio as pin
 
@@ -125,7 +125,7 @@ def general(model: Model) -> list[Row]:
             "pin.cholesky.decompose": lambda: pin.cholesky.decompose(s.pin, s.data),
         },
     }
-    return [Row("general code, single call", model.name, case, contest(c)) for case, c in cases.items()]
+    return [Timing("general code, single call", model.name, case, contest(c)) for case, c in cases.items()]
 
 
 def factorization(model: Model) -> Callable[..., Any]:
@@ -135,7 +135,7 @@ def factorization(model: Model) -> Callable[..., Any]:
     return bind_arrays(LTDL, (constants,), {"packed": int(tree.rows[-1])}, general=True).call
 
 
-def batch(model: Model) -> list[Row]:
+def batch(model: Model) -> list[Timing]:
     """A batch of 4096 configurations on one thread; times are per configuration."""
     import pinocchio as pin
     from mujoco.batch import Batch
@@ -175,5 +175,5 @@ def batch(model: Model) -> list[Row]:
     for case, contestants in cases.items():
         times = contest(contestants, burst=10e-3)
         rows = {name: BATCH if not name.startswith("loop") else 64 for name in times}
-        found.append(Row("batch of 4096", model.name, case, {name: t / rows[name] for name, t in times.items()}))
+        found.append(Timing("batch of 4096", model.name, case, {name: t / rows[name] for name, t in times.items()}))
     return found

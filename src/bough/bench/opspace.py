@@ -11,7 +11,7 @@ import numpy as np
 from bough import zoo
 from bough.bench.dynamics import BATCH, robot_file
 from bough.bench.peers import pinocchio_twin
-from bough.bench.report import Row
+from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.control import Gains, Reference, TaskController
 from bough.dynamics.engine import bind_arrays
@@ -25,9 +25,9 @@ Contestants = dict[str, Callable[[], Any]]
 TALOS = ("arm_left_7_link", "arm_right_7_link", "leg_left_6_link", "leg_right_6_link")
 
 
-def rows() -> list[Row]:
+def rows() -> list[Timing]:
     """ASIMO and a real humanoid with hands and feet (24 rows); the 24-link robot with two hands."""
-    found: list[Row] = []
+    found: list[Timing] = []
     for model, frames in robots():
         peers = Peers(model, frames)
         found += [*single(peers), *by_method(peers), *batch(peers)]
@@ -97,7 +97,7 @@ class Peers:
         return J, np.concatenate(drift) - Hinv_Jt.T @ C, Lam, Jbar, np.eye(len(H)) - Jbar @ J
 
 
-def single(p: Peers) -> list[Row]:
+def single(p: Peers) -> list[Timing]:
     """One call from Python, everything from q included."""
     cases: dict[str, Contestants] = {
         "Lambda^-1": {
@@ -114,16 +114,16 @@ def single(p: Peers) -> list[Row]:
             "crba, frame Jacobians, numpy": p.full_recipe,
         },
     }
-    return [Row("operational space, single call", p.model.name, case, contest(c)) for case, c in cases.items()]
+    return [Timing("operational space, single call", p.model.name, case, contest(c)) for case, c in cases.items()]
 
 
-def by_method(p: Peers) -> list[Row]:
+def by_method(p: Peers) -> list[Timing]:
     """Every method for Lambda^-1 on the same robot."""
     contestants: Contestants = {f"bough {name}": partial(p.space.function(name).call, p.q) for name in METHODS}
-    return [Row("Lambda^-1 by method", p.model.name, p.space.method, contest(contestants, seconds=0.3))]
+    return [Timing("Lambda^-1 by method", p.model.name, p.space.method, contest(contestants, seconds=0.3))]
 
 
-def batch(p: Peers) -> list[Row]:
+def batch(p: Peers) -> list[Timing]:
     """Many configurations in one call on one thread, beside a loop over Pinocchio; time per configuration."""
     Q = p.model.random_configuration(np.random.default_rng(0), batch=BATCH)
     loop = bind_arrays(*prepare(p.space.method, p.space.tasks), general=True)
@@ -134,10 +134,10 @@ def batch(p: Peers) -> list[Row]:
     }
     seconds = {name: t / BATCH for name, t in contest(contestants, seconds=1.0).items()}
     seconds |= contest({"loop over pin.computeDelassusMatrix": p.delassus})
-    return [Row(f"operational space, batch of {BATCH}", p.model.name, "Lambda^-1", seconds)]
+    return [Timing(f"operational space, batch of {BATCH}", p.model.name, "Lambda^-1", seconds)]
 
 
-def two_hands() -> list[Row]:
+def two_hands() -> list[Timing]:
     """The 24-link robot of Chang & Khatib: Lambda, and a control loop of kinematics, Lambda, forces and limits."""
     model = zoo.ck_standin()
     space = OperationalSpace(model, [pose("left_hand"), pose("right_hand")])
@@ -148,4 +148,4 @@ def two_hands() -> list[Row]:
         "Lambda": {"bough": lambda: space.inertia(q)},
         "control loop": {"bough": lambda: controller(0.0, q, v)},
     }
-    return [Row("two-handed robot, single call", model.name, case, contest(c)) for case, c in cases.items()]
+    return [Timing("two-handed robot, single call", model.name, case, contest(c)) for case, c in cases.items()]

@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Row:
+class Timing:
     """One comparison: seconds per call of each contestant, Bough's own ones named "bough ..."."""
 
     group: str
@@ -28,12 +28,12 @@ class Row:
         return min(peers) / self.seconds["bough"] if peers and "bough" in self.seconds else None
 
 
-def show(rows: Iterable[Row]) -> None:
+def show(rows: Iterable[Timing]) -> None:
     """Print the rows as one table for each group."""
     from rich.console import Console
     from rich.table import Table
 
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[Timing]] = {}
     for row in rows:
         groups.setdefault(row.group, []).append(row)
     for group, members in groups.items():
@@ -43,7 +43,7 @@ def show(rows: Iterable[Row]) -> None:
         Console().print(table)
 
 
-def _times(row: Row) -> str:
+def _times(row: Timing) -> str:
     return ", ".join(f"{name} {_rounded(1e6 * t)}" for name, t in row.seconds.items())
 
 
@@ -52,12 +52,12 @@ def _rounded(x: float) -> str:
     return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
 
 
-def _ratio(row: Row) -> str:
+def _ratio(row: Timing) -> str:
     ratio = row.ratio()
     return f"{ratio:.1f}" if ratio else ""
 
 
-def save(rows: Iterable[Row], path: Path) -> None:
+def save(rows: Iterable[Timing], path: Path) -> None:
     """Keep the rows with the machine and the versions they were measured on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
@@ -90,9 +90,9 @@ def markdown(path: Path) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in saved["machine"]["versions"].items())
     card = f"{saved['machine']['card']}, " if "card" in saved["machine"] else ""
     lines = [f"{card}{saved['machine']['cpu']}, Python {saved['machine']['python']}, {versions}.", ""]
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[Timing]] = {}
     for item in saved["rows"]:
-        groups.setdefault(item["group"], []).append(Row(**item))
+        groups.setdefault(item["group"], []).append(Timing(**item))
     for group, members in groups.items():
         lines += [f"### {group[0].upper()}{group[1:]}", "", "| model | function | microseconds | times faster | note |"]
         lines += ["| --- | --- | --- | --- | --- |"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bough.bench.report import Row
+from bough.bench.report import Timing
 
 HUMANOID = "humanoid"
 CASE = "forward dynamics"
 
 
-def recorded(results: Path, section: str) -> list[Row]:
+def recorded(results: Path, section: str) -> list[Timing]:
     """The rows of a recorded section."""
-    return [Row(**row) for row in json.loads((results / f"{section}.json").read_text())["rows"]]
+    return [Timing(**row) for row in json.loads((results / f"{section}.json").read_text())["rows"]]
 
 
 def front_table(results: Path) -> str:

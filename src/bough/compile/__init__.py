@@ -7,3 +7,35 @@ The road of a call: a `Routine` and its `Constants` are bound (`executions.bind_
 an `Entry` when they are first called (`run.call`), the code of the entry opens a gate (`run.gate`), and from then on
 arrays that fit go straight through that gate. Batches go through several gates at once (`run.threads`).
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bough.compile.derived import jvp as jvp
+    from bough.compile.derived import vjp as vjp
+    from bough.compile.executions import BoundFunction as BoundFunction
+    from bough.compile.executions import Execution as Execution
+    from bough.compile.executions import bind_arrays as bind_arrays
+    from bough.compile.routine import Constants as Constants
+    from bough.compile.routine import Routine as Routine
+
+# Public names and the files that they are in, which are imported when they are used: kernels need none of them
+_FILES = {
+    "BoundFunction": "executions",
+    "Constants": "routine",
+    "Execution": "executions",
+    "Routine": "routine",
+    "bind_arrays": "executions",
+    "jvp": "derived",
+    "vjp": "derived",
+}
+__all__ = [*_FILES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FILES:
+        raise AttributeError(f"module 'bough.compile' has no attribute {name!r}")
+    return getattr(import_module(f"bough.compile.{_FILES[name]}"), name)

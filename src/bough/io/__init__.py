@@ -17,7 +17,7 @@ from bough.io.describe import describe
 from bough.io.description import Description
 from bough.io.doctor import doctor
 from bough.io.examine import Finding
-from bough.io.reading import Equality, LoadOptions, Options, build, prepare
+from bough.io.reading import Equality, LoadOptions, LoadSettings, build, prepare
 from bough.io.weld import Weld
 from bough.model import Mimic, Model
 
@@ -48,5 +48,5 @@ def load(
     rigidly; a file with others is refused. With "drop" none but mimic joints are kept. `check`: refuse also what is not
     physical but harmless, as `Builder` does. `doctor` takes the same options.
     """
-    options = Options(floating_base, mimic, gravity, weld, equality, check)
+    options = LoadSettings(floating_base, mimic, gravity, weld, equality, check)
     return build(prepare(describe(source), options), options)

@@ -11,7 +11,7 @@ from bough.errors import BoughError, short
 from bough.io.describe import describe
 from bough.io.description import BodySaid, Description
 from bough.io.examine import Finding, examine
-from bough.io.reading import LoadOptions, Options, build, floated, left_out, prepare
+from bough.io.reading import LoadOptions, LoadSettings, build, floated, left_out, prepare
 from bough.model import WORLD, Model
 from bough.spatial import inertia_matrix
 from bough.types import FloatArray
@@ -32,7 +32,7 @@ def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions
             description = describe(source)
         except BoughError as error:
             return [Finding(short(str(source), 200), str(error), "repair the file", "error")]
-        description, obstacle = _tried(description, Options(**options))
+        description, obstacle = _tried(description, LoadSettings(**options))
         findings = examine(description)
     if obstacle is None:
         findings = [f._replace(severity="warning") if f.severity == "error" else f for f in findings]
@@ -43,7 +43,7 @@ def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions
     return sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
 
 
-def _tried(description: Description, options: Options) -> tuple[Description, Finding | None]:
+def _tried(description: Description, options: LoadSettings) -> tuple[Description, Finding | None]:
     """The description as the options change it, and what keeps a model from being made of it."""
     remedy = "repair the file, or change the options"
     try:

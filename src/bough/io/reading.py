@@ -31,7 +31,7 @@ class LoadOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Options:
+class LoadSettings:
     """The options of `load`."""
 
     floating_base: bool = False
@@ -42,7 +42,7 @@ class Options:
     check: bool = False
 
 
-def prepare(description: Description, options: Options) -> Description:
+def prepare(description: Description, options: LoadSettings) -> Description:
     """The mechanism that the options ask for."""
     check_options(options)
     found = kept_closures(description, options.equality)
@@ -54,7 +54,7 @@ def prepare(description: Description, options: Options) -> Description:
     return found
 
 
-def check_options(options: Options) -> None:
+def check_options(options: LoadSettings) -> None:
     if options.equality not in ("honour", "drop"):
         raise ModelError(f"equality is 'honour' or 'drop', got {options.equality!r}")
     if not isinstance(options.floating_base, bool):
@@ -78,7 +78,7 @@ def kept_closures(description: Description, equality: Equality) -> Description:
     return description._replace(closures=(), notes=[*description.notes, *notes])
 
 
-def build(description: Description, options: Options) -> Model:
+def build(description: Description, options: LoadSettings) -> Model:
     """The model; harmless nonsense is let through unless `check` is set, as other readers do (see `doctor`)."""
     builder = Builder(description.name, _gravity(description, options), check=options.check)
     for body in description.bodies:
@@ -93,7 +93,7 @@ def build(description: Description, options: Options) -> Model:
     return builder.build(options.mimic)
 
 
-def _gravity(description: Description, options: Options) -> Sequence[float]:
+def _gravity(description: Description, options: LoadSettings) -> Sequence[float]:
     if options.gravity is None:
         return GRAVITY if description.gravity is None else description.gravity
     try:

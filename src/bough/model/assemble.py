@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.joints import PRIMITIVES, TURN, Mechanism, close_table
-from bough.model.laid_frames import Layout, Placement, lay, sizes
+from bough.model.laid_frames import LaidFrames, Placement, lay, sizes
 from bough.spatial import inertia_matrix
 from bough.tree import Tree
 from bough.types import FloatArray, IntArray
@@ -34,7 +34,7 @@ class Parts(NamedTuple):
     shift: FloatArray  # (N,) mimic offset
 
 
-def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanism, Layout, IntArray]:
+def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanism, LaidFrames, IntArray]:
     """The kernel's arrays, the laid frames (in depth-first order) and the depth-first rank of each part."""
     close_table()
     tree = Tree(parts.parent)

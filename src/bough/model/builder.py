@@ -28,7 +28,7 @@ from bough.model.bodies import (
 from bough.model.checks import check_leaves, check_massless, check_positive, check_turning
 from bough.model.contents import WORLD, Coupling, Frames, Joints, unknown
 from bough.model.freedoms import actuated_of, check_freedoms, limits_left_out, limits_of, passive_of
-from bough.model.laid_frames import Layout
+from bough.model.laid_frames import LaidFrames
 from bough.model.loops import ClosureKind, LoopClosure, check_closure, check_ends, end_of
 from bough.model.mimic import Tie, find_ties, free_parents
 from bough.model.model import Model
@@ -235,7 +235,7 @@ class Builder:
         np.add.at(total, body, inertia)
         return total
 
-    def _named_frames(self, seats: dict[str, _Seat], layout: Layout, last: IntArray) -> Frames:
+    def _named_frames(self, seats: dict[str, _Seat], layout: LaidFrames, last: IntArray) -> Frames:
         """The world, every body and every added frame; `last` is the kernel's number of each moving body."""
         names = (WORLD, *self._bodies, *self._frames)
         found = [seats[name] for name in (WORLD, *self._bodies)]

@@ -28,7 +28,7 @@ class Line(NamedTuple):
     direction: FloatArray
 
 
-class Layout(NamedTuple):
+class LaidFrames(NamedTuple):
     """The laid frames: their placement in the user's frames, and the constants of the transforms between them."""
 
     R: FloatArray  # (N, 3, 3) laid frame in the user's frame
@@ -61,7 +61,7 @@ def sizes(parent: IntArray, joint: Placement, inertia: FloatArray) -> FloatArray
 
 def lay(
     parent: IntArray, kind: IntArray, joint: Placement, axis: FloatArray, dh_child: IntArray, size: FloatArray
-) -> Layout:
+) -> LaidFrames:
     """Lay the frames of a tree whose joint frames sit at `joint` in the parent's user frame; `size` is of `sizes`."""
     screw = kind <= LAST_SCREW
     frame = Placement(_first_frames(screw, axis), np.zeros((len(parent), 3)))
@@ -166,7 +166,7 @@ def _in_parent_frame(parent: IntArray, joint: Placement, frame: Placement) -> Pl
     return Placement(np.swapaxes(parent_R, 1, 2) @ joint.R, np.einsum("nji,nj->ni", parent_R, joint.p - parent_p))
 
 
-def _constants(screw: BoolArray, is_dh: BoolArray, user: Placement, frame: Placement) -> Layout:
+def _constants(screw: BoolArray, is_dh: BoolArray, user: Placement, frame: Placement) -> LaidFrames:
     """Write each laid frame, seen from the laid parent frame, as screws z (psi, e), x (alpha, a), z (theta, d)."""
     n = len(screw)
     R = snap(user.R @ frame.R)
@@ -194,4 +194,4 @@ def _constants(screw: BoolArray, is_dh: BoolArray, user: Placement, frame: Place
     fixed[placed] = np.concatenate([R.reshape(n, 9), p], axis=1)[placed]
     offset = np.stack([np.where(np.abs(theta) < ROUNDING, 0.0, theta), lengths[2]], axis=1)
     offset[placed] = 0.0
-    return Layout(frame.R, frame.p, fixed_kind.astype(np.int64), fixed, offset)
+    return LaidFrames(frame.R, frame.p, fixed_kind.astype(np.int64), fixed, offset)

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from bough.compile.run import helpers
-from bough.compile.run.helpers import Helper, Tally
+from bough.compile.run.helpers import Helper, SharedCount
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_dismissed_helpers_are_hired_again():
 
 
 def test_a_count_is_waited_for_as_often_as_it_rises():
-    count = Tally()
+    count = SharedCount()
     for _ in range(3):
         count.up()
     for _ in range(3):

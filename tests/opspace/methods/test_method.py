@@ -1,4 +1,4 @@
-"""A method from outside: a file with a `Method`, and a row in the table; nothing else knows the names of methods."""
+"""A method from outside: a file with an `InverseMethod` and a row in the table; nothing else knows names of methods."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from bough import zoo
 from bough.opspace import METHODS, OperationalSpace, make_plan, pose
-from bough.opspace.methods import Method
+from bough.opspace.methods import InverseMethod
 from bough.opspace.methods.ltdl import METHOD as LTDL
 
 
 def test_a_row_in_the_table_is_all_that_a_method_needs(monkeypatch):
-    half = Method("half", LTDL.prepare, lambda tasks, prepared: 1, by_factor=True)
+    half = InverseMethod("half", LTDL.prepare, lambda tasks, prepared: 1, by_factor=True)
     monkeypatch.setitem(METHODS, "half", half)
     model = zoo.arm(5)
     space = OperationalSpace(model, [pose("hand")], method="half", general=True)

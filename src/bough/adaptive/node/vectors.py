@@ -19,14 +19,14 @@ NUMBER, BYTE, LANE = 8, ir.IntType(8), ir.IntType(32)
 NOWHERE = ir.Constant(VECTOR, ir.Undefined)
 
 
-class Row(types.Type):
+class RowType(types.Type):
     """The type of a row."""
 
     def __init__(self) -> None:
         super().__init__(name="Row")
 
 
-@register_model(Row)
+@register_model(RowType)
 class RowModel(models.PrimitiveModel):  # type: ignore[misc]
     """A row is a vector to LLVM."""
 
@@ -34,7 +34,7 @@ class RowModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, fe_type, VECTOR)
 
 
-ROW = Row()
+ROW = RowType()
 SIX_ROWS = UniTuple(ROW, 6)
 
 
@@ -94,7 +94,7 @@ def _row(context: Any, builder: Any, kinds: Any, given: Any) -> Any:
     return fetch(builder, scratch_row(context, builder, kinds, given))
 
 
-@lowers(rows.put, types.none, types.Array, types.Integer, types.Integer, Row)
+@lowers(rows.put, types.none, types.Array, types.Integer, types.Integer, RowType)
 def _put(context: Any, builder: Any, kinds: Any, given: Any) -> Any:
     leave(builder, given[3], scratch_row(context, builder, kinds, given))
     return context.get_dummy_value()
@@ -116,7 +116,7 @@ def _taken(context: Any, builder: Any, kinds: Any, given: Any) -> Any:
     return pick(builder, four, rest, range(8))
 
 
-@lowers(rows.give, types.none, types.Array, types.Integer, Row)
+@lowers(rows.give, types.none, types.Array, types.Integer, RowType)
 def _give(context: Any, builder: Any, kinds: Any, given: Any) -> Any:
     four, two = parts(context, builder, kinds, given, (4, 2))
     leave(builder, pick(builder, given[2], NOWHERE, range(4)), four)
@@ -178,18 +178,18 @@ def _joined(context: Any, builder: Any, kinds: Any, given: Any) -> Any:
     return value
 
 
-@lowers(rows.scaled, ROW, types.Float, Row)
+@lowers(rows.scaled, ROW, types.Float, RowType)
 def _scaled(context: Any, builder: Any, kinds: Any, given: Any) -> Any:
     return builder.fmul(spread(context, builder, kinds[0], given[0]), given[1], flags=("contract",))
 
 
-@lowers(rows.plus, ROW, Row, types.Float, Row)
+@lowers(rows.plus, ROW, RowType, types.Float, RowType)
 def _plus(context: Any, builder: Any, kinds: Any, given: Any) -> Any:
     product = builder.fmul(spread(context, builder, kinds[1], given[1]), given[2], flags=("contract",))
     return builder.fadd(given[0], product, flags=("contract",))
 
 
-@lowers(rows.replaced, ROW, Row, types.Integer, types.Float)
+@lowers(rows.replaced, ROW, RowType, types.Integer, types.Float)
 def _replaced(context: Any, builder: Any, kinds: Any, given: Any) -> Any:
     lane = context.cast(builder, given[1], kinds[1], types.int32)
     return builder.insert_element(given[0], context.cast(builder, given[2], kinds[2], types.float64), lane)

@@ -49,7 +49,7 @@ def _linger() -> Callable[[int, int, int], int]:
     return function
 
 
-class Tally:
+class SharedCount:
     """A count that one thread raises and another waits for."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Helper:
     """One thread, for one job at a time."""
 
     def __init__(self) -> None:
-        self._bell, self._done = Tally(), Tally()
+        self._bell, self._done = SharedCount(), SharedCount()
         self._job: list[Callable[[], Any]] = []
         self._result: Any = None
         self._error: BaseException | None = None

@@ -14,15 +14,17 @@ from bough.opspace.methods.dense import METHOD as DENSE
 from bough.opspace.methods.efpa import METHOD as EFPA
 from bough.opspace.methods.ltdl import METHOD as LTDL
 from bough.opspace.methods.ltl import METHOD as LTL
-from bough.opspace.methods.method import Method, Prepared, dof_tree
+from bough.opspace.methods.method import InverseMethod, Prepared, dof_tree
 from bough.opspace.methods.pv import METHOD as PV
 from bough.opspace.methods.pvr import METHOD as PVR
 from bough.opspace.methods.rjk import METHOD as RJK
 from bough.opspace.taskset import TaskSet
 
-__all__ = ["METHODS", "Method", "Prepared", "dof_tree", "prepare"]
+__all__ = ["METHODS", "InverseMethod", "Prepared", "dof_tree", "prepare"]
 
-METHODS: dict[str, Method] = {method.name: method for method in (PV, PVR, LTDL, LTL, EFPA, CHANG_KHATIB, RJK, DENSE)}
+METHODS: dict[str, InverseMethod] = {
+    method.name: method for method in (PV, PVR, LTDL, LTL, EFPA, CHANG_KHATIB, RJK, DENSE)
+}
 
 
 def prepare(name: str, tasks: TaskSet) -> Prepared:

@@ -15,7 +15,7 @@ from bough.opspace.methods.blocks import (
     prepare_blocks,
     seed_pairs,
 )
-from bough.opspace.methods.method import Method, Prepared
+from bough.opspace.methods.method import InverseMethod, Prepared
 from bough.opspace.taskset import TaskSet
 from bough.tree import Tree
 
@@ -52,4 +52,4 @@ def prepare(tasks: TaskSet) -> Prepared:
     return prepare_blocks(CHANG_KHATIB, tasks, chang_khatib_program(tasks))
 
 
-METHOD = Method("chang_khatib", prepare, estimate)
+METHOD = InverseMethod("chang_khatib", prepare, estimate)

@@ -14,7 +14,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import MASS_MATRIX, mass_matrix
 from bough.opspace.methods.estimates import by_factor
-from bough.opspace.methods.method import Method, Prepared
+from bough.opspace.methods.method import InverseMethod, Prepared
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
 from bough.opspace.sweeps.sparse import DofTree, outer_product, solve_rows_unit
 from bough.opspace.taskset import JacobianPattern, TaskSet
@@ -67,4 +67,4 @@ def prepare(tasks: TaskSet) -> Prepared:
 
 
 # Never the cheapest: on a graph its zeros vanish and it is LTDL, elsewhere they do not.
-METHOD = Method("dense", prepare, by_factor, by_factor=True, may_be_chosen=False, needs_tree=False)
+METHOD = InverseMethod("dense", prepare, by_factor, by_factor=True, may_be_chosen=False, needs_tree=False)

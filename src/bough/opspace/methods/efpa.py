@@ -15,7 +15,7 @@ from bough.compile.routine import Routine
 from bough.joints import along, force_to_parent, freedom, joint_motion, motion_to_body
 from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
 from bough.opspace.methods.estimates import TRANSFORM, inertias
-from bough.opspace.methods.method import Method, Prepared
+from bough.opspace.methods.method import InverseMethod, Prepared
 from bough.opspace.methods.pv import clear, mirror, start_rows
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, task_wrench
 from bough.opspace.taskset import TaskSet
@@ -135,4 +135,4 @@ def estimate(tasks: TaskSet, prepared: Prepared) -> int:
     return inertias(tasks) + 2 * (TRANSFORM + 10) * len(tasks.slots.row) + 11 * len(program.row)
 
 
-METHOD = Method("efpa", prepare, estimate)
+METHOD = InverseMethod("efpa", prepare, estimate)

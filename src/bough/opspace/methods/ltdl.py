@@ -8,7 +8,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import WORK, crba
 from bough.opspace.methods.estimates import by_factor
-from bough.opspace.methods.method import Method, Prepared, dof_tree
+from bough.opspace.methods.method import InverseMethod, Prepared, dof_tree
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
 from bough.opspace.taskset import TaskSet
@@ -39,4 +39,4 @@ def prepare(tasks: TaskSet) -> Prepared:
     return Prepared(LTDL, constants, tasks.sizes)
 
 
-METHOD = Method("ltdl", prepare, by_factor, by_factor=True)
+METHOD = InverseMethod("ltdl", prepare, by_factor, by_factor=True)

@@ -1,4 +1,4 @@
-"""`Method`: one way to compute Lambda^-1, and what the planner must know of it."""
+"""`InverseMethod`: one way to compute Lambda^-1, and what the planner must know of it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Prepared(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Method:
+class InverseMethod:
     """A way to Lambda^-1: `prepare` gives its routine for tasks, `estimate` its operations where graphs are too large.
 
     `by_factor`: H and its LTDL factor come with it. `may_be_chosen`: the planner considers it. `needs_tree`: it cannot

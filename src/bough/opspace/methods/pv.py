@@ -15,7 +15,7 @@ from bough.compile.routine import Routine
 from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
 from bough.joints import along, force_to_parent, joint_motion
 from bough.opspace.methods.estimates import TRANSFORM, inertias
-from bough.opspace.methods.method import Method, Prepared
+from bough.opspace.methods.method import InverseMethod, Prepared
 from bough.opspace.sweeps.sparse import outer_product
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
 from bough.opspace.taskset import TaskSet
@@ -104,4 +104,4 @@ def estimate(tasks: TaskSet, prepared: Prepared) -> int:
     return inertias(tasks) + TRANSFORM * len(tasks.slots.row) + int((dofs * at_body * (at_body + 2)).sum())
 
 
-METHOD = Method("pv", prepare, estimate)
+METHOD = InverseMethod("pv", prepare, estimate)

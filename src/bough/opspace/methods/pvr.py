@@ -16,7 +16,7 @@ from bough.compile.routine import Routine
 from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
 from bough.joints import along, force_to_parent, joint_motion
 from bough.opspace.methods.estimates import TRANSFORM, inertias
-from bough.opspace.methods.method import Method, Prepared
+from bough.opspace.methods.method import InverseMethod, Prepared
 from bough.opspace.methods.pv import clear, mirror
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
 from bough.opspace.taskset import TaskSet
@@ -281,4 +281,4 @@ def estimate(tasks: TaskSet, prepared: Prepared) -> int:
     return total + 500 * int(z.mobile.sum()) + 66 * len(z.column) + 11 * len(z.left)
 
 
-METHOD = Method("pvr", prepare, estimate)
+METHOD = InverseMethod("pvr", prepare, estimate)

@@ -16,7 +16,7 @@ from bough.opspace.methods.blocks import (
     prepare_blocks,
     seed_pairs,
 )
-from bough.opspace.methods.method import Method, Prepared
+from bough.opspace.methods.method import InverseMethod, Prepared
 from bough.opspace.taskset import TaskSet
 from bough.tree import Tree
 
@@ -57,4 +57,4 @@ def prepare(tasks: TaskSet) -> Prepared:
     return prepare_blocks(RJK, tasks, rjk_program(tasks))
 
 
-METHOD = Method("rjk", prepare, estimate)
+METHOD = InverseMethod("rjk", prepare, estimate)

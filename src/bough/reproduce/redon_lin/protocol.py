@@ -34,7 +34,7 @@ LINKAGES: dict[str, Callable[[], Model]] = {
 }
 
 
-class Plan(NamedTuple):
+class Experiment(NamedTuple):
     """What is run on one linkage."""
 
     linkage: str
@@ -46,17 +46,17 @@ class Plan(NamedTuple):
 
 # Scattered forces touch most of the tree at every step: fewer steps of it.
 FULL = (
-    Plan("molecule", "adjacent", FORCES, EXPONENTS, 4000),
-    Plan("chain", "adjacent", FORCES, EXPONENTS, 4000),
-    Plan("millipede", "adjacent", (1,), EXPONENTS, 4000),
-    Plan("bicycle chain", "adjacent", (1,), EXPONENTS, 10_000),
-    Plan("molecule", "scattered", FORCES, TABLE_EXPONENTS, 200),
-    Plan("chain", "scattered", FORCES, TABLE_EXPONENTS, 200),
+    Experiment("molecule", "adjacent", FORCES, EXPONENTS, 4000),
+    Experiment("chain", "adjacent", FORCES, EXPONENTS, 4000),
+    Experiment("millipede", "adjacent", (1,), EXPONENTS, 4000),
+    Experiment("bicycle chain", "adjacent", (1,), EXPONENTS, 10_000),
+    Experiment("molecule", "scattered", FORCES, TABLE_EXPONENTS, 200),
+    Experiment("chain", "scattered", FORCES, TABLE_EXPONENTS, 200),
 )
 SHORT = tuple(plan._replace(exponents=TABLE_EXPONENTS, steps=min(plan.steps, 40)) for plan in FULL)
 
 
-def cells(plans: tuple[Plan, ...], known: dict[str, Any] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+def cells(plans: tuple[Experiment, ...], known: dict[str, Any] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Name and result of each cell that is not `known` yet, and of the exact runs that they are compared with."""
     known = known or {}
     for plan in plans:
@@ -72,7 +72,7 @@ def cells(plans: tuple[Plan, ...], known: dict[str, Any] | None = None) -> Itera
                     yield name, cell(model, plan, forces, exponent, exact)
 
 
-def simulation(model: Model, plan: Plan, forces: int, exponent: int | None, method: str) -> QuasiStatics:
+def simulation(model: Model, plan: Experiment, forces: int, exponent: int | None, method: str) -> QuasiStatics:
     """The same start and the same forces for all thresholds and methods."""
     rng, n = np.random.default_rng(forces), len(model.joints)
     error = None if exponent is None else relative_joint(2.0**-exponent)
@@ -94,7 +94,7 @@ def centres(sim: QuasiStatics) -> FloatArray:
     return poses[:, :3, 3] + np.einsum("nij,nj->ni", poses[:, :3, :3], inertia[:, 1:4] / inertia[:, :1])
 
 
-def reference(model: Model, plan: Plan, forces: int) -> tuple[list[FloatArray], dict[str, Any]]:
+def reference(model: Model, plan: Experiment, forces: int) -> tuple[list[FloatArray], dict[str, Any]]:
     """Displacements in exact runs at each sample, and the time of a step by ABA and by divide and conquer."""
     sim = simulation(model, plan, forces, None, "aba")
     sim.run(1, DT)  # compiled before anything is timed
@@ -113,7 +113,7 @@ def reference(model: Model, plan: Plan, forces: int) -> tuple[list[FloatArray], 
     return moved, {**times, "steps": plan.steps, "moved": float(np.abs(moved[-1]).max())}
 
 
-def cell(model: Model, plan: Plan, forces: int, exponent: int, exact: list[FloatArray]) -> dict[str, Any]:
+def cell(model: Model, plan: Experiment, forces: int, exponent: int, exact: list[FloatArray]) -> dict[str, Any]:
     """Averages over the run: seconds and joints of a step; displacement error at the end and on average."""
     sim = simulation(model, plan, forces, exponent, "adaptive")
     start, taken, joints, errors = centres(sim), 0.0, 0.0, []
@@ -144,7 +144,7 @@ def displacement_error(moved: FloatArray, true: FloatArray) -> float:
 # Recording
 
 
-def record(path: Path, plans: tuple[Plan, ...], say: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
+def record(path: Path, plans: tuple[Experiment, ...], say: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
     """Run what the file does not have yet, and keep each cell at once: a run may be stopped at any time."""
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for name, result in cells(plans, found):
