@@ -10,7 +10,14 @@ from __future__ import annotations
 from bough.adaptive import handles
 from bough.adaptive.closure import Closure
 from bough.adaptive.load import Load
-from bough.adaptive.measures import ErrorMeasure, absolute_joint, absolute_linkage, relative_joint, relative_linkage
+from bough.adaptive.measures import (
+    ErrorMeasure,
+    absolute_joint,
+    absolute_linkage,
+    energy,
+    relative_joint,
+    relative_linkage,
+)
 from bough.adaptive.quasistatics import QuasiStatics
 from bough.adaptive.recorder import Recorder
 from bough.adaptive.stats import Stats
@@ -24,6 +31,7 @@ __all__ = [
     "Stats",
     "absolute_joint",
     "absolute_linkage",
+    "energy",
     "handles",
     "relative_joint",
     "relative_linkage",

@@ -3,6 +3,7 @@
 A culled cluster C leaves joint accelerations out whose weighted squares sum to A(C). Over the clusters left closed:
 linkage measures bound the square root of their sum, joint measures that of the largest; relative ones divide by the
 norm of all joint accelerations, or by the largest one computed so far, which is a lower bound of the largest of all.
+`energy` is another one: what is lost of the rate of descent when closed clusters are rigid (`engines.hybrid`).
 A measure is data: one more needs a function here, or anywhere else, that makes an `ErrorMeasure`.
 """
 
@@ -25,20 +26,22 @@ class ErrorMeasure:
 
     E^2 <= eps^2 (s0 + s1 sum_j a_j^2 + s2 max_j a_j^2), where a_j^2 are weighted squares of joint accelerations, E^2 is
     the sum over all joints of the squares of their errors (over = "linkage") or the largest of them (over = "joint"),
-    and s is `scale`.
+    and s is `scale`. Over the "energy", squares are those of the mass metric, and E^2 is the descent rate lost.
     """
 
     name: str
     eps: float
-    over: Literal["linkage", "joint"]
+    over: Literal["linkage", "joint", "energy"]
     scale: Scale = ONE
 
     def __post_init__(self) -> None:
         eps: Any = self.eps
         if not (isinstance(eps, (int, float)) and math.isfinite(eps) and eps >= 0.0):
             raise ValueError(f"{self.name}: eps must be a finite number that is not negative, got {self.eps!r}")
-        if self.over not in ("linkage", "joint"):
-            raise ValueError(f'{self.name}: a measure goes over the "linkage" or each "joint", got {self.over!r}')
+        if self.over not in ("linkage", "joint", "energy"):
+            raise ValueError(
+                f'{self.name}: a measure goes over the "linkage", each "joint" or the "energy", got {self.over!r}'
+            )
         scale: Any = self.scale
         if len(scale) != 3 or not all(math.isfinite(s) and s >= 0.0 for s in scale) or not any(scale):
             raise ValueError(f"{self.name}: scale must be three numbers, none negative and not all 0, got {scale!r}")
@@ -81,3 +84,11 @@ def absolute_joint(eps: float) -> ErrorMeasure:
 def relative_joint(eps: float) -> ErrorMeasure:
     """Error of each joint acceleration at most eps times the largest joint acceleration."""
     return ErrorMeasure("relative_joint", eps, "joint", LARGEST_JOINT)
+
+
+def energy(eps: float) -> ErrorMeasure:
+    """Norm of the error in the mass metric at most eps times that of all: at most eps^2 of the descent rate is lost.
+
+    Joints that are left out are rigid, so every step goes downhill.
+    """
+    return ErrorMeasure("energy", eps, "energy", ALL)

@@ -17,7 +17,7 @@ from bough.adaptive.inputs import Inputs
 from bough.adaptive.load import Load
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
-from bough.adaptive.passes import CERTIFICATE, JOINTS, ROOT
+from bough.adaptive.passes import CERTIFICATE, JOINTS
 from bough.adaptive.recorder import Recorder
 from bough.adaptive.solver import Solver, measure_of
 from bough.adaptive.stats import Stats
@@ -40,6 +40,10 @@ class QuasiStatics:
     of the model. A step in which a joint would turn by more than `max_turn` (rad) is cut into parts with the same sum
     of h, each solved anew. The tree is redone every `refresh` steps.
 
+    Joints that are left out are locked where `culled` is "rigid": the others are solved exactly with them as rigid
+    bodies, on a tree of its own, whose joints are chosen anew every few steps (`every`); each step goes downhill. With
+    "zero" their accelerations are put to zero afterwards, as in the paper. None is "rigid" for errors in `energy`.
+
     It has `inputs` (what is set), a `solver` (what follows here and now), a `stepper` and a `switch`.
     """
 
@@ -54,12 +58,15 @@ class QuasiStatics:
         closures: Sequence[Closure] = (),
         max_turn: float = MAX_TURN,
         refresh: int = 10_000,
+        culled: str | None = None,
+        every: int = 10,
     ) -> None:
         self.model = model
         self.inputs, self.switch = Inputs(model), Switch(len(model.joints))
         self.solver = Solver(self.inputs, self.switch, error, method, metric)
         self.outputs = Outputs(self.solver)
         self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
+        self.solver.lock(culled, every)
         self.solver.prepare(catch_up, with_those_of(model, closures))
 
     # What is set
@@ -220,14 +227,15 @@ class QuasiStatics:
         if tree is not None:
             certificate, floor = float(tree.front.value[CERTIFICATE]), tree.noise.floor(self.error)
             if cost.method != "aba" and not solver.changes.everything:
-                norm = math.sqrt(float(tree.front.value[ROOT]))
+                norm = solver.norm()
                 last = solver.changes.solution
-                bound = tree.exact_bound(self.error) if solver.is_exact else tree.bound(self.error, last)
+                bound = tree.exact_bound(self.error) if solver.is_exact else solver.bound(last)
                 joints = float(tree.front.count[JOINTS]) if math.isnan(joints) else joints
         memory = solver.plain.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in self.inputs.shared))
+        active = 0 if math.isnan(joints) else round(joints)
         return Stats(
             cost.method, self.steps, self.time, joints, cost.full, cost.linear, bound, norm, certificate, floor,
-            cost.seconds, memory, self.pseudo_time, stepper.cuts, solver.opening(),
+            cost.seconds, memory, self.pseudo_time, stepper.cuts, solver.opening(), active, solver.power(),
         )  # fmt: skip
 
     # Stepping
@@ -260,6 +268,7 @@ class QuasiStatics:
                 most = min(last - self.steps, 64 if progress else n)
                 if record is not None:
                     most = min(most, record.every - self.steps % record.every)
+                self.stepper.keeps_region = load is not None
                 if load is not None:
                     load(self)
                 done = self.stepper.take(1 if load is not None else most, h, dt)
@@ -294,6 +303,8 @@ class QuasiStatics:
             closures=[Closure(*c) for c in solver.get("closures", [])],
             max_turn=steps["max_turn"],
             refresh=steps["refresh"],
+            culled=solver["culled"],
+            every=solver["region"]["every"] if "region" in solver else 10,
         )
         sim.inputs.restore(arrays, facts["inputs"])
         sim.switch.restore(facts["switch"])

@@ -14,15 +14,18 @@ import numpy.typing as npt
 
 from bough.adaptive.changes import Changes
 from bough.adaptive.closure import Closure, Closures
-from bough.adaptive.engines import NO_LIMIT, PlainEngine, Switch, TreeEngine
+from bough.adaptive.engines import NO_LIMIT, Noise, PlainEngine, Switch, TreeEngine
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage
-from bough.adaptive.passes import FAR, MET, ROOT, Loads
+from bough.adaptive.node import RIGID, TOTAL
+from bough.adaptive.passes import BY_ENERGY, FAR, MET, ROOT, Loads
+from bough.adaptive.region import Region
 from bough.adaptive.stats import Cost
 from bough.errors import NumericalError
 from bough.types import FloatArray, IntArray
 
 METHODS = ("auto", "adaptive", "dca", "aba")
+CULLED = ("rigid", "zero")
 
 
 class Solver:
@@ -40,10 +43,27 @@ class Solver:
         self.tree: TreeEngine | None = None
         self.closures: Closures | None = None
         self._metric = metric
+        self.region: Region | None = None
         self.cost = Cost("aba")
+
+    def lock(self, culled: str | None, every: int) -> None:
+        """Decide what clusters that are left out do: they are rigid, or zero accelerations are put into the others."""
+        if culled not in (None, *CULLED):
+            raise ValueError(f"culled clusters cannot be {culled!r}; known: {', '.join(CULLED)}")
+        self.culled = culled or ("rigid" if self._error.over == "energy" else "zero")
+        if self.culled == "rigid":
+            self.region = Region(self, every)
+        self._check_error(self._error)
+
+    def _check_error(self, measure: ErrorMeasure) -> None:
+        if measure.over == "energy" and self.region is None:
+            raise ValueError('an error in energy needs culled clusters to be rigid: culled="rigid"')
 
     def prepare(self, catch_up: bool, closures: Sequence[Closure]) -> None:
         """Take the options that decide which engines there are."""
+        if self.region is not None and (catch_up or closures):
+            what = "catching up" if catch_up else "closures"
+            raise ValueError(f'{what} and rigid clusters do not go together: expected culled="zero"')
         self.clock[2] = float(catch_up)
         if closures:
             self.closures = Closures(self.inputs.model, tuple(closures))
@@ -67,13 +87,26 @@ class Solver:
     @error.setter
     def error(self, measure: ErrorMeasure) -> None:
         if measure != self._error:
-            self._error = measure
+            self._check_error(measure)
+            kind, self._error = self._error.over, measure
             self.changes.error()
+            if (kind == "energy") != (measure.over == "energy"):
+                self._keep()
 
     @property
     def switches(self) -> bool:
         """Whether steps are taken on the tree or plainly as the switch says."""
         return self.method == "auto" and self.clock[2] == 0.0 and self.closures is None
+
+    def _keep(self) -> None:
+        """Let the tree keep what the measure needs."""
+        tree, by_energy = self.tree, self._error.over == "energy"
+        if tree is not None:
+            total = TOTAL if self.method != "dca" and not by_energy else 0
+            tree.keeps = total + (RIGID if self.region is not None else 0)
+            tree.front.count[BY_ENERGY] = by_energy
+            tree.noise = Noise()
+            self.changes.all()
 
     @property
     def is_exact(self) -> bool:
@@ -99,7 +132,7 @@ class Solver:
         if self.tree is None:
             i = self.inputs
             self.tree = TreeEngine(i.model, self._metric, i.mechanism, i.shared, self.clock)
-            self.tree.total = self.method != "dca"
+            self._keep()
         return self.tree
 
     def set_step(self, h: float) -> None:
@@ -115,6 +148,8 @@ class Solver:
         closing = self.closures is not None and changes.closures
         if not changes.is_small:
             tree.rebuild(loads)
+        elif self.region is not None and self.region.moved:
+            tree.follow(loads, tree.nodes_above(changes.forces, changes.torques))
         elif changes.forces or changes.torques or closing:
             # closing bodies begin again with the applied forces only
             bodies = changes.forces + (self.closures.bodies.tolist() if self.closures else [])
@@ -129,6 +164,8 @@ class Solver:
         if not self.is_exact and (changes.measure or unknown):
             self._clamp_eps(tree)
         changes.taken_by_tree()
+        if self.region is not None:
+            self.region.followed()
         if self.closures is not None:
             self.closures.hold(tree, self.h)
             changes.closures = False
@@ -182,6 +219,10 @@ class Solver:
         elif self.is_exact:
             self.ready_tree().solve_exactly()
             self.cost = replace(self.cost, method=self._tree_method, joints=joints)
+        elif self.region is not None:
+            self.region.ready()
+            self.region.solve()
+            self.cost = replace(self.cost, method="adaptive", joints=float(self.region.joints))
         else:
             self.ready_tree().refine(self.error)
             self.cost = replace(self.cost, method="adaptive", joints=math.nan)
@@ -202,7 +243,7 @@ class Solver:
     def check_finite(self) -> None:
         """Refuse accelerations that are no numbers, with the reason."""
         tree = self.tree
-        known = tree is not None and not self.is_plain and not self.is_exact
+        known = tree is not None and not self.is_plain and not self.is_exact and self.region is None
         value = float(tree.front.value[ROOT]) if known and tree else float(np.abs(self.inputs.shared.qdd).sum())
         if not math.isfinite(value):
             raise self.no_number()
@@ -240,12 +281,34 @@ class Solver:
                 pass
         return tree.bound(self.error)
 
+    # How good it is
+
+    def bound(self, of_last_step: bool) -> float:
+        """Error bound of the present solution or the last step, in the measure's terms."""
+        if self.region is not None:
+            return self.region.bound() if self.error.over == "energy" else math.nan
+        return self.assemble().bound(self.error, of_last_step)
+
+    def norm(self) -> float:
+        """Norm of all joint accelerations, weighted; by energy, in the mass metric."""
+        if self.region is not None and self.error.over == "energy":
+            return math.sqrt(self.region.full) if self.region.full >= 0.0 else math.nan
+        return math.sqrt(float(self.assemble().front.value[ROOT]))
+
+    def power(self) -> float:
+        """qdd' M qdd of the last solution, where it is one of a linkage."""
+        if self.cost.method == "aba":
+            return self.plain.power()
+        return math.nan if self.region is None or self.is_exact else self.region.last_power()
+
     # Where bodies are
 
     def poses(self, bodies: IntArray) -> FloatArray:
         """(k, 12) R and p of laid frames of primitives in the world: O(log n) each for a few on the tree, else O(n)."""
         tree, few = self.tree, 32 * len(bodies) < 64 + self.changes.size
         if tree is not None and not self.changes.everything and few and tree.has_bodies(bodies):
+            if self.region is not None:
+                self.region.place()
             return tree.poses(bodies)
         return self.plain.poses(bodies)
 
@@ -274,13 +337,17 @@ class Solver:
         error = self.error
         facts: dict[str, Any] = {
             "method": self.method, "h": self.h, "measure": [error.name, error.eps, error.over, list(error.scale)],
-            "all_moved": self.all_moved, "refined": not (self.changes.solution or self.is_exact or self.is_plain),
+            "all_moved": self.all_moved, "culled": self.culled,
+            "refined": not (self.changes.solution or self.is_exact or self.is_plain or self.region is not None),
         }  # fmt: skip
         if self.closures is not None:
             facts["closures"] = [[c.a, c.b, c.joint] for c in self.closures.closures]
             facts["rate"] = self.closures.rate
         if self.tree is not None:
             kept, facts["tree"] = self.tree.memory()
+            arrays |= kept
+        if self.region is not None:
+            kept, facts["region"] = self.region.state()
             arrays |= kept
         return arrays, facts
 
@@ -292,6 +359,8 @@ class Solver:
             self.closures.rate = facts["rate"]
         if "tree" in facts:
             self.assemble().restore(arrays, facts["tree"])
+        if self.region is not None:
+            self.region.restore(arrays, facts["region"])
         if facts["refined"]:
             self.ready_tree().refine(None, facts["tree"]["opened"])
             self.changes.solution, self.cost = False, Cost("adaptive")

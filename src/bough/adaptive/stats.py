@@ -36,3 +36,5 @@ class Stats:
     pseudo_time: float = 0.0  # sum of h = dt^2 / 2, s^2
     cuts: int = 0  # parts beyond the first of all steps that were cut because a joint would turn too far
     opening: float = 0.0  # how far the loops are open now, m or rad
+    active: int = 0  # joints that move in the present solution, or in the last step
+    power: float = math.nan  # qdd' M qdd = tau' qdd of it, the rate of descent; NaN where joints left out are not rigid

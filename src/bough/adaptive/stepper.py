@@ -33,6 +33,7 @@ class Stepper:
             raise ValueError(f"max_turn must be a positive angle in rad, got {max_turn!r}")
         self.solver, self.switch, self.max_turn, self.refresh = solver, switch, float(max_turn), refresh
         self.steps, self.time, self.cuts = 0, 0.0, 0
+        self.keeps_region = False  # whether forces that change between steps leave the region of open joints as it is
         self._least_open, self._since = math.inf, 0  # smallest opening of the loops so far, and steps since
         turning = np.zeros(solver.inputs.model.nv, bool)
         m = solver.inputs.mechanism
@@ -66,7 +67,7 @@ class Stepper:
             method = "dca" if solver.method == "dca" else "adaptive"
             solver.cost = Cost(method, self._all_joints, float(len(tree.plan.left)))
             return 1
-        return self._adaptive_steps(most, h)
+        return self._adaptive_steps(most, h) if solver.region is None else self._hybrid_steps(most, h)
 
     @property
     def _all_joints(self) -> float:
@@ -120,6 +121,30 @@ class Stepper:
         solver.inputs.shared.qdd[:] = 0.0
         return self._plain_step(h)
 
+    def _hybrid_steps(self, n: int, h: float) -> int:
+        """Steps of the hybrid linkage until its region is chosen anew."""
+        solver, switch, region = self.solver, self.switch, self.solver.region
+        assert region is not None
+        counts = solver.assemble().front.count
+        counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
+        if not region.ready(switch.most if solver.switches else NO_LIMIT, self.keeps_region):
+            switch.leave()
+            solver.inputs.shared.qdd[:] = 0.0
+            return self._plain_step(h)
+        n = min(n, region.left, switch.chunk if solver.switches else n)
+        done = n - region.march(n, h, self.max_turn)
+        if not done:
+            done = 1
+            self._in_parts(h)
+            region.age += 1
+        solver.changes.step()
+        counts = solver.assemble().front.count
+        full, linear = int(counts[FULL_TIER]), int(counts[LINEAR_TIER])
+        solver.cost = Cost("adaptive", float(region.joints), full / done, linear / done)
+        if solver.switches and not switch.took(done, full, linear, region.joints * done):
+            switch.leave()
+        return done
+
     # Parts of a step
 
     def _in_parts(self, h: float, plainly: bool = False) -> None:
@@ -169,6 +194,8 @@ class Stepper:
             solver.solve_plainly()
         elif solver.is_exact:
             solver.ready_tree().solve_exactly()
+        elif solver.region is not None:
+            solver.region.solve()
         else:
             solver.ready_tree().refine(solver.error)
 
@@ -197,6 +224,9 @@ class Stepper:
             if solver.tree is not None:
                 solver.tree.state.last_move[:] = clock[0]
                 solver.tree.state.oldest[:] = clock[0]
+        elif solver.region is not None:
+            clock[3] = self.steps + 1
+            solver.region.move(h)
         else:
             whole, clock[1], clock[3] = clock[1], h, self.steps
             solver.assemble().march(solver.error, solver.inputs.forces.loads(), 1, math.inf)

@@ -57,6 +57,8 @@ class Noise(NamedTuple):
 
     def _parts(self, error: ErrorMeasure, root: float) -> tuple[float, float]:
         """(square of what rounding may hide in closed clusters, error of the joints computed), not yet scaled."""
+        if error.over == "energy":  # known exactly once the hybrid linkage is solved
+            return 0.0, 0.0
         if error.over == "joint":
             return SAFE_TOTAL * self.level * root, SAFE * self.joint * math.sqrt(root)
         return SAFE_TOTAL * self.spread * root, SAFE * self.norm * math.sqrt(root)
@@ -83,7 +85,7 @@ class Noise(NamedTuple):
         """The measure for which a pass must stop, so that its bound is within `error` when rounding is added."""
         share = self.largest / self.root if self.root > 0.0 else 1.0
         scale = error.scaled(root, share * root)
-        if not (self.is_known and scale > 0.0):
+        if not (self.is_known and scale > 0.0) or error.over == "energy":
             return error
         hidden, rounding = self._parts(error, root)
         rest = max(error.eps - rounding / math.sqrt(scale), 0.5 * error.eps) ** 2

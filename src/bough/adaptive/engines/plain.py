@@ -37,6 +37,7 @@ from bough.spatial import (
     put6,
     put9,
     put21,
+    rigid_times,
     scale6,
 )
 
@@ -149,6 +150,23 @@ def plain_move(m: Any, q: Any, qdd: Any, h: float) -> None:
 
 
 @kernel
+def motion_square(m: Any, qdd: Any, X: Any, a: Any) -> Any:
+    """qdd' M qdd: the sum over bodies of a' I a, relative to the ground, and that of the rotors."""
+    total = 0.0
+    for i in range(len(m.parent)):
+        x = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        if m.parent[i] >= 0:
+            x = motion_to_body(m, X, i, get6(a, m.parent[i]))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            s = qdd[m.v_index[k]]
+            total += m.armature[k] * s * s
+            x = add6(x, freedom(m, k, s))
+        put6(a, i, x)
+        total += dot6(x, rigid_times(get10(m.inertia, i), x))
+    return total
+
+
+@kernel
 def world_poses(m: Any, q: Any, X: Any, out: Any) -> None:
     """The pose of every body's frame in the world."""
     for i in range(len(m.parent)):
@@ -192,6 +210,13 @@ class PlainEngine:
     def move(self, h: float) -> None:
         """Move every joint by h qdd."""
         compiled(plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
+
+    def power(self) -> float:
+        """qdd' M qdd of the solution found last: the rate of descent, tau' qdd. O(n); NaN before the first."""
+        if self._work is None:
+            return float("nan")
+        s, w = self.shared, self.work
+        return float(compiled(motion_square)(self.mechanism, s.qdd, w.X, np.zeros_like(w.a)))
 
     def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
         """(k, 12) R and p in the world of the laid frames of some primitives. O(n)."""

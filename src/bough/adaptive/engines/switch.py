@@ -51,8 +51,14 @@ class Switch:
         """How many steps may be taken on the tree before it is judged."""
         return CHUNK - self.taken
 
-    def took(self, steps: int, full: int, linear: int) -> bool:
-        """Learn what steps on the tree took; returns whether to stay there."""
+    @property
+    def most(self) -> int:
+        """How many clusters may be open on a contracted tree, which costs a plain step for each joint."""
+        return max(LEAST, self.joints // 2)
+
+    def took(self, steps: int, full: int, linear: int, joints: int = 0) -> bool:
+        """Learn what steps took, in nodes of the tree and plain joints; returns whether to stay there."""
+        full += int(joints / WARM_COST)
         self.taken, self.full, self.linear = self.taken + steps, self.full + full, self.linear + linear
         if self.taken < CHUNK:
             return True

@@ -15,7 +15,7 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.noise import Noise, make_noise, probe
 from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.node import Blueprint, Shared, State, make_blueprint, make_state
+from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state
 from bough.adaptive.passes import (
     CERTIFICATE,
     DONE,
@@ -71,8 +71,9 @@ class TreeEngine:
         self._no_loads, self._no_poses = no_forces(0), np.zeros((0, 12))
         self._checked: Loads | None = None
         self.noise = Noise()
+        self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
-        self.total = True  # whether clusters keep total accelerations, which only bounded passes need
+        self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
 
     def do(
         self,
@@ -85,8 +86,9 @@ class TreeEngine:
     ) -> float:
         """Run one order of `passes.command` on this tree."""
         out = self._no_poses if out is None else out
-        order = passes.Order(what, *stop, turn, np.asarray(number, np.int64), out, self.total)
+        order = passes.Order(what, *stop, turn, np.asarray(number, np.int64), out, self.keeps)
         loads = self._no_loads if loads is None else loads
+        self.begun += what <= passes.REFINE
         args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
         return float(compiled(passes.command if what <= passes.REFINE else passes.query)(*args))
 
@@ -135,6 +137,12 @@ class TreeEngine:
         self._forget_all()
         self.reserve(loads, len(nodes) * int(self.plan.depth[0]))
         self.do(passes.CHANGED, loads, number=nodes)
+
+    def follow(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
+        """The opened joints were moved by another engine, and forces or torques below these nodes have changed."""
+        self._forget_all()
+        self.reserve(loads, len(nodes) * int(self.plan.depth[0]) + len(self.front.done))
+        self.do(passes.FOLLOW, loads, number=nodes)
 
     def restart(self) -> None:
         """Begin the bounded pass anew: nothing is opened."""

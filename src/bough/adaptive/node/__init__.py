@@ -10,6 +10,9 @@ from bough.adaptive.node.algebra import full
 from bough.adaptive.node.layout import (
     ETA,
     IDENTITY,
+    KAPPA,
+    RIGID,
+    TOTAL,
     ZERO3,
     Blueprint,
     Shared,
@@ -20,9 +23,11 @@ from bough.adaptive.node.layout import (
 )
 from bough.adaptive.node.leaves import ZERO6, leaf_acceleration
 from bough.adaptive.node.linear import linear
+from bough.adaptive.node.locked import cluster_inertia, released_energy
 from bough.adaptive.node.motion import (
     advance_body,
     compose,
+    cross_pose,
     far_pose,
     get_pose,
     place_body,
@@ -35,13 +40,18 @@ from bough.adaptive.node.substitution import hand_down, joint_acceleration, join
 __all__ = [
     "ETA",
     "IDENTITY",
+    "KAPPA",
+    "RIGID",
+    "TOTAL",
     "ZERO3",
     "ZERO6",
     "Blueprint",
     "Shared",
     "State",
     "advance_body",
+    "cluster_inertia",
     "compose",
+    "cross_pose",
     "far_pose",
     "full",
     "get_pose",
@@ -57,5 +67,6 @@ __all__ = [
     "primitive_pose",
     "put_pose",
     "refresh_cross",
+    "released_energy",
     "total_acceleration",
 ]

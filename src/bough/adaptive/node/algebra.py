@@ -60,11 +60,13 @@ from bough.adaptive.node.layout import (
     PHI1,
     PHI2,
     PHI12,
+    RIGID,
     T1,
     T1_,
     T2,
     T2_,
     TMP,
+    TOTAL,
     U1_,
     U2_,
     U_,
@@ -81,6 +83,7 @@ from bough.adaptive.node.layout import (
 )
 from bough.adaptive.node.leaves import load_leaf
 from bough.adaptive.node.linear import linear
+from bough.adaptive.node.locked import join_inertia
 from bough.adaptive.node.rows import put
 from bough.adaptive.node.total import quadratic
 from bough.compile.kernel import inlined, kernel
@@ -88,10 +91,10 @@ from bough.joints import Mechanism
 
 
 @kernel
-def full(m: Mechanism, plan: Blueprint, st: State, n: int, total: bool) -> None:
-    """Phi of node n, from its children and its joint; b too. With `total`, also Psi, p and eta.
+def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
+    """Phi of node n, from its children and its joint; b too. It `keeps` TOTAL: Psi, p and eta; RIGID: see `locked`.
 
-    About 1,100 multiplications, with `total` 2,300.
+    About 1,100 multiplications, with TOTAL 2,300, with RIGID 150 more.
     """
     S, b, two = st.scratch, plan.body[n], plan.handles[n] == 2
     a, c = plan.left[n], plan.right[n]
@@ -136,9 +139,11 @@ def full(m: Mechanism, plan: Blueprint, st: State, n: int, total: bool) -> None:
             put_row(S, U2_, x, r, o + (d + 13) * d + 6 * x)
         for y in range(d):
             r[o + 6 * d + d * x + y] = S[D_, x, y]
-    if total:
+    if keeps & TOTAL:
         quadratic(plan, st, n, d)
-    linear(m, plan, st, n, total)
+    if keeps & RIGID:
+        join_inertia(m, plan, st, n)
+    linear(m, plan, st, n, keeps)
 
 
 @inlined

@@ -18,9 +18,13 @@ FloatArray = npt.NDArray[np.float64]
 
 # Places in the record of a node, one or two handles: the part that every pass reads comes first.
 ETA, B1, P1, GAMMA, B2, P2, W, H, PHI1, PSI1, T1 = 0, 1, 7, 13, 19, 25, 31, 52, 73, 94, 115
-ONE_HANDLE = 151
-PHI2, PSI2, PHI12, PSI12, T2, CROSS = 151, 172, 193, 229, 265, 301
-TWO_HANDLES = 313
+# As one rigid body (see `rigid`): its inertia, the sum of its forces, and kappa
+INERTIA, FORCE, KAPPA = 151, 161, 167
+ONE_HANDLE = 168
+PHI2, PSI2, PHI12, PSI12, T2, CROSS = 168, 189, 210, 246, 282, 318
+TWO_HANDLES = 330
+# What nodes keep beyond the equations, added up: total accelerations of joints; themselves as rigid bodies
+TOTAL, RIGID = 1, 2
 # Behind that, for a joint of d freedoms: U (d, 6), D (d, d), R (d,), u1 (d, 6) and with two handles u2 (d, 6).
 
 # Scratch blocks
@@ -51,6 +55,7 @@ class Blueprint(NamedTuple):
     dof: Any
     metric_index: Any
     depth: Any  # (1,) height of the assembly tree
+    near: Any  # (nodes,) body of the near handle; N where it is the ground
 
 
 class State(NamedTuple):
@@ -103,8 +108,18 @@ def make_blueprint(model: Model) -> tuple[Blueprint, Linkage]:
     plan = Blueprint(
         **narrow, offset=offset, parent=link.parent, first=link.first, last=link.last, host=link.host,
         simple=link.simple, inverse=link.inverse, dof=link.dof, metric_index=link.metric_index, depth=depth,
+        near=near_bodies(narrow["left"], narrow["leaf_body"]),
     )  # fmt: skip
     return plan, link
+
+
+def near_bodies(left: npt.NDArray[np.int32], leaf_body: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """(nodes,) the body at the end of each way down to the left."""
+    code, open_ = left.copy(), np.flatnonzero(left >= 0)
+    while len(open_):
+        code[open_] = left[code[open_]]
+        open_ = open_[code[open_] >= 0]
+    return np.asarray(leaf_body[~code], np.int32)
 
 
 def make_state(model: Model, plan: Blueprint, link: Linkage, metric: FloatArray, shared: Shared, ages: bool) -> State:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bough.adaptive.node.blocks import put_six, six, symmetric_six, transposed_six
-from bough.adaptive.node.layout import B1, B2, GAMMA, T1, T2, Blueprint, State, W, placement, tail
+from bough.adaptive.node.layout import B1, B2, GAMMA, RIGID, T1, T2, TOTAL, Blueprint, State, W, placement, tail
 from bough.adaptive.node.leaves import ZERO6, leaf_bias
+from bough.adaptive.node.locked import join_forces
 from bough.adaptive.node.total import linear_total
 from bough.compile.kernel import inlined
 from bough.joints import Mechanism
@@ -25,8 +26,8 @@ def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, M
 
 
 @inlined
-def linear(m: Mechanism, plan: Blueprint, st: State, n: int, total: bool) -> None:
-    """b of node n after forces or torques have changed, with `total` also p and eta: matrix-vector products only."""
+def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
+    """b of node n after forces or torques have changed, and what else it `keeps`: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
     b1A, b2A = bias(m, plan, st, plan.left[n])
     b1C, b2C = bias(m, plan, st, plan.right[n])
@@ -53,5 +54,7 @@ def linear(m: Mechanism, plan: Blueprint, st: State, n: int, total: bool) -> Non
     put_six(r, B1, sub6(b1A, e1))
     if two:
         put_six(r, B2, add6(b2C, e2))
-    if total:
+    if keeps & TOTAL:
         linear_total(plan, st, n)
+    if keeps & RIGID:
+        join_forces(m, plan, st, n, beta)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from bough.adaptive.passes.command import (
     CHANGED,
+    FOLLOW,
     LEFT,
     MARCH,
     NOISE,
+    PLACE,
     POSES,
     REBUILD,
     REFINE,
@@ -20,7 +22,9 @@ from bough.adaptive.passes.command import (
     command,
     query,
 )
+from bough.adaptive.passes.contract import Pieces, contract
 from bough.adaptive.passes.front import (
+    BY_ENERGY,
     CERTIFICATE,
     DONE,
     FULL,
@@ -47,11 +51,13 @@ from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_fo
 from bough.adaptive.passes.whole import COARSE
 
 __all__ = [
+    "BY_ENERGY",
     "CERTIFICATE",
     "CHANGED",
     "COARSE",
     "DONE",
     "FAR",
+    "FOLLOW",
     "FULL",
     "FULL_TIER",
     "JOINTS",
@@ -64,6 +70,7 @@ __all__ = [
     "OPENED",
     "OVER_JOINT",
     "OVER_LINKAGE",
+    "PLACE",
     "POSES",
     "REBUILD",
     "REFINE",
@@ -80,7 +87,9 @@ __all__ = [
     "Front",
     "Loads",
     "Order",
+    "Pieces",
     "command",
+    "contract",
     "gather",
     "load_body",
     "make_front",

@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bough.adaptive.passes.front import MET, REFUSED, begin, conclude, forget, refine, waiting_sum
-from bough.adaptive.passes.lazy import equations, mark, mark_loads, move_opened, respond, turns_too_far, visit_marked
+from bough.adaptive.passes.lazy import (
+    equations,
+    follow,
+    mark,
+    mark_loads,
+    move_opened,
+    place_opened,
+    respond,
+    turns_too_far,
+    visit_marked,
+)
 from bough.adaptive.passes.whole import body_poses, down_all, noise, place_all
 from bough.compile.kernel import kernel
 
-REBUILD, CHANGED, MARCH, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND = range(9)
+REBUILD, CHANGED, MARCH, FOLLOW, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND, PLACE = range(11)
 
 
 class Order(NamedTuple):
@@ -21,7 +31,7 @@ class Order(NamedTuple):
     turn: float  # the largest angle by which a step may turn a joint
     number: Any  # (k,) budget and steps, or nodes, or bodies
     out: Any  # (k, 12) poses or accelerations, or working space
-    total: bool  # whether clusters keep total accelerations, which only bounded passes need
+    keeps: int  # what clusters keep beyond their equations: TOTAL, RIGID
 
 
 @kernel
@@ -30,8 +40,9 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
 
     REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH:
     number[1] time steps that open at most number[0] clusters each; returns how many are left when one could not be
-    finished, or would turn a joint by more than `turn` (then REFUSED is 1). These three leave a front newly begun.
-    REFINE: go on opening at most number[0] clusters; returns why it ended.
+    finished, or would turn a joint by more than `turn` (then REFUSED is 1). FOLLOW: the opened joints
+    have moved, too. These leave a front newly begun. REFINE: go on opening at most number[0] clusters; returns why it
+    ended.
     """
     what, over, limits, number = order.what, order.over, order.limits, order.number
     if what == REFINE:
@@ -49,15 +60,18 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
             move_opened(m, plan, st, fr, clock, order.turn)
             mark_loads(plan, fr, loads)
             clock[0] += clock[1]
-        elif what == CHANGED:
+        elif what == FOLLOW:
+            follow(m, plan, st, fr)
+            mark_loads(plan, fr, loads)
+        if what in (CHANGED, FOLLOW):
             for k in range(len(number)):
                 mark(plan, fr, number[k])
-        else:
+        elif what == REBUILD:
             place_all(m, plan, st)
             for k in range(len(loads.body)):
                 mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
         count = visit_marked(plan, st, fr, loads)
-        equations(m, plan, st, fr, -1 if what == REBUILD else count, order.total)
+        equations(m, plan, st, fr, -1 if what == REBUILD else count, order.keeps)
         forget(m, plan, st, fr)
         begin(plan, st, fr, clock)
         steps -= 1
@@ -69,7 +83,7 @@ def query(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: An
     """Answer one question about the tree.
 
     SOLVE: all accelerations. NOISE: how wrong the tree is. LEFT: the sum over waiting clusters. POSES, RESPOND:
-    poses or accelerations of the bodies `number`, into `out`.
+    poses or accelerations of the bodies `number`, into `out`. PLACE: where the opened clusters are, and nothing else.
     """
     what, number, out = order.what, order.number, order.out
     if what == SOLVE:
@@ -80,6 +94,9 @@ def query(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: An
         return waiting_sum(plan, st, fr, clock)
     if what == POSES:
         body_poses(plan, st, fr, number, out)
+        return 0.0
+    if what == PLACE:
+        place_opened(m, plan, st, fr)
         return 0.0
     if what == RESPOND:
         respond(m, plan, st, fr, loads, number, out)

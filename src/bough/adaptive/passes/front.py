@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.node import ETA, ZERO6, hand_down, joint_acceleration, total_acceleration
+from bough.adaptive.node import ETA, KAPPA, ZERO6, hand_down, joint_acceleration, released_energy, total_acceleration
 from bough.compile.kernel import inlined, kernel
 from bough.spatial import get6, put6
 
@@ -20,21 +20,21 @@ MET, SPENT, FULL = range(3)
 # What an update must do at a node, added up: all equations, since its joint moved; new forces, since they may turn
 MOVED, LOADED = 1, 2
 # Places in Front.count and Front.value
-WAITING, DONE, SLOTS, SPARE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED, REFUSED = range(9)
+WAITING, DONE, SLOTS, SPARE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED, REFUSED, BY_ENERGY = range(10)
 SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = range(8)
 
 
 class Front(NamedTuple):
     """The state of a bounded down pass: a heap of waiting clusters, and those opened so far, in order."""
 
-    key: Any  # (capacity,) priority: total acceleration, by the age of the oldest pending motion
+    key: Any  # (capacity,) priority: total acceleration by the age of the oldest pending motion, or energy
     node: Any  # (capacity,)
     slot: Any  # (capacity,) where the forces on a waiting cluster are
     force: Any  # (capacity, 12)
     spare: Any  # (capacity,) slots given back
     done: Any  # (capacity,) opened nodes
     order: Any  # (capacity,) nodes of the last update, parents first
-    count: Any  # (9,)
+    count: Any  # (10,)
     value: Any  # (8,)
     tier: Any  # (nodes,) what the next update must do: MOVED, LOADED, both or nothing
     forced: Any  # (nodes,) 1 where a floating base lies below: opened always
@@ -48,7 +48,7 @@ def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
     marks = np.zeros(nodes, np.int8)
     return Front(
         np.zeros(capacity), numbers[0], numbers[1], np.zeros((capacity, 12)), numbers[2], numbers[3], numbers[4],
-        np.zeros(9, np.int64), np.zeros(8), marks, forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
+        np.zeros(10, np.int64), np.zeros(8), marks, forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
     )  # fmt: skip
 
 
@@ -80,10 +80,17 @@ def _age(st: Any, n: int, clock: Any) -> Any:
 
 
 @inlined
+def importance(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, clock: Any) -> Any:
+    """What leaving cluster n closed would leave out."""
+    if fr.count[BY_ENERGY] == 1:
+        return released_energy(plan, st, n, f1, f2)
+    return total_acceleration(plan, st, n, f1, f2) * _age(st, n, clock) ** 2
+
+
+@inlined
 def _push(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, clock: Any) -> None:
     """Let a cluster wait."""
-    A = total_acceleration(plan, st, n, f1, f2)
-    key = A * _age(st, n, clock) ** 2
+    key = importance(plan, st, fr, n, f1, f2, clock)
     fr.value[SUM] += key
     if fr.forced[n] == 1:
         key = np.inf
@@ -131,7 +138,7 @@ def begin(plan: Any, st: Any, fr: Any, clock: Any) -> None:
     fr.value[:CERTIFICATE] = 0.0
     root = len(plan.left) - 1
     _push(plan, st, fr, root, ZERO6, ZERO6, clock)
-    fr.value[ROOT] = max(st.record[plan.offset[root] + ETA], 0.0)
+    fr.value[ROOT] = max(st.record[plan.offset[root] + (KAPPA if fr.count[BY_ENERGY] == 1 else ETA)], 0.0)
 
 
 @kernel
@@ -151,8 +158,7 @@ def waiting_sum(plan: Any, st: Any, fr: Any, clock: Any) -> Any:
     for k in range(fr.count[WAITING]):
         if fr.forced[fr.node[k]] == 1:
             s = fr.slot[k]
-            A = total_acceleration(plan, st, fr.node[k], get6(fr.force, s), get_far(fr.force, s))
-            total += A * _age(st, fr.node[k], clock) ** 2
+            total += importance(plan, st, fr, fr.node[k], get6(fr.force, s), get_far(fr.force, s), clock)
         else:
             total += fr.key[k]
     return total
@@ -186,7 +192,7 @@ def refine(m: Any, plan: Any, st: Any, fr: Any, over: int, limits: Any, budget: 
         n, slot, key = fr.node[0], fr.slot[0], fr.key[0]
         f1, f2 = get6(fr.force, slot), get_far(fr.force, slot)
         if key == np.inf:
-            key = total_acceleration(plan, st, n, f1, f2) * _age(st, n, clock) ** 2
+            key = importance(plan, st, fr, n, f1, f2, clock)
         fr.value[SUM] -= key
         _pop(fr)
         fr.spare[fr.count[SPARE]] = slot

@@ -55,6 +55,25 @@ def turns_too_far(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) 
 
 
 @kernel
+def place_opened(m: Any, plan: Any, st: Any, fr: Any) -> None:
+    """Placements and cross-transforms of the opened clusters, the joints of which have moved."""
+    for k in range(fr.count[DONE]):
+        b = plan.body[fr.done[k]]
+        if b >= 0:
+            place_body(m, plan, st, b)
+    for k in range(fr.count[DONE] - 1, -1, -1):
+        refresh_cross(plan, st, fr.done[k])
+
+
+@kernel
+def follow(m: Any, plan: Any, st: Any, fr: Any) -> None:
+    """The opened joints were moved by another engine: their clusters must be done anew."""
+    place_opened(m, plan, st, fr)
+    for k in range(fr.count[DONE]):
+        fr.tier[fr.done[k]] = MOVED
+
+
+@kernel
 def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) -> None:
     """Move the opened joints; with catching up, by all the time since they moved last, as far as `turn` allows."""
     now = clock[0] + clock[1]
@@ -72,10 +91,9 @@ def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) ->
             st.last_move[n] = now - (missed - h)
         if b >= 0:
             advance_body(m, plan, st, b, h)
-            place_body(m, plan, st, b)
+    place_opened(m, plan, st, fr)
     for k in range(fr.count[DONE] - 1, -1, -1):
         n = fr.done[k]
-        refresh_cross(plan, st, n)
         fr.tier[n] = MOVED
         if clock[2] != 0.0:
             oldest = st.last_move[n]
@@ -144,19 +162,19 @@ def _visit_loaded(plan: Any, st: Any, fr: Any, loads: Any, n: int, top: int) -> 
 
 
 @inlined
-def equations(m: Any, plan: Any, st: Any, fr: Any, count: int, total: bool) -> None:
+def equations(m: Any, plan: Any, st: Any, fr: Any, count: int, keeps: int) -> None:
     """Redo the listed nodes, children first, each in full or for its forces only; with count < 0 all nodes, in full.
 
-    Without `total`, only what divide and conquer needs. 1 to 2 us for a node in full.
+    What they keep beyond what divide and conquer needs is up to `keeps`. 1 to 2 us for a node in full.
     """
     whole = count < 0
     for k in range(len(plan.left) if whole else count):
         n = k if whole else fr.order[count - 1 - k]
         if whole or fr.tier[n] % LOADED == MOVED:
-            full(m, plan, st, n, total)
+            full(m, plan, st, n, keeps)
             fr.count[FULL_TIER] += 1
         else:
-            linear(m, plan, st, n, total)
+            linear(m, plan, st, n, keeps)
             fr.count[LINEAR_TIER] += 1
         fr.tier[n] = 0
 
@@ -171,7 +189,7 @@ def respond(m: Any, plan: Any, st: Any, fr: Any, loads: Any, bodies: Any, out: A
         mark(plan, fr, plan.leaf_up[bodies[k]])
     count = visit_marked(plan, st, fr, loads)
     for k in range(count - 1, -1, -1):
-        linear(m, plan, st, fr.order[k], False)
+        linear(m, plan, st, fr.order[k], 0)
     top = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6)
     while top > 0:
         top -= 1

@@ -1,0 +1,103 @@
+"""The contracted tree: clusters left closed are rigid bodies, and the opened joints connect them to an ordinary tree.
+
+The bodies of a piece that moves as one are those of the closed clusters with the same near body; that body's joint is
+open, or it is the ground. So there are as many pieces beside the ground as there are opened joints.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from bough.adaptive.node import (
+    IDENTITY,
+    ZERO3,
+    cluster_inertia,
+    compose,
+    cross_pose,
+    far_pose,
+    get_pose,
+    primitive_pose,
+    put_pose,
+)
+from bough.adaptive.passes.front import DONE
+from bough.compile.kernel import inlined, kernel
+from bough.joints import LAST_SCREW, PLACED
+from bough.spatial import get10, put10, rigid_add
+
+
+class Pieces(NamedTuple):
+    """A contracted tree in the making: k opened joints of P primitives, and loaded bodies."""
+
+    body: Any  # (k,) whose joints are open, ascending
+    first: Any  # (k,) where their primitives begin on the contracted tree
+    last: Any  # (k,) and end
+    piece: Any  # (N + 1,) the last primitive of the piece of each such body, -1 for the ground; others are not set
+    opened: Any  # (nodes,) zeros, as they are left
+    loaded: Any  # (l,) bodies
+    bearer: Any  # (l,) the primitive on the contracted tree that takes a loaded body along, -1 = the ground
+    pose: Any  # (l, 12) where the loaded body is in its frame
+    X: Any  # (P, 12) scratch
+
+
+@inlined
+def _near(plan: Any, code: int) -> Any:
+    return plan.near[code] if code >= 0 else plan.leaf_body[~code]
+
+
+@kernel
+def contract(m: Any, plan: Any, st: Any, fr: Any, c: Any, t: Any) -> None:
+    """Fill inertias, parents and fixed placements of the contracted mechanism c, and where loaded bodies are.
+
+    On entry c has the fixed parts of the linkage, and parents within compound joints.
+    """
+    t.piece[len(plan.parent)] = -1
+    for k in range(len(t.body)):
+        t.piece[t.body[k]] = t.last[k]
+    for k in range(fr.count[DONE]):
+        t.opened[fr.done[k]] = 1
+    for k in range(fr.count[DONE]):
+        n = fr.done[k]
+        for code in (plan.left[n], plan.right[n]):
+            if code < 0 or t.opened[code] == 0:
+                at = t.piece[_near(plan, code)]
+                if at >= 0:
+                    put10(c.inertia, at, rigid_add(get10(c.inertia, at), cluster_inertia(m, plan, st, code)))
+    for k in range(len(t.body)):
+        _hang(plan, st, c, t, k)
+    for k in range(len(t.loaded)):
+        _place_loaded(plan, st, t, k)
+    for k in range(fr.count[DONE]):
+        t.opened[fr.done[k]] = 0
+
+
+@inlined
+def _hang(plan: Any, st: Any, c: Any, t: Any, k: int) -> None:
+    """The parent of opened joint k, and its fixed part there: the far handle of the cluster on the parent's side."""
+    code, far, i = plan.left[plan.node_of[t.body[k]]], True, t.first[k]
+    while code >= 0 and t.opened[code] == 1:
+        far = far and plan.handles[code] == 2
+        code = plan.right[code] if far else plan.left[code]
+    c.parent[i] = t.piece[_near(plan, code)]
+    if far and code >= 0 and plan.handles[code] == 2:
+        for j in range(12):
+            t.X[i, j] = 0.0
+        if c.kind[i] <= LAST_SCREW:
+            t.X[i, 0] = 1.0
+        else:
+            put_pose(t.X, i, (IDENTITY, ZERO3))
+        put_pose(c.fixed, i, compose(cross_pose(plan, st, code), primitive_pose(c, t.X, i)))
+        c.fixed_kind[i] = PLACED
+
+
+@inlined
+def _place_loaded(plan: Any, st: Any, t: Any, k: int) -> None:
+    """The piece of a loaded body, and where it is there: up from its leaf while clusters are closed."""
+    code, n = ~t.loaded[k], plan.leaf_up[t.loaded[k]]
+    put_pose(t.pose, k, (IDENTITY, ZERO3))
+    while t.opened[n] == 0:
+        if plan.right[n] == code:
+            put_pose(t.pose, k, compose(far_pose(plan, st, n, (IDENTITY, ZERO3)), get_pose(t.pose, k)))
+        code, n = n, plan.up[n]
+        if n < 0:
+            break
+    t.bearer[k] = t.piece[_near(plan, code)]

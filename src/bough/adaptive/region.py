@@ -1,0 +1,153 @@
+"""The active region: which joints are open, chosen every few steps, and the hybrid linkage that they make."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.adaptive.engines import NO_LIMIT, HybridEngine
+from bough.adaptive.passes import DONE, MET, PLACE, ROOT, WAITING
+
+if TYPE_CHECKING:
+    from bough.adaptive.solver import Solver
+
+
+class Region:
+    """Joints that move while all others are locked; it is chosen anew after `every` steps."""
+
+    def __init__(self, solver: Solver, every: int) -> None:
+        if every < 1:
+            raise ValueError(f"every: the region must be chosen anew after at least 1 step, got {every}")
+        self.solver, self.every = solver, every
+        self.hybrid: HybridEngine | None = None
+        self.age = 0  # steps since it was chosen
+        self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
+        self.power = math.nan  # and of those of the open joints
+        self.moved = False  # whether the equations of the tree are behind
+        self.placed = True  # whether its placements are not
+        self._begun = -1  # which pass over the tree chose it
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether there is one, for forces on the same bodies."""
+        solver, hybrid = self.solver, self.hybrid
+        if hybrid is None or self.age >= self.every or hybrid.tree.begun != self._begun:
+            return False
+        changes = solver.changes
+        kept = not (changes.everything or changes.measure or changes.torques)
+        return kept and hybrid.fits(solver.inputs.forces.loads())
+
+    @property
+    def joints(self) -> int:
+        """How many joints are open."""
+        return self._engine.joints
+
+    @property
+    def left(self) -> int:
+        """Steps until it is chosen anew."""
+        return self.every - self.age
+
+    def ready(self, budget: int = NO_LIMIT, keep: bool = False) -> bool:
+        """Choose the region where that is due; False if it would have more than `budget` clusters.
+
+        Forces with other values are a reason to, unless it is to be kept.
+        """
+        if not self.is_chosen or (self.solver.changes.forces and not keep):
+            return self._choose(budget)
+        if self.solver.changes.forces:
+            self._engine.reload()
+        return True
+
+    @property
+    def _engine(self) -> HybridEngine:
+        if self.hybrid is None:
+            self.hybrid = HybridEngine(self.solver.assemble())
+        return self.hybrid
+
+    def _choose(self, budget: int) -> bool:
+        """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
+        tree, hybrid, error = self.solver.ready_tree(), self._engine, self.solver.error
+        loads, inner = self.solver.inputs.forces.loads(), error
+        while tree.refine(inner, budget - int(tree.front.count[DONE])) == MET:
+            hybrid.contract(loads)
+            hybrid.solve()
+            self.age, self._begun = 0, tree.begun
+            self.power = hybrid.power()
+            self.full = float(tree.front.value[ROOT]) if error.over == "energy" else math.nan
+            enough = not self.full - self.power > error.eps**2 * self.full
+            if enough or int(tree.front.count[WAITING]) == 0:
+                return True
+            # what is left closed is a lower bound of what is lost
+            inner = replace(inner, eps=0.5 * inner.eps)
+        self._begun = -1
+        return False
+
+    def bound(self) -> float:
+        """The share of the norm of all accelerations, in the mass metric, that was lost when the region was chosen."""
+        return math.sqrt(max(self.full - self.power, 0.0) / self.full) if self.full > 0.0 else 0.0
+
+    def last_power(self) -> float:
+        """The square of the accelerations found last in the mass metric."""
+        return math.nan if self.hybrid is None or self._begun < 0 else self.hybrid.power()
+
+    def solve(self) -> None:
+        """Accelerations of the open joints."""
+        self._engine.solve()
+
+    def move(self, h: float) -> None:
+        """Move them by h qdd."""
+        self._engine.move(h)
+        self.solver.clock[0] += h
+        self._note(0)
+
+    def march(self, steps: int, h: float, turn: float) -> int:
+        """Take steps; returns how many are left, if one would turn a joint by more than `turn`."""
+        left = self._engine.march(steps, h, turn)
+        self.solver.clock[0] += (steps - left) * h
+        self.solver.clock[3] += steps - left
+        self._note(steps - left)
+        return left
+
+    def _note(self, steps: int) -> None:
+        tree = self._engine.tree
+        self.age += steps
+        self.moved, self.placed = True, False
+        tree.state.stamp[tree.front.done[: int(tree.front.count[DONE])]] = max(self.solver.clock[3], 1.0)
+
+    def followed(self) -> None:
+        """The tree is up to date."""
+        self.moved, self.placed = False, True
+
+    def place(self) -> None:
+        """Let the tree know where bodies are; the region stays."""
+        if not self.placed:
+            self._engine.tree.do(PLACE)
+            self.placed = True
+
+    # Checkpoints
+
+    def state(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+        """The region, as arrays and plain facts."""
+        facts: dict[str, Any] = {"every": self.every, "age": self.age if self.is_chosen else self.every}
+        opened = np.zeros(0, np.int64)
+        if self.is_chosen:
+            tree = self._engine.tree
+            opened = tree.front.done[: int(tree.front.count[DONE])].copy()
+        return {"region": opened}, facts | {"full": self.full, "power": self.power}
+
+    def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
+        """What `state` gave."""
+        self.age, self.full, self.power = facts["age"], facts["full"], facts["power"]
+        if self.age >= self.every:
+            return
+        tree, opened = self.solver.ready_tree(), arrays["region"]
+        while len(tree.front.done) < len(opened) + 2:
+            tree.grow()
+        tree.front.done[: len(opened)] = opened
+        tree.front.count[DONE] = len(opened)
+        self._begun = tree.begun
+        self._engine.contract(self.solver.inputs.forces.loads())
