@@ -40,8 +40,9 @@ def prepared(tasks):
 
 
 def aimed(tasks):
-    """The tasks of a set that have a position."""
-    kept = [t for t in tasks.tasks if t.has_position and getattr(t, "reference", "") != "world"]
+    """The tasks of a set that have a position; of those on one joint the last."""
+    kept = {getattr(t, "joint", t.name): t for t in tasks.tasks}.values()
+    kept = [t for t in kept if t.has_position and getattr(t, "reference", "") != "world"]
     return TaskSet(tasks.model, kept) if kept else None
 
 
@@ -103,5 +104,7 @@ def test_bad_targets_are_refused_by_name():
     ):
         with pytest.raises(error, match=words):
             aims.targets({hand.name: bad}, model.neutral)
+    with pytest.raises(TaskError, match="both have a target"):
+        AimSet(TaskSet(model, [joint(model.joint_names[0]), posture()]))
     with pytest.raises(TaskError, match="no aim"):
         AimSet(TaskSet(model, [bough.momentum()]))

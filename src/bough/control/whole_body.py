@@ -95,6 +95,8 @@ class WholeBody:
     def __call__(self, t: float, q: Any, v: Any, contacts: Iterable[str] | None = None) -> WholeBodyCommand:
         """The command at time t; `contacts` names the frames that hold now (all if none are named)."""
         q, v = np.asarray(q, float), np.asarray(v, float)
+        if q.ndim != 1 or v.ndim != 1:
+            raise ShapeError(f"a controller takes one state, q ({self.model.nq},) and v ({self.model.nv},)")
         layout = self._layout(contacts)
         self._hold(layout, q)
         speed, acceleration, aimed = self._refer(t)

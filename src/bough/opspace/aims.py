@@ -17,6 +17,7 @@ from bough.types import FloatArray
 
 # How far R' R of a target may be from the identity
 ORTHOGONAL = 1e-6
+FARTHEST = 1e50
 
 
 class AimSet:
@@ -79,7 +80,7 @@ class AimSet:
         target = np.zeros((batch, self.size, 12))
         for a, x in enumerate(placements):
             target[:, a] = x
-        goal = np.array(np.broadcast_to(posture, (max(batch, len(np.atleast_2d(posture))), self.model.nq)))
+        goal = np.array(np.broadcast_to(posture, (batch, self.model.nq)))
         for task, x in joints:
             self._put(task, x, goal)
         return target, goal
@@ -151,6 +152,8 @@ def checked(name: str, given: Any) -> FloatArray:
     x = np.asarray(given, float)
     if not np.isfinite(x).all():
         raise NonFiniteError(f"task {name!r}: the target is not finite")
+    if np.abs(x).max(initial=0.0) > FARTHEST:
+        raise TaskError(f"task {name!r}: the target has a number beyond {FARTHEST:g}, whose powers cannot be computed")
     return x
 
 

@@ -64,6 +64,18 @@ def test_what_cannot_be_reached_is_a_status():
     assert 0.9e3 < alone.error < 1e3  # stretched out towards it
 
 
+def test_extreme_questions():
+    assert bough.ik.solve(ARM, {HAND: np.zeros((0, 4, 4))}).q.shape == (0, 7)
+    assert bough.ik.solve(ARM, {HAND: np.zeros((1, 3))}).q.shape == (1, 7)
+    with pytest.raises(TaskError, match="beyond"):
+        bough.ik.solve(ARM, {HAND: [1e300, 0.0, 0.0]})
+    with pytest.raises(ShapeError, match="posture"):
+        bough.ik.solve(ARM, {HAND: np.zeros(3)}, posture=np.zeros((2, 7)))
+    far = bough.ik.solve(ARM, {HAND: [1e49, 0.0, 0.0]}, starts=2)
+    assert not far.success
+    assert np.isfinite(far.q).all()
+
+
 def test_singular_starts_give_no_nan():
     """A stretched arm cannot move along itself: all freedoms of rows at once are lost."""
     planar = bough.Builder("planar")

@@ -55,7 +55,7 @@ class Level:
     def goals(self, targets: Mapping[str, Any]) -> tuple[Goals, bool]:
         """The targets of the level's tasks, and whether none of them is a batch."""
         target, posture = self.aims.targets(targets, self.model.neutral)
-        return Goals(target, posture).repeated(max(len(target), len(posture))), self.aims.alone(targets)
+        return Goals(target, posture), self.aims.alone(targets)
 
     def cost(self, error: FloatArray) -> FloatArray:
         """|W e| (batch,)."""

@@ -65,6 +65,8 @@ class InverseKinematics:
         self.bounds = Bounds(model, limits)
         if not 0.0 <= manipulability < np.inf:
             raise TaskError(f"manipulability is a gain that is not negative, got {manipulability}")
+        if posture is not None and np.ndim(posture) != 1:
+            raise ShapeError(f"posture has shape ({model.nq},), got {np.shape(posture)}")
         wishes = [] if posture is None else [towards(model, configurations(model, "posture", posture)[0])]
         if manipulability > 0.0:
             wishes.append(away_from_singularity(self.levels[0].tasks, manipulability))
