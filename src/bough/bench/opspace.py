@@ -17,7 +17,7 @@ from bough.control import Gains, Reference, TaskController
 from bough.dynamics.engine import bind_arrays
 from bough.io import load
 from bough.model import Model
-from bough.opspace import METHODS, OperationalSpace, pose
+from bough.opspace import METHODS, ConstrainedDynamics, OperationalSpace, pose
 from bough.opspace.methods import prepare
 from bough.opspace.tracking import Tracker
 
@@ -31,7 +31,7 @@ def rows() -> list[Timing]:
     for model, frames in robots():
         peers = Peers(model, frames)
         found += [*single(peers), *by_method(peers), *batch(peers)]
-    return [*found, *two_hands()]
+    return [*found, *constrained(), *two_hands()]
 
 
 def robots() -> list[tuple[Model, Sequence[str]]]:
@@ -115,6 +115,38 @@ def single(p: Peers) -> list[Timing]:
         },
     }
     return [Timing("operational space, single call", p.model.name, case, contest(c)) for case, c in cases.items()]
+
+
+def constrained() -> list[Timing]:
+    """Forward dynamics with two feet held, 12 rows, beside pin.constraintDynamics; a batch on one thread too."""
+    import pinocchio as pin
+
+    path = robot_file("g1_29dof_rev_1_0.urdf")
+    if not path:
+        return []
+    model, feet = load(path, floating_base=True), ("left_ankle_roll_link", "right_ankle_roll_link")
+    p = Peers(model, feet)
+    ours = ConstrainedDynamics(OperationalSpace(model, [pose(f, "local") for f in feet]))
+    models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for contact in p.contacts:
+        models.append(contact)
+        data.append(contact.createData())
+    pin.initConstraintDynamics(p.pin, p.data, models, data)
+    settings, tau = pin.ProximalSettings(1e-12, 1e-10, 3), np.zeros(model.nv)
+    Q = model.random_configuration(np.random.default_rng(0), batch=BATCH)
+    V, T = np.ones((BATCH, model.nv)), np.zeros((BATCH, model.nv))
+    one: Contestants = {
+        "bough": lambda: ours(p.q, p.v, tau),
+        "pin.constraintDynamics": lambda: pin.constraintDynamics(
+            p.pin, p.data, p.pin_q, p.v, tau, models, data, settings
+        ),
+    }
+    seconds = contest(one)
+    many = {name: t / BATCH for name, t in contest({"bough": lambda: ours(Q, V, T, threads=1)}, seconds=1.0).items()}
+    return [
+        Timing("constrained dynamics, single call", model.name, "two feet held", seconds),
+        Timing(f"constrained dynamics, batch of {BATCH}", model.name, "two feet held", many),
+    ]
 
 
 def by_method(p: Peers) -> list[Timing]:

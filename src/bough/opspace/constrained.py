@@ -74,7 +74,14 @@ class ConstrainedDynamics:
         self._given = {t: self._constants(t) for t in PRECISIONS}
 
     def __call__(
-        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *, gap: npt.ArrayLike | None = None
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        acceleration: npt.ArrayLike = 0.0,
+        *,
+        gap: npt.ArrayLike | None = None,
+        threads: int | None = None,
     ) -> Constrained:
         """qdd (nv,) under joint forces tau (nv,), with the rows' acceleration prescribed: zero, or (m,).
 
@@ -88,9 +95,9 @@ class ConstrainedDynamics:
         if self._in_parts:
             return self._by_parts(q, v, tau, target)
         if self.stabilise is None:
-            qdd, force, residual = self._free.call(q, v, tau, target, proximal)
+            qdd, force, residual = self._free.call(q, v, tau, target, proximal, threads=threads)
         else:
-            qdd, force, residual = self._stabilised.call(q, v, tau, target, damping, proximal)
+            qdd, force, residual = self._stabilised.call(q, v, tau, target, damping, proximal, threads=threads)
         return Constrained(qdd, force, residual[..., 0])
 
     def impact(self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0) -> Impact:

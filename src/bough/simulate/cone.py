@@ -18,7 +18,7 @@ from bough.compile.routine import Routine
 from bough.compile.scalar import sqrt
 
 JOINT, CONTACT = 0, 1
-SWEEPS, TURNS, TOLERANCE, SMALL = 500, 10, 1e-9, 1e-12
+SWEEPS, TURNS, TOLERANCE, SMALL = 5000, 10, 1e-9, 1e-12
 
 
 class Laws(NamedTuple):
@@ -45,71 +45,84 @@ def impulses(
     k: Any, A: Any, b: Any, friction: Any, lower: Any, upper: Any, start: Any, lam: Any, change: Any, w: Any
 ) -> None:
     """lam (rows,) from `start`; `friction` (laws,) is a coefficient for contacts, an impulse for joints."""
-    largest = k.zero[0]
-    for r in range(len(lam)):
-        lam[r] = start[r]
-        largest = max(largest, abs(b[r]))
+    largest = start_sweeps(k, A, b, start, lam, w)
     for _ in range(k.most[0]):
         moved = k.zero[0]
         for i in range(len(k.row)):
             r = k.row[i]
             if k.kind[i] == JOINT:
-                moved = max(moved, joint_row(k, A, b, r, friction[i], lower[i], upper[i], lam) * A[r, r])
+                moved = max(moved, joint_row(k, A, r, friction[i], lower[i], upper[i], lam, w) * A[r, r])
             else:
-                moved = max(moved, contact(k, A, b, r, friction[i], lam, w) * A[r, r])
+                moved = max(moved, contact(k, A, r, friction[i], lam, w) * A[r, r])
         change[0] = moved
         if moved <= k.tolerance[0] * largest:
             break
 
 
 @kernel
-def velocity(A: Any, b: Any, r: int, lam: Any) -> Any:
-    """w of row r."""
-    x = b[r]
-    for c in range(len(lam)):
-        x = x + A[r, c] * lam[c]
-    return x
+def start_sweeps(k: Any, A: Any, b: Any, start: Any, lam: Any, w: Any) -> Any:
+    """w.v = b + A start; returns the largest velocity that asks for an impulse."""
+    largest = k.zero[0]
+    for r in range(len(lam)):
+        lam[r] = start[r]
+        w.v[r] = b[r]
+        for c in range(len(lam)):
+            w.v[r] = w.v[r] + A[r, c] * start[c]
+    for i in range(len(k.row)):
+        r = k.row[i]
+        if k.kind[i] == JOINT:
+            largest = max(largest, abs(b[r]))
+        else:
+            largest = max(largest, max(-b[r], max(abs(b[r + 1]), abs(b[r + 2]))))
+    return largest
 
 
 @kernel
-def joint_row(k: Any, A: Any, b: Any, r: int, friction: Any, lower: Any, upper: Any, lam: Any) -> Any:
+def push(A: Any, r: int, value: Any, lam: Any, w: Any) -> Any:
+    """Give row r the impulse `value`, and all velocities what it changes; returns by how much."""
+    by = value - lam[r]
+    if value != lam[r]:
+        lam[r] = value
+        for c in range(len(lam)):
+            w.v[c] = w.v[c] + A[c, r] * by
+    return abs(by)
+
+
+@kernel
+def joint_row(k: Any, A: Any, r: int, friction: Any, lower: Any, upper: Any, lam: Any, w: Any) -> Any:
     """A joint that sticks by its dry friction, slips against it, or stops at a bound; returns how far lam moved."""
     own = A[r, r]
     if own <= k.zero[0]:
         return k.zero[0]
-    z = velocity(A, b, r, lam) - own * lam[r]
+    z = w.v[r] - own * lam[r]
     by = own * friction
     v = z - min(max(z, -by), by)
     v = min(max(v, lower), upper)
-    before = lam[r]
-    lam[r] = (v - z) / own
-    return abs(lam[r] - before)
+    return push(A, r, (v - z) / own, lam, w)
 
 
 @kernel
-def contact(k: Any, A: Any, b: Any, r: int, friction: Any, lam: Any, w: Any) -> Any:
+def contact(k: Any, A: Any, r: int, friction: Any, lam: Any, w: Any) -> Any:
     """A contact that opens, sticks or slips; returns how far its impulse moved."""
     zero = k.zero[0]
     for i in range(3):
-        w.old[i] = lam[r + i]
-        w.rest[i] = velocity(A, b, r + i, lam)
-    for i in range(3):
+        w.rest[i] = w.v[r + i]
+        w.new[i] = zero
         for j in range(3):
-            w.rest[i] = w.rest[i] - A[r + i, r + j] * w.old[j]
-    if w.rest[0] >= zero or A[r, r] <= zero:
-        for i in range(3):
-            lam[r + i] = zero
-    elif friction <= zero:
-        lam[r] = -w.rest[0] / A[r, r]
-        lam[r + 1] = zero
-        lam[r + 2] = zero
-    elif not sticks(k, A, r, friction, lam, w):
-        slip(k, A, r, friction, lam, w)
-    return max(abs(lam[r] - w.old[0]), max(abs(lam[r + 1] - w.old[1]), abs(lam[r + 2] - w.old[2])))
+            w.rest[i] = w.rest[i] - A[r + i, r + j] * lam[r + j]
+    if w.rest[0] < zero and A[r, r] > zero:
+        if friction <= zero:
+            w.new[0] = -w.rest[0] / A[r, r]
+        elif not sticks(k, A, r, friction, w):
+            slip(k, A, r, friction, lam, w)
+    moved = zero
+    for i in range(3):
+        moved = max(moved, push(A, r + i, w.new[i], lam, w))
+    return moved
 
 
 @kernel
-def sticks(k: Any, A: Any, r: int, friction: Any, lam: Any, w: Any) -> bool:
+def sticks(k: Any, A: Any, r: int, friction: Any, w: Any) -> bool:
     """Try the impulse that stops the contact, by elimination; it must lie in the cone."""
     d0 = A[r, r]
     l1, l2 = A[r + 1, r] / d0, A[r + 2, r] / d0
@@ -128,7 +141,7 @@ def sticks(k: Any, A: Any, r: int, friction: Any, lam: Any, w: Any) -> bool:
     f0 = y0 / d0 - l1 * f1 - l2 * f2
     if f0 < k.zero[0] or f1 * f1 + f2 * f2 > friction * friction * f0 * f0:
         return False
-    lam[r], lam[r + 1], lam[r + 2] = f0, f1, f2
+    w.new[0], w.new[1], w.new[2] = f0, f1, f2
     return True
 
 
@@ -137,7 +150,7 @@ def slip(k: Any, A: Any, r: int, friction: Any, lam: Any, w: Any) -> None:
     """Impulse on the edge of the cone, against the sliding: projections of lam - rho (w + friction |w_t| n)."""
     zero, one = k.zero[0], k.one[0]
     rho = one / (A[r, r] + A[r + 1, r + 1] + A[r + 2, r + 2])
-    f0, f1, f2 = w.old[0], w.old[1], w.old[2]
+    f0, f1, f2 = lam[r], lam[r + 1], lam[r + 2]
     if f0 <= zero:
         f0 = -w.rest[0] / A[r, r]
     for _ in range(k.most[1]):
@@ -155,7 +168,7 @@ def slip(k: Any, A: Any, r: int, friction: Any, lam: Any, w: Any) -> None:
                 f1, f2 = friction * f0 * g1 / size, friction * f0 * g2 / size
         else:
             f0, f1, f2 = g0, g1, g2
-    lam[r], lam[r + 1], lam[r + 2] = f0, f1, f2
+    w.new[0], w.new[1], w.new[2] = f0, f1, f2
 
 
 IMPULSES = Routine(
@@ -165,5 +178,5 @@ IMPULSES = Routine(
         "A": "rows rows", "b": "rows", "friction": "laws", "lower": "laws", "upper": "laws", "start": "rows",
     },
     outputs={"lam": "rows", "change": "1"},
-    work={"old": "3", "rest": "3"},
+    work={"v": "rows", "new": "3", "rest": "3"},
 )  # fmt: skip
