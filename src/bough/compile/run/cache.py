@@ -105,9 +105,9 @@ def _is_safe(folder: Path) -> bool:
 
 
 def _this_cpu() -> Any:
-    from bough.compile.run.native import host
+    from bough.compile.run.native import code_model, host
 
-    return host()
+    return host(), code_model()
 
 
 def _read(path: Path, key: bytes) -> bytes | None:

@@ -6,9 +6,11 @@ llvmlite is imported on first use only, so that importing bough stays light.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,10 @@ import numpy as np
 compiling = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
+
+
+CARD_USERS = {"cuda", "cupy", "jax", "torch"}
+MAPS = Path("/proc/self/maps")
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,14 @@ def host() -> Host:
     llvm = _llvm()
     version = ".".join(str(x) for x in llvm.llvm_version_info)
     return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), version)
+
+
+def code_model() -> str:
+    """Which code is made: small, or large where a card's driver has taken so much of the address space that code and
+    constants may come to lie more than 2 GB apart: LLVM ends the process then."""
+    if not CARD_USERS.isdisjoint(sys.modules) and MAPS.exists() and "libcuda" in MAPS.read_text(errors="replace"):
+        return "large"
+    return "small"
 
 
 def compile_ir(ir: str, level: int = 2, optimise: bool = False) -> bytes:
@@ -107,6 +121,8 @@ def _llvm() -> Any:
 
 def _target_machine(level: int) -> Any:
     target = _llvm().Target.from_triple(host().triple)
+    model = code_model()
+    reloc = "pic" if model == "small" else "static"
     return target.create_target_machine(
-        cpu=host().cpu, features=host().features, opt=level, reloc="pic", codemodel="small", jit=True
+        cpu=host().cpu, features=host().features, opt=level, reloc=reloc, codemodel=model, jit=True
     )
