@@ -228,3 +228,29 @@ def test_the_printed_need_wants_parents_first():
     with pytest.raises(TreeError, match="node 0 has parent 1"):
         cost.rjk_need(Tree([1, -1]), [0], as_printed=True)
     assert cost.rjk_need(Tree([1, -1]), [0]) == {(0, 0), (1, 1)}
+
+
+CK_PRODUCTS = (59, 84, 113, 167, 224, 59, 128)  # for the rows of Table 3 of F10, the bodies in the listed order
+
+
+def test_products_of_chang_and_khatib_on_the_rows_of_table_3():
+    for row, number in zip(FACTS["table3"], CK_PRODUCTS, strict=False):
+        tree, bodies = Tree(row["parent"]), row["bodies"]
+        products = cost.chang_khatib_products(tree, bodies)
+        assert len(products) == number
+        assert len(products) <= tree.n * (2 * len(bodies) - 1)
+        two = sum(tree.dh_child[tree.parent[j]] == j for j in products)
+        price = OperationCount(150 * two + 174 * (number - two), 96 * two + 132 * (number - two))
+        diagonal = cost.chang_khatib(tree, bodies) - price - cost.rjk_articulated(tree)
+        pairs = {(i, j) for i, j in cost.rjk_need(tree, bodies) if i != j}
+        both = [k for i, j in pairs for k in ([j] if tree.common_ancestor(i, j) == i else [i, j])]
+        twice = sum(tree.dh_child[tree.parent[j]] == j for j in both)
+        rest = len(both) - twice
+        blocks = OperationCount(150 * twice + 174 * rest, 96 * twice + 132 * rest)
+        assert diagonal == cost.rjk_omega(tree, bodies) - blocks  # the diagonal blocks are those of RJK
+
+
+def test_products_of_chang_and_khatib_at_the_ends():
+    assert cost.chang_khatib_products(Tree([-1, 0, -1, 2]), [1, 3]) == []  # two robots share nothing
+    assert cost.chang_khatib_products(Tree([-1, 0, 1]), [2]) == []
+    assert cost.chang_khatib_products(Tree([-1, 0, 1]), [2, 0]) == [2, 1]

@@ -7,7 +7,15 @@ Belongs here: references, gains, limits and controllers on top of `opspace`. Doe
 from __future__ import annotations
 
 from bough.control.contacts import Contact
-from bough.control.grasp import share_wrench
+from bough.control.grasp import (
+    AugmentedObject,
+    RigidObject,
+    augmented_object,
+    grasp_matrix,
+    internal_forces,
+    rigid_object,
+    share_wrench,
+)
 from bough.control.limits import LimitMonitor, LimitReport
 from bough.control.paths import CubicPath, PosePath
 from bough.control.references import Gains, Reference
@@ -16,6 +24,7 @@ from bough.control.task_controller import Command, TaskController
 from bough.control.whole_body import WholeBody, WholeBodyCommand
 
 __all__ = [
+    "AugmentedObject",
     "Command",
     "Contact",
     "CubicPath",
@@ -24,9 +33,14 @@ __all__ = [
     "LimitReport",
     "PosePath",
     "Reference",
+    "RigidObject",
     "Stabiliser",
     "TaskController",
     "WholeBody",
     "WholeBodyCommand",
+    "augmented_object",
+    "grasp_matrix",
+    "internal_forces",
+    "rigid_object",
     "share_wrench",
 ]

@@ -35,6 +35,8 @@ SCRIPTS = (
     "featherstone2010.table2",
     "featherstone2010.table3",
     "featherstone2010.table4",
+    "chang_khatib.table1",
+    "chang_khatib.complexity",
 )
 
 
