@@ -37,6 +37,9 @@ SCRIPTS = (
     "featherstone2010.table4",
     "chang_khatib.table1",
     "chang_khatib.complexity",
+    "redon_lin.table1",
+    "redon_lin.linkages",
+    "redon_lin.molecules",
 )
 
 

@@ -50,8 +50,8 @@ FULL = (
     Experiment("chain", "adjacent", FORCES, EXPONENTS, 4000),
     Experiment("millipede", "adjacent", (1,), EXPONENTS, 4000),
     Experiment("bicycle chain", "adjacent", (1,), EXPONENTS, 10_000),
-    Experiment("molecule", "scattered", FORCES, TABLE_EXPONENTS, 200),
-    Experiment("chain", "scattered", FORCES, TABLE_EXPONENTS, 200),
+    Experiment("molecule", "scattered", FORCES, TABLE_EXPONENTS, 40),
+    Experiment("chain", "scattered", FORCES, TABLE_EXPONENTS, 40),
 )
 SHORT = tuple(plan._replace(exponents=TABLE_EXPONENTS, steps=min(plan.steps, 40)) for plan in FULL)
 

@@ -1,0 +1,87 @@
+"""The protocol of Redon & Lin on small linkages; the recorded runs are whole."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from bough.reproduce.redon_lin import linkages, molecules, protocol, table1
+from bough.reproduce.redon_lin.protocol import Experiment, cells, displacement_error, parts, record
+from bough.zoo import chain
+
+SMALL = Experiment("small", "adjacent", (1, 3), (3, 11), 20)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setitem(protocol.LINKAGES, "small", lambda: chain(60))
+    return SMALL
+
+
+def test_cells(small):
+    found = dict(cells((small,)))
+    assert list(found) == [f"small/adjacent/{f}/{e}" for f in (1, 3) for e in ("exact", 3, 11)]
+    for forces in (1, 3):
+        coarse, fine = found[f"small/adjacent/{forces}/3"], found[f"small/adjacent/{forces}/11"]
+        assert coarse["joints"] <= fine["joints"] <= 60
+        assert fine["error_end"] <= coarse["error_end"]
+        assert coarse["method"] == "adaptive"
+        assert coarse["steps"] == 20
+
+
+def test_a_recording_goes_on_where_it_stopped(small, tmp_path):
+    path, said = tmp_path / "run.json", []
+    whole = record(path, (small,), said.append)
+    assert len(said) == 6
+    partial = {name: cell for name, cell in whole.items() if name not in ("small/adjacent/3/11",)}
+    path.write_text(json.dumps(partial))
+    said.clear()
+    again = record(path, (small,), said.append)
+    assert [text.split(":")[0] for text in said] == ["small/adjacent/3/exact", "small/adjacent/3/11"]
+    assert again["small/adjacent/3/11"]["joints"] == whole["small/adjacent/3/11"]["joints"]
+    assert json.loads(path.read_text()) == again
+
+
+def test_scattered_forces_are_the_same_for_all_thresholds(small):
+    model = chain(60)
+    plan = small._replace(where="scattered")
+    one, two = (protocol.simulation(model, plan, 5, e, "adaptive") for e in (3, 11))
+    np.testing.assert_array_equal(one.configuration, two.configuration)
+
+
+def test_displacement_errors_are_differences():
+    moved = np.array([[3.0, 4.0, 0.0], [0.0, 0.0, 1.0]])
+    assert displacement_error(moved, moved) == 0.0
+    assert displacement_error(0 * moved, moved) == 1.0
+    assert parts(25) == [2, 3, 2, 3, 2, 3, 2, 3, 2, 3]
+    assert parts(3) == [1, 1, 1]
+
+
+def test_the_table_is_made_from_the_recorded_runs(monkeypatch):
+    monkeypatch.setattr(table1, "cells", lambda plans: iter(()))
+    result = table1.run()
+    joints = [row for row in result.rows if row.what.endswith(": joints") and row.what.startswith("molecule")]
+    assert len(joints) >= 15
+    assert {row.paper for row in joints} >= {"25", "37", "47", "59", "73", "206"}
+    assert all(row.status == "measured" for row in result.rows)
+    chains = [result.data["recorded"][f"chain/adjacent/1/{e}"]["joints"] for e in (3, 7, 11, 15, 19)]
+    assert np.all(np.array(chains) <= (25, 37, 47, 59, 73))
+    assert [figure.name for figure in result.figures] == ["figure7", "figure5", "figure8"]
+
+
+def test_small_drawings(monkeypatch):
+    monkeypatch.setattr(linkages, "STEPS", 20)
+    result = linkages.run()
+    assert len(result.rows) == 3
+    errors = [float(row.ours) for row in result.rows]
+    assert errors[0] > errors[2]
+
+
+def test_the_molecule_of_the_paper(monkeypatch):
+    """A backbone with short side groups needs about as many joints as the paper prints; a bush needs far more."""
+    monkeypatch.setattr(molecules, "BONDS", 1000)
+    result = molecules.run()
+    apart = {row.what.partition(":")[0]: float(row.ratio.rstrip("x")) for row in result.rows}
+    assert apart["molecule, window 2"] < 1.5 < apart["molecule, window 30"]
