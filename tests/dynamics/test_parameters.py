@@ -90,6 +90,22 @@ def test_without_its_keyword_a_quantity_is_the_models_own():
     np.testing.assert_allclose(by_q, still.inverse_dynamics_derivatives(q, v, tau)[0], atol=1e-10)
 
 
+def test_mimic_joints_keep_what_is_theirs():
+    builder = bough.Builder()
+    builder.add_body("a", axis=(0, 1, 0), mass=1.0, com=(0.1, 0, 0), inertia=0.1 * np.eye(3), armature=0.2)
+    options = {"mimic": ("a", 2.0, 0.1), "armature": 0.3}
+    builder.add_body("b", "a", "revolute", (0.5, 0, 0), mass=2.0, inertia=0.1 * np.eye(3), **options)
+    builder.add_body("c", "b", "revolute", (0.5, 0, 0), axis=(0, 1, 1), mass=1.5, com=(0.1, 0.2, 0.3))
+    model = builder.build()
+    assert model.body_names == ("a", "c")
+    dyn, state = bough.Dynamics(model, inputs=("inertia", "armature")), np.array([[0.3, 0.4], [1.0, 2.0], [0.5, 0.6]])
+    other = model.with_inertias(2.0 * model.inertias)
+    found = dyn.forward_dynamics(*state, inertia=other.inertias)
+    np.testing.assert_allclose(found, bough.Dynamics(other).forward_dynamics(*state), rtol=1e-12)
+    with pytest.raises(bough.BoughError, match="placements of joints cannot be inputs"):
+        bough.Dynamics(model, inputs=("placement",))
+
+
 def test_moved_joints():
     model = zoo.arm(4)
     moved = np.array(model.joint_placements)

@@ -79,5 +79,9 @@ def test_what_is_refused(model):
         dyn.kinematics(q, reference="body")
     with pytest.raises(bough.BoughError, match="a list of functions"):
         dyn.together("mass_matrix")
+    with pytest.raises(bough.BoughError, match="frames is a list of names"):
+        dyn.kinematics(q, frames="f1")
+    with pytest.raises(bough.BoughError, match="a name and a dict of options, got 3"):
+        dyn.together([3])
     with pytest.raises(bough.BoughError, match="did you mean 'gravity'"):
         dyn.together(["gravty"])

@@ -83,3 +83,19 @@ def inverse_dynamics_derivatives(parameters: Parameters, device: Device = CPU) -
     else:
         found = specialise(name, program, explain=parameters.model.explain)
     return parameters.given_to(found).call
+
+
+def force_slopes(parameters: Parameters, device: Device = CPU) -> Callable[..., Any]:
+    """A compiled function (q, v, qdd) -> -[dtau/dq, dtau/dv] (nv, 2 nv): one matrix, ready to be multiplied by H^-1."""
+    program = tangent_jacobian(parameters.model, RNEA.without("f_ext"), parameters)
+    graph, nv = program.graph, parameters.model.nv
+    by_q, by_v = (np.array(roots).reshape(nv, nv) for roots in program.roots[:2])
+    negated = tuple(graph.neg(int(i)) for i in np.concatenate([by_q, by_v], axis=1).ravel())
+    both = replace(program, outputs=(Array("slopes", (nv, 2 * nv)),), roots=(negated,))
+    name = "forward_dynamics_derivatives"
+    found: Any
+    if device.name == "cuda":
+        found = cuda_program(name, both, device.layout)
+    else:
+        found = specialise(name, both, explain=parameters.model.explain)
+    return parameters.given_to(found).call

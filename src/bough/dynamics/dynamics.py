@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bough.dynamics import functions as table
 from bough.dynamics.bound import Library
-from bough.dynamics.derivatives import inverse_dynamics_derivatives
+from bough.dynamics.derivatives import force_slopes, inverse_dynamics_derivatives
 from bough.dynamics.engine import device_of
 from bough.dynamics.functions import REFERENCE
 from bough.dynamics.given import Parameters
@@ -19,7 +19,7 @@ from bough.dynamics.gradient_calls import Gradients
 from bough.dynamics.parameters import check_inputs
 from bough.dynamics.together import check_wanted
 from bough.dynamics.whole_body import Kinematics
-from bough.errors import ModelError, ShapeError
+from bough.errors import ModelError, OptionError, ShapeError
 from bough.model import Model
 from bough.sparsity.factor import Factor
 from bough.types import Reference
@@ -234,9 +234,10 @@ class Dynamics:
         if self.device.layout == "columns":
             raise ModelError('forward_dynamics_derivatives needs layout="rows": it multiplies matrices row by row')
         qdd = self.forward_dynamics(q, v, tau, threads=threads, **parameters)
-        by_q, by_v, _ = self.inverse_dynamics_derivatives(q, v, qdd, threads=threads, **parameters)
+        slopes = self._force_slopes(q, v, qdd, threads=threads, **parameters)
         H_inv = self.inverse_mass_matrix(q, threads=threads, **parameters)
-        return -H_inv @ by_q, -H_inv @ by_v, H_inv
+        both = H_inv @ slopes
+        return both[..., : self.model.nv], both[..., self.model.nv :], H_inv
 
     # Kinematics
 
@@ -396,7 +397,7 @@ class Dynamics:
         the function (frame=, reference=, method=) and values of the `inputs` that this `Dynamics` was made with, by
         which it is differentiated, too. Traced, so refused for models that are too large.
         """
-        return Gradients(self._library).vjp(function, inputs, weight, wrt, given, threads)
+        return self._gradients.vjp(function, inputs, weight, wrt, given, threads)
 
     def jvp(
         self,
@@ -410,7 +411,7 @@ class Dynamics:
 
         `along` names inputs, or parameters, and gives each a direction; `given` is as in `vjp`.
         """
-        return Gradients(self._library).jvp(function, inputs, along, given, threads)
+        return self._gradients.jvp(function, inputs, along, given, threads)
 
     def hvp(
         self,
@@ -426,7 +427,7 @@ class Dynamics:
 
         Of q, it is the rate of the gradient on the tangent space, as the configuration moves with that velocity.
         """
-        return Gradients(self._library).hvp(function, inputs, weight, along, (wrt, given, threads))
+        return self._gradients.hvp(function, inputs, weight, along, (wrt, given, threads))
 
     # Several at once
 
@@ -446,6 +447,9 @@ class Dynamics:
         One compiled function for each choice of frames. Velocities, drifts (Jdot v) and Jacobians are in `reference`,
         [linear, angular].
         """
+        for what, names in (("frames", frames), ("jacobians", jacobians)):
+            if isinstance(names, str):
+                raise OptionError(f"kinematics: {what} is a list of names, got {names!r}; write [{names!r}]")
         chosen = tuple(self.model.frame_names if frames is None else frames)
         found = self._library.kinematics(chosen, tuple(jacobians), reference, v is not None)
         inputs = (q,) if v is None else (q, v)
@@ -525,6 +529,14 @@ class Dynamics:
     @cached_property
     def _inverse_derivatives(self) -> Callable[..., Any]:
         return inverse_dynamics_derivatives(self._library.parameters, self.device)
+
+    @cached_property
+    def _force_slopes(self) -> Callable[..., Any]:
+        return force_slopes(self._library.parameters, self.device)
+
+    @cached_property
+    def _gradients(self) -> Gradients:
+        return Gradients(self._library)
 
     @cached_property
     def _dof_names(self) -> list[str]:

@@ -72,7 +72,9 @@ class Function:
         if name in (None, "auto"):
             serving = [m for m in self.methods.values() if m.mimic or not model.couplings]
             if not serving:
-                raise ModelError(f"{self.name}: {model.name!r} has mimic joints; use mass_matrix, or factorize")
+                packed = self.name == "packed_mass_matrix"
+                remedy = "use mass_matrix, or factorize" if packed else 'load it with mimic="independent"'
+                raise ModelError(f"{self.name}: {model.name!r} has mimic joints; {remedy}")
             return serving[0]
         if name not in self.methods or "method" not in self.options:
             offered = (*self.methods, "auto") if "method" in self.options else ()

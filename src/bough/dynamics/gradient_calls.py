@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +19,21 @@ Array = npt.NDArray[Any]
 Given = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Gradients:
-    """The derivatives of all functions of a model."""
+class Plan(NamedTuple):
+    """A compiled derivative, the names of its inputs in order, and those by which is differentiated."""
 
-    library: Library
+    function: BoundFunction
+    names: tuple[str, ...]
+    wrt: tuple[str, ...]
+    weight: str  # the name of the weight among the inputs, if there is one
+
+
+class Gradients:
+    """The derivatives of all functions of a model, each looked up once."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._plans: dict[Any, Plan] = {}
 
     def vjp(
         self,
@@ -37,18 +46,17 @@ class Gradients:
     ) -> dict[str, Array]:
         """See `Dynamics.vjp`."""
         row, options, values = self._sorted(name, inputs, given)
-        chosen = self._chosen(row, wrt)
-        found = self.library.derived(row.name, options, partial(gradients, wrt=chosen), ("vjp", chosen))
-        return dict(zip(chosen, _several(found, values | _weight(found, weight), threads), strict=True))
+        plan = self._plan(row, options, "vjp", wrt, None)
+        values[plan.weight] = weight
+        return dict(zip(plan.wrt, _several(plan, values, threads), strict=True))
 
     def jvp(
         self, name: str, inputs: Sequence[Any], along: Mapping[str, Any], given: Given, threads: int | None
     ) -> Array:
         """See `Dynamics.jvp`."""
         row, options, values = self._sorted(name, inputs, given)
-        chosen = self._chosen(row, along)
-        found = self.library.derived(row.name, options, partial(rates, wrt=chosen), ("jvp", chosen))
-        return _several(found, values | {f"along_{x}": along[x] for x in chosen}, threads)[0]
+        plan = self._plan(row, options, "jvp", None, along)
+        return _several(plan, values | {f"along_{x}": along[x] for x in along}, threads)[0]
 
     def hvp(
         self,
@@ -61,11 +69,28 @@ class Gradients:
         """See `Dynamics.hvp`."""
         wrt, given, threads = how
         row, options, values = self._sorted(name, inputs, given)
-        chosen, moving = self._chosen(row, wrt), self._chosen(row, along)
-        derive = partial(curvatures, wrt=chosen, along=moving)
-        found = self.library.derived(row.name, options, derive, ("hvp", chosen, moving))
-        values |= _weight(found, weight) | {f"along_{x}": along[x] for x in moving}
-        return dict(zip(chosen, _several(found, values, threads), strict=True))
+        plan = self._plan(row, options, "hvp", wrt, along)
+        values |= {f"along_{x}": along[x] for x in along} | {plan.weight: weight}
+        return dict(zip(plan.wrt, _several(plan, values, threads), strict=True))
+
+    def _plan(self, row: Function, options: Given, kind: str, wrt: Any, along: Any) -> Plan:
+        """The derivative of this kind, compiled when it is first asked for."""
+        asked = tuple(x if x is None or isinstance(x, str) else tuple(x) for x in (wrt, along))
+        key = (row.name, kind, *asked, *((k, str(x)) for k, x in options.items()))
+        found = self._plans.get(key)
+        if found is None:
+            chosen = self._chosen(row, wrt if kind != "jvp" else along)
+            moving = self._chosen(row, along) if kind == "hvp" else ()
+            derive = {
+                "vjp": partial(gradients, wrt=chosen),
+                "jvp": partial(rates, wrt=chosen),
+                "hvp": partial(curvatures, wrt=chosen, along=moving),
+            }[kind]
+            bound = self.library.derived(row.name, options, derive, (kind, chosen, moving))
+            names = tuple(spec.name for spec in bound.inputs)
+            weight = next((x for x in names if x.startswith("weight_")), "")
+            found = self._plans[key] = Plan(bound, names, chosen, weight)
+        return found
 
     def _sorted(self, name: str, inputs: Sequence[Any], given: Given) -> tuple[Function, Given, Given]:
         """The row, its options, and the values of its inputs and of the parameters by name."""
@@ -74,7 +99,7 @@ class Gradients:
             raise ShapeError(f"{row.name} takes {', '.join(row.arguments)}, got {len(inputs)} arrays")
         options = {key: x for key, x in given.items() if key not in parameters.inputs}
         values = dict(zip(row.arguments, inputs, strict=True))
-        single = all(getattr(x, "dtype", None) == np.float32 for x in inputs)
+        single = bool(parameters) and all(getattr(x, "dtype", None) == np.float32 for x in inputs)
         for key, own in parameters.own.items():
             if given.get(key) is not None:
                 parameters.examine(key, given[key])
@@ -93,13 +118,7 @@ class Gradients:
         return tuple(name for name in known if name in wanted)
 
 
-def _weight(found: BoundFunction, weight: Any) -> Given:
-    """The weight under its name."""
-    name = next(spec.name for spec in found.inputs if spec.name.startswith("weight_"))
-    return {name: weight}
-
-
-def _several(found: BoundFunction, values: Given, threads: int | None) -> tuple[Array, ...]:
+def _several(plan: Plan, values: Given, threads: int | None) -> tuple[Array, ...]:
     """Call a function by the names of its inputs; always a tuple."""
-    result = found.call(*(values[spec.name] for spec in found.inputs), threads=threads)
+    result = plan.function.call(*[values[name] for name in plan.names], threads=threads)
     return result if isinstance(result, tuple) else (result,)
