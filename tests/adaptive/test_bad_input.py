@@ -125,8 +125,9 @@ def test_forces_on_massless_parts_of_joints_are_refused_by_the_tree():
 def test_too_many_loops_are_refused_with_the_handle_count():
     model = arm(7)
     names = model.body_names
+    many = [Closure(names[0], names[k], joint) for k in (4, 5, 6) for joint in ("fixed", "revolute", "spherical")]
     with pytest.raises(ModelError, match="9 loops keep up to 11 handles open"):
-        QuasiStatics(model, closures=[Closure(names[0], names[6])] * 9)
+        QuasiStatics(model, closures=many)
     with pytest.raises(ModelError, match="unknown joint"):
         Closure("a", "b", "glue")
     with pytest.raises(ModelError, match="holds nothing"):

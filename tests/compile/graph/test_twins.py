@@ -20,7 +20,7 @@ from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import bind
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.rnea import BIAS
-from bough.errors import NumericalError
+from bough.errors import ModelError, NumericalError
 from bough.model.builder import Builder
 from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
 from compile.emit.test_llvm import run
@@ -177,15 +177,24 @@ def test_a_division_by_zero_is_not_folded():
     assert settle(program).graph.op[second] == CONST
 
 
-@pytest.mark.parametrize("joint", ["cylindrical", "spherical", "planar"])
-@pytest.mark.parametrize("limbs", [1, 2])
-def test_limbs_that_are_singular_everywhere_are_refused(joint, limbs):
-    """A point of mass on the joint's axis, which it cannot turn."""
+def with_points(joint, limbs):
+    """A trunk with points of mass on the joints' axes, which they cannot turn."""
     builder = Builder("singular")
     builder.add_body("trunk", "world", "floating", mass=1.0, inertia=np.eye(3))
     for k in range(limbs):
         builder.add_body(f"limb{k}", "trunk", joint, (1.0, k, 0.0), mass=1.0)
-    dynamics = Dynamics(builder.build())
+    return builder
+
+
+@pytest.mark.parametrize("joint", ["spherical", "planar"])
+def test_limbs_that_nothing_keeps_from_turning_are_not_built(joint):
+    with pytest.raises(ModelError, match="resists no turning"):
+        with_points(joint, 2).build()
+
+
+@pytest.mark.parametrize("limbs", [1, 2])
+def test_limbs_that_are_singular_everywhere_are_refused(limbs):
+    dynamics = Dynamics(with_points("cylindrical", limbs).build())
     state = dynamics.model.neutral, np.zeros(dynamics.model.nv), np.ones(dynamics.model.nv)
     for method in ("aba", "crba", "auto"):
         with pytest.raises(NumericalError, match="singular"):
