@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bough import Builder, Dynamics
+from bough import Builder, Dynamics, doctor
 from bough.errors import ModelError, UnknownNameError
 
 
@@ -74,3 +74,8 @@ def test_two_frames_of_one_body_have_nothing_to_close():
         chain([("end", "c", {})]).build()
     with pytest.raises(ModelError, match="both fixed to the world"):
         chain([("world", "world", {"point": (1, 0, 0)})]).build()
+
+
+def test_the_doctor_names_loops():
+    model = chain([("end", "world", {"name": "loop"})]).build()
+    assert any("connect 'loop' closes a loop" in finding.what for finding in doctor(model))

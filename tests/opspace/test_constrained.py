@@ -215,3 +215,13 @@ def test_exported_to_c(tmp_path):
     call.restype = None
     call(*(ctypes.c_void_p(a.ctypes.data) for a in (*given, *outputs)))
     np.testing.assert_allclose(outputs[0], cd(q, v, tau).qdd, rtol=1e-9)
+
+
+def test_long_chains_are_composed_of_general_code():
+    model = zoo.chain(200)
+    frame = model.body_names[-1]
+    space = OperationalSpace(model, [position(frame)])
+    cd = ConstrainedDynamics(space)
+    assert cd._in_parts
+    found = cd(model.neutral, np.zeros(model.nv), np.zeros(model.nv))
+    np.testing.assert_allclose(space.jacobian(model.neutral) @ found.qdd, 0, atol=1e-6 * np.abs(found.qdd).max())

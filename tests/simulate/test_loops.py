@@ -55,3 +55,10 @@ def test_a_loop_a_limit_and_the_ground_at_once():
     assert tip.min() > -1e-4
     assert abs(tip[-1]) < 1e-3
     assert np.abs(Loops(model).gap(motion.q)).max() < 1e-6
+
+
+def test_a_loop_that_is_open_at_the_start_is_refused():
+    model = four_bar()
+    closed = close_loops(model, [0.6, -0.5, -1.5]).q
+    with pytest.raises(ShapeError, match=r"row 1 of the batch .* open by .* bough\.close_loops"):
+        rollout(model, np.stack([closed, closed + 0.1]), np.zeros((2, 3)), duration=0.1, dt=1e-3)

@@ -76,7 +76,8 @@ def _of_model(model: Model) -> Description:
         body |= {"mass": mass, "com": com, "inertia": inertia, "armature": float(m.armature[m.dof[i]])}
         bodies.append(body)
     notes = [f"{c.follower!r} mimics {c.leader!r}" for c in model.couplings]
-    return Description(model.name, bodies, [], [*notes, *model.notes])
+    loops = [f"{c.kind} {c.name!r} closes a loop, which Dynamics leaves out" for c in model.closures]
+    return Description(model.name, bodies, [], [*notes, *loops, *model.notes])
 
 
 def _about_com(I: FloatArray) -> tuple[float, FloatArray, FloatArray]:

@@ -26,6 +26,7 @@ from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proxima
 
 Array = npt.NDArray[Any]
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
+MANY = 150  # bodies: of more, a traced graph would be too large
 PRECISIONS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -173,7 +174,8 @@ class ConstrainedDynamics:
     @property
     def _in_parts(self) -> bool:
         """Whether to compose functions of the space: mimic joints break the tree; general code has those compiled."""
-        return self.space.general or not self.space.uses_factor
+        many = len(self.space.model.mechanism.parent) > MANY
+        return many or self.space.general or not self.space.uses_factor
 
     def _prepared(self, routine: Routine) -> Prepared:
         tasks = self.tasks

@@ -72,6 +72,8 @@ def rollout(
     dynamics = dynamics or Dynamics(model)
     effects = JointEffects(dynamics, without)
     stepper = _stepper(dynamics, effects, contacts, integrator, motion)
+    if stepper:
+        stepper.check_closed(q)
     advance = stepper.advance if stepper else _advance(dynamics, motion, integrator, effects)
     steps = _Steps(advance, q, v, failures == "raise")
     count, rest, taken = max(1, math.ceil(duration / dt - 1e-9)), np.zeros_like(v), []

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
+from bough.errors import ShapeError
 from bough.opspace import Loops
 from bough.simulate.cone import IMPULSES, laws
 from bough.simulate.contacts import ContactRows, Contacts, ContactSpace
@@ -27,6 +28,7 @@ from bough.types import FloatArray
 
 SINGULAR = 1e-10  # of the largest eigenvalue of the loops' Lambda^-1: smaller ones are redundant rows
 LARGE, TINY = 1e30, 1e-300
+OPEN = 1e-3  # metres or radians by which loops may be open at the start
 NEAR = 0.02  # metres: contacts further away than this, and than a step leads, are left out
 
 
@@ -66,6 +68,19 @@ class ContactStepper:
         Q, V, T = (np.atleast_2d(x) for x in (q, v, np.broadcast_to(tau, v.shape)))
         Q, V = self._step(Q, V, T, dt)
         return (Q[0], V[0]) if one else (Q, V)
+
+    def check_closed(self, q: FloatArray) -> None:
+        """Refuse states whose loops are open: closing them would be no motion."""
+        if self.loops is None:
+            return
+        gap = np.abs(self.loops.gap(np.atleast_2d(q))).max(axis=1)
+        row = int(gap.argmax())
+        if not gap[row] <= OPEN:
+            which = f"row {row} of the batch" if q.ndim == 2 else "the state"
+            raise ShapeError(
+                f"{which} has a loop of {self.model.name!r} open by {gap[row]:.3g} m or rad: start from "
+                f'bough.close_loops(model, q).q, or leave loops out with without=["closures"]'
+            )
 
     def report(self, alive: npt.NDArray[np.bool_]) -> dict[str, FloatArray]:
         """Of the last step: "contact_force" (..., contacts, 3), mean forces on the points in newtons, world axes, and
