@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bough.app import show
-from bough.dynamics.counting import count
+from bough.app import costs, show
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError
 from bough.model import Model
@@ -35,7 +34,7 @@ def run(model: Model, picture: Path, out: Console) -> None:
     except MissingExtraError as error:
         out.print(Text(f"No picture: {error}", style="dim"))
     out.rule("What functions cost")
-    out.print(costs(model))
+    out.print(costs.table(model))
     dynamics = Dynamics(model)
     rng = np.random.default_rng(0)
     q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
@@ -44,29 +43,6 @@ def run(model: Model, picture: Path, out: Console) -> None:
     _agreement(dynamics, q, v, tau, out)
     out.rule("Time per call from Python (best of many)")
     out.print(_timings(dynamics, q, v, tau))
-
-
-def costs(model: Model) -> Table:
-    """Counted on the traced functions; the factorization beside a dense one."""
-    tree, n = model.dof_tree, model.nv
-    table = Table("function", "mul", "add", "div", box=None)
-    for label, function, method in _FUNCTIONS:
-        if method == "aba" and model.couplings:
-            continue
-        found = count(model, function, method=method)
-        table.add_row(label, f"{found.mul:,}", f"{found.add:,}", f"{found.div:,}")
-    table.add_row("LTDL factorization: D2, D2, D1", f"{tree.D2:,}", f"{tree.D2:,}", f"{tree.D1:,}")
-    dense = n * (n * n - 1) // 6
-    table.add_row(f"the same if H were full, {n} x {n}", f"{dense:,}", f"{dense:,}", f"{n * (n - 1) // 2:,}")
-    return table
-
-
-_FUNCTIONS = (
-    ("inverse dynamics, RNEA", "inverse_dynamics", None),
-    ("mass matrix, CRBA", "mass_matrix", None),
-    ("forward dynamics, ABA", "forward_dynamics", "aba"),
-    ("forward dynamics, CRBA and LTDL", "forward_dynamics", "crba"),
-)
 
 
 def _corner(H: Any, most: int = 11) -> Text:

@@ -5,36 +5,50 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bough.app.shell import watched
+from bough.record import progress_bar
 from bough.reproduce import Result, chosen, run, write
 from bough.reproduce.catalogue import title
 from bough.reproduce.report import deviations, summary
 
 
-def show_list(names: Sequence[str], out: Console) -> None:
+def titles(names: Sequence[str]) -> dict[str, str]:
     """Names and titles."""
-    for name in chosen(names):
-        out.print(Text.assemble((f"{name:30}", "cyan"), title(name)), soft_wrap=True)
+    return {name: title(name) for name in chosen(names)}
 
 
-def tour(names: Sequence[str], folder: Path, docs: Path | None, full: bool, out: Console) -> bool:
-    """Run and write; whether every row is as it should be."""
+def show_list(names: Sequence[str], out: Console) -> None:
+    """The same, printed."""
+    for name, words in titles(names).items():
+        out.print(Text.assemble((f"{name:30}", "cyan"), words), soft_wrap=True)
+
+
+def tour(names: Sequence[str], folder: Path, docs: Path | None, full: bool, out: Console | None) -> dict[str, Any]:
+    """Run, print if there is a place to, and write; how many rows there are of each kind, what deviates, the files."""
     results: dict[str, Result] = {}
-    for name in chosen(names):
-        began = perf_counter()
-        results[name] = run(name, full)
-        out.print(Text(f"{name:34} {len(results[name].rows):4} rows {perf_counter() - began:8.1f} s"))
+    wanted = chosen(names)
+    with progress_bar("reproducing", len(wanted), watched()) as advance:
+        for name in wanted:
+            began = perf_counter()
+            results[name] = run(name, full)
+            if out:
+                out.print(Text(f"{name:34} {len(results[name].rows):4} rows {perf_counter() - began:8.1f} s"))
+            advance(1)
     table = Table("where", "what", "paper", "ours", "status", title="Deviations")
     for name, row in deviations(results):
         table.add_row(*(Text(x) for x in (name, row.what, row.paper, row.ours, row.status)))
-    if table.row_count:
-        out.print(table)
-    for path in write(results, folder, docs)[:3]:
-        out.print(Text(f"wrote {path}"), soft_wrap=True)
-    found = summary(results)
-    out.print(Text(", ".join(f"{number} {kind}" for kind, number in found.items())))
-    return "differs" not in found
+    files, found = write(results, folder, docs)[:3], summary(results)
+    if out:
+        if table.row_count:
+            out.print(table)
+        for path in files:
+            out.print(Text(f"wrote {path}"), soft_wrap=True)
+        out.print(Text(", ".join(f"{number} {kind}" for kind, number in found.items())))
+    listed = [{"where": name, **row.__dict__} for name, row in deviations(results)]
+    return {"rows": found, "deviations": listed, "files": files}

@@ -67,6 +67,11 @@ def branches(model: Model, most: int = 80) -> Branches:
     return root
 
 
+def has_limits(model: Model) -> bool:
+    """Whether there is anything to say in `limits`."""
+    return bool(np.isfinite(model.limits).any() or np.any(model.passive))
+
+
 def limits(model: Model, most: int = 80) -> Table:
     """Limits of each degree of freedom, and those of its passive forces that the model has."""
     passive = {name: column for name, column in model.passive._asdict().items() if name == "damping" or column.any()}

@@ -1,21 +1,54 @@
-"""What a command works on: a file with the options of `load`, or a mechanism of the zoo."""
+"""What a command works on: a file with the options of `load`, a mechanism of the zoo, or a published robot."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from typing import Any, Unpack
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
 
-from bough.errors import ModelError, UnknownNameError, short
-from bough.io import LoadOptions, load
-from bough.model import Model, unknown
+import typer
 
-WORDS = {"true": True, "yes": True, "false": False, "no": False}
+from bough.errors import ModelError, short
+
+if TYPE_CHECKING:
+    from bough.io import Finding
+    from bough.model import Model
+
+HELP = "A URDF or MJCF file, zoo:NAME?n=30&seed=1 (also zoo:NAME:30:1), or robot:NAME of robot_descriptions."
 
 
-def read_model(file: str, **options: Unpack[LoadOptions]) -> Model:
-    """The model in a file, or of the zoo: zoo:NAME or zoo:NAME:ARGUMENT:..."""
-    return zoo_model(file) if file.startswith("zoo:") else load(existing(file), **options)
+@dataclass(frozen=True)
+class Source:
+    """The model argument of a command, with the options of `load` that were given."""
+
+    file: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def model(self) -> Model:
+        """Made, or read."""
+        from bough.app.named import robot_file, zoo_model
+
+        if self.file.startswith("zoo:"):
+            if self.options:
+                names = ", ".join(sorted(self.options))
+                raise ModelError(f"{short(self.file)} is made, not read: options of files ({names}) do not apply to it")
+            return zoo_model(self.file)
+        from bough.io import load
+
+        return load(robot_file(self.file) if self.file.startswith("robot:") else existing(self.file), **self.options)
+
+    def findings(self) -> list[Finding]:
+        """What the doctor says."""
+        from bough.app.named import robot_file
+        from bough.io import doctor
+
+        if self.file.startswith("zoo:"):
+            return doctor(self.model())
+        file = robot_file(self.file) if self.file.startswith("robot:") else existing(self.file)
+        return doctor(file, **self.options)
 
 
 def existing(file: str) -> str:
@@ -23,39 +56,6 @@ def existing(file: str) -> str:
     if not os.path.exists(file):
         raise ModelError(f"there is no file {short(file, 300)}")
     return file
-
-
-def zoo_model(file: str) -> Model:
-    from bough import zoo
-
-    name, *arguments = file.removeprefix("zoo:").split(":")
-    makers = tuple(n for n in zoo.__all__ if inspect.isfunction(getattr(zoo, n)) and not n.endswith("_tasks"))
-    if name not in makers:
-        raise UnknownNameError(unknown("mechanism", name, makers).replace("the model", "the zoo"))
-    signature = inspect.signature(getattr(zoo, name), eval_str=True)
-    expected = f"expected zoo:{name}:{':'.join(signature.parameters)}"
-    if len(arguments) > len(signature.parameters):
-        raise ModelError(f"{short(file)}: too many arguments; {expected}")
-    taken = zip(signature.parameters.values(), arguments, strict=False)
-    try:
-        bound = signature.bind(*(_value(parameter, text) for parameter, text in taken))
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{short(file)}: {error}; {expected}") from None
-    model: Model = getattr(zoo, name)(*bound.args)
-    return model
-
-
-def _value(parameter: inspect.Parameter, text: str) -> Any:
-    """An argument as its parameter wants it: a whole number, yes or no, or a word."""
-    if parameter.annotation is int:
-        if not text.removeprefix("-").isdecimal() or len(text) > 30:
-            raise ValueError(f"{parameter.name} must be a whole number, got {short(text)!r}")
-        return int(text)
-    if parameter.annotation is bool:
-        if text.lower() not in WORDS:
-            raise ValueError(f"{parameter.name} must be yes or no, got {short(text)!r}")
-        return WORDS[text.lower()]
-    return text
 
 
 def welds(given: list[str]) -> dict[str, Any]:
@@ -74,3 +74,64 @@ def welds(given: list[str]) -> dict[str, Any]:
             ) from None
         found[name] = numbers[0] if len(numbers) == 1 else numbers
     return found
+
+
+def load_options(floating: bool, free: bool, weld: list[str], drop: bool, check: bool) -> dict[str, Any]:
+    """Switches that were given, as options of `load`."""
+    options = {
+        "floating_base": floating, "mimic": "independent" if free else "", "weld": welds(weld),
+        "equality": "drop" if drop else "", "check": check,
+    }  # fmt: skip
+    return {name: value for name, value in options.items() if value}
+
+
+def _complete(incomplete: str) -> list[str]:
+    from bough.app.named import complete
+
+    return complete(incomplete)
+
+
+def _parameters() -> list[inspect.Parameter]:
+    option = typer.Option
+    annotations: dict[str, tuple[Any, Any, Any]] = {
+        "floating_base": (bool, option("--floating-base", "-f", help="Let the root link float."), False),
+        "free_mimics": (bool, option("--free-mimics", help="Give mimic joints a freedom of their own."), False),
+        "weld": (list[str], option(help="Fix a joint: NAME, or NAME=POSITION. May be repeated."), []),
+        "drop_equalities": (bool, option("--drop-equalities", help="Leave out loops of MJCF files."), False),
+        "check": (bool, option("--check", help="Refuse also what is not physical but harmless."), False),
+    }
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, what])
+        for name, (kind, what, default) in annotations.items()
+    ]
+
+
+OPTIONS = _parameters()
+
+
+def of_model(default: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command whose first parameter is a `Source`: it takes the argument MODEL and the options of `load`."""
+    argument = typer.Argument(help=HELP, autocompletion=_complete, metavar="MODEL")
+    first = inspect.Parameter(
+        "model",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is None else default,
+        annotation=Annotated[str, argument],
+    )
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+        own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+        parameters = [first, *own, *OPTIONS]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            file, options = given.pop("model"), [given.pop(parameter.name) for parameter in OPTIONS]
+            command(Source(file, load_options(*options)), **given)
+
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run.__dict__.pop("__wrapped__")
+        run.__dict__["__signature__"] = inspect.Signature(parameters)
+        return run
+
+    return decorate

@@ -16,10 +16,10 @@ from bough.model import Model
 Jobs = list[tuple[str, Callable[[], object]]]
 
 
-def warm(model: Model | None, console: Console) -> int:
-    """Compile what is not yet on disk; returns how many things were looked after."""
+def warm(model: Model | None, console: Console | None) -> int:
+    """Compile what is not yet on disk; returns how many things were looked after. Progress is shown on a console."""
     jobs = general() + adaptive() + (functions(Dynamics(model), model) if model is not None else [])
-    for _, job in track(jobs, "compiling", console=console):
+    for _, job in track(jobs, "compiling", console=console, disable=console is None):
         job()
     return len(jobs)
 

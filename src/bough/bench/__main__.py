@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
 from bough.bench import report, summary
+from bough.bench.report import Row
+from bough.errors import UnknownNameError
 
 SECTIONS = ("dynamics", "compile", "opspace", "scale", "adaptive", "cuda")
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def main(sections: list[str]) -> None:
+def run(sections: Sequence[str], docs: Path | None, show: Callable[[list[Row]], None]) -> list[Row]:
+    """Measure, show each section when it is done, and with `docs` record it there and renew the tables."""
     unknown = set(sections) - set(SECTIONS)
     if unknown:
-        sys.exit(f"unknown section {sorted(unknown)[0]!r}; known: {', '.join(SECTIONS)}")
+        raise UnknownNameError(f"there is no section {sorted(unknown)[0]!r}; expected some of {', '.join(SECTIONS)}")
+    found: list[Row] = []
     for section in sections or SECTIONS:
-        rows = import_module(f"bough.bench.{section}").rows()
-        report.show(rows)
-        page, record = DOCS / "performance.md", DOCS / "results" / f"{section}.json"
-        if page.exists():
-            report.save(rows, record)
-            report.write_into(page, section, report.markdown(record))
-            summarise(DOCS)
+        rows = list(import_module(f"bough.bench.{section}").rows())
+        show(rows)
+        found += rows
+        if docs is not None:
+            report.save(rows, docs / "results" / f"{section}.json")
+            report.write_into(docs / "performance.md", section, report.markdown(docs / "results" / f"{section}.json"))
+            summarise(docs)
+    return found
+
+
+def main(sections: list[str]) -> None:
+    try:
+        run(sections, DOCS if (DOCS / "performance.md").exists() else None, report.show)
+    except UnknownNameError as error:
+        sys.exit(str(error))
 
 
 def summarise(docs: Path) -> None:

@@ -1,0 +1,47 @@
+"""`bough cache`: compiled code that is kept on disk."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bough.app.shell import Json, example, out, say, show_json
+from bough.app.source import HELP, Source, load_options
+
+app = typer.Typer(help="Compiled code that is kept on disk.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command(epilog=example("bough cache info"))
+def info(json: Json = False) -> None:
+    """Where compiled code is kept, and how much of it there is."""
+    from bough.compile.run import cache
+
+    found = cache.info()
+    if json:
+        show_json({"directory": found.directory, "entries": found.entries, "bytes": found.size, "limit": found.limit})
+    else:
+        say(f"{found.directory}: {found.entries} entries, {found.size / 2**20:.1f} of {found.limit / 2**20:.0f} MiB")
+
+
+@app.command(epilog=example("bough cache warm zoo:arm"))
+def warm(
+    model: Annotated[str | None, typer.Argument(help=f"A model whose own code is compiled, too. {HELP}")] = None,
+    floating_base: Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")] = False,
+    json: Json = False,
+) -> None:
+    """Compile everything ahead: code for all models, adaptive code and, if a model is given, its own code."""
+    from bough.app.warm import warm
+
+    source = Source(model, load_options(floating_base, False, [], False, False)) if model else None
+    count = warm(source.model() if source else None, None if json else out())
+    show_json({"functions": count}) if json else say(f"{count} functions are ready")
+
+
+@app.command(epilog=example("bough cache clear"))
+def clear(json: Json = False) -> None:
+    """Remove all compiled code from disk."""
+    from bough.compile.run import cache
+
+    count = cache.clear()
+    show_json({"removed": count}) if json else say(f"removed {count} entries")

@@ -1,0 +1,73 @@
+"""`bough count`: operations of functions beside the papers' formulas, and the planner's choice for tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bough.app.shell import Json, out, say, show_json, watched
+from bough.app.source import Source, of_model
+
+if TYPE_CHECKING:
+    from bough.opspace import Task
+
+Names = Annotated[list[str] | None, typer.Argument(help="Functions of Dynamics; all without.", show_default=False)]
+KINDS = "pose:FRAME, position:FRAME, orientation:FRAME, relative:FRAME,BASE, center_of_mass or momentum"
+Tasks = Annotated[list[str], typer.Option("--task", help=f"{KINDS}. May be repeated.")]
+
+
+@of_model()
+def count(
+    source: Source,
+    functions: Names = None,
+    task: Tasks = [],  # noqa: B006
+    frame: Annotated[str | None, typer.Option(help="Count functions of this frame, too.")] = None,
+    json: Json = False,
+) -> None:
+    """Count the operations of functions, by each method, beside the papers' formulas; plan Lambda^-1 of tasks.
+
+    Counts are exact, on the graph that a function leaves for this model before any rewriting; nothing is compiled.
+    """
+    from bough.app import costs
+
+    model, asked = source.model(), [task_of(text) for text in task]
+    rows = [] if task and not functions else costs.every(model, functions or [], frame, watched())
+    plan = None
+    if asked:
+        from bough.opspace import TaskSet, make_plan
+
+        plan = make_plan(TaskSet(model, asked), every=True)
+    if json:
+        chosen: dict[str, Any] | None = None
+        if plan is not None:
+            chosen = {"choice": plan.choice, "reason": plan.reason, "exact": plan.exact, "total": plan.total,
+                      "counts": plan.counts}  # fmt: skip
+        show_json({"model": model.name, "nv": model.nv, "functions": rows, "plan": chosen})
+        return
+    if rows:
+        out().print(costs.compared(rows))
+        for line in costs.sources(rows):
+            say(f"paper: {line}")
+    if plan is not None:
+        out().print(costs.planned(plan))
+        say(f"{plan.choice}: {plan.reason}" + ("" if plan.exact else " (estimated: the graphs are too large to count)"))
+
+
+def task_of(text: str) -> Task:
+    """A task as it is written on the command line."""
+    from bough import opspace
+    from bough.errors import TaskError, short
+
+    kind, _, rest = text.partition(":")
+    frames = [word for word in rest.split(",") if word]
+    takes = {"pose": 1, "position": 1, "orientation": 1, "relative": 2, "center_of_mass": 0, "momentum": 0}
+    if kind not in takes:
+        raise TaskError(f"--task {short(text)!r}: there is no task {short(kind)!r}; expected {', '.join(takes)}")
+    if kind in ("pose", "position", "orientation") and rest:
+        frames = [rest]  # a name may have commas
+    if len(frames) != takes[kind]:
+        wanted = ("no frame", "one frame", "two frames")[takes[kind]]
+        raise TaskError(f"--task {short(text)!r}: {kind} is a task of {wanted}")
+    task: Task = getattr(opspace, kind)(*frames)
+    return task

@@ -1,0 +1,83 @@
+"""`bough info` and `bough doctor`: what is in a model, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bough.app.shell import FAILED, Json, out, show_json
+from bough.app.source import Source, of_model
+
+if TYPE_CHECKING:
+    from bough.model import Model
+
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
+MOST_COUNTED = 150  # degrees of freedom up to which `info` counts operations
+
+
+@of_model()
+def info(source: Source, json: Json = False) -> None:
+    """Print the tree, the joints, the sparsity of the mass matrix and what functions cost."""
+    model = source.model()
+    if json:
+        show_json(facts(model))
+        return
+    from rich.text import Text
+
+    from bough.app import costs, show
+
+    out().print(show.summary(model))
+    out().print(show.branches(model))
+    if show.has_limits(model):
+        out().print(show.limits(model))
+    out().print("\nNonzeros of the mass matrix:")
+    out().print(show.pattern(model.dof_tree))
+    if model.nv <= MOST_COUNTED:
+        out().print(costs.table(model))
+    for note in model.notes:
+        out().print(Text(f"note: {note}", style="dim"))
+
+
+def facts(model: Model) -> dict[str, Any]:
+    """A model for machines."""
+    from bough.app import costs
+
+    tree, joints = model.dof_tree, model.joints
+    listed = [
+        {
+            "name": joint.name, "type": joint.type, "body": joint.body,
+            "parent": joints[int(parent)].name if parent >= 0 else None, "v": [joint.v.start, joint.v.stop],
+        }
+        for joint, parent in zip(joints, model.parent.tolist(), strict=True)
+    ]  # fmt: skip
+    return {
+        "name": model.name, "hash": model.hash, "nq": model.nq, "nv": model.nv, "mass": model.total_mass,
+        "height": tree.height, "D1": tree.D1, "D2": tree.D2, "density": tree.density, "joints": listed,
+        "frames": model.frame_names, "limits": model.limits._asdict(), "passive": model.passive._asdict(),
+        "mimic": model.couplings, "closures": [c.name for c in model.closures], "notes": model.notes,
+        "operations": costs.counted(model) if model.nv <= MOST_COUNTED else None,
+    }  # fmt: skip
+
+
+@of_model()
+def doctor(
+    source: Source,
+    strict: Annotated[bool, typer.Option(help="Fail on warnings too.")] = False,
+    json: Json = False,
+) -> None:
+    """List what is wrong or suspicious in a file; exit code 1 if it cannot be loaded with these options."""
+    findings = source.findings()
+    numbers = {severity: sum(f.severity == severity for f in findings) for severity in COLOURS}
+    if json:
+        show_json({"findings": findings, **{f"{severity}s": number for severity, number in numbers.items()}})
+    else:
+        from rich.text import Text
+
+        for f in findings:
+            line = Text(f"{f.severity:8}", style=COLOURS[f.severity])
+            line.append_text(Text.assemble((f.link, "cyan"), f": {f.what}", (f" ({f.remedy})", "dim")))
+            out().print(line, soft_wrap=True)
+        out().print(", ".join(f"{number} {severity}{'s' * (number != 1)}" for severity, number in numbers.items()))
+    if numbers["error"] or (strict and numbers["warning"]):
+        raise typer.Exit(FAILED)

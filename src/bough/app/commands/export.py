@@ -1,0 +1,72 @@
+"""`bough export`: functions of a model as C99, with a header and a snippet for CMake."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bough.app.shell import Json, say, show_json
+from bough.app.source import Source, of_model
+
+DEFAULT = ["forward_dynamics", "inverse_dynamics", "mass_matrix"]
+CMAKE = """# include({name}) in a CMakeLists.txt, then target_link_libraries(yours PRIVATE {target})
+add_library({target} STATIC "${{CMAKE_CURRENT_LIST_DIR}}/{source}")
+target_include_directories({target} PUBLIC "${{CMAKE_CURRENT_LIST_DIR}}")
+set_target_properties({target} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON POSITION_INDEPENDENT_CODE ON)
+if(UNIX)
+  target_link_libraries({target} PUBLIC m)
+endif()
+"""
+Functions = Annotated[
+    list[str] | None,
+    typer.Argument(help=f"NAME or NAME?frame=hand&reference=local; without: {', '.join(DEFAULT)}.", show_default=False),
+]
+
+
+@of_model()
+def export(
+    source: Source,
+    file: Annotated[Path, typer.Argument(help="Where the C file goes; its header and .cmake file go beside it.")],
+    functions: Functions = None,
+    single: Annotated[bool, typer.Option("--float", help="In single precision.")] = False,
+    prefix: Annotated[str | None, typer.Option(help="How names in C begin; without, with the model's name.")] = None,
+    json: Json = False,
+) -> None:
+    """Write functions of a model as C99 without dependencies or allocation, a header, and a snippet for CMake."""
+    import numpy as np
+
+    from bough.app.files import check_folder
+    from bough.dynamics import export_c
+    from bough.errors import OptionError, short
+
+    if file.suffix != ".c":
+        raise OptionError(f"{short(str(file))!r}: expected the name of a .c file")
+    check_folder(file)
+    asked = [wanted(text) for text in functions or DEFAULT]
+    written = export_c(source.model(), asked, file, dtype=np.float32 if single else np.float64, prefix=prefix)
+    header = written[1].read_text()
+    names = re.findall(r"^(?:void|int|double|float) (\w+)\(", header, re.MULTILINE)
+    snippet = file.with_suffix(".cmake")
+    target = re.sub(r"[^A-Za-z0-9_.+-]", "_", file.stem)
+    snippet.write_text(CMAKE.format(name=snippet.name, target=target, source=file.name))
+    if json:
+        show_json({"files": [*written, snippet], "functions": names, "target": target})
+        return
+    for path in (*written, snippet):
+        say(f"wrote {path}")
+    say(f"functions: {', '.join(names)}")
+
+
+def wanted(text: str) -> tuple[str, dict[str, Any]]:
+    """A function with its options, as `export_c` takes it."""
+    from bough.app.named import pairs
+    from bough.errors import OptionError
+
+    name, _, options = text.partition("?")
+    try:
+        return name, dict(pairs(options))
+    except ValueError as error:
+        raise OptionError(f"{text!r}: {error}; expected NAME?OPTION=VALUE&OPTION=VALUE") from None

@@ -1,0 +1,86 @@
+"""`bough settle`: error-bounded adaptive quasi-statics of a linkage."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bough.app.shell import Json, say, show_json, watched
+from bough.app.source import Source, of_model
+
+
+class Measure(str, Enum):  # noqa: UP042  (typer reads the values of both)
+    """What eps bounds."""
+
+    relative_joint = "relative_joint"
+    absolute_joint = "absolute_joint"
+    relative_linkage = "relative_linkage"
+    absolute_linkage = "absolute_linkage"
+
+
+class Method(str, Enum):  # noqa: UP042
+    """How a step is solved."""
+
+    auto = "auto"
+    adaptive = "adaptive"
+    dca = "dca"
+    aba = "aba"
+
+
+Forces = Annotated[
+    list[str], typer.Option("--force", help="BODY:fx,fy,fz or with a moment, in the world's axes. May be repeated.")
+]
+Gravity = Annotated[str | None, typer.Option(help="gx,gy,gz in m/s^2, instead of the model's.")]
+Watch = Annotated[list[str], typer.Option("--body", help="Record and print the place of this body. May be repeated.")]
+
+
+@of_model()
+def settle(
+    source: Source,
+    force: Forces = [],  # noqa: B006
+    eps: Annotated[float, typer.Option(min=0.0, help="Allowed error of each step; 0 is exact.")] = 1e-3,
+    measure: Annotated[Measure, typer.Option(help="What eps bounds.")] = Measure.relative_joint,
+    steps: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
+    dt: Annotated[float, typer.Option(help="Seconds a step; joints move by dt^2 / 2 qdd.")] = 1e-2,
+    gravity: Gravity = None,
+    method: Annotated[Method, typer.Option(help="How a step is solved.")] = Method.auto,
+    body: Watch = [],  # noqa: B006
+    every: Annotated[int, typer.Option(min=1, help="Record every so many steps.")] = 1,
+    record: Annotated[Path | None, typer.Option(help="Write samples to this .npz or .parquet file.")] = None,
+    json: Json = False,
+) -> None:
+    """Let a linkage give way to forces, each step at rest, with as few joints computed as the error allows."""
+    from bough import adaptive
+    from bough.app.files import check_recording
+    from bough.app.numbers import placed_force, vector
+
+    check_recording(record)
+    forces = [placed_force(text) for text in force]
+    model = source.model()
+    simulation = adaptive.QuasiStatics(model, getattr(adaptive, measure.value)(eps), method.value)
+    if gravity is not None:
+        simulation.gravity = vector(gravity, "--gravity")
+    for name, value in forces:
+        simulation.apply_force(name, value)
+    watching = [*dict.fromkeys([*body, *(name for name, _ in forces)])]
+    before = simulation.positions(watching)
+    recorder = adaptive.Recorder(watching, every, configuration=True) if record else None
+    simulation.run(steps, dt, progress=watched(), record=recorder)
+    if recorder is not None and record is not None:
+        recorder.save(record)
+    after, stats = simulation.positions(watching), simulation.stats
+    if json:
+        places = [{"body": b, "from": x, "to": y} for b, x, y in zip(watching, before, after, strict=True)]
+        show_json({"model": model.name, "joints": len(model.joints), "stats": stats, "bodies": places, "file": record})
+        return
+    say(f"{model.name}: {stats.steps} steps, method {stats.method}, {stats.joints:,.0f} of {model.nv:,} joint "
+        f"accelerations computed in the last one, {1e3 * stats.seconds:.3g} ms a step")  # fmt: skip
+    say(f"error bound {stats.bound:.3g} (asked for: {measure.value} {eps:g}), {stats.memory / 2**20:.1f} MiB")
+    for name, start, end in zip(watching, before.tolist(), after.tolist(), strict=True):
+        say(f"{name}: from ({start[0]:.5g}, {start[1]:.5g}, {start[2]:.5g}) "
+            f"to ({end[0]:.5g}, {end[1]:.5g}, {end[2]:.5g}) m")  # fmt: skip
+    if record:
+        say(f"wrote {record}")

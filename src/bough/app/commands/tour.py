@@ -1,0 +1,68 @@
+"""`bough demo`, `bough reproduce` and `bough bench`: what the library does, what papers print, what others take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bough.app.shell import FAILED, Json, out, show_json
+from bough.app.source import Source, of_model
+
+
+@of_model("zoo:humanoid")
+def demo(
+    source: Source,
+    picture: Annotated[Path, typer.Option(help="Where to put the picture of the pattern.")] = Path(
+        "build/sparsity.png"
+    ),
+) -> None:
+    """Show what the library does on a humanoid, or on a file of yours."""
+    from bough.app.demo import run
+
+    run(source.model(), picture, out())
+
+
+def reproduce(
+    which: Annotated[
+        list[str] | None, typer.Argument(help="A paper, table or figure; all without. See --list.")
+    ] = None,
+    to: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("build/reproduction"),
+    full: Annotated[bool, typer.Option("--full", help="Also what takes hours.")] = False,
+    docs: Annotated[Path | None, typer.Option(help="Renew the page of this docs folder, too.")] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List tables and figures, and run nothing.")] = False,
+    json: Json = False,
+) -> None:
+    """Make the papers' tables and figures again, beside what they print: HTML, Markdown and JSON."""
+    from bough.app import reproduction
+
+    names = which or []
+    if list_all and json:
+        show_json(reproduction.titles(names))
+    elif list_all:
+        reproduction.show_list(names, out())
+    else:
+        found = reproduction.tour(names, to, docs, full, None if json else out())
+        if json:
+            show_json(found)
+        if "differs" in found["rows"]:
+            raise typer.Exit(FAILED)
+
+
+def bench(
+    sections: Annotated[list[str] | None, typer.Argument(help="Sections; all without. See --list.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Record the results in this docs folder, and renew it.")] = None,
+    list_all: Annotated[bool, typer.Option("--list", help="List the sections, and run nothing.")] = False,
+    json: Json = False,
+) -> None:
+    """Measure Bough beside other libraries: ratios of one run, contestants alternating. Takes minutes."""
+    from bough.bench import __main__ as runner
+    from bough.bench import report
+
+    if list_all:
+        show_json(list(runner.SECTIONS)) if json else out().print("\n".join(runner.SECTIONS))
+        return
+    rows = runner.run(sections or [], docs, report.show if not json else lambda rows: None)
+    if json:
+        show_json({"machine": report.machine(), "rows": rows})

@@ -1,0 +1,138 @@
+"""Operation counts for the terminal: counted on the traced functions, beside the formulas of the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from bough import cost
+from bough.compile.graph.expr import GraphTooLargeError
+from bough.compile.graph.program import OperationCount
+from bough.dynamics.counting import count
+from bough.dynamics.functions import FUNCTIONS, function
+from bough.errors import ModelError
+from bough.model import Model
+from bough.record import progress_bar
+
+if TYPE_CHECKING:
+    from bough.opspace import MethodPlan
+
+COLUMNS = ("mul", "add", "div", "sqrt", "sincos")
+_SHORT = (
+    ("inverse dynamics, RNEA", "inverse_dynamics", None),
+    ("mass matrix, CRBA", "mass_matrix", None),
+    ("forward dynamics, ABA", "forward_dynamics", "aba"),
+    ("forward dynamics, CRBA and LTDL", "forward_dynamics", "crba"),
+)
+
+
+class Cost(NamedTuple):
+    """What a function costs by a method, and what a paper says of it, if one does."""
+
+    function: str
+    method: str
+    counted: OperationCount | None  # None: the graph is too large
+    formula: OperationCount | None
+    source: str
+
+
+def counted(model: Model) -> dict[str, OperationCount]:
+    """The four functions that everybody needs."""
+    served = [row for row in _SHORT if not (row[2] == "aba" and model.couplings)]
+    return {label: count(model, name, method=method) for label, name, method in served}
+
+
+def table(model: Model) -> Table:
+    """The same as a table, and the factorization beside a dense one."""
+    tree, n = model.dof_tree, model.nv
+    shown = Table("function", "mul", "add", "div", box=None)
+    for label, found in counted(model).items():
+        shown.add_row(label, f"{found.mul:,}", f"{found.add:,}", f"{found.div:,}")
+    shown.add_row("LTDL factorization: D2, D2, D1", f"{tree.D2:,}", f"{tree.D2:,}", f"{tree.D1:,}")
+    dense = n * (n * n - 1) // 6
+    shown.add_row(f"the same if H were full, {n} x {n}", f"{dense:,}", f"{dense:,}", f"{n * (n - 1) // 2:,}")
+    return shown
+
+
+def every(model: Model, names: Sequence[str], frame: str | None, progress: bool) -> list[Cost]:
+    """These functions, or all that need no frame unless one is named, by each method that serves the model."""
+    rows = [function(name) for name in names] or [f for f in FUNCTIONS.values() if frame or "frame" not in f.options]
+    printed, found = formulas(model), []
+    with progress_bar("counting", len(rows), progress) as advance:
+        for row in rows:
+            for method in row.methods:
+                if model.couplings and not row.methods[method].mimic:
+                    continue
+                operations = _count(model, row.name, method if "method" in row.options else None, frame)
+                found.append(Cost(row.name, method, operations, *printed.get((row.name, method), (None, ""))))
+                if "method" not in row.options:
+                    break
+            advance(1)
+    if names and not found:
+        raise ModelError(f"{names[0]} does not serve {model.name!r}: it has mimic joints")
+    return found
+
+
+def _count(model: Model, name: str, method: str | None, frame: str | None) -> OperationCount | None:
+    framed = frame if "frame" in function(name).options else None
+    try:
+        return count(model, name, method=method, frame=framed)
+    except GraphTooLargeError:
+        return None
+
+
+def formulas(model: Model) -> dict[tuple[str, str], tuple[OperationCount, str]]:
+    """What papers print for functions and methods; they know revolute joints and floating bases, and no mimics."""
+    tree, types, roots = model.tree, model.joints.types, model.tree.children(-1)
+    floating = [k for k in roots if types[k] == "floating"]
+    turning = [k for k, kind in enumerate(types) if kind in ("revolute", "continuous")]
+    if len(floating) + len(turning) < len(types) or model.couplings:
+        return {}
+    dofs = model.joints.v[:, 1] - model.joints.v[:, 0]
+    crba, ltdl = cost.crba(tree, floating), cost.ltdl(tree.expanded(dofs))
+    found = {
+        ("inverse_dynamics", "rnea"): (cost.rnea(tree, floating), "Balafoutis, Patel & Misra 1988"),
+        ("mass_matrix", "mass_matrix"): (crba, "Featherstone 2005, eq. 21"),
+        ("packed_mass_matrix", "crba"): (crba, "Featherstone 2005, eq. 21"),
+        ("factorize", "crba"): (crba + ltdl, "Featherstone 2005, eq. 21 and Table 1"),
+        ("forward_dynamics", "crba"): (
+            cost.crba_forward_dynamics(tree, dofs, floating), "Featherstone 2005, section 6",
+        ),
+    }  # fmt: skip
+    if len(floating) == len(roots):
+        found["forward_dynamics", "aba"] = (cost.aba(tree), "McMillan & Orin 1995")
+    return found
+
+
+def compared(costs: Sequence[Cost]) -> Table:
+    """Counts beside formulas."""
+    shown = Table("function", *COLUMNS, "paper", box=None)
+    for row in costs:
+        ours = [f"{getattr(row.counted, c):,}" for c in COLUMNS] if row.counted else ["too large", *[""] * 4]
+        name = row.function if row.method == row.function else f"{row.function}, {row.method}"
+        shown.add_row(Text(name, style="cyan", no_wrap=True), *ours, _printed(row.formula))
+    return shown
+
+
+def _printed(formula: OperationCount | None) -> str:
+    """m, a and d as papers write them."""
+    if formula is None:
+        return ""
+    return f"{formula.mul:,}m + {formula.add:,}a" + (f" + {formula.div:,}d" if formula.div else "")
+
+
+def sources(costs: Sequence[Cost]) -> list[str]:
+    """Where the formulas come from."""
+    return [f"{row.function}, {row.method}: {row.source}" for row in costs if row.source]
+
+
+def planned(plan: MethodPlan) -> Table:
+    """Methods for Lambda^-1, cheapest first."""
+    shown = Table("method for Lambda^-1", "operations", *(COLUMNS if plan.exact else ()), "", box=None)
+    for name, total in sorted(plan.total.items(), key=lambda item: item[1]):
+        detail = [f"{getattr(plan.counts[name], c):,}" for c in COLUMNS] if name in plan.counts else []
+        shown.add_row(name, f"{total:,}", *detail, "<- chosen" if name == plan.choice else "")
+    return shown

@@ -1,0 +1,84 @@
+"""What all commands share: where they print, JSON for machines, and errors as one line."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import asdict, is_dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+OK, FAILED, USAGE = 0, 1, 2
+
+
+def example(line: str) -> str:
+    """The end of a help page, on a line of its own."""
+    return f"\b\nExample:\n  {line}"
+
+
+@cache
+def out() -> Console:
+    """Where results are printed."""
+    from rich.console import Console
+
+    return Console()
+
+
+def say(text: str) -> None:
+    """A line of plain text, whatever marks are in it."""
+    out().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """A line about what is going on, beside the results."""
+    typer.echo(text, err=True)
+
+
+def show_json(value: Any) -> None:
+    """One JSON document; numbers that JSON does not have (NaN, infinity) are null."""
+    typer.echo(json.dumps(plain(value), indent=1, ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """Arrays, dataclasses and their like as what JSON has."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def watched() -> bool:
+    """Whether somebody watches: progress is shown on a terminal only."""
+    return sys.stderr.isatty()
+
+
+def fail(error: BaseException) -> int:
+    """Print an error as one line; the exit code: 2 where the request was wrong, 1 where its execution failed."""
+    from bough.errors import BoughError, CheckpointError, NumericalError, RecordingError, TooLargeError
+
+    known = isinstance(error, BoughError | OSError | ValueError)
+    sentence = " ".join(str(error).split("\n")) or type(error).__name__
+    if isinstance(error, MemoryError) and not isinstance(error, BoughError):
+        sentence = "there is not enough memory for this"
+    elif not known:
+        sentence = f"unexpected {type(error).__name__}: {sentence} (--debug shows where)"
+    typer.secho(f"error: {sentence}", err=True, fg="red", bold=True)
+    failed = (CheckpointError, NumericalError, RecordingError, OSError, MemoryError)
+    refused = isinstance(error, TooLargeError) or (isinstance(error, BoughError) and not isinstance(error, failed))
+    return USAGE if refused or (isinstance(error, ValueError) and not isinstance(error, failed)) else FAILED

@@ -1,0 +1,31 @@
+"""`bough demo`, `bough reproduce` and `bough bench`."""
+
+import json
+
+from bough.app import demo
+from bough.bench import __main__ as runner
+from bough.bench.report import Row
+
+
+def test_demo(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "ROUNDS", 1)
+    monkeypatch.setattr(demo, "BATCH", 8)
+    picture = tmp_path / "new" / "pattern.png"
+    text = run("demo", "--picture", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    for words in ("left_arm1", "D2", "ABA", "dense LAPACK", "off by"):
+        assert words in text
+
+
+def test_lists(run):
+    assert "featherstone2005" in run("reproduce", "--list")
+    assert all(json.loads(run("reproduce", "--list", "--json")).values())
+    assert json.loads(run("bench", "--list", "--json")) == list(runner.SECTIONS)
+
+
+def test_bench(run, refused, monkeypatch):
+    rows = [Row("group", "arm", "aba", {"bough": 1e-6, "other": 2e-6})]
+    monkeypatch.setattr(runner, "import_module", lambda name: type("Section", (), {"rows": staticmethod(lambda: rows)}))
+    assert json.loads(run("bench", "scale", "--json"))["rows"][0]["seconds"] == {"bough": 1e-6, "other": 2e-6}
+    assert "2.0" in run("bench", "scale")
+    assert "there is no section 'ghost'" in refused("bench", "ghost")

@@ -1,0 +1,26 @@
+"""Patterns for the terminal."""
+
+import numpy as np
+import pytest
+
+from bough import zoo
+from bough.app import show
+from bough.tree.tree import Tree
+
+
+@pytest.mark.parametrize("size", [3, 7, 20])
+def test_density_is_that_of_the_dense_pattern(size: int) -> None:
+    tree = zoo.random_tree(20, seed=1).dof_tree
+    dense = np.zeros((20, 20))
+    for k in range(20):
+        path = tree.path(k)
+        dense[k, path] = dense[path, k] = 1
+    cell = np.arange(20) * size // 20
+    expected = [[dense[np.ix_(cell == i, cell == j)].mean() for j in range(size)] for i in range(size)]
+    np.testing.assert_allclose(show.density(tree, size), expected)
+
+
+def test_pattern_as_text() -> None:
+    assert show.pattern(Tree([-1, 0, 0])).plain == "██▀\n▀ ▀"
+    assert len(show.pattern(Tree(np.arange(-1, 199))).plain.splitlines()) == 64
+    assert "too many to draw" in show.pattern(Tree(np.arange(-1, 19_999))).plain
