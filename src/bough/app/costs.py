@@ -29,7 +29,7 @@ _SHORT = (
 )
 
 
-class Cost(NamedTuple):
+class CountedFunction(NamedTuple):
     """What a function costs by a method, and what a paper says of it, if one does."""
 
     function: str
@@ -57,7 +57,7 @@ def table(model: Model) -> Table:
     return shown
 
 
-def every(model: Model, names: Sequence[str], frame: str | None, progress: bool) -> list[Cost]:
+def every(model: Model, names: Sequence[str], frame: str | None, progress: bool) -> list[CountedFunction]:
     """These functions, or all that need no frame unless one is named, by each method that serves the model."""
     rows = [function(name) for name in names] or [f for f in FUNCTIONS.values() if frame or "frame" not in f.options]
     printed, found = formulas(model), []
@@ -67,7 +67,9 @@ def every(model: Model, names: Sequence[str], frame: str | None, progress: bool)
                 if model.couplings and not row.methods[method].mimic:
                     continue
                 operations = _count(model, row.name, method if "method" in row.options else None, frame)
-                found.append(Cost(row.name, method, operations, *printed.get((row.name, method), (None, ""))))
+                found.append(
+                    CountedFunction(row.name, method, operations, *printed.get((row.name, method), (None, "")))
+                )
                 if "method" not in row.options:
                     break
             advance(1)
@@ -107,7 +109,7 @@ def formulas(model: Model) -> dict[tuple[str, str], tuple[OperationCount, str]]:
     return found
 
 
-def compared(costs: Sequence[Cost]) -> Table:
+def compared(costs: Sequence[CountedFunction]) -> Table:
     """Counts beside formulas."""
     shown = Table("function", *COLUMNS, "paper", box=None)
     for row in costs:
@@ -124,7 +126,7 @@ def _printed(formula: OperationCount | None) -> str:
     return f"{formula.mul:,}m + {formula.add:,}a" + (f" + {formula.div:,}d" if formula.div else "")
 
 
-def sources(costs: Sequence[Cost]) -> list[str]:
+def sources(costs: Sequence[CountedFunction]) -> list[str]:
     """Where the formulas come from."""
     return [f"{row.function}, {row.method}: {row.source}" for row in costs if row.source]
 

@@ -8,19 +8,19 @@ from importlib import import_module
 from pathlib import Path
 
 from bough.bench import report, summary
-from bough.bench.report import Row
+from bough.bench.report import Timing
 from bough.errors import UnknownNameError
 
 SECTIONS = ("dynamics", "compile", "opspace", "scale", "adaptive", "cuda")
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def run(sections: Sequence[str], docs: Path | None, show: Callable[[list[Row]], None]) -> list[Row]:
+def run(sections: Sequence[str], docs: Path | None, show: Callable[[list[Timing]], None]) -> list[Timing]:
     """Measure, show each section when it is done, and with `docs` record it there and renew the tables."""
     unknown = set(sections) - set(SECTIONS)
     if unknown:
         raise UnknownNameError(f"there is no section {sorted(unknown)[0]!r}; expected some of {', '.join(SECTIONS)}")
-    found: list[Row] = []
+    found: list[Timing] = []
     for section in sections or SECTIONS:
         rows = list(import_module(f"bough.bench.{section}").rows())
         show(rows)

@@ -4,7 +4,7 @@ import json
 
 from bough.app import demo
 from bough.bench import __main__ as runner
-from bough.bench.report import Row
+from bough.bench.report import Timing
 
 
 def test_demo(run, tmp_path, monkeypatch):
@@ -24,7 +24,7 @@ def test_lists(run):
 
 
 def test_bench(run, refused, monkeypatch):
-    rows = [Row("group", "arm", "aba", {"bough": 1e-6, "other": 2e-6})]
+    rows = [Timing("group", "arm", "aba", {"bough": 1e-6, "other": 2e-6})]
     monkeypatch.setattr(runner, "import_module", lambda name: type("Section", (), {"rows": staticmethod(lambda: rows)}))
     assert json.loads(run("bench", "scale", "--json"))["rows"][0]["seconds"] == {"bough": 1e-6, "other": 2e-6}
     assert "2.0" in run("bench", "scale")

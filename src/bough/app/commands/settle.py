@@ -12,7 +12,7 @@ from bough.app.shell import Json, say, show_json, watched
 from bough.app.source import Source, of_model
 
 
-class Measure(str, Enum):  # noqa: UP042  (typer reads the values of both)
+class ErrorName(str, Enum):  # noqa: UP042  (typer reads the values of both)
     """What eps bounds."""
 
     relative_joint = "relative_joint"
@@ -21,7 +21,7 @@ class Measure(str, Enum):  # noqa: UP042  (typer reads the values of both)
     absolute_linkage = "absolute_linkage"
 
 
-class Method(str, Enum):  # noqa: UP042
+class SettleMethod(str, Enum):  # noqa: UP042
     """How a step is solved."""
 
     auto = "auto"
@@ -42,11 +42,11 @@ def settle(
     source: Source,
     force: Forces = [],  # noqa: B006
     eps: Annotated[float, typer.Option(min=0.0, help="Allowed error of each step; 0 is exact.")] = 1e-3,
-    measure: Annotated[Measure, typer.Option(help="What eps bounds.")] = Measure.relative_joint,
+    measure: Annotated[ErrorName, typer.Option(help="What eps bounds.")] = ErrorName.relative_joint,
     steps: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
     dt: Annotated[float, typer.Option(help="Seconds a step; joints move by dt^2 / 2 qdd.")] = 1e-2,
     gravity: Gravity = None,
-    method: Annotated[Method, typer.Option(help="How a step is solved.")] = Method.auto,
+    method: Annotated[SettleMethod, typer.Option(help="How a step is solved.")] = SettleMethod.auto,
     body: Watch = [],  # noqa: B006
     every: Annotated[int, typer.Option(min=1, help="Record every so many steps.")] = 1,
     record: Annotated[Path | None, typer.Option(help="Write samples to this .npz or .parquet file.")] = None,
