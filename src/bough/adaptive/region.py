@@ -30,6 +30,7 @@ class Region:
         self.moved = False  # whether the equations of the tree are behind
         self.placed = True  # whether its placements are not
         self._begun = -1  # which pass over the tree chose it
+        self.share = 1.0  # of eps at which clusters were left closed: what they would do is less than what is lost
 
     @property
     def is_chosen(self) -> bool:
@@ -71,18 +72,23 @@ class Region:
     def _choose(self, budget: int) -> bool:
         """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
         tree, hybrid, error = self.solver.ready_tree(), self._engine, self.solver.error
-        loads, inner = self.solver.inputs.forces.loads(), error
-        while tree.refine(inner, budget - int(tree.front.count[DONE])) == MET:
+        loads, first = self.solver.inputs.forces.loads(), True
+        self.share = self.share if error.over == "energy" else 1.0
+        while tree.refine(replace(error, eps=self.share * error.eps), budget - int(tree.front.count[DONE])) == MET:
             hybrid.contract(loads)
             hybrid.solve()
             self.age, self._begun = 0, tree.begun
             self.power = hybrid.power()
             self.full = float(tree.front.value[ROOT]) if error.over == "energy" else math.nan
-            enough = not self.full - self.power > error.eps**2 * self.full
-            if enough or int(tree.front.count[WAITING]) == 0:
+            lost = self.full - self.power
+            if int(tree.front.count[WAITING]) == 0:
+                self.share = 1.0
                 return True
-            # what is left closed is a lower bound of what is lost
-            inner = replace(inner, eps=0.5 * inner.eps)
+            if not lost > error.eps**2 * self.full:
+                if first and lost < 0.25 * error.eps**2 * self.full:
+                    self.share = min(1.0, 1.5 * self.share)
+                return True
+            first, self.share = False, 0.5 * self.share
         self._begun = -1
         return False
 
@@ -118,6 +124,11 @@ class Region:
         self.moved, self.placed = True, False
         tree.state.stamp[tree.front.done[: int(tree.front.count[DONE])]] = max(self.solver.clock[3], 1.0)
 
+    def forget(self) -> None:
+        """Everything may be elsewhere."""
+        if self.hybrid is not None:
+            self.hybrid.forget()
+
     def followed(self) -> None:
         """The tree is up to date."""
         self.moved, self.placed = False, True
@@ -137,11 +148,12 @@ class Region:
         if self.is_chosen:
             tree = self._engine.tree
             opened = tree.front.done[: int(tree.front.count[DONE])].copy()
-        return {"region": opened}, facts | {"full": self.full, "power": self.power}
+        return {"region": opened}, facts | {"full": self.full, "power": self.power, "share": self.share}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
         """What `state` gave."""
         self.age, self.full, self.power = facts["age"], facts["full"], facts["power"]
+        self.share = facts["share"]
         if self.age >= self.every:
             return
         tree, opened = self.solver.ready_tree(), arrays["region"]

@@ -148,6 +148,8 @@ class Solver:
         closing = self.closures is not None and changes.closures
         if not changes.is_small:
             tree.rebuild(loads)
+            if self.region is not None:
+                self.region.forget()
         elif self.region is not None and self.region.moved:
             tree.follow(loads, tree.nodes_above(changes.forces, changes.torques))
         elif changes.forces or changes.torques or closing:

@@ -14,7 +14,7 @@ import numpy as np
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.plain import Work, make_work, mark_needs, motion_square, plain_move, plain_solve
 from bough.adaptive.engines.tree import TreeEngine
-from bough.adaptive.passes import DONE, FAR, Applied, Loads, Pieces, contract, gather
+from bough.adaptive.passes import DONE, FAR, Loads, Pieces, contract, load_pieces, piece_loads
 from bough.compile.kernel import kernel
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
@@ -71,10 +71,16 @@ class HybridEngine:
         return len(self.pieces.body)
 
     def contract(self, loads: Loads) -> None:
-        """Make the tree of the clusters that are open now. O(k log n) for k of them and the loaded bodies."""
+        """Make the tree of the clusters that are open now. O(k log n) for k of them and the loaded bodies.
+
+        With the same joints open as before it is the same: what is closed has not moved within.
+        """
         tree, plan, m = self.tree, self.tree.plan, self.tree.mechanism
         done = tree.front.done[: int(tree.front.count[DONE])]
         body = np.sort(plan.body[done[plan.body[done] >= 0]]).astype(np.int64)
+        if loads is self._from and np.array_equal(body, self.pieces.body):
+            self.reload()
+            return
         count = (plan.last[body] - plan.first[body] + 1).astype(np.int64)
         last = np.cumsum(count) - 1
         first = last - count + 1
@@ -84,20 +90,30 @@ class HybridEngine:
         self.work = make_work(len(primitives), len(self._dofs))
         loaded, l = tree.link.host[loads.body].astype(np.int64), len(loads.body)
         self.pieces = Pieces(
-            body, first, last, self._piece, self._opened, loaded, np.zeros(l, np.int64), np.zeros((l, 12)), self.work.X
+            np.sort(done),
+            body,
+            first,
+            last,
+            self._piece,
+            self._opened,
+            loaded,
+            np.zeros(l, np.int64),
+            np.zeros((l, 12)),
+            self.work.X,
         )
-        compiled(contract)(m, plan, tree.state, tree.front, self.mechanism, self.pieces)
+        compiled(contract)(m, plan, tree.state, self.mechanism, self.pieces)
         self.force = np.zeros((len(primitives), 6))
-        self._from = loads
+        self.loads, self._from = piece_loads(self.pieces.bearer, len(primitives)), loads
+        compiled(mark_needs)(self.mechanism, self.loads, self.work)
         self.reload()
 
     def reload(self) -> None:
         """Forces have other values."""
-        loads, t = self._from, self.pieces
-        assert loads is not None
-        self.force[:] = 0.0
-        self.loads = contracted_loads(loads, t.bearer, t.pose, len(self.force))
-        compiled(mark_needs)(self.mechanism, self.loads, self.work)
+        compiled(load_pieces)(self._from, self.pieces, self.loads)
+
+    def forget(self) -> None:
+        """Joints have moved within closed clusters."""
+        self._from = None
 
     def fits(self, loads: Loads) -> bool:
         """Whether these are the loads that were contracted, perhaps with other values."""
@@ -137,37 +153,3 @@ def contracted_mechanism(m: Mechanism, primitives: IntArray, dofs: IntArray, las
         rows=np.zeros(len(dofs) + 1, m.rows.dtype),
         inertia=np.zeros((len(primitives), 10)),
     )
-
-
-def contracted_loads(loads: Loads, bearer: IntArray, pose: FloatArray, primitives: int) -> Loads:
-    """Forces on bodies as forces on the pieces that bear them, at most five each, whatever their number.
-
-    Forces f_i with a direction in the world at points r_i act together as sum f_i and sum r_i f_i', whose rows are
-    forces at the points (1, 0, 0), (0, 1, 0) and (0, 0, 1), less their sum at the origin.
-    """
-    rows = np.repeat(np.arange(len(loads.body)), np.diff(loads.first))
-    world = np.arange(len(rows)) < np.asarray(loads.along)[rows]
-    rows, kept = rows[bearer[rows] >= 0], bearer[rows] >= 0
-    world, force, moment, point = world[kept], loads.force[kept], loads.moment[kept], loads.point[kept]
-    R, p = pose[rows, :9].reshape(-1, 3, 3), pose[rows, 9:]
-    point = p + np.einsum("nij,nj->ni", R, point)
-    pieces, at = np.unique(bearer[rows], return_inverse=True)
-    k, a, f = len(pieces), at[world], force[world]
-    total, turned, spread = np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3, 3))
-    np.add.at(total, a, f)
-    np.add.at(turned, a, moment[world])
-    np.add.at(spread, a, point[world, :, None] * f[:, None, :])
-    own, about = np.zeros((k, 3)), np.zeros((k, 3))
-    b, Rb = at[~world], R[~world]
-    push = np.einsum("nij,nj->ni", Rb, force[~world])
-    np.add.at(own, b, push)
-    np.add.at(about, b, np.einsum("nij,nj->ni", Rb, moment[~world]) + np.cross(point[~world], push))
-    none = np.zeros((3 * k, 3))
-    applied = Applied(
-        np.concatenate([pieces, np.repeat(pieces, 3), pieces]).astype(np.int64),
-        np.arange(5 * k) < 4 * k,
-        np.concatenate([total - spread.sum(axis=1), spread.reshape(-1, 3), own]),
-        np.concatenate([turned, none, about]),
-        np.concatenate([np.zeros((k, 3)), np.tile(np.eye(3), (k, 1)), np.zeros((k, 3))]),
-    )
-    return gather(applied, np.full(primitives, -1, np.int32))[0]

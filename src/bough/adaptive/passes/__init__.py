@@ -22,7 +22,7 @@ from bough.adaptive.passes.command import (
     command,
     query,
 )
-from bough.adaptive.passes.contract import Pieces, contract
+from bough.adaptive.passes.contract import Pieces, contract, load_pieces, piece_loads
 from bough.adaptive.passes.front import (
     BY_ENERGY,
     CERTIFICATE,
@@ -92,8 +92,10 @@ __all__ = [
     "contract",
     "gather",
     "load_body",
+    "load_pieces",
     "make_front",
     "no_force",
     "no_forces",
+    "piece_loads",
     "query",
 ]

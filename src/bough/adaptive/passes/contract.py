@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bough.adaptive.node import (
     IDENTITY,
     ZERO3,
@@ -19,15 +21,19 @@ from bough.adaptive.node import (
     primitive_pose,
     put_pose,
 )
-from bough.adaptive.passes.front import DONE
+from bough.adaptive.passes.loads import Loads
 from bough.compile.kernel import inlined, kernel
 from bough.joints import LAST_SCREW, PLACED
-from bough.spatial import get10, put10, rigid_add
+from bough.spatial import add3, cross, get3, get10, put3, put10, rigid_add, rotate, scale3
+from bough.types import IntArray
+
+ROWS = 5  # forces on a loaded piece
 
 
 class Pieces(NamedTuple):
     """A contracted tree in the making: k opened joints of P primitives, and loaded bodies."""
 
+    node: Any  # opened nodes, ascending
     body: Any  # (k,) whose joints are open, ascending
     first: Any  # (k,) where their primitives begin on the contracted tree
     last: Any  # (k,) and end
@@ -45,7 +51,7 @@ def _near(plan: Any, code: int) -> Any:
 
 
 @kernel
-def contract(m: Any, plan: Any, st: Any, fr: Any, c: Any, t: Any) -> None:
+def contract(m: Any, plan: Any, st: Any, c: Any, t: Any) -> None:
     """Fill inertias, parents and fixed placements of the contracted mechanism c, and where loaded bodies are.
 
     On entry c has the fixed parts of the linkage, and parents within compound joints.
@@ -53,10 +59,10 @@ def contract(m: Any, plan: Any, st: Any, fr: Any, c: Any, t: Any) -> None:
     t.piece[len(plan.parent)] = -1
     for k in range(len(t.body)):
         t.piece[t.body[k]] = t.last[k]
-    for k in range(fr.count[DONE]):
-        t.opened[fr.done[k]] = 1
-    for k in range(fr.count[DONE]):
-        n = fr.done[k]
+    for k in range(len(t.node)):
+        t.opened[t.node[k]] = 1
+    for k in range(len(t.node)):
+        n = t.node[k]
         for code in (plan.left[n], plan.right[n]):
             if code < 0 or t.opened[code] == 0:
                 at = t.piece[_near(plan, code)]
@@ -66,8 +72,8 @@ def contract(m: Any, plan: Any, st: Any, fr: Any, c: Any, t: Any) -> None:
         _hang(plan, st, c, t, k)
     for k in range(len(t.loaded)):
         _place_loaded(plan, st, t, k)
-    for k in range(fr.count[DONE]):
-        t.opened[fr.done[k]] = 0
+    for k in range(len(t.node)):
+        t.opened[t.node[k]] = 0
 
 
 @inlined
@@ -101,3 +107,48 @@ def _place_loaded(plan: Any, st: Any, t: Any, k: int) -> None:
         if n < 0:
             break
     t.bearer[k] = t.piece[_near(plan, code)]
+
+
+def piece_loads(bearer: IntArray, primitives: int) -> Loads:
+    """Room for the forces on pieces: what acts on all bodies of one is five forces, whatever their number.
+
+    Forces f_i with a direction in the world at points r_i act together as sum f_i and sum r_i f_i', whose rows are
+    forces at the points (1, 0, 0), (0, 1, 0) and (0, 0, 1), less their sum at the origin. Those that turn along are
+    one.
+    """
+    pieces = np.unique(bearer[bearer >= 0])
+    k, slot = len(pieces), np.full(primitives, -1, np.int32)
+    slot[pieces] = np.arange(k)
+    point = np.zeros((k, ROWS, 3))
+    point[:, 1:4] = np.eye(3)
+    first, room = ROWS * np.arange(k + 1), np.zeros((2, ROWS * k, 3))
+    return Loads(pieces, first, first[:-1] + 4, room[0], room[1], point.reshape(-1, 3), slot)
+
+
+@kernel
+def load_pieces(loads: Any, t: Any, c: Any) -> None:
+    """Forces on bodies as forces on the pieces that bear them, c."""
+    c.force[:, :] = 0.0
+    c.moment[:, :] = 0.0
+    for k in range(len(loads.body)):
+        if t.bearer[k] < 0:
+            continue
+        R, p = get_pose(t.pose, k)
+        o = ROWS * c.slot[t.bearer[k]]
+        for j in range(loads.first[k], loads.first[k + 1]):
+            r, f, n = add3(p, rotate(R, get3(loads.point, j))), get3(loads.force, j), get3(loads.moment, j)
+            if j < loads.along[k]:
+                _add(c.moment, o, 1.0, n)
+                _add(c.force, o, 1.0 - r[0] - r[1] - r[2], f)
+                _add(c.force, o + 1, r[0], f)
+                _add(c.force, o + 2, r[1], f)
+                _add(c.force, o + 3, r[2], f)
+            else:
+                f = rotate(R, f)
+                _add(c.force, o + 4, 1.0, f)
+                _add(c.moment, o + 4, 1.0, add3(rotate(R, n), cross(r, f)))
+
+
+@inlined
+def _add(a: Any, i: int, x: Any, f: Any) -> None:
+    put3(a, i, add3(get3(a, i), scale3(x, f)))
