@@ -210,6 +210,31 @@ def test_conflicts_are_named():
     assert fine.success
 
 
+def test_loops_stay_closed_and_carry_their_forces():
+    """A four-bar linkage with a motor at its crank only, which is asked to turn."""
+    builder, parent = bough.Builder("four-bar"), "world"
+    for name, place in (("crank", 0.0), ("coupler", 1.0), ("rocker", 3.0)):
+        builder.add_body(name, parent, "revolute", (place, 0, 0), axis=(0, 0, 1), mass=1.0, inertia=np.eye(3),
+                         com=(0.5, 0.1, 0.0), actuated=name == "crank")  # fmt: skip
+        parent = name
+    builder.add_frame("pin", "rocker", (2.0, 0, 0))
+    builder.add_closure("pin", "world", other_point=(3.5, 0, 0))
+    model = builder.build()
+    q = bough.opspace.close_loops(model, [0.2, 0.8, -1.5], hold=["crank"]).q
+    crank = bough.opspace.joint("crank")
+    controller = WholeBody(model, [crank], references={crank.name: Reference(None, 0.0, 2.0)}, general=True)
+    v = np.zeros(3)
+    command = controller(0.0, q, v)
+    assert command.success
+    assert command.qdd[0] == pytest.approx(2.0, abs=1e-3)
+    assert not command.tau[1:].any()
+    space = bough.OperationalSpace(model, bough.opspace.closure_tasks(model), general=True)
+    assert space.jacobian(q) @ command.qdd + space.drift(q, v) == pytest.approx(np.zeros(3), abs=1e-6)
+    push = space.jacobian(q).T @ next(iter(command.forces.values()))
+    dyn = bough.Dynamics(model, general=True)
+    assert dyn.inverse_dynamics(q, v, command.qdd) - push == pytest.approx(command.tau, abs=1e-6)
+
+
 def loose():
     builder = bough.Builder("stone")
     builder.add_body("stone", joint="floating", mass=1.0, inertia=np.eye(3))

@@ -14,6 +14,7 @@ import numpy as np
 
 from bough.errors import TaskError
 from bough.opspace import Task, pose, position
+from bough.opspace.tasks import RelativeTask
 from bough.types import FloatArray
 
 
@@ -77,3 +78,30 @@ class Contact:
         if self.size is None:
             return (friction,) * 4 + (lift,)
         return (friction,) * 4 + (lift,) + (f"centre of pressure of {self.frame!r}",) * 4 + (friction,) * 8
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A closure of the model, which always holds: like a contact whose forces may point anywhere."""
+
+    closure: RelativeTask
+    most: float = np.inf
+
+    @property
+    def name(self) -> str:
+        return self.closure.name
+
+    frame = name
+
+    @property
+    def rows(self) -> int:
+        return len(self.closure.matrix)
+
+    def task(self) -> Task:
+        return self.closure
+
+    @property
+    def cone(self) -> FloatArray:
+        return np.zeros((0, self.rows))
+
+    cone_names: tuple[str, ...] = ()

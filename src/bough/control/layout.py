@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from bough.control.bounds import AccelerationBounds
-from bough.control.contacts import Contact
+from bough.control.contacts import Contact, Loop
 from bough.control.program import Constraints
 from bough.opspace import TaskSet
 from bough.types import FloatArray
@@ -18,7 +18,7 @@ WITHIN = 1.0 - 1e-9  # of the torque limits: rounding does not carry torques bey
 class Layout:
     """The parts of a program that do not change with the state; variables are qdd, then the forces of each contact."""
 
-    def __init__(self, tasks: TaskSet, contacts: tuple[Contact, ...], bounds: AccelerationBounds) -> None:
+    def __init__(self, tasks: TaskSet, contacts: tuple[Contact | Loop, ...], bounds: AccelerationBounds) -> None:
         model, slices = tasks.model, tasks.slices
         self.contacts, self.names = contacts, tuple(contact.name for contact in contacts)
         self.rows = np.concatenate([np.zeros(0, np.int64), *(np.r_[slices[name]] for name in self.names)]).astype(int)

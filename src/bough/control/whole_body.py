@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction
 from bough.control.bounds import AccelerationBounds
-from bough.control.contacts import Contact
+from bough.control.contacts import Contact, Loop
 from bough.control.layout import Layout
 from bough.control.program import Constraints, chosen_solver, minimise, relaxed
 from bough.control.references import Gains, Reference
 from bough.errors import ShapeError, TaskError
 from bough.model import Model
-from bough.opspace import AimSet, Task, TaskSet
+from bough.opspace import AimSet, Task, TaskSet, closure_tasks
 from bough.opspace.methods import Prepared
 from bough.opspace.sweeps.whole import WHOLE
 from bough.opspace.tasks import CenterOfMassTask, MomentumTask
@@ -38,7 +38,7 @@ class WholeBodyCommand(NamedTuple):
 
     tau: FloatArray  # (nv,), zero where there is no motor
     qdd: FloatArray  # (nv,) the acceleration that they give while the contacts hold
-    forces: dict[str, FloatArray]  # of each contact that is held, by frame: in the rows of its task
+    forces: dict[str, FloatArray]  # of each contact that is held, by frame, and of loops: in the rows of their tasks
     error: dict[str, FloatArray]  # target less position of each task
     success: bool  # False: constraints conflict, and the command breaks them as little as possible
     conflicts: tuple[str, ...]  # which, in words
@@ -72,7 +72,9 @@ class WholeBody:
     ) -> None:
         self.model, self.contacts = model, tuple(contacts)
         wanted = tuple(tasks)
-        self.tasks = TaskSet(model, [*wanted, *(contact.task() for contact in self.contacts)])
+        self.loops = tuple(Loop(task) for task in closure_tasks(model))
+        self.held: tuple[Contact | Loop, ...] = (*self.contacts, *self.loops)
+        self.tasks = TaskSet(model, [*wanted, *(held.task() for held in self.held)])
         _check_flight(model, wanted, self.contacts)
         self.aims, self.references = AimSet(self.tasks, all_rows=False), dict(references or {})
         names = [task.name for task in wanted]
@@ -189,10 +191,10 @@ class WholeBody:
 
     @cached_property
     def _aimed(self) -> Any:
-        """(rows,) rows of contacts always go back to where they were made."""
+        """(rows,) rows of contacts always go back to where they were made, those of loops are closed."""
         aimed = np.zeros(self.tasks.size, bool)
-        for contact in self.contacts:
-            aimed[self.tasks.slices[contact.name]] = True
+        for held in self.held:
+            aimed[self.tasks.slices[held.name]] = True
         return aimed
 
     def _hold(self, layout: Layout, q: FloatArray) -> None:
@@ -201,11 +203,17 @@ class WholeBody:
             del self._held[name]
         for task in self.tasks.tasks:
             if task.name in layout.names and task.name not in self._held:
-                self._held[task.name] = task.position(self._dynamics, q)
+                closed = task.name in self._closed
+                self._held[task.name] = np.eye(4) if closed else task.position(self._dynamics, q)
                 self._target[self._place[task.name]] = self.aims.target(task.name, self._held[task.name], self._goal)[0]
 
+    @cached_property
+    def _closed(self) -> set[str]:
+        return {loop.name for loop in self.loops}
+
     def _layout(self, contacts: Iterable[str] | None) -> Layout:
-        held = self.contacts if contacts is None else self._named(contacts)
+        chosen = self.contacts if contacts is None else self._named(contacts)
+        held: tuple[Contact | Loop, ...] = (*chosen, *self.loops)
         key = tuple(contact.name for contact in held)
         if key not in self._layouts:
             self._layouts[key] = Layout(self.tasks, held, self.bounds)
