@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 Given = dict[str, Any]
 
 
-class Plan(NamedTuple):
+class Derivative(NamedTuple):
     """A compiled derivative, the names of its inputs in order, and those by which is differentiated."""
 
     function: BoundFunction
@@ -33,7 +33,7 @@ class Gradients:
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self._plans: dict[Any, Plan] = {}
+        self._plans: dict[Any, Derivative] = {}
 
     def vjp(
         self,
@@ -73,7 +73,7 @@ class Gradients:
         values |= {f"along_{x}": along[x] for x in along} | {plan.weight: weight}
         return dict(zip(plan.wrt, _several(plan, values, threads), strict=True))
 
-    def _plan(self, row: Function, options: Given, kind: str, wrt: Any, along: Any) -> Plan:
+    def _plan(self, row: Function, options: Given, kind: str, wrt: Any, along: Any) -> Derivative:
         """The derivative of this kind, compiled when it is first asked for."""
         asked = tuple(x if x is None or isinstance(x, str) else tuple(x) for x in (wrt, along))
         key = (row.name, kind, *asked, *((k, str(x)) for k, x in options.items()))
@@ -89,7 +89,7 @@ class Gradients:
             bound = self.library.derived(row.name, options, derive, (kind, chosen, moving))
             names = tuple(spec.name for spec in bound.inputs)
             weight = next((x for x in names if x.startswith("weight_")), "")
-            found = self._plans[key] = Plan(bound, names, chosen, weight)
+            found = self._plans[key] = Derivative(bound, names, chosen, weight)
         return found
 
     def _sorted(self, name: str, inputs: Sequence[Any], given: Given) -> tuple[Function, Given, Given]:
@@ -118,7 +118,7 @@ class Gradients:
         return tuple(name for name in known if name in wanted)
 
 
-def _several(plan: Plan, values: Given, threads: int | None) -> tuple[Array, ...]:
+def _several(plan: Derivative, values: Given, threads: int | None) -> tuple[Array, ...]:
     """Call a function by the names of its inputs; always a tuple."""
     result = plan.function.call(*[values[name] for name in plan.names], threads=threads)
     return result if isinstance(result, tuple) else (result,)
