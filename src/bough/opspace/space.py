@@ -147,7 +147,7 @@ class OperationalSpace:
     def inverse_inertia(self, q: Any, method: MethodName | None = None, *, out: Array | None = None) -> Array:
         """Lambda^-1 (m, m) by the space's method or the one named."""
         if method is None or method == "auto":
-            return self._inverse_inertia(self._input(q), out)
+            return self._inverse_inertia(self._input(q), out=out)
         return self.function(method).call(self._input(q), out=out)
 
     def inertia(self, q: Any) -> Array:
