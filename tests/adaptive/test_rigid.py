@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import bough
 import naive
 from adaptive.linkages import random_forces, random_linkage, simulate, world_wrench
 from bough import adaptive
@@ -206,6 +207,8 @@ def test_what_rigid_clusters_cannot_do_is_refused():
         adaptive.QuasiStatics(model, adaptive.energy(0.1), closures=[adaptive.Closure(0, 1, "fixed")])
     with pytest.raises(ValueError, match="culled"):
         adaptive.QuasiStatics(model, adaptive.energy(0.1), culled="zero")
+    with pytest.raises(ValueError, match="smaller error"):
+        adaptive.QuasiStatics(model, adaptive.energy(0.1)).refine(3)
     sim = adaptive.QuasiStatics(model, culled="zero")
     with pytest.raises(ValueError, match="rigid"):
         sim.error = adaptive.energy(0.1)
@@ -220,3 +223,18 @@ def test_a_linkage_at_rest_stays_there():
     assert sim.stats.active == 0
     assert sim.stats.bound == 0.0
     assert sim.stats.power == 0.0
+
+
+def test_plain_steps_are_taken_where_more_than_half_of_the_joints_would_be_open():
+    """A star falls with all its arms; one arm of a molecule that is pulled moves alone."""
+    star = adaptive.QuasiStatics(bough.zoo.star(200), adaptive.energy(0.01))
+    molecule = bough.zoo.molecule(400, seed=1).with_gravity((0, 0, 0))
+    pulled = adaptive.QuasiStatics(molecule, adaptive.energy(0.2))
+    pulled.apply_force(molecule.body_names[-1], (0.0, 0.0, 1.0))
+    for sim in (star, pulled):
+        sim.run(5, h=1e-9)
+    assert star.stats.method == "aba"
+    assert pulled.stats.method == "adaptive"
+    assert 0 < pulled.stats.active < 100
+    assert pulled.stats.bound <= 0.2
+    assert 0.0 < pulled.stats.power

@@ -266,6 +266,8 @@ class Solver:
         """See `QuasiStatics.refine`."""
         if self.method not in ("adaptive", "auto"):
             raise ValueError(f"refine continues an adaptive solution, but the method is {self.method!r}")
+        if self.region is not None:
+            raise ValueError('refine continues a solution of culled="zero": with rigid clusters, set a smaller error')
         if not self.changes.solution and self.is_plain:
             self.inputs.shared.qdd[:] = 0.0
         self.switch.enter()
