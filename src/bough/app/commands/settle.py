@@ -68,7 +68,9 @@ def settle(
     watching = [*dict.fromkeys([*body, *(name for name, _ in forces)])]
     before = simulation.positions(watching)
     recorder = adaptive.Recorder(watching, every, configuration=True) if record else None
-    simulation.run(steps, dt, progress=watched(), record=recorder)
+    simulation.run(1, dt, record=recorder)  # compiles, where nothing is on disk yet
+    if steps > 1:
+        simulation.run(steps - 1, dt, progress=watched(), record=recorder)
     if recorder is not None and record is not None:
         recorder.save(record)
     after, stats = simulation.positions(watching), simulation.stats
