@@ -48,7 +48,7 @@ class Form(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class CudaText:
     """The text of one kernel, and how it is launched: `row_bytes` of dynamic shared memory for each row of a block.
 
     The kernel is `entry(inputs..., outputs..., bad, batch, strides of inputs...)`: pointers to Real, then a pointer to
@@ -61,7 +61,7 @@ class Source:
     row_bytes: int
 
 
-def emit(program: Program, dtype: npt.DTypeLike, form: Form) -> Source:
+def emit(program: Program, dtype: npt.DTypeLike, form: Form) -> CudaText:
     """CUDA C of `program`."""
     if form.lanes > 1:
         arranged, order = twins.side_by_side(optimise(program), form.lanes)
@@ -72,7 +72,7 @@ def emit(program: Program, dtype: npt.DTypeLike, form: Form) -> Source:
     if len(order) > LARGEST:
         raise ValueError(f"{len(order)} operations are more than one CUDA kernel takes ({LARGEST})")
     row_bytes = np.dtype(dtype).itemsize * sum(_pitch(a.size) for a in program.outputs) if form.staged else 0
-    return Source(_Kernel(arranged, order, np.dtype(dtype), form).text(), form, row_bytes)
+    return CudaText(_Kernel(arranged, order, np.dtype(dtype), form).text(), form, row_bytes)
 
 
 def _pitch(size: int) -> int:

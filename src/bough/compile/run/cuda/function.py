@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.emit.cuda import Form, Layout, Source, emit
+from bough.compile.emit.cuda import CudaText, Form, Layout, emit
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
 from bough.compile.run.cuda.arrays import Given, look_at
@@ -221,7 +221,7 @@ class CudaFunction:
         return found
 
 
-def compiled(card: Card, source: Source, dtype: np.dtype) -> Kernel:
+def compiled(card: Card, source: CudaText, dtype: np.dtype) -> Kernel:
     """The kernel of a text for this card, from the disk where it is there."""
     name = f"cuda {card.architecture} {card.compiler} {source.text}"
     return card.load(
