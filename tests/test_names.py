@@ -58,6 +58,17 @@ def test_public_classes_and_functions_have_docstrings():
     assert bare == []
 
 
+def test_public_methods_have_docstrings():
+    bare = []
+    for room, name, found in public():
+        for key, member in vars(found).items() if inspect.isclass(found) else ():
+            inner = member.fget if isinstance(member, property) else getattr(member, "func", member)
+            inner = getattr(inner, "__func__", inner)
+            if key[0] != "_" and inspect.isfunction(inner) and not inner.__doc__:
+                bare.append(f"{room}.{name}.{key}")
+    assert bare == []
+
+
 def test_one_home_for_each_object():
     homes = defaultdict(list)
     for room, name, found in public():

@@ -64,6 +64,7 @@ class Routine:
         return {name: shape for name, shape in self.inputs.items() if name not in self.zeros}
 
     def arrays(self, shapes: Mapping[str, str], sizes: Sizes) -> tuple[Array, ...]:
+        """Named arrays with their shapes in numbers."""
         return tuple(Array(name, resolve(shape, sizes)) for name, shape in shapes.items())
 
 

@@ -43,6 +43,7 @@ class Contact:
 
     @property
     def name(self) -> str:
+        """What its task is called."""
         return f"contact({self.frame})"
 
     @property

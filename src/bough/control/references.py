@@ -23,4 +23,5 @@ class Gains(NamedTuple):
 
     @property
     def rate(self) -> Any:
+        """The gain on velocities: `damping`, or what damps critically."""
         return 2.0 * np.sqrt(self.stiffness) if self.damping is None else self.damping

@@ -28,6 +28,7 @@ class BaseParameters(NamedTuple):
 
     @property
     def rank(self) -> int:
+        """How many numbers can be seen."""
         return len(self.seen)
 
     def __str__(self) -> str:

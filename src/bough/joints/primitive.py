@@ -46,6 +46,7 @@ class Primitive:
 
     @property
     def nq(self) -> int:
+        """How many entries of q it has."""
         return len(self.neutral)
 
 

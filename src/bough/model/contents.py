@@ -74,6 +74,7 @@ class Passive(NamedTuple):
 
     @classmethod
     def none(cls, nv: int) -> Passive:
+        """No passive force on any of nv degrees of freedom."""
         return cls(*np.zeros((4, nv)))
 
 

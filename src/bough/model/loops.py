@@ -23,6 +23,7 @@ class LoopClosure(NamedTuple):
 
     @property
     def rows(self) -> int:
+        """How many directions it holds: 6 of a weld, else 3."""
         return 6 if self.kind == "weld" else 3
 
 

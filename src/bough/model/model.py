@@ -53,18 +53,22 @@ class Model:
 
     @cached_property
     def nq(self) -> int:
+        """The length of q."""
         return int(self.joints.q.max(initial=0))
 
     @cached_property
     def nv(self) -> int:
+        """The number of degrees of freedom: the length of v, tau and accelerations."""
         return int(self.joints.v.max(initial=0))
 
     @property
     def joint_names(self) -> tuple[str, ...]:
+        """All moving joints, mimic joints excepted, in the order of q and v."""
         return self.joints.names
 
     @property
     def body_names(self) -> tuple[str, ...]:
+        """The body that each joint moves, in the order of `joint_names`."""
         return self.joints.bodies
 
     @property
@@ -89,6 +93,7 @@ class Model:
 
     @property
     def frame_names(self) -> tuple[str, ...]:
+        """Every body and link, welded or moving, and whatever else has a name and a place."""
         return self.frames.names
 
     @cached_property
@@ -132,6 +137,7 @@ class Model:
 
     @cached_property
     def total_mass(self) -> float:
+        """In kg, of all that moves."""
         return float(self.mechanism.inertia[:, 9].sum())
 
     @cached_property
@@ -163,6 +169,7 @@ class Model:
         return number
 
     def joint(self, name: str) -> Joint:
+        """The joint of this name, with its places in q and v."""
         number = self._joint_numbers.get(name)
         if number is None:
             raise UnknownNameError(unknown("joint", name, self.joint_names))

@@ -47,6 +47,7 @@ class AimSet:
 
     @cached_property
     def arrays(self) -> Aims:
+        """What kernels take of the aims."""
         slices, aims = self.tasks.slices, [aim for _, aim in self.placed]
         rows = [np.arange(slices[task.name].start, slices[task.name].stop) for task, _ in self.placed]
         joints = [(r, s.dof) for r, row in enumerate(self.tasks.rows) for s in row if s.kind == JOINT]

@@ -64,6 +64,7 @@ class Loops:
 
     @cached_property
     def space(self) -> OperationalSpace:
+        """The operational space of the loops, one task each."""
         return OperationalSpace(self.model, self.tasks, general=self.dynamics.general, dynamics=self.dynamics)
 
     def gap(self, q: npt.ArrayLike) -> FloatArray:

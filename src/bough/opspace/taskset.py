@@ -79,6 +79,7 @@ class TaskSet:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """The tasks by name, in order."""
         return tuple(t.name for t in self.tasks)
 
     @cached_property
@@ -91,12 +92,14 @@ class TaskSet:
         return tuple(names)
 
     def task_of_row(self, row: int) -> str:
+        """The name of the task that a row belongs to."""
         return next(name for name, rows in self.slices.items() if rows.start <= row < rows.stop)
 
     # Topology
 
     @cached_property
     def seeds(self) -> Seeds:
+        """Where rows begin: bodies, points and axes, as kernels take them."""
         m = self.model.mechanism
         flat = sorted(
             ((s, r) for r, row in enumerate(self.rows) for s in row), key=lambda item: (item[0].body, item[1])
@@ -155,6 +158,7 @@ class TaskSet:
 
     @cached_property
     def slots(self) -> Slots:
+        """A place for each pair of a body and a row that it moves, bodies in order."""
         parent, first = self.model.mechanism.parent, self.model.mechanism.dof
         pairs = sorted((int(i), r) for r, bodies in enumerate(self.bodies_of_row) for i in bodies)
         number = {pair: k for k, pair in enumerate(pairs)}
@@ -180,6 +184,7 @@ class TaskSet:
 
     @cached_property
     def pattern(self) -> JacobianPattern:
+        """Where J can be different from zero, row after row."""
         m, entry = self.model.mechanism, self._entries
         dof_parent = parents_of_dofs(m).tolist()
         rows = np.array([r for r, _ in entry])
