@@ -30,6 +30,7 @@ def test_the_example_of_a_help_page_works(run, name, monkeypatch, tmp_path):
     if name == "bough cache warm":
         monkeypatch.setattr("bough.app.warm.general", lambda: [])
         monkeypatch.setattr("bough.app.warm.adaptive", lambda: [])
+        monkeypatch.setattr("bough.app.warm.operational_space", list)
     shown = run(*name.split()[1:], "--help")
     line = shown.split("Example:\n")[1].strip()
     assert line.startswith(f"{name} ") or line == name

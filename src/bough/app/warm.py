@@ -1,4 +1,8 @@
-"""Everything compiled ahead: general code, adaptive code and, for a model, its own code."""
+"""What is compiled ahead: general code, adaptive code, the own code of a model, whatever will be asked of it.
+
+Left out, because they are compiled for what is asked: functions of a frame, forces by name, derivatives, code for the
+tasks of an operational space (the code that serves all tasks is compiled), code for a card.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +14,69 @@ from rich.console import Console
 from rich.progress import track
 
 from bough import zoo
-from bough.dynamics.dynamics import Dynamics
+from bough.dynamics import FUNCTIONS, Dynamics
 from bough.model import Model
 
 Jobs = list[tuple[str, Callable[[], object]]]
 
+COVERED = "general code, operational space for all tasks, adaptive quasi-statics"
+COVERED_OF_A_MODEL = "all functions of the model but those of a frame, in float64 and float32"
+
 
 def warm(model: Model | None, console: Console | None) -> int:
     """Compile what is not yet on disk; returns how many things were looked after. Progress is shown on a console."""
-    jobs = general() + adaptive() + (functions(Dynamics(model), model) if model is not None else [])
+    jobs = general() + operational_space() + adaptive() + (own(model) if model is not None else [])
     for _, job in track(jobs, "compiling", console=console, disable=console is None):
         job()
+    if console is not None:
+        console.print(f"compiled: {COVERED}" + (f"; {COVERED_OF_A_MODEL}" if model is not None else ""))
     return len(jobs)
 
 
 def general() -> Jobs:
-    """The code that serves every model."""
-    model = zoo.humanoid()
-    return functions(Dynamics(model, general=True), model)
+    """The code that serves every model, in float64."""
+    return functions(Dynamics(zoo.humanoid(), general=True), np.float64)
 
 
-def functions(dynamics: Dynamics, model: Model) -> Jobs:
-    """The functions of a model, for one configuration and for a batch."""
-    q, v = model.neutral, np.zeros(model.nv)
+def own(model: Model) -> Jobs:
+    """The code of one model, in both precisions."""
+    dynamics = Dynamics(model)
+    return functions(dynamics, np.float64) + functions(dynamics, np.float32)
+
+
+def functions(dynamics: Dynamics, dtype: type) -> Jobs:
+    """All functions that are not of a frame, for one configuration and for a batch."""
+    model = dynamics.model
     calls: Jobs = []
-    for name, arguments in (
-        ("forward_dynamics", (q, v, v)),
-        ("inverse_dynamics", (q, v, v)),
-        ("bias_force", (q, v)),
-        ("gravity", (q,)),
-        ("mass_matrix", (q,)),
-        ("inverse_mass_matrix", (q,)),
-        ("placements", (q,)),
-    ):
-        function = getattr(dynamics, name)
-        calls.append((name, partial(function, *arguments)))
-        rows = tuple(np.tile(x, (2, 1)) for x in arguments)
-        calls.append((f"{name} in batches", partial(function, *rows)))
+    arrays = {"q": model.neutral.astype(dtype)}
+    for name, row in FUNCTIONS.items():
+        serves = any(m.mimic or not model.couplings for m in row.methods.values())
+        if "frame" in row.options or not serves:
+            continue
+        arguments = [arrays.get(x, np.zeros(model.nv, dtype)) for x in row.arguments]
+        calls.append((name, partial(getattr(dynamics, name), *arguments)))
+        if name != "factorize":  # of one configuration only
+            rows = [np.tile(x, (2, 1)) for x in arguments]
+            calls.append((f"{name} in batches", partial(getattr(dynamics, name), *rows)))
     return calls
+
+
+def operational_space() -> Jobs:
+    """The code that serves all tasks of every model, in float64: each method, and what follows from it."""
+    from bough.opspace import OperationalSpace, pose
+    from bough.opspace.methods import METHODS
+
+    model = zoo.humanoid()
+    space = OperationalSpace(model, [pose(model.body_names[-1])], general=True, singular="damp")
+    q, v = model.neutral, np.zeros(model.nv)
+
+    def state() -> None:
+        found = space(q, v)
+        _ = found.J, found.bias, found.drift, found.inertia, found.jbar, found.nullspace
+        found.joint_forces(np.zeros(space.tasks.size), v)
+
+    methods: Jobs = [(f"Lambda^-1 by {name}", partial(space.function(name).call, q)) for name in METHODS]
+    return [*methods, ("operational space", state), ("operational space", partial(space.weighted, q, v))]
 
 
 def adaptive() -> Jobs:

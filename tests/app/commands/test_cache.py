@@ -2,14 +2,20 @@
 
 import json
 
+from bough.dynamics import FUNCTIONS
+
 
 def test_cache_warm_compiles_what_is_asked_for(run, monkeypatch):
     from bough.app import warm
 
-    monkeypatch.setattr(warm, "general", lambda: [])
-    monkeypatch.setattr(warm, "adaptive", lambda: [])
+    for what in ("general", "operational_space", "adaptive"):
+        monkeypatch.setattr(warm, what, list)
     assert "0 functions are ready" in run("cache", "warm")
-    assert "14 functions are ready" in run("cache", "warm", "zoo:chain:2")
+    found = run("cache", "warm", "zoo:chain:2")
+    of_no_frame = [name for name, row in FUNCTIONS.items() if "frame" not in row.options]
+    # one configuration and batches, in two precisions; factorize takes no batch
+    assert f"{4 * len(of_no_frame) - 2} functions are ready" in found
+    assert "but those of a frame, in float64 and float32" in " ".join(found.split())
 
 
 def test_cache(run, monkeypatch, tmp_path):

@@ -30,7 +30,10 @@ def warm(
     floating_base: Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")] = False,
     json: Json = False,
 ) -> None:
-    """Compile everything ahead: code for all models, adaptive code and, if a model is given, its own code."""
+    """Compile ahead: code for all models and tasks, adaptive code and, if a model is given, its own code.
+
+    Functions of a frame, forces by name, derivatives and the tasks of one space are compiled when they are first used.
+    """
     from bough.app.warm import warm
 
     source = Source(model, load_options(floating_base, False, [], False, False)) if model else None
