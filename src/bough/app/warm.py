@@ -16,6 +16,7 @@ from rich.progress import track
 from bough import zoo
 from bough.dynamics import FUNCTIONS, Dynamics
 from bough.model import Model
+from bough.types import FloatArray
 
 Jobs = list[tuple[str, Callable[[], object]]]
 
@@ -48,7 +49,7 @@ def functions(dynamics: Dynamics, dtype: type) -> Jobs:
     """All functions that are not of a frame, for one configuration and for a batch."""
     model = dynamics.model
     calls: Jobs = []
-    arrays = {"q": model.neutral.astype(dtype)}
+    arrays: dict[str, FloatArray] = {"q": model.neutral.astype(dtype)}
     for name, row in FUNCTIONS.items():
         serves = any(m.mimic or not model.couplings for m in row.methods.values())
         if "frame" in row.options or not serves:

@@ -35,6 +35,7 @@ class Plane:
             raise ModelError(f"a plane has a point and a normal that is not zero, got {self.point} and {self.normal}")
 
     def distance(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Distances (...,), below zero behind the plane, and its normal (..., 3)."""
         n = np.asarray(self.normal, float)
         n = n / np.linalg.norm(n)
         return (points - np.asarray(self.point, float)) @ n, np.broadcast_to(n, points.shape)
@@ -57,6 +58,7 @@ class HeightField:
         object.__setattr__(self, "_z", z)
 
     def distance(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Distances (...,), below zero under the surface, and unit normals (..., 3)."""
         z, last = self._z, np.array(self._z.shape) - 1.0
         free = (points[..., :2] - np.asarray(self.origin)) / self.spacing
         at = np.clip(free, 0.0, last)
@@ -106,6 +108,7 @@ class Contacts:
 
     @property
     def grounds(self) -> tuple[Ground, ...]:
+        """All grounds, one or several."""
         return tuple(self.ground) if isinstance(self.ground, Sequence) else (self.ground,)
 
 
