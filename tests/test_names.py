@@ -91,6 +91,8 @@ def contents(module):
     """What a module holds; nothing if it stands on a package that is not installed."""
     try:
         return list(vars(import_module(module)).values())
+    except errors.MissingExtraError:
+        return []
     except ModuleNotFoundError as error:
         if (error.name or "bough").startswith("bough"):
             raise

@@ -40,7 +40,7 @@ def test_a_measure_from_outside_survives_a_checkpoint(tmp_path):
 
 
 def test_measures_are_checked():
-    with pytest.raises(ValueError, match='goes over the "linkage" or each "joint"'):
+    with pytest.raises(ValueError, match='goes over the "linkage", each "joint" or the "energy"'):
         ErrorMeasure("mine", 0.1, "body")
     for scale in [(0.0, 0.0, 0.0), (1.0, -1.0, 0.0), (1.0, np.nan, 0.0), (1.0,)]:
         with pytest.raises(ValueError, match="scale must be three numbers"):
