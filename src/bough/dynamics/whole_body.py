@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.jacobian import world_motion
-from bough.dynamics.kinematics import LOCAL, LOCAL_WORLD_ALIGNED, WORLD, place_body
-from bough.dynamics.placements import FrameSet, place_frame, put_homogeneous
-from bough.joints import Mechanism, joint_motion, joint_velocity, motion_to_body
+from bough.dynamics.kinematics import LOCAL, LOCAL_WORLD_ALIGNED, WORLD
+from bough.dynamics.placements import FrameSet, placements
+from bough.joints import Mechanism, joint_velocity, motion_to_body
 from bough.spatial import (
     add3,
     add6,
@@ -56,17 +56,6 @@ def referred(reference: int, R: Rotation, p: Vector, x: Motion) -> Motion:
 
 
 @kernel
-def place_frames(m: Mechanism, f: FrameSet, q: Rows, T: Rows, w: Workspace) -> None:
-    """Placements of all bodies in w.P, and of the frames in T."""
-    joint_motion(m, q, w.X)
-    for i in range(len(m.parent)):
-        place_body(m, i, w)
-    for k in range(len(f.body)):
-        R, p = place_frame(f, k, w)
-        put_homogeneous(m, R, p, T[k])
-
-
-@kernel
 def rotation_of(T: Rows) -> Rotation:
     return (T[0, 0], T[0, 1], T[0, 2], T[1, 0], T[1, 1], T[1, 2], T[2, 0], T[2, 1], T[2, 2])
 
@@ -97,7 +86,7 @@ def put_jacobians(m: Mechanism, f: FrameSet, u: Wanted, T: Rows, J: Rows, w: Wor
 @kernel
 def still_kinematics(m: Mechanism, f: FrameSet, u: Wanted, q: Rows, T: Rows, J: Rows, w: Workspace) -> None:
     """Placements and Jacobians."""
-    place_frames(m, f, q, T, w)
+    placements(m, f, q, T, w)
     put_jacobians(m, f, u, T, J, w)
 
 
@@ -108,7 +97,7 @@ def moving_kinematics(
     """Placements, velocities, drifts and Jacobians."""
     zero, reference = m.zero[0], u.reference[0]
     rest = (zero, zero, zero, zero, zero, zero)
-    place_frames(m, f, q, T, w)
+    placements(m, f, q, T, w)
     for i in range(len(m.parent)):
         V, drift, vJ = rest, rest, joint_velocity(m, i, v)
         if m.parent[i] >= 0:

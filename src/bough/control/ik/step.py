@@ -16,6 +16,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import Mechanism, integrate_joint, joint_motion
 from bough.opspace.sweeps.errors import ERROR_WORK, task_errors
+from bough.opspace.sweeps.inverse import ldl, ldl_solve
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
 from bough.types import Rows, Scalar, Workspace
 
@@ -52,24 +53,9 @@ def slopes(m: Mechanism, free: Rows, slope: Rows, w: Workspace) -> Scalar:
 
 @kernel
 def solve_damped(A: Rows, x: Rows, damping: Scalar, w: Workspace) -> None:
-    """x = (A + damping 1)^-1 x for a symmetric A, of which the lower triangle is read: A + damping 1 = L D L'."""
-    n = len(A)
-    for i in range(n):
-        d = A[i, i] + damping
-        for j in range(i):
-            y = A[i, j]
-            for k in range(j):
-                y = y - w.U[k] * w.L[j, k]
-            w.U[j] = y
-            w.L[i, j] = y / w.D[j]
-            d = d - y * w.L[i, j]
-        w.D[i] = d
-        for j in range(i):
-            x[i] = x[i] - w.L[i, j] * x[j]
-    for i in range(n - 1, -1, -1):
-        x[i] = x[i] / w.D[i]
-        for j in range(i + 1, n):
-            x[i] = x[i] - w.L[j, i] * x[j]
+    """x = (A + damping 1)^-1 x for a symmetric A, of which the lower triangle is read."""
+    ldl(A, damping, w)
+    ldl_solve(x, w)
 
 
 @kernel
@@ -141,5 +127,5 @@ def step_routine(rows: int, nv: int) -> Routine:
         work=JACOBIAN_WORK
         | ERROR_WORK
         | {"J": "entries", "WJ": "rows nv", "e": "rows"}
-        | {"A": "small small", "L": "small small", "U": "small", "D": "small"},
+        | {"A": "small small", "L": "small small", "U": "small", "pivot": "small"},
     )  # fmt: skip
