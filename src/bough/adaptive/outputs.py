@@ -77,7 +77,7 @@ class Outputs:
     def _accelerations(self, ks: IntArray, points: FloatArray | None) -> FloatArray:
         frames = self.inputs.model.frames
         body = frames.body[ks]
-        found = self.solver.respond(np.maximum(body, 0))  # angular, linear, in laid frames, relative to free fall
+        found = self._respond(np.maximum(body, 0))  # angular, linear, in laid frames, relative to free fall
         laid = self.solver.poses(np.maximum(body, 0))
         R = laid[:, :9].reshape(-1, 3, 3)
         arm = frames.p[ks] if points is None else frames.p[ks] + np.einsum("nij,nj->ni", frames.R[ks], points)
@@ -86,3 +86,17 @@ class Outputs:
         out = np.concatenate([turned[0] + self.inputs.gravity, turned[1]], axis=1)
         out[body < 0] = 0.0
         return out
+
+    def _respond(self, bodies: IntArray) -> FloatArray:
+        """(k, 6) accelerations of primitives in their laid frames, angular first, relative to free fall; exact."""
+        solver, qdd = self.solver, self.inputs.shared.qdd
+        if not solver.is_plain:
+            tree = solver.ready_tree()
+            if tree.has_bodies(bodies):
+                return tree.respond(bodies)
+        kept = qdd.copy()
+        solver.solve_plainly()
+        found = solver.plain.work.a[bodies].copy()
+        if not solver.is_plain or not solver.changes.solution:
+            qdd[:] = kept
+        return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,13 @@ from bough.adaptive.engines import Switch
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.load import Load
 from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.memory import options_of, restore_solver, solver_state
 from bough.adaptive.outputs import Outputs
-from bough.adaptive.passes import CERTIFICATE, JOINTS
+from bough.adaptive.quality import stats
 from bough.adaptive.recorder import Recorder
-from bough.adaptive.solver import Solver, measure_of
+from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Stats
-from bough.adaptive.stepper import Stepper
+from bough.adaptive.stepper import Stepper, step_size
 from bough.errors import CheckpointError
 from bough.model import Model
 from bough.record import progress_bar
@@ -222,21 +222,7 @@ class QuasiStatics:
     @property
     def stats(self) -> Stats:
         """Costs and quality; see `Stats`."""
-        solver, cost, stepper = self.solver, self.solver.cost, self.stepper
-        tree, joints, bound, norm, certificate, floor = solver.tree, cost.joints, 0.0, math.nan, 0.0, math.nan
-        if tree is not None:
-            certificate, floor = float(tree.front.value[CERTIFICATE]), tree.noise.floor(self.error)
-            if cost.method != "aba" and not solver.changes.everything:
-                norm = solver.norm()
-                last = solver.changes.solution
-                bound = tree.exact_bound(self.error) if solver.is_exact else solver.bound(last)
-                joints = float(tree.front.count[JOINTS]) if math.isnan(joints) else joints
-        memory = solver.plain.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in self.inputs.shared))
-        active = 0 if math.isnan(joints) else round(joints)
-        return Stats(
-            cost.method, self.steps, self.time, joints, cost.full, cost.linear, bound, norm, certificate, floor,
-            cost.seconds, memory, self.pseudo_time, stepper.cuts, solver.opening(), active, solver.power(),
-        )  # fmt: skip
+        return stats(self.stepper)
 
     # Stepping
 
@@ -284,7 +270,7 @@ class QuasiStatics:
         The file is complete or is not there: a kill while it is written leaves the one before.
         """
         arrays, facts = self.inputs.state()
-        more, known = self.solver.state()
+        more, known = solver_state(self.solver)
         parts = {"inputs": facts, "solver": known, "stepper": self.stepper.state(), "switch": self.switch.state()}
         write_checkpoint(path, arrays | more, {"model": self.model.hash, **parts})
 
@@ -294,33 +280,9 @@ class QuasiStatics:
         arrays, facts = read_checkpoint(path)
         if facts["model"] != model.hash:
             raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
-        solver, steps = facts["solver"], facts["stepper"]
-        sim = cls(
-            model,
-            measure_of(solver),
-            solver["method"],
-            catch_up=bool(arrays["clock"][2]),
-            closures=[Closure(*c) for c in solver.get("closures", [])],
-            max_turn=steps["max_turn"],
-            refresh=steps["refresh"],
-            culled=solver["culled"],
-            every=solver["region"]["every"] if "region" in solver else 10,
-        )
+        sim = cls(model, **options_of(arrays, facts))
         sim.inputs.restore(arrays, facts["inputs"])
         sim.switch.restore(facts["switch"])
-        sim.stepper.restore(steps)
-        sim.solver.restore(arrays, solver)
+        sim.stepper.restore(facts["stepper"])
+        restore_solver(sim.solver, arrays, facts["solver"])
         return sim
-
-
-def step_size(dt: float | None, h: float | None) -> tuple[float, float]:
-    """(dt, h) from one of them."""
-    if (dt is None) == (h is None):
-        raise ValueError(f"a step is given by dt or by h, one of them, got dt = {dt!r} and h = {h!r}")
-    name, value = ("dt", dt) if h is None else ("h", h)
-    if value is None or not (math.isfinite(value) and value > 0.0):
-        raise ValueError(f"{name} must be a positive number of {'seconds' if h is None else 's^2'}, got {value!r}")
-    dt, h = (value, 0.5 * value * value) if h is None else (math.sqrt(2.0 * value), value)
-    if h == 0.0 or not math.isfinite(h):
-        raise ValueError(f"{name} = {value!r} gives a step of pseudo-time {h}: expected a positive number")
-    return dt, h

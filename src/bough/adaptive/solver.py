@@ -10,9 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from bough.adaptive.changes import Changes
 from bough.adaptive.closure import Closure, Closures
 from bough.adaptive.engines import NO_LIMIT, Noise, PlainEngine, Switch, TreeEngine
 from bough.adaptive.inputs import Inputs
@@ -35,6 +33,7 @@ class Solver:
         if method not in METHODS:
             raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
         self.inputs, self.switch, self.method = inputs, switch, method
+        self.changes = inputs.changes  # since the last solution
         self._error = error if error is not None else absolute_linkage(0.0)
         self.clock = np.array([0.0, 1.0, 0.0, 0.0])  # sum of h, h = dt^2 / 2, whether to catch up, steps
         self.all_moved = 0  # the last step in which all joints may have moved
@@ -75,11 +74,6 @@ class Solver:
             self.assemble()
 
     @property
-    def changes(self) -> Changes:
-        """What changed since the last solution."""
-        return self.inputs.changes
-
-    @property
     def error(self) -> ErrorMeasure:
         """The error measure in use."""
         return self._error
@@ -92,6 +86,10 @@ class Solver:
             self.changes.error()
             if (kind == "energy") != (measure.over == "energy"):
                 self._keep()
+
+    def remember(self, measure: ErrorMeasure) -> None:
+        """The measure of a checkpoint: nothing has changed by it."""
+        self._error = measure
 
     @property
     def switches(self) -> bool:
@@ -285,26 +283,6 @@ class Solver:
                 pass
         return tree.bound(self.error)
 
-    # How good it is
-
-    def bound(self, of_last_step: bool) -> float:
-        """Error bound of the present solution or the last step, in the measure's terms."""
-        if self.region is not None:
-            return self.region.bound() if self.error.over == "energy" else math.nan
-        return self.assemble().bound(self.error, of_last_step)
-
-    def norm(self) -> float:
-        """Norm of all joint accelerations, weighted; by energy, in the mass metric."""
-        if self.region is not None and self.error.over == "energy":
-            return math.sqrt(self.region.full) if self.region.full >= 0.0 else math.nan
-        return math.sqrt(float(self.assemble().front.value[ROOT]))
-
-    def power(self) -> float:
-        """qdd' M qdd of the last solution, where it is one of a linkage."""
-        if self.cost.method == "aba":
-            return self.plain.power()
-        return math.nan if self.region is None or self.is_exact else self.region.last_power()
-
     # Where bodies are
 
     def poses(self, bodies: IntArray) -> FloatArray:
@@ -316,61 +294,6 @@ class Solver:
             return tree.poses(bodies)
         return self.plain.poses(bodies)
 
-    def respond(self, bodies: IntArray) -> FloatArray:
-        """(k, 6) accelerations of primitives in their laid frames, angular first, relative to free fall; exact."""
-        if not self.is_plain:
-            tree = self.ready_tree()
-            if tree.has_bodies(bodies):
-                return tree.respond(bodies)
-        kept = self.inputs.shared.qdd.copy()
-        self.solve_plainly()
-        found = self.plain.work.a[bodies].copy()
-        if not self.is_plain or not self.changes.solution:
-            self.inputs.shared.qdd[:] = kept
-        return found
-
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
         return 0.0 if self.closures is None else self.closures.opening(self.poses(self.closures.bodies))
-
-    # Checkpoints
-
-    def state(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-        """What the solver remembers beyond its inputs, as arrays and plain facts."""
-        arrays: dict[str, npt.NDArray[Any]] = {"clock": self.clock}
-        error = self.error
-        facts: dict[str, Any] = {
-            "method": self.method, "h": self.h, "measure": [error.name, error.eps, error.over, list(error.scale)],
-            "all_moved": self.all_moved, "culled": self.culled,
-            "refined": not (self.changes.solution or self.is_exact or self.is_plain or self.region is not None),
-        }  # fmt: skip
-        if self.closures is not None:
-            facts["closures"] = [[c.a, c.b, c.joint] for c in self.closures.closures]
-            facts["rate"] = self.closures.rate
-        if self.tree is not None:
-            kept, facts["tree"] = self.tree.memory()
-            arrays |= kept
-        if self.region is not None:
-            kept, facts["region"] = self.region.state()
-            arrays |= kept
-        return arrays, facts
-
-    def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
-        """What `state` gave; clusters that were open are opened again."""
-        self.clock[:], self.h, self.all_moved = arrays["clock"], facts["h"], facts["all_moved"]
-        self._error = measure_of(facts)
-        if self.closures is not None:
-            self.closures.rate = facts["rate"]
-        if "tree" in facts:
-            self.assemble().restore(arrays, facts["tree"])
-        if self.region is not None:
-            self.region.restore(arrays, facts["region"])
-        if facts["refined"]:
-            self.ready_tree().refine(None, facts["tree"]["opened"])
-            self.changes.solution, self.cost = False, Cost("adaptive")
-
-
-def measure_of(facts: dict[str, Any]) -> ErrorMeasure:
-    """The error measure that `Solver.state` noted."""
-    name, eps, over, scale = facts["measure"]
-    return ErrorMeasure(name, eps, over, tuple(scale))

@@ -278,3 +278,16 @@ class Stepper:
         """What `state` gave."""
         self.steps, self.time, self.cuts = facts["steps"], facts["time"], facts["cuts"]
         self._least_open, self._since = facts["least_open"], facts["since"]
+
+
+def step_size(dt: float | None, h: float | None) -> tuple[float, float]:
+    """(dt, h) from one of them."""
+    if (dt is None) == (h is None):
+        raise ValueError(f"a step is given by dt or by h, one of them, got dt = {dt!r} and h = {h!r}")
+    name, value = ("dt", dt) if h is None else ("h", h)
+    if value is None or not (math.isfinite(value) and value > 0.0):
+        raise ValueError(f"{name} must be a positive number of {'seconds' if h is None else 's^2'}, got {value!r}")
+    dt, h = (value, 0.5 * value * value) if h is None else (math.sqrt(2.0 * value), value)
+    if h == 0.0 or not math.isfinite(h):
+        raise ValueError(f"{name} = {value!r} gives a step of pseudo-time {h}: expected a positive number")
+    return dt, h

@@ -16,25 +16,7 @@ from bough.adaptive.engines.noise import Noise, make_noise, probe
 from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state
-from bough.adaptive.passes import (
-    CERTIFICATE,
-    DONE,
-    FULL,
-    LARGEST,
-    OVER_JOINT,
-    OVER_LINKAGE,
-    REFUSED,
-    ROOT,
-    STEP_LARGEST,
-    STEP_ROOT,
-    STEP_SUM,
-    STEP_TOP,
-    WAITING,
-    Front,
-    Loads,
-    make_front,
-    no_forces,
-)
+from bough.adaptive.passes import Front, Loads, make_front, no_forces
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model
@@ -46,12 +28,14 @@ NO_LIMIT = 1 << 62
 # What the tree remembers beyond the configuration
 MEMORY = ("metric", "last_move", "oldest", "stamp")
 Stop = tuple[int, tuple[float, float, float]]
-NEVER: Stop = (OVER_JOINT, (-1.0, 0.0, 0.0))
+NEVER: Stop = (passes.OVER_JOINT, (-1.0, 0.0, 0.0))
 
 
 def stop(error: ErrorMeasure | None) -> Stop:
     """When a bounded pass ends, as the passes read it."""
-    return NEVER if error is None else (OVER_JOINT if error.over == "joint" else OVER_LINKAGE, error.limits)
+    return (
+        NEVER if error is None else (passes.OVER_JOINT if error.over == "joint" else passes.OVER_LINKAGE, error.limits)
+    )
 
 
 class TreeEngine:
@@ -152,26 +136,26 @@ class TreeEngine:
         """Open clusters until the error is met (MET) or the budget of clusters is spent (SPENT); None is never met."""
         self._forget_all()
         while True:
-            before = int(self.front.count[DONE])
+            before = int(self.front.count[passes.DONE])
             status = int(self.do(passes.REFINE, None, stop(self._inner(error)), number=(budget,)))
-            if status != FULL:
+            if status != passes.FULL:
                 return status
-            budget -= int(self.front.count[DONE]) - before
+            budget -= int(self.front.count[passes.DONE]) - before
             self.grow()
 
     def _inner(self, error: ErrorMeasure | None) -> ErrorMeasure | None:
         """The error at which a pass must stop, so that rounding does not take it beyond `error`."""
-        return None if error is None else self.noise.inner(error, float(self.front.value[ROOT]))
+        return None if error is None else self.noise.inner(error, float(self.front.value[passes.ROOT]))
 
     def march(self, error: ErrorMeasure, loads: Loads, steps: int, turn: float, budget: int = NO_LIMIT) -> int:
         """Take error-bounded steps; returns how many are left if one would open more clusters than `budget`, or turn a
         joint by more than `turn` (`refused`)."""
         self._forget_all()
-        self.front.count[REFUSED] = 0
+        self.front.count[passes.REFUSED] = 0
         while steps:
             self.reserve(loads, len(self.front.done))
             steps = int(self.do(passes.MARCH, loads, stop(self._inner(error)), turn, (budget, steps)))
-            if steps and (self.refused or int(self.front.count[DONE]) >= budget):
+            if steps and (self.refused or int(self.front.count[passes.DONE]) >= budget):
                 return steps
             if steps:
                 self.grow()
@@ -180,11 +164,11 @@ class TreeEngine:
     @property
     def refused(self) -> bool:
         """Whether the last march ended before a step that would turn a joint too far."""
-        return bool(self.front.count[REFUSED])
+        return bool(self.front.count[passes.REFUSED])
 
     def solve_exactly(self) -> None:
         """All joint accelerations by one down pass; the bounded pass stays as it is."""
-        self.front.value[ROOT] = self.do(passes.SOLVE)
+        self.front.value[passes.ROOT] = self.do(passes.SOLVE)
         self._all_known = True
 
     def _forget_all(self) -> None:
@@ -280,12 +264,14 @@ class TreeEngine:
 
     def bound(self, error: ErrorMeasure, of_last_step: bool = False) -> float:
         """The error bound of the pass as far as it has gone, or of the last step, in the measure's own terms."""
-        v, waiting = self.front.value, int(self.front.count[WAITING])
+        v, waiting = self.front.value, int(self.front.count[passes.WAITING])
         if of_last_step:
-            total, top, largest, root = (float(v[k]) for k in (STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT))
+            total, top, largest, root = (
+                float(v[k]) for k in (passes.STEP_SUM, passes.STEP_TOP, passes.STEP_LARGEST, passes.STEP_ROOT)
+            )
             waiting = 1
         else:
-            total, largest, root = self.do(passes.LEFT), float(v[LARGEST]), float(v[ROOT])
+            total, largest, root = self.do(passes.LEFT), float(v[passes.LARGEST]), float(v[passes.ROOT])
             top = float(self.front.key[0]) if waiting else 0.0
         # a cluster that must be opened has no finite key
         left = min(top, total) if error.over == "joint" else total
@@ -293,17 +279,17 @@ class TreeEngine:
 
     def exact_bound(self, error: ErrorMeasure) -> float:
         """The rounding that a solution without culling may have, in the measure's own terms."""
-        root, n = float(self.front.value[ROOT]), self.noise
+        root, n = float(self.front.value[passes.ROOT]), self.noise
         return n.bound(error, None, root, root * (n.largest / n.root if n.root > 0.0 else 1.0))
 
     def memory(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """What the tree remembers beyond configuration and forces."""
         arrays = {name: getattr(self.state, name) for name in MEMORY}
-        facts = {"noise": list(self.noise), "opened": int(self.front.count[DONE])}
-        return arrays, facts | {"certificate": float(self.front.value[CERTIFICATE])}
+        facts = {"noise": list(self.noise), "opened": int(self.front.count[passes.DONE])}
+        return arrays, facts | {"certificate": float(self.front.value[passes.CERTIFICATE])}
 
     def restore(self, arrays: dict[str, FloatArray], facts: dict[str, Any]) -> None:
         """What `memory` gave; opened clusters are opened again by `refine`."""
         for name in MEMORY:
             getattr(self.state, name)[:] = arrays[name]
-        self.noise, self.front.value[CERTIFICATE] = Noise(*facts["noise"]), facts["certificate"]
+        self.noise, self.front.value[passes.CERTIFICATE] = Noise(*facts["noise"]), facts["certificate"]
