@@ -74,3 +74,44 @@ def test_bad_input():
         forward(q, v.astype(np.float32), tau)
     with jax.enable_x64(False), pytest.raises(bough.BoughError, match="jax_enable_x64"):
         forward(q, v, tau)
+
+
+OWN = {
+    "inertia": ARM.inertias,
+    "armature": ARM.armature + 0.1,
+    "gravity": np.array([0.5, 1.0, -9.0]),
+    "placement": ARM.joint_placements,
+}
+
+
+@pytest.mark.parametrize("name", list(OWN))
+def test_quantities_of_the_model_are_arrays_like_the_others(name):
+    q, v, tau = state(ARM, 3)
+    f = lambda p: bough.jax.forward_dynamics(ARM, q, v, tau, **{name: p})  # noqa: E731
+    dyn = bough.Dynamics(ARM, inputs=[name])
+    np.testing.assert_allclose(f(OWN[name]), dyn.forward_dynamics(q, v, tau, **{name: OWN[name]}), atol=1e-12)
+    weight = np.random.default_rng(1).normal(size=v.shape)
+    got = jax.jit(jax.grad(lambda p: (f(p) * weight).sum()))(OWN[name])
+    by = dyn.vjp("forward_dynamics", q, v, tau, weight=weight, wrt=[name], **{name: OWN[name]})
+    np.testing.assert_allclose(got, by[name].sum(0), atol=1e-10 * np.abs(got).max())
+
+
+def test_another_robot_in_each_row():
+    q, v, tau = state(ARM, 4)
+    many = ARM.inertias * np.linspace(0.5, 2, 4).reshape(4, 1, 1)
+    f = lambda p, *x: bough.jax.forward_dynamics(ARM, *x, inertia=p)  # noqa: E731
+    wanted = bough.Dynamics(ARM, inputs=["inertia"]).forward_dynamics(q, v, tau, inertia=many)
+    np.testing.assert_allclose(f(many, q, v, tau), wanted, atol=1e-12)
+    np.testing.assert_allclose(jax.vmap(f)(many, q, v, tau), wanted, atol=1e-12)
+
+
+def test_bad_quantities_of_the_model():
+    x = state(ARM)
+    with pytest.raises(bough.BoughError, match="inertia must end in the axes"):
+        bough.jax.forward_dynamics(ARM, *x, inertia=ARM.inertias[:-1])
+    negative = ARM.inertias * np.array([[1], [-1], [1], [1]])
+    with pytest.raises(bough.BoughError, match=ARM.body_names[1]):
+        bough.jax.forward_dynamics(ARM, *x, inertia=negative)
+    assert np.isfinite(bough.jax.forward_dynamics(ARM, *x, inertia=negative, check=False)).all()
+    with pytest.raises(bough.BoughError, match="does not take the option 'mass'"):
+        bough.jax.forward_dynamics(ARM, *x, mass=1.0)

@@ -91,3 +91,82 @@ def test_bad_input():
         bough.torch.forward_dynamics(ARM, q, v[:2], tau)
     with pytest.raises(AttributeError, match="no attribute"):
         bough.torch.forward_dynamic  # noqa: B018
+
+
+OWN = {
+    "inertia": torch.tensor(ARM.inertias),
+    "armature": torch.tensor(ARM.armature) + 0.1,
+    "gravity": torch.tensor([0.5, 1.0, -9.0], dtype=torch.float64),
+    "placement": torch.tensor(ARM.joint_placements),
+}
+
+
+def test_quantities_of_the_model_are_tensors_like_the_others():
+    x, heavier = state(ARM, 3), OWN["inertia"] * torch.tensor([0.5, 1.0, 2.0]).double().reshape(3, 1, 1)
+    dyn = bough.Dynamics(ARM, inputs=tuple(OWN))
+    got = bough.torch.forward_dynamics(ARM, *x, **OWN | {"inertia": heavier})
+    wanted = dyn.forward_dynamics(
+        *(a.numpy() for a in x), **{k: a.numpy() for k, a in (OWN | {"inertia": heavier}).items()}
+    )
+    np.testing.assert_allclose(got.numpy(), wanted, atol=1e-12)
+    single = bough.torch.inverse_dynamics(ARM, *(a[0].float() for a in x), inertia=heavier[2].float())
+    wanted = dyn.inverse_dynamics(*(a[0].numpy() for a in x), inertia=heavier[2].numpy())
+    np.testing.assert_allclose(single.numpy(), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", list(OWN))
+def test_gradients_by_quantities_of_the_model(name):
+    x, own = state(ARM, 2), OWN[name].clone().requires_grad_()
+    f = lambda p: bough.torch.forward_dynamics(ARM, *x, **{name: p}, check=False)  # noqa: E731
+    assert torch.autograd.gradcheck(f, [own], atol=1e-5)
+    q, v, tau = (a.numpy() for a in x)
+    weight = np.random.default_rng(1).normal(size=v.shape)
+    by = bough.Dynamics(ARM, inputs=[name]).vjp(
+        "forward_dynamics", q, v, tau, weight=weight, wrt=[name], **{name: own.detach().numpy()}
+    )
+    (got,) = torch.autograd.grad((f(own) * torch.tensor(weight)).sum(), own)
+    np.testing.assert_allclose(got.numpy(), by[name].sum(0), atol=1e-10 * got.abs().max().item())
+
+
+def test_mass_is_found_by_gradient_descent():
+    q, v, qdd = state(ARM, 20)
+    real = OWN["inertia"].clone()
+    real[-1] *= 1.5
+    tau = bough.torch.inverse_dynamics(ARM, q, v, qdd, inertia=real)
+    scale = torch.ones((), dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS([scale])
+
+    def loss():
+        optimiser.zero_grad()
+        guess = torch.cat([OWN["inertia"][:-1], scale * OWN["inertia"][-1:]])
+        error = ((bough.torch.inverse_dynamics(ARM, q, v, qdd, inertia=guess) - tau) ** 2).mean()
+        error.backward()
+        return error
+
+    for _ in range(5):
+        optimiser.step(loss)
+    assert abs(scale.item() - 1.5) < 1e-6
+
+
+def test_transforms_and_compiled_code_take_quantities_of_the_model():
+    q, v, tau = state(ARM, 4)
+    many = OWN["inertia"] * torch.linspace(0.5, 2, 4).double().reshape(4, 1, 1)
+    f = lambda p, *x: bough.torch.forward_dynamics(ARM, *x, inertia=p)  # noqa: E731
+    torch.testing.assert_close(torch.func.vmap(f)(many, q, v, tau), f(many, q, v, tau))
+    by = torch.func.vmap(torch.func.grad(lambda *x: f(*x).sum()))(many, q, v, tau)
+    given = many.clone().requires_grad_()
+    torch.testing.assert_close(by, torch.autograd.grad(f(given, q, v, tau).sum(), given)[0])
+    compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(many, q, v, tau), f(many, q, v, tau))
+
+
+def test_bad_quantities_of_the_model():
+    q, v, tau = state(ARM)
+    with pytest.raises(bough.BoughError, match="inertia must end in the axes"):
+        bough.torch.forward_dynamics(ARM, q, v, tau, inertia=OWN["inertia"][:-1])
+    with pytest.raises(bough.BoughError, match=ARM.body_names[1]):
+        bough.torch.forward_dynamics(ARM, q, v, tau, inertia=OWN["inertia"] * torch.tensor([[1], [-1], [1], [1]]))
+    with pytest.raises(bough.BoughError, match="must be a tensor"):
+        bough.torch.forward_dynamics(ARM, q, v, tau, gravity=[0, 0, -9.81])
+    with pytest.raises(bough.BoughError, match="does not take the option 'mass'"):
+        bough.torch.forward_dynamics(ARM, q, v, tau, mass=1.0)

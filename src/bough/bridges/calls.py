@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from bough.compile.executions import BoundFunction, bind_arrays
 from bough.compile.graph.program import Array
 from bough.compile.routine import Constants, Routine
 from bough.dynamics.functions import check_options, function
+from bough.dynamics.given import Parameters
+from bough.dynamics.parameters import SHAPES, check_inputs
 from bough.model import Model, mark_limbs
 
 
@@ -20,8 +22,8 @@ class Call:
     """A routine of a model. `number` names it where only numbers may be passed; `by_weights` and `along` are its own
     derivatives, by all inputs: routines like it."""
 
-    def __init__(self, routine: Routine, model: Model, constants: Constants) -> None:
-        self.routine, self.model, self.constants = routine, model, constants
+    def __init__(self, routine: Routine, model: Model, constants: Constants, parameters: Parameters) -> None:
+        self.routine, self.model, self.constants, self.parameters = routine, model, constants, parameters
         self.inputs: tuple[Array, ...] = routine.arrays(routine.arguments, model.sizes)
         self.outputs: tuple[Array, ...] = routine.arrays(routine.outputs, model.sizes)
         self.number = len(_calls)
@@ -30,12 +32,12 @@ class Call:
     @cached_property
     def by_weights(self) -> Call:
         """(inputs, weights of outputs) -> gradients by all inputs."""
-        return Call(vjp(self.routine), self.model, self.constants)
+        return Call(vjp(self.routine), self.model, self.constants, self.parameters)
 
     @cached_property
     def along(self) -> Call:
         """(inputs, directions of inputs) -> rates of all outputs."""
-        return Call(jvp(self.routine), self.model, self.constants)
+        return Call(jvp(self.routine), self.model, self.constants, self.parameters)
 
     @cached_property
     def on_the_cpu(self) -> BoundFunction:
@@ -62,14 +64,38 @@ def numbered(number: int) -> Call:
     return _calls[number]
 
 
-def call_of(model: Model, name: str, options: dict[str, Any]) -> Call:
-    """The function of the table on this model, the same object each time."""
-    key = (model.hash, name, tuple(sorted(options.items())))
-    if key not in _known:
+class Given(NamedTuple):
+    """What a caller of a bridge says by name: options of the function, and quantities of the model as arrays."""
+
+    options: dict[str, Any]
+    parameters: dict[str, Any]  # in the order in which functions take them
+    check: bool | None
+
+
+def sorted_keywords(keywords: dict[str, Any]) -> Given:
+    """The keywords of a call: `inertia`, `armature`, `gravity` and `placement` are inputs, `check` is about them."""
+    if not keywords:
+        return NOTHING
+    options = dict(keywords)
+    check = options.pop("check", None)
+    parameters = {name: options.pop(name) for name in SHAPES if options.get(name) is not None}
+    return Given({k: x for k, x in options.items() if k not in SHAPES}, parameters, check)
+
+
+NOTHING = Given({}, {}, None)
+
+
+def call_of(model: Model, name: str, options: dict[str, Any], inputs: Sequence[str] = ()) -> Call:
+    """The function of the table on this model with quantities of it as `inputs`, the same object each time."""
+    key = (model.hash, name, tuple(sorted(options.items())) if options else (), tuple(inputs))
+    found = _known.get(key)
+    if found is None:
         row = function(name)
         chosen = check_options(row, options)
         method = row.method(model, chosen.method)
-        more = method.constants(model, chosen)
-        constants = Constants((model.mechanism, *more), lambda: (model.grouped, *more), mark_limbs)
-        _known[key] = Call(method.routine, model, constants)
-    return _known[key]
+        parameters = Parameters(model, check_inputs(model, inputs))
+        routine, more, twins = parameters.prepared(method.routine, method.constants(model, chosen), mark_limbs)
+        folded = model.grouped if parameters.folds else model.mechanism
+        constants = Constants((model.mechanism, *more), lambda: (folded, *more), twins)
+        found = _known[key] = Call(routine, model, constants, parameters)
+    return found

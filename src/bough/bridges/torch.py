@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from bough.bridges.calls import Call, call_of, numbered
+from bough.bridges.calls import Call, Given, call_of, numbered, sorted_keywords
 from bough.bridges.extras import required
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError
@@ -23,9 +23,18 @@ __all__ = ["call", *FUNCTIONS]
 
 
 def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
-    """A function of `Dynamics` by name on tensors; `options` are those of the function: method=, frame=, reference=."""
-    found = call_of(model, name, options)
+    """A function of `Dynamics` by name on tensors; `options` are those of the function: method=, frame=, reference=.
+
+    `inertia`, `armature`, `gravity` and `placement` are tensors in the place of the model's own numbers, for all rows
+    or one for each (see `Dynamics`), and have gradients like the others. Those for all rows are examined; check=False
+    leaves that out.
+    """
+    given = sorted_keywords(options)
+    found = call_of(model, name, given.options, tuple(given.parameters))
+    tensors = (*tensors, *given.parameters.values())
     leading = _check(found, name, tensors)
+    if given.parameters and given.check is not False:
+        _examine(found, given)
     if leading:
         rows = prod(leading)
         specs = zip(tensors, found.inputs, strict=True)
@@ -77,13 +86,25 @@ def _check(found: Call, name: str, tensors: Sequence[Any]) -> tuple[int, ...]:
     return leading
 
 
+def _examine(found: Call, given: Given) -> None:
+    """Refuse parameters that no mechanism has, where their numbers can be seen."""
+    for name, x in given.parameters.items():
+        if x.device.type == "cpu" and not _is_transformed([x]):
+            found.parameters.examine(name, x.detach().numpy(), given.check)
+
+
+def _is_transformed(tensors: Sequence[Any]) -> bool:
+    """Is this part of a transform of torch.func, or of code that is being compiled?"""
+    if torch.compiler.is_compiling():
+        return True
+    return any(torch._C._functorch.is_functorch_wrapped_tensor(x) for x in tensors)
+
+
 def _is_plain(tensors: Sequence[Any]) -> bool:
     """Does nobody ask for derivatives, and is this not part of a transform or of code that is being compiled?"""
-    if torch.compiler.is_compiling() or torch.autograd.forward_ad._current_level >= 0:
+    if _is_transformed(tensors) or torch.autograd.forward_ad._current_level >= 0:
         return False
-    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
-        return False
-    return not any(torch._C._functorch.is_functorch_wrapped_tensor(x) for x in tensors)
+    return not (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
 
 
 def _apply(number: int, tensors: Sequence[Any]) -> Sequence[Any]:

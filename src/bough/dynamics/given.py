@@ -55,12 +55,13 @@ class Parameters:
     def given_to(self, function: BoundFunction) -> BoundFunction:
         return cast(BoundFunction, WithParameters(function, self)) if self else function
 
-    def examine(self, name: str, value: Any) -> None:
+    def examine(self, name: str, value: Any, check: bool | None = None) -> None:
         """Refuse what no mechanism has, by the name of the body or joint; rows of a batch only with `check`."""
+        check = self.check if check is None else check
         rows = np.asarray(value, float)
         own = self.own[name]
         batch = rows[None] if rows.shape == own.shape else rows
-        if self.check is False or batch.shape[1:] != own.shape or (rows.ndim > own.ndim and not self.check):
+        if check is False or batch.shape[1:] != own.shape or (rows.ndim > own.ndim and not check):
             return  # shapes are for the function to complain of
         if not np.isfinite(batch).all() or name == "gravity":
             return
