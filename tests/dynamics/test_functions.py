@@ -47,6 +47,16 @@ def test_methods_take_what_the_table_says(row):
         assert tuple(way.routine.arguments) == row.arguments
 
 
+def test_signatures_stay_what_they_were_once_a_function_is_compiled():
+    dyn = bough.Dynamics(zoo.arm(2))
+    before = inspect.signature(dyn.gravity)
+    assert [*before.parameters] == ["q", "out", "threads", "parameters"]
+    dyn.gravity(np.zeros(2))
+    assert "gravity" in vars(dyn)
+    assert inspect.signature(dyn.gravity) == before
+    assert dyn.gravity.__doc__ == bough.Dynamics.gravity.__doc__
+
+
 def test_counts_are_those_of_the_same_defaults():
     model = zoo.arm(4)
     assert bough.count(model, "jacobian", frame="hand") == bough.count(

@@ -147,7 +147,7 @@ def batch(model: Model) -> list[Timing]:
     pool, columns = pin.ModelPool(s.pin, 1), [np.asfortranarray(x.T) for x in (np.tile(s.pin_q, (BATCH, 1)), V, T, qdd)]
     peer = Batch(s.mujoco, BATCH, 1)
     peer.qpos[:], peer.qvel[:] = s.pin_q, V
-    forward, inverse = dyn._forward, dyn._inverse
+    forward, inverse = dyn._library.function("forward_dynamics").call, dyn._library.function("inverse_dynamics").call
     by_factor = dyn._library.function("forward_dynamics", "crba").call
     packed = dyn._library.function("packed_mass_matrix").call
     cases: dict[str, dict[str, Callable[[], Any]]] = {

@@ -19,7 +19,7 @@ from bough.dynamics.given import Parameters
 from bough.dynamics.kinematics import REFERENCES
 from bough.dynamics.placements import frame_set
 from bough.dynamics.together import together
-from bough.dynamics.whole_body import Wanted, moving_routine, still_routine
+from bough.dynamics.whole_body import Kinematics, Wanted, moving_routine, still_routine
 from bough.errors import BoughError, OptionError, UnknownNameError
 from bough.model import Model, mark_limbs
 from bough.sparsity.memory import require_memory
@@ -137,8 +137,21 @@ class Library:
             self._functions[name, method, order] = found
         return found
 
-    def kinematics(self, frames: Named, jacobians: Named, reference: Reference, moving: bool) -> BoundFunction:
-        """Placements of frames, velocities and drifts if they move, and Jacobians of some of them."""
+    def kinematics(
+        self, frames: Sequence[str] | None, jacobians: Sequence[str], reference: Reference, inputs: Any, how: Any
+    ) -> Kinematics:
+        """Placements of frames, velocities and drifts if v is among the inputs, and Jacobians of some of them."""
+        for what, names in (("frames", frames), ("jacobians", jacobians)):
+            if isinstance(names, str):
+                raise OptionError(f"kinematics: {what} is a list of names, got {names!r}; write [{names!r}]")
+        chosen = tuple(self.model.frame_names if frames is None else frames)
+        found = self._kinematics(chosen, tuple(jacobians), reference, len(inputs) > 1)
+        T, *moving, J = found.call(*inputs, **how)
+        each = {name: J[..., k, :, :] for k, name in enumerate(jacobians)}
+        velocities, drifts = moving or (None, None)
+        return Kinematics(chosen, T, velocities, drifts, each)
+
+    def _kinematics(self, frames: Named, jacobians: Named, reference: Reference, moving: bool) -> BoundFunction:
         key = ("kinematics", frames, jacobians, reference, moving)
         found = self._functions.get(key)
         if found is None:

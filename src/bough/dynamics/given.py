@@ -144,7 +144,7 @@ class WithParameters:
         self.function.lend_make(scope, "make")
         exec("\n".join(lines), scope)
         function: Callable[..., Any] = scope["shortcut"]
-        return wraps(method)(function)
+        return wraps(method, updated=())(function)
 
     def _examine(self, scope: dict[str, Any], name: str, value: Any) -> None:
         self.parameters.examine(name, value)

@@ -152,7 +152,7 @@ class BoundFunction:
         self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
         exec("\n".join(lines), self._scope)
         function: Callable[..., Any] = self._scope["shortcut"]
-        return wraps(method)(function)
+        return wraps(method, updated=())(function)
 
     def lend_make(self, scope: dict[str, Any], name: str) -> None:
         """Put what computes one configuration into `scope`, now or when it is there."""

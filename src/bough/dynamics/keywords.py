@@ -1,0 +1,44 @@
+"""The keywords that every function of `Dynamics` takes, stated once: for type checkers and for `help`."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from typing import Any, TypedDict, TypeVar
+
+import numpy.typing as npt
+
+T = TypeVar("T")
+
+
+class Given(TypedDict, total=False):
+    """How a function runs: over how many threads, and with which of the `inputs` that its `Dynamics` was made with."""
+
+    threads: int | None
+    inertia: npt.ArrayLike
+    armature: npt.ArrayLike
+    gravity: npt.ArrayLike
+    placement: npt.ArrayLike
+
+
+class Call(Given, total=False):
+    """The same, and an array for the result."""
+
+    out: npt.NDArray[Any] | None
+
+
+# by the name that a method gives to its last argument
+KEYWORDS = {"given": ("threads",), "call": ("out", "threads")}
+
+
+def written_out(cls: type[T]) -> type[T]:
+    """A class whose methods show `out` and `threads` in their signatures where they take `Given` or `Call`."""
+    for method in vars(cls).values():
+        if not callable(method):
+            continue
+        found = signature(method)
+        *stated, last = found.parameters.values() or [None]
+        if last is not None and last.kind is Parameter.VAR_KEYWORD and str(last.annotation).startswith("Unpack"):
+            more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in KEYWORDS[last.name]]
+            rest = Parameter("parameters", Parameter.VAR_KEYWORD)
+            method.__signature__ = found.replace(parameters=[*stated, *more, rest])
+    return cls

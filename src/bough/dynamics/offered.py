@@ -1,0 +1,210 @@
+"""The functions of the table as methods: what each takes and gives, and how it comes to its compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, Unpack
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+
+from bough.dynamics.bound import Library
+from bough.dynamics.derivatives import force_slopes, inverse_dynamics_derivatives
+from bough.dynamics.engine import Device
+from bough.dynamics.functions import REFERENCE
+from bough.dynamics.keywords import Call, Given, written_out
+from bough.errors import ModelError, ShapeError
+from bough.model import Model
+from bough.sparsity.factor import Factor
+from bough.types import Reference
+
+Array = npt.NDArray[Any]
+Forces: TypeAlias = Mapping[str, ArrayLike] | ArrayLike | None
+ForwardMethod: TypeAlias = Literal["auto", "aba", "crba"]
+
+
+@written_out
+class Offered:
+    """One method for each row of the table; `Dynamics` says what they have in common."""
+
+    model: Model
+    device: Device
+    _library: Library
+
+    # Joint space
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        forces: Forces = None,
+        *,
+        method: ForwardMethod = "auto",
+        **call: Unpack[Call],
+    ) -> Array:
+        """qdd (nv,) such that H qdd + C = tau. Methods: "aba" (O(n)), "crba" (CRBA and LTDL), "auto" (the cheaper)."""
+        return self._pushed("forward_dynamics", method, (q, v, tau), forces, call)
+
+    def inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, forces: Forces = None, **call: Unpack[Call]
+    ) -> Array:
+        """tau = H qdd + C (nv,), by the recursive Newton-Euler algorithm, O(n)."""
+        return self._pushed("inverse_dynamics", "auto", (q, v, qdd), forces, call)
+
+    def bias_force(self, q: ArrayLike, v: ArrayLike, forces: Forces = None, **call: Unpack[Call]) -> Array:
+        """C (nv,): Coriolis, centrifugal and gravity terms, less what external forces do."""
+        return self._pushed("bias_force", "auto", (q, v), forces, call)
+
+    def gravity(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+        """The torque (nv,) that holds the mechanism at rest against gravity."""
+        return self._plain("gravity")(q, **call)
+
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+        """C (nv, nv): C v are the Coriolis and centrifugal terms without gravity, and Hdot - 2 C is skew."""
+        return self._plain("coriolis_matrix")(q, v, **call)
+
+    def mass_matrix(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+        """H (nv, nv), both triangles, by the composite-rigid-body algorithm; rotor inertias included."""
+        return self._plain("mass_matrix")(q, **call)
+
+    def packed_mass_matrix(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+        """H in packed ancestor rows of `model.dof_tree` (D1 + nv,): what `bough.sparsity` works on."""
+        return self._plain("packed_mass_matrix")(q, **call)
+
+    def inverse_mass_matrix(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+        """H^-1 (nv, nv), both triangles, without forming H or by its factor, whichever is cheaper."""
+        return self._plain("inverse_mass_matrix")(q, **call)
+
+    def factorize(self, q: ArrayLike, **parameters: Any) -> Factor:
+        """The LTDL factor of H at one configuration (nq,), on the CPU."""
+        if self.device.name == "cuda":
+            raise ModelError(
+                "factorize gives a factor on the CPU: use a Dynamics without device, or inverse_mass_matrix"
+            )
+        if np.ndim(q) > 1:
+            raise ShapeError(f"factorize: q must be one configuration ({self.model.nq},), got {np.shape(q)}")
+        names = [j.name for j in self.model.joints for _ in range(j.v.stop - j.v.start)]
+        packed = self._library.function("factorize").call(q, **parameters)
+        return Factor(self.model.dof_tree, "ltdl", packed, names)
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[Given]) -> Array:
+        """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
+        Y = self._library.function("regressor").call(q, v, qdd, **given)
+        return Y.reshape(*Y.shape[:-2], Y.shape[-2] * Y.shape[-1])
+
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[Given]
+    ) -> tuple[Array, Array, Array]:
+        """dtau/dq, dtau/dv and dtau/dqdd, (nv, nv) each; q is varied in its tangent space.
+
+        Differentiated on the graph of the kernel, so always specialised; refused if the graph becomes too large.
+        """
+        found: tuple[Array, Array, Array] = self._inverse_derivatives(q, v, qdd, **given)
+        return found
+
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Unpack[Given]
+    ) -> tuple[Array, Array, Array]:
+        """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1."""
+        if self.device.layout == "columns":
+            raise ModelError('forward_dynamics_derivatives needs layout="rows": it multiplies matrices row by row')
+        qdd = self.forward_dynamics(q, v, tau, **given)
+        slopes = self._force_slopes(q, v, qdd, **given)
+        H_inv = self.inverse_mass_matrix(q, **given)
+        both = H_inv @ slopes
+        return both[..., : self.model.nv], both[..., self.model.nv :], H_inv
+
+    # Kinematics
+
+    def placements(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+        """World placements of all frames, homogeneous, in the order of `model.frame_names`: (frames, 4, 4)."""
+        return self._plain("placements")(q, **call)
+
+    def placement(self, q: ArrayLike, frame: str, **call: Unpack[Call]) -> Array:
+        """World placement of a frame as a homogeneous matrix, (4, 4) or (batch, 4, 4)."""
+        return self._library.of_frame("placement", frame, REFERENCE).call(q, **call)
+
+    def velocity(
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[Call]
+    ) -> Array:
+        """Velocity (6,) = [linear, angular] of a frame in "local", "world" or "local_world_aligned" coordinates."""
+        return self._library.of_frame("velocity", frame, reference).call(q, v, **call)
+
+    def jacobian(self, q: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[Call]) -> Array:
+        """Geometric Jacobian (6, nv) = [linear; angular] of a frame: velocity = J v."""
+        return self._library.of_frame("jacobian", frame, reference).call(q, **call)
+
+    def bias_acceleration(
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[Call]
+    ) -> Array:
+        """Jdot v (6,): the rate of change of `velocity` while v is constant, without gravity."""
+        return self._library.of_frame("bias_acceleration", frame, reference).call(q, v, **call)
+
+    # The whole mechanism
+
+    def center_of_mass(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+        """Centre of mass (3,) in the world."""
+        return self._plain("center_of_mass")(q, **call)
+
+    def center_of_mass_velocity(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+        """Velocity (3,) of the centre of mass, in world axes."""
+        return self._plain("center_of_mass_velocity")(q, v, **call)
+
+    def center_of_mass_jacobian(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+        """Jacobian (3, nv) of the centre of mass, in world axes."""
+        return self._plain("center_of_mass_jacobian")(q, **call)
+
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **given: Unpack[Given]) -> Any:
+        """Kinetic energy in joules, v' H v / 2, rotors included: a float, or an array (batch,)."""
+        return _scalar(self._library.function("kinetic_energy").call(q, v, **given))
+
+    def potential_energy(self, q: ArrayLike, **given: Unpack[Given]) -> Any:
+        """Potential energy in joules, zero with the centre of mass at the world's origin: a float, or (batch,)."""
+        return _scalar(self._library.function("potential_energy").call(q, **given))
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+        """Momentum (6,) = [linear, angular about the world's origin], in world axes; rotors are left out."""
+        return self._plain("momentum")(q, v, **call)
+
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+        """Momentum (6,) = [linear, angular about the centre of mass], in world axes; rotors are left out."""
+        return self._plain("centroidal_momentum")(q, v, **call)
+
+    def centroidal_momentum_matrix(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+        """A (6, nv): `centroidal_momentum` = A v; rotors are left out."""
+        return self._plain("centroidal_momentum_matrix")(q, **call)
+
+    def centroidal_momentum_drift(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+        """Adot v (6,): the rate of `centroidal_momentum` while v is constant, without gravity."""
+        return self._plain("centroidal_momentum_drift")(q, v, **call)
+
+    # How they come to their code
+
+    def _plain(self, name: str) -> Callable[..., Array]:
+        """A function of the table, bound when it is first asked for; calls of the method with default options then go
+        to compiled code without a frame in between."""
+        if name not in self.__dict__:
+            self.__dict__[name] = self._library.shortcut(name, getattr(self, name))
+        return self._library.function(name).call
+
+    def _pushed(self, name: str, method: str, inputs: tuple[ArrayLike, ...], forces: Forces, call: Call) -> Array:
+        """The same for a function that takes external forces."""
+        if forces is None and method == "auto":
+            return self._plain(name)(*inputs, **call)
+        return self._library.pushed(name, method, inputs, forces, **call)
+
+    @cached_property
+    def _inverse_derivatives(self) -> Callable[..., Any]:
+        return inverse_dynamics_derivatives(self._library.parameters, self.device)
+
+    @cached_property
+    def _force_slopes(self) -> Callable[..., Any]:
+        return force_slopes(self._library.parameters, self.device)
+
+
+def _scalar(x: Array) -> Any:
+    """A number instead of an array of one, or a column of them instead of a matrix."""
+    return x[0] if x.ndim == 1 else x[:, 0]
