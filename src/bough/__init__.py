@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bough import simulate as simulate
     from bough import sparsity as sparsity
     from bough import spatial as spatial
+    from bough import sweep as sweep
     from bough import tree as tree
     from bough import types as types
     from bough import zoo as zoo
@@ -74,6 +75,7 @@ _ROOMS = (
     "simulate",
     "sparsity",
     "spatial",
+    "sweep",
     "tree",
     "types",
     "zoo",

@@ -15,10 +15,12 @@ __all__ = [
     "RecordingError",
     "SettingError",
     "ShapeError",
+    "SweepError",
     "TaskError",
     "TooLargeError",
     "TreeError",
     "UnknownNameError",
+    "WorkerLostError",
     "short",
 ]
 
@@ -105,3 +107,11 @@ class SettingError(BoughError, ValueError):
 
 class RecordingError(BoughError, ValueError):
     """A recording that is damaged, or of another model."""
+
+
+class SweepError(BoughError, RuntimeError):
+    """A sweep that cannot go on: chunks that fail, or a folder of another one."""
+
+
+class WorkerLostError(Exception):
+    """A worker of a sweep that ended before its chunk did; the chunk is sent again."""

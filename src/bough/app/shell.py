@@ -70,7 +70,7 @@ def watched() -> bool:
 
 def fail(error: BaseException) -> int:
     """Print an error as one line; the exit code: 2 where the request was wrong, 1 where its execution failed."""
-    from bough.errors import BoughError, CheckpointError, NumericalError, RecordingError, TooLargeError
+    from bough.errors import BoughError, CheckpointError, NumericalError, RecordingError, SweepError, TooLargeError
 
     known = isinstance(error, BoughError | OSError | ValueError)
     sentence = " ".join(str(error).split("\n")) or type(error).__name__
@@ -79,6 +79,6 @@ def fail(error: BaseException) -> int:
     elif not known:
         sentence = f"unexpected {type(error).__name__}: {sentence} (--debug shows where)"
     typer.secho(f"error: {sentence}", err=True, fg="red", bold=True)
-    failed = (CheckpointError, NumericalError, RecordingError, OSError, MemoryError)
+    failed = (CheckpointError, NumericalError, RecordingError, SweepError, OSError, MemoryError)
     refused = isinstance(error, TooLargeError) or (isinstance(error, BoughError) and not isinstance(error, failed))
     return USAGE if refused or (isinstance(error, ValueError) and not isinstance(error, failed)) else FAILED

@@ -9,6 +9,15 @@ from __future__ import annotations
 from bough.record.arrays import read_arrays, write_arrays
 from bough.record.files import replacing
 from bough.record.progress import progress_bar
-from bough.record.tables import write_table
+from bough.record.tables import read_table, table_bytes, table_facts, write_table
 
-__all__ = ["progress_bar", "read_arrays", "replacing", "write_arrays", "write_table"]
+__all__ = [
+    "progress_bar",
+    "read_arrays",
+    "read_table",
+    "replacing",
+    "table_bytes",
+    "table_facts",
+    "write_arrays",
+    "write_table",
+]

@@ -2,24 +2,84 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bough.errors import MissingExtraError
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import MissingExtraError, RecordingError
 from bough.record.files import replacing
+
+SHAPES = "shapes"  # under this name a table keeps the shapes of columns whose rows are arrays of several axes
 
 
 def write_table(path: str | Path, columns: Mapping[str, Any], facts: Mapping[str, str] | None = None) -> Path:
     """Columns of equal length (arrays, or lists of lists) as a Parquet file, with `facts` and Bough's version."""
+    pyarrow, parquet = _arrow()
+    table = pyarrow.table(dict(columns)).replace_schema_metadata(_known(facts))
+    with replacing(path) as file:
+        parquet.write_table(table, file)
+    return Path(path)
+
+
+def table_bytes(columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, str] | None = None) -> bytes:
+    """Arrays (rows, ...) as the content of a Parquet file: a row with several numbers is a list of fixed length."""
+    pyarrow, parquet = _arrow()
+    listed, shapes = {}, []
+    for name, array in columns.items():
+        array = np.ascontiguousarray(array)
+        shapes.append(f"{name}:{','.join(map(str, array.shape[1:]))}")
+        flat = pyarrow.array(array.reshape(-1))
+        size = int(np.prod(array.shape[1:], dtype=int))
+        listed[name] = flat if array.ndim == 1 else pyarrow.FixedSizeListArray.from_arrays(flat, size)
+    table = pyarrow.table(listed).replace_schema_metadata(_known(facts) | {SHAPES: ";".join(shapes)})
+    file = io.BytesIO()
+    parquet.write_table(
+        table, file, use_dictionary=False, compression="zstd", compression_level=1, write_page_checksum=True
+    )
+    return file.getvalue()
+
+
+def read_table(path: str | Path, columns: list[str] | None = None) -> dict[str, npt.NDArray[Any]]:
+    """What `table_bytes` gave, from a file: arrays of the shapes that were given."""
+    _, parquet = _arrow()
+    try:
+        table = parquet.read_table(path, columns=columns, page_checksum_verification=True)
+        shapes = dict(word.split(":") for word in table.schema.metadata[SHAPES.encode()].decode().split(";"))
+        found = {}
+        for name in table.column_names:
+            column = table[name].combine_chunks()
+            flat = column.flatten() if shapes[name] else column
+            shape = [int(size) for size in shapes[name].split(",") if size]
+            found[name] = np.asarray(flat).reshape(len(column), *shape)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordingError(f"{str(path)!r} is damaged or no part of a sweep: {error}") from None
+    return found
+
+
+def table_facts(path: str | Path) -> tuple[dict[str, str], int]:
+    """What is written beside a table, and how many rows it has; a file cut short is refused."""
+    _, parquet = _arrow()
+    try:
+        found = parquet.read_metadata(path)
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{str(path)!r} is damaged or no Parquet file: {error}") from None
+    return {key.decode(): value.decode(errors="replace") for key, value in (found.metadata or {}).items()
+            if key != b"ARROW:schema"}, found.num_rows  # fmt: skip
+
+
+def _known(facts: Mapping[str, str] | None) -> dict[str, str]:
+    return {"bough": import_module("bough").__version__} | dict(facts or {})
+
+
+def _arrow() -> tuple[Any, Any]:
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise MissingExtraError("writing Parquet needs pyarrow: pip install 'bough[tables]'") from None
-    known = {"bough": import_module("bough").__version__} | dict(facts or {})
-    table = pyarrow.table(dict(columns)).replace_schema_metadata(known)
-    with replacing(path) as file:
-        parquet.write_table(table, file)
-    return Path(path)
+    return pyarrow, parquet

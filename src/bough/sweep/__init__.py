@@ -1,0 +1,36 @@
+"""Sweeps: a function or a rollout over many states, seeds or parameter sets, in parts that survive a kill.
+
+Belongs here: what is computed for which rows (`rows`, `work`, `job`), the folder of parts (`parts`), the driver that
+fills it (`driver`), and who does the work (`engines`). Does not belong here: anything about mechanisms.
+
+A job is cut into chunks; a chunk is always the same rows and gives the same part, whoever computes it and when. So a
+sweep that was killed goes on from the parts that are there, and nothing is lost or done twice.
+"""
+
+from __future__ import annotations
+
+from bough.sweep.driver import Summary, run
+from bough.sweep.engines import Executor, Outcome, Processes, RayCluster, Slurm, Threads
+from bough.sweep.job import Job
+from bough.sweep.parts import read
+from bough.sweep.rows import DrawnRows, GivenRows
+from bough.sweep.work import Evaluate, Roll, Work, YourOwn
+
+__all__ = [
+    "DrawnRows",
+    "Evaluate",
+    "Executor",
+    "GivenRows",
+    "Job",
+    "Outcome",
+    "Processes",
+    "RayCluster",
+    "Roll",
+    "Slurm",
+    "Summary",
+    "Threads",
+    "Work",
+    "YourOwn",
+    "read",
+    "run",
+]

@@ -1,0 +1,89 @@
+"""The driver: hands chunks to an executor, keeps their parts, sends those that failed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from bough.errors import BoughError, SweepError
+from bough.record import progress_bar
+from bough.sweep.engines import Executor, Threads
+from bough.sweep.job import Job
+from bough.sweep.parts import Parts, locked
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a sweep went."""
+
+    folder: Path
+    rows: int
+    parts: int
+    found: int  # parts that were there already
+    retried: int  # chunks that were sent again
+    seconds: float
+
+    def __str__(self) -> str:
+        again = f", {self.retried} chunks sent again" if self.retried else ""
+        return (
+            f"{self.rows:,} rows in {self.parts} parts under {self.folder}: {self.found} were there, "
+            f"{self.parts - self.found} computed in {self.seconds:.2f} s{again}"
+        )
+
+
+def run(
+    job: Job,
+    folder: str | Path,
+    executor: Executor | None = None,
+    *,
+    chunk: int | None = None,
+    retries: int = 2,
+    progress: bool = False,
+) -> Summary:
+    """Compute what is missing of a job into a folder of Parquet parts; call it again after a kill to go on.
+
+    `executor` is `Threads()` without; `chunk` rows go into a part, without: as many as take a second or more. A chunk
+    that fails is sent again up to `retries` times, unless the failure lies in what was asked. What succeeds is kept.
+    """
+    folder, needed = Path(folder), job.needs
+    if chunk is not None and chunk < 1:
+        raise SweepError(f"a chunk is one row or more, got {chunk}")
+    job.rows.take(job.model, needed, 0, 1)  # refuses what cannot be before anything is written
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        parts = Parts(folder, job, chunk)
+        missing = parts.missing()
+        found, start = parts.count - len(missing), perf_counter()
+        with progress_bar("sweeping", parts.count, progress) as advance:
+            advance(found)
+            retried = _fill(parts, missing, executor or Threads(), retries, advance)
+    return Summary(folder, job.rows.count, parts.count, found, retried, perf_counter() - start)
+
+
+def _fill(parts: Parts, missing: list[int], executor: Executor, retries: int, advance: Callable[[int], None]) -> int:
+    """Rounds until all chunks are there, or one has failed too often; how many were sent again."""
+    failures: dict[int, Exception] = {}
+    retried = 0
+    for attempt in range(retries + 1):
+        retried += len(missing) if attempt else 0
+        failures = {}
+        for outcome in executor.run(parts, missing):
+            if outcome.error is None:
+                if outcome.part is not None:
+                    parts.write(outcome.chunk, outcome.part)
+                advance(1)
+            else:
+                failures[outcome.chunk] = outcome.error
+        hopeless = [error for error in failures.values() if isinstance(error, BoughError | TypeError)]
+        if hopeless or not failures:
+            break
+        missing = sorted(failures)
+    if failures:
+        chunk, error = next(iter(failures.items()))
+        raise SweepError(
+            f"{len(failures)} of {parts.count} chunks failed, the others are kept; chunk {chunk}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return retried

@@ -1,0 +1,41 @@
+"""The other end of `processes`: reads a job, then numbers of chunks; writes a part or an error for each."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+
+from bough.errors import SweepError
+
+
+def main() -> None:
+    """Until there is nothing more to read: also when the driver was killed."""
+    requests = sys.stdin.buffer
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a function of the user prints must not come between the parts
+    try:
+        job, size = pickle.load(requests)
+        while True:
+            chunk = pickle.load(requests)
+            try:
+                found: bytes | Exception = job.part(chunk, size)
+            except Exception as error:
+                found = sendable(error)
+            pickle.dump(found, replies)
+            replies.flush()
+    except (EOFError, OSError, KeyboardInterrupt):
+        return
+
+
+def sendable(error: Exception) -> Exception:
+    """The error itself, or its sentence where it cannot be sent."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return SweepError(f"{type(error).__name__}: {error}")
+    return error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""A job: a model, what is done, and for which rows; cut into chunks, each with a part of the table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from bough.errors import OptionError
+from bough.model import Model
+from bough.record import table_bytes
+from bough.sweep.rows import Rows
+from bough.sweep.work import Columns, Work
+
+SECONDS = 1.5  # that a chunk is meant to take
+MOST_BYTES = 64 * 2**20  # of the columns of a chunk
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is to be computed. `inputs` says whether the rows themselves go into the table, too."""
+
+    model: Model
+    work: Work
+    rows: Rows
+    inputs: bool = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("model", "work", "rows", "inputs")}
+
+    @cached_property
+    def needs(self) -> tuple[str, ...]:
+        """Arrays of each row."""
+        return self.work.needs(self.model)
+
+    @cached_property
+    def evaluate(self) -> Callable[[Columns], Columns]:
+        """Made once in each process, and shared by its threads."""
+        return self.work.bound(self.model, self.rows.parameters)
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """What identifies the job: two jobs with one description give the same table."""
+        return {
+            "model": self.model.name,
+            "model_hash": self.model.hash,
+            "work": self.work.describe(),
+            "rows": self.rows.describe(),
+            "inputs": self.inputs,
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """The description as one word."""
+        return hashlib.sha256(json.dumps(self.description, sort_keys=True).encode()).hexdigest()
+
+    def columns(self, start: int, stop: int) -> Columns:
+        """The table from row `start` to row `stop`."""
+        rows = self.rows.take(self.model, self.needs, start, stop)
+        found = self.evaluate(rows)
+        clash = [name for name in found if name == "row" or (self.inputs and name in rows)]
+        if clash:
+            raise OptionError(f"a result may not be called {clash[0]!r}: the table has a column of that name")
+        return {"row": np.arange(start, stop), **(rows if self.inputs else {}), **found}
+
+    def part(self, chunk: int, size: int) -> bytes:
+        """The Parquet file of a chunk of `size` rows."""
+        start, stop = chunk * size, min((chunk + 1) * size, self.rows.count)
+        return table_bytes(self.columns(start, stop), {"sweep": self.digest, "rows": f"{start}:{stop}"})
+
+    def chunk_size(self) -> int:
+        """How many rows take about `SECONDS`, their part of the table included; measured on the first ones."""
+        self.part(0, 1)  # compiles
+        tried, taken, weight = 8, 0.0, 1
+        while True:
+            tried = min(tried, self.rows.count)
+            start = perf_counter()
+            weight = sum(column.nbytes for column in self.columns(0, tried).values())
+            self.part(0, tried)
+            taken = perf_counter() - start
+            if taken > 0.2 or tried == self.rows.count or weight > MOST_BYTES // 8:
+                break
+            tried *= 4
+        by_time = int(tried * SECONDS / (taken / 2 + 1e-9))
+        by_size = tried * MOST_BYTES // weight
+        return max(1, min(by_time, by_size, self.rows.count))

@@ -1,0 +1,130 @@
+"""The folder of a sweep: its description, one Parquet part for each chunk, and a lock for its driver."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import RecordingError, SweepError
+from bough.record import read_table, replacing, table_facts
+from bough.sweep.job import Job
+
+JOB, LOCK = "sweep.json", "lock"
+
+
+class Parts:
+    """Parts of a job in a folder, which is made if it is not there; that of another job is refused."""
+
+    def __init__(self, folder: str | Path, job: Job, chunk: int | None) -> None:
+        self.folder, self.job = Path(folder), job
+        self.folder.mkdir(parents=True, exist_ok=True)
+        known = described(self.folder) if (self.folder / JOB).exists() else None
+        if known is None:
+            if any(self.folder.glob("part-*.parquet")):
+                raise SweepError(f"{self.folder} has parts of a sweep, but no {JOB} that says of which")
+            self.chunk = chunk or job.chunk_size()
+            self._write()
+            return
+        self.chunk = int(known["chunk"])
+        if known["job"] != job.description:
+            raise SweepError(f"{self.folder} holds another sweep: {_difference(known['job'], job.description)}")
+        if chunk not in (None, self.chunk):
+            raise SweepError(f"{self.folder} was begun with {self.chunk} rows a chunk, not {chunk}")
+
+    def _write(self) -> None:
+        text = json.dumps({"job": self.job.description, "rows": self.job.rows.count, "chunk": self.chunk}, indent=1)
+        with replacing(self.folder / JOB) as file:
+            file.write(text.encode())
+
+    @property
+    def count(self) -> int:
+        """How many parts there will be."""
+        return -(-self.job.rows.count // self.chunk)
+
+    def path(self, chunk: int) -> Path:
+        """The file of a chunk."""
+        return self.folder / name_of(chunk)
+
+    def write(self, chunk: int, part: bytes) -> None:
+        """All of a part, or nothing."""
+        with replacing(self.path(chunk)) as file:
+            file.write(part)
+
+    def missing(self) -> list[int]:
+        """Chunks whose parts are not there; parts that are damaged are made again, leftovers of a kill removed."""
+        for left in self.folder.glob(".part-*.part"):
+            left.unlink(missing_ok=True)
+        return [chunk for chunk in range(self.count) if not self._whole(chunk)]
+
+    def _whole(self, chunk: int) -> bool:
+        start, stop = chunk * self.chunk, min((chunk + 1) * self.chunk, self.job.rows.count)
+        if not self.path(chunk).exists():
+            return False
+        try:
+            facts, rows = table_facts(self.path(chunk))
+        except RecordingError:
+            return False
+        whole = rows == stop - start
+        return whole and facts.get("sweep") == self.job.digest and facts.get("rows") == f"{start}:{stop}"
+
+
+def name_of(chunk: int) -> str:
+    """Part files sort by number."""
+    return f"part-{chunk:06d}.parquet"
+
+
+def described(folder: Path) -> dict[str, Any]:
+    """What is written about the sweep in a folder."""
+    try:
+        found = json.loads((folder / JOB).read_text())
+        return {"job": dict(found["job"]), "rows": int(found["rows"]), "chunk": int(found["chunk"])}
+    except FileNotFoundError:
+        raise SweepError(f"{folder} is no folder of a sweep: it has no {JOB}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise SweepError(f"{folder / JOB} is damaged: {error}") from None
+
+
+def _difference(known: dict[str, Any], asked: dict[str, Any]) -> str:
+    names = [name for name in asked if known.get(name) != asked[name]]
+    return "; ".join(f"{name} is {known.get(name)}, asked for: {asked[name]}" for name in names)
+
+
+def read(folder: str | Path, columns: list[str] | None = None) -> dict[str, npt.NDArray[Any]]:
+    """Columns of a whole sweep as arrays, in the order of the rows; one with parts missing is refused."""
+    folder = Path(folder)
+    known = described(folder)
+    paths = [folder / name_of(chunk) for chunk in range(-(-known["rows"] // known["chunk"]))]
+    missing = [path.name for path in paths if not path.exists()]
+    if missing:
+        raise SweepError(f"{folder}: {len(missing)} of {len(paths)} parts are missing, first {missing[0]}: resume it")
+    tables = [read_table(path, columns) for path in paths]
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One driver at a time; the lock of one that was killed is free again."""
+    with open(folder / LOCK, "a+b") as file:
+        try:
+            _lock(file)
+        except OSError:
+            raise SweepError(f"another sweep is writing into {folder}") from None
+        yield
+
+
+def _lock(file: IO[bytes]) -> None:
+    if os.name == "nt":
+        import msvcrt
+
+        getattr(msvcrt, "locking")(file.fileno(), getattr(msvcrt, "LK_NBLCK"), 1)  # noqa: B009  (not in all stubs)
+        return
+    import fcntl
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

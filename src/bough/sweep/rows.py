@@ -1,0 +1,111 @@
+"""Where the rows of a sweep come from: arrays that are given, or states drawn by a seed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bough.errors import OptionError, ShapeError
+from bough.model import Model
+from bough.types import FloatArray
+
+PARAMETERS = ("inertia", "gravity", "armature", "placement")  # quantities of the model that may differ by row
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRows:
+    """Arrays (rows, ...) by name: q, v, tau, qdd and, for parameter sets, inertia, gravity, armature, placement."""
+
+    arrays: Mapping[str, FloatArray]
+
+    def __post_init__(self) -> None:
+        arrays = {name: np.ascontiguousarray(array, float) for name, array in self.arrays.items()}
+        if not arrays:
+            raise ShapeError("rows of a sweep: at least one array is needed")
+        counts = {name: len(array) if array.ndim else 0 for name, array in arrays.items()}
+        if len({*counts.values()}) > 1 or not min(counts.values()):
+            listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+            raise ShapeError(f"arrays of a sweep have one row for each state, and as many of each; got {listed}")
+        object.__setattr__(self, "arrays", arrays)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.arrays.values())))
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Quantities of the model that are given by row."""
+        return tuple(name for name in PARAMETERS if name in self.arrays)
+
+    def take(self, model: Model, names: Sequence[str], start: int, stop: int) -> dict[str, FloatArray]:
+        """Rows start to stop of these arrays, and of all parameters."""
+        missing = [name for name in names if name not in self.arrays]
+        if missing:
+            raise OptionError(f"the rows of this sweep have no {missing[0]!r}; they have {', '.join(self.arrays)}")
+        return {name: self.arrays[name][start:stop] for name in (*names, *self.parameters)}
+
+    def describe(self) -> dict[str, Any]:
+        """What identifies them."""
+        found = hashlib.sha256()
+        for name in sorted(self.arrays):
+            found.update(f"{name} {self.arrays[name].shape}".encode())
+            found.update(self.arrays[name].tobytes())
+        return {"given": sorted(self.arrays), "digest": found.hexdigest()}
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """`count` random states: configurations drawn evenly, other arrays normal with deviation `scale`.
+
+    With `spread` s, the inertia of each body is multiplied by a number between 1 - s and 1 + s, another in each row.
+    A row is drawn from the seed and its number alone, so that it is the same in every chunk that holds it.
+    """
+
+    count: int
+    seed: int = 0
+    scale: float = 1.0
+    spread: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.count < 1 or self.seed < 0:
+            raise OptionError(f"a sweep draws one row or more, with a seed from zero; got {self.count}, {self.seed}")
+        if not (0.0 <= self.scale < np.inf and 0.0 <= self.spread < 1.0):
+            raise OptionError(f"a scale is from zero and a spread from zero below one; got {self.scale}, {self.spread}")
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Quantities of the model that are drawn by row."""
+        return ("inertia",) if self.spread else ()
+
+    def take(self, model: Model, names: Sequence[str], start: int, stop: int) -> dict[str, FloatArray]:
+        """Rows start to stop: drawn in blocks, each with a stream of its own."""
+        first, last = start // BLOCK, -(-stop // BLOCK)
+        blocks = [self._block(model, names, number) for number in range(first, last)]
+        cut = slice(start - first * BLOCK, stop - first * BLOCK)
+        return {name: np.concatenate([block[name] for block in blocks])[cut] for name in blocks[0]}
+
+    def _block(self, model: Model, names: Sequence[str], number: int) -> dict[str, FloatArray]:
+        rng = np.random.default_rng([self.seed, number])
+        found = {"q": model.random_configuration(rng, BLOCK)}
+        for name in ("v", "qdd", "tau"):  # drawn in this order, whichever are asked for
+            found[name] = self.scale * rng.normal(size=(BLOCK, model.nv))
+        if self.spread:
+            factors = rng.uniform(1.0 - self.spread, 1.0 + self.spread, (BLOCK, len(model.body_names), 1))
+            found["inertia"] = model.inertias * factors
+        unknown = [name for name in names if name not in found]
+        if unknown:
+            raise OptionError(f"{unknown[0]!r} cannot be drawn: give it in a file of rows")
+        return {name: found[name] for name in (*names, *self.parameters)}
+
+    def describe(self) -> dict[str, Any]:
+        """What identifies them."""
+        return {"drawn": self.count, "seed": self.seed, "scale": self.scale, "spread": self.spread}
+
+
+BLOCK = 64  # rows that are drawn from one stream
+Rows = GivenRows | DrawnRows

@@ -1,0 +1,64 @@
+"""A module that workers import, and jobs with it."""
+
+import pytest
+
+from bough import zoo
+from bough.sweep import DrawnRows, Job, YourOwn
+
+HELPER = '''
+import os, signal, time
+from pathlib import Path
+
+def noted(rows):
+    with open(os.environ["NOTES"], "a") as file:
+        file.write(f"{rows['q'][0, 0]!r}\\n")
+
+def slow(model, rows):
+    noted(rows)
+    time.sleep(0.03)
+    return {"total": rows["q"].sum(axis=1)}
+
+def lethal(model, rows):
+    """Kills its own process the first time that it sees a row."""
+    seen = Path(os.environ["NOTES"] + repr(float(rows["q"][0, 0])))
+    if not seen.exists() and rows["q"][0, 0] > 0:
+        seen.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return slow(model, rows)
+
+def flaky(model, rows):
+    """Fails the first time that it sees a row."""
+    seen = Path(os.environ["NOTES"] + repr(float(rows["q"][0, 0])))
+    if not seen.exists():
+        seen.touch()
+        raise OSError("the disk was full")
+    return slow(model, rows)
+
+def hopeless(model, rows):
+    print("what a user prints must not come between the parts")
+    if rows["q"][0, 0] > 0:
+        raise OSError("never")
+    return slow(model, rows)
+
+def short(model, rows):
+    return {"total": rows["q"][:-1, 0]}
+'''
+
+
+@pytest.fixture
+def notes(tmp_path, monkeypatch):
+    """Where the helper notes what it was given."""
+    (tmp_path / "sweep_helper.py").write_text(HELPER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("NOTES", str(tmp_path / "notes"))
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def own():
+    """A job of the helper's functions."""
+
+    def make(name: str, rows: int = 12) -> Job:
+        return Job(zoo.arm(3), YourOwn(f"sweep_helper:{name}"), DrawnRows(rows, seed=3))
+
+    return make

@@ -1,0 +1,148 @@
+"""A folder of parts: whole after kills, failures and damage; nothing lost, nothing doubled."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from bough import zoo
+from bough.errors import OptionError, SweepError
+from bough.sweep import DrawnRows, Evaluate, Job, Processes, Threads, parts, read, run
+
+pytest.importorskip("pyarrow")
+JOB = Job(zoo.arm(3), Evaluate("forward_dynamics"), DrawnRows(100))
+
+
+def noted(notes):
+    return notes.read_text().splitlines() if notes.exists() else []
+
+
+def same(found, job):
+    """The folder holds exactly the table of the job."""
+    expected, table = job.columns(0, job.rows.count), read(found)
+    assert set(table) == set(expected)
+    for name, column in expected.items():
+        np.testing.assert_array_equal(table[name], column)
+
+
+@pytest.mark.parametrize("executor", [Threads(1), Threads(3), Processes(2)], ids=repr)
+def test_parts_make_the_table(executor, tmp_path):
+    summary = run(JOB, tmp_path / "a", executor, chunk=30)
+    assert (summary.rows, summary.parts, summary.found, summary.retried) == (100, 4, 0, 0)
+    same(tmp_path / "a", JOB)
+    assert run(JOB, tmp_path / "a", executor).found == 4
+
+
+def test_chunks_are_chosen_and_kept(tmp_path):
+    run(JOB, tmp_path)
+    assert 1 <= json.loads((tmp_path / "sweep.json").read_text())["chunk"] <= 100
+    same(tmp_path, JOB)
+
+
+def test_only_what_is_missing_is_computed(notes, own, tmp_path):
+    job, folder = own("slow"), tmp_path / "a"
+    run(job, folder, Threads(2), chunk=1)
+    assert len(noted(notes)) == 12
+    (folder / "part-000003.parquet").unlink()
+    (folder / "part-000007.parquet").write_bytes(b"PAR1 damaged")
+    (folder / ".part-000009.parquet.x.part").write_bytes(b"left by a kill")
+    summary = run(job, folder, Threads(2))
+    assert summary.found == 10
+    assert len(noted(notes)) == 14
+    assert not list(folder.glob(".part*"))
+    same(folder, job)
+
+
+def test_a_part_of_another_chunk_does_not_count(notes, own, tmp_path):
+    run(own("slow", 4), tmp_path / "a", chunk=1)
+    (tmp_path / "a" / "part-000001.parquet").write_bytes((tmp_path / "a" / "part-000002.parquet").read_bytes())
+    assert run(own("slow", 4), tmp_path / "a").found == 3
+    same(tmp_path / "a", own("slow", 4))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_a_killed_driver_goes_on(engine, notes, own, tmp_path):
+    folder = tmp_path / "a"
+    command = [sys.executable, "-m", "bough", "sweep", "zoo:arm?n=3", "sweep_helper:slow", "--rows", "40", "--seed",
+               "3", "--chunk", "1", "--workers", "2", "--engine", engine, "--to", str(folder)]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    driver = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob("part-*.parquet"))) < 5 and time.monotonic() < deadline and driver.poll() is None:
+        time.sleep(0.01)
+    driver.send_signal(signal.SIGKILL)
+    assert driver.wait() == -signal.SIGKILL
+    time.sleep(0.3)  # processes that it had end by themselves
+    kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.parquet")}
+    begun = len(noted(notes))
+    assert 5 <= len(kept) < 40
+    job = own("slow", 40)
+    summary = run(job, folder, Threads(2))
+    assert summary.found == len(kept)
+    assert len(noted(notes)) == begun + 40 - len(kept)
+    assert all((folder / name).stat().st_mtime_ns == when for name, when in kept.items())
+    same(folder, job)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_killed_workers_lose_their_chunk_only(notes, own, tmp_path):
+    job = own("lethal")
+    summary = run(job, tmp_path / "a", Processes(2), chunk=1)
+    first = read(tmp_path / "a")["q"][:, 0]
+    lost = int((first > 0).sum())
+    assert 0 < lost < 12
+    assert summary.retried == lost
+    assert len(noted(notes)) == len({*noted(notes)}) == 12
+    assert read(tmp_path / "a")["row"].tolist() == list(range(12))
+
+
+def test_failed_chunks_are_sent_again(notes, own, tmp_path):
+    assert run(own("flaky"), tmp_path / "a", Threads(2), chunk=1).retried == 12
+    assert len(noted(notes)) == 12
+
+
+@pytest.mark.parametrize("executor", [Threads(2), Processes(1)], ids=repr)
+def test_what_succeeds_is_kept(executor, notes, own, tmp_path):
+    with pytest.raises(SweepError, match=r"of 12 chunks failed, the others are kept; .* OSError: never"):
+        run(own("hopeless"), tmp_path / "a", executor, chunk=1, retries=1)
+    there = len(list((tmp_path / "a").glob("part-*")))
+    assert 0 < there < 12
+    with pytest.raises(SweepError, match="parts are missing"):
+        read(tmp_path / "a")
+
+
+def test_another_sweep_in_the_folder_is_refused(tmp_path):
+    run(JOB, tmp_path, chunk=50)
+    with pytest.raises(SweepError, match="holds another sweep: rows is"):
+        run(Job(JOB.model, JOB.work, DrawnRows(100, seed=1)), tmp_path)
+    with pytest.raises(SweepError, match="holds another sweep: model_hash is"):
+        run(Job(zoo.arm(3, 1), JOB.work, JOB.rows), tmp_path)
+    with pytest.raises(SweepError, match="50 rows a chunk, not 10"):
+        run(JOB, tmp_path, chunk=10)
+    (tmp_path / "sweep.json").write_text("{")
+    with pytest.raises(SweepError, match="damaged"):
+        run(JOB, tmp_path)
+    (tmp_path / "sweep.json").unlink()
+    with pytest.raises(SweepError, match="says of which"):
+        run(JOB, tmp_path)
+
+
+def test_two_drivers_do_not_share_a_folder(tmp_path):
+    with parts.locked(tmp_path), pytest.raises(SweepError, match="another sweep is writing"):
+        run(JOB, tmp_path)
+
+
+def test_nothing_is_written_for_what_cannot_be(tmp_path):
+    with pytest.raises(OptionError):
+        run(Job(JOB.model, Evaluate("gravity", {"x": 1}), JOB.rows), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+    with pytest.raises(SweepError, match="no folder of a sweep"):
+        read(tmp_path)
+    with pytest.raises(OptionError, match="one worker or more"):
+        run(JOB, tmp_path, Threads(0))

@@ -1,0 +1,59 @@
+"""Rows are the same in whichever chunk they are."""
+
+import numpy as np
+import pytest
+
+from bough import zoo
+from bough.errors import OptionError, ShapeError
+from bough.sweep import DrawnRows, GivenRows
+
+ARM = zoo.arm(3)
+
+
+@pytest.mark.parametrize("cut", [1, 63, 64, 65, 100])
+def test_drawn_rows_do_not_depend_on_chunks(cut):
+    rows = DrawnRows(200, seed=5, spread=0.2)
+    whole = rows.take(ARM, ("q", "tau"), 0, 200)
+    parts = [rows.take(ARM, ("q", "tau"), a, min(a + cut, 200)) for a in range(0, 200, cut)]
+    for name in ("q", "tau", "inertia"):
+        np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name])
+
+
+def test_what_is_drawn_does_not_depend_on_what_is_asked():
+    rows = DrawnRows(10)
+    np.testing.assert_array_equal(rows.take(ARM, ("tau",), 2, 5)["tau"], rows.take(ARM, ("q", "tau"), 2, 5)["tau"])
+
+
+def test_masses_are_within_the_spread():
+    drawn = DrawnRows(64, spread=0.25).take(ARM, (), 0, 64)["inertia"]
+    ratio = drawn[:, :, 0] / ARM.inertias[:, 0]
+    assert 0.75 <= ratio.min() < 0.8
+    assert 1.2 < ratio.max() <= 1.25
+
+
+def test_seeds_differ():
+    assert not np.array_equal(*(DrawnRows(3, seed).take(ARM, ("q",), 0, 3)["q"] for seed in (0, 1)))
+
+
+def test_given_rows():
+    rows = GivenRows({"q": np.arange(12.0).reshape(4, 3), "gravity": np.zeros((4, 3))})
+    assert rows.count == 4
+    assert rows.parameters == ("gravity",)
+    assert rows.take(ARM, ("q",), 1, 3)["q"].tolist() == [[3, 4, 5], [6, 7, 8]]
+    other = GivenRows({"q": np.arange(12.0).reshape(4, 3) + 1, "gravity": np.zeros((4, 3))})
+    assert rows.describe() != other.describe()
+
+
+def test_refusals():
+    with pytest.raises(ShapeError, match="q 4, v 3"):
+        GivenRows({"q": np.zeros((4, 3)), "v": np.zeros((3, 3))})
+    with pytest.raises(ShapeError, match="at least one"):
+        GivenRows({})
+    with pytest.raises(OptionError, match="have no 'v'"):
+        GivenRows({"q": np.zeros((4, 3))}).take(ARM, ("q", "v"), 0, 1)
+    with pytest.raises(OptionError, match="'weight' cannot be drawn"):
+        DrawnRows(3).take(ARM, ("weight",), 0, 1)
+    with pytest.raises(OptionError, match="spread"):
+        DrawnRows(3, spread=1.0)
+    with pytest.raises(OptionError, match="one row or more"):
+        DrawnRows(0)
