@@ -113,5 +113,5 @@ class SweepError(BoughError, RuntimeError):
     """A sweep that cannot go on: chunks that fail, or a folder of another one."""
 
 
-class WorkerLostError(Exception):
+class WorkerLostError(BoughError, ConnectionError):
     """A worker of a sweep that ended before its chunk did; the chunk is sent again."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from bough.errors import SettingError
 
 OFF = ("", "0", "false", "no", "off")
 DEFAULT_LIMIT = 512 * 2**20
+_most_threads: ContextVar[int | None] = ContextVar("most_threads", default=None)
 
 
 def interpreted() -> bool:
@@ -18,6 +22,22 @@ def interpreted() -> bool:
 
 
 def threads() -> int:
+    """BOUGH_NUM_THREADS, or the number of CPUs this process may use; within `most_threads` at most so many."""
+    limit = _most_threads.get()
+    return threads_of_environment() if limit is None else min(limit, threads_of_environment())
+
+
+@contextmanager
+def most_threads(count: int) -> Iterator[None]:
+    """Batches in this block, in this thread, run on at most so many threads: where many of them run side by side."""
+    token = _most_threads.set(count)
+    try:
+        yield
+    finally:
+        _most_threads.reset(token)
+
+
+def threads_of_environment() -> int:
     """BOUGH_NUM_THREADS, or the number of CPUs this process may use."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return _number("BOUGH_NUM_THREADS", cpus, least=1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from bough.errors import BoughError, SweepError
+from bough.errors import BoughError, SweepError, WorkerLostError
 from bough.record import progress_bar
 from bough.sweep.engines import Executor, Threads
 from bough.sweep.job import Job
@@ -76,8 +76,7 @@ def _fill(parts: Parts, missing: list[int], executor: Executor, retries: int, ad
                 advance(1)
             else:
                 failures[outcome.chunk] = outcome.error
-        hopeless = [error for error in failures.values() if isinstance(error, BoughError | TypeError)]
-        if hopeless or not failures:
+        if any(map(_hopeless, failures.values())) or not failures:
             break
         missing = sorted(failures)
     if failures:
@@ -87,3 +86,8 @@ def _fill(parts: Parts, missing: list[int], executor: Executor, retries: int, ad
             f"{type(error).__name__}: {error}"
         ) from error
     return retried
+
+
+def _hopeless(error: Exception) -> bool:
+    """Does the failure lie in what was asked, so that it would come again?"""
+    return isinstance(error, BoughError | TypeError) and not isinstance(error, WorkerLostError)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bough.compile.settings import most_threads
 from bough.errors import OptionError
 from bough.model import Model
 from bough.record import table_bytes
@@ -63,7 +64,8 @@ class Job:
     def columns(self, start: int, stop: int) -> Columns:
         """The table from row `start` to row `stop`."""
         rows = self.rows.take(self.model, self.needs, start, stop)
-        found = self.evaluate(rows)
+        with most_threads(1):  # workers run side by side
+            found = self.evaluate(rows)
         clash = [name for name in found if name == "row" or (self.inputs and name in rows)]
         if clash:
             raise OptionError(f"a result may not be called {clash[0]!r}: the table has a column of that name")

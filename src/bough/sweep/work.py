@@ -55,7 +55,7 @@ class Evaluate:
         def evaluate(rows: Columns) -> Columns:
             given = {name: rows[name] for name in parameters}
             inputs = [rows[name] for name in names]
-            result, status = dynamics.with_status(self.function, *inputs, threads=1, **given, **self.options)
+            result, status = dynamics.with_status(self.function, *inputs, **given, **self.options)
             return {self.function: np.asarray(result), "status": status}
 
         return evaluate

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bough import zoo
+from bough.compile import settings
 from bough.compile.graph import passes
 from bough.compile.run import gate as gates
 from bough.compile.run import helpers, threads
@@ -181,3 +182,12 @@ def test_forked_child_has_helpers_of_its_own():
     if child == 0:
         os._exit(0 if np.array_equal(f(*inputs, threads=2)[0], want) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_block_may_limit_the_threads(monkeypatch):
+    monkeypatch.setenv("BOUGH_NUM_THREADS", "4")
+    with settings.most_threads(2):
+        assert settings.threads() == 2
+        with settings.most_threads(8):
+            assert settings.threads() == 4
+    assert settings.threads() == 4

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bough.sweep.rows import Rows
 
 
-class Engine(str, Enum):  # noqa: UP042  (typer reads the values of both)
+class SweepEngine(str, Enum):  # noqa: UP042  (typer reads the values of both)
     """Who does the work."""
 
     threads = "threads"
@@ -50,7 +50,7 @@ def sweep(
     seed: Annotated[int, typer.Option(min=0, help="Of the drawn states.")] = 0,
     spread: Annotated[float, typer.Option(help="Draw inertias, too: within this fraction of the model's.")] = 0.0,
     states: States = None,
-    engine: Annotated[Engine, typer.Option(help="Who does the work.")] = Engine.threads,
+    engine: Annotated[SweepEngine, typer.Option(help="Who does the work.")] = SweepEngine.threads,
     workers: Annotated[int | None, typer.Option(min=1, help="How many at a time.", show_default="one a CPU")] = None,
     address: Address = None,
     chunk: Annotated[int | None, typer.Option(min=1, help="Rows in a part; without: a second's worth.")] = None,
@@ -101,17 +101,17 @@ def rows_of(states: Path | None, rows: int, seed: int, spread: float) -> Rows:
     return DrawnRows(rows, seed, spread=spread) if states is None else GivenRows(read_arrays(states))
 
 
-def executor_of(engine: Engine, workers: int | None, address: str | None) -> Executor:
+def executor_of(engine: SweepEngine, workers: int | None, address: str | None) -> Executor:
     """Who does the work."""
     from bough.errors import OptionError
     from bough.sweep import Processes, RayCluster, Slurm, Threads
 
-    if engine is Engine.ray:
+    if engine is SweepEngine.ray:
         return RayCluster(address, workers)
-    if engine is Engine.slurm:
+    if engine is SweepEngine.slurm:
         local = address == "local"
         options = {} if local or address is None else {"slurm_partition": address}
         return Slurm(workers, options, cluster="local" if local else "slurm")
     if address is not None:
         raise OptionError(f"--address is for --engine ray or slurm, not {engine.value}")
-    return (Threads if engine is Engine.threads else Processes)(workers)
+    return (Threads if engine is SweepEngine.threads else Processes)(workers)
