@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -11,19 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.routine import Routine
 from bough.errors import ModelError, UnknownNameError
 from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model import parameters
 from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
-from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Passive, freeze, unknown
+from bough.model.contents import Coupling, Frames, Joint, JointLimits, Joints, Passive, freeze, unknown
 from bough.model.coupling import coupled_parents, parents_of_dofs
+from bough.model.digest import digest
 from bough.model.explain import explain
 from bough.model.loops import LoopClosure
+from bough.model.show import listing, summary
 from bough.tree import Tree
 from bough.types import BoolArray, FloatArray, IntArray
-
-SHOWN = 60  # joints that a printed model lists
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,17 +143,7 @@ class Model:
     @cached_property
     def hash(self) -> str:
         """A digest of the content: equal for models that compute the same and name the same."""
-        digest = hashlib.sha256()
-        of_freedoms = (*self.limits, *self.passive, self.actuated)
-        for array in (*self.mechanism, *of_freedoms, *self.frames[1:], self.joints.q, self.joints.v):
-            digest.update(str((array.dtype.str, array.shape)).encode())
-            digest.update(np.ascontiguousarray(array).data)
-        digest.update(
-            "\0".join([*self.joints.names, *self.joints.bodies, *self.joints.types, *self.frame_names]).encode()
-        )
-        if self.closures:
-            digest.update(repr([tuple(closure) for closure in self.closures]).encode())
-        return digest.hexdigest()
+        return digest(self)
 
     def __hash__(self) -> int:
         return int(self.hash[:15], 16)
@@ -270,9 +260,7 @@ class Model:
 
     @cached_property
     def _integrate(self) -> Callable[..., FloatArray]:
-        from bough.compile.executions import bind_arrays  # heavy, and not needed to load a model
-
-        return bind_arrays(INTEGRATE, (self.mechanism,), self.sizes, explain=self.explain).call
+        return self._bind(INTEGRATE)
 
     def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> FloatArray:
         """The tangent vector that integrates q0 to q1, by the shortest rotations; (nv,) or (batch, nv)."""
@@ -280,9 +268,12 @@ class Model:
 
     @cached_property
     def _difference(self) -> Callable[..., FloatArray]:
+        return self._bind(DIFFERENCE)
+
+    def _bind(self, routine: Routine) -> Callable[..., FloatArray]:
         from bough.compile.executions import bind_arrays  # heavy, and not needed to load a model
 
-        return bind_arrays(DIFFERENCE, (self.mechanism,), self.sizes, explain=self.explain).call
+        return bind_arrays(routine, (self.mechanism,), self.sizes, explain=self.explain).call
 
     def explain(self, inputs: Mapping[str, FloatArray]) -> str | None:
         """Why a function of these inputs (one row, by name) has no finite result, if a quaternion of zeros is why."""
@@ -295,37 +286,8 @@ class Model:
         self.__dict__.update({name: freeze(value) for name, value in state.items()})
 
     def __repr__(self) -> str:
-        tree = self.dof_tree
-        return (
-            f"Model({self.name!r}: {len(self.joints)} joints, nq = {self.nq}, nv = {self.nv}, depth {tree.height}, "
-            f"D1 = {tree.D1}, D2 = {tree.D2}, density {tree.density:.2f}, "
-            f"{len(self.frame_names)} frames, mass {self.total_mass:.6g} kg{self._passive_summary}{self._loop_summary})"
-        )
-
-    @property
-    def _passive_summary(self) -> str:
-        """How many freedoms have damping, friction, springs or no motor: nothing for a model without them."""
-        counts = {
-            "damped": np.count_nonzero(self.damping), "with friction": np.count_nonzero(self.friction),
-            "sprung": np.count_nonzero(self.stiffness), "not actuated": np.count_nonzero(~self.actuated),
-        }  # fmt: skip
-        return "".join(f", {count} {what}" for what, count in counts.items() if count)
-
-    @property
-    def _loop_summary(self) -> str:
-        count, rows = len(self.closures), sum(c.rows for c in self.closures)
-        return f", {count} closure{'s' if count > 1 else ''} of {rows} rows" if count else ""
+        return summary(self)
 
     def __str__(self) -> str:
         """The summary of `repr`, and a line for each of the first joints."""
-        width = max((len(name) for name in self.joint_names[:SHOWN]), default=0)
-        lines = [repr(self)]
-        for joint, up in zip(self.joints[:SHOWN], self.parent.tolist(), strict=False):
-            above = self.body_names[up] if up >= 0 else WORLD
-            lines.append(
-                f"  v[{joint.v.start}:{joint.v.stop}]  {joint.name:{width}}  {joint.type}: {above} -> {joint.body}"
-            )
-        if len(self.joints) > SHOWN:
-            lines.append(f"  ... and {len(self.joints) - SHOWN} more")
-        lines += [f"  {c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}" for c in self.couplings]
-        return "\n".join([*lines, *(f"  {c.kind} {c.name}: {c.frame} = {c.other}" for c in self.closures[:SHOWN])])
+        return listing(self)

@@ -21,13 +21,13 @@ from bough.errors import ModelError, TaskError
 from bough.opspace.loops import closure_tasks
 from bough.opspace.methods import Prepared
 from bough.opspace.products import apply
+from bough.opspace.quantities import PRECISIONS
 from bough.opspace.space import OperationalSpace
 from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
 
 Array = npt.NDArray[Any]
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
 MANY = 150  # bodies: of more, a traced graph would be too large
-PRECISIONS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 class Constrained(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +13,14 @@ from bough.compile.executions import BoundFunction
 from bough.compile.routine import Routine
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
-from bough.errors import NumericalError, ShapeError, TaskError
+from bough.errors import NumericalError, TaskError
 from bough.model import Model
 from bough.opspace import singular as choices
-from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
+from bough.opspace.methods import METHODS, Prepared, prepare
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
 from bough.opspace.products import ByFactor, ByMatrices
+from bough.opspace.quantities import PRECISIONS, PUBLIC, FullPass, Weighted, beside, checked_dtype, routines
 from bough.opspace.state import OperationalState
-from bough.opspace.sweeps.bias import BIAS, DRIFT
-from bough.opspace.sweeps.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
-from bough.opspace.sweeps.inverse import INVERT
-from bough.opspace.sweeps.jacobian import JACOBIAN
-from bough.opspace.sweeps.torques import TASK_TORQUES
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
 
@@ -34,29 +30,6 @@ MethodName: TypeAlias = Literal["auto", "pv", "pvr", "ltdl", "ltl", "efpa", "cha
 # Up to this many degrees of freedom a dense product of BLAS beats the sparse one.
 SMALL = 100
 SAMPLES = 15  # configurations from which the usual mobility of rows is taken
-PRECISIONS = (np.float64, np.float32)
-# What errors call the functions behind quantities; those that serve several quantities speak of the space
-PUBLIC = {"torques": "torques", "jacobian": "jacobian", "bias": "bias", "drift": "drift", "invert": "inertia"}
-
-
-class FullPass(NamedTuple):
-    """All operational-space quantities of one configuration or a batch."""
-
-    J: Array
-    bias: Array
-    inverse_inertia: Array
-    inertia: Array
-    jbar: Array
-    nullspace: Array
-
-
-class Weighted(NamedTuple):
-    """J (m, nv), H^-1 J' (nv, m), Lambda^-1 (m, m), and beta (m,) where a velocity is known."""
-
-    J: Array
-    weighted: Array
-    inverse_inertia: Array
-    bias: Array | None = None
 
 
 class OperationalSpace:
@@ -111,8 +84,8 @@ class OperationalSpace:
         self.dynamics = dynamics or Dynamics(model, general=general)
         self._method: MethodName = method
         self._functions: dict[str, BoundFunction] = {}
-        self._damping = {np.dtype(t): np.array([self.damping if singular == "damp" else 0.0], t) for t in PRECISIONS}
-        self._one = {np.dtype(t): np.eye(model.nv, dtype=t) for t in PRECISIONS}
+        self._damping = {t: np.array([self.damping if singular == "damp" else 0.0], t) for t in PRECISIONS}
+        self._one = {t: np.eye(model.nv, dtype=t) for t in PRECISIONS}
         self._largest_strain = 1.0 / (self.tasks.size * self.threshold**2)
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> OperationalState:
@@ -130,9 +103,7 @@ class OperationalSpace:
             )
 
     def _input(self, x: Any) -> Any:
-        if self.device.name == "cuda":
-            return x
-        return np.asarray(x, self.dtype or (np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64))
+        return self.inputs(x)[0]
 
     def inputs(self, *arrays: Any) -> tuple[Array, ...]:
         """Arrays of one call in the precision that its results will have."""
@@ -173,15 +144,7 @@ class OperationalSpace:
         if damping is not None:
             damped = 0.0 if damping == 0.0 else choices.check_damping(damping)
         amount = np.array([damped])
-        return self.function("torques").call(*arrays, self._beside(arrays[0], amount))
-
-    def _beside(self, q: Any, x: Array) -> Any:
-        """A small array in the library, precision and place of q."""
-        if self.device.name == "cuda" and type(q).__module__.startswith("torch"):
-            return q.new_tensor(x.tolist())
-        if self.device.name == "cuda" and hasattr(q, "__cuda_array_interface__"):
-            return type(q)(x.shape, q.dtype) * 0 + x.item()
-        return x.astype(np.asarray(q).dtype)
+        return self.function("torques").call(*arrays, beside(self.device, arrays[0], amount))
 
     def jacobian(self, q: Any) -> Array:
         """J (m, nv)."""
@@ -234,7 +197,9 @@ class OperationalSpace:
         if self.singular == "truncate":
             return choices.truncated_inverse(Lam_inv, self.threshold, self.mobility)
         try:
-            Lam, strain = self._invert(Lam_inv, self._damping[Lam_inv.dtype], self._scale[Lam_inv.dtype])
+            Lam, strain = self.function("invert").call(
+                Lam_inv, self._damping[Lam_inv.dtype], self._scale[Lam_inv.dtype]
+            )
         except NumericalError:
             return self._examine(Lam_inv)
         worst = strain.item() if strain.ndim == 1 else strain.max()
@@ -254,7 +219,7 @@ class OperationalSpace:
 
     @cached_property
     def _scale(self) -> dict[Any, Array]:
-        return {np.dtype(t): self.mobility.astype(t) for t in PRECISIONS}
+        return {t: self.mobility.astype(t) for t in PRECISIONS}
 
     def _examine(self, Lam_inv: Array) -> Array:
         """Lambda of matrices that a quick inversion finds doubtful; a singular one is refused."""
@@ -276,10 +241,6 @@ class OperationalSpace:
         if self.dtype is None:
             self.__dict__["inverse_inertia"] = function.shortcut(self.inverse_inertia)
         return function.call
-
-    @cached_property
-    def _invert(self) -> Callable[..., tuple[Array, Array]]:
-        return self.function("invert").call
 
     @cached_property
     def _whole(self) -> Callable[[Any, Any], tuple[Array, Array, Array, Array]]:
@@ -332,31 +293,4 @@ class OperationalSpace:
 
     @cached_property
     def _routines(self) -> dict[str, tuple[Routine, tuple[Any, ...]]]:
-        tasks, tree = self.tasks, dof_tree(self.tasks)
-        placed = (tasks.with_placements, tasks.pattern)
-        return {
-            "jacobian": (JACOBIAN, placed),
-            "bias": (BIAS, (tasks.seeds,)),
-            "drift": (DRIFT, (tasks.seeds,)),
-            "invert": (INVERT, ()),
-            "factored": (FACTORED, (*placed, tree)),
-            "weighted": (WEIGHTED, (*placed, tree)),
-            "dynamics": (DYNAMICS, (*placed, tree)),
-            "jbar": (JBAR, (tasks.pattern, tree)),
-            "nullspace": (NULLSPACE, (tasks.pattern,)),
-            "joint_forces": (JOINT_FORCES, (tasks.pattern, tree)),
-            "torques": (TASK_TORQUES, (*placed, tree)),
-        }
-
-
-def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
-    """float64 or float32, or none."""
-    if dtype is None:
-        return None
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = np.dtype(object)
-    if found not in [np.dtype(t) for t in PRECISIONS]:
-        raise ShapeError(f"dtype is float64 or float32, got {dtype!r}")
-    return found
+        return routines(self.tasks)

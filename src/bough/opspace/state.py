@@ -12,7 +12,8 @@ from bough.errors import TaskError
 from bough.opspace.products import apply
 
 if TYPE_CHECKING:
-    from bough.opspace.space import OperationalSpace, Weighted
+    from bough.opspace.quantities import Weighted
+    from bough.opspace.space import OperationalSpace
 
 Array = npt.NDArray[Any]
 

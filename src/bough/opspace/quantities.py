@@ -1,0 +1,84 @@
+"""What a space computes: the routine behind each quantity, and results that come together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile.routine import Routine
+from bough.dynamics.engine import Device
+from bough.errors import ShapeError
+from bough.opspace.methods import dof_tree
+from bough.opspace.sweeps.bias import BIAS, DRIFT
+from bough.opspace.sweeps.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
+from bough.opspace.sweeps.inverse import INVERT
+from bough.opspace.sweeps.jacobian import JACOBIAN
+from bough.opspace.sweeps.torques import TASK_TORQUES
+from bough.opspace.taskset import TaskSet
+
+Array = npt.NDArray[Any]
+PRECISIONS: tuple[np.dtype[Any], ...] = (np.dtype(np.float64), np.dtype(np.float32))
+# What errors call the functions behind quantities; those that serve several quantities speak of the space
+PUBLIC = {"torques": "torques", "jacobian": "jacobian", "bias": "bias", "drift": "drift", "invert": "inertia"}
+
+
+class FullPass(NamedTuple):
+    """All operational-space quantities of one configuration or a batch."""
+
+    J: Array
+    bias: Array
+    inverse_inertia: Array
+    inertia: Array
+    jbar: Array
+    nullspace: Array
+
+
+class Weighted(NamedTuple):
+    """J (m, nv), H^-1 J' (nv, m), Lambda^-1 (m, m), and beta (m,) where a velocity is known."""
+
+    J: Array
+    weighted: Array
+    inverse_inertia: Array
+    bias: Array | None = None
+
+
+def routines(tasks: TaskSet) -> dict[str, tuple[Routine, tuple[Any, ...]]]:
+    """The routine behind each quantity of tasks, and its constants after the mechanism."""
+    tree, placed = dof_tree(tasks), (tasks.with_placements, tasks.pattern)
+    return {
+        "jacobian": (JACOBIAN, placed),
+        "bias": (BIAS, (tasks.seeds,)),
+        "drift": (DRIFT, (tasks.seeds,)),
+        "invert": (INVERT, ()),
+        "factored": (FACTORED, (*placed, tree)),
+        "weighted": (WEIGHTED, (*placed, tree)),
+        "dynamics": (DYNAMICS, (*placed, tree)),
+        "jbar": (JBAR, (tasks.pattern, tree)),
+        "nullspace": (NULLSPACE, (tasks.pattern,)),
+        "joint_forces": (JOINT_FORCES, (tasks.pattern, tree)),
+        "torques": (TASK_TORQUES, (*placed, tree)),
+    }
+
+
+def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
+    """float64 or float32, or none."""
+    if dtype is None:
+        return None
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in PRECISIONS:
+        raise ShapeError(f"dtype is float64 or float32, got {dtype!r}")
+    return found
+
+
+def beside(device: Device, q: Any, x: Array) -> Any:
+    """A small array in the library, precision and place of q."""
+    if device.name == "cuda" and type(q).__module__.startswith("torch"):
+        return q.new_tensor(x.tolist())
+    if device.name == "cuda" and hasattr(q, "__cuda_array_interface__"):
+        return type(q)(x.shape, q.dtype) * 0 + x.item()
+    return x.astype(np.asarray(q).dtype)
