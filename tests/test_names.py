@@ -106,6 +106,7 @@ def test_a_class_name_means_one_thing():
             for found in contents(module.name):
                 if inspect.isclass(found) and found.__module__.startswith("bough.") and found.__name__[0] != "_":
                     homes[found.__name__].add(found.__module__)
+    assert homes.pop("Dynamics") == {"bough.dynamics.dynamics", "bough.adaptive.dynamics"}  # as users are promised
     assert {name: p for name, p in homes.items() if len(p) > 1} == {}
 
 

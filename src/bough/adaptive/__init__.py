@@ -1,14 +1,15 @@
-"""Error-bounded adaptive quasi-statics of huge linkages (Redon & Lin 2005).
+"""Error-bounded adaptive quasi-statics of huge linkages (Redon & Lin 2005), and their motion with velocities.
 
 Belongs here: simulations, what a user sets on them and asks of them, error measures, closures, recordings and
 checkpoints; in rooms of their own the assembly trees, the algebra of a node, the passes and the engines. Does not
-belong here: motion with velocities (`simulate`), small robots (`dynamics`).
+belong here: contacts and batches of small robots (`simulate`, `dynamics`).
 """
 
 from __future__ import annotations
 
 from bough.adaptive import handles
 from bough.adaptive.closure import Closure
+from bough.adaptive.dynamics import Dynamics
 from bough.adaptive.load import Load
 from bough.adaptive.measures import (
     ErrorMeasure,
@@ -20,12 +21,14 @@ from bough.adaptive.measures import (
 )
 from bough.adaptive.quasistatics import QuasiStatics
 from bough.adaptive.recorder import Recorder
-from bough.adaptive.stats import Stats
+from bough.adaptive.stats import MotionStats, Stats
 
 __all__ = [
     "Closure",
+    "Dynamics",
     "ErrorMeasure",
     "Load",
+    "MotionStats",
     "QuasiStatics",
     "Recorder",
     "Stats",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.solver import Solver
 from bough.errors import ShapeError
 from bough.types import FloatArray, IntArray
 
@@ -15,8 +15,8 @@ from bough.types import FloatArray, IntArray
 class Outputs:
     """Answers about bodies or frames, given by name or as places in `body_names`."""
 
-    def __init__(self, solver: Solver) -> None:
-        self.solver, self.inputs = solver, solver.inputs
+    def __init__(self, solver: Any) -> None:
+        self.solver, self.inputs = solver, solver.inputs  # a `Solver`, or a `Mover`
 
     def _frames(self, bodies: Iterable[str | int] | None) -> IntArray:
         return self.inputs.forces.frames(self.inputs.model.body_names if bodies is None else bodies)
@@ -35,6 +35,17 @@ class Outputs:
         out[:, :3, :3] = R @ frames.R[ks]
         out[:, :3, 3] = laid[:, 9:] + np.einsum("nij,nj->ni", R, frames.p[ks])
         out[:, 3, 3] = 1.0
+        return out
+
+    def motions(self, bodies: Iterable[str | int] | None) -> FloatArray:
+        """[linear, angular] (k, 6): velocities at the origins of frames, in the world's axes; of a moving linkage."""
+        frames, ks = self.inputs.model.frames, self._frames(bodies)
+        body = frames.body[ks]
+        found, laid = (f(np.maximum(body, 0)) for f in (self.solver.velocities, self.solver.poses))
+        R = laid[:, :9].reshape(-1, 3, 3)
+        linear = found[:, 3:] + np.cross(found[:, :3], frames.p[ks])
+        out = np.concatenate([np.einsum("nij,nj->ni", R, x) for x in (linear, found[:, :3])], axis=1)
+        out[body < 0] = 0.0
         return out
 
     def accelerations(self, bodies: Iterable[str | int] | None) -> FloatArray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from bough.types import FloatArray
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -38,3 +40,18 @@ class Stats:
     opening: float = 0.0  # how far the loops are open now, m or rad
     active: int = 0  # joints that move in the present solution, or in the last step
     power: float = math.nan  # qdd' M qdd = tau' qdd of it, the rate of descent; NaN where joints left out are not rigid
+
+
+@dataclass(frozen=True)
+class MotionStats:
+    """What the last steps of a motion cost, and how good they are."""
+
+    method: str  # "adaptive" or "full": how the last step was taken
+    steps: int
+    time: float  # s
+    active: int  # joints that move by themselves
+    acceleration_error: float  # sqrt(Delta / M) when the region was chosen, m/s^2: rms by mass of what locking changes
+    energy_lost: float  # J, taken by locking joints that moved
+    energy: float  # J, kinetic and potential
+    kinetic_energy: float  # J
+    momentum: FloatArray  # (6,) [linear, angular] about the world's origin

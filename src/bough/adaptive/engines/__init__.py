@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bough.adaptive.engines.hybrid import HybridEngine
 from bough.adaptive.engines.noise import Noise
-from bough.adaptive.engines.plain import PlainEngine
+from bough.adaptive.engines.plain import PlainEngine, mark_needs
 from bough.adaptive.engines.switch import CHUNK, Switch
 from bough.adaptive.engines.tree import NO_LIMIT, TreeEngine
 
-__all__ = ["CHUNK", "NO_LIMIT", "HybridEngine", "Noise", "PlainEngine", "Switch", "TreeEngine"]
+__all__ = ["CHUNK", "NO_LIMIT", "HybridEngine", "Noise", "PlainEngine", "Switch", "TreeEngine", "mark_needs"]

@@ -1,0 +1,207 @@
+"""`Dynamics`: motion of huge linkages in which what hardly moves is rigid (after Redon, Galoppo & Lin 2005)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.adaptive.forces import vector
+from bough.adaptive.inputs import Inputs
+from bough.adaptive.load import Load
+from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.mover import Mover
+from bough.adaptive.outputs import Outputs
+from bough.adaptive.recorder import Recorder
+from bough.adaptive.stats import MotionStats
+from bough.model import Model
+from bough.record import progress_bar
+from bough.types import FloatArray
+
+
+class Dynamics:
+    """Motion of a linkage in time, with velocities.
+
+    Methods: "full" (all joints, plain O(n) steps). Integrators: "semi_implicit" (first order; springs and dampers are
+    implicit), "rk4" (fourth order), "momentum" (keeps the momentum of a free linkage to rounding; first order, for
+    damped motion). `without` leaves out effects of the model's joints: "damping", "springs", "friction", "limits".
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        error: ErrorMeasure | None = None,
+        method: str = "auto",
+        *,
+        integrator: str = "semi_implicit",
+        without: Iterable[str] = (),
+    ) -> None:
+        self.model, self.inputs = model, Inputs(model)
+        self.mover = Mover(self.inputs, error, method, integrator, without)
+        self.outputs = Outputs(self.mover)
+
+    # What is set
+
+    @property
+    def method(self) -> str:
+        """As given."""
+        return self.mover.method
+
+    def apply_force(
+        self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
+    ) -> int:
+        """Apply a force (3,), or [force, moment] (6,), to a body until it is changed; returns its number.
+
+        `body` is a name (of any frame) or a place in `body_names`. `point` (3,) is fixed to the body, in its frame;
+        without it the force acts at the frame's origin. With frame "world" it keeps its direction in space, with
+        "body" it turns along.
+        """
+        return self.inputs.apply_force(body, force, point, frame)
+
+    def change_force(self, number: int, force: npt.ArrayLike) -> None:
+        """Give a force applied before another value; body, point and frame stay."""
+        self.inputs.change_force(number, force)
+
+    def remove_force(self, number: int) -> None:
+        """Take a force away."""
+        self.inputs.remove_force(number)
+
+    def clear_forces(self) -> None:
+        """Take all forces away."""
+        self.inputs.clear_forces()
+
+    def loads(
+        self,
+        bodies: Iterable[str | int],
+        points: npt.ArrayLike | None = None,
+        frame: str = "world",
+        moments: bool = False,
+    ) -> Load:
+        """Forces on many bodies, zero until `load.values[...] = f` sets them; see `QuasiStatics.loads`."""
+        return self.inputs.loads(bodies, points, frame, moments)
+
+    def remove_load(self, load: Load) -> None:
+        """Take a load away."""
+        self.inputs.remove_load(load)
+
+    @property
+    def all_loads(self) -> tuple[Load, ...]:
+        """Loads that act now, in the order in which they were made."""
+        return tuple(self.inputs.groups)
+
+    def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
+        """Set the torque of one joint (d,), or with None those of all (nv,)."""
+        self.inputs.set_torque(joint, value)
+
+    @property
+    def gravity(self) -> FloatArray:
+        """Acceleration of free fall (3,) in m/s^2, a copy, the model's until another is assigned."""
+        return self.inputs.gravity
+
+    @gravity.setter
+    def gravity(self, value: npt.ArrayLike) -> None:
+        self.inputs.gravity = np.asarray(value)
+
+    @property
+    def configuration(self) -> FloatArray:
+        """q (nq,), a copy; assigning moves the linkage there, with the velocity as it is."""
+        return self.inputs.configuration
+
+    @configuration.setter
+    def configuration(self, q: npt.ArrayLike) -> None:
+        self.inputs.configuration = np.asarray(q)
+
+    @property
+    def velocity(self) -> FloatArray:
+        """v (nv,), a copy; assigning gives the linkage another motion."""
+        return np.array(self.mover.state.v)
+
+    @velocity.setter
+    def velocity(self, v: npt.ArrayLike) -> None:
+        self.mover.state.v[:] = vector(v, self.model.nv, "velocity")
+
+    # What follows
+
+    def accelerations(self) -> FloatArray:
+        """Joint accelerations (nv,) here and now."""
+        return self.mover.solve().copy()
+
+    def positions(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
+        """Origins of bodies or frames in the world (k, 3); all of `body_names` without an argument."""
+        return self.outputs.poses(bodies)[:, :3, 3]
+
+    def poses(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
+        """World placements (k, 4, 4) of bodies or frames."""
+        return self.outputs.poses(bodies)
+
+    def velocities(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
+        """[linear, angular] (k, 6) of bodies or frames at their origins, in the world's axes."""
+        return self.outputs.motions(bodies)
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return self.mover.steps
+
+    @property
+    def time(self) -> float:
+        """Time gone by, s."""
+        return self.mover.time
+
+    @property
+    def energy(self) -> float:
+        """Kinetic and potential energy of gravity and springs, J. O(n)."""
+        return float(self.mover.tally()[:3].sum())
+
+    @property
+    def momentum(self) -> FloatArray:
+        """[linear, angular] (6,) about the world's origin, in its axes. O(n)."""
+        return self.mover.tally()[3:]
+
+    @property
+    def stats(self) -> MotionStats:
+        """Costs and quality; see `MotionStats`. O(n), for energy and momentum."""
+        mover, found = self.mover, self.mover.tally()
+        active = len(self.model.joints)
+        return MotionStats(
+            mover.last, mover.steps, mover.time, active, 0.0, 0.0, float(found[:3].sum()), float(found[0]), found[3:]
+        )
+
+    # Stepping
+
+    def step(self, dt: float) -> None:
+        """One step of dt seconds."""
+        self.run(1, dt)
+
+    def run(
+        self,
+        n: int,
+        dt: float,
+        progress: bool = False,
+        record: Recorder | None = None,
+        *,
+        load: Callable[[Dynamics], None] | None = None,
+    ) -> None:
+        """n steps of dt seconds; `record` takes a sample every few of them.
+
+        `load` is called with this simulation before every step, to set forces and torques. When a step diverges, all
+        is as it was after the step before, and the step and the joint are named.
+        """
+        if not (math.isfinite(dt) and dt > 0.0):
+            raise ValueError(f"a step must be a positive, finite time dt in s, got {dt!r}")
+        if n < 0:
+            raise ValueError(f"the number of steps must not be negative, got {n}")
+        last = self.steps + n
+        with progress_bar("dynamics", n, progress) as advance:
+            while self.steps < last:
+                most = min(last - self.steps, 64 if progress else n)
+                if record is not None:
+                    most = min(most, record.every - self.steps % record.every)
+                if load is not None:
+                    load(self)
+                done = self.mover.take(1 if load is not None else most, float(dt))
+                if record is not None and self.steps % record.every == 0:
+                    record.take(self)
+                advance(done)

@@ -1,0 +1,12 @@
+"""Motion with velocities: sweeps of the articulated-body algorithm, steps in time, and the engines that take them.
+
+Belongs here: what moves a linkage, whole or contracted to the joints that are active, and how these are chosen. Does
+not belong here: what a user sets or asks for (`dynamics`), motion from rest (`engines`).
+"""
+
+from __future__ import annotations
+
+from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
+from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving, of_dofs
+
+__all__ = ["INTEGRATORS", "Effort", "MotionEngine", "Moving", "make_effort", "make_moving", "of_dofs"]

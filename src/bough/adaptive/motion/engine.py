@@ -1,0 +1,87 @@
+"""A linkage that moves, whole or contracted: a mechanism with its working space, stepped by compiled sweeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bough.adaptive.compiled import compiled
+from bough.adaptive.engines import mark_needs
+from bough.adaptive.motion.layout import Effort, Moving, Room, make_room
+from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4
+from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally
+from bough.adaptive.passes import Loads
+from bough.joints import Mechanism
+from bough.types import FloatArray
+
+INTEGRATORS = {"semi_implicit": march_euler, "rk4": march_rk4, "momentum": march_momentum}
+
+
+class MotionEngine:
+    """Steps of one tree of rigid bodies."""
+
+    def __init__(self, mechanism: Mechanism, effort: Effort, state: Moving) -> None:
+        self.mechanism, self.effort, self.state = mechanism, effort, state
+        self.work: Room = make_room(len(mechanism.parent), len(mechanism.axis))
+        self._loaded: Loads | None = None
+        self._steps: tuple[float, Mechanism, Mechanism] | None = None  # size, and the mechanism with it
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of its working space."""
+        return sum(a.nbytes for a in self.work)
+
+    def load(self, loads: Loads) -> None:
+        """Other bodies may be under forces."""
+        if loads is not self._loaded:
+            self.work.force[:] = 0.0
+            compiled(mark_needs)(self.mechanism, loads, self.work)
+            self._loaded = loads
+
+    def implicit(self, h: float) -> tuple[Mechanism, Mechanism]:
+        """The mechanism with the armature of springs and dampers in a step of h, and that without gravity."""
+        if self._steps is None or self._steps[0] != h:
+            m = with_armature(self.mechanism, self.effort, h)
+            self._steps = h, m, m._replace(gravity=np.zeros(3))
+        return self._steps[1:]
+
+    def march(self, loads: Loads, integrator: str, h: float, steps: int) -> int:
+        """Take steps; returns how many are left before one that diverges."""
+        self.load(loads)
+        pair = self.implicit(0.0 if integrator == "rk4" else h)
+        m: Any = pair if integrator == "momentum" else pair[0]
+        return int(compiled(INTEGRATORS[integrator])(m, self.state, self.effort, loads, self.work, h, steps))
+
+    @property
+    def stuck(self) -> int:
+        """The place in v of the freedom that diverged."""
+        return int(self.mechanism.v_index[int(self.work.u[0])])
+
+    def solve(self, loads: Loads, h: float) -> None:
+        """Accelerations here and now; with h those that a step of that size would have."""
+        self.load(loads)
+        compiled(solve)(self.implicit(h)[0], self.state, self.effort, loads, self.work, h)
+
+    def kinetic_energy(self) -> float:
+        """Of bodies and rotors, J."""
+        return float(compiled(kinetic_energy)(self.mechanism, self.state, self.effort, self.work))
+
+    def tally(self) -> FloatArray:
+        """(9,) kinetic, gravity's and springs' energy, and momentum [linear, angular] about the world's origin."""
+        out = np.zeros(9)
+        compiled(tally)(self.mechanism, self.state, self.effort, self.work, out)
+        return out
+
+    def velocities_from(self, momenta: FloatArray, rotors: FloatArray) -> None:
+        """Let the bodies have these momenta (N, 6), in their frames, and the rotors (n,) theirs."""
+        s, w = self.state, self.work
+        w.momentum[:], w.u[:] = momenta, rotors
+        compiled(from_momenta)(self.implicit(0.0)[1], s, w)
+        at = self.mechanism.v_index
+        s.v[at] = s.qdd[at]
+
+
+def with_armature(m: Mechanism, e: Any, h: float) -> Mechanism:
+    """m with what implicit springs and dampers add to its rotors in a step of h."""
+    return m._replace(armature=e.rotor + h * e.damping + h * h * e.stiffness)

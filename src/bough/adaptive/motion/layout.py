@@ -1,0 +1,108 @@
+"""What the sweeps of a moving linkage work on: its state, what pulls at its joints, and working space."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.joints import Mechanism
+from bough.model import Model
+from bough.types import FloatArray, IntArray
+
+
+class Moving(NamedTuple):
+    """State of a linkage and scratch of the same shapes, all in the user's order; shared by all engines."""
+
+    q: Any  # (nq,)
+    v: Any  # (nv,)
+    qdd: Any  # (nv,) accelerations of the last solution
+    rest: Any  # (nq,) where springs are slack
+    stretch: Any  # (nv,) how far springs are stretched, where there are any
+    q0: Any  # (nq,) beginning of a step of several stages
+    v0: Any  # (nv,)
+    u: Any  # (nv,) tangent vector from q0
+    move: Any  # (nv,) sums over the stages
+    gain: Any  # (nv,)
+
+
+class Effort(NamedTuple):
+    """What joints do by themselves, by degree of freedom of a mechanism; `sprung` by primitive."""
+
+    tau: Any  # (n,) applied torques
+    damping: Any  # (n,)
+    stiffness: Any  # (n,)
+    rotor: Any  # (n,) armature without what an implicit step adds to it
+    sprung: Any  # (N,) 1 where a primitive has springs
+    friction: Any  # (n,)
+    lower: Any  # (n,) limits of the coordinate, infinite where there is none
+    upper: Any  # (n,)
+    place: Any  # (n,) where that coordinate is in q, -1 = nowhere
+
+
+class Room(NamedTuple):
+    """Working space of the articulated-body algorithm, by primitive N or degree of freedom n."""
+
+    X: Any  # (N, 12)
+    E: Any  # (N, 9) orientation in the world, where forces need it
+    needs: Any  # (N,) 1 on the way from the ground to a force given in the world's frame
+    rate: Any  # (n,)
+    w: Any  # (N, 3)
+    ww: Any  # (N, 6)
+    b: Any  # (N, 3)
+    c: Any  # (N, 6)
+    pA: Any  # (N, 6)
+    IA: Any  # (N, 21)
+    V: Any  # (n, 6)
+    u: Any  # (n,)
+    a: Any  # (N, 6)
+    force: Any  # (N, 6) on each body in its frame
+    momentum: Any  # (N, 6) of each body in its frame, or in the world's
+    P: Any  # (N, 12) poses in the world; only where momenta are carried along
+
+
+def make_moving(model: Model, q: FloatArray, qdd: FloatArray) -> Moving:
+    """A linkage at rest, around arrays that others share."""
+    nv = model.nv
+    rest = np.array(model.rest_configuration)
+    return Moving(q, np.zeros(nv), qdd, rest, np.zeros(nv), np.zeros(model.nq), *(np.zeros(nv) for _ in range(4)))
+
+
+def make_room(bodies: int, dofs: int) -> Room:
+    """Working space for a mechanism of so many primitives and degrees of freedom."""
+    by_body = {"X": 12, "E": 9, "w": 3, "ww": 6, "b": 3, "c": 6, "pA": 6, "IA": 21, "a": 6, "P": 12}
+    by_body |= {"force": 6, "momentum": 6}
+    arrays: dict[str, Any] = {name: np.zeros((bodies, size)) for name, size in by_body.items()}
+    arrays |= {"needs": np.zeros(bodies, np.int8), "V": np.zeros((dofs, 6))}
+    return Room(rate=np.zeros(dofs), u=np.zeros(dofs), **arrays)
+
+
+def make_effort(model: Model, m: Mechanism, tau: FloatArray, without: tuple[str, ...]) -> Effort:
+    """The joints of a model, in the order of its mechanism."""
+    v, none = m.v_index, np.zeros(len(m.axis))
+    damping = none if "damping" in without else model.damping[v]
+    stiffness = none if "springs" in without else model.stiffness[v]
+    friction = none if "friction" in without else model.friction[v]
+    lower, upper, place = _limits(model, m)
+    if "limits" in without:
+        lower, upper = np.full_like(lower, -np.inf), np.full_like(upper, np.inf)
+    body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
+    sprung = np.zeros(len(m.parent), np.int8)
+    sprung[body[stiffness != 0.0]] = 1
+    given = (damping, stiffness, np.array(m.armature), sprung, friction, lower, upper, place)
+    return Effort._make([tau, *map(np.ascontiguousarray, given)])
+
+
+def _limits(model: Model, m: Mechanism) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Limits of joints of one freedom, and where their coordinates are; of all others, none."""
+    count = np.diff(m.dof)
+    body = np.repeat(np.arange(len(m.parent)), count)
+    single = count[body] == 1
+    lower = np.where(single, model.limits.lower[m.v_index], -np.inf)
+    upper = np.where(single, model.limits.upper[m.v_index], np.inf)
+    return lower, upper, np.where(single, m.q_index[body], -1).astype(np.int64)
+
+
+def of_dofs(effort: Effort, primitives: IntArray, dofs: IntArray) -> Effort:
+    """The joints of a part of the mechanism."""
+    return Effort(*(a[primitives] if name == "sprung" else a[dofs] for name, a in effort._asdict().items()))

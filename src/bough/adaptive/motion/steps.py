@@ -1,0 +1,201 @@
+"""Steps in time: semi-implicit, Runge-Kutta on the manifold (Munthe-Kaas 1999), and one that keeps momenta.
+
+Semi-implicit: v += h qdd, then q moves by h v; springs and dampers are implicit, by an armature of h d + h^2 k.
+Fourth order: nothing is implicit.
+Momenta: each body carries its momentum through space: momenta gain h F, q moves by h v, and at the new place the
+velocities are those that the momenta give. The momentum of a free linkage is kept to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.adaptive.motion.layout import Effort, Moving, Room
+from bough.adaptive.motion.sweeps import effort, from_momenta, outward, place, solve
+from bough.adaptive.node import get_pose
+from bough.adaptive.passes import Loads
+from bough.compile.kernel import kernel
+from bough.joints import LAST_SCREW, Mechanism, along, by_freedom, freedom, integrate_joint, joint_rate, motion_to_body
+from bough.spatial import add3, add6, cross, cross_motion, get6, get10, join, put6, rigid_times, rotate, rotate_back
+from bough.types import Force, Motion, Rotation, Scalar, Vector
+
+# Rates beyond this (m/s or rad/s) are no motion of a linkage
+FASTEST = 1e8
+
+
+@kernel
+def tangent_rates(m: Mechanism, s: Moving) -> None:
+    """s.stretch: the rate of the tangent vector u when q0 exp(u) moves with v: v + [u, v]/2 + [u, [u, v]]/12."""
+    for i in range(len(m.parent)):
+        if m.kind[i] <= LAST_SCREW:
+            k = m.v_index[m.dof[i]]
+            s.stretch[k] = s.v[k]
+            continue
+        a, b = _rate(m, i, s.u), _rate(m, i, s.v)
+        first = cross_motion(a, b)
+        second = cross_motion(a, first)
+        for k in range(m.dof[i], m.dof[i + 1]):
+            at = m.v_index[k]
+            s.stretch[at] = s.v[at] + 0.5 * along(m, k, first) + along(m, k, second) / 12.0
+
+
+@kernel
+def _rate(m: Mechanism, i: int, x: Any) -> Motion:
+    total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for k in range(m.dof[i], m.dof[i + 1]):
+        total = add6(total, freedom(m, k, x[m.v_index[k]]))
+    return total
+
+
+@kernel
+def rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> None:
+    """One step of fourth order."""
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, s.q, s.v, 0.0, s.q0)
+    for k in range(len(m.axis)):
+        j = m.v_index[k]
+        s.v0[j], s.u[j], s.move[j], s.gain[j] = s.v[j], 0.0, 0.0, 0.0
+    for stage in range(4):
+        share = 0.5 if stage < 2 else 1.0
+        weight = (1.0 if stage in (0, 3) else 2.0) / 6.0
+        solve(m, s, e, loads, w, 0.0)
+        tangent_rates(m, s)
+        for k in range(len(m.axis)):
+            j = m.v_index[k]
+            s.move[j] += weight * s.stretch[j]
+            s.gain[j] += weight * s.qdd[j]
+            if stage < 3:
+                s.u[j], s.v[j] = share * h * s.stretch[j], s.v0[j] + share * h * s.qdd[j]
+        if stage < 3:
+            for i in range(len(m.parent)):
+                integrate_joint(m, i, s.q0, s.u, 1.0, s.q)
+    for k in range(len(m.axis)):
+        j = m.v_index[k]
+        s.qdd[j] = s.gain[j]
+        s.v[j] = s.v0[j] + h * s.gain[j]
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, s.q0, s.move, h, s.q)
+
+
+@kernel
+def euler(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> int:
+    """One semi-implicit step, unless it diverges; m has the armature of implicit springs and dampers."""
+    solve(m, s, e, loads, w, h)
+    for k in range(len(m.axis)):
+        j = m.v_index[k]
+        if not (abs(s.v[j] + h * s.qdd[j]) <= FASTEST):
+            return k
+    for k in range(len(m.axis)):
+        j = m.v_index[k]
+        s.v[j] += h * s.qdd[j]
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, s.q, s.v, h, s.q)
+    return -1
+
+
+@kernel
+def _out_of(R: Rotation, p: Vector, f: Force) -> Force:
+    """A force or momentum of a body at (R, p), about the world's origin in its axes."""
+    n, l = rotate(R, (f[0], f[1], f[2])), rotate(R, (f[3], f[4], f[5]))
+    return join(add3(n, cross(p, l)), l)
+
+
+@kernel
+def _into(R: Rotation, p: Vector, f: Force) -> Force:
+    """The way back."""
+    l = (f[3], f[4], f[5])
+    n = cross(l, p)
+    return join(rotate_back(R, (f[0] + n[0], f[1] + n[1], f[2] + n[2])), rotate_back(R, l))
+
+
+@kernel
+def momentum_step(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> None:
+    """One step that carries momenta; m has the armature of implicit springs and dampers, `still` is m without gravity.
+
+    On the way w.momentum is about the world's origin.
+    """
+    by_freedom(m, s.v, w.rate)
+    outward(m, s, loads, w)
+    place(m, s, w)
+    g = m.gravity
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, s.q, s.v, 0.0, s.q0)
+        v = joint_rate(m, i, w.rate)
+        if m.parent[i] >= 0:
+            v = add6(v, motion_to_body(m, w.X, i, get6(w.a, m.parent[i])))
+        put6(w.a, i, v)
+        I, f = get10(m.inertia, i), get6(w.force, i)
+        R, p = get_pose(w.P, i)
+        pull = rotate_back(R, (h * g[0], h * g[1], h * g[2]))
+        weight = rigid_times(I, join((0.0, 0.0, 0.0), pull))
+        gained = (h * f[0], h * f[1], h * f[2], h * f[3], h * f[4], h * f[5])
+        put6(w.momentum, i, _out_of(R, p, add6(rigid_times(I, v), add6(weight, gained))))
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, s.q, s.v, h, s.q)
+    place(m, s, w)
+    for k in range(len(m.axis)):
+        j = m.v_index[k]
+        s.v0[j], w.rate[k] = s.v[j], 0.0
+    # springs pull as they are stretched now; what they and dampers do to the new rates is an armature
+    effort(m, s, e, w, 0.0)
+    for k in range(len(m.axis)):
+        w.u[k] = h * w.u[k] + e.rotor[k] * s.v0[m.v_index[k]]
+    for i in range(len(m.parent)):
+        R, p = get_pose(w.P, i)
+        put6(w.momentum, i, _into(R, p, get6(w.momentum, i)))
+    from_momenta(still, s, w)
+    for k in range(len(m.axis)):
+        j = m.v_index[k]
+        s.v[j] = s.qdd[j]
+        s.qdd[j] = (s.v[j] - s.v0[j]) / h
+
+
+@kernel
+def put_back(m: Mechanism, s: Moving) -> int:
+    """The first freedom whose rate is no motion, and the state before the step if there is one; else -1."""
+    for k in range(len(m.axis)):
+        if not (abs(s.v[m.v_index[k]]) <= FASTEST):
+            for i in range(len(m.parent)):
+                integrate_joint(m, i, s.q0, s.v0, 0.0, s.q)
+            for j in range(len(m.axis)):
+                s.v[m.v_index[j]] = s.v0[m.v_index[j]]
+            return k
+    return -1
+
+
+# Marches: steps until one diverges; what is returned is how many are left then, and w.u[0] the freedom
+
+
+@kernel
+def march_euler(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float, steps: int) -> Scalar:
+    """Semi-implicit steps."""
+    k = -1
+    while steps > 0 and k < 0:
+        k = euler(m, s, e, loads, w, h)
+        steps -= k < 0
+    w.u[0] = float(k)
+    return float(steps)
+
+
+@kernel
+def march_rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float, steps: int) -> Scalar:
+    """Steps of fourth order."""
+    k = -1
+    while steps > 0 and k < 0:
+        rk4(m, s, e, loads, w, h)
+        k = put_back(m, s)
+        steps -= k < 0
+    w.u[0] = float(k)
+    return float(steps)
+
+
+@kernel
+def march_momentum(m: Any, s: Moving, e: Effort, loads: Loads, w: Room, h: float, steps: int) -> Scalar:
+    """Steps that carry momenta; m is a pair, with and without gravity."""
+    k = -1
+    while steps > 0 and k < 0:
+        momentum_step(m[0], m[1], s, e, loads, w, h)
+        k = put_back(m[0], s)
+        steps -= k < 0
+    w.u[0] = float(k)
+    return float(steps)
