@@ -20,13 +20,13 @@ import numpy.typing as npt
 
 from bough.compile.graph.program import Array
 from bough.compile.run import complaints
+from bough.compile.run.arguments import conform, results
 from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Code, Entry, own_gate, shared_gate
 from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, rows_at_once
 from bough.compile.run.mappings import Mappings
 from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
-from bough.errors import ShapeError
 
 
 class BoundFunction:
@@ -167,10 +167,7 @@ class BoundFunction:
         result = self._call_fitting_batch(inputs, out, threads)
         if result is not None:
             return result
-        arrays, batch = self._conform(inputs)
-        outputs = self._outputs(out, batch)
-        if any(np.may_share_memory(x, y) for x in arrays for y in outputs):
-            arrays = [x.copy() for x in arrays]
+        arrays, outputs, batch = self._arrays(inputs, out)
         if batch is None:
             status = self._gate(False)(*arrays, *outputs)
         else:
@@ -191,13 +188,18 @@ class BoundFunction:
         """
         if self.dtype == np.float64 and inputs and all(getattr(x, "dtype", None) == np.float32 for x in inputs):
             return self._in_single_precision.with_status(*inputs, out=out, threads=threads)
-        arrays, batch = self._conform(inputs)
-        outputs = self._outputs(out, batch)
-        if any(np.may_share_memory(x, y) for x in arrays for y in outputs):
-            arrays = [x.copy() for x in arrays]
+        arrays, outputs, batch = self._arrays(inputs, out)
         status = self._all_rows(arrays, outputs, batch, threads)
         result = out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
         return result, status
+
+    def _arrays(self, inputs: Sequence[Any], out: Any) -> tuple[list[np.ndarray], list[np.ndarray], int | None]:
+        """Inputs and outputs as the gates take them, apart in memory, and the size of the batch."""
+        arrays, batch = conform(self.name, self.inputs, inputs, self.dtype)
+        outputs = results(self.name, self.outputs, out, batch, self.dtype)
+        if any(np.may_share_memory(x, y) for x in arrays for y in outputs):
+            arrays = [x.copy() for x in arrays]
+        return arrays, outputs, batch
 
     def _all_rows(
         self, arrays: list[np.ndarray], outputs: list[np.ndarray], batch: int | None, threads: int | None
@@ -272,54 +274,6 @@ class BoundFunction:
     def _signature(self, batched: bool) -> Signature:
         return Signature(self.inputs, self.outputs, self.dtype, batched)
 
-    def _conform(self, inputs: Sequence[Any]) -> tuple[list[np.ndarray], int | None]:
-        """The inputs as C-contiguous arrays of the function's dtype, and their batch size (None for no batch)."""
-        if len(inputs) != len(self.inputs):
-            names = ", ".join(x.name for x in self.inputs)
-            raise TypeError(f"{self.name} takes {len(self.inputs)} arrays ({names}), got {len(inputs)}")
-        arrays = [self._as_array(x, spec) for x, spec in zip(inputs, self.inputs, strict=True)]
-        batch: int | None = None
-        for x, spec in zip(arrays, self.inputs, strict=True):
-            if x.ndim > len(spec.shape):
-                batch = len(x) if batch is None else batch
-                if len(x) != batch:
-                    raise ShapeError(f"{self.name}: {spec.name} has {len(x)} rows where an earlier input has {batch}")
-        if batch is not None:
-            shapes = [(batch, *spec.shape) for spec in self.inputs]
-            arrays = [np.ascontiguousarray(np.broadcast_to(x, s)) for x, s in zip(arrays, shapes, strict=True)]
-        return arrays, batch
-
-    def _as_array(self, x: Any, spec: Array) -> np.ndarray:
-        if isinstance(x, np.ma.MaskedArray):
-            raise ShapeError(f"{self.name}: {spec.name} is a masked array, whose mask would be lost; fill it first")
-        try:
-            given = np.asarray(x)
-        except ValueError:
-            raise ShapeError(f"{self.name}: {spec.name} is ragged; expected shape {_expected(spec)}") from None
-        if given.dtype.kind not in "fiub":
-            raise ShapeError(f"{self.name}: {spec.name} must be an array of real numbers, got dtype {given.dtype}")
-        if given.shape != spec.shape and (given.ndim != len(spec.shape) + 1 or given.shape[1:] != spec.shape):
-            raise ShapeError(f"{self.name}: {spec.name} must have shape {_expected(spec)}, got {given.shape}")
-        return np.require(given, self.dtype, ("C", "A")).view(self.dtype)  # has the dtype object that the gate knows
-
-    def _outputs(self, out: Any, batch: int | None) -> list[np.ndarray]:
-        """New arrays, or views of the given ones, which must fit exactly."""
-        shapes = [shape if batch is None else (batch, *shape) for shape in self._shapes]
-        if out is None:
-            return [np.empty(shape, self.dtype) for shape in shapes]
-        given = [out] if len(shapes) == 1 else out
-        if not isinstance(given, list | tuple) or len(given) != len(shapes):
-            raise ShapeError(f"{self.name}: out must be a tuple of {len(shapes)} arrays")
-        for x, shape, spec in zip(given, shapes, self.outputs, strict=True):
-            if not isinstance(x, np.ndarray) or x.shape != shape or x.dtype != self.dtype:
-                found = f"{x.dtype} {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
-                raise ShapeError(f"{self.name}: out for {spec.name} must be a {self.dtype} array {shape}, got {found}")
-            if not (x.flags.c_contiguous and x.flags.aligned and x.flags.writeable):
-                raise ShapeError(f"{self.name}: out for {spec.name} must be C-contiguous, aligned and writeable")
-        if any(np.may_share_memory(x, y) for k, x in enumerate(given) for y in given[:k]):
-            raise ShapeError(f"{self.name}: the out arrays overlap")
-        return [np.asarray(x).view(self.dtype) for x in given]
-
 
 def _plain(options: Sequence[Parameter]) -> str:
     """Are all options at their defaults?"""
@@ -337,10 +291,6 @@ def _unexplained(_: Mapping[str, np.ndarray]) -> None:
 
 def _nothing(*_: Any) -> None:
     """Stands in for `make` until the code is there."""
-
-
-def _expected(spec: Array) -> str:
-    return f"{spec.shape} or ({', '.join(map(str, ('batch', *spec.shape)))})"
 
 
 def _free_threaded() -> bool:

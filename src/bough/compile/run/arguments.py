@@ -1,0 +1,67 @@
+"""Arrays given to a function: checked against what it states, and converted where they do not fit as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bough.compile.graph.program import Array
+from bough.errors import ShapeError
+
+
+def conform(
+    name: str, specs: Sequence[Array], inputs: Sequence[Any], dtype: np.dtype
+) -> tuple[list[np.ndarray], int | None]:
+    """The inputs as C-contiguous arrays of the function's dtype, and their batch size (None for no batch)."""
+    if len(inputs) != len(specs):
+        raise TypeError(f"{name} takes {len(specs)} arrays ({', '.join(x.name for x in specs)}), got {len(inputs)}")
+    arrays = [_as_array(f"{name}: {spec.name}", x, spec, dtype) for x, spec in zip(inputs, specs, strict=True)]
+    batch: int | None = None
+    for x, spec in zip(arrays, specs, strict=True):
+        if x.ndim > len(spec.shape):
+            batch = len(x) if batch is None else batch
+            if len(x) != batch:
+                raise ShapeError(f"{name}: {spec.name} has {len(x)} rows where an earlier input has {batch}")
+    if batch is not None:
+        shapes = [(batch, *spec.shape) for spec in specs]
+        arrays = [np.ascontiguousarray(np.broadcast_to(x, s)) for x, s in zip(arrays, shapes, strict=True)]
+    return arrays, batch
+
+
+def _as_array(what: str, x: Any, spec: Array, dtype: np.dtype) -> np.ndarray:
+    if isinstance(x, np.ma.MaskedArray):
+        raise ShapeError(f"{what} is a masked array, whose mask would be lost; fill it first")
+    try:
+        given = np.asarray(x)
+    except ValueError:
+        raise ShapeError(f"{what} is ragged; expected shape {_expected(spec)}") from None
+    if given.dtype.kind not in "fiub":
+        raise ShapeError(f"{what} must be an array of real numbers, got dtype {given.dtype}")
+    if given.shape != spec.shape and (given.ndim != len(spec.shape) + 1 or given.shape[1:] != spec.shape):
+        raise ShapeError(f"{what} must have shape {_expected(spec)}, got {given.shape}")
+    return np.require(given, dtype, ("C", "A")).view(dtype)  # has the dtype object that the gate knows
+
+
+def _expected(spec: Array) -> str:
+    return f"{spec.shape} or ({', '.join(map(str, ('batch', *spec.shape)))})"
+
+
+def results(name: str, specs: Sequence[Array], out: Any, batch: int | None, dtype: np.dtype) -> list[np.ndarray]:
+    """New arrays, or views of the given ones, which must fit exactly."""
+    shapes = [spec.shape if batch is None else (batch, *spec.shape) for spec in specs]
+    if out is None:
+        return [np.empty(shape, dtype) for shape in shapes]
+    given = [out] if len(shapes) == 1 else out
+    if not isinstance(given, list | tuple) or len(given) != len(shapes):
+        raise ShapeError(f"{name}: out must be a tuple of {len(shapes)} arrays")
+    for x, shape, spec in zip(given, shapes, specs, strict=True):
+        if not isinstance(x, np.ndarray) or x.shape != shape or x.dtype != dtype:
+            found = f"{x.dtype} {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+            raise ShapeError(f"{name}: out for {spec.name} must be a {dtype} array {shape}, got {found}")
+        if not (x.flags.c_contiguous and x.flags.aligned and x.flags.writeable):
+            raise ShapeError(f"{name}: out for {spec.name} must be C-contiguous, aligned and writeable")
+    if any(np.may_share_memory(x, y) for k, x in enumerate(given) for y in given[:k]):
+        raise ShapeError(f"{name}: the out arrays overlap")
+    return [np.asarray(x).view(dtype) for x in given]
