@@ -30,6 +30,8 @@ SMALL = {
     "random_tree": lambda seed=0: zoo.random_tree(20, seed),
     "millipede": lambda seed=0: zoo.millipede(seed, legs=4),
     "molecule": lambda seed=0: zoo.molecule(40, seed),
+    "hair": lambda seed=0: zoo.hair(3, 5, seed=seed),
+    "tree": lambda seed=0: zoo.tree(2, 3, 4, seed),
 } | {f"asimo {v}": lambda seed=0, v=v: zoo.asimo(v, seed) for v in zoo.ASIMO_VARIANTS}
 GENERAL = ["tree1", "humanoid", "floating_chain", "arm", "ck_standin", "chain", "binary", "asimo HF", "asimo hands FTF"]
 
@@ -150,7 +152,9 @@ def test_a_floating_base_is_laid_on_its_dh_child(name):
     assert m.offset[child].tolist() == [0, 0, 0, 1, 0]
 
 
-@pytest.mark.parametrize("name", [n for n in SMALL if n not in ("tree1_expanded", "shimanovskij", "molecule")])
+@pytest.mark.parametrize(
+    "name", [n for n in SMALL if n not in ("tree1_expanded", "shimanovskij", "molecule", "hair", "tree")]
+)
 def test_link_frames_are_the_frames_inside(name):
     frames = SMALL[name]().frames
     assert (frames.R == np.eye(3)).all()

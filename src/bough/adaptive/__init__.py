@@ -19,6 +19,7 @@ from bough.adaptive.measures import (
     relative_joint,
     relative_linkage,
 )
+from bough.adaptive.potential import Potential, barrier, dihedral, harmonic
 from bough.adaptive.quasistatics import QuasiStatics
 from bough.adaptive.recorder import Recorder
 from bough.adaptive.stats import MotionStats, Stats
@@ -29,13 +30,17 @@ __all__ = [
     "ErrorMeasure",
     "Load",
     "MotionStats",
+    "Potential",
     "QuasiStatics",
     "Recorder",
     "Stats",
     "absolute_joint",
     "absolute_linkage",
+    "barrier",
+    "dihedral",
     "energy",
     "handles",
+    "harmonic",
     "relative_joint",
     "relative_linkage",
 ]

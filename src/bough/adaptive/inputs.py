@@ -12,6 +12,8 @@ from bough.adaptive.changes import Changes
 from bough.adaptive.forces import Forces, vector
 from bough.adaptive.load import Load
 from bough.adaptive.node import make_shared
+from bough.adaptive.potential import Function, Potential
+from bough.adaptive.potentials import Potentials
 from bough.errors import NonFiniteError, ShapeError, UnknownNameError
 from bough.joints import Mechanism
 from bough.model import Model
@@ -28,7 +30,8 @@ class Inputs:
         self._gravity = np.array(model.mechanism.gravity)
         seen = self._gravity.view()
         seen.flags.writeable = False
-        self.mechanism: Mechanism = model.mechanism._replace(gravity=seen)  # as the engines see it
+        self.potentials = Potentials(model, self.shared)
+        self.mechanism: Mechanism = self.potentials.mechanism._replace(gravity=seen)  # as the engines see it
 
     def apply_force(
         self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
@@ -85,9 +88,16 @@ class Inputs:
         everywhere = np.arange(len(m.axis))
         dofs = everywhere if joint is None else np.flatnonzero((m.v_index >= v.start) & (m.v_index < v.stop))
         new = given[m.v_index[dofs] - v.start]
-        changed = dofs[self.shared.tau[dofs] != new]
-        self.shared.tau[dofs] = new
+        kept = self.potentials.given
+        changed = dofs[kept[dofs] != new]
+        kept[dofs] = new
+        self.potentials.refresh()
         self.changes.torque((np.searchsorted(m.dof, changed, side="right") - 1).tolist())
+
+    def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:
+        """See `QuasiStatics.set_potential`."""
+        self.potentials.set(joints, *potentials)
+        self.changes.all()
 
     @property
     def gravity(self) -> FloatArray:
@@ -106,12 +116,17 @@ class Inputs:
 
     @configuration.setter
     def configuration(self, q: npt.ArrayLike) -> None:
-        self.shared.q[:] = vector(q, self.model.nq, "configuration")
+        before, self.shared.q[:] = self.configuration, vector(q, self.model.nq, "configuration")
+        try:
+            self.potentials.refresh()
+        except BaseException:
+            self.shared.q[:] = before
+            raise
         self.changes.all()
 
     def state(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
         """Everything set so far, as arrays and as plain facts."""
-        arrays = {"q": self.shared.q, "tau": self.shared.tau, "gravity": self._gravity}
+        arrays = {"q": self.shared.q, "tau": self.potentials.given, "gravity": self._gravity} | self.potentials.state()
         groups = [group for group in self.groups if len(group)]
         arrays |= {f"load_{k}": group.values.array for k, group in enumerate(groups)}
         facts = {"following": self.forces.following, "loads": [int(group.numbers[0]) for group in groups]}
@@ -119,7 +134,8 @@ class Inputs:
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
         """What `state` gave."""
-        self.shared.q[:], self.shared.tau[:], self._gravity[:] = arrays["q"], arrays["tau"], arrays["gravity"]
+        self.shared.q[:], self.potentials.given[:], self._gravity[:] = arrays["q"], arrays["tau"], arrays["gravity"]
+        self.potentials.restore(arrays)
         self.forces.restore(arrays, facts["following"])
         for k, first in enumerate(facts["loads"]):
             values = arrays[f"load_{k}"]

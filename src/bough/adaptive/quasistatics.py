@@ -17,6 +17,7 @@ from bough.adaptive.load import Load
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.memory import options_of, restore_solver, solver_state
 from bough.adaptive.outputs import Outputs
+from bough.adaptive.potential import Function, Potential
 from bough.adaptive.quality import stats
 from bough.adaptive.recorder import Recorder
 from bough.adaptive.solver import Solver
@@ -134,6 +135,15 @@ class QuasiStatics:
     def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
         """Set the torque of one joint (d,), or with None those of all (nv,)."""
         self.inputs.set_torque(joint, value)
+
+    def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:
+        """Give joints potentials V(x), beside the springs of the model; those set before are replaced, by none perhaps.
+
+        A potential is made by `harmonic`, `dihedral` or `barrier`, or is a function (x, which) -> (V, V', V''),
+        (k,) each, of coordinates x (k,) of the joints in these places of those named; it is asked about joints that
+        moved, only. Joints have one coordinate, and are named or given by place in `joint_names`.
+        """
+        self.inputs.set_potential(joints, *potentials)
 
     @property
     def gravity(self) -> FloatArray:

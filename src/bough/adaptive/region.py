@@ -124,6 +124,10 @@ class Region:
         self.moved, self.placed = True, False
         tree.state.stamp[tree.front.done[: int(tree.front.count[DONE])]] = max(self.solver.clock[3], 1.0)
 
+    def reload(self) -> None:
+        """Torques of open joints are others."""
+        self._engine.reload()
+
     def forget(self) -> None:
         """Everything may be elsewhere."""
         if self.hybrid is not None:

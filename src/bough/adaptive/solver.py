@@ -130,6 +130,7 @@ class Solver:
         if self.tree is None:
             i = self.inputs
             self.tree = TreeEngine(i.model, self._metric, i.mechanism, i.shared, self.clock)
+
             self._keep()
         return self.tree
 
@@ -138,10 +139,13 @@ class Solver:
         if h != self.h:
             self.h, self.changes.closures = h, True
         self.clock[1] = h
+        if self.inputs.potentials.set_step(h):
+            self.changes.all()
 
     def ready_tree(self) -> TreeEngine:
         """The tree, up to date with q, forces, torques, error and closures."""
         tree, loads, changes = self.assemble(), self.inputs.forces.loads(), self.changes
+        tree.springs = self.inputs.potentials.springs
         tree.refuse_massless(loads)
         closing = self.closures is not None and changes.closures
         if not changes.is_small:

@@ -70,6 +70,11 @@ class Stepper:
         return self._adaptive_steps(most, h) if solver.region is None else self._hybrid_steps(most, h)
 
     @property
+    def _asks(self) -> bool:
+        """Whether functions of the user's must be asked after every step."""
+        return bool(self.solver.inputs.potentials.functions)
+
+    @property
     def _all_joints(self) -> float:
         return float(len(self.solver.inputs.model.joints))
 
@@ -103,7 +108,11 @@ class Stepper:
         counts = tree.front.count
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
         budget = switch.budget if solver.switches else NO_LIMIT
-        left = tree.march(solver.error, solver.inputs.forces.loads(), n, self.max_turn, budget)
+        if self._asks:
+            n, left = 1, 0
+            self._in_parts(h)
+        else:
+            left = tree.march(solver.error, solver.inputs.forces.loads(), n, self.max_turn, budget)
         done, counts = n - left, tree.front.count
         if done:
             solver.changes.step()
@@ -132,7 +141,7 @@ class Stepper:
             solver.inputs.shared.qdd[:] = 0.0
             return self._plain_step(h)
         n = min(n, region.left, switch.chunk if solver.switches else n)
-        done = n - region.march(n, h, self.max_turn)
+        done = 0 if self._asks else n - region.march(n, h, self.max_turn)
         if not done:
             done = 1
             self._in_parts(h)
@@ -218,6 +227,7 @@ class Stepper:
         solver, clock = self.solver, self.solver.clock
         if plainly or solver.is_exact:
             solver.plain.move(h)
+            solver.inputs.potentials.refresh()
             clock[0] += h
             solver.all_moved = self.steps + 1
             solver.changes.all()
@@ -227,11 +237,17 @@ class Stepper:
         elif solver.region is not None:
             clock[3] = self.steps + 1
             solver.region.move(h)
+            if self._asks:
+                solver.inputs.potentials.refresh()
+                solver.region.reload()
         else:
             whole, clock[1], clock[3] = clock[1], h, self.steps
             solver.assemble().march(solver.error, solver.inputs.forces.loads(), 1, math.inf)
             clock[1] = whole
             solver.changes.step()
+            if self._asks:
+                solver.inputs.potentials.refresh()
+                solver.changes.all()
 
     def _snapshot(self) -> list[FloatArray]:
         return [a.copy() for a in self._moving()]
@@ -245,6 +261,7 @@ class Stepper:
     def _put_back(self, before: list[FloatArray]) -> None:
         for array, old in zip(self._moving(), before, strict=True):
             array[:] = old
+        self.solver.inputs.potentials.refresh()
         self.solver.changes.all()
 
     # Loops

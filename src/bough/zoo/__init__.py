@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bough.zoo.elastic import cable, hair, tree
 from bough.zoo.families import (
     bicycle_chain,
     binary,
@@ -33,10 +34,12 @@ __all__ = [
     "asimo_tasks",
     "bicycle_chain",
     "binary",
+    "cable",
     "chain",
     "ck_standin",
     "floating_chain",
     "grid",
+    "hair",
     "humanoid",
     "millipede",
     "molecule",
@@ -44,6 +47,7 @@ __all__ = [
     "shimanovskij",
     "side_branches",
     "star",
+    "tree",
     "tree1",
     "tree1_expanded",
 ]

@@ -14,6 +14,7 @@ import numpy as np
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.plain import Work, make_work, mark_needs, motion_square, plain_move, plain_solve
 from bough.adaptive.engines.tree import TreeEngine
+from bough.adaptive.node import Springs, spring_all
 from bough.adaptive.passes import DONE, FAR, Loads, Pieces, contract, load_pieces, piece_loads
 from bough.compile.kernel import kernel
 from bough.joints import Mechanism
@@ -32,7 +33,7 @@ def turns(m: Any, qdd: Any, h: float, turn: float) -> Any:
 
 @kernel
 def hybrid_march(
-    m: Any, q: Any, tau: Any, force: Any, qdd: Any, loads: Any, w: Any, h: float, turn: float, steps: int
+    m: Any, q: Any, tau: Any, force: Any, qdd: Any, loads: Any, w: Any, p: Any, h: float, turn: float, steps: int
 ) -> Any:
     """Take steps; returns how many are left where one would turn a joint too far."""
     while steps > 0:
@@ -40,6 +41,7 @@ def hybrid_march(
         if turns(m, qdd, h, turn):
             break
         plain_move(m, q, qdd, h)
+        spring_all(m, p, q)
         steps -= 1
     return float(steps)
 
@@ -63,6 +65,7 @@ class HybridEngine:
         self.loads: Loads
         self.force: FloatArray
         self._dofs: IntArray
+        self._springs: Springs
         self._from: Loads | None = None  # the loads that were contracted
 
     @property
@@ -86,7 +89,7 @@ class HybridEngine:
         first = last - count + 1
         primitives = spans(plan.first[body].astype(np.int64), count)
         self._dofs = spans(plan.dof[body].astype(np.int64), (plan.dof[body + 1] - plan.dof[body]).astype(np.int64))
-        self.mechanism = contracted_mechanism(m, primitives, self._dofs, last)
+        self.mechanism = contracted_mechanism(m, primitives, self._dofs)
         self.work = make_work(len(primitives), len(self._dofs))
         loaded, l = tree.link.host[loads.body].astype(np.int64), len(loads.body)
         self.pieces = Pieces(
@@ -108,7 +111,11 @@ class HybridEngine:
         self.reload()
 
     def reload(self) -> None:
-        """Forces have other values."""
+        """Forces, torques or armatures have other values."""
+        s, dofs = self.tree.springs, self._dofs
+        parts = {name: getattr(s, name)[dofs] for name in ("begin", "end", "given", "rotor", "tau")}
+        self.mechanism.armature[:] = s.armature[dofs]
+        self._springs = s._replace(**parts, armature=self.mechanism.armature)
         compiled(load_pieces)(self._from, self.pieces, self.loads)
 
     def forget(self) -> None:
@@ -121,7 +128,7 @@ class HybridEngine:
 
     def _arguments(self) -> tuple[Any, ...]:
         s = self.shared
-        return self.mechanism, s.q, s.tau[self._dofs], self.force, s.qdd, self.loads, self.work
+        return self.mechanism, s.q, self._springs.tau, self.force, s.qdd, self.loads, self.work
 
     def solve(self) -> None:
         """Accelerations of the opened joints; those of the others are left alone."""
@@ -130,17 +137,27 @@ class HybridEngine:
     def move(self, h: float) -> None:
         """Move the opened joints by h qdd."""
         compiled(plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
+        compiled(spring_all)(self.mechanism, self._springs, self.shared.q)
+        self._write_back()
+
+    def _write_back(self) -> None:
+        """Torques and armatures of the opened joints, which potentials have changed."""
+        s = self.tree.springs
+        if len(s.kind):
+            s.tau[self._dofs], s.armature[self._dofs] = self._springs.tau, self._springs.armature
 
     def march(self, steps: int, h: float, turn: float) -> int:
         """Take steps; returns how many are left, if one would turn a joint by more than `turn`."""
-        return int(compiled(hybrid_march)(*self._arguments(), h, turn, steps))
+        left = int(compiled(hybrid_march)(*self._arguments(), self._springs, h, turn, steps))
+        self._write_back()
+        return left
 
     def power(self) -> float:
         """qdd' M qdd of the solution found last: the rate of descent, tau' qdd."""
         return float(compiled(motion_square)(self.mechanism, self.shared.qdd, self.work.X, np.zeros_like(self.force)))
 
 
-def contracted_mechanism(m: Mechanism, primitives: IntArray, dofs: IntArray, last: IntArray) -> Mechanism:
+def contracted_mechanism(m: Mechanism, primitives: IntArray, dofs: IntArray) -> Mechanism:
     """The arrays of these primitives and freedoms; bodies without inertia, as children of the primitive before."""
     count = (m.dof[primitives + 1] - m.dof[primitives]).astype(m.dof.dtype)
     by_body = ("kind", "fixed_kind", "q_index", "fixed", "offset")

@@ -15,7 +15,7 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.noise import Noise, make_noise, probe
 from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state
+from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state, no_springs
 from bough.adaptive.passes import Front, Loads, make_front, no_forces
 from bough.errors import ModelError
 from bough.joints import Mechanism
@@ -57,6 +57,7 @@ class TreeEngine:
         self.noise = Noise()
         self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
+        self.springs = no_springs(mechanism, shared)
         self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
 
     def do(
@@ -73,7 +74,9 @@ class TreeEngine:
         order = passes.Order(what, *stop, turn, np.asarray(number, np.int64), out, self.keeps)
         loads = self._no_loads if loads is None else loads
         self.begun += what <= passes.REFINE
-        args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
+        args: tuple[Any, ...] = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
+        if what <= passes.REFINE:
+            args = (*args, self.springs)
         return float(compiled(passes.command if what <= passes.REFINE else passes.query)(*args))
 
     def _forced(self) -> npt.NDArray[np.int8]:

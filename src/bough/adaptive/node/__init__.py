@@ -35,10 +35,25 @@ from bough.adaptive.node.motion import (
     put_pose,
     refresh_cross,
 )
+from bough.adaptive.node.springs import (
+    BARRIER,
+    COSINE,
+    GIVEN,
+    HARMONIC,
+    Springs,
+    no_springs,
+    spring,
+    spring_all,
+    spring_energy,
+)
 from bough.adaptive.node.substitution import hand_down, joint_acceleration, joint_square, total_acceleration
 
 __all__ = [
+    "BARRIER",
+    "COSINE",
     "ETA",
+    "GIVEN",
+    "HARMONIC",
     "IDENTITY",
     "KAPPA",
     "RIGID",
@@ -47,6 +62,7 @@ __all__ = [
     "ZERO6",
     "Blueprint",
     "Shared",
+    "Springs",
     "State",
     "advance_body",
     "cluster_inertia",
@@ -63,10 +79,14 @@ __all__ = [
     "make_blueprint",
     "make_shared",
     "make_state",
+    "no_springs",
     "place_body",
     "primitive_pose",
     "put_pose",
     "refresh_cross",
     "released_energy",
+    "spring",
+    "spring_all",
+    "spring_energy",
     "total_acceleration",
 ]

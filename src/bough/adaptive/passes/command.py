@@ -35,7 +35,7 @@ class Order(NamedTuple):
 
 
 @kernel
-def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: Any) -> Any:
+def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: Any, p: Any) -> Any:
     """Do one thing with the tree.
 
     REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH:
@@ -57,7 +57,7 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
                 return float(steps)
             conclude(plan, st, fr, clock)
             clock[3] += 1.0
-            move_opened(m, plan, st, fr, clock, order.turn)
+            move_opened(m, plan, st, fr, clock, order.turn, p)
             mark_loads(plan, fr, loads)
             clock[0] += clock[1]
         elif what == FOLLOW:

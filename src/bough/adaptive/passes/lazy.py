@@ -21,6 +21,7 @@ from bough.adaptive.node import (
     place_body,
     put_pose,
     refresh_cross,
+    spring,
 )
 from bough.adaptive.passes.front import DONE, FULL_TIER, LINEAR_TIER, LOADED, MOVED, get_far, stack_up
 from bough.adaptive.passes.loads import load_body
@@ -74,7 +75,7 @@ def follow(m: Any, plan: Any, st: Any, fr: Any) -> None:
 
 
 @kernel
-def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) -> None:
+def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float, p: Any) -> None:
     """Move the opened joints; with catching up, by all the time since they moved last, as far as `turn` allows."""
     now = clock[0] + clock[1]
     for k in range(fr.count[DONE]):
@@ -91,6 +92,8 @@ def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) ->
             st.last_move[n] = now - (missed - h)
         if b >= 0:
             advance_body(m, plan, st, b, h)
+            for i in range(plan.first[b], plan.last[b] + 1):
+                spring(m, p, st.q, i)
     place_opened(m, plan, st, fr)
     for k in range(fr.count[DONE] - 1, -1, -1):
         n = fr.done[k]
