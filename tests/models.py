@@ -196,7 +196,7 @@ def traced(routine, model, constants, *inputs):
     flat = [np.ravel(x) for x in inputs]
     graph, value = program.graph, []
     unary = {expr.NEG: float.__neg__, expr.SQRT: math.sqrt}
-    unary |= {expr.SIN: math.sin, expr.COS: math.cos, expr.ATAN: math.atan}
+    unary |= {expr.SIN: math.sin, expr.COS: math.cos, expr.ATAN: math.atan, expr.STEP: lambda x: float(x >= 0.0)}
     binary = {expr.ADD: float.__add__, expr.SUB: float.__sub__, expr.MUL: float.__mul__, expr.DIV: float.__truediv__}
     for i, op in enumerate(graph.op):
         a, b = graph.a[i], graph.b[i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, Expr, Graph
+from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, STEP, Expr, Graph
 from bough.compile.graph.program import Array, Program
 
 
@@ -82,7 +82,7 @@ def random_programs(draw, max_operations=60):
     pick = st.integers(0, 10**6)
     for _ in range(draw(st.integers(0, max_operations))):
         x, y = values[draw(pick) % len(values)], values[draw(pick) % len(values)]
-        kind = draw(st.integers(0, 8))
+        kind = draw(st.integers(0, 9))
         bounded = y.unary(SIN) if kind in (2, 3) else y
         values.append(
             [
@@ -95,6 +95,7 @@ def random_programs(draw, max_operations=60):
                 lambda x, y: x.unary(SIN),
                 lambda x, y: x.unary(COS),
                 lambda x, y: x.unary(ATAN),
+                lambda x, y: x * (y - 0.3).unary(STEP),
             ][kind](x, bounded)
         )
     shapes = draw(st.lists(st.sampled_from([(1,), (5,), (9,), (3, 3), (17,)]), min_size=1, max_size=2))

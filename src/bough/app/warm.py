@@ -49,7 +49,7 @@ def functions(dynamics: Dynamics, dtype: type) -> Jobs:
     """All functions that are not of a frame, for one configuration and for a batch."""
     model = dynamics.model
     calls: Jobs = []
-    arrays: dict[str, FloatArray] = {"q": model.neutral.astype(dtype)}
+    arrays: dict[str, FloatArray] = {"q": model.neutral.astype(dtype), "dt": np.full(1, 1e-3, dtype)}
     for name, row in FUNCTIONS.items():
         serves = any(m.mimic or not model.couplings for m in row.methods.values())
         if "frame" in row.options or not serves:

@@ -13,7 +13,7 @@ from bough.model import Model
 __all__ = ["from_program", "function"]
 
 casadi = required("casadi", "casadi", at_least="3.6")
-FUNCTIONS = {"sqrt": casadi.sqrt, "sin": casadi.sin, "cos": casadi.cos, "atan": casadi.atan}
+FUNCTIONS = {"sqrt": casadi.sqrt, "sin": casadi.sin, "cos": casadi.cos, "atan": casadi.atan, "step": lambda x: x >= 0}
 
 
 def function(model: Model, name: str, **options: Any) -> Any:

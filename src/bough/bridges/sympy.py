@@ -15,7 +15,13 @@ from bough.model import Model
 __all__ = ["expressions", "symbols"]
 
 sympy = required("sympy", "sympy", at_least="1.10")
-FUNCTIONS = {"sqrt": sympy.sqrt, "sin": sympy.sin, "cos": sympy.cos, "atan": sympy.atan}
+FUNCTIONS = {
+    "sqrt": sympy.sqrt,
+    "sin": sympy.sin,
+    "cos": sympy.cos,
+    "atan": sympy.atan,
+    "step": lambda x: sympy.Heaviside(x, 1),
+}
 LARGEST = 5_000  # operations: more are not read by anyone, and SymPy would take minutes
 
 

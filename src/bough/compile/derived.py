@@ -8,7 +8,6 @@ Hessian is `jvp(vjp(f))`. There is no general code for them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,14 +16,13 @@ import numpy as np
 
 from bough.compile.graph import autodiff
 from bough.compile.graph.evaluate import evaluate
-from bough.compile.graph.expr import Expr, Graph
+from bough.compile.graph.expr import FUNCTIONS, Expr, Graph
 from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Routine, literal
 from bough.errors import UnknownNameError
 
 Arrays = dict[str, Any]  # of symbols or of numbers, by name
 Derive = Callable[[Arrays, Arrays, Graph], Arrays]
-FUNCTIONS = {"sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "atan": math.atan}
 
 
 def vjp(routine: Routine, wrt: Sequence[str] | None = None) -> Routine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, Expr
+from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, STEP, Expr
 from bough.compile.kernel import kernel
 
 
@@ -25,6 +25,10 @@ def _atan(x: Any) -> Any:
     return x.unary(ATAN) if isinstance(x, Expr) else math.atan(x)
 
 
+def _step(x: Any) -> Any:
+    return x.unary(STEP) if isinstance(x, Expr) else float(x >= 0.0)
+
+
 def teach_numba() -> None:
     """Give Numba its own version of each function above."""
     from numba.extending import overload
@@ -33,6 +37,7 @@ def teach_numba() -> None:
     overload(_sin)(lambda x: lambda x: math.sin(x))
     overload(_cos)(lambda x: lambda x: math.cos(x))
     overload(_atan)(lambda x: lambda x: math.atan(x))
+    overload(_step)(lambda x: lambda x: type(x)(x >= 0.0))
 
 
 @kernel
@@ -51,3 +56,16 @@ def sincos(x: Any) -> Any:
 def atan(x: Any) -> Any:
     """Arc tangent, between -pi/2 and pi/2."""
     return _atan(x)
+
+
+@kernel
+def step(x: Any) -> Any:
+    """1 where x >= 0, else 0: kernels must not branch on numbers, but may weigh with this."""
+    return _step(x)
+
+
+@kernel
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """x, but no less than low and no more than high."""
+    y = low + step(x - low) * (x - low)
+    return high - step(high - y) * (high - y)

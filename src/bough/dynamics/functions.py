@@ -28,6 +28,8 @@ from bough.dynamics.parameters import check_inputs, seats_of
 from bough.dynamics.placements import PLACEMENTS, all_frames
 from bough.dynamics.regressor import REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
+from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP
+from bough.dynamics.stepping import SEMI_IMPLICIT_STEP, joint_laws
 from bough.errors import ModelError, OptionError, UnknownNameError
 from bough.model import Model, mark_limbs
 from bough.types import Reference
@@ -97,6 +99,10 @@ def _rows(model: Model, options: Options) -> tuple[Any, ...]:
     return (dof_rows(model.dof_tree),)
 
 
+def _laws(model: Model, options: Options) -> tuple[Any, ...]:
+    return joint_laws(model)
+
+
 def _row(name: str, summary: str, routine: Routine, *options: str) -> Function:
     method = Method(routine, _of_frame) if "frame" in options else Method(routine)
     return Function(name, summary, {name: method}, options)
@@ -163,6 +169,16 @@ _ROWS = (
         centroidal.CENTROIDAL_MOMENTUM_MATRIX,
     ),
     _row("centroidal_momentum_drift", "Adot v", centroidal.CENTROIDAL_MOMENTUM_DRIFT),
+    Function(
+        "semi_implicit_step",
+        "q and v after dt: joints with springs, stops and implicit damping",
+        {"semi_implicit_step": Method(SEMI_IMPLICIT_STEP, _laws, mimic=False)},
+    ),
+    Function(
+        "runge_kutta_step",
+        "q and v after dt, of fourth order: joints with springs and damping",
+        {"runge_kutta_step": Method(RUNGE_KUTTA_STEP, _laws, mimic=False)},
+    ),
 )
 FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}
 ALIASES = {"forward_kinematics": "placements"}

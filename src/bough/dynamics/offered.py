@@ -117,6 +117,22 @@ class Offered:
         both = H_inv @ slopes
         return both[..., : self.model.nv], both[..., self.model.nv :], H_inv
 
+    # Steps in time
+
+    def semi_implicit_step(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[Call]
+    ) -> tuple[Array, Array]:
+        """(q, v) after dt (1,): joints with springs, stops and implicit damping; see `bough.simulate.Ensemble`."""
+        found: tuple[Array, Array] = self._library.function("semi_implicit_step").call(q, v, tau, dt, **call)
+        return found
+
+    def runge_kutta_step(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[Call]
+    ) -> tuple[Array, Array]:
+        """(q, v) after dt (1,), of fourth order: joints with springs and damping, tau held; stops do not act."""
+        found: tuple[Array, Array] = self._library.function("runge_kutta_step").call(q, v, tau, dt, **call)
+        return found
+
     # Kinematics
 
     def placements(self, q: ArrayLike, **call: Unpack[Call]) -> Array:

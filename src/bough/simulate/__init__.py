@@ -7,6 +7,7 @@ Belongs here: what advances a state in time and what keeps it. Does not belong h
 from __future__ import annotations
 
 from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField, Plane
+from bough.simulate.ensemble import Ensemble
 from bough.simulate.integrators import Integrator, lie_midpoint, runge_kutta_4, semi_implicit_euler
 from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
@@ -16,6 +17,7 @@ __all__ = [
     "ContactPoint",
     "Contacts",
     "Effect",
+    "Ensemble",
     "Ground",
     "HeightField",
     "Integrator",

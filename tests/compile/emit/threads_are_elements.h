@@ -60,8 +60,10 @@ static long long current_row;
 static inline Number reciprocal(Number x) { return 1 / x; }
 static Number root(Number);
 static Number arctangent(Number);
+static Number reached(Number);
 template <class T> static void turn(T, T *, T *);
 static inline Real reciprocal(Real x) { for (int l = 0; l < LANES; l++) x.v[l] = reciprocal(x.v[l]); return x; }
 static inline Real root(Real x) { for (int l = 0; l < LANES; l++) x.v[l] = root(x.v[l]); return x; }
+static inline Real reached(Real x) { for (int l = 0; l < LANES; l++) x.v[l] = reached(x.v[l]); return x; }
 static inline Real arctangent(Real x) { for (int l = 0; l < LANES; l++) x.v[l] = arctangent(x.v[l]); return x; }
 static inline void turn(Real x, Real *s, Real *c) { for (int l = 0; l < LANES; l++) turn<Number>(x.v[l], &s->v[l], &c->v[l]); }

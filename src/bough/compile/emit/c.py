@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.emit.plan import Place, Plan, Stage
-from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, SUB
+from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, STEP, SUB
 from bough.compile.graph.program import Array, Program
 from bough.compile.graph.schedule import optimise
 from bough.errors import ModelError, ShapeError
@@ -254,6 +254,9 @@ class _Piece:
         if op in OPERATOR:
             return f"{a} {OPERATOR[op]} {self._value(self.graph.b[i])}"
         suffix = self.function.suffix
+        zero, one = self.function.literal(0.0), self.function.literal(1.0)
+        if op == STEP:
+            return f"{a} >= {zero} ? {one} : {zero}"
         return {NEG: f"-{a}", SQRT: f"sqrt{suffix}({a})", ATAN: f"atan{suffix}({a})"}[op]
 
     def _store(self, i: int) -> None:

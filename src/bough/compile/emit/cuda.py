@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.graph import twins
-from bough.compile.graph.expr import ADD, ATAN, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, SUB
+from bough.compile.graph.expr import ADD, ATAN, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, STEP, SUB
 from bough.compile.graph.passes import drop_dead_code
 from bough.compile.graph.program import Program, Unit
 from bough.compile.graph.schedule import optimise
@@ -181,7 +181,7 @@ class _Kernel:
         elif op in (SIN, COS):
             self._sine_and_cosine(unit, op)
         else:
-            self._keep(unit, {NEG: f"-{a}", SQRT: f"root({a})", ATAN: f"arctangent({a})"}[op])
+            self._keep(unit, {NEG: f"-{a}", SQRT: f"root({a})", ATAN: f"arctangent({a})", STEP: f"reached({a})"}[op])
 
     def _sine_and_cosine(self, unit: Unit, op: int) -> None:
         """Both at once: the other one is often wanted too, and costs little if it is not."""

@@ -60,6 +60,8 @@ PURE double root(double x) { return sqrt(x); }
 PURE float root(float x) { return sqrtf(x); }
 PURE double arctangent(double x) { return atan(x); }
 PURE float arctangent(float x) { return atanf(x); }
+PURE double reached(double x) { return x >= 0.0 ? 1.0 : 0.0; }
+PURE float reached(float x) { return x >= 0.0f ? 1.0f : 0.0f; }
 
 PURE void polynomials(double r, double low, double *s, double *c)
 {

@@ -35,6 +35,11 @@ class Kind:
         return f"i{8 * self.bytes}" if self.lanes == 1 else f"<{self.lanes} x i{8 * self.bytes}>"
 
     @property
+    def boolean(self) -> str:
+        """The type of a comparison."""
+        return "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
+
+    @property
     def suffix(self) -> str:
         """The name of the type in the names of intrinsics: f64, v8f64, ..."""
         return ("" if self.lanes == 1 else f"v{self.lanes}") + f"f{8 * self.bytes}"

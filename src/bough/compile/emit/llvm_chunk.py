@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from bough.compile.emit.ir import Block, Kind
 from bough.compile.emit.plan import Place, Plan
-from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, SUB
+from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, STEP, SUB
 from bough.compile.graph.program import Unit
 
 MNEMONIC = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv", NEG: "fneg"}
@@ -49,6 +49,9 @@ class Chunk:
             name = self.b(f"call {T.type} @llvm.sqrt.{T.suffix}({T.type} {x})")
         elif op == ATAN:
             name = self.b(f"call {T.type} @atan({T.type} {x})")
+        elif op == STEP:
+            reached = self.b(f"fcmp oge {T.type} {x}, {T.const(0.0)}")
+            name = self.b(f"uitofp {T.boolean} {reached} to {T.type}")
         elif op == NEG:
             name = self.b(f"fneg {T.type} {x}")
         else:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from bough.compile.graph.expr import ADD, ATAN, COS, DIV, MUL, NEG, SIN, SQRT, SUB, Expr, Graph
+from bough.compile.graph.expr import ADD, ATAN, COS, DIV, MUL, NEG, SIN, SQRT, STEP, SUB, Expr, Graph
 from bough.compile.graph.program import Array, Program, count
 
 Mode = Literal["forward", "reverse", "auto"]
@@ -171,6 +171,8 @@ def _slope(graph: Graph, i: int) -> int:
         return graph.div(graph.const(0.5), i)
     if op == SIN:
         return graph.apply(COS, a)
+    if op == STEP:
+        return graph.const(0.0)
     if op == ATAN:
         return graph.div(graph.const(1.0), graph.add(graph.const(1.0), graph.mul(a, a)))
     return graph.neg(graph.apply(SIN, a))

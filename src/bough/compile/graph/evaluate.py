@@ -22,7 +22,7 @@ ARITHMETIC: dict[int, Callable[..., Any]] = {
 def evaluate(
     program: Program, inputs: Sequence[Sequence[Any]], functions: Mapping[str, Callable[[Any], Any]]
 ) -> list[list[Any]]:
-    """The numbers of each output, row-major, from those of each input; `functions` has sqrt, sin, cos and atan."""
+    """The numbers of each output, row-major, from those of each input; `functions` has those of `expr.FUNCTIONS`."""
     program = twins.settle(program) if program.parameters else program
     graph = program.graph
     values: dict[int, Any] = {}

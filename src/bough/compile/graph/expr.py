@@ -9,13 +9,21 @@ numbers, or (a + (b - a) = b and its like) only leaves a rounding error out.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-CONST, INPUT, ADD, SUB, MUL, DIV, NEG, SQRT, SIN, COS, ATAN = range(11)
-OP_NAMES = ("const", "input", "add", "sub", "mul", "div", "neg", "sqrt", "sin", "cos", "atan")
-UNARY = frozenset((NEG, SQRT, SIN, COS, ATAN))
+CONST, INPUT, ADD, SUB, MUL, DIV, NEG, SQRT, SIN, COS, ATAN, STEP = range(12)
+OP_NAMES = ("const", "input", "add", "sub", "mul", "div", "neg", "sqrt", "sin", "cos", "atan", "step")
+UNARY = frozenset((NEG, SQRT, SIN, COS, ATAN, STEP))
 BINARY = frozenset((ADD, SUB, MUL, DIV))
+# What is neither arithmetic nor a sign: the meaning of each on floats
+FUNCTIONS: dict[str, Callable[[float], float]] = {
+    "sqrt": math.sqrt,
+    "sin": math.sin,
+    "cos": math.cos,
+    "atan": math.atan,
+    "step": lambda x: 1.0 if x >= 0.0 else 0.0,
+}
 PARAMETERS = -1  # the array of an input that stands for a constant: see `twins`
 
 
@@ -171,7 +179,7 @@ class Graph:
         if op == NEG:
             return self.neg(i)
         if self.op[i] == CONST:
-            function = {SQRT: math.sqrt, SIN: math.sin, COS: math.cos, ATAN: math.atan}[op]
+            function = FUNCTIONS[OP_NAMES[op]]
             return self.const(function(self.value[i]))
         return self.node(op, i)
 

@@ -26,6 +26,7 @@ from bough.compile.graph.expr import (
     PARAMETERS,
     SIN,
     SQRT,
+    STEP,
     SUB,
     Graph,
 )
@@ -65,6 +66,7 @@ def _evaluate_nodes(program: Program, columns: list[np.ndarray]) -> dict[int, An
     functions: dict[int, Callable[..., Any]] = {
         ADD: np.add, SUB: np.subtract, MUL: np.multiply, DIV: np.divide,
         NEG: np.negative, SQRT: np.sqrt, SIN: np.sin, COS: np.cos, ATAN: np.arctan,
+        STEP: lambda x: np.where(x >= 0, 1.0, 0.0),
     }  # fmt: skip
     values: dict[int, Any] = {}
     for i in graph.live(program.flat_roots()):

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bough.compile.graph.expr import ADD, ATAN, COS, DIV, MUL, OP_NAMES, SIN, SQRT, SUB, Graph
+from bough.compile.graph.expr import ADD, ATAN, COS, DIV, MUL, OP_NAMES, SIN, SQRT, STEP, SUB, Graph
 
 One = tuple[int, int]  # a part: its kind, and its number among those of its kind in one carrier
 Part = tuple[tuple[One, ...], ...]  # a part or a pair of parts, a part of that part, ...; () is what has no twin
@@ -61,6 +61,7 @@ class OperationCount:
     sqrt: int = 0
     sincos: int = 0
     atan: int = 0
+    step: int = 0
 
     def __add__(self, other: OperationCount) -> OperationCount:
         return OperationCount(*(x + y for x, y in zip(self.astuple(), other.astuple(), strict=True)))
@@ -68,8 +69,8 @@ class OperationCount:
     def __sub__(self, other: OperationCount) -> OperationCount:
         return OperationCount(*(x - y for x, y in zip(self.astuple(), other.astuple(), strict=True)))
 
-    def astuple(self) -> tuple[int, int, int, int, int, int]:
-        return self.mul, self.add, self.div, self.sqrt, self.sincos, self.atan
+    def astuple(self) -> tuple[int, ...]:
+        return self.mul, self.add, self.div, self.sqrt, self.sincos, self.atan, self.step
 
     @property
     def total(self) -> int:
@@ -77,7 +78,7 @@ class OperationCount:
         return self.mul + self.add + self.div
 
     def __str__(self) -> str:
-        parts = zip(self.astuple(), ("m", "a", "d", "sqrt", "sincos", "atan"), strict=True)
+        parts = zip(self.astuple(), ("m", "a", "d", "sqrt", "sincos", "atan", "step"), strict=True)
         return " + ".join(f"{n}{unit}" for n, unit in parts if n) or "0"
 
 
@@ -89,4 +90,5 @@ def count(graph: Graph, roots: Sequence[int]) -> OperationCount:
         tally[graph.op[i]] += 1
         if graph.op[i] in (SIN, COS):
             angles.add(graph.a[i])
-    return OperationCount(tally[MUL], tally[ADD] + tally[SUB], tally[DIV], tally[SQRT], len(angles), tally[ATAN])
+    others = tally[SQRT], len(angles), tally[ATAN], tally[STEP]
+    return OperationCount(tally[MUL], tally[ADD] + tally[SUB], tally[DIV], *others)

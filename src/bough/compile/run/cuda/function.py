@@ -93,6 +93,25 @@ class CudaFunction:
 
     call = __call__
 
+    def launcher(self, *inputs: Any, out: Any, bad: Any) -> Callable[[], None]:
+        """The same call on the same arrays, all on the card, again and again: only the launch is left.
+
+        `out` has an array for each result; `bad` is one byte for each row, set where a result is not finite.
+        """
+        card = the_card()
+        given = [look_at(x, self.name, spec.name) for x, spec in zip(inputs, self.inputs, strict=True)]
+        dtype, batch = self._dtype(given), self._batch(given) or 1
+        results = [look_at(x, self.name, "out") for x in out]
+        arguments = [*(g.address for g in given), *(r.address for r in results), look_at(bad, self.name, "bad").address]
+        arguments += [batch, *(self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True))]
+        memory = (inputs, out, bad)
+
+        def launch() -> None:
+            assert len(memory) == 3  # kept as long as this
+            self._launch(card, dtype, batch, arguments, given[0].stream())
+
+        return launch
+
     # Where functions of the CPU have quicker ways, these are what they are.
 
     def shortcut(self, method: Callable[..., Any], *_: Any) -> Callable[..., Any]:

@@ -1,0 +1,275 @@
+"""Many motions side by side: states that stay where they are, on the CPU or on a card, through thousands of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from sys import modules
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from bough.dynamics.engine import CPU, BoundFunction, Device, bind
+from bough.dynamics.given import Parameters
+from bough.dynamics.parameters import check_inputs
+from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP, SERVO_RUNGE_KUTTA
+from bough.dynamics.stepping import SEMI_IMPLICIT_STEP, SERVO_STEP, joint_laws
+from bough.errors import ModelError, ShapeError, UnknownNameError
+from bough.model import Model, mark_limbs
+from bough.simulate.joint_effects import EFFECTS, Effect
+
+ROUTINES = {
+    "semi_implicit_euler": (SEMI_IMPLICIT_STEP, SERVO_STEP),
+    "runge_kutta_4": (RUNGE_KUTTA_STEP, SERVO_RUNGE_KUTTA),
+}
+StepBy: TypeAlias = Literal["semi_implicit_euler", "runge_kutta_4"]
+Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
+Rows: TypeAlias = Any  # numbers of rows, a mask or a slice
+
+
+class Ensemble:
+    """States q (batch, nq) and v (batch, nv) of one model, stepped together by dt.
+
+    Arrays of PyTorch and CuPy on a card stay there: all of a step is one kernel on the caller's stream, and nothing is
+    copied or waited for, so that `step(count)` may be recorded in a CUDA graph if count is even. numpy arrays are
+    stepped on the CPU, over `threads`. Steps are those of `bough.dynamics.stepping`: joints have damping, springs and
+    stops, less what `without` names. With `servo` = (kp, kd), numbers for all revolute and prismatic joints or arrays
+    (nv,) or (batch, nv), each of them is drawn to its `target`, implicitly, with no more than its effort. Dry friction,
+    closures and contacts are those of `rollout`; a model that has such is refused unless `without` names them.
+
+    `inputs` names quantities of the model that may differ from row to row, given by name: `inertia`, `armature`,
+    `gravity`, `placement` (see `Dynamics`), for all rows or one for each.
+
+    A row that has no finite state any more is NaN from then on and `failed`; `reset` starts rows anew.
+
+    >>> runs = Ensemble(robot, q, v, dt=1e-3, servo=(kp, kd))
+    >>> runs.step(100, target=q_wanted)
+    >>> runs.reset(runs.failed)
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        q: Array,
+        v: Array,
+        *,
+        dt: float,
+        integrator: StepBy = "semi_implicit_euler",
+        servo: tuple[Array, Array] | None = None,
+        without: Collection[Effect] = (),
+        inputs: Sequence[str] = (),
+        threads: int | None = None,
+        **parameters: Array,
+    ) -> None:
+        self.model, self.threads = model, threads
+        self._kind = _kind(q)
+        self._state = [(self._copy(q, model.nq, "q"), self._copy(v, model.nv, "v"))]
+        if len(self.q) != len(self.v):
+            raise ShapeError(f"q has {len(self.q)} rows and v has {len(self.v)}")
+        self._start = self._state[0][0] + 0, self._state[0][1] + 0
+        self._state.append((self.q + 0, self.v + 0))
+        if not dt > 0.0:
+            raise ShapeError(f"dt must be positive, got {dt}")
+        self.dt, self.time = dt, 0.0
+        laws = joint_laws(model, _checked(model, integrator, without))
+        self._function = self._bound(ROUTINES[integrator][servo is not None], laws, inputs)
+        self._drives = self._driven(servo)
+        self._given = self._parameters(inputs, parameters)
+        self._bad = self._full((len(self.q),), 0, "uint8")
+        self._launches: list[Callable[[], None]] = []
+
+    def __repr__(self) -> str:
+        return f"Ensemble({self.model.name!r}, {len(self.q)} rows, {self._kind}, t = {self.time:g} s)"
+
+    @property
+    def q(self) -> Array:
+        """(batch, nq), as it is now; steps write to another array, so copy what you keep."""
+        return self._state[0][0]
+
+    @property
+    def v(self) -> Array:
+        """(batch, nv)."""
+        return self._state[0][1]
+
+    @property
+    def failed(self) -> Array:
+        """(batch,): true in rows that have lost their state since they were last reset."""
+        return self._bad != 0
+
+    def step(self, count: int = 1, *, tau: Array | None = None, target: Array | None = None) -> None:
+        """`count` steps under joint forces `tau` and servos that draw to `target`, both (nv,) or (batch, nv).
+
+        What is not given stays as it was, at first zero forces and the configuration at the start.
+        """
+        self._set("tau", tau)
+        self._set("target", target)
+        for _ in range(count):
+            self._advance()
+            self._state.reverse()
+        self.time += count * self.dt
+
+    def reset(self, rows: Rows, q: Array | None = None, v: Array | None = None) -> None:
+        """Put rows (numbers, a mask or a slice) back to the start, or to q and v."""
+        self.q[rows] = self._start[0][rows] if q is None else self._like(q)
+        self.v[rows] = self._start[1][rows] if v is None else self._like(v)
+        self._bad[rows] = 0
+
+    # Steps
+
+    def _advance(self) -> None:
+        (q, v), out = self._state
+        if self._kind == "numpy":
+            inputs = (q, v, *self._drives.values(), *self._given)
+            _, status = self._function.with_status(*inputs, out=out, threads=self.threads)
+            self._bad |= (status != 0).astype(np.uint8)
+            return
+        if not self._launches:
+            on_card: Any = self._function
+            for state, results in (self._state, self._state[::-1]):
+                inputs = (*state, *self._drives.values(), *self._given)
+                self._launches.append(on_card.launcher(*inputs, out=results, bad=self._bad))
+        self._launches[0]()
+        self._launches.reverse()
+
+    def _set(self, name: str, value: Array | None) -> None:
+        if value is None:
+            return
+        if name not in self._drives:
+            raise ShapeError(f"{name} is for servos: give servo=(kp, kd) to the ensemble")
+        given, held = self._like(value), self._drives[name]
+        if tuple(given.shape) not in ((self.model.nv,), tuple(held.shape)):
+            raise ShapeError(f"{name} must have shape ({self.model.nv},) or {tuple(held.shape)}, got {given.shape}")
+        held[...] = given
+
+    # What does not change
+
+    def _bound(self, routine: Any, laws: tuple[Any, ...], inputs: Sequence[str]) -> BoundFunction:
+        quantities = Parameters(self.model, check_inputs(self.model, inputs))
+        routine, constants, twins = quantities.prepared(routine, laws, mark_limbs)
+        device = CPU if self._kind == "numpy" else Device("cuda")
+        return bind(routine, self.model, *constants, twins=twins, device=device, fold=quantities.folds)
+
+    def _driven(self, servo: tuple[Array, Array] | None) -> dict[str, Array]:
+        """The inputs of a step after q and v, in order."""
+        rows, nv = len(self.q), self.model.nv
+        found = {"tau": self._full((rows, nv), 0.0)}
+        if servo is not None:
+            single = np.flatnonzero(_single(self.model))
+            found["target"] = self._full((rows, nv), 0.0)
+            where = [int(self.model.mechanism.q_index[i]) for i in _owners(self.model)[single]]
+            found["target"][:, single.tolist()] = self.q[:, where]
+            for name, value in zip(("kp", "kd"), servo, strict=True):
+                found[name] = self._gain(name, value)
+        found["dt"] = self._full((1,), self.dt)
+        return found
+
+    def _gain(self, name: str, value: Array) -> Array:
+        given = self._like(value)
+        if tuple(given.shape) not in ((), (self.model.nv,), (len(self.q), self.model.nv)):
+            raise ShapeError(f"{name} must be a number, (nv,) or (batch, nv), got {tuple(given.shape)}")
+        gains = given + self._full((self.model.nv,), 0.0)
+        wrong = np.flatnonzero(~_single(self.model) & (_host(gains).reshape(-1, self.model.nv) != 0.0).any(axis=0))
+        if isinstance(value, int | float):
+            gains[..., wrong.tolist()] = 0.0
+        elif len(wrong):
+            raise ShapeError(
+                f"{name}: servos act on revolute and prismatic joints, not on {self.model.dof_names[wrong[0]]!r}"
+            )
+        if (_host(gains) < 0.0).any():
+            raise ShapeError(f"{name} must not be negative")
+        return gains
+
+    def _parameters(self, inputs: Sequence[str], given: dict[str, Array]) -> list[Array]:
+        quantities = Parameters(self.model, check_inputs(self.model, inputs))
+        unknown = [name for name in given if name not in quantities.inputs]
+        if unknown:
+            raise UnknownNameError(f"{unknown[0]!r} is not among the inputs of this ensemble {quantities.inputs}")
+        for name, value in given.items():
+            quantities.examine(name, _host(value))
+        return [self._like(given.get(name, own)) for name, own in quantities.own.items()]
+
+    # Arrays in kind
+
+    def _copy(self, x: Array, columns: int, name: str) -> Array:
+        found = self._like(x) + 0
+        if found.ndim != 2 or found.shape[1] != columns:
+            raise ShapeError(f"{name} must have shape (batch, {columns}), got {tuple(found.shape)}")
+        return found
+
+    def _like(self, x: Array) -> Array:
+        """x where the states are, in their precision."""
+        if self._kind == "numpy":
+            return np.asarray(x, self._state[0][0].dtype if hasattr(self, "_state") else _precision(x))
+        library = modules[self._kind]
+        like = self._state[0][0] if hasattr(self, "_state") else x
+        if self._kind == "torch":
+            return library.as_tensor(x, dtype=like.dtype, device=like.device)
+        return library.asarray(x, like.dtype)
+
+    def _full(self, shape: tuple[int, ...], value: float, dtype: str | None = None) -> Array:
+        if self._kind == "numpy":
+            return np.full(shape, value, dtype or self.q.dtype)
+        library = modules[self._kind]
+        kind = getattr(library, dtype) if dtype else self.q.dtype
+        where = {"device": self.q.device} if self._kind == "torch" else {}
+        return library.full(shape, value, dtype=kind, **where)
+
+
+def _kind(x: Array) -> str:
+    """The library of an array; one on the host is numpy's."""
+    name = type(x).__module__.split(".")[0]
+    if name == "torch":
+        if x.requires_grad:
+            raise ShapeError("an ensemble gives no gradients: detach its states, or use bough.torch")
+        return "torch" if x.is_cuda else "numpy"
+    return "cupy" if name == "cupy" else "numpy"
+
+
+def _precision(x: Array) -> np.dtype:
+    found = np.asarray(x).dtype
+    return found if found == np.float32 else np.dtype(np.float64)
+
+
+def _host(x: Array) -> np.ndarray:
+    """A copy for looking at."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+    elif hasattr(x, "get") and not isinstance(x, np.ndarray):
+        x = x.get()
+    return np.asarray(x, float)
+
+
+def _owners(model: Model) -> np.ndarray:
+    """The body of each entry of v."""
+    m = model.mechanism
+    owner = np.empty(model.nv, np.int64)
+    owner[m.v_index] = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
+    return owner
+
+
+def _single(model: Model) -> np.ndarray:
+    """Whether each entry of v is that of a revolute or prismatic joint."""
+    laws, _ = joint_laws(model)
+    found = np.zeros(model.nv, bool)
+    found[model.mechanism.v_index] = laws.single == 1
+    return found
+
+
+def _checked(model: Model, integrator: str, without: Collection[str]) -> tuple[str, ...]:
+    """What is left out, after the model was found to have nothing that would be left out silently."""
+    off = (without,) if isinstance(without, str) else tuple(without)
+    for name in off:
+        if name not in EFFECTS:
+            raise UnknownNameError(f"joints have no effect {name!r}; expected some of {', '.join(EFFECTS)}")
+    if integrator not in ROUTINES:
+        raise UnknownNameError(f"an ensemble has no integrator {integrator!r}; expected {', '.join(ROUTINES)}")
+    has = {
+        "friction": bool(np.any(model.friction)),
+        "closures": bool(model.closures),
+        "limits": integrator == "runge_kutta_4" and bool(joint_laws(model)[1].held[0]),
+    }
+    for name in (name for name, there in has.items() if there and name not in off):
+        raise ModelError(
+            f"{model.name!r} has {name}, which an ensemble with {integrator!r} does not take: use rollout, "
+            f"or leave them out with without=[{name!r}]"
+        )
+    return off

@@ -1,0 +1,172 @@
+"""Many motions at once, beside `rollout` and beside the same on a card."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+from bough.compile.run.cuda.card import the_card
+from bough.simulate import Ensemble, rollout
+
+
+def has_card() -> bool:
+    try:
+        the_card()
+    except bough.BoughError:
+        return False
+    return True
+
+
+needs_card = pytest.mark.skipif(not has_card(), reason="no CUDA device")
+
+
+def states(model, batch=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return model.random_configuration(rng, batch), rng.normal(size=(batch, model.nv))
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
+def test_beside_a_rollout(integrator):
+    model = zoo.star(3)
+    q, v = states(model)
+    runs = Ensemble(model, q, v, dt=0.01, integrator=integrator)
+    runs.step(20)
+    expected = rollout(model, q, v, duration=0.2, dt=0.01, integrator=integrator)
+    np.testing.assert_allclose(runs.q, expected.q[-1], atol=1e-11)
+    np.testing.assert_allclose(runs.v, expected.v[-1], atol=1e-11)
+    assert runs.time == pytest.approx(0.2)
+    np.testing.assert_array_equal(q, states(model)[0])  # what was given is left alone
+
+
+def test_rows_have_their_own_parameters():
+    model = zoo.arm(3)
+    q, v = states(model)
+    inertia = np.array([1.0, 2.0, 0.5])[:, None, None] * model.inertias
+    runs = Ensemble(model, q, v, dt=0.01, inputs=("inertia", "gravity"), inertia=inertia, gravity=(0.0, 1.0, -3.0))
+    runs.step(10)
+    for k in range(3):
+        own = model.with_inertias(inertia[k])
+        dyn = bough.Dynamics(own, inputs=("gravity",))
+        law = lambda q, v, tau, dyn=dyn: dyn.forward_dynamics(q, v, tau, gravity=(0.0, 1.0, -3.0))  # noqa: E731
+        expected = rollout(own, q[k], v[k], duration=0.1, dt=0.01, motion=law)
+        np.testing.assert_allclose(runs.q[k], expected.q[-1], atol=1e-11)
+
+
+def test_servos_draw_joints_to_their_targets():
+    model = zoo.arm(4)
+    q, v = states(model)
+    runs = Ensemble(model, q, v, dt=0.01, servo=(1e4, 1e3))
+    runs.step(500, target=np.full(4, 0.3))
+    # gravity is all that pulls against the servo
+    sag = bough.Dynamics(model).gravity(runs.q) / 1e4
+    np.testing.assert_allclose(runs.q, 0.3 - sag, atol=1e-6)
+
+
+def test_rows_fail_alone_and_start_anew():
+    model = zoo.arm(3)
+    q, v = states(model)
+    v[1] = 1e200
+    runs = Ensemble(model, q, v, dt=0.01)
+    runs.step(3)
+    assert runs.failed.tolist() == [False, True, False]
+    others = Ensemble(model, q[[0, 2]], v[[0, 2]], dt=0.01)
+    others.step(3)
+    np.testing.assert_allclose(runs.q[[0, 2]], others.q, atol=1e-14)
+    runs.reset(runs.failed, v=np.zeros(3))
+    assert not runs.failed.any()
+    np.testing.assert_array_equal(runs.q[1], q[1])
+    runs.step(3)
+    assert not runs.failed.any()
+
+
+def test_single_precision_stays():
+    model = zoo.arm(3)
+    q, v = (x.astype(np.float32) for x in states(model))
+    runs = Ensemble(model, q, v, dt=0.01, servo=(10.0, 1.0))
+    runs.step(2, tau=np.ones(3))
+    assert runs.q.dtype == runs.v.dtype == np.float32
+
+
+def test_what_would_be_left_out_is_refused():
+    builder = bough.Builder("rough")
+    builder.add_body("link", mass=1.0, com=(1, 0, 0), friction=0.1, lower=-1.0, upper=1.0)
+    model = builder.build()
+    q, v = np.zeros((2, 1)), np.zeros((2, 1))
+    with pytest.raises(bough.BoughError, match="has friction"):
+        Ensemble(model, q, v, dt=0.01)
+    with pytest.raises(bough.BoughError, match="has limits"):
+        Ensemble(model, q, v, dt=0.01, integrator="runge_kutta_4", without=["friction"])
+    Ensemble(model, q, v, dt=0.01, integrator="runge_kutta_4", without=["friction", "limits"]).step()
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"dt": 0.0}, "dt must be positive"),
+        ({"dt": 0.1, "without": ["drag"]}, "no effect 'drag'"),
+        ({"dt": 0.1, "integrator": "euler"}, "no integrator 'euler'"),
+        ({"dt": 0.1, "servo": (np.ones(2), 1.0)}, "kp must be"),
+        ({"dt": 0.1, "servo": (-1.0, 1.0)}, "must not be negative"),
+        ({"dt": 0.1, "inertia": 3.0}, "not among the inputs"),
+        ({"dt": 0.1, "inputs": ("mass",)}, "no quantity is called"),
+    ],
+)
+def test_bad_input(more, what):
+    model = zoo.arm(3)
+    with pytest.raises(bough.BoughError, match=what):
+        Ensemble(model, *states(model), **more)
+
+
+def test_bad_states_and_drives():
+    model = zoo.humanoid()
+    q, v = states(model)
+    with pytest.raises(bough.BoughError, match="q must have shape"):
+        Ensemble(model, q[0], v, dt=0.1)
+    with pytest.raises(bough.BoughError, match="rows"):
+        Ensemble(model, q, v[:2], dt=0.1)
+    with pytest.raises(bough.BoughError, match="not on"):
+        Ensemble(model, q, v, dt=0.1, servo=(np.ones(model.nv), 1.0))
+    with pytest.raises(bough.BoughError, match="for servos"):
+        Ensemble(model, q, v, dt=0.1).step(target=np.zeros(model.nv))
+    with pytest.raises(bough.BoughError, match="tau must have shape"):
+        Ensemble(model, q, v, dt=0.1).step(tau=np.zeros(3))
+
+
+@needs_card
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_card_does_the_same(integrator, dtype):
+    torch = pytest.importorskip("torch")
+    model = zoo.humanoid()
+    q, v = (x.astype(dtype) for x in states(model, 100))
+    more = {"dt": 1e-3, "integrator": integrator, "servo": (100.0, 10.0), "inputs": ("gravity",), "gravity": (0, 0, -3)}
+    here = Ensemble(model, q, v, **more)
+    there = Ensemble(model, *(torch.asarray(x, device="cuda") for x in (q, v)), **more)
+    for runs in (here, there):
+        runs.step(50, tau=np.full(model.nv, 0.3))
+    tolerance = 1e-9 if dtype == "float64" else 1e-3
+    np.testing.assert_allclose(there.q.cpu().numpy(), here.q, atol=tolerance)
+    np.testing.assert_allclose(there.v.cpu().numpy(), here.v, atol=10 * tolerance)
+    assert not there.failed.any()
+    there.v[7] = float("nan")
+    there.step(2)
+    assert there.failed.nonzero().ravel().tolist() == [7]
+    there.reset(there.failed)
+    there.step(2)
+    assert not there.failed.any()
+
+
+@needs_card
+def test_steps_in_a_cuda_graph():
+    torch = pytest.importorskip("torch")
+    model = zoo.arm(7)
+    q, v = (torch.asarray(x, device="cuda") for x in states(model, 1000))
+    runs, plain = (Ensemble(model, q, v, dt=1e-3) for _ in range(2))
+    runs.step(2)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        runs.step(10)
+    for _ in range(3):
+        graph.replay()
+    plain.step(32)
+    torch.testing.assert_close(runs.q, plain.q)
