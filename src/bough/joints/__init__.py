@@ -8,6 +8,7 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 | turn, slide, planar, ball, free | a primitive each: sizes, axes, neutral and random q, and its four kernels |
 | primitive | what a primitive is, and `register` |
 | table | the primitives, the joint types made of them, and the kernels that choose between them |
+| walks | how a quantity goes over the screws between a body and its parent |
 | waist | transforms between a body and its parent, and the motion subspace |
 | manifold | whole configurations: neutral, random, integrate, difference |
 | quaternion | turns and screws, as the primitives use them |
@@ -37,6 +38,7 @@ from bough.joints.waist import (
     turn_to_body,
     turn_to_parent,
 )
+from bough.joints.walks import Walk, inward, outward
 
 __all__ = [
     "BALL",
@@ -54,6 +56,7 @@ __all__ = [
     "ZX_SCREWS",
     "Mechanism",
     "Primitive",
+    "Walk",
     "along",
     "articulated_freedom",
     "articulated_to_parent",
@@ -65,12 +68,14 @@ __all__ = [
     "force_to_parent",
     "freedom",
     "integrate_joint",
+    "inward",
     "joint_motion",
     "joint_rate",
     "joint_velocity",
     "motion_to_body",
     "move_joint",
     "origin_in_parent",
+    "outward",
     "quaternion_rotation",
     "register",
     "rigid_freedom",

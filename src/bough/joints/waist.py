@@ -5,6 +5,7 @@ from __future__ import annotations
 from bough.compile.kernel import kernel
 from bough.joints.mechanism import LAST_SCREW, PLACED, ZX_SCREWS, Mechanism
 from bough.joints.table import move_joint
+from bough.joints.walks import Walk, inward, outward
 from bough.spatial import (
     add3,
     add6,
@@ -47,67 +48,22 @@ def joint_motion(m: Mechanism, q: Rows, X: Rows) -> None:
 # Transforms between a body and its parent: each algorithm sees a joint through these
 
 
-@kernel
-def motion_to_body(m: Mechanism, X: Rows, i: int, v: Motion) -> Motion:
-    """A motion from the parent's frame into body i's."""
-    fixed = m.fixed_kind[i]
-    if fixed == PLACED:
-        v = motion_out(get9(m.fixed, i), get_tail(m.fixed, i), v)
-    else:
-        if fixed == ZX_SCREWS:
-            v = z_motion_out(m.fixed[i, 0], m.fixed[i, 1], m.fixed[i, 2], v)
-        v = x_motion_out(m.fixed[i, 3], m.fixed[i, 4], m.fixed[i, 5], v)
-    if m.kind[i] <= LAST_SCREW:
-        return z_motion_out(X[i, 0], X[i, 1], X[i, 2], v)
-    return motion_out(get9(X, i), get_tail(X, i), v)
-
-
-@kernel
-def force_to_parent(m: Mechanism, X: Rows, i: int, f: Force) -> Force:
-    """A force from body i's frame into the parent's."""
-    if m.kind[i] <= LAST_SCREW:
-        f = z_force_in(X[i, 0], X[i, 1], X[i, 2], f)
-    else:
-        f = force_in(get9(X, i), get_tail(X, i), f)
-    fixed = m.fixed_kind[i]
-    if fixed == PLACED:
-        return force_in(get9(m.fixed, i), get_tail(m.fixed, i), f)
-    f = x_force_in(m.fixed[i, 3], m.fixed[i, 4], m.fixed[i, 5], f)
-    if fixed == ZX_SCREWS:
-        f = z_force_in(m.fixed[i, 0], m.fixed[i, 1], m.fixed[i, 2], f)
-    return f
-
-
-@kernel
-def rigid_to_parent(m: Mechanism, X: Rows, i: int, I: RigidInertia) -> RigidInertia:
-    """A rigid inertia from body i's frame into the parent's."""
-    if m.kind[i] <= LAST_SCREW:
-        I = z_rigid_in(X[i, 0], X[i, 1], X[i, 2], I)
-    else:
-        I = rigid_in(get9(X, i), get_tail(X, i), I)
-    fixed = m.fixed_kind[i]
-    if fixed == PLACED:
-        return rigid_in(get9(m.fixed, i), get_tail(m.fixed, i), I)
-    I = x_rigid_in(m.fixed[i, 3], m.fixed[i, 4], m.fixed[i, 5], I)
-    if fixed == ZX_SCREWS:
-        I = z_rigid_in(m.fixed[i, 0], m.fixed[i, 1], m.fixed[i, 2], I)
-    return I
-
-
-@kernel
-def articulated_to_parent(m: Mechanism, X: Rows, i: int, IA: ArticulatedInertia) -> ArticulatedInertia:
-    """An articulated inertia from body i's frame into the parent's."""
-    if m.kind[i] <= LAST_SCREW:
-        IA = z_articulated_in(X[i, 0], X[i, 1], X[i, 2], IA)
-    else:
-        IA = articulated_in(get9(X, i), get_tail(X, i), IA)
-    fixed = m.fixed_kind[i]
-    if fixed == PLACED:
-        return articulated_in(get9(m.fixed, i), get_tail(m.fixed, i), IA)
-    IA = x_articulated_in(m.fixed[i, 3], m.fixed[i, 4], m.fixed[i, 5], IA)
-    if fixed == ZX_SCREWS:
-        IA = z_articulated_in(m.fixed[i, 0], m.fixed[i, 1], m.fixed[i, 2], IA)
-    return IA
+motion_to_body: Walk[Motion] = outward(
+    "motion_to_body", "A motion from the parent's frame into body i's.", z_motion_out, x_motion_out, motion_out
+)
+force_to_parent: Walk[Force] = inward(
+    "force_to_parent", "A force from body i's frame into the parent's.", z_force_in, x_force_in, force_in
+)
+rigid_to_parent: Walk[RigidInertia] = inward(
+    "rigid_to_parent", "A rigid inertia from body i's frame into the parent's.", z_rigid_in, x_rigid_in, rigid_in
+)
+articulated_to_parent: Walk[ArticulatedInertia] = inward(
+    "articulated_to_parent",
+    "An articulated inertia from body i's frame into the parent's.",
+    z_articulated_in,
+    x_articulated_in,
+    articulated_in,
+)
 
 
 @kernel

@@ -7,17 +7,13 @@ through the inverse screws.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
-from bough.joints import LAST_SCREW, PLACED, ZX_SCREWS, freedom
+from bough.joints import Mechanism, Walk, freedom, outward
 from bough.spatial import (
     articulated_in,
     articulated_times,
     dot6,
     get6,
-    get9,
-    get_tail,
     rotate_back,
     scale6,
     sub6,
@@ -25,38 +21,39 @@ from bough.spatial import (
     x_articulated_in,
     z_articulated_in,
 )
+from bough.types import ArticulatedInertia, Force, Motion, Rotation, Rows, Scalar, Vector, Workspace
 
 
 @kernel
-def exchange(v: Any) -> Any:
+def exchange(v: Motion) -> Motion:
     """Linear part first."""
     return (v[3], v[4], v[5], v[0], v[1], v[2])
 
 
 @kernel
-def mobility_to_body(m: Any, X: Any, i: int, Om: Any) -> Any:
-    """A mobility from the parent's frame into body i's."""
-    fixed = m.fixed_kind[i]
-    if fixed == PLACED:
-        Om = unplace(get9(m.fixed, i), get_tail(m.fixed, i), Om)
-    else:
-        if fixed == ZX_SCREWS:
-            Om = z_articulated_in(m.fixed[i, 0], -m.fixed[i, 1], -m.fixed[i, 2], Om)
-        Om = x_articulated_in(m.fixed[i, 3], -m.fixed[i, 4], -m.fixed[i, 5], Om)
-    if m.kind[i] <= LAST_SCREW:
-        return z_articulated_in(X[i, 0], -X[i, 1], -X[i, 2], Om)
-    return unplace(get9(X, i), get_tail(X, i), Om)
-
-
-@kernel
-def unplace(R: Any, p: Any, Om: Any) -> Any:
+def unplace(R: Rotation, p: Vector, Om: ArticulatedInertia) -> ArticulatedInertia:
     """A mobility into the frame placed at (R, p)."""
     o = rotate_back(R, p)
     return articulated_in(transpose3(R), (-o[0], -o[1], -o[2]), Om)
 
 
 @kernel
-def free_mobility(m: Any, i: int, Om: Any, w: Any) -> Any:
+def z_unscrew(c: Scalar, s: Scalar, d: Scalar, Om: ArticulatedInertia) -> ArticulatedInertia:
+    return z_articulated_in(c, -s, -d, Om)
+
+
+@kernel
+def x_unscrew(c: Scalar, s: Scalar, d: Scalar, Om: ArticulatedInertia) -> ArticulatedInertia:
+    return x_articulated_in(c, -s, -d, Om)
+
+
+mobility_to_body: Walk[ArticulatedInertia] = outward(
+    "mobility_to_body", "A mobility from the parent's frame into body i's.", z_unscrew, x_unscrew, unplace
+)
+
+
+@kernel
+def free_mobility(m: Mechanism, i: int, Om: ArticulatedInertia, w: Workspace) -> ArticulatedInertia:
     """P Omega P' + S D^-1 S': what the joint of body i makes of a mobility that reaches it."""
     for k in range(m.dof[i], m.dof[i + 1]):
         S, W = exchange(freedom(m, k, m.one[0])), exchange(get6(w.W, k))
@@ -67,7 +64,7 @@ def free_mobility(m: Any, i: int, Om: Any, w: Any) -> Any:
 
 
 @kernel
-def subtract_products(A: Any, S: Any, g: Any, h: Any) -> Any:
+def subtract_products(A: ArticulatedInertia, S: Motion, g: Force, h: Force) -> ArticulatedInertia:
     """A - S g' - h S', known to be symmetric."""
     return (
         A[0] - S[0] * g[0] - h[0] * S[0],
@@ -95,7 +92,7 @@ def subtract_products(A: Any, S: Any, g: Any, h: Any) -> Any:
 
 
 @kernel
-def put_full(B: Any, b: int, Om: Any) -> None:
+def put_full(B: Rows, b: int, Om: ArticulatedInertia) -> None:
     """A mobility as block b of a (blocks, 6, 6) array, angular part first."""
     put_row(B, b, 3, (Om[6], Om[7], Om[8], Om[0], Om[3], Om[4]))
     put_row(B, b, 4, (Om[9], Om[10], Om[11], Om[3], Om[1], Om[5]))
@@ -106,22 +103,22 @@ def put_full(B: Any, b: int, Om: Any) -> None:
 
 
 @kernel
-def put_row(B: Any, b: int, r: int, x: Any) -> None:
+def put_row(B: Rows, b: int, r: int, x: Motion) -> None:
     B[b, r, 0], B[b, r, 1], B[b, r, 2] = x[0], x[1], x[2]
     B[b, r, 3], B[b, r, 4], B[b, r, 5] = x[3], x[4], x[5]
 
 
 @kernel
-def get_row(B: Any, b: int, r: int) -> Any:
+def get_row(B: Rows, b: int, r: int) -> Motion:
     return (B[b, r, 0], B[b, r, 1], B[b, r, 2], B[b, r, 3], B[b, r, 4], B[b, r, 5])
 
 
 @kernel
-def put_column(B: Any, b: int, c: int, x: Any) -> None:
+def put_column(B: Rows, b: int, c: int, x: Motion) -> None:
     B[b, 0, c], B[b, 1, c], B[b, 2, c] = x[0], x[1], x[2]
     B[b, 3, c], B[b, 4, c], B[b, 5, c] = x[3], x[4], x[5]
 
 
 @kernel
-def get_column(B: Any, b: int, c: int) -> Any:
+def get_column(B: Rows, b: int, c: int) -> Motion:
     return (B[b, 0, c], B[b, 1, c], B[b, 2, c], B[b, 3, c], B[b, 4, c], B[b, 5, c])
