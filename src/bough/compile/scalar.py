@@ -69,3 +69,21 @@ def clip(x: Any, low: Any, high: Any) -> Any:
     """x, but no less than low and no more than high."""
     y = low + step(x - low) * (x - low)
     return high - step(high - y) * (high - y)
+
+
+@kernel
+def positive(x: Any) -> Any:
+    """x, or 0 below it."""
+    return step(x) * x
+
+
+@kernel
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two numbers; exact where it is a."""
+    return a + positive(b - a)
+
+
+@kernel
+def size(x: Any) -> Any:
+    """|x|."""
+    return positive(x) + positive(-x)

@@ -1,10 +1,11 @@
 """Impulses of contacts with dry friction and of joints at their limits, by block Gauss-Seidel sweeps.
 
 Nonsmooth Gauss-Seidel (Jourdan, Alart & Jean 1998; Jean 1999) on w = A lam + b: each row or contact in turn gets the
-impulse that its own law asks for, given all others. The law of a contact is Coulomb's, with the exact cone: it opens,
-or sticks, or slips against its friction (by projections with de Saxce & Feng's correction, 1998); normal and tangential
-impulse are not decoupled, and no dilation is added. A joint's row shrinks by its dry friction and is clipped to bounds.
-As zero is always allowed, sweeps that have converged never raise the kinetic energy.
+impulse that its own law asks for, given all others. The law of a contact is Coulomb's, with the exact cone: it opens;
+or sticks, by the impulse that stops it, where that lies in the cone; or slips against its friction, by the root of one
+equation, so that normal and tangential impulse are found together, and no dilation is added. A joint's row shrinks by
+its dry friction and is clipped to bounds. As zero is always allowed, sweeps that have converged never raise the kinetic
+energy. Nothing but their end branches on a number, so that a fixed count of sweeps can be traced.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.compile.scalar import sqrt
+from bough.compile.scalar import larger, positive, size, sqrt, step
+from bough.types import Rows, Scalar, Workspace
 
 JOINT, CONTACT = 0, 1
-SWEEPS, TURNS, TOLERANCE, SMALL = 5000, 10, 1e-9, 1e-12
+SWEEPS, TOLERANCE = 5000, 5e-10
+SMALL, LEAST_SLOPE, TINY = 1e-12, 1e-3, 1e-36
 
 
 class Laws(NamedTuple):
@@ -29,148 +32,167 @@ class Laws(NamedTuple):
     zero: Any  # (1,)
     one: Any  # (1,)
     tolerance: Any  # (1,) change of velocities at which sweeps end, relative to the largest without impulses
-    small: Any  # (1,) pivots below this share of the first are none
-    most: Any  # (2,) sweeps, and turns of a slipping contact in each
+    small: Any  # (2,) mobilities below this share of the others are none; the least slope of a Newton step
+    tiny: Any  # (1,) a square impulse that is none
+    most: Any  # (1,) sweeps
 
 
-def laws(joints: int, contacts: int) -> Laws:
+def laws(joints: int, contacts: int, sweeps: int = SWEEPS) -> Laws:
     """Rows of joints first, then three for each contact."""
     kind = np.array([JOINT] * joints + [CONTACT] * contacts, np.int64)
     row = np.array([*range(joints), *(joints + 3 * c for c in range(contacts))], np.int64)
-    return Laws(kind, row, np.zeros(1), np.ones(1), np.array([TOLERANCE]), np.array([SMALL]), np.array([SWEEPS, TURNS]))
+    small, most = np.array([SMALL, LEAST_SLOPE]), np.array([sweeps])
+    return Laws(kind, row, np.zeros(1), np.ones(1), np.array([TOLERANCE]), small, np.array([TINY]), most)
 
 
 @kernel
 def impulses(
-    k: Any, A: Any, b: Any, friction: Any, lower: Any, upper: Any, start: Any, lam: Any, change: Any, w: Any
-) -> None:
+    k: Any, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, change: Rows,
+    w: Workspace,
+) -> None:  # fmt: skip
     """lam (rows,) from `start`; `friction` (laws,) is a coefficient for contacts, an impulse for joints."""
     largest = start_sweeps(k, A, b, start, lam, w)
-    for _ in range(k.most[0]):
-        moved = k.zero[0]
-        for i in range(len(k.row)):
-            r = k.row[i]
-            if k.kind[i] == JOINT:
-                moved = max(moved, joint_row(k, A, r, friction[i], lower[i], upper[i], lam, w) * A[r, r])
-            else:
-                moved = max(moved, contact(k, A, r, friction[i], lam, w) * A[r, r])
-        change[0] = moved
-        if moved <= k.tolerance[0] * largest:
+    for n in range(k.most[0]):
+        change[0] = sweep(k, n, A, b, friction, lower, upper, lam, w)
+        if change[0] <= k.tolerance[0] * largest:
             break
 
 
 @kernel
-def start_sweeps(k: Any, A: Any, b: Any, start: Any, lam: Any, w: Any) -> Any:
-    """w.v = b + A start; returns the largest velocity that asks for an impulse."""
+def start_sweeps(k: Any, A: Rows, b: Rows, start: Rows, lam: Rows, w: Workspace) -> Scalar:
+    """lam = start, and what laws need of A; returns the largest velocity that asks for an impulse."""
     largest = k.zero[0]
     for r in range(len(lam)):
         lam[r] = start[r]
-        w.v[r] = b[r]
-        for c in range(len(lam)):
-            w.v[r] = w.v[r] + A[r, c] * start[c]
     for i in range(len(k.row)):
         r = k.row[i]
         if k.kind[i] == JOINT:
-            largest = max(largest, abs(b[r]))
+            largest = larger(largest, size(b[r]))
         else:
-            largest = max(largest, max(-b[r], max(abs(b[r + 1]), abs(b[r + 2]))))
+            own_blocks(k, A, i, w)
+            largest = larger(larger(larger(largest, -b[r]), size(b[r + 1])), size(b[r + 2]))
     return largest
 
 
 @kernel
-def push(A: Any, r: int, value: Any, lam: Any, w: Any) -> Any:
-    """Give row r the impulse `value`, and all velocities what it changes; returns by how much."""
-    by = value - lam[r]
-    if value != lam[r]:
-        lam[r] = value
-        for c in range(len(lam)):
-            w.v[c] = w.v[c] + A[c, r] * by
-    return abs(by)
+def own_blocks(k: Any, A: Rows, i: int, w: Workspace) -> None:
+    """Of contact i: 1 / A_nn, A_nt / A_nn, the mobility S of its tangents where the normal does not move, and S^-1.
+
+    Where a direction has no mobility of its own beside the others, a share that changes no digit is added.
+    """
+    r = k.row[i]
+    tiny = k.small[0] * (A[r, r] + A[r + 1, r + 1] + A[r + 2, r + 2]) + k.small[0] * k.small[0]
+    w.own[i, 0] = A[r, r] / (A[r, r] * A[r, r] + tiny * tiny)
+    w.own[i, 1], w.own[i, 2] = w.own[i, 0] * A[r, r + 1], w.own[i, 0] * A[r, r + 2]
+    p = A[r + 1, r + 1] - w.own[i, 1] * A[r, r + 1] + tiny
+    x = A[r + 1, r + 2] - w.own[i, 1] * A[r, r + 2]
+    s = A[r + 2, r + 2] - w.own[i, 2] * A[r, r + 2] + tiny
+    over = k.one[0] / (p * s - x * x)
+    w.own[i, 3], w.own[i, 4], w.own[i, 5] = p, x, s
+    w.own[i, 6], w.own[i, 7], w.own[i, 8] = over * s, over * x, over * p
 
 
 @kernel
-def joint_row(k: Any, A: Any, r: int, friction: Any, lower: Any, upper: Any, lam: Any, w: Any) -> Any:
-    """A joint that sticks by its dry friction, slips against it, or stops at a bound; returns how far lam moved."""
-    own = A[r, r]
-    if own <= k.zero[0]:
-        return k.zero[0]
-    z = w.v[r] - own * lam[r]
-    by = own * friction
-    v = z - min(max(z, -by), by)
-    v = min(max(v, lower), upper)
-    return push(A, r, (v - z) / own, lam, w)
-
-
-@kernel
-def contact(k: Any, A: Any, r: int, friction: Any, lam: Any, w: Any) -> Any:
-    """A contact that opens, sticks or slips; returns how far its impulse moved."""
-    zero = k.zero[0]
-    for i in range(3):
-        w.rest[i] = w.v[r + i]
-        w.new[i] = zero
-        for j in range(3):
-            w.rest[i] = w.rest[i] - A[r + i, r + j] * lam[r + j]
-    if w.rest[0] < zero and A[r, r] > zero:
-        if friction <= zero:
-            w.new[0] = -w.rest[0] / A[r, r]
-        elif not sticks(k, A, r, friction, w):
-            slip(k, A, r, friction, lam, w)
-    moved = zero
-    for i in range(3):
-        moved = max(moved, push(A, r + i, w.new[i], lam, w))
+def sweep(
+    k: Any, n: int, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace
+) -> Scalar:
+    """Turn n of all laws; returns by how much it changed a velocity at most."""
+    moved = k.zero[0]
+    for i in range(len(k.row)):
+        r = k.row[i]
+        if k.kind[i] == JOINT:
+            by = joint_row(k, A, rest(A, b, r, r, 1, lam), r, (friction[i], lower[i], upper[i]), lam)
+        else:
+            z = (rest(A, b, r, r, 3, lam), rest(A, b, r + 1, r, 3, lam), rest(A, b, r + 2, r, 3, lam))
+            if n == 0:
+                w.own[i, 9] = first_slip(k, A, z, r, lam)
+            by = contact(k, z, i, friction[i], lam, w)
+        moved = larger(moved, A[r, r] * by)
     return moved
 
 
 @kernel
-def sticks(k: Any, A: Any, r: int, friction: Any, w: Any) -> bool:
-    """Try the impulse that stops the contact, by elimination; it must lie in the cone."""
-    d0 = A[r, r]
-    l1, l2 = A[r + 1, r] / d0, A[r + 2, r] / d0
-    d1, x = A[r + 1, r + 1] - l1 * A[r + 1, r], A[r + 2, r + 1] - l2 * A[r + 1, r]
-    small = k.small[0] * d0
-    if d1 <= small:
-        return False
-    l3 = x / d1
-    d2 = A[r + 2, r + 2] - l2 * A[r + 2, r] - l3 * x
-    if d2 <= small:
-        return False
-    y0, y1 = -w.rest[0], -w.rest[1] + l1 * w.rest[0]
-    y2 = -w.rest[2] - l2 * y0 - l3 * y1
-    f2 = y2 / d2
-    f1 = y1 / d1 - l3 * f2
-    f0 = y0 / d0 - l1 * f1 - l2 * f2
-    if f0 < k.zero[0] or f1 * f1 + f2 * f2 > friction * friction * f0 * f0:
-        return False
-    w.new[0], w.new[1], w.new[2] = f0, f1, f2
-    return True
+def rest(A: Rows, b: Rows, r: int, first: int, count: int, lam: Rows) -> Scalar:
+    """The velocity of row r that all rows but `count` from `first` on leave."""
+    z = b[r]
+    for c in range(len(lam)):
+        if c < first or c >= first + count:
+            z = z + A[r, c] * lam[c]
+    return z
 
 
 @kernel
-def slip(k: Any, A: Any, r: int, friction: Any, lam: Any, w: Any) -> None:
-    """Impulse on the edge of the cone, against the sliding: projections of lam - rho (w + friction |w_t| n)."""
-    zero, one = k.zero[0], k.one[0]
-    rho = one / (A[r, r] + A[r + 1, r + 1] + A[r + 2, r + 2])
+def joint_row(k: Any, A: Rows, z: Scalar, r: int, law: tuple[Scalar, Scalar, Scalar], lam: Rows) -> Scalar:
+    """A joint that sticks by its dry friction, slips against it, or stops at a bound; returns how far lam moved."""
+    friction, lower, upper = law
+    own, before = A[r, r], lam[r]
+    by = own * friction
+    v = positive(z - by) - positive(-z - by)
+    v = v + positive(lower - v) - positive(v - upper)
+    lam[r] = (v - z) * own / (own * own + k.tiny[0])
+    return size(lam[r] - before)
+
+
+@kernel
+def first_slip(k: Any, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, lam: Rows) -> Scalar:
+    """g of the impulse that sweeps start from: its velocity against it, over it."""
     f0, f1, f2 = lam[r], lam[r + 1], lam[r + 2]
-    if f0 <= zero:
-        f0 = -w.rest[0] / A[r, r]
-    for _ in range(k.most[1]):
-        w0 = w.rest[0] + A[r, r] * f0 + A[r, r + 1] * f1 + A[r, r + 2] * f2
-        w1 = w.rest[1] + A[r + 1, r] * f0 + A[r + 1, r + 1] * f1 + A[r + 1, r + 2] * f2
-        w2 = w.rest[2] + A[r + 2, r] * f0 + A[r + 2, r + 1] * f1 + A[r + 2, r + 2] * f2
-        g0 = f0 - rho * (w0 + friction * sqrt(w1 * w1 + w2 * w2))
-        g1, g2 = f1 - rho * w1, f2 - rho * w2
-        size = sqrt(g1 * g1 + g2 * g2)
-        if size > friction * g0:
-            f0 = (g0 + friction * size) / (one + friction * friction)
-            if f0 <= zero:
-                f0, f1, f2 = zero, zero, zero
-            else:
-                f1, f2 = friction * f0 * g1 / size, friction * f0 * g2 / size
-        else:
-            f0, f1, f2 = g0, g1, g2
-    w.new[0], w.new[1], w.new[2] = f0, f1, f2
+    v1 = z[1] + A[r + 1, r] * f0 + A[r + 1, r + 1] * f1 + A[r + 1, r + 2] * f2
+    v2 = z[2] + A[r + 2, r] * f0 + A[r + 2, r + 1] * f1 + A[r + 2, r + 2] * f2
+    return positive(-(v1 * f1 + v2 * f2) / (f1 * f1 + f2 * f2 + k.tiny[0]))
 
 
+@kernel
+def contact(k: Any, z: tuple[Scalar, Scalar, Scalar], i: int, friction: Scalar, lam: Rows, w: Workspace) -> Scalar:
+    """A contact that opens, sticks or slips, where all others leave it the velocity z; returns how far lam moved.
+
+    With w_n = 0 the normal impulse is a - beta f and the tangential velocity y + S f. It slips where y + S f = -g f
+    with g > 0 and |f| = friction (a - beta f): a root in g, sought by Newton from what g was. At g = 0 it sticks.
+    """
+    r, x = k.row[i], w.own[i]
+    before = (lam[r], lam[r + 1], lam[r + 2])
+    touches, a = step(-z[0]), -x[0] * z[0]
+    y = (z[1] - x[1] * z[0], z[2] - x[2] * z[0])
+    # stopping it altogether
+    s1, s2 = x[7] * y[1] - x[6] * y[0], x[7] * y[0] - x[8] * y[1]
+    s0 = a - x[1] * s1 - x[2] * s2
+    reach = friction * s0
+    sticks = step(reach) * step(reach * reach - s1 * s1 - s2 * s2)
+    x[9] = next_slip(k, friction, a, y, x)
+    t1, t2, _ = tangential(k, y, x)
+    t0 = positive(a - x[1] * t1 - x[2] * t2)
+    length = sqrt(t1 * t1 + t2 * t2 + k.tiny[0])
+    scale = (length - positive(length - friction * t0)) / length
+    t1, t2 = scale * t1, scale * t2
+    lam[r] = touches * (t0 + sticks * (s0 - t0))
+    lam[r + 1] = touches * (t1 + sticks * (s1 - t1))
+    lam[r + 2] = touches * (t2 + sticks * (s2 - t2))
+    moved = larger(size(lam[r] - before[0]), size(lam[r + 1] - before[1]))
+    return larger(moved, size(lam[r + 2] - before[2]))
+
+
+@kernel
+def tangential(k: Any, y: tuple[Scalar, Scalar], x: Rows) -> tuple[Scalar, Scalar, Scalar]:
+    """f = -(S + g)^-1 y, and 1 / det(S + g)."""
+    p, s = x[3] + x[9], x[5] + x[9]
+    over = k.one[0] / (p * s - x[4] * x[4])
+    return over * (x[4] * y[1] - s * y[0]), over * (x[4] * y[0] - p * y[1]), over
+
+
+@kernel
+def next_slip(k: Any, friction: Scalar, a: Scalar, y: tuple[Scalar, Scalar], x: Rows) -> Scalar:
+    """Newton's next g for reach / |f| = 1, which is nearly linear in g."""
+    f1, f2, over = tangential(k, y, x)
+    # the slope of f is -(S + g)^-1 f
+    d1, d2 = over * (x[4] * f2 - (x[5] + x[9]) * f1), over * (x[4] * f1 - (x[3] + x[9]) * f2)
+    square = f1 * f1 + f2 * f2 + k.tiny[0]
+    length, reach = sqrt(square), friction * (a - x[1] * f1 - x[2] * f2)
+    slope = -friction * (x[1] * d1 + x[2] * d2) * square - reach * (f1 * d1 + f2 * d2)
+    least = k.small[1] * (x[6] + x[8]) * length * square
+    return positive(x[9] + (length - reach) * square / larger(slope, least))
+
+
+SWEEP_WORK = {"own": "laws 10"}
 IMPULSES = Routine(
     "contact_impulses",
     impulses,
@@ -178,5 +200,5 @@ IMPULSES = Routine(
         "A": "rows rows", "b": "rows", "friction": "laws", "lower": "laws", "upper": "laws", "start": "rows",
     },
     outputs={"lam": "rows", "change": "1"},
-    work={"v": "rows", "new": "3", "rest": "3"},
+    work=SWEEP_WORK,
 )  # fmt: skip

@@ -34,10 +34,20 @@ class Plane:
         if n.shape != (3,) or p.shape != (3,) or not np.isfinite([*n, *p]).all() or not n.any():
             raise ModelError(f"a plane has a point and a normal that is not zero, got {self.point} and {self.normal}")
 
+    @property
+    def unit(self) -> FloatArray:
+        """The normal (3,) of unit length."""
+        n = np.asarray(self.normal, float)
+        return np.asarray(n / np.linalg.norm(n))
+
+    @property
+    def height(self) -> float:
+        """How far the plane lies from the origin along its normal."""
+        return float(np.asarray(self.point, float) @ self.unit)
+
     def distance(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Distances (...,), below zero behind the plane, and its normal (..., 3)."""
-        n = np.asarray(self.normal, float)
-        n = n / np.linalg.norm(n)
+        n = self.unit
         return (points - np.asarray(self.point, float)) @ n, np.broadcast_to(n, points.shape)
 
 
@@ -87,12 +97,14 @@ class ContactPoint(NamedTuple):
 class Contacts:
     """Points (names of frames, or `ContactPoint`s) that may touch any of the `ground`, with a `friction` coefficient.
 
-    Contacts are hard and inelastic. Every point meets every ground, in that order: points x grounds contacts.
+    Contacts are hard and inelastic. Every point meets every ground, in that order: points x grounds contacts. A step
+    sweeps over them until their impulses have converged, or `sweeps` times and no more.
     """
 
     points: Sequence[str | ContactPoint]
     ground: Ground | Sequence[Ground] = (Plane(),)
     friction: float = 0.8
+    sweeps: int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.points, str) or not len(self.points):
@@ -104,6 +116,8 @@ class Contacts:
                 raise ModelError(f"contact at {p.frame!r}: expected a point (3,) and a radius from zero, got {p}")
         if not 0.0 <= self.friction < np.inf:
             raise ModelError(f"friction is a coefficient from zero, got {self.friction}")
+        if self.sweeps is not None and self.sweeps < 1:
+            raise ModelError(f"sweeps is a whole number from one, got {self.sweeps!r}")
         object.__setattr__(self, "points", found)
 
     @property
@@ -139,7 +153,7 @@ class ContactSpace:
         found = [ground.distance(x) for ground in self.contacts.grounds]
         distance = np.concatenate([d - self.radius for d, _ in found], axis=1)
         normal = np.concatenate([n for _, n in found], axis=1)
-        return ContactRows(distance, _axes(normal))
+        return ContactRows(distance, tangent_axes(normal))
 
     def jacobian(self, q: FloatArray, rows: ContactRows) -> FloatArray:
         """J (batch, 3 contacts, nv) of the touching points, along normals and tangents."""
@@ -155,7 +169,7 @@ class ContactSpace:
         return found
 
 
-def _axes(normal: FloatArray) -> FloatArray:
+def tangent_axes(normal: FloatArray) -> FloatArray:
     """Rows normal and two tangents (..., 3, 3), without a branch that could lose digits (Duff et al. 2017)."""
     x, y, z = normal[..., 0], normal[..., 1], normal[..., 2]
     sign = np.copysign(1.0, z)

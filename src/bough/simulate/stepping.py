@@ -21,6 +21,7 @@ from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ShapeError
 from bough.opspace import Loops
+from bough.simulate.compiled import CompiledSteps, serves
 from bough.simulate.cone import IMPULSES, laws
 from bough.simulate.contacts import ContactRows, Contacts, ContactSpace
 from bough.simulate.joint_effects import JointEffects
@@ -59,14 +60,21 @@ class ContactStepper:
         sizes = {"rows": self.rows, "laws": joints + self.count}
         # its branches on values have no straight line: general code serves it
         self._impulses = bind_arrays(IMPULSES, (laws(joints, self.count),), sizes, general=True)
-        self.force, self.residual = np.zeros((1, self.count, 3)), np.zeros(1)
+        self.residual = np.zeros(1)
+        # impulses of contacts (batch, contacts, 3), along which axes, within which time
+        self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         self._last = np.zeros((0, self.rows))  # impulses from which the next step's are sought
+        self._compiled = (
+            CompiledSteps(effects, self.contacts, contacts.sweeps)
+            if contacts and self.contacts and serves(effects, contacts)
+            else None
+        )
 
     def advance(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
         """The state after dt."""
         one = q.ndim == 1
         Q, V, T = (np.atleast_2d(x) for x in (q, v, np.broadcast_to(tau, v.shape)))
-        Q, V = self._step(Q, V, T, dt)
+        Q, V = self._by_kernel(self._compiled, Q, V, T, dt) if self._compiled else self._step(Q, V, T, dt)
         return (Q[0], V[0]) if one else (Q, V)
 
     def check_closed(self, q: FloatArray) -> None:
@@ -82,6 +90,12 @@ class ContactStepper:
                 f'bough.close_loops(model, q).q, or leave loops out with without=["closures"]'
             )
 
+    @property
+    def force(self) -> FloatArray:
+        """Mean forces on the points in the last step (batch, contacts, 3), in newtons, world axes."""
+        push, axes, dt = self._pushed
+        return np.asarray(np.einsum("bci,cij->bcj" if axes.ndim == 3 else "bci,bcij->bcj", push, axes) / dt)
+
     def report(self, alive: npt.NDArray[np.bool_]) -> dict[str, FloatArray]:
         """Of the last step: "contact_force" (..., contacts, 3), mean forces on the points in newtons, world axes, and
         "contact_residual" (...,), how far the last sweep still moved a velocity, m/s or rad/s.
@@ -95,6 +109,16 @@ class ContactStepper:
                 out[flags] = value
             found[name] = out.reshape((*alive.shape, *value.shape[1:]))
         return found
+
+    def _by_kernel(
+        self, steps: CompiledSteps, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float
+    ) -> tuple[FloatArray, FloatArray]:
+        width = len(steps.full.joints) + 3 * self.count
+        start = self._last if self._last.shape == (len(q), width) else np.zeros((len(q), width))
+        found = steps(q, v, tau, start, dt)
+        self._last, self.residual = found.lam, found.residual
+        self._pushed = found.lam[:, len(steps.full.joints) :].reshape(len(q), self.count, 3), steps.axes, dt
+        return found.q, found.v
 
     def _step(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
         M, push = self._momentum(q, v, tau, dt)
@@ -114,7 +138,8 @@ class ContactStepper:
         after, lam = self._stopped(q, u, J, Y, touching, dt)
         moved = self.model.integrate(q, dt * after)
         if touching is not None:
-            self._keep_forces(touching, lam, dt)
+            of_contacts = lam[:, len(self.effects.rows) :].reshape(len(lam), self.count, 3)
+            self._pushed = of_contacts, touching.axes, dt
             spent = _energy(M, u) - _energy(M, after)
             moved = self._lifted(moved, J, Y, spent)
         if held is not None and self.loops is not None:
@@ -170,10 +195,6 @@ class ContactStepper:
         lower, upper = (np.clip(x, -LARGE, LARGE) for x in bounds)
         lam, change = self._impulses.call(A, b, friction, lower, upper, start)
         return lam, change
-
-    def _keep_forces(self, touching: ContactRows, lam: FloatArray, dt: float) -> None:
-        of_contact = lam[:, len(self.effects.rows) :].reshape(len(lam), self.count, 1, 3)
-        self.force = (of_contact @ touching.axes)[:, :, 0] / dt
 
     def _lifted(self, q: FloatArray, J: FloatArray, Y: FloatArray, spent: FloatArray) -> FloatArray:
         """Points that went into the ground are lifted out of it, as far as `spent` energy (batch,) pays for."""

@@ -1,0 +1,184 @@
+"""Steps with contacts on planes, many states at once, by the traced kernel of `step`.
+
+What the kernel cannot know beforehand is decided here, state by state: sweeps that have not converged go on from the
+impulses found, joints that would pass a limit are asked again with limits among the rows, and points that went into the
+ground are lifted.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.compile.executions import LARGEST_GRAPH, BoundFunction
+from bough.compile.routine import Routine
+from bough.opspace import TaskSet, joint, rows
+from bough.opspace.methods import Prepared
+from bough.opspace.methods.method import dof_tree
+from bough.simulate.cone import laws
+from bough.simulate.contacts import Contacts, ContactSpace, Ground, Plane, tangent_axes
+from bough.simulate.joint_effects import JointEffects
+from bough.simulate.step import CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, LIFT, SPENT, GroundPlanes, JointRows
+from bough.types import FloatArray, IntArray
+
+SWEEPS = 6  # in one call
+TURNS = 300  # calls until sweeps are given up
+DEEP = 1e-6  # metres: points that are further inside the ground are lifted
+FAR = 1e30
+
+
+class Stepped(NamedTuple):
+    """States after a step, a row for each."""
+
+    q: FloatArray
+    v: FloatArray
+    lam: FloatArray  # (batch, rows): those of joints with friction or a limit, then three of each contact
+    residual: FloatArray  # (batch,) how far the last sweep still moved a velocity
+
+
+def serves(effects: JointEffects, contacts: Contacts | None) -> bool:
+    """Whether steps can be traced: planes, no loops, no mimic joints, a graph that is not too large."""
+    model, general = effects.model, effects.dynamics.general
+    if contacts is None or effects.closures or model.couplings or general:
+        return False
+    count = len(contacts.points) * len(contacts.grounds)
+    rows = len(effects.rows) + 3 * count
+    graph = SWEEPS * (2 * rows**2 + 60 * count) + 400 * model.nv + 20 * rows**2
+    return graph < LARGEST_GRAPH and all(isinstance(ground, Plane) for ground in contacts.grounds)
+
+
+class CompiledSteps:
+    """Steps of a model with contacts; with `sweeps` that many of them and no more."""
+
+    def __init__(self, effects: JointEffects, space: ContactSpace, sweeps: int | None) -> None:
+        self.effects, self.model, self.space = effects, effects.model, space
+        self.sweeps = sweeps
+        rubbing = set(np.flatnonzero(effects.friction).tolist())
+        limited = set(effects.limited.tolist())
+        self.lean = _Rows(self, rubbing)
+        self.full = self.lean if limited <= rubbing else _Rows(self, rubbing | limited)
+        self.friction = np.full(space.count, space.contacts.friction)
+        # normal and tangents (contacts, 3, 3)
+        self.axes = tangent_axes(np.repeat([_plane(g).unit for g in space.contacts.grounds], len(space.points), axis=0))
+        # where the joints of the lean rows, and all contacts, are among the full ones
+        known = {v: i for i, v in enumerate(self.full.joints)}
+        first, count = len(self.full.joints), 3 * space.count
+        self._lean: IntArray = np.array([*(known[v] for v in self.lean.joints), *range(first, first + count)], np.int64)
+
+    def __call__(self, q: FloatArray, v: FloatArray, tau: FloatArray, start: FloatArray, dt: float) -> Stepped:
+        """The states after dt; `start` (batch, rows) are impulses to begin with, as the last step found them."""
+        step = np.array([dt])
+        some = None if self.full is self.lean else start[:, self._lean]
+        found = self.lean.converged((q, v, tau), start if some is None else some, step, self.sweeps)
+        q_after, v_after, lam, report = found
+        if some is not None:
+            wide = np.zeros_like(start)
+            wide[:, self._lean] = lam
+            lam = wide
+            beyond = np.flatnonzero(report[:, EXCESS] > 0.0)
+            if len(beyond):
+                again = self.full.converged((q[beyond], v[beyond], tau[beyond]), start[beyond], step, self.sweeps)
+                q_after[beyond], v_after[beyond], lam[beyond], report[beyond] = again
+        deep = np.flatnonzero((report[:, DEPTH] > DEEP) & (report[:, SPENT] > 0.0))
+        if len(deep):
+            q_after[deep] = self.full.lift.call(q_after[deep], report[deep, SPENT : SPENT + 1])
+        return Stepped(q_after, v_after, lam, report[:, CHANGE])
+
+
+def _plane(ground: Ground) -> Plane:
+    assert isinstance(ground, Plane)
+    return ground
+
+
+class _Rows:
+    """The kernels for a choice of joints that are rows of the solver."""
+
+    def __init__(self, owner: CompiledSteps, freedoms: set[int]) -> None:
+        self.owner, self.model = owner, owner.model
+        self.names = [j.name for j in self.model.joints if freedoms & set(range(j.v.start, j.v.stop))]
+        self.joints = [v for name in self.names for v in range(self.model.nv)[self.model.joint(name).v]]
+
+    def converged(self, state: tuple[FloatArray, ...], start: FloatArray, dt: FloatArray, sweeps: int | None) -> Any:
+        """The outputs of the kernel, with sweeps repeated where they have not converged."""
+        friction = self.owner.friction
+        found = self.step.call(*state, friction, start, dt)
+        if sweeps is not None:
+            return found
+        report = found[-1]
+        rest = np.flatnonzero(report[:, CHANGE] > report[:, LARGEST])
+        for _ in range(TURNS):
+            if not len(rest):
+                break
+            more = self.step.call(*(x[rest] for x in state), friction, found[2][rest], dt)
+            for old, new in zip(found, more, strict=True):
+                old[rest] = new
+            rest = rest[more[-1][:, CHANGE] > more[-1][:, LARGEST]]
+        return found
+
+    @cached_property
+    def tasks(self) -> TaskSet:
+        """A row for each freedom of the joints, then normal and tangents of every point on every plane."""
+        space = self.owner.space
+        held: list[Any] = [joint(name) for name in self.names]
+        for n, ground in enumerate(space.contacts.grounds):
+            axes = tangent_axes(_plane(ground).unit)
+            for k, point in enumerate(space.points):
+                # the lowest point of a sphere moves by v + omega x (-r n)
+                turned = np.cross(-point.radius * axes[0], axes)
+                table = np.concatenate([axes, turned], axis=1)
+                held.append(rows(point.frame, table, "local_world_aligned", point=point.point, name=f"contact {n} {k}"))
+        return TaskSet(self.model, held)
+
+    @cached_property
+    def step(self) -> BoundFunction:
+        return self._bound(CONTACT_STEP, self.owner.sweeps or SWEEPS)
+
+    @cached_property
+    def lift(self) -> BoundFunction:
+        return self._bound(LIFT, SWEEPS)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The numbers behind the shapes of the kernels' arrays."""
+        count = self.owner.space.count
+        return self.tasks.sizes | {"contacts": count, "laws": len(self.joints) + count}
+
+    def constants(self, sweeps: int) -> tuple[Any, ...]:
+        """Those of the kernels after the mechanism, the seeds and the pattern of J."""
+        k = laws(len(self.joints), self.owner.space.count, sweeps)
+        return dof_tree(self.tasks), self._joint_rows(), self._planes(), k
+
+    def _bound(self, routine: Routine, sweeps: int) -> BoundFunction:
+        tasks = self.tasks
+        constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, *self.constants(sweeps))
+        return Prepared(routine, constants, self.sizes).bind(tasks, self.owner.space.dynamics.general)
+
+    def _joint_rows(self) -> JointRows:
+        effects, model = self.owner.effects, self.model
+        place = dict(zip(effects.limited.tolist(), effects.coordinate.tolist(), strict=True))
+        lower, upper = (np.clip(x, -FAR, FAR) for x in (model.limits.lower, model.limits.upper))
+        watched = np.array([v for v in effects.limited.tolist() if v not in self.joints], np.int64)
+        own = np.array(self.joints, np.int64)
+        return JointRows(
+            effects.damping, effects.stiffness, model.rest_configuration,
+            np.array([place.get(v, -1) for v in self.joints], np.int64),
+            np.where([v in place for v in self.joints], lower[own], -FAR),
+            np.where([v in place for v in self.joints], upper[own], FAR),
+            effects.friction[own],
+            watched, np.array([place[v] for v in watched.tolist()], np.int64), lower[watched], upper[watched],
+        )  # fmt: skip
+
+    def _planes(self) -> GroundPlanes:
+        space, frames = self.owner.space, self.model.frames
+        body = frames.body[space.frames]
+        point = frames.p[space.frames] + np.einsum("kij,kj->ki", frames.R[space.frames], space.at)
+        planes = [_plane(ground) for ground in space.contacts.grounds]
+        normal = np.repeat([g.unit for g in planes], len(space.points), axis=0)
+        height = np.concatenate([np.full(len(space.points), g.height) + space.radius for g in planes])
+        n = len(planes)
+        return GroundPlanes(
+            np.tile(body, n).astype(np.int64), np.tile(point, (n, 1)), normal, height,
+            np.array([len(self.joints)], np.int64),
+        )  # fmt: skip

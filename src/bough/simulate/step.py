@@ -1,0 +1,249 @@
+"""One step of a robot with contacts as one kernel: free velocity, Lambda^-1 of all rows, impulses, and the state after.
+
+The scheme is that of `stepping`. The free velocity u of (H + dt B) u = H v + dt (tau - C - K x) and A = J M^-1 J' come
+from one LTDL factor of M = H + dt B (Featherstone 2010, eq. 22); then a fixed number of sweeps (`cone`), v' = u + M^-1
+J' lam, and q' by dt v'. Grounds are planes. Whoever calls looks at `report` and asks again where sweeps have not
+converged, or joints would pass limits that are not among the rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.compile.scalar import larger, positive
+from bough.dynamics.center_of_mass import WORK as MOMENT_WORK
+from bough.dynamics.crba import WORK as CRBA_WORK
+from bough.dynamics.crba import crba
+from bough.dynamics.energy import potential_energy
+from bough.dynamics.rnea import RNEA, newton_euler
+from bough.joints import Mechanism, difference_joint, integrate_joint, joint_motion, tiny
+from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, jacobian_times, jacobian_transpose_times, packed_jacobian
+from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
+from bough.opspace.sweeps.wrenches import place_bodies
+from bough.simulate.cone import SWEEP_WORK, start_sweeps, sweep
+from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.spatial import add3, dot3, get3, get9, get_tail, rotate
+from bough.types import Rows, Scalar, Workspace
+
+# Columns of a report. Sweeps have converged where CHANGE is not above LARGEST.
+CHANGE, LARGEST, SPENT, EXCESS, DEPTH = range(5)
+
+
+class JointRows(NamedTuple):
+    """What joints do by themselves: all freedoms, those that are rows of the solver, and those only watched."""
+
+    damping: Any  # (nv,)
+    stiffness: Any  # (nv,)
+    rest: Any  # (nq,)
+    coordinate: Any  # (joint rows,) in q, -1 without limits
+    lower: Any  # (joint rows,)
+    upper: Any  # (joint rows,)
+    friction: Any  # (joint rows,)
+    watched: Any  # (watched,) freedoms with limits that are not rows
+    watched_coordinate: Any  # (watched,)
+    watched_lower: Any  # (watched,)
+    watched_upper: Any  # (watched,)
+
+
+class GroundPlanes(NamedTuple):
+    """A point of a body and a plane for each contact."""
+
+    body: Any  # (contacts,)
+    point: Any  # (contacts, 3) in the kernel's frame of the body
+    normal: Any  # (contacts, 3)
+    offset: Any  # (contacts,) height of the plane along its normal, and the radius of a sphere
+    first: Any  # (1,) row of the first contact
+
+
+@kernel
+def contact_step(
+    m: Mechanism, t: Any, p: Any, f: Any, e: JointRows, g: GroundPlanes, k: Any,
+    q: Rows, v: Rows, tau: Rows, friction: Rows, start: Rows, dt: Rows, none: Rows, f_ext: Rows,
+    q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """The state after dt, impulses lam (rows,), and how it went: `report` (5,), with the depth of the deepest point.
+
+    `none` and `f_ext` are held at zero.
+    """
+    crba(m, q, w.H, w)
+    newton_euler(m, v, none, f_ext, w.C, w)
+    free_velocity(m, f, e, q, v, tau, dt[0], w)
+    packed_jacobian(m, t, p, w.J, w)
+    mobility(m, p, f, w)
+    jacobian_times(p, w.J, w.u, w.b)
+    set_laws(m, e, k, q, friction, dt[0], w)
+    place_points(m, t, g, w.ahead, w)
+    for c in range(len(w.ahead)):
+        w.ahead[c] = positive(w.ahead[c]) / dt[0]
+        w.b[g.first[0] + 3 * c] = w.b[g.first[0] + 3 * c] + w.ahead[c]
+    report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, start, lam, w)
+    for n in range(k.most[0]):
+        report[CHANGE] = sweep(k, n, w.A, w.b, w.friction, w.lower, w.upper, lam, w)
+    report[SPENT] = energy_spent(m, g, lam, w)
+    add_impulses(m, p, f, lam, v_after, w)
+    report[EXCESS] = limit_excess(m, e, q, v_after, dt[0])
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, q, v_after, dt[0], q_after)
+    joint_motion(m, q_after, w.X)
+    place_bodies(m, t, w)
+    place_points(m, t, g, w.ahead, w)
+    report[DEPTH] = m.zero[0]
+    for c in range(len(w.ahead)):
+        report[DEPTH] = larger(report[DEPTH], -w.ahead[c])
+
+
+@kernel
+def free_velocity(m: Mechanism, f: Any, e: JointRows, q: Rows, v: Rows, tau: Rows, dt: Scalar, w: Workspace) -> None:
+    """w.u in the kernel's order, and the factor of M in w.H."""
+    for i in range(len(m.parent)):
+        difference_joint(m, i, e.rest, q, w.gap)
+    for j in range(len(m.v_index)):
+        c, last = m.v_index[j], m.rows[j + 1] - 1
+        w.H[last] = w.H[last] + dt * e.damping[c]
+        w.x[j, 0] = dt * (tau[c] - w.C[c] - e.stiffness[c] * w.gap[c] - e.damping[c] * v[c])
+    ltdl(f.parent, f.rows, w.H)
+    ltdl_solve(f.parent, f.rows, w.H, w.x)
+    for j in range(len(m.v_index)):
+        w.u[j] = v[m.v_index[j]] + w.x[j, 0]
+
+
+@kernel
+def mobility(m: Mechanism, p: Any, f: Any, w: Workspace) -> None:
+    """w.A = J M^-1 J' from packed J and the factor."""
+    for a in range(len(p.dof)):
+        w.Y[a] = w.J[a]
+    solve_rows_unit(p, f, w.H, w.Y, w.YD)
+    outer_product(p, w.YD, w.Y, w.A, m.zero[0])
+
+
+@kernel
+def set_laws(m: Mechanism, e: JointRows, k: Any, q: Rows, friction: Rows, dt: Scalar, w: Workspace) -> None:
+    """Friction and bounds of every law: velocities that keep joints within their limits."""
+    joints = len(e.friction)
+    for i in range(joints):
+        w.friction[i] = dt * e.friction[i]
+        w.lower[i], w.upper[i] = e.lower[i], e.upper[i]
+        if e.coordinate[i] >= 0:
+            w.lower[i] = -positive((q[e.coordinate[i]] - e.lower[i]) / dt)
+            w.upper[i] = positive((e.upper[i] - q[e.coordinate[i]]) / dt)
+    for c in range(len(friction)):
+        w.friction[joints + c] = friction[c]
+        w.lower[joints + c], w.upper[joints + c] = m.zero[0], m.zero[0]
+
+
+@kernel
+def place_points(m: Mechanism, t: Any, g: GroundPlanes, distance: Rows, w: Workspace) -> None:
+    """Distances of all contacts from their planes, from the placements in w."""
+    for c in range(len(distance)):
+        i = g.body[c]
+        x = add3(add3(get3(w.origin, t.root[i]), get_tail(w.place, i)), rotate(get9(w.place, i), get3(g.point, c)))
+        distance[c] = dot3(get3(g.normal, c), x) - g.offset[c]
+
+
+@kernel
+def energy_spent(m: Mechanism, g: GroundPlanes, lam: Rows, w: Workspace) -> Scalar:
+    """The kinetic energy that impulses took out: -lam (J u + A lam / 2)."""
+    half = m.one[0] / (m.one[0] + m.one[0])
+    spent = m.zero[0]
+    for r in range(len(lam)):
+        x = w.b[r]
+        for c in range(len(lam)):
+            x = x + half * w.A[r, c] * lam[c]
+        spent = spent - lam[r] * x
+    for c in range(len(w.ahead)):
+        spent = spent + lam[g.first[0] + 3 * c] * w.ahead[c]
+    return spent
+
+
+@kernel
+def add_impulses(m: Mechanism, p: Any, f: Any, lam: Rows, v_after: Rows, w: Workspace) -> None:
+    """v_after = u + M^-1 J' lam."""
+    jacobian_transpose_times(p, w.J, lam, w.z, m.zero[0])
+    for j in range(len(m.v_index)):
+        w.x[j, 0] = w.z[j]
+    ltdl_solve(f.parent, f.rows, w.H, w.x)
+    for j in range(len(m.v_index)):
+        v_after[m.v_index[j]] = w.u[j] + w.x[j, 0]
+
+
+@kernel
+def limit_excess(m: Mechanism, e: JointRows, q: Rows, v: Rows, dt: Scalar) -> Scalar:
+    """By how much watched joints would pass their limits, all together; none is pushed back that is beyond already."""
+    total = m.zero[0]
+    for i in range(len(e.watched)):
+        x, rate = q[e.watched_coordinate[i]], dt * v[e.watched[i]]
+        total = total + positive(-positive(x - e.watched_lower[i]) - rate)
+        total = total + positive(rate - positive(e.watched_upper[i] - x))
+    return total
+
+
+@kernel
+def lift(
+    m: Mechanism, t: Any, p: Any, f: Any, e: JointRows, g: GroundPlanes, k: Any,
+    q: Rows, spent: Rows, friction: Rows, start: Rows, q_after: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """q moved so that points leave the ground, as far as the energy `spent` pays for.
+
+    `friction` and `start` are held at zero: what is found are moves, not impulses.
+    """
+    one = m.one[0]
+    crba(m, q, w.H, w)
+    ltdl(f.parent, f.rows, w.H)
+    packed_jacobian(m, t, p, w.J, w)
+    mobility(m, p, f, w)
+    set_laws(m, e, k, q, friction, one, w)
+    place_points(m, t, g, w.ahead, w)
+    for r in range(len(w.b)):
+        w.b[r] = m.zero[0]
+    for c in range(len(w.ahead)):
+        w.b[g.first[0] + 3 * c] = w.ahead[c]
+    for i in range(len(e.friction)):
+        w.friction[i] = m.zero[0]
+    for j in range(len(w.u)):
+        w.u[j] = m.zero[0]
+    start_sweeps(k, w.A, w.b, start, w.lam, w)
+    for n in range(k.most[0]):
+        sweep(k, n, w.A, w.b, w.friction, w.lower, w.upper, w.lam, w)
+    add_impulses(m, p, f, w.lam, w.move, w)
+    move_within(m, q, spent[0], q_after, w)
+
+
+@kernel
+def move_within(m: Mechanism, q: Rows, spent: Scalar, q_after: Rows, w: Workspace) -> None:
+    """q_after = q moved by w.move, or by the share of it whose rise `spent` pays for."""
+    one = m.one[0]
+    potential_energy(m, q, w.V, w)
+    before = w.V[0]
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, q, w.move, one, q_after)
+    potential_energy(m, q_after, w.V, w)
+    share = spent / (spent + positive(w.V[0] - before - spent) + tiny(one) * tiny(one))
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, q, w.move, share, q_after)
+
+
+WORK = (
+    dict(RNEA.work) | CRBA_WORK | JACOBIAN_WORK | SWEEP_WORK
+    | {"H": "packed", "J": "entries", "Y": "entries", "YD": "entries", "A": "rows rows", "b": "rows"}
+    | {"C": "nv", "u": "dofs", "z": "dofs", "x": "dofs 1", "gap": "nv", "ahead": "contacts"}
+    | {"friction": "laws", "lower": "laws", "upper": "laws"}
+)  # fmt: skip
+CONTACT_STEP = Routine(
+    "contact_step",
+    contact_step,
+    inputs={
+        "q": "nq", "v": "nv", "tau": "nv", "friction": "contacts", "start": "rows", "dt": "1", "none": "nv",
+        "f_ext": "bodies 6",
+    },
+    outputs={"q_after": "nq", "v_after": "nv", "lam": "rows", "report": "5"},
+    work=WORK,
+).without("none", "f_ext")  # fmt: skip
+LIFT = Routine(
+    "lift_contacts",
+    lift,
+    inputs={"q": "nq", "spent": "1", "friction": "contacts", "start": "rows"},
+    outputs={"q_after": "nq"},
+    work=WORK | MOMENT_WORK | {"lam": "rows", "move": "nv", "V": "1"},
+).without("friction", "start")

@@ -1,0 +1,124 @@
+"""One step as one kernel: beside the same step composed of functions of the model, for robots of many kinds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bough
+from bough.compile.routine import interpret
+from bough.errors import ModelError
+from bough.simulate import ContactPoint, Contacts, Plane, rollout
+from bough.simulate.joint_effects import JointEffects
+from bough.simulate.step import CONTACT_STEP
+from bough.simulate.stepping import ContactStepper
+
+SLOPE = Plane((0.0, 0.0, -0.1), (0.2, -0.1, 1.0))
+
+
+def hopper(limits=True, friction=0.02):
+    builder = bough.Builder("hopper")
+    builder.add_body("trunk", joint="floating", mass=4.0, inertia=np.diag([0.1, 0.12, 0.08]))
+    leg = {"axis": (0, 1, 0), "com": (0, 0, -0.1), "mass": 0.5, "inertia": np.eye(3) * 2e-3, "damping": 0.5}
+    leg |= {"stiffness": 20.0, "rest": 0.3, "friction": friction}
+    leg |= {"lower": -0.2, "upper": 0.9} if limits else {}
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        builder.add_body(f"{side}_thigh", "trunk", placement=(0, y, 0), **leg)
+        builder.add_body(f"{side}_shank", f"{side}_thigh", placement=(0, 0, -0.2), **leg)
+        builder.add_frame(f"{side}_foot", f"{side}_shank", (0, 0, -0.2))
+    return builder.build()
+
+
+def stepper(model, ground, **options):
+    dynamics = bough.Dynamics(model, general=options.pop("general", False))
+    points = [
+        ContactPoint("left_foot", (0.02, 0, 0), 0.03),
+        ContactPoint("right_foot"),
+        ContactPoint("trunk", (0, 0, 0.1)),
+    ]
+    return ContactStepper(
+        dynamics, JointEffects(dynamics, options.pop("without", ())), Contacts(points, ground, **options)
+    )
+
+
+def states(model, count=6):
+    """Upright, more or less, with the lower foot a millimetre above the ground, coming down."""
+    rng = np.random.default_rng(0)
+    q, v = model.random_configuration(rng, count), rng.normal(size=(count, model.nv))
+    q[:, :7] = rng.normal(size=(count, 7)) * [0.1, 0.1, 0, 0.1, 0.1, 0.1, 0] + [0, 0, 0, 0, 0, 0, 1]
+    q = model.integrate(q, np.zeros_like(v))
+    feet = bough.Dynamics(model, general=True).placements(q)[:, [model.frame("left_foot"), model.frame("right_foot")]]
+    q[:, 2] += 1e-3 - (feet[..., 2, 3] - [0.055, 0.0]).min(axis=1)
+    v[:, 2] -= 1.0
+    return q, v, rng.normal(size=(count, model.nv))
+
+
+@pytest.mark.parametrize(
+    ("model", "ground"),
+    [
+        (hopper(), Plane()),
+        (hopper(), [Plane(), SLOPE]),
+        (hopper(friction=0.0), Plane()),
+        (hopper(limits=False), Plane()),
+    ],
+)
+def test_as_composed_of_functions(model, ground):
+    q, v, tau = states(model)
+    by_kernel, composed = stepper(model, ground), stepper(model, ground)
+    assert by_kernel._compiled is not None
+    composed._compiled = None
+    for _ in range(3):
+        ours, theirs = by_kernel.advance(q, v, tau, 2e-3), composed.advance(q, v, tau, 2e-3)
+        np.testing.assert_allclose(ours[1], theirs[1], atol=2e-6)
+        np.testing.assert_allclose(ours[0], theirs[0], atol=1e-4)  # points are lifted along slightly other ways
+        np.testing.assert_allclose(by_kernel.force, composed.force, atol=2e-3)
+        q, v = ours
+    assert np.abs(by_kernel.force).max() > 1.0
+
+
+@pytest.mark.interpreted
+def test_interpreted_alike():
+    model = hopper(limits=False, friction=0.0)
+    found = stepper(model, Plane())._compiled.lean
+    q, v, tau = states(model, 1)
+    inputs = (q[0], v[0], tau[0], np.full(3, 0.8), np.zeros(9), np.array([2e-3]))
+    groups = (model.mechanism, found.tasks.with_placements, found.tasks.pattern, *found.constants(6))
+    for ours, theirs in zip(
+        interpret(CONTACT_STEP, groups, found.sizes, *inputs), found.step.call(*inputs), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+def test_a_fixed_number_of_sweeps_says_what_it_leaves():
+    model = hopper()
+    q, v, tau = states(model)
+    few, all_of_them = stepper(model, Plane(), sweeps=1), stepper(model, Plane())
+    few.advance(q, v, tau, 2e-3)
+    all_of_them.advance(q, v, tau, 2e-3)
+    assert few.residual.max() > 1e-6 > all_of_them.residual.max()
+    with pytest.raises(ModelError, match="whole number from one"):
+        Contacts(["trunk"], sweeps=0)
+
+
+def test_energy_never_grows_from_contact():
+    """Without gravity, springs and motors: whatever the states, kinetic energy only falls."""
+    model = hopper(limits=False, friction=0.0)
+    q, v, _ = states(model, 64)
+    found = stepper(model, [Plane(), SLOPE], without=("springs", "damping"))
+    dynamics = bough.Dynamics(model, general=True)
+    tau = dynamics.bias_force(q, v)
+    _, after = found.advance(q, v, tau, 1e-3)
+    assert (dynamics.kinetic_energy(q, after) - dynamics.kinetic_energy(q, v)).max() < 1e-9
+
+
+def test_grounds_that_are_no_planes_and_loops_are_stepped_otherwise():
+    model = hopper()
+    assert stepper(model, Plane(), general=True)._compiled is None
+    heights = bough.simulate.HeightField(np.zeros((3, 3)), 1.0, (-1, -1))
+    assert stepper(model, heights)._compiled is None
+    q, v, _ = states(model)
+    flat = [
+        rollout(model, q, v, duration=0.02, dt=2e-3, contacts=Contacts(["left_foot", "right_foot"], ground))
+        for ground in (heights, Plane())
+    ]
+    np.testing.assert_allclose(flat[0].q, flat[1].q, atol=1e-5)
