@@ -61,7 +61,8 @@ def test_every_function_of_the_table(name):
     x = arguments(row.arguments, 70)
     cpu, card = bough.Dynamics(MODEL, general=True), bough.Dynamics(MODEL, device="cuda")
     wanted, got = getattr(cpu, name)(*x, **options), getattr(card, name)(*x, **options)
-    np.testing.assert_allclose(got, wanted, atol=1e-12 * max(1.0, np.abs(wanted).max()))
+    for a, b in zip(*((x if isinstance(x, tuple) else (x,)) for x in (got, wanted)), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12 * max(1.0, np.abs(b).max()))
 
 
 @needs_card

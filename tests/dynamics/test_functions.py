@@ -19,8 +19,6 @@ COMPOSED = {
     "with_status",
     "kinematics",
     "together",
-    "inverse_dynamics_derivatives",
-    "forward_dynamics_derivatives",
 }
 
 

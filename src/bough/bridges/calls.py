@@ -64,7 +64,7 @@ def numbered(number: int) -> Call:
     return _calls[number]
 
 
-class Given(NamedTuple):
+class Keywords(NamedTuple):
     """What a caller of a bridge says by name: options of the function, and quantities of the model as arrays."""
 
     options: dict[str, Any]
@@ -72,17 +72,17 @@ class Given(NamedTuple):
     check: bool | None
 
 
-def sorted_keywords(keywords: dict[str, Any]) -> Given:
+def sorted_keywords(keywords: dict[str, Any]) -> Keywords:
     """The keywords of a call: `inertia`, `armature`, `gravity` and `placement` are inputs, `check` is about them."""
     if not keywords:
         return NOTHING
     options = dict(keywords)
     check = options.pop("check", None)
     parameters = {name: options.pop(name) for name in SHAPES if options.get(name) is not None}
-    return Given({k: x for k, x in options.items() if k not in SHAPES}, parameters, check)
+    return Keywords({k: x for k, x in options.items() if k not in SHAPES}, parameters, check)
 
 
-NOTHING = Given({}, {}, None)
+NOTHING = Keywords({}, {}, None)
 
 
 def call_of(model: Model, name: str, options: dict[str, Any], inputs: Sequence[str] = ()) -> Call:

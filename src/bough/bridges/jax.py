@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.bridges.calls import Call, Given, call_of, numbered, sorted_keywords
+from bough.bridges.calls import Call, Keywords, call_of, numbered, sorted_keywords
 from bough.bridges.extras import required
 from bough.compile.run import native
 from bough.compile.run.entry import NativeCode
@@ -89,7 +89,7 @@ def _check(found: Call, name: str, arrays: Sequence[Any]) -> tuple[list[Any], tu
     return given, leading
 
 
-def _examine(found: Call, given: Given) -> None:
+def _examine(found: Call, given: Keywords) -> None:
     """Refuse parameters that no mechanism has, where their numbers can be seen."""
     for name, x in given.parameters.items():
         if not isinstance(x, jax.core.Tracer):

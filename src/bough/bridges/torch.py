@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from bough.bridges.calls import Call, Given, call_of, numbered, sorted_keywords
+from bough.bridges.calls import Call, Keywords, call_of, numbered, sorted_keywords
 from bough.bridges.extras import required
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError
@@ -86,7 +86,7 @@ def _check(found: Call, name: str, tensors: Sequence[Any]) -> tuple[int, ...]:
     return leading
 
 
-def _examine(found: Call, given: Given) -> None:
+def _examine(found: Call, given: Keywords) -> None:
     """Refuse parameters that no mechanism has, where their numbers can be seen."""
     for name, x in given.parameters.items():
         if x.device.type == "cpu" and not _is_transformed([x]):

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.mappings import Mappings
+from bough.compile.settings import interpreted
+from bough.dynamics.derivatives import forward_derivatives
 from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
 from bough.dynamics.functions import Function, Method, Options, check_options, function
@@ -20,7 +22,7 @@ from bough.dynamics.kinematics import REFERENCES
 from bough.dynamics.placements import frame_set
 from bough.dynamics.together import together
 from bough.dynamics.whole_body import Kinematics, Wanted, moving_routine, still_routine
-from bough.errors import BoughError, OptionError, UnknownNameError
+from bough.errors import BoughError, ModelError, OptionError, UnknownNameError
 from bough.model import Model, mark_limbs
 from bough.sparsity.memory import require_memory
 from bough.types import Reference
@@ -168,6 +170,32 @@ class Library:
             self._functions[key] = found
         return found
 
+    def forward_derivatives(self, inputs: tuple[Any, ...], how: Any) -> tuple[Array, Array, Array]:
+        """dqdd/dq, dqdd/dv and dqdd/dtau by the way that is best here: see `derivatives`."""
+        if self.device.name == "cuda":
+            return self._on_the_card(inputs, how)
+        name, nv = "forward_dynamics_derivatives", self.model.nv
+        found = self._functions.get((name, "products"))
+        if found is None:
+            whole = self.general or interpreted() or not nv
+            fast = None if whole else forward_derivatives(self.parameters)
+            found = self.parameters.given_to(fast) if fast else self.function(name)
+            self._functions[name, "products"] = found
+        by_q, *rest = found.call(*inputs, **how)
+        if len(rest) == 2:
+            return by_q, rest[0], rest[1]
+        columns = by_q.swapaxes(-1, -2)
+        return columns[..., :nv], columns[..., nv:], rest[0]
+
+    def _on_the_card(self, inputs: tuple[Any, ...], how: Any) -> tuple[Array, Array, Array]:
+        if self.device.layout == "columns":
+            raise ModelError('forward_dynamics_derivatives needs layout="rows": it multiplies matrices row by row')
+        q, v, _ = inputs
+        qdd = self.function("forward_dynamics").call(*inputs, **how)
+        by_q, by_v, _ = self.function("inverse_dynamics_derivatives").call(q, v, qdd, **how)
+        H_inv = self.function("inverse_mass_matrix").call(q, **how)
+        return -(H_inv @ by_q), -(H_inv @ by_v), H_inv
+
     def together(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> BoundFunction:
         """Several functions of the table as one."""
         routines, constants = [], []
@@ -256,6 +284,8 @@ class Library:
             require_memory(nv**2 * 8, f"the {nv} x {nv} mass matrix")
         if name == "inverse_mass_matrix":
             require_memory(2 * nv**2 * 8, f"the {nv} x {nv} inverse mass matrix")
+        if name.endswith("_derivatives"):
+            require_memory(6 * nv**2 * 8, f"derivatives of {nv} x {nv}")
         size, what = NEEDS.get(name, ("", ""))
         if name == "forward_dynamics" and row.method(self.model, method).constants(self.model, Options()):
             size, what = "coupled", 'forward_dynamics with method="crba"'

@@ -1,101 +1,55 @@
-"""Derivatives of inverse and forward dynamics, by differentiating the graph of the kernel (see `compile.autodiff`).
-
-Derivatives with respect to q are taken in the tangent space: column k is the rate of change as the configuration
-moves with the unit velocity k, so that q of quaternion joints has nv columns like all others.
-"""
+"""The derivatives of forward dynamics as one compiled function: straight-line code for slopes and H^-1, loops for their
+product, which has more operations than all the rest and the same few rows of H^-1 in all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.executions import traced
-from bough.compile.graph import autodiff
-from bough.compile.graph.expr import Expr
+from bough.compile.emit.llvm_product import SparseProduct
+from bough.compile.executions import BoundFunction, traced
+from bough.compile.graph.expr import CONST
 from bough.compile.graph.program import Array, Program
-from bough.compile.routine import FindTwins, Groups, Routine, literal
-from bough.compile.run.specialised import LARGEST_DERIVATIVE, specialise
-from bough.dynamics.engine import CPU, Device, cuda_program
+from bough.compile.run.specialised import specialise
+from bough.dynamics.forward_by_factor import dof_rows
+from bough.dynamics.forward_derivatives import FORCE_SLOPES
 from bough.dynamics.given import Parameters
-from bough.dynamics.rnea import RNEA
-from bough.errors import TooLargeError
-from bough.joints import configuration_rate
-from bough.model import Model, mark_limbs, twin_limbs
+from bough.model import mark_limbs
+
+LARGEST = 120_000  # nodes of a graph that are worth compiling
+Matrix = npt.NDArray[Any]
 
 
-def tangent_jacobian(model: Model, routine: Routine, parameters: Parameters | None = None) -> Program:
-    """The program of d(output)/d(q, v, ...) of a routine with one output and inputs q, then vectors of length nv.
-
-    Quantities of the model that are `parameters` become further inputs, by which nothing is differentiated.
-    """
-    # marked limbs make a graph a little larger: without marks it may still fit
-    attempts = (mark_limbs, None) if twin_limbs(model.mechanism) else (None,)
-    given = parameters or Parameters(model)
-    jacobian = next((j for j in (_jacobian(given, routine, twins) for twins in attempts) if j), None)
-    if jacobian is None:
-        raise TooLargeError(
-            f"the derivatives of {routine.name} of {model.name!r} take too many operations; "
-            f"at most {LARGEST_DERIVATIVE:,} are compiled"
-        )
-    graph, rows = jacobian.graph, jacobian.outputs[0].shape[0]
-    q = np.array([graph.input(0, k) for k in range(model.nq)], object)
-    N = np.full((model.nq, model.nv), 0.0, object)
-    configuration_rate(literal(model.mechanism), q, N)
-    by_q = np.array([Expr(graph, r) for r in jacobian.roots[0]], object).reshape(rows, model.nq)
-    by_tangent = tuple(graph.operand(_dot(row, column)) for row in by_q for column in N.T)
-    outputs = (Array(jacobian.outputs[0].name, (rows, model.nv)), *jacobian.outputs[1:])
-    return replace(jacobian, outputs=outputs, roots=(by_tangent, *jacobian.roots[1:]))
+def forward_derivatives(parameters: Parameters) -> BoundFunction | None:
+    """(q, v, tau) -> [dqdd/dq, dqdd/dv]' (2 nv, nv) and H^-1 (nv, nv); None if the model is too large to be traced."""
+    model = parameters.model
+    routine, constants, twins = parameters.prepared(FORCE_SLOPES, (dof_rows(model.dof_tree),), mark_limbs)
+    groups = (model.grouped if parameters.folds else model.mechanism, *constants)
+    program = traced(routine, groups, model.sizes, twins, LARGEST)
+    if program is None:
+        return None
+    entries, product = sparse_columns(program, model.nv)
+    return specialise("forward_dynamics_derivatives", entries, explain=model.explain, product=product)
 
 
-def _jacobian(given: Parameters, routine: Routine, twins: FindTwins | None) -> Program | None:
-    """The derivatives of the only output with respect to all inputs; None if they are too many operations."""
-    model, count = given.model, len(routine.arguments)
-    prepared, constants, marks = given.prepared(routine, (), twins or _no_marks)
-    groups = (model.grouped if given.folds else model.mechanism, *constants)
-    program = traced(prepared, groups, model.sizes, marks, LARGEST_DERIVATIVE)
-    jacobian = autodiff.jacobian(program, 0, range(count)) if program else None
-    return jacobian if jacobian and len(jacobian.graph) <= LARGEST_DERIVATIVE else None
+def sparse_columns(program: Program, n: int) -> tuple[Program, SparseProduct]:
+    """The program with its matrices but for the last as the entries that are not zero, column by column, in one row."""
+    pattern: list[tuple[int, ...]] = []
+    roots: list[int] = []
+    for matrix in program.roots[:-1]:
+        for column in np.array(matrix).reshape(n, n).T.tolist():
+            rows = _not_zero(program, column)
+            pattern.append(rows)
+            roots += [column[r] for r in rows]
+    outputs = (Array("entries", (len(roots),)), program.outputs[-1])
+    found = replace(program, outputs=outputs, roots=(tuple(roots), program.roots[-1]))
+    return found, SparseProduct(tuple(pattern), n)
 
 
-def _no_marks(_: Groups) -> None:
-    """Limbs are not marked."""
-
-
-def _dot(row: npt.NDArray[Any], column: npt.NDArray[Any]) -> Any:
-    total: Any = 0.0
-    for a, b in zip(row, column, strict=True):
-        if isinstance(b, Expr) or b != 0.0:
-            total = total + a * b
-    return total
-
-
-def inverse_dynamics_derivatives(parameters: Parameters, device: Device = CPU) -> Callable[..., Any]:
-    """A compiled function (q, v, qdd) -> dtau/dq, dtau/dv, dtau/dqdd, all (nv, nv); parameters are keywords."""
-    program = tangent_jacobian(parameters.model, RNEA.without("f_ext"), parameters)
-    name = "inverse_dynamics_derivatives"
-    found: Any
-    if device.name == "cuda":
-        found = cuda_program(name, program, device.layout)
-    else:
-        found = specialise(name, program, explain=parameters.model.explain)
-    return parameters.given_to(found).call
-
-
-def force_slopes(parameters: Parameters, device: Device = CPU) -> Callable[..., Any]:
-    """A compiled function (q, v, qdd) -> -[dtau/dq, dtau/dv] (nv, 2 nv): one matrix, ready to be multiplied by H^-1."""
-    program = tangent_jacobian(parameters.model, RNEA.without("f_ext"), parameters)
-    graph, nv = program.graph, parameters.model.nv
-    by_q, by_v = (np.array(roots).reshape(nv, nv) for roots in program.roots[:2])
-    negated = tuple(graph.neg(int(i)) for i in np.concatenate([by_q, by_v], axis=1).ravel())
-    both = replace(program, outputs=(Array("slopes", (nv, 2 * nv)),), roots=(negated,))
-    name = "forward_dynamics_derivatives"
-    found: Any
-    if device.name == "cuda":
-        found = cuda_program(name, both, device.layout)
-    else:
-        found = specialise(name, both, explain=parameters.model.explain)
-    return parameters.given_to(found).call
+def _not_zero(program: Program, column: Sequence[int]) -> tuple[int, ...]:
+    graph = program.graph
+    return tuple(k for k, i in enumerate(column) if graph.op[i] != CONST or graph.value[i] != 0.0)

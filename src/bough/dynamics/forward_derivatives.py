@@ -30,16 +30,21 @@ def forward_dynamics_derivatives(
 ) -> None:
     """dqdd/dq, dqdd/dv and dqdd/dtau = H^-1, (nv, nv) each; q moves along velocities."""
     force_slopes(m, t, q, v, tau, by_q, by_v, by_tau, w)
+    solve_columns(t, by_q, w)
+    solve_columns(t, by_v, w)
+
+
+@kernel
+def solve_columns(t: DofRows, B: Rows, w: Workspace) -> None:
+    """B = H^-1 B, by the factor in w.L; rows in the order of v."""
     n = len(t.parent)
     for r in range(n):
         for c in range(n):
-            w.columns[r, c] = by_q[t.order[r], c]
-            w.columns[r, n + c] = by_v[t.order[r], c]
+            w.columns[r, c] = B[t.order[r], c]
     ltdl_solve(t.parent, t.rows, w.L, w.columns)
     for r in range(n):
         for c in range(n):
-            by_q[t.order[r], c] = w.columns[r, c]
-            by_v[t.order[r], c] = w.columns[r, n + c]
+            B[t.order[r], c] = w.columns[r, c]
 
 
 @kernel
@@ -136,5 +141,5 @@ FORWARD_DERIVATIVES = Routine(
     forward_dynamics_derivatives,
     inputs={"q": "nq", "v": "nv", "tau": "nv"},
     outputs={"dqdd_dq": "nv nv", "dqdd_dv": "nv nv", "dqdd_dtau": "nv nv"},
-    work=WORK | {"columns": "nv columns"},
+    work=WORK | {"columns": "nv nv"},
 )

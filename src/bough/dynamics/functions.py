@@ -19,8 +19,10 @@ from bough.dynamics.coriolis import CORIOLIS_MATRIX
 from bough.dynamics.crba import CRBA, MASS_MATRIX
 from bough.dynamics.external import PUSHED_ABA, PUSHED_BIAS, PUSHED_CRBA, PUSHED_RNEA, Pushed
 from bough.dynamics.forward_by_factor import FACTORIZE, FORWARD_CRBA, dof_rows
+from bough.dynamics.forward_derivatives import FORWARD_DERIVATIVES
 from bough.dynamics.given import Parameters
 from bough.dynamics.inverse_by_factor import INVERSE_BY_FACTOR
+from bough.dynamics.inverse_derivatives import INVERSE_DERIVATIVES
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
@@ -131,6 +133,12 @@ _ROWS = (
         "regressor",
         "Y with tau = Y pi + armature qdd, pi the inertias of all bodies",
         {"regressor": Method(REGRESSOR, lambda model, options: (seats_of(model, ()),), mimic=False)},
+    ),
+    _row("inverse_dynamics_derivatives", "dtau/dq, dtau/dv and dtau/dqdd, q along velocities", INVERSE_DERIVATIVES),
+    Function(
+        "forward_dynamics_derivatives",
+        "dqdd/dq, dqdd/dv and dqdd/dtau, q along velocities",
+        {"factor": Method(FORWARD_DERIVATIVES, _rows)},
     ),
     Function(
         "packed_mass_matrix",

@@ -25,7 +25,7 @@ class Derivative(NamedTuple):
     function: BoundFunction
     names: tuple[str, ...]
     wrt: tuple[str, ...]
-    weight: str  # the name of the weight among the inputs, if there is one
+    weights: tuple[str, ...]  # the names of weights among the inputs: one for each result, if there are any
 
 
 class Gradients:
@@ -47,16 +47,15 @@ class Gradients:
         """See `Dynamics.vjp`."""
         row, options, values = self._sorted(name, inputs, given)
         plan = self._plan(row, options, "vjp", wrt, None)
-        values[plan.weight] = weight
+        values |= _weights(row.name, plan, weight)
         return dict(zip(plan.wrt, _several(plan, values, threads), strict=True))
 
-    def jvp(
-        self, name: str, inputs: Sequence[Any], along: Mapping[str, Any], given: Given, threads: int | None
-    ) -> Array:
+    def jvp(self, name: str, inputs: Sequence[Any], along: Mapping[str, Any], given: Given, threads: int | None) -> Any:
         """See `Dynamics.jvp`."""
         row, options, values = self._sorted(name, inputs, given)
         plan = self._plan(row, options, "jvp", None, along)
-        return _several(plan, values | {f"along_{x}": along[x] for x in along}, threads)[0]
+        rates = _several(plan, values | {f"along_{x}": along[x] for x in along}, threads)
+        return rates[0] if len(rates) == 1 else rates
 
     def hvp(
         self,
@@ -70,7 +69,7 @@ class Gradients:
         wrt, given, threads = how
         row, options, values = self._sorted(name, inputs, given)
         plan = self._plan(row, options, "hvp", wrt, along)
-        values |= {f"along_{x}": along[x] for x in along} | {plan.weight: weight}
+        values |= {f"along_{x}": along[x] for x in along} | _weights(row.name, plan, weight)
         return dict(zip(plan.wrt, _several(plan, values, threads), strict=True))
 
     def _plan(self, row: Function, options: Given, kind: str, wrt: Any, along: Any) -> Derivative:
@@ -88,8 +87,8 @@ class Gradients:
             }[kind]
             bound = self.library.derived(row.name, options, derive, (kind, chosen, moving))
             names = tuple(spec.name for spec in bound.inputs)
-            weight = next((x for x in names if x.startswith("weight_")), "")
-            found = self._plans[key] = Derivative(bound, names, chosen, weight)
+            weights = tuple(x for x in names if x.startswith("weight_"))
+            found = self._plans[key] = Derivative(bound, names, chosen, weights)
         return found
 
     def _sorted(self, name: str, inputs: Sequence[Any], given: Given) -> tuple[Function, Given, Given]:
@@ -116,6 +115,15 @@ class Gradients:
             if name not in known:
                 raise UnknownNameError(f"{row.name} has no input {name!r}{suggestion(name, known)}")
         return tuple(name for name in known if name in wanted)
+
+
+def _weights(name: str, plan: Derivative, weight: Any) -> Given:
+    """The weights by name: one array, or a tuple of them where the function has several results."""
+    if len(plan.weights) == 1:
+        return {plan.weights[0]: weight}
+    if not isinstance(weight, tuple | list) or len(weight) != len(plan.weights):
+        raise ShapeError(f"{name} has {len(plan.weights)} results: weight is a tuple of as many arrays")
+    return dict(zip(plan.weights, weight, strict=True))
 
 
 def _several(plan: Derivative, values: Given, threads: int | None) -> tuple[Array, ...]:

@@ -1,13 +1,14 @@
 """Derivatives of inverse dynamics in closed form (Singh, Russell & Wensing 2022), all in the axes of the root body.
 
 Moving along freedom k of body b turns all that b carries. Seen from there, its bodies gain the velocity
-P_k = V_parent x S_k and the acceleration R_k = A_parent x S_k + V_parent x P_k; at the rate of freedom k they gain S_k and
-D_k = P_k + V_b x S_k. A body that gains the velocity U and the acceleration W needs the further force I W + 2 B U, with
+P_k = V_parent x S_k and the acceleration R_k = A_parent x S_k + V_parent x P_k; at the rate of freedom k they gain S_k
+and D_k = P_k + V_b x S_k. A body that gains the velocity U and the acceleration W needs the further force
+I W + 2 B U, with
 
     2 B (u, .) = 2 (tr(N) u - N u, u x p),   N = integral of rdot r' dm = [w x] Sigma + l h',   p = m l + w x h
 
-where Sigma = tr(J) / 2 - J; the linear part of U has no effect. I, N, p and the forces F add up over subtrees, so that for
-each freedom l and the freedoms k of its body and of the bodies above
+where Sigma = tr(J) / 2 - J; the linear part of U has no effect. I, N, p and the forces F add up over subtrees, so that
+for each freedom l and the freedoms k of its body and of the bodies above
 
     dtau_l/dq_k = I S_l . R_k + 2 B' S_l . P_k        dtau_k/dq_l = S_k . (I R_l + 2 B P_l + S_l x* F)
     dtau_l/dv_k = I S_l . D_k + 2 B' S_l . S_k        dtau_k/dv_l = S_k . (I D_l + 2 B S_l)        H_kl = S_k . I S_l

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from bough.dynamics.bound import Library
-from bough.dynamics.derivatives import force_slopes, inverse_dynamics_derivatives
 from bough.dynamics.engine import Device
 from bough.dynamics.functions import REFERENCE
 from bough.dynamics.keywords import Call, Given, written_out
@@ -98,24 +96,15 @@ class Offered:
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[Given]
     ) -> tuple[Array, Array, Array]:
-        """dtau/dq, dtau/dv and dtau/dqdd, (nv, nv) each; q is varied in its tangent space.
-
-        Differentiated on the graph of the kernel, so always specialised; refused if the graph becomes too large.
-        """
-        found: tuple[Array, Array, Array] = self._inverse_derivatives(q, v, qdd, **given)
+        """dtau/dq, dtau/dv and dtau/dqdd = H, (nv, nv) each; q is varied in its tangent space."""
+        found: Any = self._library.function("inverse_dynamics_derivatives").call(q, v, qdd, **given)
         return found
 
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Unpack[Given]
     ) -> tuple[Array, Array, Array]:
         """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1."""
-        if self.device.layout == "columns":
-            raise ModelError('forward_dynamics_derivatives needs layout="rows": it multiplies matrices row by row')
-        qdd = self.forward_dynamics(q, v, tau, **given)
-        slopes = self._force_slopes(q, v, qdd, **given)
-        H_inv = self.inverse_mass_matrix(q, **given)
-        both = H_inv @ slopes
-        return both[..., : self.model.nv], both[..., self.model.nv :], H_inv
+        return self._library.forward_derivatives((q, v, tau), given)
 
     # Steps in time
 
@@ -211,14 +200,6 @@ class Offered:
         if forces is None and method == "auto":
             return self._plain(name)(*inputs, **call)
         return self._library.pushed(name, method, inputs, forces, **call)
-
-    @cached_property
-    def _inverse_derivatives(self) -> Callable[..., Any]:
-        return inverse_dynamics_derivatives(self._library.parameters, self.device)
-
-    @cached_property
-    def _force_slopes(self) -> Callable[..., Any]:
-        return force_slopes(self._library.parameters, self.device)
 
 
 def _scalar(x: Array) -> Any:

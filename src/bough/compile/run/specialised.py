@@ -11,7 +11,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bough.compile.emit import llvm
+from bough.compile.emit import llvm, llvm_product
+from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.graph import schedule, twins
 from bough.compile.graph.expr import GraphTooLargeError
 from bough.compile.graph.passes import drop_dead_code
@@ -80,21 +81,30 @@ def _traced(routine: Routine, groups: Groups, sizes: Sizes, limit: int, axes: Ax
         return None
 
 
-def entry(program: Program, dtype: np.dtype, lanes: int | None = None) -> Entry:
+def entry(program: Program, dtype: np.dtype, lanes: int | None = None, product: SparseProduct | None = None) -> Entry:
     """The code of a program: for batches with `lanes` rows side by side (None = as many as the CPU takes)."""
-    return Entry(lambda: native_code(program, dtype, 1), lambda: native_code(program, dtype, lanes))
+    return Entry(lambda: native_code(program, dtype, 1, product), lambda: native_code(program, dtype, lanes, product))
 
 
-def native_code(program: Program, dtype: np.dtype, lanes: int | None = None) -> NativeCode:
-    """The code of `program` with `lanes` rows side by side: 1 = one after another, None = as many as the CPU takes."""
+def native_code(
+    program: Program, dtype: np.dtype, lanes: int | None = None, product: SparseProduct | None = None
+) -> NativeCode:
+    """The code of `program` with `lanes` rows side by side: 1 = one after another, None = as many as the CPU takes.
+
+    `product` is what is left to do with its outputs, in loops.
+    """
     width = native.host().lanes(dtype)
     lanes = lanes or width
 
     def build() -> bytes:
+        text = emit(program, dtype, lanes, width)
+        if product is not None:
+            text = llvm_product.emit(program, product, dtype, lanes, text, width)
         # one row at a time, code of a higher level is no faster
-        return native.compile_ir(emit(program, dtype, lanes, width), level=1 if lanes == 1 else 2)
+        return native.compile_ir(text, level=1 if lanes == 1 else 2)
 
-    name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}"
+    after = f" {product}" if product else ""
+    name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}{after}"
     code = native.load(cache.fetch(name, build), llvm.ENTRY)
     return NativeCode(code.address, code)
 
@@ -117,8 +127,17 @@ def cost(program: Program) -> int:
 
 
 def specialise(
-    name: str, program: Program, dtype: Any = np.float64, lanes: int | None = None, explain: Explain | None = None
+    name: str,
+    program: Program,
+    dtype: Any = np.float64,
+    lanes: int | None = None,
+    explain: Explain | None = None,
+    product: SparseProduct | None = None,
 ) -> BoundFunction:
-    """`program` as a function of arrays; compiled on its first call for one configuration, and again for a batch."""
-    provide = partial(entry, program, lanes=lanes)
-    return BoundFunction(name, program.inputs, program.outputs, provide, dtype, explain)
+    """`program` as a function of arrays; compiled on its first call for one configuration, and again for a batch.
+
+    With a `product`, its first output is that of the product of its last two.
+    """
+    provide = partial(entry, program, lanes=lanes, product=product)
+    outputs = (product.output("products"), *program.outputs[1:]) if product else program.outputs
+    return BoundFunction(name, program.inputs, outputs, provide, dtype, explain)
