@@ -1,0 +1,93 @@
+"""A model without geometry: links as rods between joints, joints as short cylinders along their axes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bough.model import Model
+from bough.types import FloatArray, IntArray
+from bough.view.kinematics import Links, poses
+from bough.view.shapes import Shapes, balls, joined, rods
+
+MANY = 2000  # bodies; beyond, a link is a rod and nothing else
+SLENDER = 0.16  # width of a rod over the length of a usual link
+
+
+class _Hooks(NamedTuple):
+    """What the user's bodies hang on: kernel bodies, and where frames are in them."""
+
+    body: IntArray  # (joints,)
+    p: FloatArray  # (joints, 3) origin of the body's frame, in the laid frame of its own body
+    up: IntArray  # (joints,) the kernel body of the parent; -1
+    hang: FloatArray  # (joints, 3) the same origin at zero, in the laid frame of the parent
+    axis: FloatArray  # (joints, 3) the joint's axis, in the laid frame of its own body
+
+
+def bones(model: Model, tree: Links, colour: FloatArray) -> list[Shapes]:
+    """Rods from each joint to those that hang on it, to named frames and out to tips; (N, 3) colours of bodies."""
+    hooks, usual = _hooks(model, tree), 0.0
+    body, start, end = _between(model, hooks)
+    length = np.linalg.norm(end - start, axis=1)
+    usual = float(np.median(length[length > 1e-9])) if (length > 1e-9).any() else 0.1
+    kept = length > 0.02 * usual
+    body, start, end, length = body[kept], start[kept], end[kept], length[kept]
+    width = SLENDER * np.minimum(usual, np.maximum(length, 0.3 * usual))
+    shade = np.where((body >= 0)[:, None], colour[np.maximum(body, 0)], 0.45)
+    parts = [rods(body, start, end, width, shade)]
+    if len(model.joints) <= MANY:
+        parts += _joints(model, hooks, SLENDER * usual, colour)
+        parts.append(balls(body, end, 0.98 * width, shade))
+    else:
+        parts.append(balls(hooks.body, hooks.p, np.full(len(hooks.body), 1.3 * SLENDER * usual), colour[hooks.body]))
+    return joined(parts)
+
+
+def _hooks(model: Model, tree: Links) -> _Hooks:
+    numbers = np.array([model.frame(name) for name in model.body_names], np.int64)
+    frames, T = model.frames, poses(tree, model.neutral)
+    body, p = np.asarray(frames.body[numbers]), np.asarray(frames.p[numbers])
+    host = np.where(model.parent >= 0, body[np.maximum(model.parent, 0)], -1)
+    origin = np.einsum("nij,nj->ni", T[body, :3, :3], p) + T[body, :3, 3]
+    above = np.where((host >= 0)[:, None, None], T[np.maximum(host, 0)], np.eye(4))
+    hang = np.einsum("nji,nj->ni", above[:, :3, :3], origin - above[:, :3, 3])
+    z = np.tile([0.0, 0.0, 1.0], (len(body), 1))
+    return _Hooks(body, p, host, hang, z)
+
+
+def _between(model: Model, hooks: _Hooks) -> tuple[IntArray, FloatArray, FloatArray]:
+    """(body, start, end): from the origin of each body to all that hangs on it."""
+    own = {int(b): p for b, p in zip(hooks.body, hooks.p, strict=True)}
+    inner = hooks.up >= 0
+    start = np.array([own[int(b)] for b in hooks.up[inner]]).reshape(-1, 3)
+    found = [(hooks.up[inner], start, hooks.hang[inner])]
+    frames, leaves = model.frames, set(hooks.body.tolist()) - set(hooks.up.tolist())
+    named = {model.frame(name) for name in model.body_names}
+    # a frame on the last body of a limb is a hand or a foot
+    extra = np.array([k for k in range(len(frames.names)) if k not in named and int(frames.body[k]) in leaves], np.int64)
+    if len(extra):
+        at = np.asarray(frames.body[extra])
+        found.append((at, np.array([own[int(b)] for b in at]), np.asarray(frames.p[extra])))
+    leaf = ~np.isin(hooks.body, np.concatenate([hooks.up[inner], frames.body[extra]]))
+    found.append((hooks.body[leaf], hooks.p[leaf], _tips(model, hooks)[leaf]))
+    return tuple(np.concatenate(x) for x in zip(*found, strict=True))  # type: ignore[return-value]
+
+
+def _tips(model: Model, hooks: _Hooks) -> FloatArray:
+    """(joints, 3): as far beyond the centre of mass as the joint is before it."""
+    inertia = np.asarray(model.mechanism.inertia)[hooks.body]
+    mass = np.where(inertia[:, 9] > 0.0, inertia[:, 9], 1.0)
+    com = np.where((inertia[:, 9] > 0.0)[:, None], inertia[:, 6:9] / mass[:, None], hooks.p)
+    return 2.0 * com - hooks.p
+
+
+def _joints(model: Model, hooks: _Hooks, width: float, colour: FloatArray) -> list[Shapes]:
+    """Cylinders along the axes of joints with one, spheres for the others."""
+    one = np.array([kind in ("revolute", "continuous", "prismatic", "helical") for kind in model.joints.types], bool)
+    free = np.array([kind in ("floating", "planar") for kind in model.joints.types], bool)
+    dark = 0.55 * colour[hooks.body]
+    half = 0.9 * width * hooks.axis
+    hinge = rods(hooks.body[one], (hooks.p - half)[one], (hooks.p + half)[one], np.full(one.sum(), 1.5 * width), dark[one])
+    rest = ~one & ~free
+    return [hinge, balls(hooks.body[rest], hooks.p[rest], np.full(rest.sum(), 1.9 * width), dark[rest])]

@@ -1,0 +1,59 @@
+"""What a camera needs to know of a scene: where it is, how large, where the floor lies, how finely to draw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bough.types import FloatArray
+
+if TYPE_CHECKING:
+    from bough.view.scene import Scene
+
+LOOKED_AT = 12  # samples of a motion
+
+
+class View(NamedTuple):
+    """In metres, and in radians from x about z, then upwards."""
+
+    center: list[float]
+    radius: float
+    floor: float
+    direction: tuple[float, float] = (-0.7, 0.28)
+
+
+def bounds(scene: Scene) -> View:
+    """Of all that is drawn, at some samples of a motion; the floor is z = 0 if nothing is far below it."""
+    states = [scene.q]
+    if scene.motion is not None:
+        shown = np.linspace(0, len(scene.motion.time) - 1, min(LOOKED_AT, len(scene.motion.time))).round().astype(int)
+        states = [scene.motion.q[k] for k in np.unique(shown)]
+    corners = np.array([extent(scene, q) for q in states])
+    low, high = corners[:, 0].min(axis=0), corners[:, 1].max(axis=0)
+    radius = max(float(np.linalg.norm(high - low)) / 2, 1e-3)
+    floor = 0.0 if low[2] > -0.04 * radius and low[2] < 2.0 * radius else float(low[2]) - 0.03 * radius
+    return View(((low + high) / 2).tolist(), radius, min(floor, 0.0 if low[2] >= 0.0 else floor))
+
+
+def extent(scene: Scene, q: FloatArray) -> FloatArray:
+    """(2, 3) lowest and highest coordinates of the centres of all pieces, and half their size about them."""
+    T = scene.placements(q)
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    for part in scene.shapes:
+        own = np.where((part.body >= 0)[:, None, None], T[np.maximum(part.body, 0), :3], np.eye(4)[:3])
+        vertices = np.array([[-0.5] * 3, [0.5] * 3]) if part.mesh is None else part.mesh.vertices
+        middle, half = vertices.min(axis=0) / 2 + vertices.max(axis=0) / 2, np.ptp(vertices, axis=0) / 2
+        center = np.einsum("kij,j->ki", part.placement[:, :, :3], middle) + part.placement[:, :, 3]
+        center = np.einsum("kij,kj->ki", own[:, :, :3], center) + own[:, :, 3]
+        reach = np.abs(own[:, :, :3] @ part.placement[:, :, :3]) @ half
+        low, high = np.minimum(low, (center - reach).min(axis=0)), np.maximum(high, (center + reach).max(axis=0))
+    if not np.isfinite(low).all():
+        return np.array([[-0.5] * 3, [0.5] * 3])
+    return np.array([low, high])
+
+
+def fine(scene: Scene) -> int:
+    """Sides of what is round: fewer where there are many."""
+    pieces = sum(len(part) for part in scene.shapes)
+    return 24 if pieces < 3000 else 10 if pieces < 25_000 else 6

@@ -1,0 +1,276 @@
+"use strict";
+// WebGL 2: every geometry once, its pieces as instances. Bodies are rows of a texture, so that a new configuration
+// uploads 64 bytes a body and nothing else; tens of thousands of links are a few calls.
+
+const LIGHT = [0.42, -0.36, 0.83];
+const WIDE = 1024; // texels in a row; four for each body
+
+const COMMON = `#version 300 es
+precision highp float;
+precision highp int;
+uniform mat4 camera;
+uniform sampler2D bodies;
+uniform vec3 light;
+uniform vec4 shadow; // floor, on or off, faint
+layout(location=0) in vec3 position;
+layout(location=1) in vec3 normal;
+layout(location=2) in float body;
+layout(location=3) in vec4 row0;
+layout(location=4) in vec4 row1;
+layout(location=5) in vec4 row2;
+layout(location=6) in vec3 colour;
+vec4 texel(int k) { return texelFetch(bodies, ivec2(k % ${WIDE}, k / ${WIDE}), 0); }
+`;
+
+const VERTEX = COMMON + `
+out vec3 at, facing, tint;
+out float state;
+void main() {
+  int k = 4 * (int(body) + 1);
+  vec4 a = texel(k), b = texel(k + 1), c = texel(k + 2);
+  state = texel(k + 3).x;
+  vec4 p = vec4(dot(row0, vec4(position, 1)), dot(row1, vec4(position, 1)), dot(row2, vec4(position, 1)), 1);
+  at = vec3(dot(a, p), dot(b, p), dot(c, p));
+  // columns of a placement carry sizes: normals are divided by them
+  vec3 s = vec3(row0.x * row0.x + row1.x * row1.x + row2.x * row2.x, row0.y * row0.y + row1.y * row1.y + row2.y * row2.y,
+                row0.z * row0.z + row1.z * row1.z + row2.z * row2.z);
+  vec3 n = normal / max(s, vec3(1e-20));
+  n = vec3(dot(row0.xyz, n), dot(row1.xyz, n), dot(row2.xyz, n));
+  facing = normalize(vec3(dot(a.xyz, n), dot(b.xyz, n), dot(c.xyz, n)));
+  tint = colour;
+  if (shadow.y > 0.5) at -= light * max(at.z - shadow.x, 0.0) / light.z;
+  gl_Position = camera * vec4(at, 1);
+}`;
+
+const FRAGMENT = `#version 300 es
+precision highp float;
+uniform vec3 eye, light;
+uniform vec4 shadow;
+uniform float adaptive;
+in vec3 at, facing, tint;
+in float state;
+out vec4 colour;
+void main() {
+  if (shadow.y > 0.5) { colour = vec4(0.13, 0.15, 0.20, shadow.z); return; }
+  vec3 n = normalize(facing), e = normalize(eye - at);
+  if (dot(n, e) < 0.0) n = -n;
+  float sun = max(dot(n, light), 0.0), sky = 0.5 + 0.5 * n.z;
+  float shine = pow(max(dot(n, normalize(light + e)), 0.0), 40.0);
+  float rim = pow(1.0 - max(dot(n, e), 0.0), 3.0);
+  // joints that move in this step glow, the others fade
+  vec3 base = mix(tint, vec3(0.70, 0.72, 0.75), adaptive * 0.8 * (1.0 - state));
+  base = mix(base, vec3(0.96, 0.42, 0.10), adaptive * state);
+  vec3 lit = base * (0.50 * mix(vec3(0.72, 0.70, 0.68), vec3(1.0, 1.02, 1.06), sky) + 0.62 * sun);
+  colour = vec4(lit + 0.14 * shine + 0.10 * rim, 1);
+}`;
+
+const GROUND_VERTEX = `#version 300 es
+precision highp float;
+uniform mat4 camera;
+uniform vec4 ground; // x, y, z, half of its side
+layout(location=0) in vec3 position;
+out vec2 at;
+void main() {
+  at = ground.xy + ground.w * position.xy;
+  gl_Position = camera * vec4(at, ground.z, 1);
+}`;
+
+const GROUND_FRAGMENT = `#version 300 es
+precision highp float;
+uniform vec4 ground;
+uniform float spacing;
+in vec2 at;
+out vec4 colour;
+float lines(vec2 p, float wide) {
+  vec2 w = fwidth(p), d = abs(fract(p - 0.5) - 0.5);
+  vec2 on = (1.0 - smoothstep(w * (wide - 0.5), w * (wide + 0.5), d)) * clamp(0.5 / max(w, 1e-6), 0.0, 1.0);
+  return clamp(max(on.x, on.y), 0.0, 1.0);
+}
+void main() {
+  float fade = 1.0 - smoothstep(0.25, 1.0, length(at - ground.xy) / ground.w);
+  float ink = max(0.20 * lines(at / spacing, 0.5), 0.34 * lines(at / (5.0 * spacing), 0.8));
+  colour = vec4(vec3(0.46, 0.49, 0.54), fade * ink);
+}`;
+
+class Stage {
+  constructor(canvas) {
+    this.canvas = canvas;
+    const gl = canvas.getContext("webgl2", { antialias: true, stencil: true, preserveDrawingBuffer: true });
+    if (!gl) throw new Error("this browser has no WebGL 2");
+    this.gl = gl;
+    this.program = this.compile(VERTEX, FRAGMENT, ["camera", "bodies", "light", "shadow", "eye", "adaptive"]);
+    this.floor = this.compile(GROUND_VERTEX, GROUND_FRAGMENT, ["camera", "ground", "spacing"]);
+    this.square = this.geometry(new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]), new Int32Array([0, 1, 2, 0, 2, 3]));
+    this.parts = [];
+    this.adaptive = 0;
+  }
+
+  compile(vertex, fragment, uniforms) {
+    const gl = this.gl, program = gl.createProgram();
+    for (const [kind, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
+      const shader = gl.createShader(kind);
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(shader));
+      gl.attachShader(program, shader);
+    }
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program));
+    const at = Object.fromEntries(uniforms.map((name) => [name, gl.getUniformLocation(program, name)]));
+    return { program, at };
+  }
+
+  /** Room for the placements of n bodies and of the world, which comes first. */
+  bodies(n) {
+    const gl = this.gl;
+    this.rows = Math.ceil((4 * (n + 1)) / WIDE);
+    this.table = new Float32Array(4 * WIDE * this.rows);
+    this.table[0] = this.table[5] = this.table[10] = 1;
+    this.texture = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA32F, WIDE, this.rows);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+  }
+
+  /** World placements, twelve numbers a body, and how active each body is, 0 to 1. */
+  move(world, active) {
+    const gl = this.gl, table = this.table, n = world.length / 12;
+    for (let i = 0; i < n; i++) {
+      const to = 16 * (i + 1), from = 12 * i;
+      for (let k = 0; k < 12; k++) table[to + k] = world[from + k];
+      table[to + 12] = active ? active[i] : 0;
+    }
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, WIDE, this.rows, gl.RGBA, gl.FLOAT, table);
+  }
+
+  geometry(vertices, faces) {
+    const gl = this.gl, { points, normals } = corners(vertices, faces), vao = gl.createVertexArray();
+    gl.bindVertexArray(vao);
+    [points, normals].forEach((array, place) => this.attribute(array, place, 3, 0));
+    gl.bindVertexArray(null);
+    return { vao, count: faces.length };
+  }
+
+  attribute(array, place, size, divisor, buffer = this.gl.createBuffer(), usage = this.gl.STATIC_DRAW) {
+    const gl = this.gl;
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, array, usage);
+    gl.enableVertexAttribArray(place);
+    gl.vertexAttribPointer(place, size, array instanceof Uint8Array ? gl.UNSIGNED_BYTE : gl.FLOAT, array instanceof Uint8Array, 0, 0);
+    gl.vertexAttribDivisor(place, divisor);
+    return buffer;
+  }
+
+  /** Pieces of one geometry; returns what `replace` takes to move them. */
+  add(vertices, faces, body, placement, colour) {
+    const gl = this.gl, part = this.geometry(vertices, faces);
+    gl.bindVertexArray(part.vao);
+    this.attribute(Float32Array.from(body), 2, 1, 1);
+    part.rows = this.attribute(placement, 3, 4, 1);
+    for (let k = 0; k < 3; k++) {
+      gl.enableVertexAttribArray(3 + k);
+      gl.vertexAttribPointer(3 + k, 4, gl.FLOAT, false, 48, 16 * k);
+      gl.vertexAttribDivisor(3 + k, 1);
+    }
+    this.attribute(colour, 6, 3, 1);
+    gl.bindVertexArray(null);
+    part.pieces = body.length;
+    this.parts.push(part);
+    return part;
+  }
+
+  replace(part, placement) {
+    const gl = this.gl;
+    gl.bindBuffer(gl.ARRAY_BUFFER, part.rows);
+    gl.bufferData(gl.ARRAY_BUFFER, placement, gl.DYNAMIC_DRAW);
+  }
+
+  draw(camera, view) {
+    const gl = this.gl, canvas = this.canvas, dense = Math.min(window.devicePixelRatio || 1, 2);
+    const wide = Math.max(1, Math.round(canvas.clientWidth * dense)), high = Math.max(1, Math.round(canvas.clientHeight * dense));
+    if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
+    gl.viewport(0, 0, wide, high);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT | gl.STENCIL_BUFFER_BIT);
+    gl.enable(gl.DEPTH_TEST);
+    gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    const matrix = camera.matrix(wide / high, this.covered ? this.covered() : 0), eye = camera.eye();
+    this.ground(matrix, view);
+    gl.useProgram(this.program.program);
+    const at = this.program.at;
+    gl.uniformMatrix4fv(at.camera, false, matrix);
+    gl.uniform3fv(at.eye, eye);
+    gl.uniform3fv(at.light, LIGHT);
+    gl.uniform1f(at.adaptive, this.adaptive);
+    gl.bindTexture(gl.TEXTURE_2D, this.texture);
+    if (eye[2] > view.floor) this.shadows(at, view);
+    gl.uniform4f(at.shadow, view.floor, 0, 0, 0);
+    this.pieces();
+  }
+
+  /** Bodies cast on the floor, each pixel darkened once. */
+  shadows(at, view) {
+    const gl = this.gl;
+    gl.uniform4f(at.shadow, view.floor, 1, 0.16, 0);
+    gl.enable(gl.BLEND);
+    gl.enable(gl.STENCIL_TEST);
+    gl.stencilFunc(gl.EQUAL, 0, 255);
+    gl.stencilOp(gl.KEEP, gl.KEEP, gl.INCR);
+    gl.depthMask(false);
+    this.pieces();
+    gl.depthMask(true);
+    gl.disable(gl.STENCIL_TEST);
+    gl.disable(gl.BLEND);
+  }
+
+  pieces() {
+    const gl = this.gl;
+    for (const part of this.parts) {
+      if (part.hidden) continue;
+      gl.bindVertexArray(part.vao);
+      gl.drawArraysInstanced(gl.TRIANGLES, 0, part.count, part.pieces);
+    }
+    gl.bindVertexArray(null);
+  }
+
+  ground(matrix, view) {
+    const gl = this.gl, at = this.floor.at;
+    gl.useProgram(this.floor.program);
+    gl.uniformMatrix4fv(at.camera, false, matrix);
+    gl.uniform4f(at.ground, view.center[0], view.center[1], view.floor, 5 * view.radius);
+    gl.uniform1f(at.spacing, 10 ** Math.round(Math.log10(view.radius / 4)));
+    gl.enable(gl.BLEND);
+    gl.depthMask(false);
+    gl.bindVertexArray(this.square.vao);
+    gl.drawArrays(gl.TRIANGLES, 0, 6);
+    gl.depthMask(true);
+    gl.disable(gl.BLEND);
+  }
+}
+
+/** Corners of triangles one by one, with normals that are smooth but across edges. */
+function corners(vertices, faces) {
+  const count = faces.length / 3, face = new Float32Array(faces.length);
+  for (let t = 0; t < count; t++) {
+    const [a, b, c] = [0, 1, 2].map((k) => 3 * faces[3 * t + k]);
+    const u = [0, 1, 2].map((k) => vertices[b + k] - vertices[a + k]), w = [0, 1, 2].map((k) => vertices[c + k] - vertices[a + k]);
+    face.set([u[1] * w[2] - u[2] * w[1], u[2] * w[0] - u[0] * w[2], u[0] * w[1] - u[1] * w[0]], 3 * t);
+  }
+  const around = Array.from({ length: vertices.length / 3 }, () => []);
+  faces.forEach((v, k) => around[v].push((k / 3) | 0));
+  const points = new Float32Array(3 * faces.length), normals = new Float32Array(3 * faces.length);
+  faces.forEach((v, k) => {
+    const t = 3 * ((k / 3) | 0), own = face.subarray(t, t + 3), size = Math.hypot(...own) || 1;
+    let n = [0, 0, 0];
+    for (const o of around[v]) {
+      const other = face.subarray(3 * o, 3 * o + 3), long = Math.hypot(...other);
+      if (own[0] * other[0] + own[1] * other[1] + own[2] * other[2] > 0.6 * size * long) n = n.map((x, j) => x + other[j]);
+    }
+    points.set(vertices.subarray(3 * v, 3 * v + 3), 3 * k);
+    const long = Math.hypot(...n) || 1;
+    normals.set(n.map((x) => x / long), 3 * k);
+  });
+  return { points, normals };
+}

@@ -1,0 +1,73 @@
+"""The pattern of H and of its factor L as a picture: nonzeros in the colours of branches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bough.tree import Tree
+from bough.types import FloatArray
+
+if TYPE_CHECKING:
+    from bough.view.scene import Scene
+
+LARGEST = 10**6  # nonzeros; of more, some rows are looked at
+CELLS = 160
+
+
+def density(tree: Tree, size: int) -> FloatArray:
+    """(size, size) fractions of nonzeros of H in equal cells."""
+    rows = np.repeat(tree.order, tree.depth[tree.order]) * size // tree.n
+    columns = tree.order[tree.ancestors] * size // tree.n
+    below = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size).astype(float)
+    own = np.bincount(np.arange(tree.n) * size // tree.n, minlength=size)
+    whole = below + below.T - np.diag(own)
+    share: FloatArray = whole / np.outer(own, own)
+    return share
+
+
+def sampled(tree: Tree, size: int) -> FloatArray:
+    """As `density`, from a few rows of each cell: O(rows of the picture * depth)."""
+    rows = np.unique(np.linspace(0, tree.n - 1, min(tree.n, 4 * size)).astype(np.int64))
+    place = rows * size // tree.n
+    below, node = np.zeros((size, size)), rows
+    while node.size:
+        np.add.at(below, (place, node * size // tree.n), 1.0)
+        above = np.asarray(tree.parent)[node]
+        place, node = place[above >= 0], above[above >= 0]
+    own = np.bincount(np.arange(tree.n) * size // tree.n, minlength=size)
+    looked = np.bincount(rows * size // tree.n, minlength=size)
+    share = below / np.outer(np.maximum(looked, 1), own)
+    whole: FloatArray = np.minimum(share + share.T, 1.0)
+    return whole
+
+
+def pattern(scene: Scene, most: int = CELLS) -> FloatArray | None:
+    """(size, size, 4): colour of the deeper freedom's branch, and the share of nonzeros of H; None if there is none.
+
+    The part below the diagonal, with it, is the pattern of L in H = L' D L: factorization fills nothing in.
+    """
+    model = scene.model
+    tree = model.dof_tree
+    if not tree.n:
+        return None
+    size = min(tree.n, most)
+    share = density(tree, size) if tree.D1 + tree.n <= LARGEST else sampled(tree, size)
+    colour = _freedoms(scene)
+    place = np.arange(tree.n) * size // tree.n
+    own = np.zeros((size, 3))
+    np.add.at(own, place, colour)
+    own /= np.bincount(place, minlength=size)[:, None]
+    depth = np.zeros(size)
+    np.maximum.at(depth, place, tree.depth)
+    deeper = np.where((depth[:, None] >= depth[None, :])[..., None], own[:, None], own[None, :])
+    return np.concatenate([deeper, share[..., None]], axis=-1)
+
+
+def _freedoms(scene: Scene) -> FloatArray:
+    """(nv, 3): the colour of each degree of freedom, in the order of v."""
+    m, found = scene.model.mechanism, np.zeros((scene.model.nv, 3))
+    body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
+    found[m.v_index] = scene.colours[body]
+    return found

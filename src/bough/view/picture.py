@@ -1,0 +1,140 @@
+"""A PNG of a scene without a browser, a display or a graphics card: triangles into a depth buffer, lit as in the page."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.record import replacing
+from bough.types import FloatArray
+from bough.view.bounds import View, bounds, fine
+from bough.view.raster import LIGHT, compiled
+from bough.view.shapes import Mesh, Shapes, rods, unit
+
+if TYPE_CHECKING:
+    from bough.view.scene import Scene
+
+Pixels = npt.NDArray[np.uint8]
+SHARPER = 2  # pixels are drawn twice as fine and averaged
+AWAY, HALF_ANGLE = 2.8, 0.36  # rad, of the shorter side
+ARROW = (0.84, 0.27, 0.18)
+
+
+class _Camera(NamedTuple):
+    eye: FloatArray
+    axes: FloatArray  # (3, 3): right, up, back
+    scale: float  # pixels a unit at unit distance
+    size: tuple[int, int]
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """(..., 3): pixel x, pixel y, and one over the distance, negative behind the eye."""
+        seen = (points - self.eye) @ self.axes.T
+        away = -seen[..., 2]
+        inverse = 1.0 / np.where(np.abs(away) > 1e-12, away, 1e-12)
+        x = self.size[0] / 2 + self.scale * seen[..., 0] * inverse
+        y = self.size[1] / 2 - self.scale * seen[..., 1] * inverse
+        return np.stack([x, y, inverse], axis=-1)
+
+
+def picture(
+    scene: Scene, size: tuple[int, int] = (1280, 800), *, sample: int | None = None,
+    direction: tuple[float, float] | None = None, zoom: float = 1.0,
+) -> Pixels:  # fmt: skip
+    """(height, width, 3) pixels: the scene at its configuration, or at a sample of its motion.
+
+    `direction` is where the camera stands: radians about z from x, then upwards.
+    """
+    view = bounds(scene)
+    q = scene.q if sample is None or scene.motion is None else scene.motion.q[sample]
+    camera = _camera(view, (size[0] * SHARPER, size[1] * SHARPER), direction or view.direction, zoom)
+    T, high, wide = scene.placements(q), camera.size[1], camera.size[0]
+    depth, shade = np.zeros((2, high, wide), np.float32)  # one over the distance; of the floor where a shadow falls
+    normal, colour, unused = np.zeros((3, high, wide, 3), np.float32)
+    draw = compiled()[0]
+    for part in (*scene.shapes, *_arrows(scene, q, view, sample or 0)):
+        corners, normals, shown = _triangles(part, T, fine(scene))
+        draw(camera.project(corners), normals, shown, depth, normal, colour)
+        if camera.eye[2] > view.floor:
+            corners -= np.array(LIGHT) * (np.maximum(corners[..., 2:] - view.floor, 0.0) / LIGHT[2])
+            draw(camera.project(corners), normals, shown, shade, unused, unused)
+    at = np.r_[camera.eye, camera.axes.ravel(), camera.scale]
+    compiled()[1](at, np.r_[view.center[:2], view.floor, view.radius], depth, shade, normal, colour)
+    small = colour.reshape(size[1], SHARPER, size[0], SHARPER, 3).mean(axis=(1, 3))
+    return (255 * np.clip(small, 0.0, 1.0) + 0.5).astype(np.uint8)
+
+
+def _camera(view: View, size: tuple[int, int], direction: tuple[float, float], zoom: float) -> _Camera:
+    a, h = direction
+    back = np.array([np.cos(h) * np.cos(a), np.cos(h) * np.sin(a), np.sin(h)])
+    right = np.array([-np.sin(a), np.cos(a), 0.0])
+    axes = np.stack([right, np.cross(back, right), back])
+    eye = np.array(view.center) + AWAY * view.radius / zoom * back
+    return _Camera(eye, axes, min(size) / 2 / np.tan(HALF_ANGLE), size)
+
+
+def _triangles(part: Shapes, T: FloatArray, sides: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Corners (t, 3, 3), their normals, and colours (t, 3), in the world."""
+    mesh = part.mesh or unit(part.kind, sides)
+    own = np.where((part.body >= 0)[:, None, None], T[np.maximum(part.body, 0), :3], np.eye(4)[:3])
+    A = own[:, :, :3] @ part.placement[:, :, :3]
+    p = np.einsum("kij,kj->ki", own[:, :, :3], part.placement[:, :, 3]) + own[:, :, 3]
+    corners, normals = mesh.vertices[mesh.faces], corner_normals(mesh)
+    size = np.maximum((part.placement[:, :, :3] ** 2).sum(axis=1), 1e-300)  # normals are divided by the size
+    placed = corners.reshape(-1, 3) @ A.transpose(0, 2, 1) + p[:, None]
+    turned = normals.reshape(-1, 3) @ (A / size[:, None]).transpose(0, 2, 1)  # their lengths are nobody's business
+    shown = np.repeat(part.colour, len(mesh.faces), axis=0)
+    return placed.reshape(-1, 3, 3), turned.reshape(-1, 3, 3), shown
+
+
+def corner_normals(mesh: Mesh) -> FloatArray:
+    """(t, 3, 3): smooth, but across edges those of the face."""
+    p = mesh.vertices[mesh.faces]
+    face = np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])
+    around = np.zeros_like(mesh.vertices)
+    for k in range(3):
+        np.add.at(around, mesh.faces[:, k], face)
+    smooth = around[mesh.faces]
+    flat = np.repeat(face[:, None], 3, axis=1)
+    lengths = np.linalg.norm(smooth, axis=-1) * np.linalg.norm(flat, axis=-1)
+    edge = (smooth * flat).sum(axis=-1) < 0.85 * lengths
+    found: FloatArray = np.where(edge[..., None], flat, smooth)
+    return found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-300)
+
+
+def _arrows(scene: Scene, q: FloatArray, view: View, sample: int) -> list[Shapes]:
+    """Forces as rods with tips, in the world."""
+    if scene.arrows is None:
+        return []
+    force = np.reshape(scene.arrows.force, (-1, len(scene.arrows.body), 3))
+    now = force[min(sample, len(force) - 1)] * 0.45 * view.radius / max(float(np.linalg.norm(force, axis=-1).max()), 1e-30)
+    T, body = scene.placements(q), scene.arrows.body
+    own = np.where((body >= 0)[:, None, None], T[np.maximum(body, 0)], np.eye(4))
+    start = np.einsum("kij,kj->ki", own[:, :3, :3], scene.arrows.point) + own[:, :3, 3]
+    length = np.linalg.norm(now, axis=1)
+    kept = length > 1e-6 * view.radius
+    start, now, length = start[kept], now[kept], length[kept]
+    world, colour = np.full(len(now), -1), np.tile(ARROW, (len(now), 1))
+    wide = np.full(len(now), 0.018 * view.radius)
+    head = (np.minimum(4 * wide, 0.5 * length) / np.maximum(length, 1e-30))[:, None]
+    rod = rods(world, start, start + (1.0 - head) * now, wide, colour)
+    return [rod, rods(world, start + (1.0 - head) * now, start + now, 2.6 * wide, colour)._replace(kind="cone")]
+
+
+def write_png(path: str | Path, pixels: Pixels) -> Path:
+    """An RGB picture."""
+    high, wide = pixels.shape[:2]
+    rows = np.concatenate([np.zeros((high, 1), np.uint8), pixels.reshape(high, -1)], axis=1)
+
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    head = struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)
+    with replacing(path) as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)))
+        file.write(chunk(b"IEND", b""))
+    return Path(path)

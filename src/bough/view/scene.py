@@ -1,0 +1,138 @@
+"""`Scene`: what is to be seen, whatever draws it: bodies with shapes, a configuration or a motion, and panels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import ShapeError
+from bough.model import Model
+from bough.types import FloatArray, IntArray
+from bough.view.bones import bones
+from bough.view.colours import branch_colours
+from bough.view.kinematics import Links, links, poses
+from bough.view.shapes import Shapes
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """Forces at points of bodies: `force` is (k, 3), or (T, k, 3) along a motion, in the world's axes."""
+
+    body: IntArray  # (k,) as the kernels number them, -1 = world
+    point: FloatArray  # (k, 3) in the frame of that body
+    force: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Configurations at times, and numbers along them that are worth a plot."""
+
+    time: FloatArray  # (T,)
+    q: FloatArray  # (T, nq)
+    tracks: Mapping[str, FloatArray] = field(default_factory=dict)  # (T,) each
+    adaptive: bool = False  # joints that move from one sample to the next are shown to do so
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A model to be looked at. Made by `bough.view.scene`; `html`, `screenshot` and `serve` draw it."""
+
+    model: Model
+    links: Links
+    shapes: Sequence[Shapes]
+    colours: FloatArray  # (N, 3) of bodies, by branch
+    branch: IntArray  # (N,) first body of the branch of each body
+    q: FloatArray  # (nq,)
+    title: str = ""
+    motion: Motion | None = None
+    arrows: Arrows | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)  # function: mul, add, div
+    notes: Sequence[str] = ()  # what could not be drawn as the file says
+
+    def __repr__(self) -> str:
+        pieces = sum(len(part) for part in self.shapes)
+        moving = f", {len(self.motion.time)} samples" if self.motion else ""
+        return f"Scene({self.model.name!r}, {len(self.links.parent)} bodies, {pieces} shapes{moving})"
+
+    def playing(
+        self, time: npt.ArrayLike, q: npt.ArrayLike, tracks: Mapping[str, npt.ArrayLike] | None = None,
+        *, arrows: Arrows | None = None, adaptive: bool = False,
+    ) -> Scene:  # fmt: skip
+        """The same scene with a motion: times (T,), configurations (T, nq), and numbers (T,) to plot beside it."""
+        times, states = np.asarray(time, float), np.asarray(q, float)
+        if times.ndim != 1 or not len(times) or states.shape != (len(times), self.model.nq):
+            raise ShapeError(f"expected times (T,) and q (T, {self.model.nq}), got {times.shape} and {states.shape}")
+        if not (np.isfinite(states).all() and np.isfinite(times).all()):
+            raise ShapeError("a motion that is played has finite times and configurations")
+        plots = {name: np.asarray(track, float) for name, track in (tracks or {}).items()}
+        odd = [name for name, track in plots.items() if track.shape != times.shape]
+        if odd:
+            raise ShapeError(f"track {odd[0]!r} has shape {plots[odd[0]].shape}, expected {times.shape}")
+        return replace(self, q=states[0], motion=Motion(times, states, plots, adaptive), arrows=arrows or self.arrows)
+
+    def placements(self, q: npt.ArrayLike | None = None) -> FloatArray:
+        """(N, 4, 4) of all bodies in the world, as the kernels number them."""
+        return poses(self.links, np.asarray(self.q if q is None else q, float))
+
+    def html(self) -> str:
+        """One page that needs no server and no network."""
+        from bough.view.html import page
+
+        return page(self)
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write `html` to a file."""
+        from bough.record import replacing
+
+        with replacing(path) as file:
+            file.write(self.html().encode())
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page in a frame."""
+        from html import escape
+
+        return f'<iframe srcdoc="{escape(self.html())}" style="width:100%;height:560px;border:0"></iframe>'
+
+    def screenshot(self, path: str | Path, **options: Any) -> Path:
+        """Write a PNG, without a browser or a display; options as in `bough.view.picture`."""
+        from bough.view.picture import picture, write_png
+
+        return write_png(path, picture(self, **options))
+
+
+def scene(
+    model: Model, q: npt.ArrayLike | None = None, *, shapes: Sequence[Shapes] | None = None, title: str = "",
+    notes: Sequence[str] = (),
+) -> Scene:  # fmt: skip
+    """A scene of a model at q (nq,), neutral if not told; with these shapes, or links drawn as bones."""
+    tree = links(model)
+    colours, branch = branch_colours(model.mechanism)
+    at = np.array(model.neutral if q is None else q, float)
+    if at.shape != (model.nq,) or not np.isfinite(at).all():
+        raise ShapeError(f"q is a finite configuration ({model.nq},), got shape {at.shape}")
+    drawn = bones(model, tree, colours) if shapes is None else list(shapes)
+    return Scene(model, tree, drawn, colours, branch, at, title or model.name, facts=facts(model), notes=notes)
+
+
+def facts(model: Model) -> dict[str, str]:
+    """The numbers that describe a tree and what its branches save."""
+    tree, n = model.dof_tree, model.nv
+    dense = n * (n * n - 1) // 6
+    found = {
+        "joints": f"{len(model.joints):,}" + (f" and {len(model.couplings)} mimic" if model.couplings else ""),
+        "degrees of freedom": f"{n:,}",
+        "mass": f"{model.total_mass:.4g} kg",
+        "depth": f"{tree.height:,}",
+        "nonzeros of H": f"{tree.density:.1%}",
+        "to factorize H": f"{tree.D2:,} mul; dense {dense:,}",
+    }
+    if model.closures:
+        found["loops"] = f"{len(model.closures)}"
+    return found
