@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bough import sweep as sweep
     from bough import tree as tree
     from bough import types as types
+    from bough import view as view
     from bough import zoo as zoo
     from bough.control import ik as ik
     from bough.dynamics.counting import count as count
@@ -78,6 +79,7 @@ _ROOMS = (
     "sweep",
     "tree",
     "types",
+    "view",
     "zoo",
 )
 # Bridges to other libraries, loaded when they are used

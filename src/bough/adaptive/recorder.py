@@ -38,21 +38,25 @@ class Recorder:
         names = self.samples[0] if self.samples else ()
         return {name: np.array([row[name] for row in self.samples]) for name in names}
 
-    def save(self, path: str | Path) -> None:
-        """Write .npz or .parquet, by the ending of the name; a file that is there is replaced as a whole."""
+    def save(self, path: str | Path, source: str = "") -> None:
+        """Write .npz or .parquet, by the ending of the name; a file that is there is replaced as a whole.
+
+        `source` says how the model was made or where it was read, for those who play the recording.
+        """
         path, arrays, bodies = Path(path), self.arrays(), [str(b) for b in self.bodies]
         if path.suffix == ".npz":
-            write_arrays(path, arrays | {"bodies": np.array(bodies)})
+            origin = {"source": np.array(source)} if source else {}
+            write_arrays(path, arrays | {"bodies": np.array(bodies)} | origin)
         elif path.suffix == ".parquet":
-            _write_parquet(path, arrays, bodies)
+            _write_parquet(path, arrays, bodies, source)
         else:
             raise ValueError(f"a recording is saved as .npz or .parquet, got {str(path)!r}")
 
 
-def _write_parquet(path: Path, arrays: dict[str, npt.NDArray[Any]], bodies: list[str]) -> None:
+def _write_parquet(path: Path, arrays: dict[str, npt.NDArray[Any]], bodies: list[str], source: str) -> None:
     """One row for each sample; positions as columns "body.x", "body.y", "body.z", q as a list."""
     positions = arrays.pop("positions", np.zeros((0, 0, 3)))
     columns: dict[str, Any] = {name: a.tolist() for name, a in arrays.items()}
     for k, body in enumerate(bodies):
         columns |= {f"{body}.{axis}": positions[:, k, i] for i, axis in enumerate("xyz")}
-    write_table(path, columns)
+    write_table(path, columns, {"source": source} if source else None)

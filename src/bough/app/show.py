@@ -13,6 +13,7 @@ from rich.tree import Tree as Branches
 from bough.errors import MissingExtraError
 from bough.model import WORLD, Model, twin_limbs
 from bough.tree import Tree
+from bough.view.pattern import density
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -98,17 +99,6 @@ def pattern(tree: Tree, width: int = 64) -> Text:
         levels = np.ceil(cells * (len(SHADES) - 1)).astype(int)
         lines = ["".join(SHADES[x] * 2 for x in row) for row in levels.tolist()]
     return Text("\n".join(lines))
-
-
-def density(tree: Tree, size: int) -> FloatArray:
-    """(size, size) fractions of nonzeros of H in equal cells."""
-    rows = np.repeat(tree.order, tree.depth[tree.order]) * size // tree.n
-    columns = tree.order[tree.ancestors] * size // tree.n
-    below = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size).astype(float)
-    own = np.bincount(np.arange(tree.n) * size // tree.n, minlength=size)
-    whole = below + below.T - np.diag(own)
-    share: FloatArray = whole / np.outer(own, own)
-    return share
 
 
 def save_pattern(model: Model, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -39,6 +40,28 @@ class Source:
         from bough.io import load
 
         return load(robot_file(self.file) if self.file.startswith("robot:") else existing(self.file), **self.options)
+
+    def path(self) -> str | None:
+        """The file that a model is read from, if it is."""
+        from bough.app.named import robot_file
+
+        if self.file.startswith("zoo:"):
+            return None
+        return robot_file(self.file) if self.file.startswith("robot:") else self.file
+
+    def text(self) -> str:
+        """For a recording, so that it can be played without naming the model again; files by their whole path."""
+        named = self.file.startswith(("zoo:", "robot:"))
+        return json.dumps({"model": self.file if named else os.path.abspath(self.file), "options": self.options})
+
+    @classmethod
+    def of_text(cls, text: str) -> Source:
+        """What `text` gave."""
+        try:
+            found = json.loads(text)
+            return cls(str(found["model"]), dict(found["options"]))
+        except (ValueError, KeyError, TypeError):
+            raise ModelError("the recording does not say which model it is of: give it with --of") from None
 
     def findings(self) -> list[Finding]:
         """What the doctor says."""

@@ -69,18 +69,23 @@ class Recording:
             "momentum": float(np.abs(momentum - momentum[0]).max()),
         }
 
-    def save(self, path: str | Path) -> Path:
-        """Write .npz or .parquet (one row for each time and state); an older file stays until all is written."""
+    def save(self, path: str | Path, source: str = "") -> Path:
+        """Write .npz or .parquet (one row for each time and state); an older file stays until all is written.
+
+        `source` says how the model was made or where it was read, for those who play the recording.
+        """
         path = Path(path)
         if path.suffix == ".npz":
             own = {name: getattr(self, name) for name in OWN}
             ended = {} if self.failed_at is None else {"failed_at": self.failed_at}
-            clash = [name for name in self.extra if name in (*OWN, "failed_at", "model")]
+            clash = [name for name in self.extra if name in (*OWN, "failed_at", "model", "source")]
             if clash:
                 raise RecordingError(f"extra array {clash[0]!r} has the name of one that every recording has")
-            return write_arrays(path, own | self.extra | ended | {"model": [self.model.name, self.model.hash]})
+            origin = {"source": source} if source else {}
+            name = {"model": [self.model.name, self.model.hash]}
+            return write_arrays(path, own | self.extra | ended | name | origin)
         if path.suffix == ".parquet":
-            return write_table(path, self._columns(), self._facts())
+            return write_table(path, self._columns(), self._facts() | ({"source": source} if source else {}))
         raise ShapeError(f"a recording is saved as .npz or .parquet, got {path.name!r}")
 
     @classmethod
@@ -95,6 +100,7 @@ class Recording:
             raise ModelError(f"{path} is a recording of {name!r}, which is not the same model as {model.name!r}")
         time, q, v, tau = (arrays.pop(name) for name in OWN)
         ended = arrays.pop("failed_at", None)
+        arrays.pop("source", None)
         return cls(model, time, q, v, tau, arrays, ended)
 
     def _columns(self) -> dict[str, Any]:

@@ -1,13 +1,32 @@
-"""Looking at models: a scene of bodies and shapes, one page that opens anywhere, pictures without a display, a live server.
+"""Looking at models: a scene of bodies and shapes, one page that opens anywhere, pictures without a display.
 
-Belongs here: what is drawn, whatever draws it, and the backends (`html` with the JavaScript of `page`, `picture`,
-`live`). Does not belong here: commands (`app`), what moves a robot (`simulate`, `adaptive`), plots of measurements.
+Belongs here: what is drawn, whatever draws it, and the backends (`html` with the JavaScript of `page`,
+`picture`). Does not belong here: commands (`app`), what moves a robot (`simulate`, `adaptive`), plots of measurements.
 """
 
 from __future__ import annotations
 
 from bough.view.kinematics import Links, links, poses
-from bough.view.scene import Arrows, Motion, Scene, scene
-from bough.view.shapes import Mesh, Shapes, balls, rods
+from bough.view.picture import picture, write_png
+from bough.view.recorded import Recorded, read_motion
+from bough.view.scene import Arrows, Motion, Scene, arrows, dressed, scene
+from bough.view.shapes import Mesh, Piece, Shapes
 
-__all__ = ["Arrows", "Links", "Mesh", "Motion", "Scene", "Shapes", "balls", "links", "poses", "rods", "scene"]
+__all__ = [
+    "Arrows",
+    "Links",
+    "Mesh",
+    "Motion",
+    "Piece",
+    "Recorded",
+    "Scene",
+    "Shapes",
+    "arrows",
+    "dressed",
+    "links",
+    "picture",
+    "poses",
+    "read_motion",
+    "scene",
+    "write_png",
+]

@@ -39,7 +39,7 @@ def bones(model: Model, tree: Links, colour: FloatArray) -> list[Shapes]:
     if len(model.joints) <= MANY:
         parts += _joints(model, hooks, SLENDER * usual, colour)
         parts.append(balls(body, end, 0.98 * width, shade))
-    else:
+    elif len(model.joints) <= 10 * MANY:
         parts.append(balls(hooks.body, hooks.p, np.full(len(hooks.body), 1.3 * SLENDER * usual), colour[hooks.body]))
     return joined(parts)
 
@@ -65,7 +65,9 @@ def _between(model: Model, hooks: _Hooks) -> tuple[IntArray, FloatArray, FloatAr
     frames, leaves = model.frames, set(hooks.body.tolist()) - set(hooks.up.tolist())
     named = {model.frame(name) for name in model.body_names}
     # a frame on the last body of a limb is a hand or a foot
-    extra = np.array([k for k in range(len(frames.names)) if k not in named and int(frames.body[k]) in leaves], np.int64)
+    extra = np.array(
+        [k for k in range(len(frames.names)) if k not in named and int(frames.body[k]) in leaves], np.int64
+    )
     if len(extra):
         at = np.asarray(frames.body[extra])
         found.append((at, np.array([own[int(b)] for b in at]), np.asarray(frames.p[extra])))
@@ -88,6 +90,8 @@ def _joints(model: Model, hooks: _Hooks, width: float, colour: FloatArray) -> li
     free = np.array([kind in ("floating", "planar") for kind in model.joints.types], bool)
     dark = 0.55 * colour[hooks.body]
     half = 0.9 * width * hooks.axis
-    hinge = rods(hooks.body[one], (hooks.p - half)[one], (hooks.p + half)[one], np.full(one.sum(), 1.5 * width), dark[one])
+    hinge = rods(
+        hooks.body[one], (hooks.p - half)[one], (hooks.p + half)[one], np.full(one.sum(), 1.5 * width), dark[one]
+    )
     rest = ~one & ~free
     return [hinge, balls(hooks.body[rest], hooks.p[rest], np.full(rest.sum(), 1.9 * width), dark[rest])]

@@ -72,7 +72,7 @@ def packed(array: npt.ArrayLike, kind: str) -> dict[str, Any]:
 
 
 def steps(states: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-    """Float32 states (T, n), each but the first as the bits that changed: joints that rest are zeros, and cost nothing."""
+    """Float32 states (T, n), each but the first as the bits that changed: joints that rest cost nothing."""
     bits = np.ascontiguousarray(states, np.float32).view(np.uint32)
     found: npt.NDArray[np.uint32] = bits.copy()
     found[1:] ^= bits[:-1]

@@ -1,9 +1,10 @@
-"""A PNG of a scene without a browser, a display or a graphics card: triangles into a depth buffer, lit as in the page."""
+"""A PNG of a scene without a browser or a display: triangles into a depth buffer, lit as in the page."""
 
 from __future__ import annotations
 
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -111,7 +112,12 @@ def _arrows(scene: Scene, q: FloatArray, view: View, sample: int) -> list[Shapes
     if scene.arrows is None:
         return []
     force = np.reshape(scene.arrows.force, (-1, len(scene.arrows.body), 3))
-    now = force[min(sample, len(force) - 1)] * 0.45 * view.radius / max(float(np.linalg.norm(force, axis=-1).max()), 1e-30)
+    now = (
+        force[min(sample, len(force) - 1)]
+        * 0.45
+        * view.radius
+        / max(float(np.linalg.norm(force, axis=-1).max()), 1e-30)
+    )
     T, body = scene.placements(q), scene.arrows.body
     own = np.where((body >= 0)[:, None, None], T[np.maximum(body, 0)], np.eye(4))
     start = np.einsum("kij,kj->ki", own[:, :3, :3], scene.arrows.point) + own[:, :3, 3]
@@ -121,8 +127,8 @@ def _arrows(scene: Scene, q: FloatArray, view: View, sample: int) -> list[Shapes
     world, colour = np.full(len(now), -1), np.tile(ARROW, (len(now), 1))
     wide = np.full(len(now), 0.018 * view.radius)
     head = (np.minimum(4 * wide, 0.5 * length) / np.maximum(length, 1e-30))[:, None]
-    rod = rods(world, start, start + (1.0 - head) * now, wide, colour)
-    return [rod, rods(world, start + (1.0 - head) * now, start + now, 2.6 * wide, colour)._replace(kind="cone")]
+    tip = rods(world, start + (1.0 - head) * now, start + now, 2.6 * wide, colour)
+    return [rods(world, start, start + (1.0 - head) * now, wide, colour), replace(tip, kind="cone")]
 
 
 def write_png(path: str | Path, pixels: Pixels) -> Path:

@@ -78,7 +78,9 @@ def light(camera: Any, view: Any, depth: Any, shade: Any, normal: Any, colour: A
                 for fine in range(2):
                     own = step if fine == 0 else 5.0 * step
                     off = own * min(abs(ax / own - round(ax / own)), abs(ay / own - round(ay / own)))
-                    line = min(max((0.8 if fine == 0 else 1.2) - off / pixel + 0.5, 0.0), 1.0) * min(0.5 * own / pixel, 1.0)
+                    line = min(max((0.8 if fine == 0 else 1.2) - off / pixel + 0.5, 0.0), 1.0) * min(
+                        0.5 * own / pixel, 1.0
+                    )
                     ink = max(ink, (0.20 if fine == 0 else 0.34) * line)
                 ink *= min(max((1.0 - far) / 0.75, 0.0), 1.0)
             dark = SHADE[3] if shade[j, i] > 0.0 else 0.0

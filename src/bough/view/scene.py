@@ -16,16 +16,16 @@ from bough.types import FloatArray, IntArray
 from bough.view.bones import bones
 from bough.view.colours import branch_colours
 from bough.view.kinematics import Links, links, poses
-from bough.view.shapes import Shapes
+from bough.view.shapes import Piece, Shapes, pieces_on
 
 
 @dataclass(frozen=True, eq=False)
 class Arrows:
-    """Forces at points of bodies: `force` is (k, 3), or (T, k, 3) along a motion, in the world's axes."""
+    """Forces at points of bodies, in the world's axes; `arrows` makes them for named frames."""
 
     body: IntArray  # (k,) as the kernels number them, -1 = world
     point: FloatArray  # (k, 3) in the frame of that body
-    force: FloatArray
+    force: FloatArray  # (k, 3), or (T, k, 3) along a motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,17 +108,38 @@ class Scene:
 
 
 def scene(
-    model: Model, q: npt.ArrayLike | None = None, *, shapes: Sequence[Shapes] | None = None, title: str = "",
-    notes: Sequence[str] = (),
-) -> Scene:  # fmt: skip
-    """A scene of a model at q (nq,), neutral if not told; with these shapes, or links drawn as bones."""
+    model: Model, q: npt.ArrayLike | None = None, *, pieces: Sequence[Piece] | None = None, title: str = ""
+) -> Scene:
+    """A scene of a model at q (nq,), neutral if not told; with these pieces, or links drawn as bones."""
     tree = links(model)
     colours, branch = branch_colours(model.mechanism)
     at = np.array(model.neutral if q is None else q, float)
     if at.shape != (model.nq,) or not np.isfinite(at).all():
         raise ShapeError(f"q is a finite configuration ({model.nq},), got shape {at.shape}")
-    drawn = bones(model, tree, colours) if shapes is None else list(shapes)
-    return Scene(model, tree, drawn, colours, branch, at, title or model.name, facts=facts(model), notes=notes)
+    drawn = bones(model, tree, colours) if pieces is None else pieces_on(model, pieces, colours)
+    return Scene(model, tree, drawn, colours, branch, at, title or model.name, facts=facts(model))
+
+
+def arrows(model: Model, frames: Sequence[str], force: npt.ArrayLike, points: npt.ArrayLike | None = None) -> Arrows:
+    """Forces (k, 3), or (T, k, 3) along a motion, at points (k, 3) of named frames; without, at their origins."""
+    numbers = np.array([model.frame(name) for name in frames], np.int64)
+    values, at = np.asarray(force, float), np.zeros((len(numbers), 3)) if points is None else np.asarray(points, float)
+    if values.ndim not in (2, 3) or values.shape[-2:] != (len(numbers), 3) or at.shape != (len(numbers), 3):
+        shapes = f"got {values.shape} and {at.shape}"
+        raise ShapeError(f"expected forces (T, {len(numbers)}, 3) and points ({len(numbers)}, 3), {shapes}")
+    local = np.einsum("kij,kj->ki", model.frames.R[numbers], at) + model.frames.p[numbers]
+    return Arrows(np.asarray(model.frames.body[numbers]), local, np.nan_to_num(values))
+
+
+def dressed(model: Model, file: str | Path | None = None, q: npt.ArrayLike | None = None) -> Scene:
+    """A scene of a model as its file shows it: meshes and primitives where it has some, else bones."""
+    found = scene(model, q)
+    if file is None:
+        return found
+    from bough.view.geometry import shapes_of_file
+
+    shapes, notes = shapes_of_file(model, file, found.colours)
+    return replace(found, shapes=shapes or found.shapes, notes=notes)
 
 
 def facts(model: Model) -> dict[str, str]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from bough.model import Model
 from bough.types import FloatArray, IntArray
+
+ARRAYS = ("body", "placement", "colour")
+GREY = (0.55, 0.57, 0.60)  # of what does not move
 
 
 class Mesh(NamedTuple):
@@ -16,8 +22,9 @@ class Mesh(NamedTuple):
     faces: IntArray  # (t, 3)
 
 
-class Shapes(NamedTuple):
-    """Pieces of one geometry: a unit "box", "sphere" or "cylinder" (along z), or a mesh.
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """Many pieces of one geometry: a unit "box", "sphere", "cylinder" or "cone" (along z), or a mesh.
 
     Boxes have edges of length 1, spheres and cylinders diameter 1, all centred. A placement (3, 4) maps the unit
     geometry into the frame of its body: its columns carry the size.
@@ -31,6 +38,33 @@ class Shapes(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.body)
+
+
+class Piece(NamedTuple):
+    """A geometry at a place in a named frame, as a user or a file says it."""
+
+    frame: str
+    kind: str  # "box", "sphere", "cylinder", "cone" or "mesh"
+    size: FloatArray | tuple[float, float, float]  # lengths along x, y and z
+    p: FloatArray | tuple[float, float, float] = (0.0, 0.0, 0.0)
+    R: FloatArray | None = None  # (3, 3)
+    colour: tuple[float, float, float] | None = None  # that of the body's branch
+    mesh: Mesh | None = None
+
+
+def pieces_on(model: Model, pieces: Sequence[Piece], colours: FloatArray) -> list[Shapes]:
+    """Pieces on the bodies that carry their frames; colours (N, 3) are those of bodies."""
+    return joined([_piece_on(model, piece, colours) for piece in pieces])
+
+
+def _piece_on(model: Model, piece: Piece, colours: FloatArray) -> Shapes:
+    k = model.frame(piece.frame)
+    body, R, p = int(model.frames.body[k]), model.frames.R[k], model.frames.p[k]
+    placement = np.empty((1, 3, 4))
+    placement[0, :, :3] = R @ (np.eye(3) if piece.R is None else piece.R) * np.asarray(piece.size, float)
+    placement[0, :, 3] = R @ np.asarray(piece.p, float) + p
+    colour = np.array(piece.colour) if piece.colour else colours[body] if body >= 0 else np.array(GREY)
+    return Shapes(piece.kind, np.array([body]), placement, colour[None], piece.mesh)
 
 
 def sized(R: FloatArray, p: FloatArray, size: FloatArray) -> FloatArray:
@@ -70,11 +104,12 @@ def joined(parts: list[Shapes]) -> list[Shapes]:
     for part in parts:
         if len(part):
             found.setdefault(part.kind if part.mesh is None else id(part.mesh), []).append(part)
-    return [
-        Shapes(group[0].kind, *(np.concatenate([getattr(x, name) for x in group]) for name in Shapes._fields[1:4]),
-               group[0].mesh)
-        for group in found.values()
-    ]  # fmt: skip
+    return [_together(group) for group in found.values()]
+
+
+def _together(group: list[Shapes]) -> Shapes:
+    body, placement, colour = (np.concatenate([getattr(part, name) for part in group]) for name in ARRAYS)
+    return Shapes(group[0].kind, body, placement, colour, group[0].mesh)
 
 
 def unit(kind: str, fine: int) -> Mesh:

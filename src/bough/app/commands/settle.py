@@ -72,7 +72,7 @@ def settle(
     if steps > 1:
         simulation.run(steps - 1, dt, progress=watched(), record=recorder)
     if recorder is not None and record is not None:
-        recorder.save(record)
+        recorder.save(record, source.text())
     after, stats = simulation.positions(watching), simulation.stats
     if json:
         places = [{"body": b, "from": x, "to": y} for b, x, y in zip(watching, before, after, strict=True)]

@@ -75,7 +75,7 @@ def simulate(
         integrator=integrator.value, every=every, progress=watched(), dynamics=dynamics,
     )  # fmt: skip
     if record:
-        motion.save(record)
+        motion.save(record, source.text())
     energy = motion.energy()
     report = {
         "model": model.name, "samples": len(motion.time), "duration": float(motion.time[-1]),

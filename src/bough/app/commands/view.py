@@ -1,0 +1,112 @@
+"""`bough view`: a model or a recording as one page, or as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bough.app.shell import Json, say, show_json
+from bough.app.source import Source, of_model
+
+if TYPE_CHECKING:
+    from bough.view import Scene
+
+RECORDINGS = (".npz", ".parquet")
+MOST_COUNTED = 80  # degrees of freedom up to which operations are counted for the page
+Html = Annotated[Path | None, typer.Option(help="Write one page that opens without a server or a network.")]
+Screenshot = Annotated[Path | None, typer.Option(help="Write a PNG; needs no browser and no display.")]
+
+
+@of_model()
+def view(
+    source: Source,
+    html: Html = None,
+    screenshot: Screenshot = None,
+    of: Annotated[str | None, typer.Option("--of", help="The model of a recording that does not say it.")] = None,
+    sample: Annotated[int | None, typer.Option(min=0, help="Which sample of a recording a screenshot shows.")] = None,
+    state: Annotated[int, typer.Option(min=0, help="Which of many recorded states.")] = 0,
+    size: Annotated[str, typer.Option(help="WIDTHxHEIGHT of a screenshot, in pixels.")] = "1280x800",
+    json: Json = False,
+) -> None:
+    """Look at a robot, a linkage or a recording (MODEL may be an .npz or .parquet file): as a page, as a PNG."""
+    from bough.app.files import check_folder
+
+    wide_high = pixels(size)
+    for file in (html, screenshot):
+        if file is not None:
+            check_folder(file)
+    found = scene(source, of, state)
+    if screenshot is not None and found.motion is None and sample is not None:
+        from bough.errors import OptionError
+
+        raise OptionError("--sample is of a recording; a model has none")
+    if html is not None:
+        found.save_html(html)
+    if screenshot is not None:
+        found.screenshot(screenshot, size=wide_high, sample=checked_sample(found, sample))
+    written = [path for path in (html, screenshot) if path is not None]
+    pieces = sum(len(part) for part in found.shapes)
+    if json:
+        samples = len(found.motion.time) if found.motion else None
+        show_json({"title": found.title, "bodies": len(found.links.parent), "shapes": pieces, "samples": samples,
+                   "notes": list(found.notes), "files": written})  # fmt: skip
+    else:
+        for note in found.notes:
+            say(f"note: {note}")
+        for path in written:
+            say(f"wrote {path}")
+    if not written:
+        from bough.errors import OptionError
+
+        raise OptionError("say what to write: --html scene.html, --screenshot picture.png, or both")
+
+
+def scene(source: Source, of: str | None, state: int) -> Scene:
+    """Of a model, or of a recording with its model."""
+    from bough.view import dressed, read_motion
+
+    if not source.file.lower().endswith(RECORDINGS):
+        return counted(dressed(source.model(), source.path()))
+    from bough.app.source import existing
+
+    recording = read_motion(existing(source.file), state)
+    told = Source(of, source.options) if of else Source.of_text(recording.source)
+    model = told.model()
+    recording.check(model)
+    found = dressed(model, told.path())
+    return counted(found).playing(recording.time, recording.q, recording.tracks, adaptive=recording.adaptive)
+
+
+def counted(found: Scene) -> Scene:
+    """With the operations that functions take, where that is quickly said."""
+    if not 0 < found.model.nv <= MOST_COUNTED:
+        return found
+    from dataclasses import replace
+
+    from bough.app.costs import counted as operations
+
+    return replace(found, counts={name: (c.mul, c.add, c.div) for name, c in operations(found.model).items()})
+
+
+def pixels(size: str) -> tuple[int, int]:
+    """WIDTHxHEIGHT."""
+    from bough.errors import OptionError, short
+
+    wide, mark, high = size.partition("x")
+    if not (mark and wide.isdecimal() and high.isdecimal() and 16 <= int(wide) <= 8192 and 16 <= int(high) <= 8192):
+        raise OptionError(f"--size {short(size)!r}: expected WIDTHxHEIGHT, from 16x16 to 8192x8192")
+    return int(wide), int(high)
+
+
+def checked_sample(found: Scene, sample: int | None) -> int | None:
+    """A sample that the recording has; the last one if none is asked for."""
+    from bough.errors import OptionError
+
+    if found.motion is None:
+        return None
+    last = len(found.motion.time) - 1
+    if sample is not None and sample > last:
+        raise OptionError(f"--sample {sample}: the recording has samples 0 to {last}")
+    return last if sample is None else sample

@@ -1,0 +1,215 @@
+"""What a robot looks like, from its file: boxes, cylinders, spheres and meshes of URDF and MJCF.
+
+Only files on this machine are read, and only those that lie where the description says; what cannot be read is named.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from bough.errors import BoughError, short
+from bough.io.mjcf.names import Names
+from bough.io.xml import Document
+from bough.model import Model
+from bough.types import FloatArray
+from bough.view.kinematics import quaternion_matrix
+from bough.view.shapes import Mesh, Piece, Shapes, pieces_on
+
+LARGEST_MESH = 64 << 20  # bytes of a file
+MOST_FACES = 6000  # of one mesh; larger ones are drawn more coarsely
+
+
+def shapes_of_file(model: Model, file: str | Path, colours: FloatArray) -> tuple[list[Shapes], list[str]]:
+    """Shapes on the bodies of a model, in the colours (N, 3) of bodies, and notes of what was left out."""
+    try:
+        document = Document(Path(file))
+        pieces, notes = _urdf(document) if document.root.tag == "robot" else _mjcf(document)
+    except (BoughError, OSError, ValueError) as error:
+        return [], [f"no geometry is drawn: {short(str(error), 200)}"]
+    known = set(model.frame_names)
+    lost = [piece.frame for piece in pieces if piece.frame not in known]
+    if lost:
+        notes.append(f"no geometry is drawn of {len(lost)} links that the model does not have, such as {lost[0]!r}")
+    return pieces_on(model, [x for x in pieces if x.frame in known], colours), notes
+
+
+# URDF
+
+
+def _urdf(document: Document) -> tuple[list[Piece], list[str]]:
+    found: list[Piece] = []
+    missing: Counter[str] = Counter()
+    meshes = Meshes(document.path.parent if document.path else Path())
+    for link in document.root.findall("link"):
+        for visual in link.findall("visual"):
+            geometry = visual.find("geometry")
+            for shape in geometry if geometry is not None else ():
+                R, p = _origin(visual)
+                for kind, turn, shift, size, mesh in _primitive(shape, meshes, missing):
+                    found.append(Piece(link.get("name", ""), kind, size, R @ shift + p, R @ turn, mesh=mesh))
+    return found, [f"{count} {what}" for what, count in missing.items()] + meshes.notes
+
+
+def _primitive(shape: Element, meshes: Meshes, missing: Counter[str]) -> list[Any]:
+    """(kind, R, p, size, mesh) in the frame of the visual."""
+    eye, zero = np.eye(3), np.zeros(3)
+    if shape.tag == "box":
+        return [("box", eye, zero, _numbers(shape, "size", 3, 0.1), None)]
+    if shape.tag == "sphere":
+        return [("sphere", eye, zero, np.full(3, 2 * _numbers(shape, "radius", 1, 0.05)[0]), None)]
+    if shape.tag in ("cylinder", "capsule"):
+        wide, long = 2 * _numbers(shape, "radius", 1, 0.05)[0], _numbers(shape, "length", 1, 0.1)[0]
+        return (
+            rounded(wide, long)
+            if shape.tag == "capsule"
+            else [("cylinder", eye, zero, np.array([wide, wide, long]), None)]
+        )
+    if shape.tag == "mesh":
+        mesh = meshes.read(shape.get("filename", ""))
+        return [("mesh", eye, zero, _numbers(shape, "scale", 3, 1.0), mesh)] if mesh else []
+    missing[f"geometries <{short(shape.tag)}> are not drawn"] += 1
+    return []
+
+
+def rounded(wide: float, long: float) -> list[Any]:
+    """A capsule along z: a cylinder of this length between two spheres."""
+    ends = [("sphere", np.eye(3), np.array([0.0, 0.0, s * long / 2]), np.full(3, wide), None) for s in (-1, 1)]
+    return [("cylinder", np.eye(3), np.zeros(3), np.array([wide, wide, long]), None), *ends]
+
+
+def _numbers(element: Element, key: str, count: int, default: float) -> FloatArray:
+    try:
+        found = np.array([float(word) for word in element.get(key, "").split()])
+    except ValueError:
+        found = np.zeros(0)
+    good = len(found) == count and np.isfinite(found).all() and np.abs(found).max(initial=0.0) < 1e6
+    return found if good else np.full(count, default)
+
+
+def _origin(visual: Element) -> tuple[FloatArray, FloatArray]:
+    origin = visual.find("origin")
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    (cr, cp, cy), (sr, sp, sy) = (f(_numbers(origin, "rpy", 3, 0.0)) for f in (np.cos, np.sin))
+    Rz = np.array([[cy, -sy, 0.0], [sy, cy, 0.0], [0.0, 0.0, 1.0]])
+    Ry = np.array([[cp, 0.0, sp], [0.0, 1.0, 0.0], [-sp, 0.0, cp]])
+    Rx = np.array([[1.0, 0.0, 0.0], [0.0, cr, -sr], [0.0, sr, cr]])
+    return Rz @ Ry @ Rx, _numbers(origin, "xyz", 3, 0.0)
+
+
+class Meshes:
+    """Mesh files, each read once; what could not be is in `notes`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.known = folder.resolve(), dict[str, Mesh | None]()
+        self.lost: Counter[str] = Counter()
+
+    @property
+    def notes(self) -> list[str]:
+        """One line for each reason."""
+        return [f"{count} meshes are not drawn: {why}" for why, count in self.lost.items()]
+
+    def read(self, name: str) -> Mesh | None:
+        """The mesh that a description names, or None."""
+        if name not in self.known:
+            self.known[name] = self._read(name)
+        return self.known[name]
+
+    def _read(self, name: str) -> Mesh | None:
+        if find_spec("trimesh") is None:
+            self.lost["they need trimesh (pip install 'bough[viewer]')"] += 1
+            return None
+        path = self.find(name)
+        if path is None:
+            self.lost[f"their files are not here, such as {short(name)!r}"] += 1
+            return None
+        try:
+            return coarser(read_mesh(path))
+        except Exception as error:  # readers of meshes raise anything
+            self.lost[f"{short(path.name)!r} cannot be read ({short(str(error), 100)})"] += 1
+            return None
+
+    def find(self, name: str) -> Path | None:
+        """The file of package://NAME/REST, file:///PATH or a path beside the description."""
+        rest = name.removeprefix("file://")
+        tried = [self.folder / rest]
+        if name.startswith(("package://", "model://")):
+            rest = name.split("://", 1)[1]
+            inner = rest.split("/", 1)[-1]
+            tried = [up / part for up in (self.folder, *self.folder.parents[:6]) for part in (rest, inner)]
+        elif "://" in rest:
+            return None
+        return next((path for path in tried if path.is_file() and path.stat().st_size <= LARGEST_MESH), None)
+
+
+def read_mesh(path: Path) -> Mesh:
+    """Triangles of a file, by trimesh; everything in it at its place."""
+    import trimesh
+
+    found = trimesh.load_scene(path).to_mesh()
+    vertices, faces = np.asarray(found.vertices, float), np.asarray(found.faces, np.int64)
+    if not len(faces) or not np.isfinite(vertices).all():
+        raise ValueError("it has no triangles, or no finite ones")
+    return Mesh(vertices, faces)
+
+
+def coarser(mesh: Mesh, most: int = MOST_FACES) -> Mesh:
+    """The mesh, or one of at most about so many faces: vertices in one cell of a grid become their mean."""
+    found = mesh
+    low, span = mesh.vertices.min(axis=0), max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-12)
+    for cells in (96, 72, 54, 40, 30, 20, 12):
+        if len(found.faces) <= most:
+            break
+        key = np.minimum(((mesh.vertices - low) / span * cells).astype(np.int64), cells)
+        _, place = np.unique(key @ [1, 1000, 1000000], return_inverse=True)
+        place = place.ravel()
+        sums = np.stack([np.bincount(place, mesh.vertices[:, k]) for k in range(3)], axis=1)
+        faces = place[mesh.faces]
+        faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
+        found = Mesh(sums / np.bincount(place)[:, None], np.unique(faces, axis=0))
+    return found
+
+
+# MJCF
+
+SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(2, 8)  # mujoco.mjtGeom
+HIDDEN = 3  # groups from here on are not shown by MuJoCo's own viewer: they collide
+
+
+def _mjcf(document: Document) -> tuple[list[Piece], list[str]]:
+    import mujoco
+
+    m = mujoco.MjModel.from_xml_path(str(document.path))
+    names = Names(m)
+    shown = [g for g in range(m.ngeom) if m.geom_group[g] < HIDDEN] or list(range(m.ngeom))
+    found: list[Piece] = []
+    for g in shown:
+        R, p = quaternion_matrix(np.roll(m.geom_quat[g], -1)), m.geom_pos[g].copy()
+        for kind, turn, shift, size, mesh in _geom(m, g):
+            found.append(Piece(names.bodies[m.geom_bodyid[g]], kind, size, R @ shift + p, R @ turn, mesh=mesh))
+    left = sum(int(m.geom_type[g]) not in range(SPHERE, MESH + 1) for g in shown)
+    return found, [f"{left} planes, fields or other geometries are not drawn"] if left else []
+
+
+def _geom(m: Any, g: int) -> list[Any]:
+    kind, size, eye, zero = int(m.geom_type[g]), m.geom_size[g], np.eye(3), np.zeros(3)
+    if kind in (SPHERE, ELLIPSOID):
+        return [("sphere", eye, zero, 2 * (size.copy() if kind == ELLIPSOID else np.full(3, size[0])), None)]
+    if kind == CAPSULE:
+        return rounded(2 * size[0], 2 * size[1])
+    if kind == CYLINDER:
+        return [("cylinder", eye, zero, 2 * np.array([size[0], size[0], size[1]]), None)]
+    if kind == BOX:
+        return [("box", eye, zero, 2 * size, None)]
+    if kind == MESH:
+        k = int(m.geom_dataid[g])
+        vertices = m.mesh_vert[m.mesh_vertadr[k] :][: m.mesh_vertnum[k]].astype(float)
+        faces = m.mesh_face[m.mesh_faceadr[k] :][: m.mesh_facenum[k]].astype(np.int64)
+        return [("mesh", eye, zero, np.ones(3), coarser(Mesh(vertices, faces)))]
+    return []

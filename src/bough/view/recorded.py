@@ -1,0 +1,98 @@
+"""Recordings to be played: of a motion (`simulate`) or of a linkage that settles (`adaptive`), .npz or .parquet."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import ModelError, RecordingError, short
+from bough.model import Model
+from bough.record import read_arrays, table_facts
+from bough.types import FloatArray
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class Recorded(NamedTuple):
+    """What a file holds: of many states, the one that was asked for."""
+
+    time: FloatArray  # (T,)
+    q: FloatArray  # (T, nq)
+    tracks: dict[str, FloatArray]  # (T,) each
+    adaptive: bool
+    source: str  # how its model was made or found, as the command that recorded it was told
+    digest: str  # of its model
+
+    def check(self, model: Model) -> None:
+        """Another model's recording is refused."""
+        if (self.digest and self.digest != model.hash) or self.q.shape[1] != model.nq:
+            raise ModelError(f"the recording is of another model than {model.name!r}, or of another version of it")
+
+
+def read_motion(path: str | Path, state: int = 0) -> Recorded:
+    """The recording in a file; of one with many states, number `state`."""
+    path = Path(path)
+    arrays, facts = _npz(path) if path.suffix == ".npz" else _parquet(path, state)
+    if "time" not in arrays or "q" not in arrays or not len(arrays["time"]):
+        raise RecordingError(f"{short(str(path))!r} has no times and configurations to play (record with q)")
+    q = arrays["q"]
+    if q.ndim == 3:
+        if not 0 <= state < q.shape[1]:
+            raise RecordingError(f"{short(str(path))!r} has states 0 to {q.shape[1] - 1}, not {state}")
+        arrays = {name: a[:, state] if a.ndim == 3 and a.shape[:2] == q.shape[:2] else a for name, a in arrays.items()}
+        q = arrays["q"]
+    if q.ndim != 2 or len(q) != len(arrays["time"]):
+        raise RecordingError(f"{short(str(path))!r} is damaged: q has shape {q.shape}")
+    adaptive = "bound" in arrays and "joints" in arrays
+    return Recorded(arrays["time"], q, tracks(arrays), adaptive, facts.get("source", ""), facts.get("model_hash", ""))
+
+
+def tracks(arrays: Arrays) -> dict[str, FloatArray]:
+    """Numbers worth a plot, in words."""
+    found: dict[str, FloatArray] = {}
+    for name, words in (("joints", "joints computed"), ("bound", "error bound")):
+        if name in arrays:
+            found[words] = arrays[name]
+    if "seconds" in arrays:
+        found["microseconds a step"] = 1e6 * arrays["seconds"]
+    for name, words in (("v", "fastest joint"), ("tau", "largest joint force")):
+        if name in arrays and arrays[name].ndim == 2:
+            found[words] = np.abs(arrays[name]).max(axis=1, initial=0.0)
+    return {name: np.asarray(track, float) for name, track in found.items() if np.isfinite(track).any()}
+
+
+def _npz(path: Path) -> tuple[Arrays, dict[str, str]]:
+    arrays = read_arrays(path)
+    facts = {"source": str(arrays.pop("source", ""))}
+    model = arrays.pop("model", None)
+    if model is not None:
+        facts["model_hash"] = str(model[-1])
+    return arrays, facts
+
+
+def _parquet(path: Path, state: int) -> tuple[Arrays, dict[str, str]]:
+    facts, _ = table_facts(path)
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(path)
+        columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+    except (OSError, ValueError, TypeError) as error:
+        raise RecordingError(f"{short(str(path))!r} is damaged: {error}") from None
+    arrays: Arrays = {
+        name: column for name, column in columns.items() if name in ("joints", "bound", "seconds", "time")
+    }
+    if "q" in columns:  # one list a sample
+        return arrays | {"q": np.array([np.asarray(row, float) for row in columns["q"]])}, facts
+    mine = columns["state"] == state if "state" in columns else np.ones(len(columns.get("time", ())), bool)
+    if not mine.any():
+        raise RecordingError(f"{short(str(path))!r} has no state {state}")
+    for name in ("q", "v", "tau"):
+        own = sorted((int(c[len(name) :]), c) for c in columns if re.fullmatch(name + r"\d+", c))
+        if own:
+            arrays[name] = np.stack([columns[c][mine] for _, c in own], axis=1)
+    return arrays | {"time": columns["time"][mine]}, facts

@@ -1,0 +1,54 @@
+"""`bough view`: pages and pictures of models and of recordings."""
+
+import json
+
+import pytest
+
+
+def test_a_page_and_a_picture(run, urdf, tmp_path):
+    said = run("view", urdf, "--html", "a.html", "--screenshot", "a.png", "--size", "64x48")
+    assert "wrote a.html" in said
+    assert "twolink" in (tmp_path / "a.html").read_text()
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_recording_knows_its_model(run, urdf, tmp_path):
+    run("simulate", urdf, "--duration", "0.01", "--record", "run.npz")
+    found = json.loads(run("view", "run.npz", "--html", "a.html", "--json"))
+    assert found["samples"] == 11
+    assert found["files"] == ["a.html"]
+
+
+def test_a_settled_linkage_is_played(run, tmp_path):
+    pytest.importorskip("pyarrow")
+    run("settle", "zoo:chain:20", "--force", "link19:1,0,0", "--steps", "4", "--record", "run.parquet")
+    found = json.loads(
+        run("view", "run.parquet", "--html", "a.html", "--screenshot", "a.png", "--size", "32x32", "--json")
+    )
+    assert found["samples"] == 4
+    assert "joints computed" in (tmp_path / "a.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("zoo:arm", "--html", "ghost/a.html"), "there is no folder"),
+        (("zoo:arm", "--screenshot", "a.png", "--size", "big"), "expected WIDTHxHEIGHT"),
+        (("zoo:arm", "--screenshot", "a.png", "--sample", "3"), "--sample is of a recording"),
+        (("run.npz", "--screenshot", "a.png", "--sample", "99"), "samples 0 to 2"),
+        (("run.npz", "--html", "a.html", "--of", "zoo:arm:3"), "another model"),
+        (("ghost.npz", "--html", "a.html"), "there is no file"),
+    ],
+)
+def test_what_cannot_be_is_one_line(run, refused, words, message):
+    run("simulate", "zoo:arm:2", "--duration", "0.002", "--record", "run.npz")
+    assert message in refused("view", *words)
+
+
+def test_a_recording_without_its_model_says_so(run, refused, tmp_path):
+    import bough
+    from bough.simulate import rollout
+
+    rollout(bough.zoo.arm(2), [0, 0], [0, 0], duration=0.01, dt=0.01).save(tmp_path / "bare.npz")
+    assert "--of" in refused("view", "bare.npz", "--html", "a.html")
+    assert "wrote a.html" in run("view", "bare.npz", "--html", "a.html", "--of", "zoo:arm:2")

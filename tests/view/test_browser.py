@@ -1,0 +1,89 @@
+"""The page in a real browser: it loads, fetches nothing, a slider moves a link, and it is not blank."""
+
+import io
+
+import numpy as np
+import pytest
+
+import bough
+from bough.view import Arrows, scene
+
+STATE = "document.querySelector('.bough-scene').bough"
+
+
+@pytest.fixture
+def shown(page, tmp_path):
+    """A scene in the browser."""
+
+    def show(found):
+        path = found.save_html(tmp_path / "scene.html")
+        page.open(path.as_uri())
+        page.wait("document.querySelector('.bough-scene')?.dataset.ready === 'yes'")
+        return page
+
+    return show
+
+
+def pixels(page):
+    image = pytest.importorskip("PIL.Image")
+    with image.open(io.BytesIO(page.png())) as found:
+        return np.asarray(found.convert("RGB")).astype(int)
+
+
+def test_the_page_loads_and_fetches_nothing(shown, tmp_path):
+    page = shown(scene(bough.zoo.humanoid()))
+    assert page.errors() == []
+    assert page.requests() == [(tmp_path / "scene.html").as_uri()]
+    picture = pixels(page)[:, :560]
+    assert picture.std() > 8
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 500
+
+
+def test_a_slider_moves_a_link(shown):
+    model = bough.zoo.arm(4)
+    page = shown(scene(model))
+    before = pixels(page)
+    name = model.joint_names[1]
+    page.run(f"""(() => {{ const s = document.querySelector('input[data-joint="{name}"]');
+        s.value = 1.2; s.dispatchEvent(new Event('input')); }})()""")
+    page.wait(f"{STATE}.frames > 1")
+    world = np.array(page.run(f"Array.from({STATE}.world)")).reshape(-1, 3, 4)
+    expected = scene(model).placements([0.0, 1.2, 0.0, 0.0])[:, :3]
+    np.testing.assert_allclose(world, expected, atol=1e-6)
+    page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert (pixels(page) != before).any(axis=-1).mean() > 0.003
+
+
+def test_every_kind_of_joint_follows_its_sliders(shown, every_joint):
+    page = shown(scene(every_joint))
+    page.run("""document.querySelectorAll('input[data-joint]').forEach((s, k) => {
+        s.value = 0.1 + 0.05 * (k % 5); s.dispatchEvent(new Event('input')); })""")
+    q = np.array(page.run(f"Array.from({STATE}.q)"))
+    assert (q != every_joint.neutral).all()
+    world = np.array(page.run(f"Array.from({STATE}.world)")).reshape(-1, 3, 4)
+    np.testing.assert_allclose(world, scene(every_joint).placements(q)[:, :3], atol=1e-5)
+
+
+def test_a_recording_plays(shown):
+    model = bough.zoo.chain(30)
+    q = np.zeros((20, 30))
+    q[:, 4] = np.linspace(0, 1, 20)
+    arrows = Arrows(np.array([29]), np.zeros((1, 3)), np.ones((20, 1, 3)))
+    found = scene(model).playing(
+        np.arange(20) / 10, q, {"bound": np.geomspace(1, 1e-6, 20)}, arrows=arrows, adaptive=True
+    )
+    page = shown(found)
+    page.run("""(() => { const s = document.querySelector('input[data-role="time"]');
+        s.value = 12; s.dispatchEvent(new Event('input')); })()""")
+    assert page.run(f"{STATE}.q[4]") == pytest.approx(q[12, 4])
+    active = page.run(f"Array.from({STATE}.stage.table).filter((_, k) => k % 16 === 12 && k >= 16).slice(0, 30)")
+    assert np.flatnonzero(active).tolist() == [4]
+    page.run(f"{STATE}.bar.run(true)")
+    page.wait(f"{STATE}.sample > 13")
+    assert page.errors() == []
+
+
+def test_many_links_are_drawn(shown):
+    page = shown(scene(bough.zoo.molecule(10_000, 1)))
+    assert page.run(f"{STATE}.stage.parts.length") <= 3
+    assert pixels(page)[:, :560].std() > 8

@@ -1,0 +1,112 @@
+"""Geometry of files: primitives at their places, meshes that are found, what is not drawn is said."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough.view import dressed
+
+LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>{}</link>'
+URDF = (
+    '<robot name="r">' + LINK.format("base", '<visual><geometry><box size="1 2 3"/></geometry></visual>')
+    + LINK.format("arm", """<visual><origin xyz="0.5 0 0" rpy="0 1.5707963267948966 0"/>
+        <geometry><cylinder radius="0.1" length="0.8"/></geometry></visual>
+        <visual><geometry><sphere radius="0.2"/></geometry></visual>{}""")
+    + """<joint name="turn" type="revolute"><parent link="base"/><child link="arm"/><origin xyz="0 0 1"/>
+        <axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="5" velocity="6"/></joint></robot>"""
+)  # fmt: skip
+MESH = '<visual><geometry><mesh filename="{}" scale="2 2 2"/></geometry></visual>'
+STL = (
+    "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid a\n"
+)
+
+
+def shown(tmp_path, more=""):
+    path = tmp_path / "urdf" / "r.urdf"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(URDF.replace("{}", more))
+    return dressed(bough.load(path), path)
+
+
+def of_kind(scene, kind):
+    """The one piece of a kind: its placement in the world at the scene's q."""
+    part = next(part for part in scene.shapes if part.kind == kind)
+    body = int(part.body[0])
+    return (scene.placements()[body] if body >= 0 else np.eye(4))[:3, :3] @ part.placement[0, :, :3], (
+        (scene.placements()[body] if body >= 0 else np.eye(4)) @ np.append(part.placement[0, :, 3], 1.0)
+    )[:3]
+
+
+def test_primitives_sit_where_the_file_says(tmp_path):
+    scene = shown(tmp_path)
+    assert sorted(part.kind for part in scene.shapes) == ["box", "cylinder", "sphere"]
+    A, p = of_kind(scene, "box")
+    np.testing.assert_allclose(A, np.diag([1.0, 2.0, 3.0]), atol=1e-12)
+    np.testing.assert_allclose(p, 0.0, atol=1e-12)
+    A, p = of_kind(scene, "cylinder")
+    np.testing.assert_allclose(p, [0.5, 0.0, 1.0], atol=1e-12)
+    np.testing.assert_allclose(A[:, 2], [0.8, 0.0, 0.0], atol=1e-12)
+    assert of_kind(scene, "sphere")[1] == pytest.approx([0.0, 0.0, 1.0])
+    assert scene.notes == []
+
+
+@pytest.mark.parametrize("name", ["package://pkg/meshes/a.stl", "../meshes/a.stl", "package://meshes/a.stl"])
+def test_meshes_are_found(tmp_path, name):
+    pytest.importorskip("trimesh")
+    (tmp_path / "meshes").mkdir()
+    (tmp_path / "meshes" / "a.stl").write_text(STL)
+    scene = shown(tmp_path, MESH.format(name))
+    part = next(part for part in scene.shapes if part.kind == "mesh")
+    assert part.mesh.faces.shape == (1, 3)
+    np.testing.assert_allclose(np.linalg.norm(part.placement[0, :, :3], axis=0), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("package://pkg/ghost.stl", "not here"),
+        ("https://example.org/a.stl", "not here"),
+        ("../broken.stl", "cannot be read"),
+    ],
+)
+def test_what_is_not_drawn_is_said(tmp_path, name, words):
+    pytest.importorskip("trimesh")
+    (tmp_path / "broken.stl").write_text("no mesh at all")
+    scene = shown(tmp_path, MESH.format(name))
+    assert len(scene.shapes) == 3
+    assert words in scene.notes[0]
+
+
+def test_without_trimesh_meshes_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("bough.view.geometry.find_spec", lambda name: None)
+    assert "bough[viewer]" in shown(tmp_path, MESH.format("a.stl")).notes[0]
+
+
+def test_a_file_without_geometry_is_drawn_as_bones(tmp_path):
+    path = tmp_path / "r.urdf"
+    path.write_text(URDF.replace("visual", "collision").replace("{}", ""))
+    scene = dressed(bough.load(path), path)
+    assert len(scene.shapes) >= 1
+
+
+def test_odd_numbers_do_no_harm(tmp_path):
+    scene = shown(tmp_path, '<visual><geometry><box size="a b nan"/></geometry></visual>')
+    assert all(np.isfinite(part.placement).all() for part in scene.shapes)
+
+
+def test_mjcf_geoms_sit_where_mujoco_puts_them(tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "r.xml"
+    path.write_text("""<mujoco><worldbody><body name="a" pos="0 0 1"><joint axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.05"/><geom type="box" size="0.1 0.2 0.3" pos="0 0 0.4"/>
+        </body></worldbody></mujoco>""")
+    model = bough.load(path)
+    scene = dressed(model, path, [0.7])
+    m = mujoco.MjModel.from_xml_path(str(path))
+    d = mujoco.MjData(m)
+    d.qpos[:] = 0.7
+    mujoco.mj_kinematics(m, d)
+    A, p = of_kind(scene, "box")
+    np.testing.assert_allclose(p, d.geom_xpos[1], atol=1e-9)
+    np.testing.assert_allclose(A / [0.2, 0.4, 0.6], d.geom_xmat[1].reshape(3, 3), atol=1e-9)
+    np.testing.assert_allclose(of_kind(scene, "cylinder")[1], d.geom_xpos[0], atol=1e-9)

@@ -1,0 +1,71 @@
+"""Recordings are played as they were recorded, from both kinds of file."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough.adaptive import QuasiStatics, Recorder, relative_joint
+from bough.errors import ModelError, RecordingError
+from bough.simulate import rollout
+from bough.view import read_motion
+
+
+@pytest.fixture(scope="module")
+def motion():
+    model = bough.zoo.arm(3)
+    return rollout(model, np.zeros(3), np.zeros(3), duration=0.02, dt=0.005)
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_a_motion(motion, tmp_path, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    found = read_motion(motion.save(tmp_path / f"run.{ending}", "here"))
+    np.testing.assert_array_equal(found.q, motion.q)
+    np.testing.assert_array_equal(found.time, motion.time)
+    np.testing.assert_array_equal(found.tracks["fastest joint"], np.abs(motion.v).max(axis=1))
+    assert (found.source, found.digest, found.adaptive) == ("here", motion.model.hash, False)
+    found.check(motion.model)
+    with pytest.raises(ModelError, match="another model"):
+        found.check(bough.zoo.arm(4))
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_one_of_many_states(tmp_path, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    model = bough.zoo.arm(2)
+    many = rollout(model, np.eye(2), np.zeros((2, 2)), duration=0.01, dt=0.005)
+    path = many.save(tmp_path / f"many.{ending}")
+    np.testing.assert_array_equal(read_motion(path, 1).q, many.q[:, 1])
+    with pytest.raises(RecordingError, match="state"):
+        read_motion(path, 2)
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_a_linkage_that_settles(tmp_path, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    sim = QuasiStatics(bough.zoo.chain(20), relative_joint(1e-2), "adaptive")
+    sim.apply_force("link19", [1.0, 0.0, 0.0])
+    recorder = Recorder(configuration=True)
+    sim.run(5, 1e-2, record=recorder)
+    recorder.save(tmp_path / f"settle.{ending}", "there")
+    found = read_motion(tmp_path / f"settle.{ending}")
+    assert found.adaptive
+    assert found.source == "there"
+    np.testing.assert_array_equal(found.q[-1], sim.configuration)
+    assert set(found.tracks) == {"joints computed", "error bound", "microseconds a step"}
+
+
+def test_other_files_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", x=np.zeros(3))
+    with pytest.raises(RecordingError, match="no times and configurations"):
+        read_motion(tmp_path / "a.npz")
+    (tmp_path / "b.npz").write_text("no zip")
+    with pytest.raises(RecordingError, match="damaged"):
+        read_motion(tmp_path / "b.npz")
+    pytest.importorskip("pyarrow")
+    (tmp_path / "c.parquet").write_text("no parquet")
+    with pytest.raises(RecordingError, match="damaged"):
+        read_motion(tmp_path / "c.parquet")

@@ -1,0 +1,93 @@
+"""What a scene is made of: bones that meet at joints, colours by branch, motions that fit."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough.errors import ShapeError
+from bough.tree import Tree
+from bough.view import scene
+from bough.view.colours import branch_colours, branches
+from bough.view.pattern import density, pattern, sampled
+
+
+def ends(part, T):
+    """(k, 2, 3) both ends of rods in the world."""
+    half = 0.5 * part.placement[:, :, 2]
+    local = np.stack([part.placement[:, :, 3] - half, part.placement[:, :, 3] + half], axis=1)
+    return np.einsum("kij,kej->kei", T[part.body, :3, :3], local) + T[part.body, None, :3, 3]
+
+
+def test_bones_join_the_origins_of_joints():
+    model = bough.zoo.humanoid()
+    q = model.random_configuration(np.random.default_rng(3))
+    found = scene(model, q)
+    rods = next(part for part in found.shapes if part.kind == "cylinder")
+    points = ends(rods, found.placements()).reshape(-1, 3)
+    dynamics = bough.Dynamics(model, general=True)
+    for name in model.body_names:
+        origin = dynamics.placement(q, name)[:3, 3]
+        assert np.linalg.norm(points - origin, axis=1).min() < 1e-9, name
+
+
+def test_twin_limbs_have_one_colour_and_the_trunk_another():
+    model = bough.zoo.asimo()
+    colours, first = branch_colours(model.mechanism)
+    of = {name: colours[model.frames.body[model.frame(name)]] for name in model.body_names}
+    pairs = [
+        (name, name.replace("left", "right")) for name in of if "left" in name and name.replace("left", "right") in of
+    ]
+    assert len(pairs) > 10
+    for left, right in pairs:
+        np.testing.assert_array_equal(of[left], of[right])
+    assert not np.allclose(colours[0], of[pairs[0][0]])
+    assert len(np.unique(first)) > 4
+
+
+def test_a_branch_goes_on_with_the_only_or_largest_child():
+    tree = Tree([-1, 0, 1, 1, 3, 0, 0])
+    assert branches(tree).tolist() == [0, 0, 2, 0, 0, 5, 6]
+    twins = Tree([-1, 0, 0])
+    assert branches(twins).tolist() == [0, 1, 2]
+
+
+def test_the_pattern_is_that_of_the_mass_matrix():
+    model = bough.zoo.tree1()
+    found = pattern(scene(model))
+    H = bough.Dynamics(model, general=True).mass_matrix(model.random_configuration(np.random.default_rng(0)))
+    np.testing.assert_array_equal(found[..., 3] > 0, H != 0.0)
+
+
+def test_a_large_pattern_is_sampled():
+    tree = bough.zoo.random_tree(3000, 1).dof_tree
+    exact, some = density(tree, 20), sampled(tree, 20)
+    assert np.abs(exact - some).max() < 0.15
+    assert np.corrcoef(exact.ravel(), some.ravel())[0, 1] > 0.95
+
+
+def test_what_does_not_fit_is_refused():
+    model = bough.zoo.arm(3)
+    with pytest.raises(ShapeError, match=r"\(3,\), got shape \(2,\)"):
+        scene(model, [0.0, 0.0])
+    with pytest.raises(ShapeError, match="finite"):
+        scene(model, [0.0, np.nan, 0.0])
+    found = scene(model)
+    with pytest.raises(ShapeError, match=r"q \(T, 3\)"):
+        found.playing([0.0, 1.0], np.zeros((3, 3)))
+    with pytest.raises(ShapeError, match="track 'x'"):
+        found.playing([0.0, 1.0], np.zeros((2, 3)), {"x": [1.0]})
+    with pytest.raises(ShapeError, match="finite"):
+        found.playing([0.0, 1.0], np.full((2, 3), np.inf))
+
+
+def test_fifty_thousand_bodies_are_a_few_parts():
+    found = scene(bough.zoo.molecule(50_000, 1))
+    assert len(found.shapes) <= 3
+    assert 40_000 < sum(len(part) for part in found.shapes) < 120_000
+    assert repr(found) == f"Scene('molecule', 50000 bodies, {sum(map(len, found.shapes))} shapes)"
+
+
+def test_every_kind_of_joint_is_drawn(every_joint):
+    found = scene(every_joint)
+    assert {part.kind for part in found.shapes} >= {"cylinder", "sphere"}
+    assert np.isfinite(found.shapes[0].placement).all()
