@@ -10,6 +10,7 @@ from __future__ import annotations
 from bough.adaptive import handles
 from bough.adaptive.closure import Closure
 from bough.adaptive.dynamics import Dynamics
+from bough.adaptive.equilibrium import Settled
 from bough.adaptive.load import Load
 from bough.adaptive.measures import (
     ErrorMeasure,
@@ -33,6 +34,7 @@ __all__ = [
     "Potential",
     "QuasiStatics",
     "Recorder",
+    "Settled",
     "Stats",
     "absolute_joint",
     "absolute_linkage",

@@ -120,6 +120,19 @@ class Closures:
                 force[body] += x * wrench
         engine.reload(self.bodies)
 
+    def columns(self, rows: FloatArray) -> tuple[list[list[tuple[int, FloatArray, FloatArray]]], FloatArray]:
+        """For each constraint direction, unit forces on bodies in their frames and where they act; and all gaps."""
+        poses, found = self._by_body(rows), []
+        for pair, T in zip(self.sides, self.T, strict=True):
+            x = _place(pair[1], poses)[1]
+            for column in self._wrenches(pair, T, poses):
+                ends = []
+                for body, wrench in column:
+                    R, at = _pose(poses[body])
+                    ends.append((body, wrench, R.T @ (x - at)))
+                found.append(ends)
+        return found, np.concatenate(self._displacements(poses))
+
     def _by_body(self, rows: FloatArray) -> dict[int, FloatArray]:
         """Poses of the closing bodies, and of the world."""
         return dict(zip(self.bodies.tolist(), rows, strict=True)) | {-1: np.eye(4, 3).ravel()}

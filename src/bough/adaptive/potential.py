@@ -90,7 +90,7 @@ def barrier(lower: npt.ArrayLike, upper: npt.ArrayLike, strength: float, gap: fl
     return Potential(BARRIER, ((low, high, strength, width),))
 
 
-def evaluate(function: Function, x: FloatArray, which: npt.NDArray[np.int64]) -> FloatArray:
+def evaluated(function: Function, x: FloatArray, which: npt.NDArray[np.int64]) -> FloatArray:
     """(k, 3) slopes, curvatures and energies of a user's function; no other shapes, no NaN."""
     found: Any = function(x, which)
     if not (isinstance(found, tuple) and len(found) == 3):

@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.node import GIVEN, HARMONIC, Shared, Springs, spring_all, spring_energy
-from bough.adaptive.potential import Function, Potential, evaluate
+from bough.adaptive.potential import Function, Potential, evaluated
 from bough.errors import CheckpointError, ModelError, UnknownNameError
 from bough.joints import LAST_SCREW, Mechanism
 from bough.model import Model
@@ -143,7 +143,7 @@ class Potentials:
         self._functions += [(p, at, np.arange(len(at))) for p in potentials if not isinstance(p, Potential)]
         self.springs = self._compose()
         try:
-            self._evaluate()
+            self.evaluate()
         except BaseException:
             self._set, self._rows, self._functions, self.springs, self.functions = kept
             raise
@@ -167,26 +167,26 @@ class Potentials:
 
     def refresh(self) -> None:
         """Torques and armatures from q, all of them."""
-        self._evaluate()
+        self.evaluate()
         self.shared.tau[:] = self.given
         self._armature[:] = self._rotor
         if not self.none:
             compiled(spring_all)(self.mechanism, self.springs, self.shared.q)
 
-    def _evaluate(self) -> None:
+    def evaluate(self) -> None:
         """Ask the user's functions where joints have moved since they were asked last."""
         values, found = self.springs.value, []
         for f in self.functions:
             x = self.shared.q[f.q]
             which = np.flatnonzero(~(values[f.term, 3] == x))
             if len(which):
-                found.append((f.term[which], evaluate(f.function, x[which], f.place[which]), x[which]))
+                found.append((f.term[which], evaluated(f.function, x[which], f.place[which]), x[which]))
         for term, answer, x in found:
             values[term, :3], values[term, 3] = answer, x
 
     def energy(self) -> float:
         """The sum of all potentials at q, J."""
-        self._evaluate()
+        self.evaluate()
         return 0.0 if self.none else float(compiled(spring_energy)(self.mechanism, self.springs, self.shared.q))
 
     def of_freedoms(self, dofs: IntArray) -> Springs:

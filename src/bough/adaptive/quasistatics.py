@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
 from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.engines import Switch
+from bough.adaptive.equilibrium import Settled, minimize
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.load import Load
 from bough.adaptive.measures import ErrorMeasure
@@ -271,6 +273,32 @@ class QuasiStatics:
                 if record is not None and self.steps % record.every == 0:
                     record.take(self)
                 advance(done)
+
+    def minimize(
+        self,
+        load: Callable[[QuasiStatics], None] | None = None,
+        tol: float = 1e-9,
+        *,
+        steps: int = 200,
+        progress: bool = False,
+    ) -> Settled:
+        """Settle to an equilibrium of gravity, loads and potentials, loops closed, by Newton's method; all joints move.
+
+        It ends when no body turns (rad) and no joint slides (m) by more than `tol` in a step, or after so many `steps`,
+        with a warning. `load` is called wherever forces are needed, to set them. O(n) for a step.
+        """
+        if not tol > 0.0:
+            raise ValueError(f"tol must be positive, got {tol!r}")
+        with progress_bar("settling", steps, progress) as advance:
+            found = minimize(self.solver, tol, steps, None if load is None else lambda: load(self), advance)
+        self.solver.all_moved = self.steps + 1
+        if not found.converged:
+            warnings.warn(
+                f"after {found.iterations} steps a body still turns or a joint slides by {found.motion:.1e} in one: "
+                f"there is no equilibrium near, or more steps are needed",
+                stacklevel=2,
+            )
+        return found
 
     # Checkpoints
 

@@ -7,9 +7,35 @@ Belongs here: arrays and compiled passes behind one object each. Does not belong
 from __future__ import annotations
 
 from bough.adaptive.engines.hybrid import HybridEngine
+from bough.adaptive.engines.newton import (
+    newton_factor,
+    newton_forces,
+    newton_motion,
+    newton_place,
+    newton_solve,
+    newton_sum,
+    newton_work,
+)
 from bough.adaptive.engines.noise import Noise
-from bough.adaptive.engines.plain import PlainEngine, mark_needs
+from bough.adaptive.engines.plain import PlainEngine, mark_needs, plain_move
 from bough.adaptive.engines.switch import CHUNK, Switch
 from bough.adaptive.engines.tree import NO_LIMIT, TreeEngine
 
-__all__ = ["CHUNK", "NO_LIMIT", "HybridEngine", "Noise", "PlainEngine", "Switch", "TreeEngine", "mark_needs"]
+__all__ = [
+    "CHUNK",
+    "NO_LIMIT",
+    "HybridEngine",
+    "Noise",
+    "PlainEngine",
+    "Switch",
+    "TreeEngine",
+    "mark_needs",
+    "newton_factor",
+    "newton_forces",
+    "newton_motion",
+    "newton_place",
+    "newton_solve",
+    "newton_sum",
+    "newton_work",
+    "plain_move",
+]

@@ -45,6 +45,7 @@ from bough.adaptive.node.springs import (
     spring,
     spring_all,
     spring_energy,
+    term,
 )
 from bough.adaptive.node.substitution import hand_down, joint_acceleration, joint_square, total_acceleration
 
@@ -88,5 +89,6 @@ __all__ = [
     "spring",
     "spring_all",
     "spring_energy",
+    "term",
     "total_acceleration",
 ]

@@ -1,0 +1,200 @@
+"""Equilibria: the Hessian against differences of forces, the elastica, the catenary, and what cannot settle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
+
+import bough
+import naive
+from adaptive.linkages import random_linkage
+from bough import adaptive, zoo
+from bough.adaptive import QuasiStatics
+from bough.adaptive.compiled import compiled
+from bough.adaptive.engines import newton_factor, newton_solve
+from bough.adaptive.equilibrium import Equilibrium
+from bough.errors import NumericalError
+
+TYPES = ("revolute", "prismatic", "helical", "cylindrical", "universal")
+
+
+def loaded(seed, size=9, types=TYPES):
+    twin = random_linkage(seed, size, types)
+    rng = np.random.default_rng(seed)
+    sim = QuasiStatics(twin.model, method="aba")
+    for body in rng.integers(0, size, 4).tolist():
+        sim.apply_force(body, rng.normal(size=3), rng.normal(size=3))
+    one = [j.name for j in twin.model.joints if j.v.stop - j.v.start == 1]
+    sim.set_potential(one, adaptive.harmonic(rng.uniform(1.0, 4.0, len(one)), 0.2), adaptive.dihedral(0.7, 2, 0.3))
+    sim.set_torque(None, rng.normal(size=twin.model.nv))
+    return twin, sim, rng
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("mu", [0.0, 3.0])
+def test_the_matrix_that_is_eliminated_is_that_of_differences_of_forces(seed, mu):
+    twin, sim, rng = loaded(seed, types=TYPES if mu else TYPES[:3])  # every joint has a spring
+    nv, v = twin.model.nv, twin.model.mechanism.v_index
+    q = twin.model.random_configuration(rng)
+
+    def forces(q):
+        sim.configuration = q
+        search = Equilibrium(sim.solver)
+        out = np.zeros(nv)
+        out[v] = search.force
+        return out, search
+
+    d = 1e-6
+    H = np.array([(forces(q - d * e)[0] - forces(q + d * e)[0]) / (2 * d) for e in np.eye(nv)])
+    np.testing.assert_allclose(H, H.T, atol=1e-6 * np.abs(H).max())
+    force, search = forces(q)
+    M = naive.Mechanism(twin.bodies, q, np.zeros(nv)).mass_matrix()
+    rotor = np.zeros(nv)
+    rotor[v] = search.work.rotor - twin.model.mechanism.armature
+    A = H + mu * (M + np.diag(rotor))
+    wrong = compiled(newton_factor)(search.m, search.work, mu)
+    assert wrong == np.count_nonzero(np.linalg.eigvalsh(A) < 0.0)
+    x, given = np.zeros(nv), rng.normal(size=nv)
+    compiled(newton_solve)(search.m, search.work, given[v], x)
+    np.testing.assert_allclose(A @ x, given, atol=1e-6 * np.abs(A).max() * np.abs(x).max())
+    sim.configuration = q
+    sim.inputs.potentials.set_step(0.0)
+    np.testing.assert_allclose(M @ sim.accelerations(), force, atol=1e-9 * np.abs(force).max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_forces_are_minus_the_slope_of_the_energy(seed):
+    twin, sim, rng = loaded(seed)
+    q, d, v = twin.model.random_configuration(rng), 1e-5, twin.model.mechanism.v_index
+
+    def energy(q):
+        sim.configuration = q
+        return float(Equilibrium(sim.solver).work.energy[0])
+
+    slope = np.array([(energy(q + d * e) - energy(q - d * e)) / (2 * d) for e in np.eye(twin.model.nv)])
+    sim.configuration = q
+    np.testing.assert_allclose(Equilibrium(sim.solver).force, -slope[v], rtol=1e-6, atol=1e-6)
+
+
+def elastica(alpha):
+    """(x, sag) of the tip of a cantilever of length 1 under a load alpha EI at its tip (Bisshopp & Drucker 1945)."""
+
+    def parts(angle):
+        m = 0.5 * (1.0 + np.sin(angle))
+        return m, np.arcsin(1.0 / np.sqrt(2.0 * m))
+
+    def short(angle):
+        m, phi = parts(angle)
+        return ellipk(m) - ellipkinc(phi, m) - np.sqrt(alpha)
+
+    angle = brentq(short, 1e-9, np.pi / 2 - 1e-12)
+    m, phi = parts(angle)
+    return np.sqrt(2.0 * np.sin(angle) / alpha), 1.0 - 2.0 / np.sqrt(alpha) * (ellipe(m) - ellipeinc(phi, m))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 10.0])
+def test_a_cantilever_settles_to_the_elastica(alpha):
+    errors = []
+    for n in (100, 200, 1000):
+        sim = QuasiStatics(zoo.cable(n, EI=2.0, planar=True).with_gravity((0, 0, 0)))
+        sim.apply_force("end", (0.0, 0.0, -2.0 * alpha))
+        found = sim.minimize()
+        assert found.converged
+        assert found.force < 1e-12
+        assert found.iterations <= 12
+        x, sag = elastica(alpha)
+        errors.append(np.linalg.norm(sim.positions(["end"])[0] - [x, 0.0, -sag]))
+    assert errors[2] < 1e-6
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.05)  # second order
+
+
+def catenary(span):
+    """The sag of a chain of length 1."""
+    a = brentq(lambda a: 2.0 * a * np.sinh(span / (2.0 * a)) - 1.0, 1e-2, 1e3)
+    return a * (np.cosh(span / (2.0 * a)) - 1.0)
+
+
+@pytest.mark.parametrize(("span", "planar"), [(0.7, True), (0.99, True), (0.1, True), (0.7, False)])
+def test_a_cable_held_at_both_ends_settles_to_the_catenary(span, planar):
+    sim = QuasiStatics(zoo.cable(2000, clamped=False, span=span, planar=planar), method="aba")
+    found = sim.minimize()
+    assert found.converged
+    assert found.opening < 1e-9
+    assert -sim.positions()[:, 2].min() == pytest.approx(catenary(span), abs=1e-6)
+    q = sim.configuration
+    again = sim.minimize()
+    assert again.iterations == 1
+    np.testing.assert_allclose(sim.configuration, q, atol=1e-9)
+
+
+def test_small_steps_lead_to_the_same_equilibrium():
+    model = zoo.cable(12, EI=1e-2, mass=0.02, planar=True)
+    sims = [QuasiStatics(model, method="aba") for _ in range(2)]
+    sims[0].minimize()
+    sims[1].run(400, h=1e-1)
+    np.testing.assert_allclose(sims[1].configuration, sims[0].configuration, atol=1e-8)
+
+
+def test_a_molecule_settles_in_its_force_field():
+    model = zoo.molecule(60, seed=2).with_gravity((0, 0, 0))
+    sim = QuasiStatics(model)
+    sim.set_potential(range(60), adaptive.dihedral([1.0, 0.3], [3, 1]))
+    sim.apply_force(model.body_names[-1], (0.3, 0.0, 0.1))
+    found = sim.minimize()
+    assert found.converged
+    assert found.force < 1e-8
+    stays = sim.configuration
+    sim.run(3, h=1e-3)
+    np.testing.assert_allclose(sim.configuration, stays, atol=1e-9)
+
+
+def test_forces_of_a_callback_are_followed():
+    sim = QuasiStatics(zoo.cable(20, EI=0.5, planar=True).with_gravity((0, 0, 0)))
+    load = sim.loads(["end"])
+    target = np.array([0.7, 0.0, -0.4])
+
+    def spring(sim):
+        load.values[0] = 3.0 * (target - sim.positions(["end"])[0])
+
+    found = sim.minimize(spring)
+    assert found.converged
+    pull = np.array(load.values[0])
+    np.testing.assert_allclose(pull, 3.0 * (target - sim.positions(["end"])[0]), atol=1e-6)
+
+
+def test_a_chain_between_two_pins_is_symmetric():
+    b, last = bough.Builder("bridge"), "world"
+    for k in range(10):
+        solid = {"mass": 0.1, "com": (0.05, 0, 0), "inertia": 1e-4 * np.eye(3)}
+        b.add_body(f"link{k}", last, "revolute", axis=(0, 1, 0), placement=(0.1 * (k > 0), 0.0, 0.0), **solid)
+        last = f"link{k}"
+    model = b.build().with_frame("tip", last, (0.1, 0.0, 0.0)).with_frame("pin", "world", (0.8, 0.0, 0.0))
+    sim = QuasiStatics(model, method="aba", closures=[adaptive.Closure("pin", "tip", "spherical")])
+    found = sim.minimize()
+    assert found.converged
+    x = sim.positions()
+    np.testing.assert_allclose(x[1:, 0] + x[:0:-1, 0], 0.8, atol=1e-8)
+
+
+def test_what_cannot_settle_says_so_and_leaves_everything_alone():
+    free = zoo.floating_chain(4)
+    sim = QuasiStatics(free, method="aba")
+    with pytest.warns(UserWarning, match="no equilibrium near"):
+        assert not sim.minimize(steps=3).converged
+    with pytest.raises(ValueError, match="tol"):
+        sim.minimize(tol=0.0)
+    sim = QuasiStatics(zoo.chain(4), method="aba")
+    before = sim.configuration
+
+    def broken(sim):
+        raise RuntimeError("no load")
+
+    with pytest.raises(RuntimeError, match="no load"):
+        sim.minimize(broken)
+    np.testing.assert_array_equal(sim.configuration, before)
+    sim.set_potential(0, lambda x, which: (x, np.where(np.abs(x) > 1e-3, np.nan, 0.1), x))
+    with pytest.raises((NumericalError, bough.errors.NonFiniteError)):
+        sim.minimize()
+    np.testing.assert_array_equal(sim.configuration, before)
