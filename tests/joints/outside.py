@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from bough.compile.kernel import kernel
-from bough.joints import Primitive, register
+from bough.joints import Abroad, Primitive, register
 from bough.spatial import put3, put9, put_tail
 
 
@@ -64,7 +64,20 @@ def draw(rng, count):
     return rng.uniform(-1, 1, (count, 2))
 
 
-register(Primitive("raft", (3, 4), (0.0, 0.0), raft_motion, raft_integrate, raft_difference, raft_rate, draw))
+def swapped(q):
+    return q[..., ::-1]
+
+
+def unturned(q):
+    return np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*q.shape[:-1], 4))
+
+
+register(
+    Primitive(
+        "raft", (3, 4), (0.0, 0.0), raft_motion, raft_integrate, raft_difference, raft_rate, draw,
+        orientation=unturned, abroad={"drake": Abroad(swapped, swapped, 2, (4, 3))},
+    )
+)  # fmt: skip
 register(Primitive("rail", (5,), (0.0,), rail_motion, rail_integrate, rail_difference, rail_rate, screw=True), "lift")
 
 import bough  # noqa: E402
@@ -128,6 +141,12 @@ def main():
     np.testing.assert_array_equal(N, expected)
     there = bough.convert.to_mujoco(new, q, v)
     np.testing.assert_array_equal(np.concatenate(there), np.concatenate(bough.convert.to_mujoco(known, q, v)))
+    drake_q, drake_v = bough.convert.to_drake(new, q, v)
+    assert drake_q[1:3].tolist() == q[2:0:-1].tolist()
+    assert drake_v[1:3].tolist() == v[2:0:-1].tolist()
+    back = bough.convert.from_drake(new, drake_q, drake_v)
+    np.testing.assert_allclose(np.concatenate(back)[:3], q[:3], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(back[1], v, rtol=0, atol=1e-14)
     try:
         register(Primitive("late", (5,), (0.0,), rail_motion, rail_integrate, rail_difference, rail_rate, screw=True))
     except ModelError as error:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.convert.layouts import checked
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
 from bough.model import Coupling, Joint, Model, unknown
 from bough.spatial import quaternion_rotate
@@ -83,7 +84,7 @@ class PinocchioMap:
 
     def to_q(self, q: npt.ArrayLike) -> FloatArray:
         """Our q as Pinocchio's."""
-        x = _checked(q, self.model.nq, "q")
+        x = checked(q, self.model.nq, "q")
         found = np.empty((*x.shape[:-1], self.nq))
         for pair in self.pairs:
             found[..., pair.q] = _there(pair, x[..., pair.own.q])
@@ -91,7 +92,7 @@ class PinocchioMap:
 
     def from_q(self, q_pin: npt.ArrayLike) -> FloatArray:
         """Pinocchio's q as ours; the angle of (cos, sin) lies within half a turn of zero."""
-        x = _checked(q_pin, self.nq, "q of Pinocchio")
+        x = checked(q_pin, self.nq, "q of Pinocchio")
         found = np.empty((*x.shape[:-1], self.model.nq))
         for pair in self.pairs:
             if pair.tie is None:
@@ -104,11 +105,11 @@ class PinocchioMap:
 
     def to_v(self, v: npt.ArrayLike) -> FloatArray:
         """Our v, or its derivative, as Pinocchio's."""
-        return _checked(v, self.model.nv, "v") @ self.G.T
+        return checked(v, self.model.nv, "v") @ self.G.T
 
     def from_v(self, v_pin: npt.ArrayLike) -> FloatArray:
         """Pinocchio's v, or its derivative, as ours."""
-        x = _checked(v_pin, self.nv, "v of Pinocchio")
+        x = checked(v_pin, self.nv, "v of Pinocchio")
         found = x @ self.P.T
         off = np.abs(found @ self.G.T - x) > TOLERANCE * (1 + np.abs(x))
         for pair in self.pairs:
@@ -118,11 +119,11 @@ class PinocchioMap:
 
     def to_tau(self, tau: npt.ArrayLike) -> FloatArray:
         """Our joint forces as Pinocchio's; joints that mimic others here carry none."""
-        return _checked(tau, self.model.nv, "tau") @ self.P
+        return checked(tau, self.model.nv, "tau") @ self.P
 
     def from_tau(self, tau_pin: npt.ArrayLike) -> FloatArray:
         """Pinocchio's joint forces as ours: tau = G' tau_pin, leaders carry what their followers do."""
-        return _checked(tau_pin, self.nv, "tau of Pinocchio") @ self.G
+        return checked(tau_pin, self.nv, "tau of Pinocchio") @ self.G
 
     def to_matrix(self, H: npt.ArrayLike) -> FloatArray:
         """A mass matrix (nv, nv) as Pinocchio's."""
@@ -140,11 +141,11 @@ class PinocchioMap:
 
     def from_jacobian(self, J_pin: npt.ArrayLike) -> FloatArray:
         """Pinocchio's Jacobian (rows, nv_pin) as ours: J = J_pin G."""
-        return _checked(J_pin, self.nv, "J of Pinocchio") @ self.G
+        return checked(J_pin, self.nv, "J of Pinocchio") @ self.G
 
     def to_jacobian(self, J: npt.ArrayLike) -> FloatArray:
         """A Jacobian (rows, nv) as Pinocchio's, of motions in which followers follow: J_pin = J P."""
-        return _checked(J, self.model.nv, "J") @ self.P
+        return checked(J, self.model.nv, "J") @ self.P
 
 
 def to_pinocchio(model: Model, pin_model: Any) -> PinocchioMap:
@@ -269,17 +270,8 @@ def _action(at: Mount) -> FloatArray:
 # Checks
 
 
-def _checked(x: npt.ArrayLike, n: int, name: str) -> FloatArray:
-    array = np.asarray(x, float)
-    if array.ndim not in (1, 2) or array.shape[-1] != n:
-        raise ShapeError(f"{name} has shape {array.shape}: expected ({n},) or (batch, {n})")
-    if not np.isfinite(array).all():
-        raise NonFiniteError(f"{name} is not finite")
-    return array
-
-
 def _symmetric(H: npt.ArrayLike, n: int) -> FloatArray:
-    array = _checked(H, n, "H")
+    array = checked(H, n, "H")
     if array.shape != (n, n):
         raise ShapeError(f"H has shape {array.shape}: expected ({n}, {n})")
     if np.abs(array - array.T).max(initial=0) > 1e-8 * np.abs(array).max(initial=0):

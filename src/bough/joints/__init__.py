@@ -5,7 +5,8 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 
 | file | what it holds |
 | --- | --- |
-| turn, slide, planar, ball, free | a primitive each: sizes, axes, neutral and random q, and its four kernels |
+| turn, slide, planar, ball, free | a primitive each: sizes, axes, neutral and random q, four kernels, layouts abroad |
+| abroad | what a layout of another engine is |
 | primitive | what a primitive is, and `register` |
 | table | the primitives, the joint types made of them, and the kernels that choose between them |
 | walks | how a quantity goes over the screws between a body and its parent |
@@ -16,6 +17,7 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 
 from __future__ import annotations
 
+from bough.joints.abroad import Abroad
 from bough.joints.manifold import DIFFERENCE, INTEGRATE, bracket, configuration_rate
 from bough.joints.mechanism import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS, Mechanism
 from bough.joints.primitive import JOINTS, PRIMITIVES, Primitive, close_table, register
@@ -54,6 +56,7 @@ __all__ = [
     "TURN",
     "X_SCREW",
     "ZX_SCREWS",
+    "Abroad",
     "Mechanism",
     "Primitive",
     "Walk",

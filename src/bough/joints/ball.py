@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bough.compile.kernel import kernel
+from bough.joints.abroad import Abroad, scalar_first, scalar_last, unit_quaternion
 from bough.joints.mechanism import Mechanism
 from bough.joints.primitive import Primitive
 from bough.joints.quaternion import (
@@ -49,4 +50,27 @@ def random(rng: np.random.Generator, count: int) -> FloatArray:
     return unit
 
 
-BALL = Primitive("ball", (0, 1, 2), (0.0, 0.0, 0.0, 1.0), motion, integrate, difference, rate, random)
+def to_rpy(q: FloatArray) -> FloatArray:
+    """Roll, pitch, yaw of R = Rz(yaw) Ry(pitch) Rx(roll): Drake's BallRpyJoint."""
+    x, y, z, w = np.moveaxis(unit_quaternion(q), -1, 0)
+    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1.0, 1.0))
+    yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    return np.stack([roll, pitch, yaw], -1)
+
+
+def from_rpy(rpy: FloatArray) -> FloatArray:
+    (sr, sp, sy), (cr, cp, cy) = np.moveaxis(np.sin(rpy / 2), -1, 0), np.moveaxis(np.cos(rpy / 2), -1, 0)
+    xyz = (sr * cp * cy - cr * sp * sy, cr * sp * cy + sr * cp * sy, cr * cp * sy - sr * sp * cy)
+    return np.stack([*xyz, cr * cp * cy + sr * sp * sy], -1)
+
+
+BALL = Primitive(
+    "ball", (0, 1, 2), (0.0, 0.0, 0.0, 1.0), motion, integrate, difference, rate, random,
+    orientation=unit_quaternion,
+    abroad={
+        "mujoco": Abroad(scalar_first, scalar_last, 4, (0, 1, 2)),
+        "drake": Abroad(to_rpy, from_rpy, 3, (0, 1, 2), turned=(False, True)),
+    },
+    quaternion=True,
+)  # fmt: skip

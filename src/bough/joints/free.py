@@ -6,6 +6,7 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.joints import ball
+from bough.joints.abroad import Abroad, scalar_first, scalar_last, unit_quaternion
 from bough.joints.mechanism import Mechanism
 from bough.joints.primitive import Primitive
 from bough.joints.quaternion import (
@@ -66,4 +67,21 @@ def random(rng: np.random.Generator, count: int) -> FloatArray:
     return np.concatenate([rng.uniform(-1, 1, (count, 3)), ball.random(rng, count)], axis=1)
 
 
-FREE = Primitive("free", (3, 4, 5, 0, 1, 2), (*(0.0,) * 6, 1.0), motion, integrate, difference, rate, random)
+def to_drake(q: FloatArray) -> FloatArray:
+    """qw qx qy qz, x y z."""
+    return np.concatenate([q[..., 6:], q[..., 3:6], q[..., :3]], -1)
+
+
+def from_drake(q: FloatArray) -> FloatArray:
+    return np.concatenate([q[..., 4:], q[..., 1:4], q[..., :1]], -1)
+
+
+FREE = Primitive(
+    "free", (3, 4, 5, 0, 1, 2), (*(0.0,) * 6, 1.0), motion, integrate, difference, rate, random,
+    orientation=unit_quaternion,
+    abroad={
+        "mujoco": Abroad(scalar_first, scalar_last, 7, (3, 4, 5, 0, 1, 2), turned=(True, False)),
+        "drake": Abroad(to_drake, from_drake, 7, (0, 1, 2, 3, 4, 5), turned=(True, True)),
+    },
+    quaternion=True,
+)  # fmt: skip

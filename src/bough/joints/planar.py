@@ -6,6 +6,7 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.scalar import sincos
+from bough.joints.abroad import Abroad, same
 from bough.joints.mechanism import Mechanism
 from bough.joints.primitive import Primitive
 from bough.joints.quaternion import half_turn, put_tangent, screw_between, screw_step, tangent
@@ -57,4 +58,14 @@ def random(rng: np.random.Generator, count: int) -> FloatArray:
     return rng.uniform([-1, -1, -np.pi], [1, 1, np.pi], (count, 3))
 
 
-PLANAR = Primitive("planar", (3, 4, 2), (0.0, 0.0, 0.0), motion, integrate, difference, rate, random)
+def orientation(q: FloatArray) -> FloatArray:
+    half = q[..., 2:] / 2
+    return np.concatenate([np.zeros((*q.shape[:-1], 2)), np.sin(half), np.cos(half)], -1)
+
+
+# two slides and a hinge
+APART = Abroad(same, same, 3, (3, 4, 2), turned=(True, False))
+PLANAR = Primitive(
+    "planar", (3, 4, 2), (0.0, 0.0, 0.0), motion, integrate, difference, rate, random,
+    orientation=orientation, abroad={"mujoco": APART, "drake": APART},
+)  # fmt: skip

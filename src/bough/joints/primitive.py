@@ -14,14 +14,15 @@ Its q starts at `m.q_index[i]`; its degrees of freedom are `m.dof[i]` and follow
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.errors import ModelError
+from bough.joints.abroad import Abroad, Layout
 from bough.joints.mechanism import LAST_SCREW
 from bough.types import FloatArray
 
@@ -41,6 +42,9 @@ class Primitive:
     rate: Kernel
     # (count, nq) configurations, evenly drawn; screws are drawn between their limits instead
     random: Callable[[np.random.Generator, int], FloatArray] | None = None
+    orientation: Layout | None = None  # the unit quaternion x y z w of a q, where `abroad` has turned parts
+    abroad: Mapping[str, Abroad] = field(default_factory=dict)  # by engine; without an entry they write it as here
+    quaternion: bool = False  # whether q ends in one, x y z w
     screw: bool = False  # a screw about z: one degree of freedom, cheaper than a placement
     kind: int = 0  # its number in the kernels, given by `register`
 

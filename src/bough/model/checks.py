@@ -6,7 +6,7 @@ import numpy as np
 
 from bough.errors import ModelError
 from bough.joints import JOINTS, PRIMITIVES
-from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, is_screw, not_positive
+from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, is_screw, mixed, not_positive
 from bough.model.mimic import Tie
 from bough.spatial import inertia_matrix
 from bough.types import FloatArray
@@ -59,22 +59,28 @@ def check_turning(moving: list[Body], parents: list[int], inertia: FloatArray) -
     """
     leaf = np.ones(len(moving), bool)
     leaf[[up for up in parents if up >= 0]] = False
-    kinds = [JOINTS[b.joint][0] if len(JOINTS[b.joint]) == 1 else "" for b in moving]
-    several = np.array([kind in ("ball", "free", "planar") for kind in kinds])
-    for k in np.flatnonzero(leaf & several):
+    turned = [_turns(b.joint) for b in moving]
+    for k in np.flatnonzero(leaf & np.array([bool(axes) for axes in turned])):
         body, own = moving[k], inertia[k : k + 1]
         if body.number("armature") > 0.0:
             continue
-        J = inertia_matrix(own)[0] if kinds[k] == "ball" else _about_com(own)[0]
-        moments = J[2:, 2:].ravel() if kinds[k] == "planar" else np.linalg.eigvalsh(J)
+        slides = mixed(body.joint)
+        J = _about_com(own)[0] if slides else inertia_matrix(own)[0]
+        moments = np.linalg.eigvalsh(J[np.ix_(turned[k], turned[k])])
         # what remains of a difference of moments about the origin is rounding
         if moments[0] <= 4e-15 * np.abs(own[0, :3]).max():
-            where = "the centre of its joint" if kinds[k] == "ball" else "its centre of mass"
+            where = "its centre of mass" if slides else "the centre of its joint"
             shown = ", ".join(f"{max(x, 0.0):.3g}" for x in moments)
             raise ModelError(
                 f"body {body.name!r} resists no turning on its {body.joint} joint {body.joint_name!r}: its moments of "
                 f"inertia about {where} are {shown} kg m^2; give it an inertia, or weld the joint (weld= of bough.load)"
             )
+
+
+def _turns(joint: str) -> list[int]:
+    """The axes about which a joint turns that is one placement; none for screws and chains of them."""
+    first = PRIMITIVES[JOINTS[joint][0]]
+    return [] if first.screw else [axis for axis in first.axes if axis < 3]
 
 
 def check_positive(moving: list[Body], inertia: FloatArray) -> None:

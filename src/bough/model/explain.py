@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bough.joints import JOINTS, PRIMITIVES
 from bough.model.contents import Joints
 from bough.types import FloatArray
 
-# Joint types whose q ends in a quaternion
-WITH_QUATERNION = ("spherical", "floating")
 CONFIGURATIONS = ("q", "q0", "q1")
 
 
@@ -19,7 +18,7 @@ def explain(joints: Joints, inputs: Mapping[str, FloatArray]) -> str | None:
     for name in CONFIGURATIONS:
         q = inputs.get(name)
         for joint in joints if q is not None else ():
-            if joint.type in WITH_QUATERNION:
+            if any(PRIMITIVES[part].quaternion for part in JOINTS[joint.type]):
                 x = q[joint.q][-4:]  # type: ignore[index]
                 if np.dot(x, x) < np.finfo(x.dtype).tiny:
                     short = "" if not x.any() else f" up to rounding ({np.abs(x).max():.2g})"

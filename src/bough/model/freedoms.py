@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from bough.errors import ModelError
+from bough.joints import JOINTS, PRIMITIVES
 from bough.model.assemble import frozen
-from bough.model.bodies import Body
+from bough.model.bodies import Body, mixed
 from bough.model.contents import JointLimits, Passive
 from bough.model.mimic import Tie
 from bough.types import BoolArray, FloatArray, IntArray
 
 PASSIVE = ("damping", "friction", "stiffness")
-UNDRIVEN = ("floating", "spherical")  # joints that no motor drives where they hang on the world
-NO_SPRING = ("planar", "floating")
 
 
 def check_freedoms(body: Body) -> None:
@@ -32,16 +31,17 @@ def check_freedoms(body: Body) -> None:
     if "actuated" in body.options:
         _flags(body)
     stiffness, rest = _numbers(body, "stiffness"), _numbers(body, "rest")
-    if body.joint in NO_SPRING and stiffness.any():
+    parts = [PRIMITIVES[part] for part in JOINTS[body.joint]]
+    if mixed(body.joint) and stiffness.any():
         raise ModelError(
             f"{where}: a {body.joint} joint takes no stiffness, because a spring between two placements is not one "
             f"number for each degree of freedom; joints of one degree of freedom and spherical ones take it"
         )
-    if body.joint == "spherical" and (stiffness != stiffness[0]).any():
+    if any(part.quaternion for part in parts) and (stiffness != stiffness[0]).any():
         raise ModelError(
-            f"{where}: the stiffness of a spherical joint is one number for all axes, got {stiffness.tolist()}"
+            f"{where}: the stiffness of a {body.joint} joint is one number for all axes, got {stiffness.tolist()}"
         )
-    if body.joint in (*NO_SPRING, "spherical") and rest.any():
+    if not all(part.screw for part in parts) and rest.any():
         raise ModelError(f"{where}: a {body.joint} joint rests at its neutral configuration; rest must be 0")
 
 
@@ -124,7 +124,7 @@ def actuated_of(moving: list[Body], parents: list[int], v: IntArray, ties: dict[
     driven = np.ones(int(v.max()), bool)
     for k, (body, up, (start, stop)) in enumerate(zip(moving, parents, v.tolist(), strict=True)):
         if k not in ties:
-            base = up < 0 and body.joint in UNDRIVEN
+            base = up < 0 and any(PRIMITIVES[part].quaternion for part in JOINTS[body.joint])
             driven[start:stop] = _flags(body) if body.options.get("actuated") is not None else not base
     for k in ties:
         if moving[k].options.get("actuated") is not None:
