@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from bough.dynamics.functions import check_options, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import SHAPES, check_inputs
 from bough.model import Model, mark_limbs
+
+if TYPE_CHECKING:
+    from bough.compile.run.cuda import CudaFunction
 
 
 class Call:
@@ -45,7 +48,7 @@ class Call:
         return bind_arrays(self.routine, c.groups, self.model.sizes, folded=c.folded, twins=c.twins)
 
     @cached_property
-    def on_the_card(self) -> Callable[..., Any]:
+    def on_the_card(self) -> CudaFunction:
         from bough.compile.run.cuda import bind
 
         return bind(self.routine, self.constants, self.model.sizes)

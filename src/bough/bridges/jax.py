@@ -1,8 +1,9 @@
 """JAX: functions of the table on JAX arrays, through `jax.ffi` on Bough's own machine code.
 
 `bough.jax.forward_dynamics(model, q, v, tau)` and its siblings work under `jit`, `vmap`, `grad`, `jvp` and `jacfwd`, in
-float32 and float64, with any leading axes. Gradients by q are those by its entries; they are zero along the length of a
-quaternion. A result that is not finite is not an error here: it is in the array, as JAX has it.
+float32 and float64, with any leading axes; arrays on a CUDA card are worked on there. Gradients by q are those by its
+entries; they are zero along the length of a quaternion. A result that is not finite is not an error here: it is in the
+array, as JAX has it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import numpy as np
 
 from bough.bridges.calls import Call, Keywords, call_of, numbered, sorted_keywords
 from bough.bridges.extras import required
-from bough.compile.run import native
 from bough.compile.run.entry import NativeCode
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError
@@ -96,10 +96,10 @@ def _examine(found: Call, given: Keywords) -> None:
             found.parameters.examine(name, np.asarray(x), given.check)
 
 
-def _run(found: Call, arrays: Sequence[Any]) -> list[Any]:
+def _run(found: Call, arrays: Sequence[Any], on_card: bool) -> list[Any]:
     """The code itself, as XLA calls it."""
     results = [jax.ShapeDtypeStruct(shape, arrays[0].dtype) for shape in _shapes(found, arrays)]
-    name = _registered(found.number, np.dtype(arrays[0].dtype))
+    name = (_registered_on_card if on_card else _registered)(found.number, np.dtype(arrays[0].dtype))
     return list(jax.ffi.ffi_call(name, results)(*arrays))
 
 
@@ -116,8 +116,14 @@ def _primitive(name: str, which: Callable[[int], Call]) -> Any:
     primitive = Primitive(name)
     primitive.multiple_results = True
 
+    def on_cpu(*arrays: Any, number: int) -> list[Any]:
+        return _run(which(number), arrays, on_card=False)
+
+    def on_card(*arrays: Any, number: int) -> list[Any]:
+        return _run(which(number), arrays, on_card=True)
+
     def run(*arrays: Any, number: int) -> list[Any]:
-        return _run(which(number), arrays)
+        return (on_card if _is_on_card(arrays[0]) else on_cpu)(*arrays, number=number)
 
     def abstract(*arrays: Any, number: int) -> list[Any]:
         return [arrays[0].update(shape=shape) for shape in _shapes(which(number), arrays)]
@@ -134,7 +140,8 @@ def _primitive(name: str, which: Callable[[int], Call]) -> Any:
     primitive.def_impl(run)
     primitive.def_abstract_eval(abstract)
     batching.primitive_batchers[primitive] = batched
-    mlir.register_lowering(primitive, mlir.lower_fun(run, multiple_results=True))
+    mlir.register_lowering(primitive, mlir.lower_fun(on_cpu, multiple_results=True))
+    mlir.register_lowering(primitive, mlir.lower_fun(on_card, multiple_results=True), platform="cuda")
     return primitive
 
 
@@ -181,11 +188,30 @@ def _registered(number: int, dtype: np.dtype) -> str:
     return name
 
 
+@cache
+def _registered_on_card(number: int, dtype: np.dtype) -> str:
+    """The same for the code on a card."""
+    from bough.bridges.xla_card import handler
+
+    found = numbered(number)
+    name = f"bough_{number}_{dtype.name}_on_card"
+    handle = handler(found.on_the_card, dtype)
+    _alive.append(handle)
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handle), platform="CUDA")
+    return name
+
+
+def _is_on_card(x: Any) -> bool:
+    return any(device.platform in ("gpu", "cuda") for device in x.devices())
+
+
 _alive: list[Any] = []  # machine code must outlive XLA's use of it
 
 
 def _handler(address: int, inputs: int, outputs: int, rank: int) -> Any:
     """An XLA handler for one entry: it passes the addresses of the buffers and the number of rows on."""
+    from bough.compile.run import native
+
     text = HANDLER
     numbers = {"ARRAYS": inputs + outputs, "INPUTS": inputs, "OUTPUTS": outputs, "RANK": rank, "ENTRY": address}
     for word, number in numbers.items():

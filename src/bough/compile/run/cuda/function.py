@@ -112,6 +112,13 @@ class CudaFunction:
 
         return launch
 
+    def launch_at(
+        self, inputs: Sequence[int], outputs: Sequence[int], dtype: np.dtype, batch: int, stream: int
+    ) -> None:
+        """The same on addresses of whole batches on the card."""
+        strides = [spec.size for spec in self.inputs]
+        self._launch(the_card(), dtype, batch, [*inputs, *outputs, 0, batch, *strides], stream)
+
     # Where functions of the CPU have quicker ways, these are what they are.
 
     def shortcut(self, method: Callable[..., Any], *_: Any) -> Callable[..., Any]:

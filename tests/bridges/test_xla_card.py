@@ -1,0 +1,129 @@
+"""XLA's call of a kernel on a card: the frame is read as XLA writes it; on a card, beside `Dynamics` on the CPU."""
+
+import ctypes
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+from bough.bridges.xla_card import Handler, handler
+from bough.compile.run.cuda.card import the_card
+
+ARM = zoo.arm(4)
+
+
+def words(*numbers):
+    return (ctypes.c_uint64 * len(numbers))(*numbers)
+
+
+def at(array):
+    return ctypes.addressof(array)
+
+
+def buffers(kept, arrays):
+    """A list of buffers as XLA lays it out, with its own length first."""
+    found = []
+    for address, dims in arrays:
+        kept.append(sizes := words(*dims))
+        kept.append(buffer := words(48, 0, 12, address, len(dims), at(sizes)))
+        found.append(at(buffer))
+    kept.append(pointers := words(*found))
+    return 40, 0, len(arrays), 0, at(pointers)
+
+
+class Launched:
+    """A function that remembers with what it was launched."""
+
+    name, inputs, seen = "f", (SimpleNamespace(shape=(4,)),), None
+
+    def launch_at(self, *what):
+        if what[3] == 13:
+            raise bough.BoughError("an unlucky number of rows")
+        self.seen = what
+
+
+def frame_for(kept, dims, extension=0):
+    @Handler
+    def stream(question):
+        assert ctypes.c_uint64.from_address(question + 16).value == 77  # the context
+        ctypes.c_uint64.from_address(question + 24).value = 5
+        return None
+
+    @Handler
+    def error(complaint):
+        kept.append(ctypes.c_char_p.from_address(complaint + 16).value)
+        return 99
+
+    kept += [stream, error]
+    api = words(0, 0, 24, 0, 3 << 32, 0, ctypes.cast(error, ctypes.c_void_p).value, 0, 0, 0,
+                ctypes.cast(stream, ctypes.c_void_p).value)  # fmt: skip
+    kept.append(api)
+    inputs, outputs = buffers(kept, [(1000, dims), (2000, dims)]), buffers(kept, [(3000, dims)])
+    frame = words(0, extension, at(api), 77, 3, *inputs, *outputs)
+    kept.append(frame)
+    return at(frame)
+
+
+def test_the_frame_is_read():
+    function, kept = Launched(), []
+    handle = handler(function, np.dtype(np.float32))
+    assert handle(frame_for(kept, (2, 3, 4))) is None
+    assert function.seen == ([1000, 2000], [3000], np.float32, 6, 5)
+    function.seen = None
+    assert handle(frame_for(kept, (2, 0, 4))) is None
+    assert function.seen is None
+
+
+def test_errors_go_to_xla():
+    kept = []
+    assert handler(Launched(), np.dtype(np.float64))(frame_for(kept, (13, 4))) == 99
+    assert b"f: an unlucky number of rows" in kept
+
+
+def test_the_version_is_xlas_own():
+    kept, metadata = [], words(0, 0, 0, 0, 7)
+    extension = words(32, 1, 0, at(metadata))
+    assert handler(Launched(), np.dtype(np.float64))(frame_for(kept, (4,), at(extension))) is None
+    assert metadata[3] == 3 << 32
+    assert metadata[4] == 0
+
+
+def has_card() -> bool:
+    try:
+        the_card()
+    except bough.BoughError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_card(), reason="no CUDA device")
+def test_on_a_card():
+    jax = pytest.importorskip("jax")
+    if not any(device.platform == "gpu" for device in jax.devices()):
+        pytest.skip("JAX has no card")
+    jax.config.update("jax_enable_x64", True)
+    rng = np.random.default_rng(0)
+    q, v, tau = rng.normal(size=(3, 5000, 4))
+    on_card = [jax.device_put(x, jax.devices("gpu")[0]) for x in (q, v, tau)]
+
+    def forward(q, v, tau):
+        return bough.jax.forward_dynamics(ARM, q, v, tau)
+
+    wanted = np.linalg.solve(*_dense(q, v, tau))[..., 0]
+    scale = np.abs(wanted).max()
+    for call in (forward, jax.jit(forward), jax.jit(jax.vmap(forward))):
+        np.testing.assert_allclose(call(*on_card), wanted, atol=1e-10 * scale)
+    by_tau = jax.jit(jax.grad(lambda *x: forward(*x).sum(), 2))(*on_card)
+    H, _ = _dense(q, v, tau)
+    np.testing.assert_allclose(by_tau, np.linalg.inv(H).sum(1), atol=1e-9 * scale)
+    single = forward(*(x.astype(np.float32) for x in on_card))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, wanted, atol=1e-3 * scale)
+
+
+def _dense(q, v, tau):
+    """H and tau - C of each row, by the functions on the card that are tested elsewhere."""
+    dyn = bough.Dynamics(ARM, device="cuda")
+    return dyn.mass_matrix(q), (tau - dyn.bias_force(q, v))[..., None]
