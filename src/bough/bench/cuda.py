@@ -1,4 +1,4 @@
-"""A card: evaluations per second of large batches, everything included, beside MJX where that is installed.
+"""A card: evaluations per second of large batches, everything included; then motion, control and peers.
 
 Results are compared with the CPU's general code, or the interpreted kernel where there is no compiler, before timing.
 """
@@ -6,7 +6,7 @@ Results are compared with the CPU's general code, or the interpreted kernel wher
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough import zoo
+from bough.bench import card_motion, card_peers
 from bough.bench.dynamics import robot_file
-from bough.bench.peers import mujoco_twin
 from bough.bench.report import Timing
 from bough.compile.routine import Constants, Routine, interpret, operations
 from bough.compile.run.cuda import CudaFunction, bind
@@ -52,7 +52,7 @@ def rows() -> list[Timing]:
         for dtype in TOLERANCE:
             for batch in BATCHES:
                 found.append(measured(case, dtype, batch))
-    return found + mjx_rows()
+    return [*found, *card_motion.rows(), *card_peers.rows()]
 
 
 def cases() -> Iterator[Case]:
@@ -164,33 +164,3 @@ def about(seconds: float, layout: str, f: CudaFunction, dtype: np.dtype) -> str:
     form = f"{layout}, {choice.form.lanes} threads a row" + (", staged" if choice.form.staged else "")
     shares = f"{arithmetic:.0%} of arithmetic, {moved:.0%} of memory"
     return f"{1e-6 / seconds:,.0f} M/s; {form}, block {choice.block}; {shares}"
-
-
-def mjx_rows() -> list[Timing]:
-    """MuJoCo's own forward pass on the same card and mechanism."""
-    try:
-        jax: Any = import_module("jax")
-        mjx: Any = import_module("mujoco.mjx")
-    except ImportError:
-        return []
-    model = zoo.humanoid()
-    on_card = mjx.put_model(mujoco_twin(model))
-    batch = 32_768
-    q = jax.numpy.asarray(model.random_configuration(np.random.default_rng(1), batch), jax.numpy.float32)
-    data = jax.vmap(lambda q: mjx.make_data(on_card).replace(qpos=q))(q)
-    step = jax.jit(jax.vmap(lambda d: mjx.forward(on_card, d).qacc))
-    seconds = _jax_seconds(lambda: step(data)) / batch
-    title = f"mjx.forward, float32, batch {batch:,}"
-    return [Timing("on a card, per configuration", model.name, title, {"mjx": seconds}, f"{1e-6 / seconds:,.1f} M/s")]
-
-
-def _jax_seconds(run: Callable[[], Any]) -> float:
-    import time
-
-    run().block_until_ready()
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        run().block_until_ready()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
