@@ -138,12 +138,12 @@ def test_bad_states_and_drives():
 def test_a_card_does_the_same(integrator, dtype):
     torch = pytest.importorskip("torch")
     model = zoo.humanoid()
-    q, v = (x.astype(dtype) for x in states(model, 100))
+    q, v = (x.astype(dtype) for x in states(model, 9))
     more = {"dt": 1e-3, "integrator": integrator, "servo": (100.0, 10.0), "inputs": ("gravity",), "gravity": (0, 0, -3)}
     here = Ensemble(model, q, v, **more)
     there = Ensemble(model, *(torch.asarray(x, device="cuda") for x in (q, v)), **more)
     for runs in (here, there):
-        runs.step(50, tau=np.full(model.nv, 0.3))
+        runs.step(10, tau=np.full(model.nv, 0.3))
     tolerance = 1e-9 if dtype == "float64" else 1e-3
     np.testing.assert_allclose(there.q.cpu().numpy(), here.q, atol=tolerance)
     np.testing.assert_allclose(there.v.cpu().numpy(), here.v, atol=10 * tolerance)
