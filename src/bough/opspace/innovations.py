@@ -14,12 +14,12 @@ import numpy.typing as npt
 from bough.compile.kernel import kernel
 from bough.errors import NonFiniteError, ShapeError
 from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times
-from bough.opspace.sweeps.sparse import DofTree, outer_product, solve_rows, solve_rows_unit
-from bough.opspace.taskset import JacobianPattern
+from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
+from bough.opspace.sweeps.sparse import outer_product, solve_rows, solve_rows_unit
 from bough.sparsity import ltdl, ltl
 from bough.sparsity.execute import run
 from bough.tree import Tree
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray, IntArray, Rows, Scalar
 
 
 class Innovations(NamedTuple):
@@ -137,17 +137,19 @@ def _packed_pattern(tree: Tree, mask: npt.NDArray[np.bool_]) -> JacobianPattern:
 
 
 @kernel
-def _times(of_row: Any, dof: Any, up: Any, J: Any, x: Any, y: Any) -> None:
+def _times(of_row: Rows, dof: Rows, up: Rows, J: Rows, x: Rows, y: Rows) -> None:
     jacobian_times(JacobianPattern(of_row, dof, up, up, J), J, x, y)
 
 
 @kernel
-def _transpose_times(of_row: Any, dof: Any, up: Any, J: Any, x: Any, y: Any, zero: Any) -> None:
+def _transpose_times(of_row: Rows, dof: Rows, up: Rows, J: Rows, x: Rows, y: Rows, zero: Scalar) -> None:
     jacobian_transpose_times(JacobianPattern(of_row, dof, up, up, J), J, x, y, zero[0])
 
 
 @kernel
-def _innovations(of_row: Any, dof: Any, up: Any, parent: Any, rows: Any, L: Any, Y: Any, A: Any, zero: Any) -> None:
+def _innovations(
+    of_row: Rows, dof: Rows, up: Rows, parent: Rows, rows: Rows, L: Rows, Y: Rows, A: Rows, zero: Scalar
+) -> None:
     p = JacobianPattern(of_row, dof, up, up, Y)
     solve_rows(p, DofTree(parent, rows), L, Y)
     outer_product(p, Y, Y, A, zero[0])
@@ -155,7 +157,7 @@ def _innovations(of_row: Any, dof: Any, up: Any, parent: Any, rows: Any, L: Any,
 
 @kernel
 def _unit_innovations(
-    of_row: Any, dof: Any, up: Any, parent: Any, rows: Any, L: Any, Y: Any, YD: Any, A: Any, zero: Any
+    of_row: Rows, dof: Rows, up: Rows, parent: Rows, rows: Rows, L: Rows, Y: Rows, YD: Rows, A: Rows, zero: Scalar
 ) -> None:
     p = JacobianPattern(of_row, dof, up, up, Y)
     solve_rows_unit(p, DofTree(parent, rows), L, Y, YD)

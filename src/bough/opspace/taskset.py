@@ -10,43 +10,19 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.errors import TaskError
 from bough.joints import Mechanism
 from bough.model import Model, parents_of_dofs
+from bough.opspace.sweeps.patterns import JacobianPattern, Slots
 from bough.opspace.sweeps.wrenches import JOINT, LOCAL, MOMENTUM, REACTION, Seeds
 from bough.opspace.tasks import Seed, Task
+from bough.types import BoolArray, IntArray
 
 # Inertias that differ by more than this make H so badly conditioned that its factor loses digits.
 WIDE_RANGE = 1e6
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
-
-
-class Slots(NamedTuple):
-    """Pairs (body, row) such that the row has a seed in the subtree of the body, sorted by body, then row."""
-
-    of_body: Any  # (N + 1,) slots of body i are of_body[i] .. of_body[i + 1] - 1
-    body: Any  # (slots,)
-    row: Any  # (slots,)
-    up: Any  # (slots,) slot of the same row at the parent body, -1 at the root
-    of_seed: Any  # (S,) slot of each seed
-    entry: Any  # (slots,) entry in packed J of the body's first degree of freedom
-
-
-class JacobianPattern(NamedTuple):
-    """Packed J: for each row the degrees of freedom of its support, ascending; E entries."""
-
-    of_row: Any  # (rows + 1,)
-    dof: Any  # (E,)
-    up: Any  # (E,) entry of the parent degree of freedom in the same row, -1 at the root
-    of_seed: Any  # (S,) entry of the last degree of freedom of the seed's body, -1 for a joint's seeds
-    constant: Any  # (E,) what joint rows have in J
 
 
 class TaskSet:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
-from bough.joints import freedom
+from bough.joints import Mechanism, freedom
 from bough.spatial import add6, dot6, get6, get21, put6
+from bough.types import Motion, Workspace
 
 
 @kernel
-def eliminate_all(m: Any, w: Any) -> None:
+def eliminate_all(m: Mechanism, w: Workspace) -> None:
     """D and W of every degree of freedom, in w.D and w.W."""
     start_inertias(m, w)
     for i in range(len(m.parent) - 1, -1, -1):
@@ -24,7 +23,7 @@ def eliminate_all(m: Any, w: Any) -> None:
 
 
 @kernel
-def propagate(m: Any, i: int, a: Any, w: Any) -> Any:
+def propagate(m: Mechanism, i: int, a: Motion, w: Workspace) -> Motion:
     """P a: an acceleration that reaches body i through its joint, which gives way."""
     for k in range(m.dof[i], m.dof[i + 1]):
         a = add6(a, freedom(m, k, -dot6(get6(w.W, k), a)))

@@ -6,13 +6,13 @@ Omega_ij = Omega_i,parent(j) X_j' P_j'. They differ in which blocks they go thro
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.joints import joint_motion, motion_to_body
+from bough.joints import Mechanism, joint_motion, motion_to_body
 from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all, propagate
 from bough.opspace.methods.estimates import TRANSFORM, inertias
 from bough.opspace.methods.method import Prepared
@@ -26,10 +26,11 @@ from bough.opspace.methods.mobility import (
     put_row,
 )
 from bough.opspace.methods.pv import clear, mirror
-from bough.opspace.sweeps.wrenches import WRENCH_WORK, task_wrenches
+from bough.opspace.sweeps.wrenches import WRENCH_WORK, Seeds, task_wrenches
 from bough.opspace.taskset import TaskSet
 from bough.spatial import dot6, get6, get21, put21
 from bough.tree import Tree
+from bough.types import Rows, Workspace
 
 # Operations of a diagonal block
 MOBILITY = 250
@@ -38,17 +39,17 @@ MOBILITY = 250
 class Blocks(NamedTuple):
     """Which blocks to compute, in order. Blocks 0, 1, ... are the diagonal ones."""
 
-    body: Any  # (diagonals,) body of each diagonal block, ancestors first
-    up: Any  # (diagonals,) its parent's block, -1 at a root
-    source: Any  # (products,) block that a one-sided product starts from
-    from_columns: Any  # (products,) 1: take the columns of the source in place of its rows
-    joint: Any  # (products,) body through whose joint it goes
-    target: Any  # (products,)
-    to_columns: Any  # (products,) 1: the results are columns of the target
-    first: Any  # (pairs,) pairs of bodies with seeds, and the block that joins them
-    second: Any  # (pairs,)
-    block: Any  # (pairs,)
-    transposed: Any  # (pairs,) 1: rows of the block belong to the second body
+    body: Rows  # (diagonals,) body of each diagonal block, ancestors first
+    up: Rows  # (diagonals,) its parent's block, -1 at a root
+    source: Rows  # (products,) block that a one-sided product starts from
+    from_columns: Rows  # (products,) 1: take the columns of the source in place of its rows
+    joint: Rows  # (products,) body through whose joint it goes
+    target: Rows  # (products,)
+    to_columns: Rows  # (products,) 1: the results are columns of the target
+    first: Rows  # (pairs,) pairs of bodies with seeds, and the block that joins them
+    second: Rows  # (pairs,)
+    block: Rows  # (pairs,)
+    transposed: Rows  # (pairs,) 1: rows of the block belong to the second body
 
 
 # Pseudo-code (P_i = 1 - S D^-1 U'; which blocks, the program says):
@@ -59,7 +60,7 @@ class Blocks(NamedTuple):
 
 
 @kernel
-def from_blocks(m: Any, t: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+def from_blocks(m: Mechanism, t: Seeds, z: Blocks, q: Rows, Lam_inv: Rows, w: Workspace) -> None:
     """Lambda^-1, full and symmetric, from q."""
     joint_motion(m, q, w.X)
     task_wrenches(m, t, w)
@@ -76,7 +77,7 @@ def from_blocks(m: Any, t: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
 
 
 @kernel
-def diagonal_block(m: Any, z: Any, b: int, w: Any) -> None:
+def diagonal_block(m: Mechanism, z: Blocks, b: int, w: Workspace) -> None:
     """Omega_ii = S D^-1 S' + P X Omega_pp X' P'."""
     i, zero = z.body[b], m.zero[0]
     zero3 = (zero, zero, zero)
@@ -89,7 +90,7 @@ def diagonal_block(m: Any, z: Any, b: int, w: Any) -> None:
 
 
 @kernel
-def one_sided_product(m: Any, z: Any, a: int, w: Any) -> None:
+def one_sided_product(m: Mechanism, z: Blocks, a: int, w: Workspace) -> None:
     j = z.joint[a]
     for r in range(6):
         x = get_row(w.B, z.source[a], r)
@@ -103,7 +104,7 @@ def one_sided_product(m: Any, z: Any, a: int, w: Any) -> None:
 
 
 @kernel
-def add_products(t: Any, z: Any, a: int, s: int, Lam_inv: Any, w: Any) -> None:
+def add_products(t: Seeds, z: Blocks, a: int, s: int, Lam_inv: Rows, w: Workspace) -> None:
     """Lambda^-1 += K_i Omega_ij K_j' for seed s on the second body of pair a and all seeds on the first."""
     b, K = z.block[a], get6(w.K, s)
     if z.transposed[a]:

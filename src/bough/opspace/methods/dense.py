@@ -6,23 +6,27 @@ joints, which tie branches together.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import MASS_MATRIX, mass_matrix
+from bough.joints import Mechanism
 from bough.opspace.methods.estimates import by_factor
 from bough.opspace.methods.method import InverseMethod, Prepared
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
-from bough.opspace.sweeps.sparse import DofTree, outer_product, solve_rows_unit
-from bough.opspace.taskset import JacobianPattern, TaskSet
+from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
+from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
+from bough.opspace.sweeps.wrenches import Seeds
+from bough.opspace.taskset import TaskSet
 from bough.sparsity.ltdl import ltdl
+from bough.types import Rows, Workspace
 
 
 @kernel
-def dense(m: Any, t: Any, p: Any, full: Any, f: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+def dense(
+    m: Mechanism, t: Seeds, p: JacobianPattern, full: Rows, f: DofTree, q: Rows, Lam_inv: Rows, w: Workspace
+) -> None:
     """Lambda^-1, full and symmetric, from q; `full` and f are the patterns of a chain."""
     mass_matrix(m, q, w.M, w)
     packed_jacobian(m, t, p, w.J, w)

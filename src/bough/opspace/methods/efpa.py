@@ -6,20 +6,22 @@ back over the row's own bodies. Row k meets row l where the paths part: one prod
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.joints import along, force_to_parent, freedom, joint_motion, motion_to_body
+from bough.joints import Mechanism, along, force_to_parent, freedom, joint_motion, motion_to_body
 from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
 from bough.opspace.methods.estimates import TRANSFORM, inertias
 from bough.opspace.methods.method import InverseMethod, Prepared
 from bough.opspace.methods.pv import clear, mirror, start_rows
-from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, task_wrench
+from bough.opspace.sweeps.patterns import Slots
+from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, task_wrench
 from bough.opspace.taskset import TaskSet
 from bough.spatial import add6, dot6, get6, put6, scale6, sub6
+from bough.types import Rows, Workspace
 
 WHOLE, SENT, SEED = range(3)
 
@@ -27,11 +29,11 @@ WHOLE, SENT, SEED = range(3)
 class Meetings(NamedTuple):
     """Where rows meet: Lambda^-1 (row, column) += A . W at a slot of the column's row; T terms."""
 
-    row: Any  # (T,)
-    column: Any  # (T,)
-    slot: Any  # (T,) of the column's row
-    kind: Any  # (T,) which A: that of a slot, what a slot sends to its parent, or that of a seed
-    index: Any  # (T,)
+    row: Rows  # (T,)
+    column: Rows  # (T,)
+    slot: Rows  # (T,) of the column's row
+    kind: Rows  # (T,) which A: that of a slot, what a slot sends to its parent, or that of a seed
+    index: Rows  # (T,)
 
 
 # Pseudo-code (P_i = 1 - S D^-1 U'):
@@ -42,7 +44,7 @@ class Meetings(NamedTuple):
 
 
 @kernel
-def efpa(m: Any, t: Any, s: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+def efpa(m: Mechanism, t: Seeds, s: Slots, z: Meetings, q: Rows, Lam_inv: Rows, w: Workspace) -> None:
     """Lambda^-1, full and symmetric, from q."""
     joint_motion(m, q, w.X)
     eliminate_all(m, w)
@@ -64,7 +66,7 @@ def efpa(m: Any, t: Any, s: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
 
 
 @kernel
-def send(m: Any, s: Any, a: int, w: Any) -> None:
+def send(m: Mechanism, s: Slots, a: int, w: Workspace) -> None:
     """Take from the row's wrench at slot a what the joint feels, and hand the rest to the parent."""
     i, A = s.body[a], get6(w.K, a)
     for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
@@ -79,7 +81,7 @@ def send(m: Any, s: Any, a: int, w: Any) -> None:
 
 
 @kernel
-def respond(m: Any, s: Any, a: int, w: Any) -> None:
+def respond(m: Mechanism, s: Slots, a: int, w: Workspace) -> None:
     """The acceleration of slot a's body under a unit force along its row."""
     i, zero = s.body[a], m.zero[0]
     x = (zero, zero, zero, zero, zero, zero)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import WORK, crba
+from bough.joints import Mechanism
 from bough.opspace.methods.estimates import by_factor
 from bough.opspace.methods.method import InverseMethod, Prepared, dof_tree
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian
+from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
+from bough.opspace.sweeps.wrenches import Seeds
 from bough.opspace.taskset import TaskSet
 from bough.sparsity.ltdl import ltdl as factorize
+from bough.types import Rows, Workspace
 
 
 @kernel
-def ltdl(m: Any, t: Any, p: Any, f: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+def ltdl(m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, Lam_inv: Rows, w: Workspace) -> None:
     """Lambda^-1, full and symmetric, from q; H, its factor and J on the way."""
     crba(m, q, w.H, w)
     packed_jacobian(m, t, p, w.Y, w)

@@ -13,7 +13,7 @@ from bough.compile.executions import BoundFunction, bind_arrays
 from bough.compile.routine import Constants, Routine
 from bough.dynamics.engine import CPU, Device, cuda_function
 from bough.model import mark_limbs, parents_of_dofs
-from bough.opspace.sweeps.sparse import DofTree
+from bough.opspace.sweeps.patterns import DofTree
 from bough.opspace.taskset import TaskSet
 
 

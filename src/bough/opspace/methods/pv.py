@@ -6,20 +6,20 @@ the entries of Y_d = J L_d^-1 of the sparse factorization, found without H: Lamb
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
-from bough.joints import along, force_to_parent, joint_motion
+from bough.joints import Mechanism, along, force_to_parent, joint_motion
 from bough.opspace.methods.estimates import TRANSFORM, inertias
 from bough.opspace.methods.method import InverseMethod, Prepared
+from bough.opspace.sweeps.patterns import JacobianPattern, Slots
 from bough.opspace.sweeps.sparse import outer_product
-from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
+from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, place_bodies, task_wrench
 from bough.opspace.taskset import TaskSet
 from bough.spatial import add6, get6, get21, put6, scale6, sub6
+from bough.types import Force, Rows, Scalar, Workspace
 
 # Pseudo-code (Kbar_k: what is left of row k at body i):
 #   for i = N .. 1:
@@ -31,7 +31,7 @@ from bough.spatial import add6, get6, get21, put6, scale6, sub6
 
 
 @kernel
-def pv(m: Any, t: Any, s: Any, p: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+def pv(m: Mechanism, t: Seeds, s: Slots, p: JacobianPattern, q: Rows, Lam_inv: Rows, w: Workspace) -> None:
     """Lambda^-1, full and symmetric, from q."""
     joint_motion(m, q, w.X)
     start_rows(m, t, s, w)
@@ -51,7 +51,7 @@ def pv(m: Any, t: Any, s: Any, p: Any, q: Any, Lam_inv: Any, w: Any) -> None:
 
 
 @kernel
-def start_rows(m: Any, t: Any, s: Any, w: Any) -> None:
+def start_rows(m: Mechanism, t: Seeds, s: Slots, w: Workspace) -> None:
     """The wrenches of all seeds in their slots."""
     place_bodies(m, t, w)
     zero = m.zero[0]
@@ -62,7 +62,7 @@ def start_rows(m: Any, t: Any, s: Any, w: Any) -> None:
 
 
 @kernel
-def yield_to_row(m: Any, s: Any, a: int, k: int, D: Any, W: Any, w: Any) -> None:
+def yield_to_row(m: Mechanism, s: Slots, a: int, k: int, D: Scalar, W: Force, w: Workspace) -> None:
     """Take from the row at slot a what freedom k feels: an entry of Y_d, as the sparse factorization has it."""
     e, K = s.entry[a] + k - m.dof[s.body[a]], get6(w.K, a)
     F = along(m, k, K)
@@ -72,14 +72,14 @@ def yield_to_row(m: Any, s: Any, a: int, k: int, D: Any, W: Any, w: Any) -> None
 
 
 @kernel
-def clear(m: Any, A: Any) -> None:
+def clear(m: Mechanism, A: Rows) -> None:
     for r in range(len(A)):
         for c in range(len(A)):
             A[r, c] = m.zero[0]
 
 
 @kernel
-def mirror(A: Any) -> None:
+def mirror(A: Rows) -> None:
     """Fill the upper triangle from the lower."""
     for r in range(len(A)):
         for c in range(r):

@@ -14,33 +14,34 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
-from bough.joints import along, force_to_parent, joint_motion
+from bough.joints import Mechanism, along, force_to_parent, joint_motion
 from bough.opspace.methods.estimates import TRANSFORM, inertias
 from bough.opspace.methods.method import InverseMethod, Prepared
 from bough.opspace.methods.pv import clear, mirror
-from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, task_wrench
+from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, place_bodies, task_wrench
 from bough.opspace.taskset import TaskSet
 from bough.spatial import add6, dot6, get6, get21, put6, scale6, sub6
+from bough.types import Motion, Rows, Workspace
 
 
 class Streams(NamedTuple):
     """Key bodies with their coordinates, the rows seen at each of them, and the products that make Lambda^-1."""
 
-    stream: Any  # (N,) key whose stream passes through a body, -1 for none
-    body: Any  # (keys,) ancestors first
-    up: Any  # (keys,) the next key towards the root, -1 for none
-    first: Any  # (keys + 1,) coordinates of key c are first[c] .. first[c + 1] - 1
-    by_rows: Any  # (keys,) 1: the coordinates are the rows on the body, 0: its six motions
-    mobile: Any  # (keys,) 1: Omega of the key is needed
-    view_key: Any  # (views,) a view is a row as seen at a key body; ancestors first
-    view_row: Any  # (views,)
-    view_up: Any  # (views,) the same row at the next key, -1 for none
-    unit: Any  # (views,) the coordinate that the row is, -1 if it is a mixture
-    view_of_seed: Any  # (S,)
-    column: Any  # (groups,) view on the right of a product
-    whole: Any  # (groups,) 1: the product is with Omega, 0: with L
-    of_group: Any  # (groups + 1,)
-    left: Any  # (products,) views on the left
+    stream: Rows  # (N,) key whose stream passes through a body, -1 for none
+    body: Rows  # (keys,) ancestors first
+    up: Rows  # (keys,) the next key towards the root, -1 for none
+    first: Rows  # (keys + 1,) coordinates of key c are first[c] .. first[c + 1] - 1
+    by_rows: Rows  # (keys,) 1: the coordinates are the rows on the body, 0: its six motions
+    mobile: Rows  # (keys,) 1: Omega of the key is needed
+    view_key: Rows  # (views,) a view is a row as seen at a key body; ancestors first
+    view_row: Rows  # (views,)
+    view_up: Rows  # (views,) the same row at the next key, -1 for none
+    unit: Rows  # (views,) the coordinate that the row is, -1 if it is a mixture
+    view_of_seed: Rows  # (S,)
+    column: Rows  # (groups,) view on the right of a product
+    whole: Rows  # (groups,) 1: the product is with Omega, 0: with L
+    of_group: Rows  # (groups + 1,)
+    left: Rows  # (products,) views on the left
 
 
 # Pseudo-code, in the symbols of the paper (K task rows on a body; a(c) the next key body of c towards the root):
@@ -55,7 +56,7 @@ class Streams(NamedTuple):
 
 
 @kernel
-def pvr(m: Any, t: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
+def pvr(m: Mechanism, t: Seeds, z: Streams, q: Rows, Lam_inv: Rows, w: Workspace) -> None:
     """Lambda^-1, full and symmetric, from q."""
     joint_motion(m, q, w.X)
     place_bodies(m, t, w)
@@ -75,7 +76,7 @@ def pvr(m: Any, t: Any, z: Any, q: Any, Lam_inv: Any, w: Any) -> None:
 
 
 @kernel
-def start_streams(m: Any, t: Any, z: Any, w: Any) -> None:
+def start_streams(m: Mechanism, t: Seeds, z: Streams, w: Workspace) -> None:
     """Coordinates: the rows' wrenches or unit wrenches. Views: the rows in those coordinates."""
     zero, one = m.zero[0], m.one[0]
     for e in range(len(w.G)):
@@ -96,7 +97,7 @@ def start_streams(m: Any, t: Any, z: Any, w: Any) -> None:
 
 
 @kernel
-def pass_body(m: Any, z: Any, i: int, w: Any) -> None:
+def pass_body(m: Mechanism, z: Streams, i: int, w: Workspace) -> None:
     """Eliminate the joint of body i for the stream that passes it: L += F D^-1 F', G <- (G - F W') X."""
     IA, c = get21(w.IA, i), z.stream[i]
     for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
@@ -119,7 +120,7 @@ def pass_body(m: Any, z: Any, i: int, w: Any) -> None:
 
 
 @kernel
-def fill_upper(z: Any, c: int, A: Any) -> None:
+def fill_upper(z: Streams, c: int, A: Rows) -> None:
     """Mirror the square of key c, kept with a row for each coordinate, and give Omega its start."""
     first = z.first[c]
     for e in range(first, z.first[c + 1]):
@@ -128,7 +129,7 @@ def fill_upper(z: Any, c: int, A: Any) -> None:
 
 
 @kernel
-def key_mobility(z: Any, c: int, w: Any) -> None:
+def key_mobility(z: Streams, c: int, w: Workspace) -> None:
     """Omega_c = L_c + G_c Omega_up G_c'."""
     first, up = z.first[c], z.up[c]
     for e in range(first, z.first[c + 1]):
@@ -141,7 +142,7 @@ def key_mobility(z: Any, c: int, w: Any) -> None:
 
 
 @kernel
-def times_square(z: Any, A: Any, c: int, x: Any) -> Any:
+def times_square(z: Streams, A: Rows, c: int, x: Motion) -> Motion:
     """The square of a key with six coordinates, times x."""
     e = z.first[c]
     return (
@@ -155,7 +156,7 @@ def times_square(z: Any, A: Any, c: int, x: Any) -> Any:
 
 
 @kernel
-def send_view(z: Any, a: int, w: Any) -> None:
+def send_view(z: Streams, a: int, w: Workspace) -> None:
     """The row as the next key sees it: R <- R G."""
     up, c = z.view_up[a], z.view_key[a]
     if up >= 0:
@@ -169,7 +170,7 @@ def send_view(z: Any, a: int, w: Any) -> None:
 
 
 @kernel
-def add_group(z: Any, g: int, Lam_inv: Any, w: Any) -> None:
+def add_group(z: Streams, g: int, Lam_inv: Rows, w: Workspace) -> None:
     """Lambda^-1 += R_k Omega R_l' (or R_k L R_l') for one view l and its partners k."""
     b = z.column[g]
     c = z.view_key[b]

@@ -6,13 +6,11 @@ its own motion contributes (Featherstone 2010, eq. 8).
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.aba import ABA, accelerate, eliminate, velocities_and_bias
 from bough.dynamics.newton_euler import gyroscopic_force, squares
-from bough.joints import by_freedom, joint_motion, joint_velocity, motion_to_body, turn_to_body
+from bough.joints import Mechanism, by_freedom, joint_motion, joint_velocity, motion_to_body, turn_to_body
 from bough.opspace.sweeps.wrenches import (
     ALIGNED,
     FOLLOWING,
@@ -21,6 +19,7 @@ from bough.opspace.sweeps.wrenches import (
     MOMENTUM,
     PLACEMENT_WORK,
     REACTION,
+    Seeds,
     between_roots,
     momentum_motion,
     place_bodies,
@@ -49,10 +48,11 @@ from bough.spatial import (
     sub3,
     sub6,
 )
+from bough.types import Rows, Scalar, Workspace
 
 
 @kernel
-def task_acceleration(m: Any, t: Any, q: Any, v: Any, tau: Any, f_ext: Any, y: Any, w: Any) -> None:
+def task_acceleration(m: Mechanism, t: Seeds, q: Rows, v: Rows, tau: Rows, f_ext: Rows, y: Rows, w: Workspace) -> None:
     """The acceleration of the task rows when the joint forces are tau: y = Jdot v + J qdd."""
     joint_motion(m, q, w.X)
     velocities_and_bias(m, v, f_ext, w)
@@ -66,7 +66,7 @@ def task_acceleration(m: Any, t: Any, q: Any, v: Any, tau: Any, f_ext: Any, y: A
 
 
 @kernel
-def drift(m: Any, t: Any, q: Any, v: Any, f_ext: Any, y: Any, w: Any) -> None:
+def drift(m: Mechanism, t: Seeds, q: Rows, v: Rows, f_ext: Rows, y: Rows, w: Workspace) -> None:
     """Jdot v: the acceleration of the task rows while no joint accelerates; f_ext is held at zero."""
     zero = m.zero[0]
     joint_motion(m, q, w.X)
@@ -83,7 +83,7 @@ def drift(m: Any, t: Any, q: Any, v: Any, f_ext: Any, y: Any, w: Any) -> None:
 
 
 @kernel
-def gravity_in_bodies(m: Any, gravity: Any, w: Any) -> None:
+def gravity_in_bodies(m: Mechanism, gravity: Rows, w: Workspace) -> None:
     """Gravity in the axes of each body: the accelerations of the sweeps above are taken relative to it."""
     for i in range(len(m.parent)):
         g = gravity
@@ -93,7 +93,7 @@ def gravity_in_bodies(m: Any, gravity: Any, w: Any) -> None:
 
 
 @kernel
-def body_velocities(m: Any, v: Any, w: Any) -> None:
+def body_velocities(m: Mechanism, v: Rows, w: Workspace) -> None:
     """w.u6: the velocity of each body in its own frame, from the joint motions in w.X."""
     for i in range(len(m.parent)):
         u = joint_velocity(m, i, v)
@@ -103,7 +103,7 @@ def body_velocities(m: Any, v: Any, w: Any) -> None:
 
 
 @kernel
-def rows_velocity(m: Any, t: Any, y: Any, w: Any) -> None:
+def rows_velocity(m: Mechanism, t: Seeds, y: Rows, w: Workspace) -> None:
     """y = J v of all rows, from w.u6 and the placements of bodies."""
     for r in range(len(y)):
         y[r] = m.zero[0]
@@ -112,7 +112,7 @@ def rows_velocity(m: Any, t: Any, y: Any, w: Any) -> None:
 
 
 @kernel
-def rows_acceleration(m: Any, t: Any, v: Any, y: Any, w: Any) -> None:
+def rows_acceleration(m: Mechanism, t: Seeds, v: Rows, y: Rows, w: Workspace) -> None:
     """y of all rows from w.a: angular acceleration and acceleration of the origin of each body."""
     body_velocities(m, v, w)
     place_bodies(m, t, w)
@@ -123,7 +123,7 @@ def rows_acceleration(m: Any, t: Any, v: Any, y: Any, w: Any) -> None:
 
 
 @kernel
-def seed_acceleration(m: Any, t: Any, s: int, w: Any) -> Any:
+def seed_acceleration(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Scalar:
     """What seed s adds to the acceleration of its row."""
     kind, i = t.kind[s], t.body[s]
     K, a = task_wrench(m, t, s, w), get6(w.a, i)

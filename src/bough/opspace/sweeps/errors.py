@@ -6,11 +6,12 @@ which is linear in the entries of the rotation, Q u has the direction of x for a
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bough.compile.kernel import kernel
 from bough.compile.scalar import atan, sqrt
 from bough.joints import Mechanism, difference_joint, tiny
+from bough.opspace.sweeps.wrenches import Seeds
 from bough.spatial import add3, dot3, get3, get9, get_tail, matmul3, rotate, rotate_back, scale3, sub3, transpose3
 from bough.types import Rotation, Rows, Vector, Workspace
 
@@ -23,23 +24,25 @@ JOINTS = 2  # coordinates of joints
 class Aims(NamedTuple):
     """Where task rows should be; A aims at frames and the centre of mass, and P rows of joints."""
 
-    kind: Any  # (A,)
-    of_aim: Any  # (A + 1,) rows of aim a are row[of_aim[a]] .. row[of_aim[a + 1] - 1]
-    row: Any  # (rows of frames,)
-    matrix: Any  # (rows of frames, 6) on [linear, angular]
-    body: Any  # (A,) -1 for the world
-    R: Any  # (A, 9) the frame on its body
-    p: Any  # (A, 3)
-    base: Any  # (A,)
-    base_R: Any  # (A, 9)
-    base_p: Any  # (A, 3)
-    local: Any  # (A,) whether errors are in the axes of the frame
-    joint_row: Any  # (P,)
-    joint_dof: Any  # (P,)
+    kind: Rows  # (A,)
+    of_aim: Rows  # (A + 1,) rows of aim a are row[of_aim[a]] .. row[of_aim[a + 1] - 1]
+    row: Rows  # (rows of frames,)
+    matrix: Rows  # (rows of frames, 6) on [linear, angular]
+    body: Rows  # (A,) -1 for the world
+    R: Rows  # (A, 9) the frame on its body
+    p: Rows  # (A, 3)
+    base: Rows  # (A,)
+    base_R: Rows  # (A, 9)
+    base_p: Rows  # (A, 3)
+    local: Rows  # (A,) whether errors are in the axes of the frame
+    joint_row: Rows  # (P,)
+    joint_dof: Rows  # (P,)
 
 
 @kernel
-def task_errors(m: Mechanism, t: Any, g: Aims, q: Rows, target: Rows, posture: Rows, error: Rows, w: Workspace) -> None:
+def task_errors(
+    m: Mechanism, t: Seeds, g: Aims, q: Rows, target: Rows, posture: Rows, error: Rows, w: Workspace
+) -> None:
     """error (rows): target less position, in the rows' own axes, from the placements in w.
 
     target (A, 12) holds R and p of each aim, posture (nq,) the coordinates of joints that are rows.
@@ -60,7 +63,7 @@ def task_errors(m: Mechanism, t: Any, g: Aims, q: Rows, target: Rows, posture: R
 
 
 @kernel
-def aim_error(m: Mechanism, t: Any, g: Aims, a: int, target: Rows, w: Workspace) -> tuple[Vector, Vector]:
+def aim_error(m: Mechanism, t: Seeds, g: Aims, a: int, target: Rows, w: Workspace) -> tuple[Vector, Vector]:
     """(linear, angular) from where aim a is to its target."""
     zero, goal = m.zero[0], get_tail(target, a)
     if g.kind[a] == CENTER:
@@ -75,7 +78,7 @@ def aim_error(m: Mechanism, t: Any, g: Aims, a: int, target: Rows, w: Workspace)
 
 
 @kernel
-def placed_on(t: Any, i: int, R: Rotation, p: Vector, w: Workspace) -> tuple[Rotation, Vector]:
+def placed_on(t: Seeds, i: int, R: Rotation, p: Vector, w: Workspace) -> tuple[Rotation, Vector]:
     """The world placement of what lies at (R, p) on body i, or in the world."""
     if i >= 0:
         P = get9(w.place, i)

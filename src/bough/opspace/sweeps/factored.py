@@ -5,24 +5,36 @@ All vectors and matrices at the boundary are in the order of v; the factor and J
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import crba
 from bough.dynamics.newton_euler import body_force
-from bough.joints import along, force_to_parent
+from bough.joints import Mechanism, along, force_to_parent
 from bough.opspace.methods.ltdl import LTDL
 from bough.opspace.sweeps.bias import BIAS_WORK, drift, gravity_in_bodies
 from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times, packed_jacobian, spread_jacobian
+from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import generalised_inverse, null_space, outer_product, solve_rows_unit
+from bough.opspace.sweeps.wrenches import Seeds
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.sparsity.products import unit_lsolve, unit_ltsolve
 from bough.spatial import add6, angular, get3, get6, get10, linear, put6, sub3
+from bough.types import Rows, Workspace
 
 
 @kernel
-def factored(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, L: Any, YD: Any, Lam_inv: Any, w: Any) -> None:
+def factored(
+    m: Mechanism,
+    t: Seeds,
+    p: JacobianPattern,
+    f: DofTree,
+    q: Rows,
+    J: Rows,
+    L: Rows,
+    YD: Rows,
+    Lam_inv: Rows,
+    w: Workspace,
+) -> None:
     """Packed J, packed LTDL factor of H, Y_D and Lambda^-1 from q."""
     crba(m, q, L, w)
     packed_jacobian(m, t, p, J, w)
@@ -34,7 +46,9 @@ def factored(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, L: Any, YD: Any, La
 
 
 @kernel
-def weighted(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, X: Any, Lam_inv: Any, w: Any) -> None:
+def weighted(
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, J: Rows, X: Rows, Lam_inv: Rows, w: Workspace
+) -> None:
     """J (rows, nv), X = H^-1 J' (nv, rows) and Lambda^-1 from q."""
     factored(m, t, p, f, q, w.J, w.L, w.YD, Lam_inv, w)
     spread_jacobian(m, p, w.J, J)
@@ -45,7 +59,18 @@ def weighted(m: Any, t: Any, p: Any, f: Any, q: Any, J: Any, X: Any, Lam_inv: An
 
 @kernel
 def dynamics(
-    m: Any, t: Any, p: Any, f: Any, q: Any, v: Any, f_ext: Any, J: Any, X: Any, Lam_inv: Any, beta: Any, w: Any
+    m: Mechanism,
+    t: Seeds,
+    p: JacobianPattern,
+    f: DofTree,
+    q: Rows,
+    v: Rows,
+    f_ext: Rows,
+    J: Rows,
+    X: Rows,
+    Lam_inv: Rows,
+    beta: Rows,
+    w: Workspace,
 ) -> None:
     """J, X and Lambda^-1 from q, and beta from q and v on the same factor; f_ext is held at zero."""
     drift(m, t, q, v, f_ext, beta, w)
@@ -58,7 +83,7 @@ def dynamics(
 
 
 @kernel
-def joint_bias(m: Any, C: Any, w: Any) -> None:
+def joint_bias(m: Mechanism, C: Rows, w: Workspace) -> None:
     """C (dofs, 1): the joint forces under which no joint accelerates, from the accelerations that `drift` leaves."""
     gravity_in_bodies(m, (m.gravity[0], m.gravity[1], m.gravity[2]), w)
     for i in range(len(m.parent)):
@@ -74,7 +99,7 @@ def joint_bias(m: Any, C: Any, w: Any) -> None:
 
 
 @kernel
-def spread_columns(m: Any, p: Any, Y: Any, columns: Any) -> None:
+def spread_columns(m: Mechanism, p: JacobianPattern, Y: Rows, columns: Rows) -> None:
     """Packed rows as the columns of a full (dofs, rows) matrix, in the order of the kernel."""
     for k in range(columns.shape[0]):
         for r in range(columns.shape[1]):
@@ -85,7 +110,7 @@ def spread_columns(m: Any, p: Any, Y: Any, columns: Any) -> None:
 
 
 @kernel
-def reorder_rows(m: Any, A: Any, out: Any) -> None:
+def reorder_rows(m: Mechanism, A: Rows, out: Rows) -> None:
     """The rows of A, one for each degree of freedom, in the order of v."""
     for k in range(len(m.v_index)):
         for r in range(A.shape[1]):
@@ -93,14 +118,14 @@ def reorder_rows(m: Any, A: Any, out: Any) -> None:
 
 
 @kernel
-def jbar(m: Any, p: Any, f: Any, L: Any, YD: Any, Lam: Any, Jbar: Any, w: Any) -> None:
+def jbar(m: Mechanism, p: JacobianPattern, f: DofTree, L: Rows, YD: Rows, Lam: Rows, Jbar: Rows, w: Workspace) -> None:
     """Jbar = H^-1 J' Lambda, (nv, rows)."""
     generalised_inverse(p, f, L, YD, Lam, w.Jbar, m.zero[0])
     reorder_rows(m, w.Jbar, Jbar)
 
 
 @kernel
-def nullspace(m: Any, p: Any, J: Any, Jbar: Any, N: Any, w: Any) -> None:
+def nullspace(m: Mechanism, p: JacobianPattern, J: Rows, Jbar: Rows, N: Rows, w: Workspace) -> None:
     """N = 1 - Jbar J, (nv, nv)."""
     for k in range(len(m.v_index)):
         for r in range(Jbar.shape[1]):
@@ -112,7 +137,18 @@ def nullspace(m: Any, p: Any, J: Any, Jbar: Any, N: Any, w: Any) -> None:
 
 
 @kernel
-def joint_forces(m: Any, p: Any, f: Any, J: Any, L: Any, Lam: Any, F: Any, tau0: Any, tau: Any, w: Any) -> None:
+def joint_forces(
+    m: Mechanism,
+    p: JacobianPattern,
+    f: DofTree,
+    J: Rows,
+    L: Rows,
+    Lam: Rows,
+    F: Rows,
+    tau0: Rows,
+    tau: Rows,
+    w: Workspace,
+) -> None:
     """tau = J' F + N' tau0 = tau0 + J' (F - Lambda J H^-1 tau0): N is not formed. O(n d + m d + m^2)."""
     for k in range(len(m.v_index)):
         w.x[k, 0] = tau0[m.v_index[k]]

@@ -8,31 +8,34 @@ is the least force that fits. The forces reach the joints through Y_D, and a sec
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import sqrt
 from bough.dynamics.aba import accelerate
-from bough.joints import freedom, motion_to_body
+from bough.joints import Mechanism, freedom, motion_to_body
 from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
 from bough.opspace.methods.pv import PV, pv
 from bough.opspace.sweeps.bias import BIAS_WORK, body_velocities, rows_velocity, task_acceleration
 from bough.opspace.sweeps.inverse import LDL_WORK, ldl, ldl_solve
+from bough.opspace.sweeps.patterns import JacobianPattern, Slots
+from bough.opspace.sweeps.wrenches import Seeds
 from bough.spatial import add6, dot6, get6, put6
+from bough.types import Rows, Workspace
 
 
 class Proximal(NamedTuple):
     """How forces of held rows are found."""
 
-    iterations: Any  # (1,)
-    share: Any  # (1,) of each row in a mean: 1 / rows
+    iterations: Rows  # (1,)
+    share: Rows  # (1,) of each row in a mean: 1 / rows
 
 
 @kernel
 def held_dynamics(
-    m: Any, t: Any, s: Any, p: Any, c: Any, q: Any, v: Any, tau: Any, f_ext: Any, target: Any, damping: Any,
-    proximal: Any, qdd: Any, f: Any, residual: Any, w: Any,
+    m: Mechanism, t: Seeds, s: Slots, p: JacobianPattern, c: Proximal, q: Rows, v: Rows, tau: Rows, f_ext: Rows,
+    target: Rows, damping: Rows, proximal: Rows, qdd: Rows, f: Rows, residual: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """qdd and row forces f such that H qdd + C = tau + J' f and the rows accelerate by target - damping J v."""
     task_acceleration(m, t, q, v, tau, f_ext, w.y, w)
@@ -48,8 +51,8 @@ def held_dynamics(
 
 @kernel
 def impact(
-    m: Any, t: Any, s: Any, p: Any, c: Any, q: Any, v: Any, restitution: Any, proximal: Any, v_after: Any, f: Any,
-    residual: Any, w: Any,
+    m: Mechanism, t: Seeds, s: Slots, p: JacobianPattern, c: Proximal, q: Rows, v: Rows, restitution: Rows,
+    proximal: Rows, v_after: Rows, f: Rows, residual: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The velocity after an impact that holds the rows, J v_after = -restitution J v, and the impulses f."""
     pv(m, t, s, p, q, w.A, w)
@@ -67,7 +70,9 @@ def impact(
 
 
 @kernel
-def row_forces(m: Any, c: Any, A: Any, gap: Any, proximal: Any, f: Any, residual: Any, w: Any) -> None:
+def row_forces(
+    m: Mechanism, c: Proximal, A: Rows, gap: Rows, proximal: Rows, f: Rows, residual: Rows, w: Workspace
+) -> None:
     """f with A f = gap, and the norm of what is left of the gap; mu = proximal times the mean of A's diagonal."""
     n, mu = len(f), m.zero[0]
     for r in range(n):
@@ -87,7 +92,7 @@ def row_forces(m: Any, c: Any, A: Any, gap: Any, proximal: Any, f: Any, residual
 
 
 @kernel
-def left_over(A: Any, gap: Any, f: Any, x: Any) -> None:
+def left_over(A: Rows, gap: Rows, f: Rows, x: Rows) -> None:
     """x = gap - A f."""
     for r in range(len(f)):
         x[r] = gap[r]
@@ -96,7 +101,7 @@ def left_over(A: Any, gap: Any, f: Any, x: Any) -> None:
 
 
 @kernel
-def push_joints(m: Any, s: Any, f: Any, w: Any) -> None:
+def push_joints(m: Mechanism, s: Slots, f: Rows, w: Workspace) -> None:
     """w.u, joint forces over D, with those that row forces add: Y_D' f."""
     for a in range(len(s.row)):
         first = m.dof[s.body[a]]
@@ -105,7 +110,7 @@ def push_joints(m: Any, s: Any, f: Any, w: Any) -> None:
 
 
 @kernel
-def jump(m: Any, i: int, v: Any, v_after: Any, w: Any) -> None:
+def jump(m: Mechanism, i: int, v: Rows, v_after: Rows, w: Workspace) -> None:
     """The velocity of body i's joint after an impact: joint impulses over D are in w.u."""
     zero = m.zero[0]
     a = (zero, zero, zero, zero, zero, zero)

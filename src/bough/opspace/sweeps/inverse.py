@@ -7,14 +7,14 @@ sqrt(s / m) <= 1 / e <= sqrt(s m): s below 1 / (m threshold^2) shows e above thr
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.joints import Mechanism
+from bough.types import Rows, Workspace
 
 
 @kernel
-def ldl(A: Any, damping: Any, w: Any) -> None:
+def ldl(A: Rows, damping: Rows, w: Workspace) -> None:
     """w.L and pivots D of A + damping 1 = L D L', unit lower triangular L, row by row."""
     for i in range(len(A)):
         d = A[i, i] + damping
@@ -29,7 +29,7 @@ def ldl(A: Any, damping: Any, w: Any) -> None:
 
 
 @kernel
-def ldl_solve(x: Any, w: Any) -> None:
+def ldl_solve(x: Rows, w: Workspace) -> None:
     """x <- (L D L')^-1 x."""
     n = len(x)
     for i in range(n):
@@ -42,7 +42,7 @@ def ldl_solve(x: Any, w: Any) -> None:
 
 
 @kernel
-def invert(m: Any, A: Any, damping: Any, scale: Any, out: Any, strain: Any, w: Any) -> None:
+def invert(m: Mechanism, A: Rows, damping: Rows, scale: Rows, out: Rows, strain: Rows, w: Workspace) -> None:
     """out = (A + damping 1)^-1 of a symmetric positive definite A, (n, n), both triangles, and the strain.
 
     L and D row by row, then the inverse from its last row to its first (Takahashi, Fagan & Chin 1973). All sums are

@@ -6,17 +6,17 @@ product with the row's wrench: about 12 operations for each column of a pose, wh
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.joints import freedom, joint_motion
-from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, place_bodies, wrench_in_world
+from bough.joints import Mechanism, freedom, joint_motion
+from bough.opspace.sweeps.patterns import JacobianPattern
+from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, place_bodies, wrench_in_world
 from bough.spatial import dot6, get6, get9, get_tail, motion_in, put6
+from bough.types import Rows, Scalar, Workspace
 
 
 @kernel
-def packed_jacobian(m: Any, t: Any, p: Any, J: Any, w: Any) -> None:
+def packed_jacobian(m: Mechanism, t: Seeds, p: JacobianPattern, J: Rows, w: Workspace) -> None:
     """J in packed rows, (E,), from the joint motions in w.X; t must place the bodies of all supports."""
     place_bodies(m, t, w)
     for a in range(len(t.placed)):
@@ -35,7 +35,7 @@ def packed_jacobian(m: Any, t: Any, p: Any, J: Any, w: Any) -> None:
 
 
 @kernel
-def spread_jacobian(m: Any, p: Any, packed: Any, J: Any) -> None:
+def spread_jacobian(m: Mechanism, p: JacobianPattern, packed: Rows, J: Rows) -> None:
     """Packed rows as a full (rows, nv) matrix in the order of v; mimic joints add into the columns of their leaders."""
     for r in range(J.shape[0]):
         for c in range(J.shape[1]):
@@ -46,7 +46,7 @@ def spread_jacobian(m: Any, p: Any, packed: Any, J: Any) -> None:
 
 
 @kernel
-def jacobian(m: Any, t: Any, p: Any, q: Any, J: Any, w: Any) -> None:
+def jacobian(m: Mechanism, t: Seeds, p: JacobianPattern, q: Rows, J: Rows, w: Workspace) -> None:
     """J, (rows, nv), from q."""
     joint_motion(m, q, w.X)
     packed_jacobian(m, t, p, w.J, w)
@@ -54,7 +54,7 @@ def jacobian(m: Any, t: Any, p: Any, q: Any, J: Any, w: Any) -> None:
 
 
 @kernel
-def jacobian_times(p: Any, J: Any, x: Any, y: Any) -> None:
+def jacobian_times(p: JacobianPattern, J: Rows, x: Rows, y: Rows) -> None:
     """y = J x on packed rows, x in the kernel's order: sum of d_i (m + a), less an addition for each row."""
     for r in range(len(y)):
         e = p.of_row[r + 1] - 1
@@ -64,7 +64,7 @@ def jacobian_times(p: Any, J: Any, x: Any, y: Any) -> None:
 
 
 @kernel
-def jacobian_transpose_times(p: Any, J: Any, x: Any, y: Any, zero: Any) -> None:
+def jacobian_transpose_times(p: JacobianPattern, J: Rows, x: Rows, y: Rows, zero: Scalar) -> None:
     """y = J' x on packed rows: sum of d_i (m + a)."""
     for k in range(len(y)):
         y[k] = zero

@@ -6,21 +6,14 @@ describe the packed factor of H. Supports may be single paths or unions of them 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from bough.compile.kernel import kernel
+from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.sparsity.products import unit_lsolve
-
-
-class DofTree(NamedTuple):
-    """The tree of degrees of freedom behind packed ancestor rows."""
-
-    parent: Any  # (n,)
-    rows: Any  # (n + 1,)
+from bough.types import Rows, Scalar
 
 
 @kernel
-def solve_rows(p: Any, f: Any, L: Any, Y: Any) -> None:
+def solve_rows(p: JacobianPattern, f: DofTree, L: Rows, Y: Rows) -> None:
     """Y = J L^-1 in situ on a copy of J (Fig. 8): d_i divisions and d_i (d_i - 1) / 2 (m + a) for each row."""
     for e in range(len(p.dof) - 1, -1, -1):
         k = p.dof[e]
@@ -29,7 +22,7 @@ def solve_rows(p: Any, f: Any, L: Any, Y: Any) -> None:
 
 
 @kernel
-def solve_rows_unit(p: Any, f: Any, L: Any, Y: Any, YD: Any) -> None:
+def solve_rows_unit(p: JacobianPattern, f: DofTree, L: Rows, Y: Rows, YD: Rows) -> None:
     """Y = J L^-1 in situ for a unit factor, and YD = Y D^-1 (Fig. 9), at the same cost."""
     for e in range(len(p.dof) - 1, -1, -1):
         subtract_from_ancestors(p, f, L, Y, e)
@@ -37,7 +30,7 @@ def solve_rows_unit(p: Any, f: Any, L: Any, Y: Any, YD: Any) -> None:
 
 
 @kernel
-def subtract_from_ancestors(p: Any, f: Any, L: Any, Y: Any, e: int) -> None:
+def subtract_from_ancestors(p: JacobianPattern, f: DofTree, L: Rows, Y: Rows, e: int) -> None:
     """Y_j -= Y_k L_kj for the ancestors j of entry e's degree of freedom k."""
     a, b = p.up[e], f.rows[p.dof[e] + 1] - 2
     while a >= 0:
@@ -47,7 +40,7 @@ def subtract_from_ancestors(p: Any, f: Any, L: Any, Y: Any, e: int) -> None:
 
 
 @kernel
-def outer_product(p: Any, A: Any, B: Any, out: Any, zero: Any) -> None:
+def outer_product(p: JacobianPattern, A: Rows, B: Rows, out: Rows, zero: Scalar) -> None:
     """A B' of two matrices with the pattern of J, known to be symmetric (Fig. 10): d_ij m + (d_ij - 1) a."""
     for r in range(len(out)):
         for s in range(r + 1):
@@ -57,7 +50,7 @@ def outer_product(p: Any, A: Any, B: Any, out: Any, zero: Any) -> None:
 
 
 @kernel
-def row_product(p: Any, A: Any, B: Any, r: int, s: int, zero: Any) -> Any:
+def row_product(p: JacobianPattern, A: Rows, B: Rows, r: int, s: int, zero: Scalar) -> Scalar:
     """Row r of A times row s of B: entries meet where both rows have the same degree of freedom."""
     a, b, terms, x = p.of_row[r], p.of_row[s], 0, zero
     while a < p.of_row[r + 1] and b < p.of_row[s + 1]:
@@ -77,7 +70,7 @@ def row_product(p: Any, A: Any, B: Any, r: int, s: int, zero: Any) -> Any:
 
 
 @kernel
-def transpose_times(p: Any, Y: Any, A: Any, out: Any, zero: Any) -> None:
+def transpose_times(p: JacobianPattern, Y: Rows, A: Rows, out: Rows, zero: Scalar) -> None:
     """out = Y' A for A (rows, c): sum of d_i c (m + a)."""
     for k in range(out.shape[0]):
         for c in range(out.shape[1]):
@@ -89,14 +82,14 @@ def transpose_times(p: Any, Y: Any, A: Any, out: Any, zero: Any) -> None:
 
 
 @kernel
-def generalised_inverse(p: Any, f: Any, L: Any, YD: Any, Lam: Any, Jbar: Any, zero: Any) -> None:
+def generalised_inverse(p: JacobianPattern, f: DofTree, L: Rows, YD: Rows, Lam: Rows, Jbar: Rows, zero: Scalar) -> None:
     """Jbar = H^-1 J' Lambda = L^-1 (YD' Lambda), unit factor (eq. 33): m (D1 + sum of d_i) (m + a)."""
     transpose_times(p, YD, Lam, Jbar, zero)
     unit_lsolve(f.parent, f.rows, L, Jbar)
 
 
 @kernel
-def null_space(p: Any, J: Any, Jbar: Any, N: Any, zero: Any, one: Any) -> None:
+def null_space(p: JacobianPattern, J: Rows, Jbar: Rows, N: Rows, zero: Scalar, one: Scalar) -> None:
     """N = 1 - Jbar J (eq. 10): n (sum of d_i) (m + a), and n a."""
     for i in range(N.shape[0]):
         for j in range(N.shape[1]):

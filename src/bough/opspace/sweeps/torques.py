@@ -6,8 +6,6 @@ nor N is formed, and C cancels gravity and velocities. With Lambda = (Lambda^-1 
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import Mechanism
@@ -15,6 +13,8 @@ from bough.opspace.sweeps.bias import BIAS_WORK, drift
 from bough.opspace.sweeps.factored import FACTORED, factored, joint_bias
 from bough.opspace.sweeps.inverse import LDL_WORK, ldl, ldl_solve
 from bough.opspace.sweeps.jacobian import jacobian_transpose_times
+from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
+from bough.opspace.sweeps.wrenches import Seeds
 from bough.sparsity.products import unit_ltsolve
 from bough.types import Rows, Workspace
 
@@ -22,9 +22,9 @@ from bough.types import Rows, Workspace
 @kernel
 def task_torques(
     m: Mechanism,
-    t: Any,
-    p: Any,
-    f: Any,
+    t: Seeds,
+    p: JacobianPattern,
+    f: DofTree,
     q: Rows,
     v: Rows,
     a: Rows,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import MASS_MATRIX, mass_matrix
@@ -12,12 +10,14 @@ from bough.joints import Mechanism
 from bough.opspace.sweeps.bias import BIAS_WORK, drift
 from bough.opspace.sweeps.errors import ERROR_WORK, Aims, task_errors
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
+from bough.opspace.sweeps.patterns import JacobianPattern
+from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import Rows, Workspace
 
 
 @kernel
 def whole(
-    m: Mechanism, t: Any, p: Any, g: Aims,
+    m: Mechanism, t: Seeds, p: JacobianPattern, g: Aims,
     q: Rows, v: Rows, target: Rows, posture: Rows, qdd: Rows, f_ext: Rows,
     H: Rows, C: Rows, J: Rows, rate: Rows, bias: Rows, error: Rows, w: Workspace,
 ) -> None:  # fmt: skip

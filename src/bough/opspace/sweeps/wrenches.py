@@ -7,10 +7,10 @@ digits when a robot is far from the world's origin.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bough.compile.kernel import kernel
-from bough.joints import force_to_parent, origin_in_parent, turn_to_body
+from bough.joints import Mechanism, force_to_parent, origin_in_parent, turn_to_body
 from bough.spatial import (
     add3,
     angular,
@@ -35,6 +35,7 @@ from bough.spatial import (
     scale3,
     sub3,
 )
+from bough.types import Force, Motion, Rows, Vector, Workspace
 
 # Kinds of seeds: how K follows from the constant wrench c of the seed
 LOCAL = 0  # K = c
@@ -50,24 +51,24 @@ REACTION = 7  # minus that, on the parent; `other` is the child
 class Seeds(NamedTuple):
     """The rows of a task set on its bodies, sorted by body; S seeds."""
 
-    kind: Any  # (S,)
-    body: Any  # (S,)
-    other: Any  # (S,) a second body, -1 for none
-    row: Any  # (S,)
-    wrench: Any  # (S, 6) c, angular first
-    point: Any  # (S, 3) in the frame of the body, or of the other body
-    of_body: Any  # (N + 1,) seeds of body i are of_body[i] .. of_body[i + 1] - 1
-    placed: Any  # bodies whose placement is needed, ancestors first
-    root: Any  # (N,) root body of each body's tree
-    central: Any  # (1,) whether the centre of mass is needed
-    mass: Any  # (1,) of all bodies
+    kind: Rows  # (S,)
+    body: Rows  # (S,)
+    other: Rows  # (S,) a second body, -1 for none
+    row: Rows  # (S,)
+    wrench: Rows  # (S, 6) c, angular first
+    point: Rows  # (S, 3) in the frame of the body, or of the other body
+    of_body: Rows  # (N + 1,) seeds of body i are of_body[i] .. of_body[i + 1] - 1
+    placed: Rows  # bodies whose placement is needed, ancestors first
+    root: Rows  # (N,) root body of each body's tree
+    central: Rows  # (1,) whether the centre of mass is needed
+    mass: Rows  # (1,) of all bodies
 
 
 # Placements: w.place holds R and the position about the root's origin, w.origin the root's origin in the world
 
 
 @kernel
-def place_bodies(m: Any, t: Any, w: Any) -> None:
+def place_bodies(m: Mechanism, t: Seeds, w: Workspace) -> None:
     """Placement of each body that a seed needs. 36 to 60 operations for the rotation, 18 for the position."""
     zero, one = m.zero[0], m.one[0]
     for a in range(len(t.placed)):
@@ -91,7 +92,7 @@ def place_bodies(m: Any, t: Any, w: Any) -> None:
 
 
 @kernel
-def center_of_mass(m: Any, t: Any, w: Any) -> Any:
+def center_of_mass(m: Mechanism, t: Seeds, w: Workspace) -> Vector:
     zero = m.zero[0]
     total = (zero, zero, zero)
     for i in range(len(m.parent)):
@@ -102,7 +103,7 @@ def center_of_mass(m: Any, t: Any, w: Any) -> Any:
 
 
 @kernel
-def between_roots(m: Any, t: Any, a: int, b: int, w: Any) -> Any:
+def between_roots(m: Mechanism, t: Seeds, a: int, b: int, w: Workspace) -> Vector:
     """The origin of b's root seen from the origin of a's."""
     zero = m.zero[0]
     if t.root[a] == t.root[b]:
@@ -111,7 +112,7 @@ def between_roots(m: Any, t: Any, a: int, b: int, w: Any) -> Any:
 
 
 @kernel
-def wrench_in_world(m: Any, t: Any, s: int, w: Any) -> Any:
+def wrench_in_world(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
     """K of seed s in world axes about the origin of its body's root."""
     kind, i = t.kind[s], t.body[s]
     c, x = get6(t.wrench, s), get3(t.point, s)
@@ -130,13 +131,13 @@ def wrench_in_world(m: Any, t: Any, s: int, w: Any) -> Any:
 
 
 @kernel
-def act_at(c: Any, x: Any) -> Any:
+def act_at(c: Force, x: Vector) -> Force:
     """The wrench c at the point x, about the origin."""
     return join(add3(angular(c), cross(x, linear(c))), linear(c))
 
 
 @kernel
-def body_wrench(m: Any, t: Any, s: int, w: Any) -> Any:
+def body_wrench(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
     """K of a seed that needs no second body but its parent, in the body's frame."""
     kind, i = t.kind[s], t.body[s]
     c = get6(t.wrench, s)
@@ -151,7 +152,7 @@ def body_wrench(m: Any, t: Any, s: int, w: Any) -> Any:
 
 
 @kernel
-def momentum_motion(t: Any, s: int, w: Any) -> Any:
+def momentum_motion(t: Seeds, s: int, w: Workspace) -> Motion:
     """The motion c about the centre of mass, in the frame of the seed's body."""
     i, c = t.body[s], get6(t.wrench, s)
     p = sub3(add3(get3(w.origin, t.root[i]), get_tail(w.place, i)), get3(w.center, 0))
@@ -159,7 +160,7 @@ def momentum_motion(t: Any, s: int, w: Any) -> Any:
 
 
 @kernel
-def task_wrench(m: Any, t: Any, s: int, w: Any) -> Any:
+def task_wrench(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
     """K of seed s in the frame of its body."""
     kind, i = t.kind[s], t.body[s]
     if FIXED <= kind <= FOLLOWING_ALIGNED:
@@ -168,7 +169,7 @@ def task_wrench(m: Any, t: Any, s: int, w: Any) -> Any:
 
 
 @kernel
-def task_wrenches(m: Any, t: Any, w: Any) -> None:
+def task_wrenches(m: Mechanism, t: Seeds, w: Workspace) -> None:
     """K of every seed, w.K (S, 6), from the joint motions in w.X."""
     place_bodies(m, t, w)
     for s in range(len(t.kind)):

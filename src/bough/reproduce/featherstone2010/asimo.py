@@ -11,8 +11,8 @@ from bough import zoo
 from bough.compile.graph.program import OperationCount
 from bough.opspace import SparseRows, TaskSet, pose
 from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times
+from bough.opspace.sweeps.patterns import DofTree
 from bough.opspace.sweeps.sparse import (
-    DofTree,
     generalised_inverse,
     null_space,
     outer_product,
