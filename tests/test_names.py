@@ -16,7 +16,7 @@ from bough import errors
 
 ROOMS = sorted(bough._ROOMS)
 DOORS = [getattr(bough, room) for room in ROOMS if hasattr(getattr(bough, room), "__all__")]
-HEAVY = ("numpy", "numba", "llvmlite", "rich", "typer", "scipy", "mujoco")
+HEAVY = ("numpy", "llvmlite", "rich", "typer", "scipy", "mujoco")
 
 
 def test_every_room_is_an_attribute_of_bough():

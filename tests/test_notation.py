@@ -22,7 +22,7 @@ def symbols():
             if "cuda" not in module.name and not module.name.endswith("__main__"):
                 import_module(module.name)
     found = defaultdict(set)
-    for function, _ in kernel._kernels:
+    for function in kernel._kernels:
         if function.__code__.co_filename.startswith("<"):
             continue  # made by a program, which names things after arrays
         for name in function.__code__.co_varnames:

@@ -7,6 +7,7 @@ __all__ = [
     "CheckpointError",
     "FactorizationError",
     "FileFormatError",
+    "KernelError",
     "MissingExtraError",
     "ModelError",
     "NonFiniteError",
@@ -115,3 +116,7 @@ class SweepError(BoughError, RuntimeError):
 
 class WorkerLostError(BoughError, ConnectionError):
     """A worker of a sweep that ended before its chunk did; the chunk is sent again."""
+
+
+class KernelError(BoughError, TypeError):
+    """A kernel that says what cannot be compiled; it concerns those who write kernels."""

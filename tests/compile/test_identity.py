@@ -123,7 +123,7 @@ from bough.compile.kernel import _kernels
 for module in walk_packages(bough.__path__, "bough."):
     if module.name.split(".")[1] in ("adaptive", "dynamics", "joints", "opspace", "sparsity"):
         import_module(module.name)
-for function, _ in _kernels:
+for function in _kernels:
     print(function.__module__, function.__qualname__, identity(function))
 """
 

@@ -70,7 +70,7 @@ def machine() -> dict[str, Any]:
     if info.exists():
         cpu = next((line.split(":")[1].strip() for line in info.open() if line.startswith("model name")), cpu)
     versions = {}
-    for package in ("bough", "numpy", "numba", "llvmlite", "pin", "mujoco"):
+    for package in ("bough", "numpy", "llvmlite", "pin", "mujoco"):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:

@@ -82,7 +82,6 @@ def _attributes(prefix: str, module: ModuleType, names: Iterable[str]) -> Iterat
 
 def _functions(value: Any) -> list[Any]:
     """The functions that hide in a value."""
-    value = getattr(value, "py_func", value)  # what Numba has wrapped
     if isinstance(value, FunctionType):
         return [value]
     if isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Functions of one scalar that must work on floats, on symbols and under Numba alike."""
+"""Functions of one scalar that must work on floats, on symbols and compiled alike."""
 
 from __future__ import annotations
 
@@ -29,15 +29,8 @@ def _step(x: Any) -> Any:
     return x.unary(STEP) if isinstance(x, Expr) else float(x >= 0.0)
 
 
-def teach_numba() -> None:
-    """Give Numba its own version of each function above."""
-    from numba.extending import overload
-
-    overload(_sqrt)(lambda x: lambda x: math.sqrt(x))
-    overload(_sin)(lambda x: lambda x: math.sin(x))
-    overload(_cos)(lambda x: lambda x: math.cos(x))
-    overload(_atan)(lambda x: lambda x: math.atan(x))
-    overload(_step)(lambda x: lambda x: type(x)(x >= 0.0))
+# What a compiler must know
+PRIMITIVES = {"sqrt": _sqrt, "sin": _sin, "cos": _cos, "atan": _atan, "step": _step}
 
 
 @kernel

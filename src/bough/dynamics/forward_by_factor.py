@@ -70,8 +70,8 @@ def forward_crba(m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, f_ext: R
     """qdd = H^-1 (tau - C)."""
     factorize(m, t, q, w.L, w)
     for k in range(len(qdd)):
-        w.x[k, 0] = m.zero[0]
-    newton_euler(m, v, w.x[:, 0], f_ext, qdd, w)
+        w.rest[k] = m.zero[0]
+    newton_euler(m, v, w.rest, f_ext, qdd, w)
     for k in range(len(qdd)):
         w.x[t.rank[k], 0] = tau[k] - qdd[k]
     ltdl_solve(t.parent, t.rows, w.L, w.x)
@@ -91,5 +91,5 @@ FORWARD_CRBA = Routine(
     forward_crba,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6"},
     outputs={"qdd": "nv"},
-    work=crba.WORK | rnea.WORK | {"H": "packed", "L": "coupled", "x": "nv 1"},
+    work=crba.WORK | rnea.WORK | {"H": "packed", "L": "coupled", "x": "nv 1", "rest": "nv"},
 )

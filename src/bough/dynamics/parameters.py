@@ -16,7 +16,7 @@ import numpy as np
 
 from bough.compile.graph.program import Mark
 from bough.compile.graph.twins import Twins
-from bough.compile.kernel import kernel
+from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import FindTwins, Routine
 from bough.errors import ModelError, OptionError
 from bough.joints import PLACED, Mechanism
@@ -157,8 +157,7 @@ def parametrised(routine: Routine, inputs: tuple[str, ...], groups: int) -> Rout
     text = [f"def body({head}):", *lines, f"    n = Mechanism({', '.join(fields.values())})", f"    original({call})"]
     scope: dict[str, Any] = {"original": routine.body, "Mechanism": Mechanism, "lay_inertias": lay_inertias}
     scope |= {"lay_rotors": lay_rotors, "lay_placements": lay_placements, "__name__": __name__}
-    exec("\n".join(text), scope)
-    body: Callable[..., None] = kernel(scope["body"])
+    body: Callable[..., None] = kernel(from_text("\n".join(text), scope))
     body.__qualname__ = f"{routine.name}_of_{'_'.join(inputs)}"
     return replace(routine, body=body, inputs={**routine.inputs, **{x: SHAPES[x] for x in inputs}}, work=work)
 

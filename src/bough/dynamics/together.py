@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from bough.compile.kernel import kernel
+from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import Routine, work_type
 from bough.errors import OptionError
 
@@ -37,8 +37,7 @@ def together(routines: tuple[Routine, ...], groups: tuple[int, ...]) -> Routine:
         lines.append(f"    body{k}({', '.join(arguments)})")
         scope[f"body{k}"] = routine.body
     head = ["m", *(f"c{j}" for j in range(constants)), *(f"x_{name}" for name in inputs), *outputs, "w"]
-    exec("\n".join([f"def body({', '.join(head)}):", *lines]), scope)
-    body: Callable[..., None] = kernel(scope["body"])
+    body: Callable[..., None] = kernel(from_text("\n".join([f"def body({', '.join(head)}):", *lines]), scope))
     zeros = frozenset.intersection(*(r.zeros | (inputs.keys() - r.inputs.keys()) for r in routines))
     return Routine("_and_".join(r.name for r in routines), body, inputs, outputs, work, zeros)
 

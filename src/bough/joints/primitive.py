@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.kernel import kernel
+from bough.compile.kernel import from_text, kernel
 from bough.errors import ModelError
 from bough.joints.abroad import Abroad, Layout
 from bough.joints.mechanism import LAST_SCREW
@@ -119,6 +119,4 @@ def _renew(one: _Dispatcher) -> None:
         call = f"{primitive.name}_{one.part}"
         one.function.__globals__[call] = getattr(primitive, one.part)
         lines += [f"    {test}", f"        {call}({one.arguments})"]
-    scope: dict[str, Any] = {}
-    exec(compile("\n".join(lines), __file__, "exec"), scope)
-    one.function.__code__ = scope[one.function.__name__].__code__
+    one.function.__code__ = from_text("\n".join(lines), {}, __file__).__code__

@@ -1,7 +1,7 @@
-"""Rows of six numbers that Numba keeps in one vector register; interpreted, they are tuples.
+"""Rows of six numbers that compiled code keeps in one vector register; interpreted, they are tuples.
 
 A loop over six columns would stay scalar code. So the few things that blocks do with whole rows are functions of their
-own: their meaning is here, and `vectors` gives Numba one or two instructions for each.
+own: their meaning is here, and `vectors` gives the compiler one or two instructions for each.
 """
 
 from __future__ import annotations

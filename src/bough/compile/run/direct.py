@@ -10,7 +10,7 @@ from weakref import ref
 
 import numpy as np
 
-from bough.compile.emit.glue import Kind, Numbers, Several, of_arguments
+from bough.compile.lower.kinds import Kind, Numbers, Several, description
 from bough.compile.run import jit
 from bough.compile.run.native import compiling
 
@@ -83,7 +83,10 @@ def _code(kernel: Callable[..., Any], kinds: tuple[int, ...]) -> Any:
 
 def _load(kernel: Callable[..., Any], kinds: tuple[int, ...]) -> tuple[Any, Any]:
     """(what keeps the code alive, the code as a ctypes function) of a kernel for arguments of these kinds."""
+    from bough.compile.lower import of_arguments
+
     known = list(_kinds)
-    code = jit.load(of_arguments(kernel, tuple(known[number] for number in kinds)), inline_all=False)
+    given = tuple(known[number] for number in kinds)
+    code = jit.load(kernel, f"arguments {list(map(description, given))}", lambda: of_arguments(kernel, given))
     prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
     return code, prototype(code.address)

@@ -1,4 +1,4 @@
-"""The general execution: Numba compiles a routine once, for every model and size, behind the common native entry."""
+"""The general execution: a routine is compiled once, for every model and size, behind the common native entry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.emit import glue
+from bough.compile.lower.kinds import description
+from bough.compile.lower.module import of_rows, row_kinds
 from bough.compile.routine import Constants, Groups, Routine, Sizes, resolve, scratch
 from bough.compile.run import jit
 from bough.compile.run.entry import Entry, NativeCode
@@ -39,7 +40,8 @@ def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtyp
 
 def native_code(routine: Routine, constants: Groups, sizes: Sizes, dtype: np.dtype) -> NativeCode:
     """The routine with these constants, which are already cast."""
-    code = jit.load(glue.of_rows(routine, constants, dtype), inline_all=True)
+    how = f"rows {list(map(description, row_kinds(routine, constants, dtype)))} {routine.arguments} {routine.outputs}"
+    code = jit.load(routine.body, how, lambda: of_rows(routine, constants, dtype))
 
     def new_context() -> tuple[int, Any]:
         fresh = context(routine, constants, sizes, dtype)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 # Held by whoever compiles or loads code: LLVM's parser and code generator share one context. A fork waits for it: in
-# the child no one would give back what another thread held: this lock, and those of LLVM and Numba behind it.
+# the child no one would give back what another thread held: this lock, and those of LLVM behind it.
 compiling = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)

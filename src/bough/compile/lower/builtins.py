@@ -1,0 +1,92 @@
+"""What Python's and numpy's own functions become: (writer, arguments) -> value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bough.compile.lower.values import Arr, Named, Num, is_constant
+from bough.compile.lower.writer import Writer
+from bough.compile.scalar import PRIMITIVES
+
+Meaning = Callable[..., Any]
+
+
+def _length(out: Writer, x: Any) -> Any:
+    if isinstance(x, Arr):
+        return x.extents[0]
+    return len(x.members if isinstance(x, Named) else x)
+
+
+def _largest(sign: str) -> Meaning:
+    def meaning(out: Writer, *given: Any) -> Any:
+        best = given[0]
+        for x in given[1:]:
+            if is_constant(x) and is_constant(best):
+                best = max(best, x) if sign == ">" else min(best, x)
+            else:
+                best = out.select(out.compare(sign, x, best), x, best)
+        return best
+
+    return meaning
+
+
+def _absolute(out: Writer, x: Any) -> Any:
+    if is_constant(x):
+        return abs(x)
+    if x.kind in "fs":
+        return out.call("llvm.fabs", x)
+    return out.select(out.compare("<", x, 0), out.binary("-", 0, x), x)
+
+
+def _as(kind: str) -> Meaning:
+    convert = {"f": float, "i": int, "b": bool}[kind]
+
+    def meaning(out: Writer, x: Any) -> Any:
+        if kind == "f" and isinstance(x, Num) and x.kind == "s":
+            return x
+        if is_constant(x):
+            return convert(x)
+        return out.truth(x) if kind == "b" else out.number(x, kind)
+
+    return meaning
+
+
+def _function(name: str, fold: Callable[[float], float]) -> Meaning:
+    def meaning(out: Writer, x: Any) -> Any:
+        return fold(x) if is_constant(x) else out.call(f"llvm.{name}", x)
+
+    return meaning
+
+
+def _atan(out: Writer, x: Any) -> Any:
+    """LLVM's own is new: this is that of the C library."""
+    y = out.number(x, "f")
+    z = Num("f", out.give(f"call double @atan(double {y.ref})"))
+    return out.number(z, "s") if isinstance(x, Num) and x.kind == "s" else z
+
+
+def _step(out: Writer, x: Any) -> Any:
+    """1 where x >= 0, else 0, in the precision of x."""
+    if is_constant(x):
+        return float(x >= 0.0)
+    return out.number(out.compare(">=", x, 0.0), x.kind if x.kind in "fs" else "f")
+
+
+BUILTINS: dict[Any, Meaning] = {
+    len: _length, max: _largest(">"), min: _largest("<"), abs: _absolute, float: _as("f"), int: _as("i"),
+    bool: _as("b"), np.sqrt: _function("sqrt", math.sqrt), math.sqrt: _function("sqrt", math.sqrt),
+    PRIMITIVES["sqrt"]: _function("sqrt", math.sqrt), PRIMITIVES["sin"]: _function("sin", math.sin),
+    PRIMITIVES["cos"]: _function("cos", math.cos), PRIMITIVES["atan"]: _atan, PRIMITIVES["step"]: _step,
+}  # fmt: skip
+DECLARATIONS = [
+    *(
+        f"declare {t} @llvm.{n}.{s}({t})"
+        for n in ("sqrt", "sin", "cos", "fabs")
+        for t, s in (("double", "f64"), ("float", "f32"))
+    ),
+    "declare double @atan(double)",
+]

@@ -1,0 +1,94 @@
+"""The names of one kernel while it is translated, and what they stand for where."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from bough.compile.lower.values import OutsideError, common, type_of
+from bough.compile.lower.writer import Writer
+
+
+class BeginAgainError(Exception):
+    """Something was learned that is needed from the beginning on."""
+
+
+class Hints:
+    """What earlier attempts at a function have shown."""
+
+    def __init__(self) -> None:
+        self.placed: set[str] = set()  # names that need a place on the stack
+        self.types: dict[str, Any] = {}  # types of such names, and of the result under ""
+
+
+class Scope:
+    """Names of a function: values where they are bound once, places on the stack where they are not."""
+
+    def __init__(self, function: Callable[..., Any], out: Writer, bound: dict[str, int], hints: Hints) -> None:
+        self.function, self.out, self.bound, self.hints = function, out, bound, hints
+        self.path: list[int] = []  # the suites that we are in, by number
+        self._suites = 0
+        self._values: dict[str, tuple[Any, int, int]] = {}  # value, depth and number of the suite that bound it
+        self._places: dict[str, tuple[list[str], Any]] = {}
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        self._free = {name: cell.cell_contents for name, cell in cells}
+
+    def enter(self) -> None:
+        """Into a suite of statements that may not be run, or more than once."""
+        self._suites += 1
+        self.path.append(self._suites)
+
+    def leave(self) -> None:
+        self.path.pop()
+
+    def is_placed(self, name: str) -> bool:
+        return self.bound[name] > 1 or name in self.hints.placed
+
+    def bind(self, name: str, x: Any) -> None:
+        """Let a name stand for a value from here on."""
+        if not self.is_placed(name):
+            self._values[name] = (x, len(self.path), self.path[-1] if self.path else 0)
+            return
+        self.keep(name, x)
+
+    def keep(self, name: str, x: Any) -> None:
+        """Put a value into the place of a name, "" for the result; its type is that of all values put there."""
+        kind = type_of(x)
+        if name not in self._places:
+            kind = common(kind, self.hints.types[name]) if name in self.hints.types else kind
+            self._places[name] = (self.out.place(kind), kind)
+        places, kept = self._places[name]
+        wanted = common(kept, kind)
+        if wanted != kept:
+            self.hints.types[name] = wanted
+            raise BeginAgainError
+        self.out.keep(places, kept, x)
+
+    def kept(self, name: str) -> Any:
+        """The value in the place of a name; None where nothing was put."""
+        if name not in self._places:
+            return None
+        return self.out.kept(*self._places[name])
+
+    def look_up(self, name: str) -> Any:
+        """What a name stands for here."""
+        if name in self.bound:
+            return self._local(name)
+        for names in (self._free, self.function.__globals__, vars(builtins)):
+            if name in names:
+                return names[name]
+        raise OutsideError(f"{name} is not known")
+
+    def _local(self, name: str) -> Any:
+        if self.is_placed(name):
+            if name not in self._places:
+                raise OutsideError(f"{name} is read before it is bound")
+            return self.kept(name)
+        if name not in self._values:
+            raise OutsideError(f"{name} is read before it is bound")
+        value, depth, suite = self._values[name]
+        if depth and (len(self.path) < depth or self.path[depth - 1] != suite):
+            self.hints.placed.add(name)
+            raise BeginAgainError
+        return value

@@ -1,0 +1,57 @@
+"""The text of a kernel as a syntax tree: the one that the function at hand was made from."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType
+from typing import Any
+
+from bough.compile.kernel import text_of
+from bough.compile.lower.values import OutsideError
+
+
+def definition(function: Callable[..., Any]) -> ast.FunctionDef:
+    """The definition of a function in its file, if that has not changed since it was imported."""
+    code: CodeType = function.__code__
+    text = text_of(code)
+    if text is not None:
+        own = ast.parse(text).body[0]
+        assert isinstance(own, ast.FunctionDef)
+        return own
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    node, made = _definitions(code.co_filename, "".join(lines)).get((code.co_name, code.co_firstlineno), (None, None))
+    if node is None or made is None or made.co_code != code.co_code:
+        raise OutsideError(f"the text of {code.co_name} is not at hand")
+    return node
+
+
+@cache
+def _definitions(filename: str, text: str) -> dict[tuple[str, int], tuple[ast.FunctionDef, CodeType | None]]:
+    """All functions of a file and what Python makes of them, by name and first line, where decorators begin."""
+    tree = ast.parse(text)
+    codes = {(c.co_name, c.co_firstlineno): c for c in _codes(compile(tree, filename, "exec", dont_inherit=True))}
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    keys = [(n.name, min([n.lineno, *(d.lineno for d in n.decorator_list)])) for n in nodes]
+    return {key: (node, codes.get(key)) for key, node in zip(keys, nodes, strict=True)}
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def bindings(node: ast.FunctionDef) -> dict[str, int]:
+    """How often each name is bound in a function."""
+    found: dict[str, int] = {}
+    arguments = [*node.args.posonlyargs, *node.args.args, *([node.args.vararg] if node.args.vararg else [])]
+    names = [a.arg for a in arguments]
+    names += [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    names += [n.target.id for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)]
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return found

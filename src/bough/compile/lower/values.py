@@ -1,0 +1,162 @@
+"""Values while a kernel is translated, and what types they are.
+
+A value is a Python constant (numbers, functions, classes), a `Num`, an `Arr`, a `Words`, or a tuple of values, named or
+not. Its type, which can be hashed, says which LLVM values it is made of; a translation depends on nothing else.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.compile.lower.kinds import Several
+
+LLVM = {"i": "i64", "f": "double", "s": "float", "b": "i1", "v": "<8 x double>"}
+ELEMENT = {"i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64", "b1": "i8", "f8": "double", "f4": "float"}
+WIDER = "bisf"  # numbers of two kinds meet in the later one
+
+
+class OutsideError(Exception):
+    """Something in a kernel that is outside the subset."""
+
+
+class Num(NamedTuple):
+    """A number, or a row of them, that LLVM knows by name: "i" whole, "f" double, "s" float, "b" truth, "v" row."""
+
+    kind: str
+    ref: str
+
+
+class Arr(NamedTuple):
+    """A C-contiguous array."""
+
+    element: str  # as numpy writes it, such as "f8"
+    data: str
+    extents: tuple[Any, ...]
+
+
+class Words(NamedTuple):
+    """A named tuple in a table: a pointer to its first word."""
+
+    what: Several
+    data: str
+
+
+class Named(NamedTuple):
+    """A named tuple that was made by the kernel."""
+
+    type: type
+    members: tuple[Any, ...]
+
+
+class ArrayType(NamedTuple):
+    """The type of an array."""
+
+    element: str
+    ndim: int
+
+
+class TupleType(NamedTuple):
+    """The type of a tuple; `type` is None where it has no names."""
+
+    type: Any
+    members: tuple[Any, ...]
+
+
+class Fixed(NamedTuple):
+    """The type of a constant that is no number: itself."""
+
+    value: Any
+
+
+def type_of(x: Any) -> Any:
+    """The type of a value."""
+    if isinstance(x, Num):
+        return x.kind
+    if isinstance(x, bool):
+        return "b"
+    if isinstance(x, int | np.integer):
+        return "i"
+    if isinstance(x, float | np.floating):
+        return "f"
+    if isinstance(x, Arr):
+        return ArrayType(x.element, len(x.extents))
+    if isinstance(x, Words):
+        return x.what
+    if isinstance(x, Named):
+        return TupleType(x.type, tuple(map(type_of, x.members)))
+    if type(x) is tuple:
+        return TupleType(None, tuple(map(type_of, x)))
+    return Fixed(x)
+
+
+def parts(kind: Any) -> list[str]:
+    """The LLVM types that a type is made of."""
+    if isinstance(kind, str):
+        return [LLVM[kind]]
+    if isinstance(kind, ArrayType):
+        return ["ptr", *["i64"] * kind.ndim]
+    if isinstance(kind, Several):
+        return ["ptr"]
+    if isinstance(kind, TupleType):
+        return [part for member in kind.members for part in parts(member)]
+    return []
+
+
+def refs(x: Any) -> list[str]:
+    """The LLVM values of a value, in the order of `parts`."""
+    if isinstance(x, Num):
+        return [x.ref]
+    if isinstance(x, Arr):
+        return [x.data, *(ref(extent) for extent in x.extents)]
+    if isinstance(x, Words):
+        return [x.data]
+    if isinstance(x, Named):
+        return [part for member in x.members for part in refs(member)]
+    if type(x) is tuple:
+        return [part for member in x for part in refs(member)]
+    return [ref(x)] if isinstance(x, bool | int | float | np.number) else []
+
+
+def made(kind: Any, given: Iterator[str]) -> Any:
+    """A value of this type from LLVM values."""
+    if isinstance(kind, str):
+        return Num(kind, next(given))
+    if isinstance(kind, ArrayType):
+        return Arr(kind.element, next(given), tuple(Num("i", next(given)) for _ in range(kind.ndim)))
+    if isinstance(kind, Several):
+        return Words(kind, next(given))
+    if isinstance(kind, TupleType):
+        members = tuple(made(member, given) for member in kind.members)
+        return members if kind.type is None else Named(kind.type, members)
+    return kind.value
+
+
+def ref(x: Any) -> str:
+    """A number as LLVM writes it."""
+    if isinstance(x, Num):
+        return x.ref
+    if isinstance(x, bool):
+        return "true" if x else "false"
+    if isinstance(x, int | np.integer):
+        return str(int(x))
+    return "0x" + struct.pack(">d", float(x)).hex().upper()
+
+
+def is_constant(x: Any) -> bool:
+    """Whether a value is a number that is known now."""
+    return isinstance(x, bool | int | float | np.number)
+
+
+def common(a: Any, b: Any) -> Any:
+    """The type in which values of both types can be kept."""
+    if a == b:
+        return a
+    if isinstance(a, str) and isinstance(b, str) and a in WIDER and b in WIDER:
+        return max(a, b, key=WIDER.index)
+    if isinstance(a, TupleType) and isinstance(b, TupleType) and a.type is b.type and len(a.members) == len(b.members):
+        return TupleType(a.type, tuple(map(common, a.members, b.members)))
+    raise OutsideError(f"something is {a} here and {b} there")

@@ -1,0 +1,330 @@
+"""One LLVM function while it is written: its lines, and instructions on values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bough.compile.lower.kinds import Kind, Numbers, Several, words_in
+from bough.compile.lower.values import (
+    ELEMENT,
+    LLVM,
+    Arr,
+    Named,
+    Num,
+    OutsideError,
+    TupleType,
+    Words,
+    common,
+    is_constant,
+    made,
+    parts,
+    ref,
+    refs,
+    type_of,
+)
+
+# Contraction and reciprocals keep full accuracy; reassociation would not.
+FAST = "contract arcp"
+FLOATS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+INTEGERS = {
+    "+": "add nsw",
+    "-": "sub nsw",
+    "*": "mul nsw",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "<<": "shl",
+    ">>": "ashr",
+}
+COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+
+class Writer:
+    """Lines of LLVM, block after block; `head` comes first, in the block that all others follow."""
+
+    def __init__(self) -> None:
+        self.head: list[str] = []
+        self.lines: list[str] = []
+        self.line = 0  # of the text that is being read
+        self.dead = False  # behind a jump: nothing can come here
+        self._numbers = itertools.count()
+        self._read: dict[tuple[str, int], str] = {}
+
+    # Lines and blocks
+
+    def fresh(self, stem: str = "v") -> str:
+        """A new name, without its sign."""
+        return f"{stem}{next(self._numbers)}"
+
+    def give(self, text: str) -> str:
+        """Append an instruction that has a result; returns its name."""
+        name = f"%{self.fresh()}"
+        self.lines.append(f" {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append(f" {text}")
+
+    def jump(self, label: str) -> None:
+        """Go to a block, unless nothing comes here."""
+        if not self.dead:
+            self.do(f"br label %{label}")
+            self.dead = True
+
+    def branch(self, condition: Num, yes: str, no: str) -> None:
+        self.do(f"br i1 {condition.ref}, label %{yes}, label %{no}")
+        self.dead = True
+
+    def block(self, label: str) -> None:
+        """Begin a block; what came before falls into it."""
+        self.jump(label)
+        self.lines.append(f"{label}:")
+        self.dead = False
+
+    # Places on the stack
+
+    def place(self, kind: Any) -> list[str]:
+        """Room for a value of this type."""
+        names = [f"%{self.fresh('p')}" for _ in parts(kind)]
+        self.head += [f" {name} = alloca {part}" for name, part in zip(names, parts(kind), strict=True)]
+        return names
+
+    def keep(self, places: Sequence[str], kind: Any, x: Any) -> None:
+        """Put a value into its place, as one of this type."""
+        for where, part, what in zip(places, parts(kind), refs(self.as_type(x, kind)), strict=True):
+            self.do(f"store {part} {what}, ptr {where}")
+
+    def kept(self, places: Sequence[str], kind: Any) -> Any:
+        """The value in a place."""
+        loaded = [self.give(f"load {part}, ptr {where}") for where, part in zip(places, parts(kind), strict=True)]
+        return made(kind, iter(loaded))
+
+    # Numbers
+
+    def as_type(self, x: Any, kind: Any) -> Any:
+        """A value as one of a type that it can be kept in."""
+        have = type_of(x)
+        if have == kind:
+            return x
+        if isinstance(kind, TupleType):
+            given = x.members if isinstance(x, Named) else x
+            members = tuple(self.as_type(member, k) for member, k in zip(given, kind.members, strict=True))
+            return members if kind.type is None else Named(kind.type, members)
+        if common(have, kind) != kind:
+            raise OutsideError(f"a value of type {have} where {kind} is kept")
+        return self.number(x, kind)
+
+    def number(self, x: Any, kind: str) -> Any:
+        """A number as one of another kind."""
+        if is_constant(x):
+            return Num(kind, ref(_constant(x, kind)))
+        if not isinstance(x, Num):
+            raise OutsideError(f"a number was expected, not {type(x).__name__}")
+        if x.kind == kind:
+            return x
+        change = {
+            "bi": "zext", "bf": "uitofp", "bs": "uitofp", "if": "sitofp", "is": "sitofp", "sf": "fpext",
+            "fs": "fptrunc", "fi": "fptosi", "si": "fptosi",
+        }.get(x.kind + kind)  # fmt: skip
+        if change is None:
+            raise OutsideError(f"a number of kind {x.kind} as one of kind {kind}")
+        return Num(kind, self.give(f"{change} {LLVM[x.kind]} {x.ref} to {LLVM[kind]}"))
+
+    def truth(self, x: Any) -> Any:
+        """Whether a number is not zero; a constant remains one."""
+        if is_constant(x):
+            return bool(x)
+        if not isinstance(x, Num) or x.kind == "v":
+            raise OutsideError("a truth value was expected")
+        if x.kind == "b":
+            return x
+        if x.kind == "i":
+            return Num("b", self.give(f"icmp ne i64 {x.ref}, 0"))
+        return Num("b", self.give(f"fcmp une {LLVM[x.kind]} {x.ref}, {ref(0.0)}"))
+
+    def binary(self, sign: str, a: Any, b: Any) -> Any:
+        """a sign b, one of them not a constant."""
+        kind = _meeting(a, b)
+        if sign == "/" and kind == "i":
+            kind = "f"
+        if kind == "i" and sign in ("//", "%"):
+            return self._floor(sign, a, b)
+        table = INTEGERS if kind == "i" else FLOATS
+        if sign not in table:
+            raise OutsideError(f"{sign} between numbers of kind {kind}")
+        fast = "" if kind == "i" else f" {FAST}"
+        x, y = self.number(a, kind), self.number(b, kind)
+        return Num(kind, self.give(f"{table[sign]}{fast} {LLVM[kind]} {x.ref}, {y.ref}"))
+
+    def _floor(self, sign: str, a: Any, b: Any) -> Num:
+        """Whole division by a positive constant, rounding down as in Python."""
+        if not (is_constant(b) and b > 0):
+            raise OutsideError("whole division by anything but a positive constant")
+        x, b = self.number(a, "i").ref, int(b)
+        if b & (b - 1) == 0:
+            return Num(
+                "i", self.give(f"ashr i64 {x}, {b.bit_length() - 1}" if sign == "//" else f"and i64 {x}, {b - 1}")
+            )
+        rest = self.give(f"srem i64 {x}, {b}")
+        low = self.give(f"icmp slt i64 {rest}, 0")
+        up = self.give(f"select i1 {low}, i64 {b}, i64 0")
+        rest = self.give(f"add nsw i64 {rest}, {up}")
+        if sign == "%":
+            return Num("i", rest)
+        even = self.give(f"sub nsw i64 {x}, {rest}")
+        return Num("i", self.give(f"sdiv exact i64 {even}, {b}"))
+
+    def compare(self, sign: str, a: Any, b: Any) -> Num:
+        """Whether a sign b, one of them not a constant."""
+        kind = _meeting(a, b)
+        x, y, word = self.number(a, kind).ref, self.number(b, kind).ref, COMPARISONS[sign]
+        if kind == "i":
+            return Num("b", self.give(f"icmp {word if word in ('eq', 'ne') else 's' + word} i64 {x}, {y}"))
+        return Num("b", self.give(f"fcmp {'une' if word == 'ne' else 'o' + word} {LLVM[kind]} {x}, {y}"))
+
+    def select(self, condition: Num, a: Any, b: Any) -> Any:
+        """a where the condition holds, else b; both are values already."""
+        kind = common(type_of(a), type_of(b))
+        x, y = refs(self.as_type(a, kind)), refs(self.as_type(b, kind))
+        chosen = [
+            self.give(f"select i1 {condition.ref}, {part} {p}, {part} {r}")
+            for part, p, r in zip(parts(kind), x, y, strict=True)
+        ]
+        return made(kind, iter(chosen))
+
+    def call(self, function: str, x: Any) -> Num:
+        """A function of LLVM of one floating-point number, such as `llvm.sqrt`."""
+        kind = x.kind if isinstance(x, Num) and x.kind == "s" else "f"
+        part = LLVM[kind]
+        name = f"{function}.{'f64' if kind == 'f' else 'f32'}"
+        return Num(kind, self.give(f"call {FAST} {part} @{name}({part} {self.number(x, kind).ref})"))
+
+    # Arrays
+
+    def product(self, a: Any, b: Any) -> Any:
+        """Of whole numbers; of constants, a constant."""
+        return a * b if is_constant(a) and is_constant(b) else self.binary("*", a, b)
+
+    def sum(self, a: Any, b: Any) -> Any:
+        """Of whole numbers; of constants, a constant."""
+        if is_constant(a) and is_constant(b):
+            return a + b
+        return b if is_constant(a) and a == 0 else a if is_constant(b) and b == 0 else self.binary("+", a, b)
+
+    def flat(self, array: Arr, indices: Sequence[Any]) -> Any:
+        """Where the first element with these indices is, counted in elements."""
+        at: Any = 0
+        for k, extent in enumerate(array.extents):
+            at = self.product(at, extent) if k and not (is_constant(at) and at == 0) else at
+            if k < len(indices):
+                at = self.sum(at, indices[k])
+        return at
+
+    def address(self, array: Arr, at: Any) -> str:
+        """The address of an element."""
+        if is_constant(at) and at == 0:
+            return array.data
+        return self.give(f"getelementptr inbounds {ELEMENT[array.element]}, ptr {array.data}, i64 {ref(at)}")
+
+    def load(self, array: Arr, at: Any) -> Num:
+        """An element, whole numbers of any size as i64."""
+        part = ELEMENT[array.element]
+        x = self.give(f"load {part}, ptr {self.address(array, at)}")
+        if array.element == "f8":
+            return Num("f", x)
+        if array.element == "f4":
+            return Num("s", x)
+        return Num("i", x if part == "i64" else self.give(f"sext {part} {x} to i64"))
+
+    def store(self, array: Arr, at: Any, x: Any) -> None:
+        """Overwrite an element."""
+        part, kind = ELEMENT[array.element], {"f8": "f", "f4": "s"}.get(array.element, "i")
+        y = self.number(x, kind).ref
+        if kind == "i" and part != "i64":
+            y = self.give(f"trunc i64 {y} to {part}")
+        self.do(f"store {part} {y}, ptr {self.address(array, at)}")
+
+    # Tables of words
+
+    def member(self, words: Words, name: str) -> Any:
+        """A member of a named tuple in a table."""
+        fields = words.what.type._fields  # type: ignore[attr-defined]
+        if name not in fields:
+            raise OutsideError(f"{words.what.type.__name__} has no {name}")
+        at = fields.index(name)
+        return self.read(words.data, sum(map(words_in, words.what.fields[:at])), words.what.fields[at])
+
+    def read(self, table: str, at: int, kind: Kind) -> Any:
+        """The value of this kind whose words begin at `at`."""
+        if isinstance(kind, Several):
+            if kind.type is not tuple:
+                return Words(kind, self._word(table, at, "address"))
+            places = [at + sum(map(words_in, kind.fields[:k])) for k in range(len(kind.fields))]
+            return tuple(self.read(table, p, k) for p, k in zip(places, kind.fields, strict=True))
+        if isinstance(kind, Numbers):
+            extents = [Num("i", self._word(table, at + 1 + k, "i64")) for k in range(kind.ndim)]
+            return Arr(np.dtype(kind.dtype).str[1:], self._word(table, at, "ptr"), tuple(extents))
+        return Num(kind, self._word(table, at, LLVM[kind]))
+
+    def _word(self, table: str, at: int, part: str) -> str:
+        """A word, which no one changes while the kernel runs: read once, before all else, if its table is there."""
+        if (table, at) in self._read:
+            return self._read[table, at]
+        early = table.startswith("%a")
+        name = f"%{self.fresh('a' if early else 'v')}"
+        where = f"%{self.fresh()}" if part != "address" else name
+        lines = [f" {where} = getelementptr inbounds i64, ptr {table}, i64 {at}"]
+        if part != "address":
+            lines.append(f" {name} = load {part}, ptr {where}, !invariant.load !0")
+        if early:
+            self.head += lines
+            self._read[table, at] = name
+        else:
+            self.lines += lines
+        return name
+
+
+def count(
+    out: Writer, ends: tuple[Any, Any, int], each: Callable[[Num], None], loops: list[tuple[str, str]] | None = None
+) -> None:
+    """Do something for all whole numbers from start on, before stop, by steps; `loops` learns where it may jump to."""
+    start, stop, step = ends
+    head, inside, on, end = (out.fresh(stem) for stem in ("head", "loop", "next", "end"))
+    place = out.place("i")
+    out.keep(place, "i", start)
+    stop = out.number(stop, "i")
+    out.block(head)
+    k = out.kept(place, "i")
+    out.branch(out.compare("<" if step > 0 else ">", k, stop), inside, end)
+    out.block(inside)
+    if loops is not None:
+        loops.append((on, end))
+    each(k)
+    if loops is not None:
+        loops.pop()
+    out.block(on)
+    out.keep(place, "i", out.binary("+", k, step))
+    out.jump(head)
+    out.block(end)
+
+
+def _constant(x: Any, kind: str) -> Any:
+    if kind == "s":
+        return float(np.float32(x))
+    return {"i": int, "f": float, "b": bool}[kind](x)
+
+
+def _meeting(a: Any, b: Any) -> str:
+    """The kind of number in which two meet: truth values count as whole numbers, constants do not widen a float."""
+    kinds = [type_of(x) for x in (a, b)]
+    if not all(isinstance(k, str) and k in "bisf" for k in kinds):
+        raise OutsideError("arithmetic on what is no number")
+    if "s" in kinds and (is_constant(a) or is_constant(b)):
+        return "s"
+    kind: str = common(*kinds)
+    return "i" if kind == "b" else kind

@@ -1,0 +1,220 @@
+"""What a kernel gives compiled is what it gives interpreted, piece by piece of its subset of Python."""
+
+import math
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+from bough.compile.kernel import from_text, inlined, kernel
+from bough.compile.run import direct
+from bough.compile.scalar import atan, sincos, sqrt
+from bough.errors import KernelError
+
+Pair = namedtuple("Pair", ["x", "k"])
+TWO, HALVES = 2, (0.5, 0.25)
+
+
+def both(function, *arguments):
+    """The result of a kernel, compiled; it is the same interpreted, and so is what the arrays hold then."""
+    mine, theirs = ([a.copy() if isinstance(a, np.ndarray) else a for a in arguments] for _ in range(2))
+    expected, got = function(*mine), direct.call(function, *theirs)
+    for a, b in zip(mine, theirs, strict=True):
+        if isinstance(a, np.ndarray):
+            np.testing.assert_array_equal(a, b)
+    assert got == (0.0 if expected is None else float(expected)) or (math.isnan(got) and math.isnan(expected))
+    return got
+
+
+@kernel
+def becomes_a_float(x, n):
+    total = 0
+    for k in range(n):
+        total = total + x[k]
+    return total
+
+
+@kernel
+def known_behind_its_suite(x, n):
+    if n > 1:
+        y = x[1]
+    else:
+        y = 3
+    for k in range(n):
+        last = k
+    return y + last
+
+
+@kernel
+def looks_only_where_it_may(x, i):
+    while i >= 0 and x[i] > 0.0:
+        i -= 1
+    found = x[i] if i >= 0 else -1.0
+    return found if i < 0 or x[i] < -5.0 else 2.0 * found
+
+
+@kernel
+def counts_down(x, n):
+    for k in range(n - 1, -1, -2):
+        if k == 3:
+            continue
+        if x[k] > 100.0:
+            break
+        x[k] += k
+    return (n - 9) // 2 + 10 * ((n - 9) % 4) + 100 * ((n - 9) // 3) + 1000 * ((n - 9) % 3)
+
+
+@kernel
+def goes_through_a_tuple(x, n):
+    total = 0.0
+    for a in (x[0], x[1], 3.0):
+        if a < 0.0:
+            continue
+        if a > 50.0:
+            break
+        total += a
+    return total
+
+
+@inlined
+def _spread(x, *rest):
+    return (*rest[:-1], x), rest[-1]
+
+
+@kernel
+def takes_tuples_apart(x, n):
+    (a, b), c = _spread(x[0], x[1], x[2])
+    y = (a, b, c)
+    x[0], x[1] = x[1], x[0]
+    return y[0] + 2.0 * y[n] + 4.0 * y[-1] + len(y) + y[0] * HALVES[1]
+
+
+@kernel
+def takes_parts_of_arrays(x, n):
+    y = x[1 : n + 1]
+    y[0] = 7.0
+    x[n:] = 2.5
+    return len(y) + y[0]
+
+
+@kernel
+def works_on_rows(a, n):
+    row = a[n]
+    row[1] = 9.0
+    a[:, :] = row[0]
+    a[n, 1] += a[0, n] ** 2
+    a[n - 1] = a[n]
+    return len(a) * row[0]
+
+
+@kernel
+def makes_a_named_tuple(x, n):
+    p = Pair(x, n)
+    return p.x[p.k] + p.k
+
+
+@kernel
+def knows_functions(x, n):
+    s, c = sincos(x[0])
+    return s + 2.0 * c + sqrt(abs(x[1])) + atan(x[2]) + np.sqrt(4.0) + max(x[0], x[1], n) - min(n, 5) + abs(-n)
+
+
+@kernel
+def knows_bits(x, n):
+    return (n & 6) + (n | 8) + (n << 2) + (n >> 1) + ~n + (n in (3, 4)) + (n not in (5, TWO)) + (not n > 3)
+
+
+@kernel
+def leaves_early(x, n):
+    for k in range(n):
+        if x[k] < 0.0:
+            return k
+    return 0.5
+
+
+KERNELS = [
+    becomes_a_float, known_behind_its_suite, looks_only_where_it_may, counts_down, goes_through_a_tuple,
+    takes_parts_of_arrays, makes_a_named_tuple, knows_bits, leaves_early,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", KERNELS)
+@pytest.mark.parametrize("x", [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [-1.0, 200.0, -7.0, 1.0, 1.0, 3.0]])
+@pytest.mark.parametrize("n", [1, 3, 4])
+def test_kernels(function, x, n):
+    both(function, np.array(x), n)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_tuples(n):
+    both(takes_tuples_apart, np.array([1.0, 2.0, 3.0]), n)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int32, np.int8])
+def test_arrays_of_two_axes(dtype):
+    both(works_on_rows, np.arange(6.0).reshape(3, 2).astype(dtype), 1)
+
+
+def test_functions():
+    got = direct.call(knows_functions, np.array([0.5, -3.0, 0.75]), 4)
+    assert got == pytest.approx(knows_functions(np.array([0.5, -3.0, 0.75]), 4), rel=1e-15)
+
+
+@kernel
+def larger(a, b):
+    return max(a, b) + 10.0 * min(a, b)
+
+
+@pytest.mark.parametrize("pair", [(1.0, math.nan), (math.nan, 1.0), (math.inf, -math.inf), (2.0, 1.0)])
+def test_no_numbers_are_compared_as_in_python(pair):
+    both(larger, *pair)
+
+
+@kernel
+def halved(x):
+    for k in range(len(x)):
+        x[k] = 0.5 * x[k] + k
+
+
+def test_single_precision_stays_single():
+    x = np.array([0.1, 0.2, 1e-3], np.float32)
+    want = (np.float32(0.5) * x + np.arange(3, dtype=np.float32)).astype(np.float32)
+    direct.call(halved, x)
+    np.testing.assert_allclose(x, want, rtol=1e-7)
+
+
+def test_a_kernel_from_a_text():
+    function = kernel(from_text("def twice(x):\n    x[0] = shift + 2.0 * x[0]", {"shift": 1.0}))
+    both(function, np.array([3.0]))
+
+
+def test_constants_decide_now():
+    """What a constant rules out is not even read: it may be outside the subset."""
+    size = 3
+
+    def closed(x):
+        if size == 4:
+            x.sort()
+        return float(len(x)) + size
+
+    assert direct.call(kernel(closed), np.zeros(2)) == 5.0
+
+
+@kernel
+def sorts(x):
+    x[0] = 1.0
+    x.sort()
+
+
+@kernel
+def mixes(x):
+    y = (x[0], x[1])
+    if x[0] > 0.0:
+        y = x[0]
+    x[1] = y
+
+
+@pytest.mark.parametrize(("function", "what"), [(sorts, "the attribute sort of Arr"), (mixes, "something is")])
+def test_what_cannot_be_compiled_is_said_with_its_place(function, what):
+    with pytest.raises(KernelError, match=rf"{function.__name__}, line \d+ of its file: {what}"):
+        direct.call(function, np.ones(2))
