@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.kernel import kernel
+from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import clip, step
 from bough.dynamics.aba import ABA, aba, accelerate, eliminate, velocity_and_bias
@@ -95,8 +95,7 @@ def _with_rotors() -> Any:
     """A kernel: the mechanism with other rotor inertias."""
     fields = ", ".join("rotor" if name == "armature" else f"m.{name}" for name in Mechanism._fields)
     scope: dict[str, Any] = {"Mechanism": Mechanism, "__name__": __name__}
-    exec(f"def with_rotors(m, rotor):\n    return Mechanism({fields})", scope)
-    return kernel(scope["with_rotors"])
+    return kernel(from_text(f"def with_rotors(m, rotor):\n    return Mechanism({fields})", scope))
 
 
 with_rotors = _with_rotors()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 LIGHT = (0.421, -0.361, 0.832)  # of unit length
@@ -93,6 +93,6 @@ def light(camera: Any, view: Any, depth: Any, shade: Any, normal: Any, colour: A
 @cache
 def compiled() -> tuple[Any, Any]:
     """(triangles, light) as machine code."""
-    import numba
+    from bough.compile.run import direct
 
-    return numba.njit(nogil=True)(triangles), numba.njit(nogil=True)(light)
+    return partial(direct.call, triangles), partial(direct.call, light)

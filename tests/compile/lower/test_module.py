@@ -161,6 +161,16 @@ def test_functions():
 
 
 @kernel
+def powers(x, n):
+    return x[0] ** 7 + x[1] ** 0.5 + 2.0**n + int(x[2]) + round(x[2]) + round(x[3]) + math.log10(x[1])
+
+
+def test_powers_and_whole_numbers():
+    x = np.array([1.1, 3.0, -2.5, 3.5])
+    assert direct.call(powers, x, 3) == pytest.approx(powers(x, 3), rel=1e-15)
+
+
+@kernel
 def larger(a, b):
     return max(a, b) + 10.0 * min(a, b)
 

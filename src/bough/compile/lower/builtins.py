@@ -69,6 +69,11 @@ def _atan(out: Writer, x: Any) -> Any:
     return out.number(z, "s") if isinstance(x, Num) and x.kind == "s" else z
 
 
+def _round(out: Writer, x: Any) -> Any:
+    """To the nearest whole number, halves to the even one."""
+    return round(x) if is_constant(x) else out.number(out.call("llvm.rint", x), "i")
+
+
 def _step(out: Writer, x: Any) -> Any:
     """1 where x >= 0, else 0, in the precision of x."""
     if is_constant(x):
@@ -76,17 +81,21 @@ def _step(out: Writer, x: Any) -> Any:
     return out.number(out.compare(">=", x, 0.0), x.kind if x.kind in "fs" else "f")
 
 
+FUNCTIONS = ("sqrt", "sin", "cos", "exp", "log", "log10")  # of LLVM, and of numpy and math alike
 BUILTINS: dict[Any, Meaning] = {
     len: _length, max: _largest(">"), min: _largest("<"), abs: _absolute, float: _as("f"), int: _as("i"),
-    bool: _as("b"), np.sqrt: _function("sqrt", math.sqrt), math.sqrt: _function("sqrt", math.sqrt),
-    PRIMITIVES["sqrt"]: _function("sqrt", math.sqrt), PRIMITIVES["sin"]: _function("sin", math.sin),
-    PRIMITIVES["cos"]: _function("cos", math.cos), PRIMITIVES["atan"]: _atan, PRIMITIVES["step"]: _step,
+    bool: _as("b"), round: _round, PRIMITIVES["atan"]: _atan, PRIMITIVES["step"]: _step,
 }  # fmt: skip
+BUILTINS |= {getattr(home, name): _function(name, getattr(math, name)) for home in (np, math) for name in FUNCTIONS}
+BUILTINS |= {PRIMITIVES[name]: _function(name, getattr(math, name)) for name in ("sqrt", "sin", "cos")}
 DECLARATIONS = [
     *(
-        f"declare {t} @llvm.{n}.{s}({t})"
-        for n in ("sqrt", "sin", "cos", "fabs")
-        for t, s in (("double", "f64"), ("float", "f32"))
+        f"declare {part} @llvm.{name}.{size}({part})"
+        for name in (*FUNCTIONS, "fabs", "rint")
+        for part, size in (("double", "f64"), ("float", "f32"))
     ),
+    "declare double @llvm.pow.f64(double, double)",
+    "declare i64 @llvm.fptosi.sat.i64.f64(double)",
+    "declare i64 @llvm.fptosi.sat.i64.f32(float)",
     "declare double @atan(double)",
 ]

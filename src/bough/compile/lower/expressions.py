@@ -85,12 +85,16 @@ def arithmetic(f: Translation, sign: type, a: Any, b: Any) -> Any:
 def _power(f: Translation, a: Any, b: Any) -> Any:
     if is_constant(a) and is_constant(b):
         return a**b
-    if not (isinstance(b, int) and 1 <= b <= 4):
-        raise OutsideError("a power that is not 1, 2, 3 or 4")
-    x = a
-    for _ in range(b - 1):
-        x = f.out.binary("*", x, a)
-    return x
+    if not (isinstance(b, int) and b >= 1):
+        x, y = f.out.number(a, "f").ref, f.out.number(b, "f").ref
+        return Num("f", f.out.give(f"call double @llvm.pow.f64(double {x}, double {y})"))
+    result, square = None, a  # by squares
+    while b:
+        if b & 1:
+            result = square if result is None else f.out.binary("*", result, square)
+        b >>= 1
+        square = f.out.binary("*", square, square) if b else square
+    return result
 
 
 def _binary(f: Translation, node: ast.BinOp) -> Any:

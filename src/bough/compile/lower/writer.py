@@ -127,9 +127,12 @@ class Writer:
             raise OutsideError(f"a number was expected, not {type(x).__name__}")
         if x.kind == kind:
             return x
+        if kind == "i" and x.kind in "fs":  # towards zero; what is too large becomes the largest there is
+            name = f"llvm.fptosi.sat.i64.{'f64' if x.kind == 'f' else 'f32'}"
+            return Num("i", self.give(f"call i64 @{name}({LLVM[x.kind]} {x.ref})"))
         change = {
             "bi": "zext", "bf": "uitofp", "bs": "uitofp", "if": "sitofp", "is": "sitofp", "sf": "fpext",
-            "fs": "fptrunc", "fi": "fptosi", "si": "fptosi",
+            "fs": "fptrunc",
         }.get(x.kind + kind)  # fmt: skip
         if change is None:
             raise OutsideError(f"a number of kind {x.kind} as one of kind {kind}")
