@@ -153,6 +153,29 @@ def test_bad_loads_are_refused_and_change_nothing():
     np.testing.assert_array_equal(load.values, before)
 
 
+def test_single_forces_wait_until_they_are_needed_and_are_kept_as_they_were_set():
+    sims = [QuasiStatics(chain(30), relative_joint(1e-3), "adaptive") for _ in range(2)]
+    loads = [sim.loads(range(30)) for sim in sims]
+    value = [1.0, 2.0, 3.0]
+    loads[0].values[4] = value
+    value[0] = 9.0  # ours no more
+    loads[1].values[4:5] = [[1.0, 2.0, 3.0]]
+    assert loads[0].values[4].tolist() == [1.0, 2.0, 3.0]
+    for sim, load in zip(sims, loads, strict=True):
+        sim.step(1e-3)
+        load.values[7], load.values[4] = (0.0, 0.0, 1.0), (0.0, 1.0, 0.0)
+        load.values[-1] = (1.0, 0.0, 0.0)
+        load.values[7] = np.array([0.0, 0.5, 1.0])
+        sim.accelerations()
+        load.values[3] = (0.0, 1, np.float64(2.0))
+    sims[1].remove_load(loads[1])
+    np.testing.assert_array_equal(loads[0].values, loads[1].values)
+    sims[0].clear_forces()
+    for sim in sims:
+        sim.step(1e-3)
+    np.testing.assert_array_equal(sims[0].configuration, sims[1].configuration)
+
+
 def test_rows_are_used_again():
     sim = QuasiStatics(chain(5))
     for _ in range(100):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import naive
-from adaptive.linkages import dense, random_forces, random_linkage, simulate
+from adaptive.linkages import dense, random_forces, random_linkage, simulate, world_wrench
 from bough.adaptive import QuasiStatics, relative_joint
 from bough.errors import ShapeError
 from bough.zoo import chain, molecule
@@ -53,6 +53,28 @@ def test_poses_accelerations_and_velocities_are_those_of_the_dense_oracle(seed, 
     other.step(1e-3)
     np.testing.assert_array_equal(other.configuration, sim.configuration)
     assert not np.array_equal(q, sim.configuration)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(3))
+def test_constraint_forces_are_those_of_the_dense_oracle(seed, method):
+    """What moves a body and all beyond it, less what else acts on them."""
+    twin, sim, world, qdd, _ = start(seed, method)
+    forces = random_forces(twin, np.random.default_rng(seed))
+    parent = [b.parent for b in twin.bodies]
+    gravity = np.concatenate([np.zeros(3), world.gravity])
+    left = [world.I[b] @ (world.J[b] @ qdd - gravity) for b in range(20)]
+    for body, force, point, frame in forces:
+        left[body] = left[body] - world_wrench(world.placement[body], force, point, frame)
+    before = sim.accelerations()
+    found = sim.constraint_forces()
+    some = sim.constraint_forces([7, twin.model.joint_names[3]])
+    for b in range(20):
+        total = sum(left[k] for k in naive.subtree(parent, b))  # about the world's origin, angular first
+        expected = np.concatenate([total[3:], total[:3] - np.cross(world.placement[b][1], total[3:])])
+        np.testing.assert_allclose(found[b], expected, atol=1e-8 * np.abs(left).max())
+    np.testing.assert_allclose(some, found[[7, 3]], atol=1e-8 * np.abs(left).max())
+    np.testing.assert_array_equal(sim.accelerations(), before)
 
 
 def test_points_are_checked():

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from bough.types import IntArray
+
 # A tree of which more than this share of the leaves changed is redone as a whole: that is cheaper.
 WHOLE = 1.0 / 8.0
 
@@ -29,12 +33,12 @@ class Changes:
         self.forces.append(body)
         self._note(self.forces)
 
-    def many_forces(self, bodies: Sequence[int]) -> None:
+    def many_forces(self, bodies: Sequence[int] | IntArray) -> None:
         """Other forces on several bodies."""
         if len(bodies) > WHOLE * self.size:
             self.all()
         else:
-            self.forces.extend(bodies)
+            self.forces.extend(bodies.tolist() if isinstance(bodies, np.ndarray) else bodies)
             self._note(self.forces)
 
     def torque(self, joints: Sequence[int]) -> None:

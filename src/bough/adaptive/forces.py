@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -49,6 +49,8 @@ class Forces:
         self.always: tuple[int, ...] = ()  # bodies to be listed even without a force
         self._slot = np.full(len(model.mechanism.parent), -1, np.int32)
         self._loads: Loads | None = None
+        self.removals = 0
+        self.waiting: list[Callable[[], None]] = []  # what writes forces that were set one by one
         self._place: IntArray = np.zeros(0, np.int64)  # (rows,) where a row's force is in the gathered loads
 
     @cached_property
@@ -142,8 +144,21 @@ class Forces:
             place = self._place[at]
             self._loads.force[place], self._loads.moment[place] = turned[:, 0], turned[:, 1]
 
+    def write_plain(self, at: IntArray, values: FloatArray) -> None:
+        """Other values (k, 3), in the world's axes, for forces without moments in these rows."""
+        self.rows.force[at] = values
+        if self._loads is not None:
+            self._loads.force[self._place[at]] = values
+
+    def flush(self) -> None:
+        """Write forces that wait."""
+        while self.waiting:
+            self.waiting.pop()()
+
     def remove(self, numbers: Iterable[int]) -> list[int]:
         """Take forces away; returns the bodies."""
+        self.flush()
+        self.removals += 1
         at = [self.row(n) for n in numbers]
         for n in numbers:
             del self.row_of[n]
@@ -154,6 +169,7 @@ class Forces:
 
     def loads(self) -> Loads:
         """All forces by body; the same object until a force is added or removed."""
+        self.flush()
         if self._loads is None:
             used = np.flatnonzero(self.rows.number >= 0)
             used = used[np.argsort(self.rows.number[used], kind="stable")]  # sums do not depend on which rows are used
@@ -166,6 +182,7 @@ class Forces:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything, as arrays."""
+        self.flush()
         used = np.array(sorted(self.row_of.items()), np.int64).reshape(-1, 2)[:, 1]
         return {f"force_{name}": getattr(self.rows, name)[used] for name in Rows._fields}
 

@@ -69,9 +69,9 @@ class Inputs:
         if not np.isfinite(at).all():
             raise NonFiniteError(f"points: must be finite, got {at[~np.isfinite(at)][0]}")
         numbers = self.forces.add_many(frames, at, frame, np.zeros((len(frames), 6)))
-        load = Load(self.forces, numbers, 6 if moments else 3, self.changes.many_forces)
+        load = Load(self.forces, numbers, 6 if moments else 3, self.changes)
         self.groups.append(load)
-        self.changes.many_forces(self.forces.rows.body[load._at].tolist())
+        self.changes.many_forces(load.bodies)
         return load
 
     def remove_load(self, load: Load) -> None:
@@ -140,6 +140,6 @@ class Inputs:
         for k, first in enumerate(facts["loads"]):
             values = arrays[f"load_{k}"]
             numbers = np.arange(first, first + len(values))
-            self.groups.append(Load(self.forces, numbers, values.shape[1], self.changes.many_forces))
+            self.groups.append(Load(self.forces, numbers, values.shape[1], self.changes))
             self.groups[-1].values.array[:] = values
         self.changes.all()

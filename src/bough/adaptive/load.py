@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from bough.adaptive.changes import Changes
 from bough.adaptive.forces import Forces
 from bough.errors import NonFiniteError, ShapeError, UnknownNameError
 from bough.types import FloatArray, IntArray
 
 
 class Load:
-    """A group of forces, made by `QuasiStatics.loads`; `load.values[...] = f` changes any of them."""
+    """A group of forces, made by `QuasiStatics.loads`; `load.values[...] = f` changes any of them.
 
-    def __init__(self, forces: Forces, numbers: IntArray, size: int, note: Callable[[Sequence[int]], None]) -> None:
-        self.forces, self.numbers, self.note = forces, numbers, note
+    Single forces that are set wait until they are needed, and are then written all at once.
+    """
+
+    def __init__(self, forces: Forces, numbers: IntArray, size: int, changes: Changes) -> None:
+        self.forces, self.numbers, self.changes = forces, numbers, changes
         self._values = Values(self, np.zeros((len(numbers), size)))
         self._at = np.array([forces.row(n) for n in numbers.tolist()], np.int64)
+        self.bodies = forces.rows.body[self._at]
+        # forces alone in the world's axes are kept as they are given
+        self.is_plain = size == 3 and bool(forces.rows.world[self._at].all())
+        self._known = forces.removals  # how many were taken away when these were last known to be there
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -37,41 +45,75 @@ class Load:
         if given is not self._values:
             self._values[:] = given
 
-    def _rows(self) -> IntArray:
+    def rows(self) -> IntArray:
         """Rows of the forces, none of which may have been taken away."""
-        if not np.array_equal(self.forces.rows.number[self._at], self.numbers):
-            raise UnknownNameError("the forces of this load have been taken away")
+        if self._known != self.forces.removals:
+            if not np.array_equal(self.forces.rows.number[self._at], self.numbers):
+                raise UnknownNameError("the forces of this load have been taken away")
+            self._known = self.forces.removals
         return self._at
 
-    def _write(self, which: IntArray) -> None:
-        """Hand these values on."""
-        rows, given = self._rows()[which], self._values.array[which]
-        wide = given if given.shape[1] == 6 else np.concatenate([given, np.zeros_like(given)], axis=1)
-        self.forces.write(rows, wide)
-        self.note(self.forces.rows.body[rows].tolist())
+    def write(self, which: IntArray | None) -> None:
+        """Hand values in these places on, or with None all."""
+        rows = self.rows() if which is None else self.rows()[which]
+        given = self._values.array if which is None else self._values.array[which]
+        if self.is_plain:
+            self.forces.write_plain(rows, given)
+        else:
+            self.forces.write(rows, given if given.shape[1] == 6 else np.concatenate([given, 0.0 * given], axis=1))
+        self.changes.many_forces(self.bodies if which is None else self.bodies[which])
 
-    def _write_one(self, k: int, value: npt.ArrayLike) -> None:
-        row = int(self._at[k])
-        if self.forces.rows.number[row] != self.numbers[k]:
-            self._rows()
-        self.forces.write_one(row, value)
-        self._values.array[k] = value
-        self.note((int(self.forces.rows.body[row]),))
+    def set_one(self, k: int, value: npt.ArrayLike) -> bool:
+        """Let force k wait with another value of three finite numbers; False if it is no such thing."""
+        given: Any = value.tolist() if type(value) is np.ndarray else value
+        try:
+            x, y, z = given
+            good = isfinite(x + y + z)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        if not (good and self.is_plain and 0 <= k < len(self._at)):
+            return False
+        if self._known != self.forces.removals:
+            self.rows()
+        pending, changes = self._values.pending, self.changes
+        if not pending:
+            self.forces.waiting.append(self.flush)
+        pending[k] = (x, y, z)
+        changes.closures = changes.solution = True
+        return True
+
+    def flush(self) -> None:
+        """Write what waits."""
+        pending = self._values.pending
+        if pending:
+            which = np.fromiter(pending, np.int64, len(pending))
+            self._values.array[which] = np.array(list(pending.values()), float)
+            pending.clear()
+            self.write(which)
 
 
 class Values:
     """The values of a load: read like an array (copies), changed by assignment only, so that no change is missed."""
 
     def __init__(self, load: Load, array: FloatArray) -> None:
-        self.load, self.array = load, array
+        self.load, self._array = load, array
+        self.pending: dict[int, Any] = {}  # values that wait to be written, by place
+
+    @property
+    def array(self) -> FloatArray:
+        """All values."""
+        if self.pending:
+            which = np.fromiter(self.pending, np.int64, len(self.pending))
+            self._array[which] = np.array(list(self.pending.values()), float)
+        return self._array
 
     @property
     def shape(self) -> tuple[int, int]:
         """(k, 3) or (k, 6)."""
-        return len(self.array), self.array.shape[1]
+        return len(self._array), self._array.shape[1]
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self._array)
 
     def __repr__(self) -> str:
         return f"Values({self.array!r})"
@@ -83,19 +125,22 @@ class Values:
         return np.array(self.array[key])
 
     def __setitem__(self, key: Any, value: npt.ArrayLike) -> None:
-        if type(key) is int and type(value) in (list, tuple, np.ndarray) and len(value) == self.array.shape[1]:  # type: ignore[arg-type]
-            self.load._write_one(key, value)
+        if type(key) is int and self.load.set_one(key, value):
             return
-        given = np.asarray(value, float)
+        load = self.load
+        load.flush()
+        given, array = np.asarray(value, float), self.array
         if not np.isfinite(given).all():
             raise NonFiniteError(f"load: forces must be finite, got {given[~np.isfinite(given)][0]}")
-        which = np.unique(np.arange(self.array.size).reshape(self.array.shape)[key] // self.array.shape[1])
-        self.load._rows()
+        load.rows()
+        whole = isinstance(key, slice) and key == slice(None)
+        width = array.shape[1]
+        which = None if whole else np.unique(np.arange(array.size).reshape(array.shape)[key] // width)
         try:
-            self.array[key] = given
+            array[key] = given
         except ValueError:
             raise ShapeError(f"load: values of shape {given.shape} do not fit where {self.shape} is indexed") from None
-        self.load._write(which)
+        load.write(which)
 
     def __iadd__(self, other: npt.ArrayLike) -> Values:
         self[:] = self.array + np.asarray(other)

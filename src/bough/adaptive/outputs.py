@@ -98,16 +98,30 @@ class Outputs:
         out[body < 0] = 0.0
         return out
 
-    def _respond(self, bodies: IntArray) -> FloatArray:
-        """(k, 6) accelerations of primitives in their laid frames, angular first, relative to free fall; exact."""
+    def transmitted(self, joints: Iterable[str | int] | None) -> FloatArray:
+        """See `QuasiStatics.constraint_forces`."""
+        model, frames = self.inputs.model, self.inputs.model.frames
+        named = model.joint_names if joints is None else joints
+        bodies = [model.joint(j).body if isinstance(j, str) else j for j in named]
+        ks = self._frames(bodies)
+        laid, found = self.solver.poses(frames.body[ks]), self._respond(frames.body[ks], forces=True)
+        R = laid[:, :9].reshape(-1, 3, 3)
+        moment = found[:, :3] - np.cross(frames.p[ks], found[:, 3:])
+        return np.concatenate([np.einsum("nij,nj->ni", R, x) for x in (found[:, 3:], moment)], axis=1)
+
+    def _respond(self, bodies: IntArray, forces: bool = False) -> FloatArray:
+        """(k, 6) accelerations of primitives in their laid frames, angular first, relative to free fall; exact.
+
+        Or, likewise, the forces on them through their joints.
+        """
         solver, qdd = self.solver, self.inputs.shared.qdd
         if not solver.is_plain:
             tree = solver.ready_tree()
             if tree.has_bodies(bodies):
-                return tree.respond(bodies)
+                return tree.transmit(bodies) if forces else tree.respond(bodies)
         kept = qdd.copy()
         solver.solve_plainly()
-        found = solver.plain.work.a[bodies].copy()
+        found = solver.plain.transmitted(bodies) if forces else solver.plain.work.a[bodies].copy()
         if not solver.is_plain or not solver.changes.solution:
             qdd[:] = kept
         return found

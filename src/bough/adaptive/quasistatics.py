@@ -190,6 +190,14 @@ class QuasiStatics:
         """
         return self.outputs.accelerations(bodies)
 
+    def constraint_forces(self, joints: Iterable[str | int] | None = None) -> FloatArray:
+        """[force, moment] (k, 6) on the bodies that joints move, through these joints, at the bodies' origins, in the
+        world's axes; what motors and springs exert is part of it. By name or place in `joint_names`; all without one.
+
+        Exact, whatever the error allowed. O(log n) each on the tree, else O(n) for all.
+        """
+        return self.outputs.transmitted(joints)
+
     def velocities(self, bodies: Iterable[str | int], points: npt.ArrayLike | None = None) -> FloatArray:
         """How far points (k, 3) of bodies or frames move for each unit of pseudo-time, (k, 3) in the world's axes.
 

@@ -38,9 +38,9 @@ class Region:
         solver, hybrid = self.solver, self.hybrid
         if hybrid is None or self.age >= self.every or hybrid.tree.begun != self._begun:
             return False
-        changes = solver.changes
+        loads, changes = solver.inputs.forces.loads(), solver.changes  # forces that wait are noted
         kept = not (changes.everything or changes.measure or changes.torques)
-        return kept and hybrid.fits(solver.inputs.forces.loads())
+        return kept and hybrid.fits(loads)
 
     @property
     def joints(self) -> int:

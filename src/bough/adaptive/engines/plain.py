@@ -28,6 +28,7 @@ from bough.joints import (
 from bough.spatial import (
     add6,
     articulated,
+    articulated_times,
     dot6,
     get6,
     get9,
@@ -167,6 +168,14 @@ def motion_square(m: Any, qdd: Any, X: Any, a: Any) -> Any:
 
 
 @kernel
+def joint_forces(w: Any, bodies: Any, out: Any) -> None:
+    """IA a + pA of some bodies: what their joints exert on them."""
+    for k in range(len(bodies)):
+        i = bodies[k]
+        put6(out, k, add6(articulated_times(get21(w.IA, i), get6(w.a, i)), get6(w.pA, i)))
+
+
+@kernel
 def world_poses(m: Any, q: Any, X: Any, out: Any) -> None:
     """The pose of every body's frame in the world."""
     for i in range(len(m.parent)):
@@ -228,6 +237,12 @@ class PlainEngine:
         """(k, 6) accelerations of some primitives under the forces on all of them now, relative to free fall. O(n)."""
         self.solve(no_forces(len(self.shared.force)))
         return self.work.a[bodies].copy()
+
+    def transmitted(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+        """(k, 6) forces on some primitives through their joints in the solution found last, in their frames."""
+        out = np.zeros((len(bodies), 6))
+        compiled(joint_forces)(self.work, bodies.astype(np.int64), out)
+        return out
 
     def reload(self, bodies: npt.NDArray[np.int64]) -> None:
         """Solve for the forces as they are now."""

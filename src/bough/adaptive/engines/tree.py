@@ -229,6 +229,12 @@ class TreeEngine:
         self.do(passes.RESPOND, self._no_forces, number=self.link.host[bodies], out=out)
         return out
 
+    def transmit(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+        """(k, 6) forces on some primitives through their joints, in their frames, all joints free. O(log n) each."""
+        out = np.zeros((len(bodies), 6))
+        self.do(passes.TRANSMIT, number=self.link.host[bodies], out=out)
+        return out
+
     def reload(self, bodies: npt.NDArray[np.int64]) -> None:
         """Forces on these primitives, written where they act, have changed."""
         self.changed(self._no_forces, self.plan.leaf_up[self.link.host[bodies]].astype(np.int64))

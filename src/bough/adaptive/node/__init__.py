@@ -47,7 +47,13 @@ from bough.adaptive.node.springs import (
     spring_energy,
     term,
 )
-from bough.adaptive.node.substitution import hand_down, joint_acceleration, joint_square, total_acceleration
+from bough.adaptive.node.substitution import (
+    hand_down,
+    joint_acceleration,
+    joint_force,
+    joint_square,
+    total_acceleration,
+)
 
 __all__ = [
     "BARRIER",
@@ -74,6 +80,7 @@ __all__ = [
     "get_pose",
     "hand_down",
     "joint_acceleration",
+    "joint_force",
     "joint_square",
     "leaf_acceleration",
     "linear",

@@ -16,10 +16,10 @@ from bough.adaptive.passes.lazy import (
     turns_too_far,
     visit_marked,
 )
-from bough.adaptive.passes.whole import body_poses, down_all, noise, place_all
+from bough.adaptive.passes.whole import body_poses, down_all, noise, place_all, transmit
 from bough.compile.kernel import kernel
 
-REBUILD, CHANGED, MARCH, FOLLOW, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND, PLACE = range(11)
+REBUILD, CHANGED, MARCH, FOLLOW, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND, PLACE, TRANSMIT = range(12)
 
 
 class Order(NamedTuple):
@@ -82,8 +82,9 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
 def query(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: Any) -> Any:
     """Answer one question about the tree.
 
-    SOLVE: all accelerations. NOISE: how wrong the tree is. LEFT: the sum over waiting clusters. POSES, RESPOND:
-    poses or accelerations of the bodies `number`, into `out`. PLACE: where the opened clusters are, and nothing else.
+    SOLVE: all accelerations. NOISE: how wrong the tree is. LEFT: the sum over waiting clusters. POSES, RESPOND,
+    TRANSMIT: poses, accelerations or joint forces of the bodies `number`, into `out`. PLACE: where the opened clusters
+    are, and nothing else.
     """
     what, number, out = order.what, order.number, order.out
     if what == SOLVE:
@@ -97,6 +98,9 @@ def query(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: An
         return 0.0
     if what == PLACE:
         place_opened(m, plan, st, fr)
+        return 0.0
+    if what == TRANSMIT:
+        transmit(plan, st, fr, number, out)
         return 0.0
     if what == RESPOND:
         respond(m, plan, st, fr, loads, number, out)

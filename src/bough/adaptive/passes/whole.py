@@ -11,6 +11,7 @@ from bough.adaptive.node import (
     far_pose,
     hand_down,
     joint_acceleration,
+    joint_force,
     joint_square,
     place_body,
     put_pose,
@@ -19,7 +20,7 @@ from bough.adaptive.node import (
 )
 from bough.adaptive.passes.front import get_far, stack_up
 from bough.compile.kernel import kernel
-from bough.spatial import get6
+from bough.spatial import get6, put6
 
 COARSE = 1.0 / 16.0
 
@@ -112,3 +113,22 @@ def body_poses(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
             if plan.right[n] == below:
                 pose = far_pose(plan, st, n, pose)
         put_pose(out, k, pose)
+
+
+@kernel
+def transmit(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
+    """Forces on some bodies through their joints, in their frames, each by one way down the tree."""
+    for k in range(len(bodies)):
+        n, top = plan.node_of[bodies[k]], 0
+        while n >= 0:
+            fr.stack[top] = n
+            top += 1
+            n = plan.up[n]
+        f1, f2 = ZERO6, ZERO6
+        for j in range(top - 1, 0, -1):
+            a1, a2, c1, c2 = hand_down(plan, st, fr.stack[j], f1, f2)
+            if plan.right[fr.stack[j]] == fr.stack[j - 1]:
+                f1, f2 = c1, c2
+            else:
+                f1, f2 = a1, a2
+        put6(out, k, joint_force(plan, st, fr.stack[0], f1, f2))
