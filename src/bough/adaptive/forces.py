@@ -19,7 +19,7 @@ from bough.types import FloatArray, IntArray
 FRAMES = {"world": True, "local": False, "body": False}
 
 
-class Rows(NamedTuple):
+class ForceRows(NamedTuple):
     """One row for each force that ever was, in room that grows."""
 
     body: IntArray
@@ -31,11 +31,11 @@ class Rows(NamedTuple):
     number: IntArray  # (rows,) of the force, -1 where the row is free
 
 
-def make_rows(count: int) -> Rows:
+def make_rows(count: int) -> ForceRows:
     """Free rows."""
     threes = [np.zeros((count, 3)) for _ in range(3)]
     ints, free = np.zeros(count, np.int64), np.full(count, -1, np.int64)
-    return Rows._make([ints, np.zeros(count, bool), *threes, np.zeros((count, 3, 3)), free])
+    return ForceRows._make([ints, np.zeros(count, bool), *threes, np.zeros((count, 3, 3)), free])
 
 
 class Forces:
@@ -103,7 +103,7 @@ class Forces:
     def _new_rows(self, count: int) -> IntArray:
         while len(self._free) < count:
             size = len(self.rows.body)
-            self.rows = Rows._make(np.concatenate([a, b]) for a, b in zip(self.rows, make_rows(size), strict=True))
+            self.rows = ForceRows._make(np.concatenate([a, b]) for a, b in zip(self.rows, make_rows(size), strict=True))
             self._free = list(range(2 * size - 1, size - 1, -1)) + self._free
         taken = self._free[-count:][::-1] if count else []
         del self._free[len(self._free) - count :]
@@ -184,14 +184,14 @@ class Forces:
         """Everything, as arrays."""
         self.flush()
         used = np.array(sorted(self.row_of.items()), np.int64).reshape(-1, 2)[:, 1]
-        return {f"force_{name}": getattr(self.rows, name)[used] for name in Rows._fields}
+        return {f"force_{name}": getattr(self.rows, name)[used] for name in ForceRows._fields}
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], following: int) -> None:
         """The state that `state` gave."""
-        rows = [arrays[f"force_{name}"] for name in Rows._fields]
+        rows = [arrays[f"force_{name}"] for name in ForceRows._fields]
         spare = make_rows(8)
         count = len(rows[0])
-        self.rows = Rows._make(np.concatenate([a, b]) for a, b in zip(rows, spare, strict=True))
+        self.rows = ForceRows._make(np.concatenate([a, b]) for a, b in zip(rows, spare, strict=True))
         self._free = list(range(count + 7, count - 1, -1))
         self.row_of = dict(zip(self.rows.number[:count].tolist(), range(count), strict=True))
         self.following, self._loads = following, None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +11,7 @@ from bough.compile.kernel import kernel
 from bough.errors import ModelError, ShapeError
 from bough.joints import PLACED
 from bough.model import Model
+from bough.types import Rows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -78,7 +77,7 @@ def lever(model: Model, link: Linkage) -> FloatArray:
 
 
 @kernel
-def _longest(parent: Any, step: Any, reach: Any) -> None:
+def _longest(parent: Rows, step: Rows, reach: Rows) -> None:
     for i in range(len(parent) - 1, -1, -1):
         if parent[i] >= 0:
             reach[parent[i]] = max(reach[parent[i]], step[i] + reach[i])

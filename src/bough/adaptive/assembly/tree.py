@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
 from bough.compile.kernel import kernel
+from bough.types import Rows
 
 IntArray = npt.NDArray[np.int64]
 
@@ -77,24 +78,24 @@ def assembly_tree(parent: npt.ArrayLike) -> Assembly:
 
 
 class _Work(NamedTuple):
-    is_head: Any  # whether a path begins here
-    cluster: Any  # code of the cluster that a light subtree has become
-    height: Any  # its height
-    path: Any  # cluster of each body along the current path
-    path_height: Any
-    path_body: Any
-    weight: Any  # running sum of weights along the path
-    low: Any  # stack of path segments: first body, end, where it is cut
-    high: Any
-    cut: Any
-    item: Any  # clusters waiting to be joined
-    item_height: Any
-    bucket: Any  # how many copies of a hub have each height
-    count: Any  # nodes and leaves made so far
+    is_head: Rows  # whether a path begins here
+    cluster: Rows  # code of the cluster that a light subtree has become
+    height: Rows  # its height
+    path: Rows  # cluster of each body along the current path
+    path_height: Rows
+    path_body: Rows
+    weight: Rows  # running sum of weights along the path
+    low: Rows  # stack of path segments: first body, end, where it is cut
+    high: Rows
+    cut: Rows
+    item: Rows  # clusters waiting to be joined
+    item_height: Rows
+    bucket: Rows  # how many copies of a hub have each height
+    count: Rows  # nodes and leaves made so far
 
 
 @kernel
-def _sizes(parent: Any, size: Any, heavy: Any) -> None:
+def _sizes(parent: Rows, size: Rows, heavy: Rows) -> None:
     n = len(parent)
     for i in range(n - 1, -1, -1):
         p = parent[i]
@@ -106,13 +107,13 @@ def _sizes(parent: Any, size: Any, heavy: Any) -> None:
 
 
 @kernel
-def _depths(up: Any, depth: Any) -> None:
+def _depths(up: Rows, depth: Rows) -> None:
     for i in range(len(up) - 2, -1, -1):
         depth[i] = depth[up[i]] + 1
 
 
 @kernel
-def _make(t: Any, w: Any, left: Any, right: Any, body: Any, handles: Any) -> Any:
+def _make(t: Assembly, w: _Work, left: int, right: int, body: int, handles: int) -> Any:
     """A new node over two codes."""
     k = w.count[0]
     w.count[0] = k + 1
@@ -128,7 +129,7 @@ def _make(t: Any, w: Any, left: Any, right: Any, body: Any, handles: Any) -> Any
 
 
 @kernel
-def _assemble(heavy: Any, size: Any, lights: Any, first: Any, t: Any, w: Any) -> None:
+def _assemble(heavy: Rows, size: Rows, lights: Rows, first: Rows, t: Assembly, w: _Work) -> None:
     """Light subtrees have higher numbers than the path they hang on, so paths are done from the last head back."""
     n = len(heavy) - 1
     for k in range(len(lights)):
@@ -148,7 +149,7 @@ def _assemble(heavy: Any, size: Any, lights: Any, first: Any, t: Any, w: Any) ->
 
 
 @kernel
-def _swallow(v: Any, lights: Any, first: Any, t: Any, w: Any) -> Any:
+def _swallow(v: int, lights: Rows, first: Rows, t: Assembly, w: _Work) -> Any:
     """The cluster (code, height) of body v with its light subtrees: one after the other, or on welded copies of v."""
     a, b = first[v], first[v + 1]
     height = 0
@@ -166,7 +167,7 @@ def _swallow(v: Any, lights: Any, first: Any, t: Any, w: Any) -> Any:
 
 
 @kernel
-def _pair_height(k: Any, b: Any, lights: Any, w: Any) -> Any:
+def _pair_height(k: int, b: int, lights: Rows, w: _Work) -> Any:
     """Height of a copy that carries light subtrees k and k + 1."""
     height = w.height[lights[k]] + 1
     if k + 1 < b:
@@ -175,7 +176,7 @@ def _pair_height(k: Any, b: Any, lights: Any, w: Any) -> Any:
 
 
 @kernel
-def _sort_copies(a: Any, b: Any, lights: Any, w: Any) -> Any:
+def _sort_copies(a: int, b: int, lights: Rows, w: _Work) -> Any:
     """Put the copies, two light subtrees each, in order of height; returns how many they are."""
     w.bucket[:] = 0
     for k in range(a, b, 2):
@@ -190,7 +191,7 @@ def _sort_copies(a: Any, b: Any, lights: Any, w: Any) -> Any:
 
 
 @kernel
-def _make_copies(v: Any, a: Any, b: Any, lights: Any, t: Any, w: Any) -> None:
+def _make_copies(v: int, a: int, b: int, lights: Rows, t: Assembly, w: _Work) -> None:
     """Turn each copy from the number of its first light subtree into a cluster."""
     t.copies[v] = (b - a + 1) // 2
     for i in range(t.copies[v]):
@@ -206,7 +207,7 @@ def _make_copies(v: Any, a: Any, b: Any, lights: Any, t: Any, w: Any) -> None:
 
 
 @kernel
-def _weld(count: Any, make: Any, kind: Any, t: Any, w: Any) -> Any:
+def _weld(count: int, make: int, kind: int, t: Assembly, w: _Work) -> Any:
     """Join the two lowest again and again (two queues, as Huffman); without `make` only the height is found."""
     i, j, end = 0, count, count
     while True:
@@ -231,7 +232,7 @@ def _weld(count: Any, make: Any, kind: Any, t: Any, w: Any) -> Any:
 
 
 @kernel
-def _median(lo: Any, hi: Any, weight: Any) -> Any:
+def _median(lo: int, hi: int, weight: Rows) -> Any:
     """Where to cut bodies lo .. hi - 1 so that both sides weigh as nearly the same as possible."""
     double = weight[lo] + weight[hi]
     a, b = lo + 1, hi - 1
@@ -247,7 +248,7 @@ def _median(lo: Any, hi: Any, weight: Any) -> Any:
 
 
 @kernel
-def _bisect(length: Any, t: Any, w: Any) -> Any:
+def _bisect(length: int, t: Assembly, w: _Work) -> Any:
     """Merge the path: (code, height). A stack of segments; finished ones are collected on `item`."""
     top, done = 1, 0
     w.low[0], w.high[0], w.cut[0] = 0, length, -1

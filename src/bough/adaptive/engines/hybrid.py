@@ -18,11 +18,11 @@ from bough.adaptive.node import Springs, spring_all
 from bough.adaptive.passes import DONE, FAR, Loads, Pieces, contract, load_pieces, piece_loads
 from bough.compile.kernel import kernel
 from bough.joints import Mechanism
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray, IntArray, Rows
 
 
 @kernel
-def turns(m: Any, qdd: Any, h: float, turn: float) -> Any:
+def turns(m: Mechanism, qdd: Rows, h: float, turn: float) -> bool:
     """Whether a step would turn a joint by more than `turn`, or move it by what is no distance."""
     too_far = False
     for k in range(len(m.axis)):
@@ -33,7 +33,17 @@ def turns(m: Any, qdd: Any, h: float, turn: float) -> Any:
 
 @kernel
 def hybrid_march(
-    m: Any, q: Any, tau: Any, force: Any, qdd: Any, loads: Any, w: Any, p: Any, h: float, turn: float, steps: int
+    m: Mechanism,
+    q: Rows,
+    tau: Rows,
+    force: Rows,
+    qdd: Rows,
+    loads: Loads,
+    w: Work,
+    p: Springs,
+    h: float,
+    turn: float,
+    steps: int,
 ) -> Any:
     """Take steps; returns how many are left where one would turn a joint too far."""
     while steps > 0:

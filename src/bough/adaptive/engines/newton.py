@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.engines.plain import orient
-from bough.adaptive.node import term
+from bough.adaptive.node import Springs, term
+from bough.adaptive.passes.loads import Loads
 from bough.compile.kernel import inlined, kernel
 from bough.joints import (
     Mechanism,
@@ -56,7 +57,7 @@ from bough.spatial import (
     scale6,
     sub3,
 )
-from bough.types import FloatArray
+from bough.types import FloatArray, Rotation, Rows, Scalar, Vector
 
 SINGULAR = 1e-14  # a pivot this much smaller than what it is made of is none
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -90,19 +91,19 @@ def newton_work(m: Mechanism) -> NewtonWork:
 
 
 @inlined
-def _outer(x: Any, f: Any) -> Any:
+def _outer(x: Vector, f: Vector) -> Rotation:
     a, b, c = scale3(x[0], f), scale3(x[1], f), scale3(x[2], f)
     return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
 
 
 @inlined
-def _add9(a: Any, i: int, x: Any) -> None:
+def _add9(a: Rows, i: int, x: Rotation) -> None:
     for k in range(9):
         a[i, k] += x[k]
 
 
 @inlined
-def _load(m: Any, loads: Any, w: Any, i: int) -> None:
+def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
     """Gravity and applied forces on body i, and their energy."""
     E, I = get9(w.E, i), get10(m.inertia, i)
     g = rotate_back(E, (m.gravity[0], m.gravity[1], m.gravity[2]))
@@ -131,7 +132,7 @@ def _load(m: Any, loads: Any, w: Any, i: int) -> None:
 
 
 @kernel
-def newton_place(m: Any, q: Any, loads: Any, p: Any, w: Any) -> None:
+def newton_place(m: Mechanism, q: Rows, loads: Loads, p: Springs, w: NewtonWork) -> None:
     """Where all bodies are, forces on them, potentials of joints, and the energy."""
     w.energy[0], w.energy[1] = 0.0, 0.0
     for i in range(len(m.parent)):
@@ -157,7 +158,7 @@ def newton_place(m: Any, q: Any, loads: Any, p: Any, w: Any) -> None:
 
 
 @kernel
-def newton_forces(m: Any, w: Any, out: Any) -> None:
+def newton_forces(m: Mechanism, w: NewtonWork, out: Rows) -> None:
     """out (n,) += S' of the forces w.f on all bodies beyond each joint."""
     for i in range(len(m.parent)):
         put6(w.p, i, get6(w.f, i))
@@ -170,7 +171,7 @@ def newton_forces(m: Any, w: Any, out: Any) -> None:
 
 
 @inlined
-def _moments_to_parent(m: Any, w: Any, i: int) -> None:
+def _moments_to_parent(m: Mechanism, w: NewtonWork, i: int) -> None:
     """F and G of body i about the parent's origin."""
     p, G = m.parent[i], get9(w.G, i)
     F = turn_to_parent(m, w.X, i, get3(w.F, i))
@@ -188,7 +189,7 @@ def _moments_to_parent(m: Any, w: Any, i: int) -> None:
 
 
 @kernel
-def newton_sum(m: Any, w: Any) -> None:
+def newton_sum(m: Mechanism, w: NewtonWork) -> None:
     """F and G of all bodies beyond each joint, from those of each body."""
     for i in range(len(m.parent) - 1, -1, -1):
         if m.parent[i] >= 0:
@@ -196,7 +197,7 @@ def newton_sum(m: Any, w: Any) -> None:
 
 
 @inlined
-def _geometric(m: Any, w: Any, i: int, k: int) -> Any:
+def _geometric(m: Mechanism, w: NewtonWork, i: int, k: int) -> Any:
     """(-N_k, 0): what forces do to the stiffness between joints above and freedom k."""
     S, G, F = freedom(m, k, 1.0), get9(w.G, i), get3(w.F, i)
     a, v = (S[0], S[1], S[2]), (S[3], S[4], S[5])
@@ -205,7 +206,7 @@ def _geometric(m: Any, w: Any, i: int, k: int) -> Any:
 
 
 @inlined
-def _size(w: Any, i: int) -> Any:
+def _size(w: NewtonWork, i: int) -> Scalar:
     """How large moments x f' of the forces beyond a joint are."""
     most = 0.0
     for j in range(9):
@@ -214,7 +215,7 @@ def _size(w: Any, i: int) -> Any:
 
 
 @kernel
-def newton_factor(m: Any, w: Any, mu: float) -> Any:
+def newton_factor(m: Mechanism, w: NewtonWork, mu: float) -> Any:
     """Eliminate mu M + H; returns how many pivots are negative, or NaN where one is zero to rounding."""
     wrong = 0.0
     for i in range(len(m.parent)):
@@ -252,7 +253,7 @@ def newton_factor(m: Any, w: Any, mu: float) -> Any:
 
 
 @kernel
-def newton_solve(m: Any, w: Any, force: Any, out: Any) -> None:
+def newton_solve(m: Mechanism, w: NewtonWork, force: Rows, out: Rows) -> None:
     """out (nv,) = (mu M + H)^-1 force (n,)."""
     for i in range(len(m.parent)):
         put6(w.p, i, ZERO6)
@@ -276,7 +277,7 @@ def newton_solve(m: Any, w: Any, force: Any, out: Any) -> None:
 
 
 @kernel
-def newton_motion(m: Any, w: Any, step: Any) -> Any:
+def newton_motion(m: Mechanism, w: NewtonWork, step: Rows) -> Any:
     """The largest angle by which a body turns, or a joint slides, when joints move by `step` (nv,)."""
     most = 0.0
     for i in range(len(m.parent)):

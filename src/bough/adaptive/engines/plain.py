@@ -41,6 +41,7 @@ from bough.spatial import (
     rigid_times,
     scale6,
 )
+from bough.types import Rows, Scalar, Workspace
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,14 +49,14 @@ FloatArray = npt.NDArray[np.float64]
 class Work(NamedTuple):
     """Working space, all by primitive body except the last two, by degree of freedom."""
 
-    X: Any  # (N, 12)
-    E: Any  # (N, 9) columns: the world's axes in the body's frame, where forces need them
-    needs: Any  # (N,) 1 on the way from the ground to a force given in the world's frame
-    IA: Any  # (N, 21)
-    pA: Any  # (N, 6)
-    a: Any  # (N, 6)
-    W: Any  # (n, 6)
-    u: Any  # (n,)
+    X: Rows  # (N, 12)
+    E: Rows  # (N, 9) columns: the world's axes in the body's frame, where forces need them
+    needs: Rows  # (N,) 1 on the way from the ground to a force given in the world's frame
+    IA: Rows  # (N, 21)
+    pA: Rows  # (N, 6)
+    a: Rows  # (N, 6)
+    W: Rows  # (n, 6)
+    u: Rows  # (n,)
 
 
 def make_work(bodies: int, dofs: int) -> Work:
@@ -65,7 +66,7 @@ def make_work(bodies: int, dofs: int) -> Work:
 
 
 @kernel
-def mark_needs(m: Any, loads: Any, w: Any) -> None:
+def mark_needs(m: Mechanism, loads: Loads, w: Work) -> None:
     """Find the bodies whose orientation in the world a step must know."""
     w.needs[:] = 0
     for k in range(len(loads.body)):
@@ -76,7 +77,7 @@ def mark_needs(m: Any, loads: Any, w: Any) -> None:
 
 
 @kernel
-def orient(m: Any, w: Any, i: int) -> None:
+def orient(m: Mechanism, w: Workspace, i: int) -> None:
     """The world's axes in body i's frame, from its parent's."""
     E = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     if m.parent[i] >= 0:
@@ -89,7 +90,7 @@ def orient(m: Any, w: Any, i: int) -> None:
 
 
 @kernel
-def outward(m: Any, q: Any, force: Any, loads: Any, w: Any) -> None:
+def outward(m: Mechanism, q: Rows, force: Rows, loads: Loads, w: Work) -> None:
     """Joint motions, world forces into body frames, and the inertias to begin with."""
     for i in range(len(m.parent)):
         move_joint(m, q, i, w.X)
@@ -103,7 +104,7 @@ def outward(m: Any, q: Any, force: Any, loads: Any, w: Any) -> None:
 
 
 @kernel
-def inward(m: Any, tau: Any, w: Any) -> None:
+def inward(m: Mechanism, tau: Rows, w: Work) -> None:
     """Eliminate the joints from the tips to the ground."""
     for i in range(len(m.parent) - 1, -1, -1):
         IA, pA = get21(w.IA, i), get6(w.pA, i)
@@ -120,7 +121,7 @@ def inward(m: Any, tau: Any, w: Any) -> None:
 
 
 @kernel
-def outward_accelerations(m: Any, qdd: Any, w: Any) -> None:
+def outward_accelerations(m: Mechanism, qdd: Rows, w: Work) -> None:
     """Joint accelerations from the ground to the tips."""
     for i in range(len(m.parent)):
         p = m.parent[i]
@@ -136,7 +137,7 @@ def outward_accelerations(m: Any, qdd: Any, w: Any) -> None:
 
 
 @kernel
-def plain_solve(m: Any, q: Any, tau: Any, force: Any, qdd: Any, loads: Any, w: Any) -> None:
+def plain_solve(m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: Work) -> None:
     """All joint accelerations at rest. About 0.2 us a joint."""
     outward(m, q, force, loads, w)
     inward(m, tau, w)
@@ -144,14 +145,14 @@ def plain_solve(m: Any, q: Any, tau: Any, force: Any, qdd: Any, loads: Any, w: A
 
 
 @kernel
-def plain_move(m: Any, q: Any, qdd: Any, h: float) -> None:
+def plain_move(m: Mechanism, q: Rows, qdd: Rows, h: float) -> None:
     """Move every joint by h qdd."""
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, qdd, h, q)
 
 
 @kernel
-def motion_square(m: Any, qdd: Any, X: Any, a: Any) -> Any:
+def motion_square(m: Mechanism, qdd: Rows, X: Rows, a: Rows) -> Scalar:
     """qdd' M qdd: the sum over bodies of a' I a, relative to the ground, and that of the rotors."""
     total = 0.0
     for i in range(len(m.parent)):
@@ -168,7 +169,7 @@ def motion_square(m: Any, qdd: Any, X: Any, a: Any) -> Any:
 
 
 @kernel
-def joint_forces(w: Any, bodies: Any, out: Any) -> None:
+def joint_forces(w: Any, bodies: Rows, out: Rows) -> None:
     """IA a + pA of some bodies: what their joints exert on them."""
     for k in range(len(bodies)):
         i = bodies[k]
@@ -176,7 +177,7 @@ def joint_forces(w: Any, bodies: Any, out: Any) -> None:
 
 
 @kernel
-def world_poses(m: Any, q: Any, X: Any, out: Any) -> None:
+def world_poses(m: Mechanism, q: Rows, X: Rows, out: Rows) -> None:
     """The pose of every body's frame in the world."""
     for i in range(len(m.parent)):
         move_joint(m, q, i, X)

@@ -8,57 +8,57 @@ import numpy as np
 
 from bough.joints import Mechanism
 from bough.model import Model
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray, IntArray, Rows
 
 
 class Moving(NamedTuple):
     """State of a linkage and scratch of the same shapes, all in the user's order; shared by all engines."""
 
-    q: Any  # (nq,)
-    v: Any  # (nv,)
-    qdd: Any  # (nv,) accelerations of the last solution
-    rest: Any  # (nq,) where springs are slack
-    stretch: Any  # (nv,) how far springs are stretched, where there are any
-    q0: Any  # (nq,) beginning of a step of several stages
-    v0: Any  # (nv,)
-    u: Any  # (nv,) tangent vector from q0
-    move: Any  # (nv,) sums over the stages
-    gain: Any  # (nv,)
+    q: Rows  # (nq,)
+    v: Rows  # (nv,)
+    qdd: Rows  # (nv,) accelerations of the last solution
+    rest: Rows  # (nq,) where springs are slack
+    stretch: Rows  # (nv,) how far springs are stretched, where there are any
+    q0: Rows  # (nq,) beginning of a step of several stages
+    v0: Rows  # (nv,)
+    u: Rows  # (nv,) tangent vector from q0
+    move: Rows  # (nv,) sums over the stages
+    gain: Rows  # (nv,)
 
 
 class Effort(NamedTuple):
     """What joints do by themselves, by degree of freedom of a mechanism; `sprung` by primitive."""
 
-    tau: Any  # (n,) applied torques
-    damping: Any  # (n,)
-    stiffness: Any  # (n,)
-    rotor: Any  # (n,) armature without what an implicit step adds to it
-    sprung: Any  # (N,) 1 where a primitive has springs
-    friction: Any  # (n,)
-    lower: Any  # (n,) limits of the coordinate, infinite where there is none
-    upper: Any  # (n,)
-    place: Any  # (n,) where that coordinate is in q, -1 = nowhere
+    tau: Rows  # (n,) applied torques
+    damping: Rows  # (n,)
+    stiffness: Rows  # (n,)
+    rotor: Rows  # (n,) armature without what an implicit step adds to it
+    sprung: Rows  # (N,) 1 where a primitive has springs
+    friction: Rows  # (n,)
+    lower: Rows  # (n,) limits of the coordinate, infinite where there is none
+    upper: Rows  # (n,)
+    place: Rows  # (n,) where that coordinate is in q, -1 = nowhere
 
 
 class Room(NamedTuple):
     """Working space of the articulated-body algorithm, by primitive N or degree of freedom n."""
 
-    X: Any  # (N, 12)
-    E: Any  # (N, 9) orientation in the world, where forces need it
-    needs: Any  # (N,) 1 on the way from the ground to a force given in the world's frame
-    rate: Any  # (n,)
-    w: Any  # (N, 3)
-    ww: Any  # (N, 6)
-    b: Any  # (N, 3)
-    c: Any  # (N, 6)
-    pA: Any  # (N, 6)
-    IA: Any  # (N, 21)
-    V: Any  # (n, 6)
-    u: Any  # (n,)
-    a: Any  # (N, 6)
-    force: Any  # (N, 6) on each body in its frame
-    momentum: Any  # (N, 6) of each body in its frame, or in the world's
-    P: Any  # (N, 12) poses in the world; only where momenta are carried along
+    X: Rows  # (N, 12)
+    E: Rows  # (N, 9) orientation in the world, where forces need it
+    needs: Rows  # (N,) 1 on the way from the ground to a force given in the world's frame
+    rate: Rows  # (n,)
+    w: Rows  # (N, 3)
+    ww: Rows  # (N, 6)
+    b: Rows  # (N, 3)
+    c: Rows  # (N, 6)
+    pA: Rows  # (N, 6)
+    IA: Rows  # (N, 21)
+    V: Rows  # (n, 6)
+    u: Rows  # (n,)
+    a: Rows  # (N, 6)
+    force: Rows  # (N, 6) on each body in its frame
+    momentum: Rows  # (N, 6) of each body in its frame, or in the world's
+    P: Rows  # (N, 12) poses in the world; only where momenta are carried along
 
 
 def make_moving(model: Model, q: FloatArray, qdd: FloatArray) -> Moving:

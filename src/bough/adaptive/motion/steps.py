@@ -8,8 +8,6 @@ velocities are those that the momenta give. The momentum of a free linkage is ke
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.motion.layout import Effort, Moving, Room
 from bough.adaptive.motion.sweeps import effort, from_momenta, outward, place, solve
 from bough.adaptive.node import get_pose
@@ -17,7 +15,7 @@ from bough.adaptive.passes import Loads
 from bough.compile.kernel import kernel
 from bough.joints import LAST_SCREW, Mechanism, along, by_freedom, freedom, integrate_joint, joint_rate, motion_to_body
 from bough.spatial import add3, add6, cross, cross_motion, get6, get10, join, put6, rigid_times, rotate, rotate_back
-from bough.types import Force, Motion, Rotation, Scalar, Vector
+from bough.types import Force, Motion, Rotation, Rows, Scalar, Vector
 
 # Rates beyond this (m/s or rad/s) are no motion of a linkage
 FASTEST = 1e8
@@ -40,7 +38,7 @@ def tangent_rates(m: Mechanism, s: Moving) -> None:
 
 
 @kernel
-def _rate(m: Mechanism, i: int, x: Any) -> Motion:
+def _rate(m: Mechanism, i: int, x: Rows) -> Motion:
     total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for k in range(m.dof[i], m.dof[i + 1]):
         total = add6(total, freedom(m, k, x[m.v_index[k]]))
@@ -190,7 +188,7 @@ def march_rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: floa
 
 
 @kernel
-def march_momentum(m: Any, s: Moving, e: Effort, loads: Loads, w: Room, h: float, steps: int) -> Scalar:
+def march_momentum(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float, steps: int) -> Scalar:
     """Steps that carry momenta; m is a pair, with and without gravity."""
     k = -1
     while steps > 0 and k < 0:

@@ -23,8 +23,6 @@ measured on the linkage at hand (`engines.noise`).
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.assembly import GROUND_WELD
 from bough.adaptive.node.blocks import (
     across,
@@ -88,6 +86,7 @@ from bough.adaptive.node.rows import put
 from bough.adaptive.node.total import quadratic
 from bough.compile.kernel import inlined, kernel
 from bough.joints import Mechanism
+from bough.types import Rows
 
 
 @kernel
@@ -167,7 +166,7 @@ def _load(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two
 
 
 @kernel
-def _hold(S: Any, b: int) -> None:
+def _hold(S: Rows, b: int) -> None:
     """A weld: W = K^-1. Copies of the ground need no force to stay together."""
     if b == GROUND_WELD:
         clear(S, W_)
@@ -178,7 +177,7 @@ def _hold(S: Any, b: int) -> None:
 
 
 @kernel
-def _project(S: Any, c: int, a: int, d: int) -> None:
+def _project(S: Rows, c: int, a: int, d: int) -> None:
     """c = U a, one row for each freedom."""
     rows = get_all(S, a)
     for x in range(d):

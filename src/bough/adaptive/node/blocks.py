@@ -13,22 +13,22 @@ from bough.adaptive.node.layout import TMP, XF
 from bough.adaptive.node.rows import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.compile.kernel import kernel
 from bough.spatial import dot6
-from bough.types import Rotation, Rows, Vector
+from bough.types import Motion, Rotation, Rows, Vector
 
 
 @kernel
-def six(r: Rows, o: int) -> Any:
+def six(r: Rows, o: int) -> Motion:
     """Six numbers of a record."""
     return (r[o], r[o + 1], r[o + 2], r[o + 3], r[o + 4], r[o + 5])
 
 
 @kernel
-def put_six(r: Rows, o: int, x: Any) -> None:
+def put_six(r: Rows, o: int, x: Motion) -> None:
     r[o], r[o + 1], r[o + 2], r[o + 3], r[o + 4], r[o + 5] = x[0], x[1], x[2], x[3], x[4], x[5]
 
 
 @kernel
-def symmetric_six(r: Rows, o: int, x: Any) -> Any:
+def symmetric_six(r: Rows, o: int, x: Motion) -> Motion:
     """A packed symmetric block times a vector."""
     return (
         r[o] * x[0] + r[o + 1] * x[1] + r[o + 2] * x[2] + r[o + 3] * x[3] + r[o + 4] * x[4] + r[o + 5] * x[5],
@@ -41,7 +41,7 @@ def symmetric_six(r: Rows, o: int, x: Any) -> Any:
 
 
 @kernel
-def full_six(r: Rows, o: int, x: Any) -> Any:
+def full_six(r: Rows, o: int, x: Motion) -> Motion:
     """A block times a vector."""
     return (
         dot6(six(r, o), x),
@@ -54,7 +54,7 @@ def full_six(r: Rows, o: int, x: Any) -> Any:
 
 
 @kernel
-def transposed_six(r: Rows, o: int, x: Any) -> Any:
+def transposed_six(r: Rows, o: int, x: Motion) -> Motion:
     """The transpose of a block times a vector."""
     a, b, c = six(r, o), six(r, o + 6), six(r, o + 12)
     d, e, f = six(r, o + 18), six(r, o + 24), six(r, o + 30)
@@ -162,13 +162,13 @@ def negate(S: Rows, c: int, a: int) -> None:
 
 
 @kernel
-def across(S: Rows, a: int, i: int) -> Any:
+def across(S: Rows, a: int, i: int) -> Motion:
     """The entries of row i."""
     return (S[a, i, 0], S[a, i, 1], S[a, i, 2], S[a, i, 3], S[a, i, 4], S[a, i, 5])
 
 
 @kernel
-def down(S: Rows, a: int, j: int) -> Any:
+def down(S: Rows, a: int, j: int) -> Motion:
     """The entries of column j."""
     return (S[a, 0, j], S[a, 1, j], S[a, 2, j], S[a, 3, j], S[a, 4, j], S[a, 5, j])
 
@@ -254,7 +254,7 @@ def carry(S: Rows, c: int, a: int, R: Rotation, p: Vector) -> None:
 
 
 @kernel
-def _turn_back(S: Rows, c: int, i: int, R: Any, x: Any) -> None:
+def _turn_back(S: Rows, c: int, i: int, R: Rotation, x: Any) -> None:
     """Rows i, i + 1, i + 2 of c = R' x."""
     put(S, c, i, plus(plus(scaled(R[0], x[0]), R[3], x[1]), R[6], x[2]))
     put(S, c, i + 1, plus(plus(scaled(R[1], x[0]), R[4], x[1]), R[7], x[2]))

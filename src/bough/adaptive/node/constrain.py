@@ -8,8 +8,6 @@ the freed axes.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.node.blocks import sweep
 from bough.adaptive.node.layout import D_, K_, U_, V_, W_, Blueprint, State
 from bough.adaptive.node.rows import joined, put, replaced, row, scaled
@@ -85,7 +83,7 @@ def _several_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
 
 
 @kernel
-def _any_subspace(S: Rows, freedoms: Any, k0: int, d: int) -> None:
+def _any_subspace(S: Rows, freedoms: Rows, k0: int, d: int) -> None:
     """Freedoms along any axes: V = K^-1, D = (S' V S)^-1, U = D S' V, W = V - V S U."""
     for k in range(6):
         sweep(S, K_, k)

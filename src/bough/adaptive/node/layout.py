@@ -13,6 +13,7 @@ from bough.compile.kernel import inlined
 from bough.errors import TooLargeError
 from bough.model import Model
 from bough.spatial import get9, get_tail
+from bough.types import Rotation, Rows, Vector
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -36,43 +37,43 @@ BLOCKS = 31
 class Blueprint(NamedTuple):
     """Topology and constants: assembly, linkage and the places of records. N bodies, n degrees of freedom."""
 
-    left: Any  # (nodes,) see Assembly
-    right: Any
-    body: Any
-    handles: Any
-    up: Any
-    leaf_body: Any
-    leaf_up: Any
-    copies: Any
-    node_of: Any
-    offset: Any  # (nodes + 1,) where records begin
-    parent: Any  # (N,) see Linkage
-    first: Any
-    last: Any
-    host: Any
-    simple: Any
-    inverse: Any
-    dof: Any
-    metric_index: Any
-    depth: Any  # (1,) height of the assembly tree
-    near: Any  # (nodes,) body of the near handle; N where it is the ground
+    left: Rows  # (nodes,) see Assembly
+    right: Rows
+    body: Rows
+    handles: Rows
+    up: Rows
+    leaf_body: Rows
+    leaf_up: Rows
+    copies: Rows
+    node_of: Rows
+    offset: Rows  # (nodes + 1,) where records begin
+    parent: Rows  # (N,) see Linkage
+    first: Rows
+    last: Rows
+    host: Rows
+    simple: Rows
+    inverse: Rows
+    dof: Rows
+    metric_index: Rows
+    depth: Rows  # (1,) height of the assembly tree
+    near: Rows  # (nodes,) body of the near handle; N where it is the ground
 
 
 class State(NamedTuple):
     """Everything that changes. The configuration is the user's q, all else is the algebra's own."""
 
-    record: Any  # (sum of records,)
-    X: Any  # (primitives, 12) row last[b]: placement (R, p) of body b in its parent's frame
-    freedoms: Any  # (n, 6) motion subspace of compound joints, rows in the body's frame; empty without any
-    force: Any  # (primitives, 6) applied to each body, in its frame
-    tau: Any  # (n,) joint torques, in the mechanism's order
-    metric: Any  # (metric_size,) weight matrices of joints
-    q: Any  # (nq,)
-    qdd: Any  # (nv,) accelerations found last, zero where culled
-    last_move: Any  # (nodes,) clock of the joint's last motion; empty without catching up
-    oldest: Any  # (nodes,) the oldest last_move in the cluster; empty likewise
-    stamp: Any  # (nodes,) the step in which the joint moved last
-    scratch: Any  # (BLOCKS, 6, WIDTH)
+    record: Rows  # (sum of records,)
+    X: Rows  # (primitives, 12) row last[b]: placement (R, p) of body b in its parent's frame
+    freedoms: Rows  # (n, 6) motion subspace of compound joints, rows in the body's frame; empty without any
+    force: Rows  # (primitives, 6) applied to each body, in its frame
+    tau: Rows  # (n,) joint torques, in the mechanism's order
+    metric: Rows  # (metric_size,) weight matrices of joints
+    q: Rows  # (nq,)
+    qdd: Rows  # (nv,) accelerations found last, zero where culled
+    last_move: Rows  # (nodes,) clock of the joint's last motion; empty without catching up
+    oldest: Rows  # (nodes,) the oldest last_move in the cluster; empty likewise
+    stamp: Rows  # (nodes,) the step in which the joint moved last
+    scratch: Rows  # (BLOCKS, 6, WIDTH)
 
 
 class Shared(NamedTuple):
@@ -171,7 +172,7 @@ def two_handled(plan: Blueprint, code: int) -> bool:
 
 
 @inlined
-def placement(plan: Blueprint, st: State, b: int) -> Any:
+def placement(plan: Blueprint, st: State, b: int) -> tuple[Rotation, Vector]:
     """(R, p) of body b in its parent's frame; of a weld, nothing to do."""
     if b >= 0:
         return get9(st.X, plan.last[b]), get_tail(st.X, plan.last[b])

@@ -10,12 +10,13 @@ from bough.adaptive.node.rows import joined, put
 from bough.compile.kernel import inlined, kernel
 from bough.joints import Mechanism
 from bough.spatial import add6, cross, get6, scale6, symmetric_times
+from bough.types import Force, Motion, RigidInertia, Vector
 
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @kernel
-def free_body(I: Any, f: Any) -> Any:
+def free_body(I: RigidInertia, f: Force) -> Any:
     """The acceleration of a free rigid body under a force at its origin; I as in `Linkage.inverse`."""
     m = cross((I[6], I[7], I[8]), (f[3], f[4], f[5]))
     w = symmetric_times(I, (f[0] - m[0], f[1] - m[1], f[2] - m[2]))
@@ -52,7 +53,7 @@ def load_leaf(plan: Blueprint, st: State, leaf: int, c: int) -> None:
 
 
 @inlined
-def leaf_bias(plan: Blueprint, st: State, g: Any, leaf: int) -> Any:
+def leaf_bias(plan: Blueprint, st: State, g: Vector, leaf: int) -> Motion:
     """b of a leaf. The first copy of a body bears its force; relative to free fall, the ground accelerates upward."""
     i = plan.leaf_body[leaf]
     if i == len(plan.parent):
@@ -63,7 +64,7 @@ def leaf_bias(plan: Blueprint, st: State, g: Any, leaf: int) -> Any:
 
 
 @inlined
-def leaf_acceleration(m: Mechanism, plan: Blueprint, st: State, leaf: int, f: Any) -> Any:
+def leaf_acceleration(m: Mechanism, plan: Blueprint, st: State, leaf: int, f: Force) -> Motion:
     """The acceleration of a body, relative to free fall, when f acts on its handle."""
     i = plan.leaf_body[leaf]
     k = float(plan.copies[i])

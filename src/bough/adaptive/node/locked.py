@@ -8,8 +8,6 @@ the ground, which accelerates by a_0 = -g relative to free fall, is all that rel
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.node.blocks import full_six, put_six, six, symmetric_six
 from bough.adaptive.node.layout import (
     B1,
@@ -34,7 +32,7 @@ from bough.adaptive.node.rigid import handle_force, joined_force, joined_inertia
 from bough.compile.kernel import inlined
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, get6, get10, motion_out, rigid_times, scale6, sub6
-from bough.types import Force, Motion
+from bough.types import Force, Motion, RigidInertia, Scalar
 
 ZERO10 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -46,7 +44,7 @@ def is_ground(plan: Blueprint, code: int) -> bool:
 
 
 @inlined
-def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> Any:
+def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
     """I_C in the near frame; zero where the ground belongs to it."""
     if code >= 0:
         r, o = st.record[plan.offset[code] : plan.offset[code + 1]], INERTIA
@@ -74,7 +72,7 @@ def join_inertia(m: Mechanism, plan: Blueprint, st: State, n: int) -> None:
 
 
 @inlined
-def _own(m: Mechanism, plan: Blueprint, st: State, code: int) -> Any:
+def _own(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
     """(F_C, kappa) of a child."""
     if code >= 0:
         r = st.record[plan.offset[code] : plan.offset[code + 1]]
@@ -111,7 +109,7 @@ def join_forces(m: Mechanism, plan: Blueprint, st: State, n: int, beta: Motion) 
 
 
 @inlined
-def released_energy(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
+def released_energy(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """E of node n under forces on its handles: f' (Phi - Phi_r) f + 2 f' (b - b_r) + dk; rounding below zero is cut."""
     r, o = st.record[plan.offset[n] : plan.offset[n + 1]], INERTIA
     if plan.near[n] == len(plan.parent):

@@ -16,6 +16,7 @@ from bough.joints import (
     turn_to_parent,
 )
 from bough.spatial import add3, get9, get_tail, matmul3, put6, put9, put_tail, rotate
+from bough.types import Rotation, Rows, Vector
 
 # Poses: (R, p)
 
@@ -27,18 +28,18 @@ def compose(a: Any, b: Any) -> Any:
 
 
 @kernel
-def put_pose(X: Any, i: int, pose: Any) -> None:
+def put_pose(X: Rows, i: int, pose: Any) -> None:
     put9(X, i, pose[0])
     put_tail(X, i, pose[1])
 
 
 @kernel
-def get_pose(X: Any, i: int) -> Any:
+def get_pose(X: Rows, i: int) -> tuple[Rotation, Vector]:
     return get9(X, i), get_tail(X, i)
 
 
 @inlined
-def primitive_pose(m: Mechanism, X: Any, i: int) -> Any:
+def primitive_pose(m: Mechanism, X: Rows, i: int) -> tuple[Rotation, Vector]:
     """The pose of primitive i in its parent, from its motion in X."""
     x, y, z = (
         turn_to_parent(m, X, i, (1.0, 0.0, 0.0)),
@@ -68,7 +69,7 @@ def place_body(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
 
 
 @inlined
-def cross_pose(plan: Blueprint, st: State, code: int) -> Any:
+def cross_pose(plan: Blueprint, st: State, code: int) -> tuple[Rotation, Vector]:
     """The far handle's body in the frame of the near one."""
     if two_handled(plan, code):
         r = st.record[plan.offset[code] : plan.offset[code + 1]]

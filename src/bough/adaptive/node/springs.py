@@ -6,7 +6,7 @@ A step moves q by h qdd. With the force at its end, -V'(q + h qdd) = -V' - h V''
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from bough.adaptive.node.layout import Shared
 from bough.compile.kernel import inlined, kernel
 from bough.compile.scalar import sincos
 from bough.joints import Mechanism, difference_joint
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
 
 # Kinds of terms, and what their four values are
 HARMONIC = 0  # stiffness, rest: k/2 (x - x0)^2
@@ -48,7 +48,7 @@ def no_springs(m: Mechanism, shared: Shared) -> Springs:
 
 
 @inlined
-def _barrier(gap: Any, strength: Any, s: Any) -> Any:
+def _barrier(gap: Scalar, strength: Scalar, s: Scalar) -> Vector:
     """(V, dV/ds, V'') of -strength log(s / gap), continued below s = gap by the parabola that touches it."""
     if s >= gap:
         return -strength * np.log(s / gap), -strength / s, strength / (s * s)
@@ -58,7 +58,7 @@ def _barrier(gap: Any, strength: Any, s: Any) -> Any:
 
 
 @kernel
-def term(p: Any, t: int, x: Any) -> Any:
+def term(p: Springs, t: int, x: Scalar) -> Vector:
     """(V, V', V'') of one term at x."""
     kind = p.kind[t]
     if kind == HARMONIC:
@@ -76,7 +76,7 @@ def term(p: Any, t: int, x: Any) -> Any:
 
 
 @inlined
-def spring(m: Mechanism, p: Any, q: Any, i: int) -> None:
+def spring(m: Mechanism, p: Springs, q: Rows, i: int) -> None:
     """Torques and armatures of joint i, where there is a potential."""
     k0, k1 = m.dof[i], m.dof[i + 1]
     if k0 < k1 and p.begin[k0] < p.end[k1 - 1]:
@@ -92,14 +92,14 @@ def spring(m: Mechanism, p: Any, q: Any, i: int) -> None:
 
 
 @kernel
-def spring_all(m: Mechanism, p: Any, q: Any) -> None:
+def spring_all(m: Mechanism, p: Springs, q: Rows) -> None:
     """Torques and armatures of all joints with a potential."""
     for i in range(len(m.parent)):
         spring(m, p, q, i)
 
 
 @kernel
-def spring_energy(m: Mechanism, p: Any, q: Any) -> Any:
+def spring_energy(m: Mechanism, p: Springs, q: Rows) -> Scalar:
     """The sum of all potentials."""
     total = 0.0
     for i in range(len(m.parent)):

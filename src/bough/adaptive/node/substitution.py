@@ -25,11 +25,11 @@ from bough.adaptive.node.leaves import ZERO6
 from bough.compile.kernel import inlined
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, force_in, scale6, sub6
-from bough.types import Force
+from bough.types import Force, Rows, Scalar
 
 
 @inlined
-def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
+def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """A of node n under forces on its handles; rounding below zero is cut off."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     A = r[ETA] + dot6(f1, add6(six(r, P1), symmetric_six(r, PSI1, f1)))
@@ -39,7 +39,7 @@ def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force)
 
 
 @inlined
-def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
+def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Force:
     """The force that A exerts on B through the joint, in B's frame."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     f = add6(six(r, GAMMA), full_six(r, T1, f1))
@@ -65,7 +65,7 @@ def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: For
 
 
 @inlined
-def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Any) -> Any:
+def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> Scalar:
     """The weighted square of what the joint of body b has in `a` (nv,); 0 for a weld."""
     square = 0.0
     if b < 0:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from bough.adaptive.passes.front import MET, REFUSED, begin, conclude, forget, refine, waiting_sum
+from bough.adaptive.node import Blueprint, Springs, State
+from bough.adaptive.passes.front import MET, REFUSED, Front, begin, conclude, forget, refine, waiting_sum
 from bough.adaptive.passes.lazy import (
     equations,
     follow,
@@ -16,8 +17,11 @@ from bough.adaptive.passes.lazy import (
     turns_too_far,
     visit_marked,
 )
+from bough.adaptive.passes.loads import Loads
 from bough.adaptive.passes.whole import body_poses, down_all, noise, place_all, transmit
 from bough.compile.kernel import kernel
+from bough.joints import Mechanism
+from bough.types import Rows, Scalar
 
 REBUILD, CHANGED, MARCH, FOLLOW, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND, PLACE, TRANSMIT = range(12)
 
@@ -27,15 +31,17 @@ class Order(NamedTuple):
 
     what: int
     over: int  # what the error measure goes over
-    limits: Any  # the square of the error allowed is limits[0] + limits[1] sum of squares + limits[2] largest square
+    limits: Rows  # the square of the error allowed is limits[0] + limits[1] sum of squares + limits[2] largest square
     turn: float  # the largest angle by which a step may turn a joint
-    number: Any  # (k,) budget and steps, or nodes, or bodies
-    out: Any  # (k, 12) poses or accelerations, or working space
+    number: Rows  # (k,) budget and steps, or nodes, or bodies
+    out: Rows  # (k, 12) poses or accelerations, or working space
     keeps: int  # what clusters keep beyond their equations: TOTAL, RIGID
 
 
 @kernel
-def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: Any, p: Any) -> Any:
+def command(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Rows, order: Order, p: Springs
+) -> Scalar:
     """Do one thing with the tree.
 
     REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH:
@@ -79,7 +85,7 @@ def command(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: 
 
 
 @kernel
-def query(m: Any, plan: Any, st: Any, fr: Any, loads: Any, clock: Any, order: Any) -> Any:
+def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Rows, order: Order) -> Scalar:
     """Answer one question about the tree.
 
     SOLVE: all accelerations. NOISE: how wrong the tree is. LEFT: the sum over waiting clusters. POSES, RESPOND,

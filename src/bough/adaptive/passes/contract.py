@@ -13,6 +13,8 @@ import numpy as np
 from bough.adaptive.node import (
     IDENTITY,
     ZERO3,
+    Blueprint,
+    State,
     cluster_inertia,
     compose,
     cross_pose,
@@ -23,9 +25,9 @@ from bough.adaptive.node import (
 )
 from bough.adaptive.passes.loads import Loads
 from bough.compile.kernel import inlined, kernel
-from bough.joints import LAST_SCREW, PLACED
+from bough.joints import LAST_SCREW, PLACED, Mechanism
 from bough.spatial import add3, cross, get3, get10, put3, put10, rigid_add, rotate, scale3
-from bough.types import IntArray
+from bough.types import IntArray, Rows, Scalar, Vector
 
 ROWS = 5  # forces on a loaded piece
 
@@ -33,25 +35,25 @@ ROWS = 5  # forces on a loaded piece
 class Pieces(NamedTuple):
     """A contracted tree in the making: k opened joints of P primitives, and loaded bodies."""
 
-    node: Any  # opened nodes, ascending
-    body: Any  # (k,) whose joints are open, ascending
-    first: Any  # (k,) where their primitives begin on the contracted tree
-    last: Any  # (k,) and end
-    piece: Any  # (N + 1,) the last primitive of the piece of each such body, -1 for the ground; others are not set
-    opened: Any  # (nodes,) zeros, as they are left
-    loaded: Any  # (l,) bodies
-    bearer: Any  # (l,) the primitive on the contracted tree that takes a loaded body along, -1 = the ground
-    pose: Any  # (l, 12) where the loaded body is in its frame
-    X: Any  # (P, 12) scratch
+    node: Rows  # opened nodes, ascending
+    body: Rows  # (k,) whose joints are open, ascending
+    first: Rows  # (k,) where their primitives begin on the contracted tree
+    last: Rows  # (k,) and end
+    piece: Rows  # (N + 1,) the last primitive of the piece of each such body, -1 for the ground; others are not set
+    opened: Rows  # (nodes,) zeros, as they are left
+    loaded: Rows  # (l,) bodies
+    bearer: Rows  # (l,) the primitive on the contracted tree that takes a loaded body along, -1 = the ground
+    pose: Rows  # (l, 12) where the loaded body is in its frame
+    X: Rows  # (P, 12) scratch
 
 
 @inlined
-def _near(plan: Any, code: int) -> Any:
+def _near(plan: Blueprint, code: int) -> Any:
     return plan.near[code] if code >= 0 else plan.leaf_body[~code]
 
 
 @kernel
-def contract(m: Any, plan: Any, st: Any, c: Any, t: Any) -> None:
+def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) -> None:
     """Fill inertias, parents and fixed placements of the contracted mechanism c, and where loaded bodies are.
 
     On entry c has the fixed parts of the linkage, and parents within compound joints.
@@ -77,7 +79,7 @@ def contract(m: Any, plan: Any, st: Any, c: Any, t: Any) -> None:
 
 
 @inlined
-def _hang(plan: Any, st: Any, c: Any, t: Any, k: int) -> None:
+def _hang(plan: Blueprint, st: State, c: Mechanism, t: Pieces, k: int) -> None:
     """The parent of opened joint k, and its fixed part there: the far handle of the cluster on the parent's side."""
     code, far, i = plan.left[plan.node_of[t.body[k]]], True, t.first[k]
     while code >= 0 and t.opened[code] == 1:
@@ -96,7 +98,7 @@ def _hang(plan: Any, st: Any, c: Any, t: Any, k: int) -> None:
 
 
 @inlined
-def _place_loaded(plan: Any, st: Any, t: Any, k: int) -> None:
+def _place_loaded(plan: Blueprint, st: State, t: Pieces, k: int) -> None:
     """The piece of a loaded body, and where it is there: up from its leaf while clusters are closed."""
     code, n = ~t.loaded[k], plan.leaf_up[t.loaded[k]]
     put_pose(t.pose, k, (IDENTITY, ZERO3))
@@ -126,7 +128,7 @@ def piece_loads(bearer: IntArray, primitives: int) -> Loads:
 
 
 @kernel
-def load_pieces(loads: Any, t: Any, c: Any) -> None:
+def load_pieces(loads: Loads, t: Pieces, c: Loads) -> None:
     """Forces on bodies as forces on the pieces that bear them, c."""
     c.force[:, :] = 0.0
     c.moment[:, :] = 0.0
@@ -150,5 +152,5 @@ def load_pieces(loads: Any, t: Any, c: Any) -> None:
 
 
 @inlined
-def _add(a: Any, i: int, x: Any, f: Any) -> None:
+def _add(a: Rows, i: int, x: Scalar, f: Vector) -> None:
     put3(a, i, add3(get3(a, i), scale3(x, f)))

@@ -9,9 +9,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.node import ETA, KAPPA, ZERO6, hand_down, joint_acceleration, released_energy, total_acceleration
+from bough.adaptive.node import (
+    ETA,
+    KAPPA,
+    ZERO6,
+    Blueprint,
+    State,
+    hand_down,
+    joint_acceleration,
+    released_energy,
+    total_acceleration,
+)
 from bough.compile.kernel import inlined, kernel
+from bough.joints import Mechanism
 from bough.spatial import get6, put6
+from bough.types import Force, Rows, Scalar
 
 # What an error measure goes over: the sum over all joints, or the largest of them
 OVER_LINKAGE, OVER_JOINT = range(2)
@@ -27,19 +39,19 @@ SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = r
 class Front(NamedTuple):
     """The state of a bounded down pass: a heap of waiting clusters, and those opened so far, in order."""
 
-    key: Any  # (capacity,) priority: total acceleration by the age of the oldest pending motion, or energy
-    node: Any  # (capacity,)
-    slot: Any  # (capacity,) where the forces on a waiting cluster are
-    force: Any  # (capacity, 12)
-    spare: Any  # (capacity,) slots given back
-    done: Any  # (capacity,) opened nodes
-    order: Any  # (capacity,) nodes of the last update, parents first
-    count: Any  # (10,)
-    value: Any  # (8,)
-    tier: Any  # (nodes,) what the next update must do: MOVED, LOADED, both or nothing
-    forced: Any  # (nodes,) 1 where a floating base lies below: opened always
-    stack: Any  # (depth + 3,)
-    pose: Any  # (depth + 3, 12)
+    key: Rows  # (capacity,) priority: total acceleration by the age of the oldest pending motion, or energy
+    node: Rows  # (capacity,)
+    slot: Rows  # (capacity,) where the forces on a waiting cluster are
+    force: Rows  # (capacity, 12)
+    spare: Rows  # (capacity,) slots given back
+    done: Rows  # (capacity,) opened nodes
+    order: Rows  # (capacity,) nodes of the last update, parents first
+    count: Rows  # (10,)
+    value: Rows  # (8,)
+    tier: Rows  # (nodes,) what the next update must do: MOVED, LOADED, both or nothing
+    forced: Rows  # (nodes,) 1 where a floating base lies below: opened always
+    stack: Rows  # (depth + 3,)
+    pose: Rows  # (depth + 3, 12)
 
 
 def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
@@ -53,17 +65,17 @@ def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
 
 
 @kernel
-def put_far(a: Any, i: int, x: Any) -> None:
+def put_far(a: Rows, i: int, x: Force) -> None:
     a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2], x[3], x[4], x[5]
 
 
 @kernel
-def get_far(a: Any, i: int) -> Any:
+def get_far(a: Rows, i: int) -> Force:
     return (a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11])
 
 
 @kernel
-def stack_up(fr: Any, top: int, n: int, f1: Any, f2: Any) -> Any:
+def stack_up(fr: Front, top: int, n: int, f1: Force, f2: Force) -> int:
     """Put node n with the forces on its handles on the stack of an exact down pass; returns the new height."""
     fr.stack[top] = n
     put6(fr.pose, top, f1)
@@ -72,7 +84,7 @@ def stack_up(fr: Any, top: int, n: int, f1: Any, f2: Any) -> Any:
 
 
 @inlined
-def _age(st: Any, n: int, clock: Any) -> Any:
+def _age(st: State, n: int, clock: Rows) -> Scalar:
     """How many steps the oldest motion in the cluster is pending; 1 without catching up."""
     if clock[2] == 0.0:
         return 1.0
@@ -80,7 +92,7 @@ def _age(st: Any, n: int, clock: Any) -> Any:
 
 
 @inlined
-def importance(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, clock: Any) -> Any:
+def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> Scalar:
     """What leaving cluster n closed would leave out."""
     if fr.count[BY_ENERGY] == 1:
         return released_energy(plan, st, n, f1, f2)
@@ -88,7 +100,7 @@ def importance(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, clock: Any
 
 
 @inlined
-def _push(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, clock: Any) -> None:
+def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> None:
     """Let a cluster wait."""
     key = importance(plan, st, fr, n, f1, f2, clock)
     fr.value[SUM] += key
@@ -112,7 +124,7 @@ def _push(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, clock: Any) -> 
 
 
 @kernel
-def _pop(fr: Any) -> None:
+def _pop(fr: Front) -> None:
     """Take the first cluster off the heap."""
     last = fr.count[WAITING] - 1
     fr.count[WAITING] = last
@@ -132,7 +144,7 @@ def _pop(fr: Any) -> None:
 
 
 @kernel
-def begin(plan: Any, st: Any, fr: Any, clock: Any) -> None:
+def begin(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
     """Start a bounded pass: nothing is opened, the root waits. Accelerations found last are forgotten."""
     fr.count[:FULL_TIER] = 0
     fr.value[:CERTIFICATE] = 0.0
@@ -142,7 +154,7 @@ def begin(plan: Any, st: Any, fr: Any, clock: Any) -> None:
 
 
 @kernel
-def forget(m: Any, plan: Any, st: Any, fr: Any) -> None:
+def forget(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
     """Zero the accelerations of all opened joints."""
     for k in range(fr.count[DONE]):
         b = plan.body[fr.done[k]]
@@ -152,7 +164,7 @@ def forget(m: Any, plan: Any, st: Any, fr: Any) -> None:
 
 
 @kernel
-def waiting_sum(plan: Any, st: Any, fr: Any, clock: Any) -> Any:
+def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
     """The sum over waiting clusters, without the cancellation of a running one."""
     total = 0.0
     for k in range(fr.count[WAITING]):
@@ -165,7 +177,7 @@ def waiting_sum(plan: Any, st: Any, fr: Any, clock: Any) -> Any:
 
 
 @inlined
-def is_met(plan: Any, st: Any, fr: Any, over: int, limits: Any, clock: Any) -> Any:
+def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock: Rows) -> bool:
     """Whether the waiting clusters may be left closed; the square of the error allowed is made of `limits`."""
     if fr.count[WAITING] == 0:
         return True
@@ -181,7 +193,9 @@ def is_met(plan: Any, st: Any, fr: Any, over: int, limits: Any, clock: Any) -> A
 
 
 @kernel
-def refine(m: Any, plan: Any, st: Any, fr: Any, over: int, limits: Any, budget: int, clock: Any) -> Any:
+def refine(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, budget: int, clock: Rows
+) -> int:
     """Open clusters, largest first, until the rule is met, `budget` clusters are opened, or memory must grow."""
     while not is_met(plan, st, fr, over, limits, clock):
         if budget == 0:
@@ -211,7 +225,7 @@ def refine(m: Any, plan: Any, st: Any, fr: Any, over: int, limits: Any, budget: 
 
 
 @kernel
-def conclude(plan: Any, st: Any, fr: Any, clock: Any) -> None:
+def conclude(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
     """Note how good the solution of this step is, before it is acted upon."""
     left = waiting_sum(plan, st, fr, clock)
     fr.value[CERTIFICATE] += clock[1] * np.sqrt(left)

@@ -5,12 +5,13 @@ All others keep their equations, which are in frames of their own bodies and do 
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.node import (
     IDENTITY,
     ZERO3,
     ZERO6,
+    Blueprint,
+    Springs,
+    State,
     advance_body,
     far_pose,
     full,
@@ -23,17 +24,19 @@ from bough.adaptive.node import (
     refresh_cross,
     spring,
 )
-from bough.adaptive.passes.front import DONE, FULL_TIER, LINEAR_TIER, LOADED, MOVED, get_far, stack_up
-from bough.adaptive.passes.loads import load_body
+from bough.adaptive.passes.front import DONE, FULL_TIER, LINEAR_TIER, LOADED, MOVED, Front, get_far, stack_up
+from bough.adaptive.passes.loads import Loads, load_body
 from bough.compile.kernel import inlined, kernel
+from bough.joints import Mechanism
 from bough.spatial import get6, put6
+from bough.types import Rows, Scalar
 
 # Coordinates beyond this (m or rad) are no place of a linkage, and no step leads so far.
 FAR = 1e8
 
 
 @inlined
-def turning(m: Any, plan: Any, st: Any, b: int) -> Any:
+def turning(m: Mechanism, plan: Blueprint, st: State, b: int) -> Scalar:
     """The largest angular acceleration at the joint of body b."""
     fastest = 0.0
     for i in range(plan.dof[b], plan.dof[b + 1]):
@@ -43,7 +46,7 @@ def turning(m: Any, plan: Any, st: Any, b: int) -> Any:
 
 
 @kernel
-def turns_too_far(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) -> Any:
+def turns_too_far(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, turn: float) -> bool:
     """Whether this step would turn an opened joint by more than `turn`, or by what is no number."""
     for k in range(fr.count[DONE]):
         b = plan.body[fr.done[k]]
@@ -56,7 +59,7 @@ def turns_too_far(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float) 
 
 
 @kernel
-def place_opened(m: Any, plan: Any, st: Any, fr: Any) -> None:
+def place_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
     """Placements and cross-transforms of the opened clusters, the joints of which have moved."""
     for k in range(fr.count[DONE]):
         b = plan.body[fr.done[k]]
@@ -67,7 +70,7 @@ def place_opened(m: Any, plan: Any, st: Any, fr: Any) -> None:
 
 
 @kernel
-def follow(m: Any, plan: Any, st: Any, fr: Any) -> None:
+def follow(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
     """The opened joints were moved by another engine: their clusters must be done anew."""
     place_opened(m, plan, st, fr)
     for k in range(fr.count[DONE]):
@@ -75,7 +78,7 @@ def follow(m: Any, plan: Any, st: Any, fr: Any) -> None:
 
 
 @kernel
-def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float, p: Any) -> None:
+def move_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, turn: float, p: Springs) -> None:
     """Move the opened joints; with catching up, by all the time since they moved last, as far as `turn` allows."""
     now = clock[0] + clock[1]
     for k in range(fr.count[DONE]):
@@ -108,7 +111,7 @@ def move_opened(m: Any, plan: Any, st: Any, fr: Any, clock: Any, turn: float, p:
 
 
 @inlined
-def mark(plan: Any, fr: Any, n: int) -> None:
+def mark(plan: Blueprint, fr: Front, n: int) -> None:
     """Forces may turn below node n: it and all above it need an update, on which poses are carried along."""
     while n >= 0 and fr.tier[n] < LOADED:
         fr.tier[n] += LOADED
@@ -116,7 +119,7 @@ def mark(plan: Any, fr: Any, n: int) -> None:
 
 
 @kernel
-def mark_loads(plan: Any, fr: Any, loads: Any) -> None:
+def mark_loads(plan: Blueprint, fr: Front, loads: Loads) -> None:
     """Bodies with forces in the world's frame turn under them: their leaves change with every motion."""
     for k in range(len(loads.body)):
         if loads.along[k] > loads.first[k]:
@@ -124,7 +127,7 @@ def mark_loads(plan: Any, fr: Any, loads: Any) -> None:
 
 
 @kernel
-def visit_marked(plan: Any, st: Any, fr: Any, loads: Any) -> Any:
+def visit_marked(plan: Blueprint, st: State, fr: Front, loads: Loads) -> int:
     """List the marked nodes, parents first, and turn world forces into body frames on the way. Returns their number."""
     root, count = len(plan.left) - 1, 0
     if fr.tier[root] == 0:
@@ -149,7 +152,7 @@ def visit_marked(plan: Any, st: Any, fr: Any, loads: Any) -> Any:
 
 
 @inlined
-def _visit_loaded(plan: Any, st: Any, fr: Any, loads: Any, n: int, top: int) -> Any:
+def _visit_loaded(plan: Blueprint, st: State, fr: Front, loads: Loads, n: int, top: int) -> int:
     """Put the marked children of n with their poses on the stack, which has height `top`, and load its leaves."""
     pose = get_pose(fr.pose, top)
     for side in range(2):
@@ -165,7 +168,7 @@ def _visit_loaded(plan: Any, st: Any, fr: Any, loads: Any, n: int, top: int) -> 
 
 
 @inlined
-def equations(m: Any, plan: Any, st: Any, fr: Any, count: int, keeps: int) -> None:
+def equations(m: Mechanism, plan: Blueprint, st: State, fr: Front, count: int, keeps: int) -> None:
     """Redo the listed nodes, children first, each in full or for its forces only; with count < 0 all nodes, in full.
 
     What they keep beyond what divide and conquer needs is up to `keeps`. 1 to 2 us for a node in full.
@@ -183,7 +186,7 @@ def equations(m: Any, plan: Any, st: Any, fr: Any, count: int, keeps: int) -> No
 
 
 @kernel
-def respond(m: Any, plan: Any, st: Any, fr: Any, loads: Any, bodies: Any, out: Any) -> None:
+def respond(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, bodies: Rows, out: Rows) -> None:
     """Accelerations of some bodies in their own frames, exactly, after forces on them were written into `st.force`.
 
     Only the ways from these bodies to the root are redone and gone down: O(log n) for each.

@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.spatial import add6, cross, get3, join, put6, rotate_back
-from bough.types import BoolArray, FloatArray, IntArray
+from bough.types import BoolArray, FloatArray, IntArray, Rotation, Rows
 
 NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -17,13 +17,13 @@ class Loads(NamedTuple):
     """Forces on primitive bodies, those of a body side by side; first the ones that keep their direction in the world,
     which turn with respect to the body as it moves, then the ones that turn along with it."""
 
-    body: Any  # (loaded,) increasing
-    first: Any  # (loaded + 1,) where the forces of each begin
-    along: Any  # (loaded,) where those begin that turn along
-    force: Any  # (k, 3) in the world's axes or the body's
-    moment: Any  # (k, 3) likewise
-    point: Any  # (k, 3) in the body's frame
-    slot: Any  # (primitives,) place of a body among the loaded ones, -1 = none
+    body: Rows  # (loaded,) increasing
+    first: Rows  # (loaded + 1,) where the forces of each begin
+    along: Rows  # (loaded,) where those begin that turn along
+    force: Rows  # (k, 3) in the world's axes or the body's
+    moment: Rows  # (k, 3) likewise
+    point: Rows  # (k, 3) in the body's frame
+    slot: Rows  # (primitives,) place of a body among the loaded ones, -1 = none
 
 
 class Applied(NamedTuple):
@@ -63,7 +63,7 @@ def no_forces(primitives: int) -> Loads:
 
 
 @kernel
-def load_body(force: Any, loads: Any, k: int, R: Any) -> None:
+def load_body(force: Rows, loads: Loads, k: int, R: Rotation) -> None:
     """Write the sum of the forces on loaded body k, whose frame is turned by R, in its own frame."""
     f = NOTHING
     for j in range(loads.first[k], loads.first[k + 1]):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.node import (
     IDENTITY,
     ZERO3,
     ZERO6,
+    Blueprint,
+    State,
     far_pose,
     hand_down,
     joint_acceleration,
@@ -18,15 +18,17 @@ from bough.adaptive.node import (
     refresh_cross,
     total_acceleration,
 )
-from bough.adaptive.passes.front import get_far, stack_up
+from bough.adaptive.passes.front import Front, get_far, stack_up
 from bough.compile.kernel import kernel
+from bough.joints import Mechanism
 from bough.spatial import get6, put6
+from bough.types import Force, Rows, Scalar
 
 COARSE = 1.0 / 16.0
 
 
 @kernel
-def place_all(m: Any, plan: Any, st: Any) -> None:
+def place_all(m: Mechanism, plan: Blueprint, st: State) -> None:
     """Placements and cross-transforms of everything from q."""
     for b in range(len(plan.parent)):
         place_body(m, plan, st, b)
@@ -35,7 +37,7 @@ def place_all(m: Any, plan: Any, st: Any) -> None:
 
 
 @kernel
-def push_children(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, top: int) -> Any:
+def push_children(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, top: int) -> int:
     """Put the inner children of n with their forces on the stack of an exact down pass."""
     a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
     if plan.right[n] >= 0:
@@ -46,7 +48,7 @@ def push_children(plan: Any, st: Any, fr: Any, n: int, f1: Any, f2: Any, top: in
 
 
 @kernel
-def down_all(m: Any, plan: Any, st: Any, fr: Any) -> Any:
+def down_all(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> Scalar:
     """All joint accelerations, exactly; returns the sum of their weighted squares."""
     top, total = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6), 0.0
     while top > 0:
@@ -58,7 +60,9 @@ def down_all(m: Any, plan: Any, st: Any, fr: Any) -> Any:
 
 
 @kernel
-def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any, truth: Any, found: Any) -> Any:
+def noise(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, predicted: Rows, actual: Rows, truth: Rows, found: Rows
+) -> Scalar:
     """How wrong the tree is beside the true accelerations `truth` (nv,), which become the errors of the tree's.
 
     found: the root's total acceleration; the largest square of a joint's; the largest total acceleration that is wrong
@@ -97,7 +101,7 @@ def noise(m: Any, plan: Any, st: Any, fr: Any, predicted: Any, actual: Any, trut
 
 
 @kernel
-def body_poses(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
+def body_poses(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
     """World poses of some bodies, each by one way down the tree."""
     for k in range(len(bodies)):
         code, top = ~bodies[k], 0
@@ -116,7 +120,7 @@ def body_poses(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
 
 
 @kernel
-def transmit(plan: Any, st: Any, fr: Any, bodies: Any, out: Any) -> None:
+def transmit(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
     """Forces on some bodies through their joints, in their frames, each by one way down the tree."""
     for k in range(len(bodies)):
         n, top = plan.node_of[bodies[k]], 0
