@@ -24,6 +24,7 @@ class AccelerationBounds:
         self.dt, self.horizon, self.speed = dt, horizon, limits.velocity
         self.q, self.v = m.q_index[single], m.v_index[m.dof[single]]
         self.lower, self.upper = limits.lower[self.v], limits.upper[self.v]
+        self._speed, self._slow, self._rate = self.speed[self.v], -self.speed[self.v], 1.0 / horizon
         self.limited = np.flatnonzero(np.isfinite(limits.effort) & model.actuated)
         self.names = [""] * model.nv  # of the joint of each freedom
         for joint in model.joints:
@@ -31,6 +32,6 @@ class AccelerationBounds:
 
     def __call__(self, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         x, fastest, slowest = q[self.q], self.speed.copy(), -self.speed
-        fastest[self.v] = np.minimum(fastest[self.v], (self.upper - x) / self.horizon)
-        slowest[self.v] = np.maximum(slowest[self.v], (self.lower - x) / self.horizon)
+        fastest[self.v] = np.minimum(self._speed, (self.upper - x) * self._rate)
+        slowest[self.v] = np.maximum(self._slow, (self.lower - x) * self._rate)
         return (slowest - v) / self.dt, (fastest - v) / self.dt

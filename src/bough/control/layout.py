@@ -66,7 +66,7 @@ class Layout:
 
     def within(self, x: FloatArray, D: FloatArray, C: FloatArray) -> bool:
         """Whether x holds the torque limits; it seldom does not, so that they are looked at afterwards."""
-        return bool((np.abs(D[self.limited] @ x + C[self.limited]) <= self.effort).all())
+        return bool((np.abs((D @ x + C)[self.limited]) <= self.effort).all())
 
     def with_torques(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
         """The same constraints with torque limits, if they are not there yet."""

@@ -13,6 +13,7 @@ from bough.types import FloatArray
 SOLVERS = ("daqp", "piqp", "proxqp", "quadprog")  # the fastest first, as measured on whole-body programs
 CONFLICT = 1e-5  # relative to the row: what has to give way by more is named
 PRESSING = 1e-3  # a multiplier above this, where those of rows that give way are 1
+FAR, EQUALITY = 1e30, 5  # in the words of DAQP: no bound, and both bounds at once
 GIVING = 1e-6  # weight of the program's own cost beside that of giving way
 
 
@@ -49,7 +50,30 @@ def minimise(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: F
     return None if found is None else found.x
 
 
+class Found(NamedTuple):
+    """A solution: x, and the multipliers of the rows G."""
+
+    x: FloatArray
+    z: FloatArray
+
+
+def _by_daqp(P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None) -> Found | None:
+    """The same solver without what `qpsolvers` adds to a call, which is a quarter of its time."""
+    import daqp
+
+    box, below = len(s.lower), len(s.h)
+    upper = np.concatenate([s.upper, s.h, s.b])
+    lower = np.full(len(upper), -FAR)
+    lower[:box], lower[box + below :] = s.lower, s.b
+    sense = np.zeros(len(upper), np.int32)
+    sense[box + below :] = EQUALITY
+    x, _, status, more = daqp.solve(P, c, np.concatenate([s.G, s.A]), upper, lower, sense, primal_start=start)
+    return Found(x, more["lam"][box : box + below]) if status > 0 and np.isfinite(x).all() else None
+
+
 def _solution(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: FloatArray | None) -> Any:
+    if solver == "daqp":
+        return _by_daqp(P, c, s, start)
     from qpsolvers import Problem, solve_problem
 
     problem = Problem(P, c, s.G, s.h, s.A, s.b, s.lower, s.upper)
