@@ -26,6 +26,7 @@ from bough.zoo.robots import (
     tree1,
     tree1_expanded,
 )
+from bough.zoo.walkers import quadruped
 
 __all__ = [
     "ASIMO_VARIANTS",
@@ -43,6 +44,7 @@ __all__ = [
     "humanoid",
     "millipede",
     "molecule",
+    "quadruped",
     "random_tree",
     "shimanovskij",
     "side_branches",
