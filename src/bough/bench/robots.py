@@ -1,4 +1,4 @@
-"""Whole robots: contacts beside MuJoCo, whole-body control, inverse kinematics beside a Pinocchio loop, pink and mink."""
+"""Whole robots: contacts beside MuJoCo, whole-body control, inverse kinematics beside Pinocchio, pink and mink."""
 
 from __future__ import annotations
 

@@ -50,17 +50,16 @@ def minimise(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: F
     return None if found is None else found.x
 
 
-class Found(NamedTuple):
+class Minimum(NamedTuple):
     """A solution: x, and the multipliers of the rows G."""
 
     x: FloatArray
     z: FloatArray
 
 
-def _by_daqp(P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None) -> Found | None:
+def _by_daqp(P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None) -> Minimum | None:
     """The same solver without what `qpsolvers` adds to a call, which is a quarter of its time."""
-    import daqp
-
+    daqp: Any = import_module("daqp")
     box, below = len(s.lower), len(s.h)
     upper = np.concatenate([s.upper, s.h, s.b])
     lower = np.full(len(upper), -FAR)
@@ -68,7 +67,7 @@ def _by_daqp(P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | N
     sense = np.zeros(len(upper), np.int32)
     sense[box + below :] = EQUALITY
     x, _, status, more = daqp.solve(P, c, np.concatenate([s.G, s.A]), upper, lower, sense, primal_start=start)
-    return Found(x, more["lam"][box : box + below]) if status > 0 and np.isfinite(x).all() else None
+    return Minimum(x, more["lam"][box : box + below]) if status > 0 and np.isfinite(x).all() else None
 
 
 def _solution(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: FloatArray | None) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bough.model import Builder, Model
@@ -16,7 +18,7 @@ def quadruped(stiffness: float = 0.0, damping: float = 0.5) -> Model:
     """
     builder = Builder("quadruped")
     builder.add_body("trunk", joint="floating", mass=8.0, inertia=np.diag([0.1, 0.3, 0.35]))
-    law = {"stiffness": stiffness, "damping": damping, "effort": 40.0, "velocity": 30.0}
+    law: dict[str, Any] = {"stiffness": stiffness, "damping": damping, "effort": 40.0, "velocity": 30.0}
     for leg, x, y in LEGS:
         side = 0.05 if y > 0 else -0.05
         builder.add_body(
