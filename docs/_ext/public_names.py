@@ -1,0 +1,105 @@
+"""The reference: one page for each room, with every name at its door, and one for the names of `bough` itself."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import bough
+
+HEAD = "% Made by docs/_ext/public_names.py\n\n"
+BRIDGES = {"casadi": "CasADi", "jax": "JAX", "sympy": "SymPy", "torch": "PyTorch"}
+
+
+def write(folder: Path) -> None:
+    """All pages, left alone where nothing changed."""
+    rooms = sorted(bough._ROOMS)
+    pages = {f"{room}.md": page(room) for room in rooms} | {"bridges.md": bridges(), "index.md": front(rooms)}
+    folder.mkdir(exist_ok=True)
+    for name, text in pages.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+def page(room: str) -> str:
+    """Every name of `__all__`, with its docstring."""
+    return f"{HEAD}# bough.{room}\n\n```{{eval-rst}}\n.. automodule:: bough.{room}\n```\n"
+
+
+def front(rooms: list[str]) -> str:
+    """What `bough.x` is, and where it lives."""
+    lines = [
+        HEAD,
+        "# Reference",
+        "",
+        "Every public name, by room; what most users need is an attribute of `bough`, too.",
+        "",
+    ]
+    lines += ["| name | what it is |", "| --- | --- |"]
+    for name, home in sorted((*bough._HOMES.items(), *bough._INNER.items())):
+        room = home.split(".")[1]
+        lines.append(f"| `bough.{name}` | [{first(name, home)}]({room}.md) |")
+    lines += ["", "```{toctree}", ":maxdepth: 1", "", *rooms, "bridges", "```", ""]
+    return "\n".join(lines)
+
+
+def first(name: str, home: str) -> str:
+    """The first sentence about a name."""
+    module = import_module(home)
+    found = getattr(module, name, module) if home not in bough._INNER.values() else module
+    return " ".join((found.__doc__ or name).split("\n\n")[0].split()).split(". ")[0].rstrip(".").replace("|", "\\|")
+
+
+def bridges() -> str:
+    """Bridges are read, not imported: their libraries need not be there."""
+    import ast
+
+    from bough.dynamics.functions import FUNCTIONS
+
+    source = Path(bough.__file__).parent / "bridges"
+    lines = [HEAD, "# Bridges to other libraries", "", "Each is an attribute of `bough` and an extra of its own.", ""]
+    for name, title in BRIDGES.items():
+        tree = ast.parse((source / f"{name}.py").read_text())
+        lines += [f"## bough.{name}: {title}", "", ast.get_docstring(tree) or "", ""]
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_":
+                words = (ast.get_docstring(node) or "").replace("\n", " ")
+                signature = f"({ast.unparse(node.args)})" if isinstance(node, ast.FunctionDef) else ""
+                lines += [f"`bough.{name}.{node.name}{signature}`", f": {words}", ""]
+    lines += ["## Functions of the table", "", "`bough.torch` and `bough.jax` have each of these by name.", ""]
+    lines += ["| function | arrays | what it gives |", "| --- | --- | --- |"]
+    lines += [f"| `{f.name}` | {', '.join(f.arguments)} | {f.summary} |" for f in FUNCTIONS.values()]
+    return "\n".join([*lines, ""])
+
+
+def as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text: signs that mean something elsewhere stay signs, indented lines stay as they are."""
+    out: list[str] = []
+    block = False
+    for line in lines:
+        indented = line.startswith("    ") or line.startswith(">>>")
+        if indented and not block and (not out or not out[-1].strip()):
+            out += ["::", ""]
+            block = True
+        elif block and line.strip() and not indented:
+            out.append("")
+            block = False
+        out.append(f"    {line}" if block and line.strip() else escaped(line))
+    lines[:] = out
+
+
+def escaped(line: str) -> str:
+    """Outside of backquotes."""
+    parts = line.split("`")
+    if len(parts) % 2 == 0:  # a quote that does not close on this line
+        return re.sub(r"([*|_`\\])", r"\\\1", line)
+    return "`".join(part if k % 2 else re.sub(r"([*|\\]|_(?!\w))", r"\\\1", part) for k, part in enumerate(parts))
+
+
+def setup(app: Any) -> dict[str, bool]:
+    write(Path(app.srcdir) / "api")
+    app.connect("autodoc-process-docstring", as_it_is)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

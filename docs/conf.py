@@ -1,0 +1,35 @@
+"""How Sphinx builds these pages: `make docs`."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent / "src"), str(HERE / "_ext")]
+
+import bough  # noqa: E402
+
+project = "Bough"
+copyright = "the Bough authors"
+version = release = bough.__version__
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "algorithms",
+    "public_names",
+    "notebooks",
+]
+html_theme = "furo"
+html_title = f"Bough {release}"
+html_static_path = ["_static"]
+html_css_files = ["pairs.css"]
+exclude_patterns = ["_build", "results", "reproduction"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+autodoc_member_order = "groupwise"
+autodoc_typehints = "description"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+default_role = "code"
+nitpicky = False
