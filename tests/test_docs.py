@@ -10,6 +10,7 @@ from importlib.metadata import files
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -79,6 +80,8 @@ def folder(tmp_path, monkeypatch):
     robots = [Path(str(f.locate())) for f in files("example-robot-data") or [] if f.name == "g1_29dof_rev_1_0.urdf"]
     shutil.copy(robots[0], tmp_path / "g1.urdf")
     (tmp_path / "arm.urdf").write_text(ARM)
+    q, v, qdd, tau = np.random.default_rng(0).normal(size=(4, 50, 2))
+    np.savez(tmp_path / "measured.npz", q=q, v=v, qdd=qdd, tau=tau)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

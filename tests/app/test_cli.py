@@ -1,13 +1,16 @@
 """The command as a whole: examples of help pages, errors as one line, exit codes."""
 
 import shlex
+import time
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from app.conftest import URDF
 from bough import __version__
-from bough.app import cli, demo
+from bough.app import cli, demo, shell
 
 
 def commands(group, path=("bough",)):
@@ -31,6 +34,10 @@ def test_the_example_of_a_help_page_works(run, name, monkeypatch, tmp_path):
         monkeypatch.setattr("bough.app.warm.general", lambda: [])
         monkeypatch.setattr("bough.app.warm.adaptive", lambda: [])
         monkeypatch.setattr("bough.app.warm.operational_space", list)
+    if name == "bough identify":
+        (tmp_path / "arm.urdf").write_text(URDF)
+        q, v, qdd, tau = np.random.default_rng(0).normal(size=(4, 20, 1))
+        np.savez("measured.npz", q=q, v=v, qdd=qdd, tau=tau)
     shown = run(*name.split()[1:], "--help")
     line = shown.split("Example:\n")[1].strip()
     assert line.startswith(f"{name} ") or line == name
@@ -107,3 +114,12 @@ def test_shells_complete_commands_and_models(shell, monkeypatch):
     found = CliRunner().invoke(cli.app, [], env=variables, prog_name="bough")
     assert "zoo" in found.stdout
     assert "humanoid" in found.stdout
+
+
+def test_what_takes_long_is_announced(capsys):
+    with shell.patient("compiling", after=0.01):
+        time.sleep(0.1)
+    assert "compiling; this happens once" in capsys.readouterr().err
+    with shell.patient("compiling", after=5.0):
+        pass
+    assert capsys.readouterr().err == ""

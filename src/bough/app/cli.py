@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bough import __version__
-from bough.app.commands import cache, count, examine, export, settle, simulate, sweep, tour, view
+from bough.app.commands import cache, count, examine, export, identify, settle, simulate, sweep, tour, view
 from bough.app.shell import example, fail
 
 # Plain help: it is there in a moment, and can be searched and piped.
@@ -26,6 +26,7 @@ COMMANDS = (
     (count.count, "bough count zoo:humanoid forward_dynamics --task pose:left_hand --task pose:right_foot"),
     (simulate.simulate, "bough simulate zoo:arm --duration 0.5 --force hand:0,0,10 --controller pd --record run.npz"),
     (settle.settle, "bough settle 'zoo:molecule?n=500&seed=1' --force link499:1,0,0 --eps 1e-3 --steps 20"),
+    (identify.identify, "bough identify arm.urdf measured.npz --to corrected.urdf --drive damping"),
     (sweep.sweep, "bough sweep zoo:arm forward_dynamics --rows 1000 --to sweep"),
     (view.view, "bough view zoo:humanoid --html humanoid.html"),
     (export.export, "bough export zoo:arm arm.c forward_dynamics 'jacobian?frame=hand' --float"),

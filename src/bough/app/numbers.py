@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from bough.errors import OptionError, short
 
@@ -25,3 +26,11 @@ def placed_force(text: str) -> tuple[str, list[float]]:
     if not (name and mark):
         raise OptionError(f"--force {short(text)!r}: expected NAME:fx,fy,fz")
     return name, vector(numbers, "--force", (3, 6))
+
+
+def placed(text: str) -> tuple[str, list[float]]:
+    """FRAME, or FRAME:x,y,z for a point of it. A name may have colons."""
+    name, mark, numbers = text.rpartition(":")
+    if name and mark and re.fullmatch(r"[-+0-9.eE, ]+", numbers):
+        return name, vector(numbers, "--contact")
+    return text, [0.0, 0.0, 0.0]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import cache
+from threading import Timer
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,6 +42,18 @@ def say(text: str) -> None:
 def note(text: str) -> None:
     """A line about what is going on, beside the results."""
     typer.echo(text, err=True)
+
+
+@contextmanager
+def patient(what: str, after: float = 1.0) -> Iterator[None]:
+    """Says what is going on if it takes longer than a moment; it is kept on disk, so that it happens once."""
+    timer = Timer(after, note, [f"{what}; this happens once, later runs take it from the disk"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def show_json(value: Any) -> None:

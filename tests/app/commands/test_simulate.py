@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import pytest
 
 import bough
+from bough.opspace.loops import Loops
 from bough.simulate import Recording
 
 
@@ -34,3 +36,37 @@ def test_pd_holds_and_a_moment_turns(run):
     turned = json.loads(run("simulate", "zoo:arm:2", "--force", "hand:0,0,0,1,1,1", "--duration", 0.01, "--json"))
     free = json.loads(run("simulate", "zoo:arm:2", "--duration", 0.01, "--json"))
     assert turned["q"] != free["q"]
+
+
+def test_the_ground_carries_what_touches_it(run, tmp_path):
+    solid = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (tmp_path / "box.urdf").write_text(f'<robot name="box"><link name="box">{solid}</link></robot>')
+    corners = [f"box:{x},{y},-0.1" for x in (-1, 1) for y in (-1, 1)]
+    words = [word for corner in corners for word in ("--contact", corner)]
+    found = json.loads(run("simulate", "box.urdf", "-f", "--height", 0.1, "--duration", 0.05, *words, "--json"))
+    assert found["q"][2] == pytest.approx(0.1, abs=1e-6)
+    pushes = np.array([found["contact_force"][corner] for corner in corners])
+    np.testing.assert_allclose(pushes.sum(axis=0), [0, 0, 2 * 9.81], atol=1e-6)
+    assert "the ground pushes with" in run("simulate", "box.urdf", "-f", "--contact", "box", "--duration", 0.01)
+
+
+def test_loops_are_closed_and_held(run, tmp_path):
+    pytest.importorskip("mujoco")
+    bar = '<geom type="capsule" fromto="0 0 0 {} 0 0" size="0.02"/>'
+    (tmp_path / "four.xml").write_text(f"""<mujoco model="four"><worldbody>
+      <body name="a"><joint name="ja" axis="0 1 0" ref="0"/>{bar.format(0.3)}
+        <body name="b" pos="0.3 0 0" euler="0 -90 0"><joint name="jb" axis="0 1 0"/>{bar.format(0.3)}</body></body>
+      <body name="c" pos="0 0 0.3"><joint name="jc" axis="0 1 0"/>{bar.format(0.31)}</body></worldbody>
+      <equality><connect body1="b" body2="c" anchor="0.3 0 0"/></equality></mujoco>""")
+    found = json.loads(run("simulate", "four.xml", "--duration", 0.05, "--json"))
+    model = bough.load("four.xml")
+    assert model.closures
+    assert np.abs(Loops(model).gap(np.array(found["q"]))).max() < 1e-5
+    free = json.loads(run("simulate", "four.xml", "--duration", 0.05, "--without", "closures", "--json"))
+    assert free["q"] != found["q"]
+
+
+def test_refusals(refused):
+    assert "floating base" in refused("simulate", "zoo:arm", "--height", 1)
+    assert "did you mean 'hand'" in refused("simulate", "zoo:arm", "--contact", "hans")
+    assert "friction" in refused("simulate", "zoo:arm", "--without", "fricton")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bough.app.shell import Json, say, show_json, watched
+from bough.app.shell import Json, patient, say, show_json, watched
 from bough.app.source import Source, of_model
 
 
@@ -68,7 +68,8 @@ def settle(
     watching = [*dict.fromkeys([*body, *(name for name, _ in forces)])]
     before = simulation.positions(watching)
     recorder = adaptive.Recorder(watching, every, configuration=True) if record else None
-    simulation.run(1, dt, record=recorder)  # compiles, where nothing is on disk yet
+    with patient("compiling the code of adaptive steps"):
+        simulation.run(1, dt, record=recorder)
     if steps > 1:
         simulation.run(steps - 1, dt, progress=watched(), record=recorder)
     if recorder is not None and record is not None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, say, show_json, watched
+from bough.app.shell import Json, patient, say, show_json, watched
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
     from bough.dynamics import Dynamics
+    from bough.model import Model
+    from bough.simulate import Contacts
     from bough.types import FloatArray
 
     Law = Callable[[float, FloatArray, FloatArray], FloatArray]
@@ -38,6 +40,13 @@ Forces = Annotated[
     list[str], typer.Option("--force", help="FRAME:fx,fy,fz or with a moment, in the world's axes. May be repeated.")
 ]
 Record = Annotated[Path | None, typer.Option(help="Write the motion to this .npz or .parquet file.")]
+Touching = Annotated[
+    list[str],
+    typer.Option("--contact", help="FRAME or FRAME:x,y,z, a point that may touch the ground. May be repeated."),
+]
+Without = Annotated[
+    list[str], typer.Option(help="Leave out damping, springs, friction, limits or closures. May be repeated.")
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Start at a random configuration, not at the neutral one.")]
 
 
@@ -51,13 +60,21 @@ def simulate(
     = Controller.none,
     kp: Annotated[float, typer.Option(min=0.0, help="Gain of pd: N m / rad, N / m.")] = 100.0,
     kd: Annotated[float, typer.Option(min=0.0, help="Gain of pd: N m s / rad, N s / m.")] = 10.0,
+    contact: Touching = [],  # noqa: B006
+    ground: Annotated[float, typer.Option(help="Height of the ground, m.")] = 0.0,
+    grip: Annotated[float, typer.Option(min=0.0, help="Friction coefficient of the ground.")] = 0.8,
+    height: Annotated[float | None, typer.Option(help="Lift the base of a floating robot to this z, m.")] = None,
+    without: Without = [],  # noqa: B006
     seed: Seed = None,
     integrator: Annotated[Scheme, typer.Option(help="How time is advanced.")] = Scheme.semi_implicit_euler,
     every: Annotated[int, typer.Option(min=1, help="Record every so many steps.")] = 1,
     record: Record = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Move a robot through time under gravity, forces and a controller; damping, springs and limits act."""
+    """Move a robot through time under gravity, forces and a controller; damping, springs and limits act.
+
+    Loops of the model are closed at the start, and held. Contacts are hard, with the exact friction cone.
+    """
     import numpy as np
 
     from bough.app.files import check_recording
@@ -67,13 +84,18 @@ def simulate(
 
     check_recording(record)
     model, forces = source.model(), [placed_force(text) for text in force]
-    q = model.neutral if seed is None else model.random_configuration(np.random.default_rng(seed))
+    q, touching = start(model, seed, height), contacts_of(contact, ground, grip)
     dynamics = Dynamics(model)
     gains = (kp, kd) if controller is Controller.pd else None
-    motion = rollout(
-        model, q, np.zeros(model.nv), duration=duration, dt=dt, torque=law(dynamics, q, forces, gains),
-        integrator=integrator.value, every=every, progress=watched(), dynamics=dynamics,
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "dt": dt, "torque": law(dynamics, q, forces, gains), "integrator": integrator.value, "dynamics": dynamics,
+        "without": without, "contacts": touching,
+    }  # fmt: skip
+    rest = np.zeros(model.nv)
+    if 0.0 < dt <= duration:
+        with patient("compiling for this robot"):
+            rollout(model, q, rest, duration=dt, **options)
+    motion = rollout(model, q, rest, duration=duration, every=every, progress=watched(), **options)
     if record:
         motion.save(record, source.text())
     energy = motion.energy()
@@ -82,14 +104,42 @@ def simulate(
         "energy": {"start": energy[0], "end": energy[-1]}, "speed": np.abs(motion.v[-1]).max(initial=0.0),
         "q": motion.q[-1], "v": motion.v[-1], "file": record,
     }  # fmt: skip
+    if touching is not None:
+        report["contact_force"] = dict(zip(contact, motion.extra["contact_force"][-1], strict=True))
     if json:
         show_json(report)
         return
     say(f"{motion!r}")
     say(f"energy {energy[0]:.6g} J at the start, {energy[-1]:.6g} J at the end; fastest joint {report['speed']:.4g}")
     say(f"q at the end: {np.array2string(motion.q[-1], precision=5, threshold=40)}")
+    for name, force_there in report.get("contact_force", {}).items():
+        say(f"{name}: the ground pushes with {np.array2string(force_there, precision=4)} N")
     if record:
         say(f"wrote {record}")
+
+
+def start(model: Model, seed: int | None, height: float | None) -> FloatArray:
+    """The neutral configuration or a random one, its loops closed, its base at a height."""
+    import numpy as np
+
+    from bough.errors import OptionError
+    from bough.opspace import close_loops
+
+    q = model.neutral.copy() if seed is None else model.random_configuration(np.random.default_rng(seed))
+    if height is not None:
+        if model.joints[0].type != "floating":
+            raise OptionError("--height is for robots with a floating base")
+        q[model.joints[0].q.start + 2] = height
+    return close_loops(model, q).q if model.closures else q
+
+
+def contacts_of(texts: list[str], ground: float, grip: float) -> Contacts | None:
+    """Points that may touch level ground."""
+    from bough.app.numbers import placed
+    from bough.simulate import ContactPoint, Contacts, Plane
+
+    points = [ContactPoint(*placed(text)) for text in texts]
+    return Contacts(points, Plane((0.0, 0.0, ground)), grip) if points else None
 
 
 def law(dynamics: Dynamics, start: Any, forces: list[tuple[str, list[float]]], gains: Any) -> Law | None:

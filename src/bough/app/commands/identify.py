@@ -1,0 +1,85 @@
+"""`bough identify`: from measured motions and forces to a corrected model."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bough.app.shell import Json, patient, say, show_json
+from bough.app.source import Source, of_model
+
+if TYPE_CHECKING:
+    from bough.identification import Identification
+    from bough.model import Model
+
+
+class DriveTerm(str, Enum):  # noqa: UP042  (typer reads the values of both)
+    """What joints have beside inertias."""
+
+    armature = "armature"
+    damping = "damping"
+    friction = "friction"
+
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        help="An .npz file with arrays q, v, qdd, tau (samples, ...), or a .csv or .parquet file with columns q0, v0, "
+        "qdd0, tau0 ...; without qdd it is taken from v and time."
+    ),
+]
+Drive = Annotated[list[DriveTerm], typer.Option("--drive", help="Find these of the joints, too. May be repeated.")]
+
+
+@of_model()
+def identify(
+    source: Source,
+    data: Data,
+    to: Annotated[Path | None, typer.Option(help="Write the URDF with what was found to this file.")] = None,
+    drive: Drive = [],  # noqa: B006
+    noise: Annotated[float | None, typer.Option(min=0.0, help="Standard deviation of tau, N m or N.")] = None,
+    prior: Annotated[float, typer.Option(help="Weight of the model that is given.")] = 1e-3,
+    json: Json = False,
+) -> None:
+    """Find masses, inertias and friction in measured motions and joint forces, and write a corrected URDF."""
+    from bough.app.files import check_folder
+    from bough.app.measured import measurements
+    from bough.errors import OptionError
+    from bough.identification import identify as fit
+    from bough.identification import write_urdf
+
+    if to is not None:
+        if Path(source.file).suffix != ".urdf":
+            raise OptionError("--to writes a corrected copy of a URDF file: give one as the model")
+        check_folder(to)
+    model = source.model()
+    samples = measurements(data, model)
+    with patient("compiling the regressor of this robot"):
+        found = fit(model, *samples, drive=tuple(term.value for term in drive), noise=noise, prior=prior)
+    if to is not None:
+        write_urdf(found.model, source.file, to)
+    if json:
+        show_json(facts(model, found, len(samples[0]), to))
+        return
+    say(f"{len(samples[0]):,} samples: {found}")
+    say(f"{'body':32}{'mass before':>14}{'after':>12}{'standard error':>16}")
+    for k, body in enumerate(model.body_names):
+        error = found.standard_errors[10 * k]
+        shown = f"{error:.3g}" if error < float("inf") else "not seen alone"
+        say(f"{body:32}{model.inertias[k, 0]:14.5g}{found.model.inertias[k, 0]:12.5g}{shown:>16}")
+    if to is not None:
+        say(f"wrote {to}")
+
+
+def facts(model: Model, found: Identification, samples: int, to: Path | None) -> dict[str, Any]:
+    """What was found, for machines."""
+    numbers = dict(zip(found.names, found.values.tolist(), strict=True))
+    errors = dict(zip(found.names, found.standard_errors.tolist(), strict=True))
+    return {
+        "model": model.name, "samples": samples, "rank": found.base.rank, "condition": found.base.condition,
+        "residual": found.residual, "free_residual": found.free_residual, "values": numbers,
+        "standard_errors": errors, "file": to,
+    }  # fmt: skip
