@@ -14,7 +14,7 @@ from bough.sweep.engines import Executor, Outcome, Processes, RayCluster, Slurm,
 from bough.sweep.job import Job
 from bough.sweep.parts import read
 from bough.sweep.rows import DrawnRows, GivenRows
-from bough.sweep.work import Evaluate, Roll, Work, YourOwn
+from bough.sweep.work import Evaluate, Roll, SweepWork, YourOwn
 
 __all__ = [
     "DrawnRows",
@@ -28,8 +28,8 @@ __all__ = [
     "Roll",
     "Slurm",
     "Summary",
+    "SweepWork",
     "Threads",
-    "Work",
     "YourOwn",
     "read",
     "run",

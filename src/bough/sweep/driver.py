@@ -11,7 +11,7 @@ from bough.errors import BoughError, SweepError, WorkerLostError
 from bough.record import progress_bar
 from bough.sweep.engines import Executor, Threads
 from bough.sweep.job import Job
-from bough.sweep.parts import Parts, locked
+from bough.sweep.parts import SweepFolder, locked
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def run(
     job.rows.take(job.model, needed, 0, 1)  # refuses what cannot be before anything is written
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        parts = Parts(folder, job, chunk)
+        parts = SweepFolder(folder, job, chunk)
         missing = parts.missing()
         found, start = parts.count - len(missing), perf_counter()
         with progress_bar("sweeping", parts.count, progress) as advance:
@@ -62,7 +62,9 @@ def run(
     return Summary(folder, job.rows.count, parts.count, found, retried, perf_counter() - start)
 
 
-def _fill(parts: Parts, missing: list[int], executor: Executor, retries: int, advance: Callable[[int], None]) -> int:
+def _fill(
+    parts: SweepFolder, missing: list[int], executor: Executor, retries: int, advance: Callable[[int], None]
+) -> int:
     """Rounds until all chunks are there, or one has failed too often; how many were sent again."""
     failures: dict[int, Exception] = {}
     retried = 0

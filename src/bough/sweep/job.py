@@ -17,7 +17,7 @@ from bough.errors import OptionError
 from bough.model import Model
 from bough.record import table_bytes
 from bough.sweep.rows import Rows
-from bough.sweep.work import Columns, Work
+from bough.sweep.work import Columns, SweepWork
 
 SECONDS = 1.5  # that a chunk is meant to take
 MOST_BYTES = 64 * 2**20  # of the columns of a chunk
@@ -28,7 +28,7 @@ class Job:
     """What is to be computed. `inputs` says whether the rows themselves go into the table, too."""
 
     model: Model
-    work: Work
+    work: SweepWork
     rows: Rows
     inputs: bool = True
 

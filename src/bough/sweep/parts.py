@@ -19,7 +19,7 @@ from bough.sweep.job import Job
 JOB, LOCK = "sweep.json", "lock"
 
 
-class Parts:
+class SweepFolder:
     """Parts of a job in a folder, which is made if it is not there; that of another job is refused."""
 
     def __init__(self, folder: str | Path, job: Job, chunk: int | None) -> None:

@@ -19,7 +19,7 @@ from bough.simulate import Recording, rollout
 Columns = dict[str, Any]  # arrays by name
 
 
-class Work(Protocol):
+class SweepWork(Protocol):
     """What a sweep does with its rows."""
 
     def needs(self, model: Model) -> tuple[str, ...]:

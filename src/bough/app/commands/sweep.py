@@ -12,7 +12,7 @@ from bough.app.shell import Json, say, show_json, watched
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
-    from bough.sweep import Executor, Work
+    from bough.sweep import Executor, SweepWork
     from bough.sweep.rows import Rows
 
 
@@ -72,7 +72,7 @@ def sweep(
         say(str(found))
 
 
-def work_of(text: str) -> Work:
+def work_of(text: str) -> SweepWork:
     """What is done, as it is written on the command line."""
     from bough.app.commands.export import wanted
     from bough.errors import OptionError, short
