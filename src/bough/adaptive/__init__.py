@@ -16,9 +16,11 @@ from bough.adaptive.measures import (
     ErrorMeasure,
     absolute_joint,
     absolute_linkage,
+    body_acceleration,
     energy,
     relative_joint,
     relative_linkage,
+    rms_acceleration,
 )
 from bough.adaptive.potential import Potential, barrier, dihedral, harmonic
 from bough.adaptive.quasistatics import QuasiStatics
@@ -39,10 +41,12 @@ __all__ = [
     "absolute_joint",
     "absolute_linkage",
     "barrier",
+    "body_acceleration",
     "dihedral",
     "energy",
     "handles",
     "harmonic",
     "relative_joint",
     "relative_linkage",
+    "rms_acceleration",
 ]

@@ -24,9 +24,14 @@ from bough.types import FloatArray
 class Dynamics:
     """Motion of a linkage in time, with velocities.
 
-    Methods: "full" (all joints, plain O(n) steps). Integrators: "semi_implicit" (first order; springs and dampers are
-    implicit), "rk4" (fourth order), "momentum" (keeps the momentum of a free linkage to rounding; first order, for
-    damped motion). `without` leaves out effects of the model's joints: "damping", "springs", "friction", "limits".
+    Methods: "full" (all joints, plain O(n) steps), "adaptive" (joints that hardly move are locked: the linkage is a
+    tree of rigid clusters, as small as `error` allows, and a step costs what moves), "auto" (whichever is cheaper).
+    `error` is `body_acceleration(eps)` or `rms_acceleration(eps)`, m/s^2; None or eps = 0 locks nothing. Which joints
+    are active is chosen every `every` steps, at most about `most` of them where it is given.
+
+    Integrators: "semi_implicit" (first order; springs and dampers are implicit), "rk4" (fourth order), "momentum"
+    (keeps the momentum of a free linkage to rounding; first order, for damped motion). `without` leaves out effects of
+    the model's joints: "damping", "springs", "friction", "limits".
     """
 
     def __init__(
@@ -37,9 +42,12 @@ class Dynamics:
         *,
         integrator: str = "semi_implicit",
         without: Iterable[str] = (),
+        every: int = 20,
+        most: int | None = None,
     ) -> None:
         self.model, self.inputs = model, Inputs(model)
-        self.mover = Mover(self.inputs, error, method, integrator, without)
+        off = (without,) if isinstance(without, str) else tuple(without)
+        self.mover = Mover(self.inputs, error, method, (integrator, off), every, most)
         self.outputs = Outputs(self.mover)
 
     # What is set
@@ -103,6 +111,7 @@ class Dynamics:
     @gravity.setter
     def gravity(self, value: npt.ArrayLike) -> None:
         self.inputs.gravity = np.asarray(value)
+        self.mover.restart()
 
     @property
     def configuration(self) -> FloatArray:
@@ -112,6 +121,7 @@ class Dynamics:
     @configuration.setter
     def configuration(self, q: npt.ArrayLike) -> None:
         self.inputs.configuration = np.asarray(q)
+        self.mover.restart()
 
     @property
     def velocity(self) -> FloatArray:
@@ -121,6 +131,7 @@ class Dynamics:
     @velocity.setter
     def velocity(self, v: npt.ArrayLike) -> None:
         self.mover.state.v[:] = vector(v, self.model.nv, "velocity")
+        self.mover.restart()
 
     # What follows
 
@@ -151,6 +162,31 @@ class Dynamics:
         return self.mover.time
 
     @property
+    def active(self) -> int:
+        """Joints that move by themselves now; all others are locked."""
+        return self.mover.active
+
+    @property
+    def energy_lost(self) -> float:
+        """Energy taken by locking joints that moved, J."""
+        return self.mover.energy_lost
+
+    @property
+    def acceleration_error(self) -> float:
+        """sqrt(Delta / M), m/s^2, when the active joints were chosen last: what locking changes, root mean square by
+        mass over all bodies."""
+        return self.mover.acceleration_error
+
+    @property
+    def error(self) -> ErrorMeasure:
+        """The error measure; another may be assigned between steps."""
+        return self.mover.error
+
+    @error.setter
+    def error(self, measure: ErrorMeasure) -> None:
+        self.mover.error = measure
+
+    @property
     def energy(self) -> float:
         """Kinetic and potential energy of gravity and springs, J. O(n)."""
         return float(self.mover.tally()[:3].sum())
@@ -164,10 +200,10 @@ class Dynamics:
     def stats(self) -> MotionStats:
         """Costs and quality; see `MotionStats`. O(n), for energy and momentum."""
         mover, found = self.mover, self.mover.tally()
-        active = len(self.model.joints)
         return MotionStats(
-            mover.last, mover.steps, mover.time, active, 0.0, 0.0, float(found[:3].sum()), float(found[0]), found[3:]
-        )
+            mover.last, mover.steps, mover.time, mover.active, mover.acceleration_error, mover.energy_lost,
+            float(found[:3].sum()), float(found[0]), found[3:], mover.nbytes,
+        )  # fmt: skip
 
     # Stepping
 
@@ -201,7 +237,7 @@ class Dynamics:
                     most = min(most, record.every - self.steps % record.every)
                 if load is not None:
                     load(self)
-                done = self.mover.take(1 if load is not None else most, float(dt))
+                done = self.mover.take(1 if load is not None else most, float(dt), keep=load is not None)
                 if record is not None and self.steps % record.every == 0:
                     record.take(self)
                 advance(done)

@@ -31,16 +31,17 @@ class ErrorMeasure:
 
     name: str
     eps: float
-    over: Literal["linkage", "joint", "energy"]
+    over: Literal["linkage", "joint", "energy", "body"]
     scale: Scale = ONE
 
     def __post_init__(self) -> None:
         eps: Any = self.eps
         if not (isinstance(eps, (int, float)) and math.isfinite(eps) and eps >= 0.0):
             raise ValueError(f"{self.name}: eps must be a finite number that is not negative, got {self.eps!r}")
-        if self.over not in ("linkage", "joint", "energy"):
+        if self.over not in ("linkage", "joint", "energy", "body"):
             raise ValueError(
-                f'{self.name}: a measure goes over the "linkage", each "joint" or the "energy", got {self.over!r}'
+                f'{self.name}: a measure goes over the "linkage", each "joint", the "energy" or each "body" in motion, '
+                f"got {self.over!r}"
             )
         scale: Any = self.scale
         if len(scale) != 3 or not all(math.isfinite(s) and s >= 0.0 for s in scale) or not any(scale):
@@ -92,3 +93,18 @@ def energy(eps: float) -> ErrorMeasure:
     Joints that are left out are rigid, so every step goes downhill.
     """
     return ErrorMeasure("energy", eps, "energy", ALL)
+
+
+# Of motions with velocities (`Dynamics`)
+
+
+def body_acceleration(eps: float) -> ErrorMeasure:
+    """A cluster is rigid where its joints, released, would give a body of mean mass no more than eps, m/s^2, beyond the
+    rigid motion: the lower side of what is lost, and a rule, not a bound (`Dynamics.stats` says what is lost)."""
+    return ErrorMeasure("body_acceleration", eps, "body", ONE)
+
+
+def rms_acceleration(eps: float) -> ErrorMeasure:
+    """sqrt(Delta / M) at most eps, m/s^2, whenever the active joints are chosen: the mass-weighted root mean square of
+    the error of all bodies' accelerations, exactly."""
+    return ErrorMeasure("rms_acceleration", eps, "body", ALL)

@@ -2,59 +2,118 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from bough.adaptive.engines import PlainEngine
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.motion import INTEGRATORS, MotionEngine, make_effort, make_moving
+from bough.adaptive.measures import ErrorMeasure, body_acceleration
+from bough.adaptive.motion import (
+    INTEGRATORS,
+    NO_LIMIT,
+    ActiveRegion,
+    MotionEngine,
+    Turns,
+    make_effort,
+    make_moving,
+    make_rule,
+)
 from bough.errors import ModelError, NumericalError
 from bough.model import Model
 from bough.types import FloatArray, IntArray
 
 METHODS = ("auto", "adaptive", "full")
 EFFECTS = ("damping", "springs", "friction", "limits", "closures")
+LEAST_SHARE = 1e-6  # of eps, to which a rule is tightened until the error is met
 
 
 class Mover:
     """Moves a linkage; options as in `Dynamics`."""
 
     def __init__(
-        self, inputs: Inputs, error: ErrorMeasure | None, method: str, integrator: str, without: Iterable[str]
+        self,
+        inputs: Inputs,
+        error: ErrorMeasure | None,
+        method: str,
+        options: tuple[str, tuple[str, ...]],
+        every: int,
+        most: int | None,
     ) -> None:
-        if method not in METHODS:
-            raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
-        if integrator not in INTEGRATORS:
-            raise ValueError(f"there is no integrator {integrator!r}; known: {', '.join(INTEGRATORS)}")
-        off = (without,) if isinstance(without, str) else tuple(without)
-        unknown = [name for name in off if name not in EFFECTS]
-        if unknown:
-            raise ValueError(f"joints have no effect {unknown[0]!r}; known: {', '.join(EFFECTS)}")
+        self.integrator, self.without = options
+        check_options(inputs.model, error, method, self.integrator, self.without)
+        if every < 1:
+            raise ValueError(f"every: the region must be chosen anew after at least 1 step, got {every}")
         model, shared = inputs.model, inputs.shared
-        if model.couplings:
-            name = model.couplings[0].follower
-            raise ModelError(f"joint {name!r} mimics another: adaptive dynamics has no coupled joints")
-        refuse(model, off)
-        self.inputs, self.method, self.error, self.without = inputs, method, error, off
-        self.integrator = integrator
+        self.inputs, self.method, self.every, self.most = inputs, method, every, most
+        self._error = error if error is not None else body_acceleration(0.0)
         self.state = make_moving(model, shared.q, shared.qdd)
-        self.full = MotionEngine(inputs.mechanism, make_effort(model, inputs.mechanism, shared.tau, off), self.state)
-        self.plain = PlainEngine(inputs.mechanism, shared)
-        self.steps, self.time = 0, 0.0
+        # springs and dampers are followed here: the torques are those given, the armature is that of rotors
+        self.mechanism = model.mechanism._replace(gravity=inputs.mechanism.gravity)
+        self.effort = make_effort(model, self.mechanism, inputs.potentials.given, self.without)
+        self._full: MotionEngine | None = None
+        self.plain = PlainEngine(self.mechanism, shared)
+        self.turns = Turns(len(model.joints), every)
+        self.region: ActiveRegion | None = None
+        self.steps, self.time, self.share = 0, 0.0, 1.0
         self.last = "full"  # how the last step was taken
+        self.age, self.h = every, 0.0  # steps since the region was chosen, and their size
+        self.begun = False  # whether there is a region for this configuration
+        self.body_mass = model.total_mass / max(1, len(model.body_names))
 
-    def take(self, most: int, h: float) -> int:
-        """Take at least one step and at most so many; returns how many."""
-        left = self.full.march(self.inputs.forces.loads(), self.integrator, h, most)
-        self._count(most - left, h)
+    @property
+    def full(self) -> MotionEngine:
+        """The engine of all joints, made when it is first needed."""
+        if self._full is None:
+            self._full = MotionEngine(self.mechanism, self.effort, self.state)
+        return self._full
+
+    @property
+    def error(self) -> ErrorMeasure:
+        """The error measure in use."""
+        return self._error
+
+    @error.setter
+    def error(self, measure: ErrorMeasure) -> None:
+        check_error(measure)
+        self._error, self.age, self.share = measure, self.every, 1.0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no joint is ever locked."""
+        return self.method == "full" or self._error.eps == 0.0
+
+    def restart(self) -> None:
+        """Configuration or velocities were set: nothing is known of the region."""
+        self.begun = False
+        if self.method == "auto":
+            self.turns = Turns(self.turns.joints, self.every)
+
+    # Steps
+
+    def take(self, most: int, h: float, keep: bool = False) -> int:
+        """Take at least one step and at most so many; returns how many.
+
+        With `keep` forces that have changed are no reason to choose the region before its time.
+        """
+        if self.is_exact or not self._ready(h, keep):
+            engine, loads, n = self.full, self.inputs.forces.loads(), most
+            if not self.is_exact:
+                n, self.begun = max(1, min(most, self.turns.wait)), False
+            left, self.last = engine.march(loads, self.integrator, h, n), "full"
+            self.turns.wait -= n - left
+        else:
+            assert self.region is not None
+            n, self.last = min(most, self.every - self.age), "adaptive"
+            left = self.region.march(self.integrator, h, n)
+            self.age += n - left
+            engine = self.region.engine
+        self.steps, self.time = self.steps + n - left, self.time + (n - left) * h
         if left:
-            raise self._diverged(self.full, h)
-        return most
-
-    def _count(self, done: int, h: float) -> None:
-        self.steps, self.time = self.steps + done, self.time + done * h
+            raise self._diverged(engine, h)
+        return n
 
     def _diverged(self, engine: MotionEngine, h: float) -> NumericalError:
         name = self.inputs.model.dof_names[engine.stuck]
@@ -63,10 +122,94 @@ class Mover:
             f"smaller than {h:g} s, or another integrator; the state is that before the step"
         )
 
+    def _ready(self, h: float, keep: bool) -> bool:
+        """Have a region for the next steps; False where plain ones are cheaper."""
+        region, changes, turns = self.region, self.inputs.changes, self.turns
+        loads = self.inputs.forces.loads()
+        lead = 0.0 if self.integrator == "rk4" else h
+        if self.method == "auto" and not (self.begun or turns.may_try(int(np.count_nonzero(self.state.v)))):
+            turns.active = False
+            turns.wait = max(turns.wait, 1)
+            turns.patience = max(turns.patience, 2)
+            return False
+        if region is None:
+            region = self.region = ActiveRegion(
+                self.inputs.model, self.mechanism, self.inputs.shared, self.effort, self.state
+            )
+        region.tree.refuse_massless(loads)
+        changed = bool(changes.forces or changes.torques or changes.everything)
+        if not self.begun or (lead != self.h and self.is_implicit):
+            region.begin(loads, lead)
+            changes.taken_by_tree()
+            self.begun, self.h, self.age, changed = True, lead, self.every, False
+        elif changed:
+            region.note(changes.everything, changes.forces, changes.torques)
+            changes.taken_by_tree()
+            region.reload(loads)
+        if self.age >= self.every or (changed and not keep):
+            self.age = 0
+            if not self._choose():
+                turns.failed()
+                return False
+            turns.succeeded()
+        return True
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether steps of another size make other equations."""
+        return bool(self.effort.damping.any() or self.effort.stiffness.any())
+
+    def _choose(self) -> bool:
+        """Choose the region; an error of all bodies is met by tightening the rule. False if plain steps are cheaper."""
+        region, error, loads = self.region, self._error, self.inputs.forces.loads()
+        assert region is not None
+        limit = self.turns.most if self.method == "auto" else NO_LIMIT
+        certified = error.name == "rms_acceleration"
+        first = True
+        while True:
+            rule = make_rule(error, self.body_mass, self.share, limit)
+            if not region.choose(rule, loads, self.most):
+                return False
+            if not certified:
+                return True
+            found = math.sqrt(max(region.delta, 0.0) / region.mass)
+            if found <= error.eps or self.share <= LEAST_SHARE:
+                if first and found < 0.5 * error.eps:
+                    self.share = min(1.0, 1.5 * self.share)
+                return True
+            first, self.share = False, 0.5 * self.share
+
+    # What follows
+
+    @property
+    def active(self) -> int:
+        """How many joints move by themselves."""
+        if self.last == "full" or self.region is None or not self.begun:
+            return len(self.inputs.model.joints)
+        return self.region.joints
+
+    @property
+    def acceleration_error(self) -> float:
+        """sqrt(Delta / M) when the region was chosen last; 0 where no joint is locked."""
+        if self.last == "full" or self.region is None:
+            return 0.0
+        return math.sqrt(max(self.region.delta, 0.0) / self.region.mass)
+
+    @property
+    def energy_lost(self) -> float:
+        """J, taken by locking joints that moved."""
+        return 0.0 if self.region is None else self.region.energy_lost
+
     def solve(self, h: float = 0.0) -> FloatArray:
         """Joint accelerations (nv,) here and now; not a copy."""
-        self.full.solve(self.inputs.forces.loads(), h)
-        return self.state.qdd
+        qdd = self.state.qdd
+        if self.is_exact or not self._ready(self.h, keep=False):
+            self.full.solve(self.inputs.forces.loads(), h)
+            return qdd
+        assert self.region is not None
+        qdd[:] = 0.0
+        self.region.engine.solve(self.region.loads, h)
+        return qdd
 
     def tally(self) -> FloatArray:
         """See `MotionEngine.tally`. O(n)."""
@@ -81,16 +224,39 @@ class Mover:
         self.full.kinetic_energy()
         return np.asarray(self.full.work.a[bodies])
 
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        own = sum(a.nbytes for a in (*self.state, *self.effort))
+        return own + (self._full.nbytes if self._full else 0) + (self.region.nbytes if self.region else 0)
 
-def refuse(model: Model, without: tuple[str, ...]) -> None:
-    """Say what a motion does not have yet, unless it is left out."""
+
+def check_options(model: Model, error: Any, method: str, integrator: str, without: Iterable[str]) -> None:
+    """Refuse options that do not exist, and what a motion does not have."""
+    if method not in METHODS:
+        raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+    if integrator not in INTEGRATORS:
+        raise ValueError(f"there is no integrator {integrator!r}; known: {', '.join(INTEGRATORS)}")
+    unknown = [name for name in without if name not in EFFECTS]
+    if unknown:
+        raise ValueError(f"joints have no effect {unknown[0]!r}; known: {', '.join(EFFECTS)}")
+    if error is not None:
+        check_error(error)
+    if model.couplings:
+        name = model.couplings[0].follower
+        raise ModelError(f"joint {name!r} mimics another: adaptive dynamics has no coupled joints")
     limited = np.isfinite(model.limits.lower).any() or np.isfinite(model.limits.upper).any()
-    for name, present in (
-        ("friction", model.friction.any()),
-        ("limits", limited),
-        ("closures", len(model.closures)),
-    ):
+    has = {"friction": model.friction.any(), "limits": limited, "closures": bool(model.closures)}
+    for name, present in has.items():
         if present and name not in without:
             raise ModelError(
                 f"{model.name!r} has {name}, which adaptive dynamics leaves out only if told so: without=({name!r},)"
             )
+
+
+def check_error(error: ErrorMeasure) -> None:
+    """Refuse measures of joints: a motion is measured in space."""
+    if error.over != "body":
+        raise ValueError(
+            f"{error.name} measures joints at rest: expected body_acceleration or rms_acceleration, in m/s^2"
+        )

@@ -55,6 +55,8 @@ class Solver:
         self._check_error(self._error)
 
     def _check_error(self, measure: ErrorMeasure) -> None:
+        if measure.over == "body":
+            raise ValueError(f"{measure.name} measures motions with velocities: it is for adaptive.Dynamics")
         if measure.over == "energy" and self.region is None:
             raise ValueError('an error in energy needs culled clusters to be rigid: culled="rigid"')
 

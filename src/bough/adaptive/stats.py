@@ -55,3 +55,4 @@ class MotionStats:
     energy: float  # J, kinetic and potential
     kinetic_energy: float  # J
     momentum: FloatArray  # (6,) [linear, angular] about the world's origin
+    memory: int  # bytes held

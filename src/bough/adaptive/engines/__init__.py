@@ -6,7 +6,7 @@ Belongs here: arrays and compiled passes behind one object each. Does not belong
 
 from __future__ import annotations
 
-from bough.adaptive.engines.hybrid import HybridEngine
+from bough.adaptive.engines.hybrid import HybridEngine, contracted_mechanism, spans
 from bough.adaptive.engines.newton import (
     newton_factor,
     newton_forces,
@@ -29,6 +29,7 @@ __all__ = [
     "PlainEngine",
     "Switch",
     "TreeEngine",
+    "contracted_mechanism",
     "mark_needs",
     "newton_factor",
     "newton_forces",
@@ -38,4 +39,5 @@ __all__ = [
     "newton_sum",
     "newton_work",
     "plain_move",
+    "spans",
 ]

@@ -6,7 +6,21 @@ not belong here: what a user sets or asks for (`dynamics`), motion from rest (`e
 
 from __future__ import annotations
 
+from bough.adaptive.motion.active import ActiveRegion
 from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
 from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving, of_dofs
+from bough.adaptive.motion.rules import NO_LIMIT, Turns, make_rule
 
-__all__ = ["INTEGRATORS", "Effort", "MotionEngine", "Moving", "make_effort", "make_moving", "of_dofs"]
+__all__ = [
+    "INTEGRATORS",
+    "NO_LIMIT",
+    "ActiveRegion",
+    "Effort",
+    "MotionEngine",
+    "Moving",
+    "Turns",
+    "make_effort",
+    "make_moving",
+    "make_rule",
+    "of_dofs",
+]

@@ -73,10 +73,10 @@ class MotionEngine:
         compiled(tally)(self.mechanism, self.state, self.effort, self.work, out)
         return out
 
-    def velocities_from(self, momenta: FloatArray, rotors: FloatArray) -> None:
-        """Let the bodies have these momenta (N, 6), in their frames, and the rotors (n,) theirs."""
+    def velocities_from(self, rotors: FloatArray) -> None:
+        """Let the bodies have the momenta in `work.momentum`, and the rotors these (n,)."""
         s, w = self.state, self.work
-        w.momentum[:], w.u[:] = momenta, rotors
+        w.u[:] = rotors
         compiled(from_momenta)(self.implicit(0.0)[1], s, w)
         at = self.mechanism.v_index
         s.v[at] = s.qdd[at]

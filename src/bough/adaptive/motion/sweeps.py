@@ -150,9 +150,9 @@ def tally(m: Mechanism, s: Moving, e: Effort, w: Room, out: Rows) -> None:
                 out[2] += 0.5 * e.stiffness[k] * s.stretch[m.v_index[k]] ** 2
         put6(w.pA, i, rigid_times(I, get6(w.a, i)))
     for i in range(len(m.parent) - 1, -1, -1):
-        f, p = force_to_parent(m, w.X, i, get6(w.pA, i)), m.parent[i]
-        if p >= 0:
-            put6(w.pA, p, add6(get6(w.pA, p), f))
+        f, above = force_to_parent(m, w.X, i, get6(w.pA, i)), m.parent[i]
+        if above >= 0:
+            put6(w.pA, above, add6(get6(w.pA, above), f))
         else:
             for j in range(3):
                 out[3 + j] += f[3 + j]

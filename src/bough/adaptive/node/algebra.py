@@ -95,6 +95,17 @@ def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
 
     About 1,100 multiplications, with TOTAL 2,300, with RIGID 150 more.
     """
+    d = matrices(m, plan, st, n)
+    if keeps & TOTAL:
+        quadratic(plan, st, n, d)
+    if keeps & RIGID:
+        join_inertia(m, plan, st, n)
+    linear(m, plan, st, n, keeps)
+
+
+@inlined
+def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
+    """Phi of node n and how its joint yields, without forces; returns the freedoms of the joint."""
     S, b, two = st.scratch, plan.body[n], plan.handles[n] == 2
     a, c = plan.left[n], plan.right[n]
     shared_a, shared_c = not two_handled(plan, a), not two_handled(plan, c)
@@ -138,11 +149,7 @@ def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
             put_row(S, U2_, x, r, o + (d + 13) * d + 6 * x)
         for y in range(d):
             r[o + 6 * d + d * x + y] = S[D_, x, y]
-    if keeps & TOTAL:
-        quadratic(plan, st, n, d)
-    if keeps & RIGID:
-        join_inertia(m, plan, st, n)
-    linear(m, plan, st, n, keeps)
+    return d
 
 
 @inlined

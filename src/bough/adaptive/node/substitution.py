@@ -81,7 +81,12 @@ def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> S
 @inlined
 def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
     """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""
-    f = joint_force(plan, st, n, f1, f2)
+    return share_out(plan, st, n, joint_force(plan, st, n, f1, f2), f1, f2)
+
+
+@inlined
+def share_out(plan: Blueprint, st: State, n: int, f: Force, f1: Force, f2: Force) -> Any:
+    """`hand_down`, once the force f through the joint is known."""
     R, p = placement(plan, st, plan.body[n])
     back = scale6(-1.0, force_in(R, p, f))
     a1, a2, c1, c2 = f1, back, f, f2

@@ -33,7 +33,9 @@ from bough.adaptive.passes.front import (
     JOINTS,
     LARGEST,
     LINEAR_TIER,
+    LOADED,
     MET,
+    MOVED,
     OPENED,
     OVER_JOINT,
     OVER_LINKAGE,
@@ -47,9 +49,9 @@ from bough.adaptive.passes.front import (
     Front,
     make_front,
 )
-from bough.adaptive.passes.lazy import FAR
+from bough.adaptive.passes.lazy import FAR, follow, mark, mark_loads, visit_marked
 from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_force, no_forces
-from bough.adaptive.passes.whole import COARSE
+from bough.adaptive.passes.whole import COARSE, place_all
 
 __all__ = [
     "BY_ENERGY",
@@ -65,8 +67,10 @@ __all__ = [
     "LARGEST",
     "LEFT",
     "LINEAR_TIER",
+    "LOADED",
     "MARCH",
     "MET",
+    "MOVED",
     "NOISE",
     "OPENED",
     "OVER_JOINT",
@@ -92,12 +96,17 @@ __all__ = [
     "Pieces",
     "command",
     "contract",
+    "follow",
     "gather",
     "load_body",
     "load_pieces",
     "make_front",
+    "mark",
+    "mark_loads",
     "no_force",
     "no_forces",
     "piece_loads",
+    "place_all",
     "query",
+    "visit_marked",
 ]

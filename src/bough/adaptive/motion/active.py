@@ -1,0 +1,184 @@
+"""The active region of a moving linkage: a contracted tree of rigid clusters, stepped plainly and chosen anew at times.
+
+Opening a cluster changes nothing: its joints start at rest. Closing stops the joints in it by internal impulses:
+momenta stay, the energy taken is counted. Regions are chosen from surveys (`survey`, `choose`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bough.adaptive.compiled import compiled
+from bough.adaptive.engines import TreeEngine, contracted_mechanism, spans
+from bough.adaptive.motion.choose import CLOSED, FRESH, OPEN, Choice, Rule, make_choice
+from bough.adaptive.motion.command import BUILD, CHOOSE, LOST, MOMENTA, SETTLE, SURVEY, attend
+from bough.adaptive.motion.engine import MotionEngine, with_armature
+from bough.adaptive.motion.layout import Effort, Moving, of_dofs
+from bough.adaptive.motion.survey import Survey, make_survey
+from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, piece_loads
+from bough.joints import Mechanism
+from bough.model import Model
+from bough.types import IntArray
+
+NOTHING = np.zeros(0, np.int64)
+NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0)
+
+
+class ActiveRegion:
+    """Active joints of a linkage, and the motion of the tree that they make with rigid clusters."""
+
+    def __init__(self, model: Model, mechanism: Mechanism, shared: Any, effort: Effort, state: Moving) -> None:
+        self.mechanism, self.effort, self.state = mechanism, effort, state
+        self.tree = TreeEngine(model, None, mechanism, shared, np.array([0.0, 1.0, 0.0, 0.0]))
+        plan = self.tree.plan
+        self.survey: Survey = make_survey(len(plan.left), len(plan.parent), int(plan.depth[0]))
+        self.choice: Choice = make_choice(256)
+        self.mass = model.total_mass
+        self._opened, self._dofs = np.zeros(len(plan.left), np.int8), NOTHING
+        self.engine: MotionEngine
+        self.pieces: Pieces
+        self.loads: Loads
+        self._from: Loads | None = None  # the loads that were contracted
+        self.energy_lost, self.delta = 0.0, math.nan
+        self.stale = False  # whether all records are behind
+        self._touched: list[int] = []  # nodes below which forces or torques are others
+        self.opened = self.closed = 0  # clusters, since the beginning
+
+    @property
+    def joints(self) -> int:
+        """How many joints are active."""
+        return len(self.pieces.body)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held."""
+        return self.tree.nbytes + self.engine.nbytes + sum(a.nbytes for a in self.choice)
+
+    @property
+    def _done(self) -> IntArray:
+        front = self.tree.front
+        return np.asarray(front.done[: int(front.count[DONE])])
+
+    # From the beginning
+
+    def begin(self, loads: Loads, h: float) -> None:
+        """Take the linkage as it is: joints that move are active, all others are rigid. O(n)."""
+        tree, plan, y = self.tree, self.tree.plan, self.survey
+        tree.mechanism = with_armature(self.mechanism, self.effort, h)
+        y.lead[0] = h
+        moving = np.unique(np.searchsorted(plan.dof, np.flatnonzero(self.state.v[tree.mechanism.v_index]), "right") - 1)
+        nodes = plan.node_of[moving].astype(np.int64)
+        y.active[:] = tree.front.forced
+        while len(nodes):
+            y.active[nodes] = 1
+            nodes = plan.up[nodes]
+            nodes = np.unique(nodes[nodes >= 0])
+            nodes = nodes[y.active[nodes] == 0]
+        self._set_done(np.flatnonzero(y.active)[::-1])
+        tree.reserve(loads, len(plan.left))
+        self._attend(BUILD, loads)
+        self._touched, self.stale = [], False
+        self._contract(loads)
+
+    def _set_done(self, nodes: IntArray) -> None:
+        """Nodes that are open, parents first."""
+        while len(self.tree.front.done) < len(nodes) + 2:
+            self.tree.grow()
+        self.tree.front.done[: len(nodes)], self.tree.front.count[DONE] = nodes, len(nodes)
+
+    def _attend(self, what: int, loads: Loads, rule: Rule = NO_RULE, touched: IntArray = NOTHING) -> float:
+        """Have something done with the tree; see `command`."""
+        tree = self.tree
+        whole = tree.mechanism, tree.plan, tree.state, tree.front
+        own = self.effort, self.state, self.survey, self.choice
+        return float(compiled(attend)(*whole, loads, *own, rule, touched, what))
+
+    def _contract(self, loads: Loads) -> None:
+        """The tree of rigid clusters and active joints."""
+        tree, plan, m = self.tree, self.tree.plan, self.mechanism
+        done = self._done
+        body = np.sort(plan.body[done[plan.body[done] >= 0]]).astype(np.int64)
+        count = (plan.last[body] - plan.first[body] + 1).astype(np.int64)
+        last = np.cumsum(count) - 1
+        primitives = spans(plan.first[body].astype(np.int64), count)
+        dofs = spans(plan.dof[body].astype(np.int64), (plan.dof[body + 1] - plan.dof[body]).astype(np.int64))
+        small = contracted_mechanism(m, primitives, dofs)
+        self.engine = MotionEngine(small, of_dofs(self.effort, primitives, dofs), self.state)
+        loaded, l = tree.link.host[loads.body].astype(np.int64), len(loads.body)
+        rest = (self.survey.piece, self._opened, loaded, np.zeros(l, np.int64), np.zeros((l, 12)), self.engine.work.X)
+        self.pieces = Pieces(np.sort(done), body, last - count + 1, last, *rest)
+        compiled(contract)(m, plan, tree.state, small, self.pieces)
+        self.loads, self._from = piece_loads(self.pieces.bearer, len(primitives)), loads
+        self._dofs = dofs
+        compiled(load_pieces)(loads, self.pieces, self.loads)
+
+    def reload(self, loads: Loads) -> None:
+        """Forces or torques have other values, or act on other bodies."""
+        if loads is not self._from:
+            self._contract(loads)
+        compiled(load_pieces)(loads, self.pieces, self.loads)
+        self.engine.effort.tau[:] = self.effort.tau[self._dofs]
+
+    # Choosing
+
+    def note(self, everything: bool, forces: list[int], torques: list[int]) -> None:
+        """Other forces on these bodies, and torques at these joints: records of the clusters they act in are behind."""
+        self.stale = self.stale or everything
+        self._touched += self.tree.nodes_above(forces, torques).tolist()
+
+    def choose(self, rule: Rule, loads: Loads, budget: int | None = None) -> bool:
+        """Survey the linkage and choose the region anew; False if more clusters would be open than the rule allows.
+
+        Within a budget of clusters the rule is made coarser instead.
+        """
+        touched = np.unique(np.array(self._touched, np.int64))
+        energy = self._look()
+        if self.stale or len(touched) > 0.2 * len(self.tree.plan.left):
+            self._attend(BUILD, loads)
+            touched = NOTHING
+        self._touched, self.stale = [], False
+        self.tree.reserve(loads, len(self._done) + (1 + len(touched)) * int(self.tree.plan.depth[0]))
+        self._attend(SURVEY, loads, touched=touched)
+        limits = rule if budget is None else rule._replace(most=min(budget, rule.most))
+        while self._attend(CHOOSE, loads, limits) == 0.0:
+            if self.choice.count[OPEN] <= limits.most:
+                self.choice = make_choice(2 * len(self.choice.code))
+            elif limits.most == rule.most:
+                return False
+            else:
+                limits = limits._replace(opens=2.0 * limits.opens, a=2.0 * limits.a, v=2.0 * limits.v)
+        if self.choice.count[CLOSED] or self.choice.count[FRESH]:
+            self._change(loads, energy)
+        self.engine.solve(self.loads, float(self.survey.lead[0]))
+        self.delta = self._attend(LOST, loads)
+        return True
+
+    def _look(self) -> float:
+        """Let the survey know how the pieces move; returns their kinetic energy."""
+        work = self.engine.work
+        self.survey = self.survey._replace(velocity=work.a, momentum=work.momentum)
+        return self.engine.kinetic_energy()
+
+    def _change(self, loads: Loads, energy: float) -> None:
+        """Make the chosen region the present one."""
+        count = self.choice.count
+        while len(self.tree.front.done) < int(count[OPEN]) + 2:
+            self.tree.grow()
+        self._attend(SETTLE, loads)
+        self.opened, self.closed = self.opened + int(count[FRESH]), self.closed + int(count[CLOSED])
+        self._contract(loads)
+        engine = self.engine
+        self.survey = self.survey._replace(velocity=engine.work.a, momentum=engine.work.momentum)
+        if count[CLOSED]:
+            self._attend(MOMENTA, loads)
+            engine.velocities_from(engine.effort.rotor * self.state.v[engine.mechanism.v_index])
+            self.energy_lost += energy - engine.kinetic_energy()
+
+    def march(self, integrator: str, h: float, steps: int) -> int:
+        """Take steps; returns how many are left before one that diverges."""
+        if not self.joints:
+            return 0
+        return self.engine.march(self.loads, integrator, h, steps)

@@ -1,0 +1,255 @@
+"""Which clusters are active next: closed where they do next to nothing beyond rigid motion, opened where they would.
+
+From the root down, with the figures of a survey. An active node closes where A / eps_a^2 + V / eps_v^2 <= theta m; a
+closed one opens where E > eps_a^2 m, m being the mass that eps_a is meant for. Between both lies the hysteresis.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.motion.layout import Effort, Moving
+from bough.adaptive.motion.survey import (
+    H_SUM,
+    K_SUM,
+    SQUARE_A,
+    SQUARE_V,
+    Survey,
+    _get_far,
+    _put_far,
+    close_node,
+    is_active,
+    joint_pull,
+    motion_of,
+)
+from bough.adaptive.node import (
+    IDENTITY,
+    T1,
+    T2,
+    ZERO3,
+    ZERO6,
+    Blueprint,
+    State,
+    W,
+    cluster_force,
+    cluster_inertia,
+    cross_pose,
+    far_pose,
+    full_six,
+    gap_of,
+    hand_down,
+    handle_force,
+    is_ground,
+    pull_of,
+    released_square,
+    rigid_solve,
+    share_out,
+    six,
+    symmetric_six,
+    tail,
+)
+from bough.adaptive.passes import DONE, Front
+from bough.compile.kernel import inlined
+from bough.dynamics.newton_euler import squares
+from bough.joints import Mechanism
+from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid_times, scale6, sub6
+from bough.types import Scalar
+
+# What a choice counts
+OPEN, FRONT, CLOSED, FRESH, FITS = range(5)
+
+
+class Rule(NamedTuple):
+    """When clusters open and close, as squares: A, E in kg (m/s^2)^2 and V in kg (m/s)^2."""
+
+    opens: float  # E above this
+    closes: float  # A / eps_a^2 + V / eps_v^2 up to this
+    a: float  # eps_a^2
+    v: float  # eps_v^2
+    most: int  # clusters that may be open
+
+
+class Choice(NamedTuple):
+    """What was chosen."""
+
+    node: Any  # (capacity,) open nodes, parents first
+    code: Any  # (capacity,) closed clusters below them
+    square: Any  # (capacity,) what release would add there
+    a: Any  # (capacity, 6) acceleration of each, if it alone were rigid
+    momentum: Any  # (capacity, 6)
+    count: Any  # (5,)
+
+
+def make_choice(capacity: int) -> Choice:
+    """Room for so many clusters."""
+    ints = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
+    return Choice(*ints, np.zeros(capacity), np.zeros((capacity, 6)), np.zeros((capacity, 6)), np.zeros(5, np.int64))
+
+
+@inlined
+def _leave_closed(
+    m: Mechanism, plan: Blueprint, st: State, x: Choice, code: int, E: Any, v: Any, f1: Any, f2: Any
+) -> None:
+    """Note a cluster that was closed and stays so, moving with v."""
+    k = x.count[FRONT]
+    x.count[FRONT] = k + 1
+    x.code[k], x.square[k] = code, E
+    put6(x.a, k, ZERO6)
+    put6(x.momentum, k, ZERO6)
+    if not is_ground(plan, code):
+        I = cluster_inertia(m, plan, st, code)
+        R, p = cross_pose(plan, st, code)
+        pull = pull_of(I, cluster_force(plan, st, code), squares((v[0], v[1], v[2])))
+        put6(x.a, k, rigid_solve(I, add6(handle_force(f1, f2, R, p), pull)))
+        put6(x.momentum, k, rigid_times(I, v))
+
+
+@inlined
+def _close(m: Mechanism, plan: Blueprint, st: State, x: Choice, n: int) -> None:
+    """Note an active cluster that closes."""
+    r, k = st.record[plan.offset[n] : plan.offset[n + 1]], x.count[FRONT]
+    x.count[FRONT] = k + 1
+    x.count[CLOSED] += 1
+    x.code[k], x.square[k] = n, r[SQUARE_A]
+    put6(x.a, k, ZERO6)
+    put6(x.momentum, k, ZERO6)
+    if not is_ground(plan, n):
+        I = cluster_inertia(m, plan, st, n)
+        v, a = rigid_solve(I, six(r, H_SUM)), rigid_solve(I, six(r, K_SUM))
+        put6(x.a, k, add6(a, join(ZERO3, cross((v[0], v[1], v[2]), (v[3], v[4], v[5])))))
+        put6(x.momentum, k, six(r, H_SUM))
+
+
+@inlined
+def _open_forces(
+    m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey, v: Any, f1: Any, f2: Any
+) -> Any:
+    """Forces on the children of a closed cluster that moves with v, all joints released; y.Q are its torques."""
+    r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
+    beta = gap_of(m, plan, st, n, squares((v[0], v[1], v[2])), 1.0)
+    f = add6(symmetric_six(r, W, beta), full_six(r, T1, f1))
+    if plan.handles[n] == 2:
+        f = sub6(f, full_six(r, T2, f2))
+    if b >= 0:
+        o, d = tail(plan, n), plan.dof[b + 1] - plan.dof[b]
+        for k in range(d):
+            f = add6(f, scale6(y.Q[k], six(r, o + 6 * k)))
+            if m.armature[plan.dof[b] + k] != 0.0:
+                a = -dot6(six(r, o + 6 * k), beta) - dot6(six(r, o + (d + 7) * d + 6 * k), f1)
+                for j in range(d):
+                    a += r[o + 6 * d + d * k + j] * y.Q[j]
+                if plan.handles[n] == 2:
+                    a += dot6(six(r, o + (d + 13) * d + 6 * k), f2)
+                s.move[m.v_index[plan.dof[b] + k]] = a
+    return share_out(plan, st, n, f, f1, f2)
+
+
+@inlined
+def choose(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey, rule: Rule, x: Choice
+) -> Scalar:
+    """Fill x; returns 0 where there is no room in it, or more clusters than the rule allows would be open."""
+    x.count[:] = 0
+    top, root = 1, len(plan.left) - 1
+    y.stack[0] = root
+    put6(y.force, 0, ZERO6)
+    _put_far(y.force, 0, ZERO6)
+    put6(y.motion, 0, ZERO6)
+    while top > 0:
+        if x.count[FRONT] + 4 > len(x.code) or x.count[OPEN] + 4 > len(x.node):
+            return 0.0
+        top -= 1
+        code, f1, f2, v = y.stack[top], get6(y.force, top), _get_far(y.force, top), get6(y.motion, top)
+        if is_active(y, code):
+            r = st.record[plan.offset[code] : plan.offset[code + 1]]
+            if fr.forced[code] == 0 and r[SQUARE_A] / rule.a + r[SQUARE_V] / rule.v <= rule.closes:
+                _close(m, plan, st, x, code)
+                continue
+            a1, a2, b1, b2 = hand_down(plan, st, code, f1, f2)
+        else:
+            E = 0.0
+            if code >= 0:
+                E = released_square(m, plan, st, code, squares((v[0], v[1], v[2])), f1, f2)
+            if code < 0 or (E <= rule.opens and fr.forced[code] == 0):
+                _leave_closed(m, plan, st, x, code, E, v, f1, f2)
+                continue
+            joint_pull(m, plan, e, s, plan.body[code], y)
+            a1, a2, b1, b2 = _open_forces(m, plan, st, s, code, y, v, f1, f2)
+            x.count[FRESH] += 1
+        x.node[x.count[OPEN]] = code
+        x.count[OPEN] += 1
+        if x.count[OPEN] > rule.most:
+            return 0.0
+        for side in range(2):
+            child, g1, g2 = (plan.left[code], a1, a2) if side == 1 else (plan.right[code], b1, b2)
+            u = v
+            if not is_active(y, child):
+                if is_active(y, code):
+                    u = motion_of(plan, y, child)
+                elif side == 0:
+                    R, p = far_pose(plan, st, code, (IDENTITY, ZERO3))
+                    u = motion_out(R, p, v)
+            y.stack[top] = child
+            put6(y.force, top, g1)
+            _put_far(y.force, top, g2)
+            put6(y.motion, top, u)
+            top += 1
+    return 1.0
+
+
+@inlined
+def settle(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey, x: Choice) -> None:
+    """Make the choice: joints that close stand still, closed nodes get their records, and the front is the new one."""
+    for k in range(x.count[OPEN]):
+        y.active[x.node[k]] = 2
+    for k in range(fr.count[DONE] - 1, -1, -1):
+        n = fr.done[k]
+        if y.active[n] == 1:
+            y.active[n] = 0
+            b = plan.body[n]
+            if b >= 0:
+                for j in range(plan.dof[b], plan.dof[b + 1]):
+                    s.v[m.v_index[j]] = 0.0
+            close_node(m, plan, st, e, s, n, y)
+    for k in range(x.count[OPEN]):
+        y.active[x.node[k]] = 1
+        fr.done[k] = x.node[k]
+    fr.count[DONE] = x.count[OPEN]
+
+
+@inlined
+def momenta(plan: Blueprint, y: Survey, x: Choice) -> None:
+    """y.momentum (P, 6): the momenta of the pieces of the contracted tree."""
+    y.momentum[:, :] = 0.0
+    for k in range(x.count[FRONT]):
+        code = x.code[k]
+        at = y.piece[plan.near[code] if code >= 0 else plan.leaf_body[~code]]
+        if at >= 0:
+            put6(y.momentum, at, add6(get6(y.momentum, at), get6(x.momentum, k)))
+
+
+@inlined
+def lost(m: Mechanism, plan: Blueprint, st: State, s: Moving, y: Survey, x: Choice) -> Scalar:
+    """Delta = sum_i |a_i(whole) - a_i(locked)|^2 in I_i, with the accelerations of the pieces in y.velocity.
+
+    Within a rigid cluster the two parts, beyond its own rigid motion and of that motion, are orthogonal. Rotors of
+    active joints count, too.
+    """
+    total = 0.0
+    for k in range(x.count[FRONT]):
+        code = x.code[k]
+        total += x.square[k]
+        at = y.piece[plan.near[code] if code >= 0 else plan.leaf_body[~code]]
+        if at >= 0:
+            d = sub6(get6(x.a, k), get6(y.velocity, at))
+            f = rigid_times(cluster_inertia(m, plan, st, code), d)
+            total += dot6(d, f)
+    for j in range(x.count[OPEN]):
+        b = plan.body[x.node[j]]
+        if b >= 0:
+            for k in range(plan.dof[b], plan.dof[b + 1]):
+                if m.armature[k] != 0.0:
+                    total += m.armature[k] * (s.move[m.v_index[k]] - s.qdd[m.v_index[k]]) ** 2
+    return total

@@ -1,0 +1,48 @@
+"""One entry to all that is done with the assembly tree of a moving linkage: it is compiled once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.adaptive.motion.choose import Choice, Rule, choose, lost, momenta, settle
+from bough.adaptive.motion.layout import Effort, Moving
+from bough.adaptive.motion.survey import Survey, build, survey
+from bough.adaptive.node import Blueprint, State
+from bough.adaptive.passes import Front, Loads
+from bough.compile.kernel import kernel
+from bough.joints import Mechanism
+from bough.types import Scalar
+
+BUILD, SURVEY, CHOOSE, SETTLE, MOMENTA, LOST = range(6)
+
+
+@kernel
+def attend(
+    m: Mechanism,
+    plan: Blueprint,
+    st: State,
+    fr: Front,
+    loads: Loads,
+    e: Effort,
+    s: Moving,
+    y: Survey,
+    x: Choice,
+    rule: Rule,
+    touched: Any,
+    what: int,
+) -> Scalar:
+    """BUILD: all records. SURVEY: what active nodes do. CHOOSE, SETTLE: the next region, and make it so. MOMENTA: of
+    its pieces, into y.momentum. LOST: Delta."""
+    if what == BUILD:
+        build(m, plan, st, fr, loads, e, s, y)
+    elif what == SURVEY:
+        survey(m, plan, st, fr, loads, touched, e, s, y)
+    elif what == CHOOSE:
+        return choose(m, plan, st, fr, e, s, y, rule, x)
+    elif what == SETTLE:
+        settle(m, plan, st, fr, e, s, y, x)
+    elif what == MOMENTA:
+        momenta(plan, y, x)
+    elif what == LOST:
+        return lost(m, plan, st, s, y, x)
+    return 0.0

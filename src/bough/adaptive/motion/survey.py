@@ -1,0 +1,386 @@
+"""The survey of a moving linkage: what clusters do, and would do, beyond rigid motion (in O(active clusters)).
+
+Active nodes are an upper part of the assembly tree; all below are closed, each a rigid body. Up: equations of active
+nodes with their true velocities, on top of closed ones with all joints released, so that forces f on the way down are
+those of the whole linkage, no joint locked. With these, in the mass metric,
+
+    A(C) = sum_i a_i' I_i a_i - k' I_C^-1 k,    k = sum X_i' I_i a_i      what accelerations exceed a rigid motion
+    V(C) = sum_i v_i' I_i v_i - h' I_C^-1 h,    h = sum X_i' I_i v_i      the same of velocities
+
+of every active node, by sums; of a closed cluster V = 0 and A = E(f, s) (`node.columns`). Spatial accelerations here
+are relative to free fall; clusters with the ground are compared with standing still.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.motion.layout import Effort, Moving
+from bough.adaptive.node import (
+    COLUMNS1,
+    COLUMNS2,
+    GAMMA,
+    IDENTITY,
+    T1,
+    T2,
+    ZERO3,
+    ZERO6,
+    ZERO10,
+    Blueprint,
+    Columns,
+    State,
+    W,
+    bias_of,
+    cluster_force,
+    cluster_inertia,
+    columns,
+    compose,
+    cross_pose,
+    far_pose,
+    gyroscopic_wrench,
+    hand_down,
+    handle_force,
+    is_ground,
+    join_force,
+    join_inertia,
+    make_columns,
+    matrices,
+    placement,
+    primitive_pose,
+    put_six,
+    released_square,
+    rigid_solve,
+    six,
+    symmetric_six,
+    tail,
+    transposed_six,
+    twice_energy,
+    two_handled,
+)
+from bough.adaptive.passes import DONE, LOADED, MOVED, Front, Loads, follow, mark, mark_loads, place_all, visit_marked
+from bough.compile.kernel import inlined, kernel
+from bough.dynamics.newton_euler import centripetal, squares
+from bough.joints import Mechanism, difference_joint, freedom
+from bough.spatial import (
+    add3,
+    add6,
+    cross,
+    dot6,
+    force_in,
+    get6,
+    join,
+    motion_out,
+    put6,
+    rigid_times,
+    rotate_back,
+    scale6,
+    sub6,
+)
+from bough.types import Vector
+
+# Where the record of an active node has what is true now: b in the last columns, gamma as ever, R behind D
+TOTAL_A, TOTAL_V, SQUARE_A, SQUARE_V, K_SUM, H_SUM = 6, 7, 8, 9, 19, 25
+
+
+class Survey(NamedTuple):
+    """What a survey reads and writes beside the tree."""
+
+    active: Any  # (nodes,) 1 where a node is active
+    piece: Any  # (N + 1,) the primitive of the contracted tree that a near body is; -1 the ground
+    velocity: Any  # (P, 6) of these, spatial, in their frames; for `lost`, their accelerations
+    momentum: Any  # (P, 6) theirs
+    Q: Any  # (6,) torques of one joint
+    columns: Columns
+    stack: Any  # (depth + 3,)
+    force: Any  # (depth + 3, 12)
+    motion: Any  # (depth + 3, 6)
+    lead: Any  # (1,) step for which springs and dampers are implicit
+
+
+def make_survey(nodes: int, bodies: int, depth: int) -> Survey:
+    """Room for surveys of an assembly tree."""
+    stack = np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)), np.zeros((depth + 3, 6))
+    active, piece = np.zeros(nodes, np.int8), np.full(bodies + 1, -1, np.int64)
+    return Survey(active, piece, np.zeros((0, 6)), np.zeros((0, 6)), np.zeros(6), make_columns(), *stack, np.zeros(1))
+
+
+@inlined
+def is_active(y: Survey, code: int) -> bool:
+    return code >= 0 and y.active[code] == 1
+
+
+@inlined
+def motion_of(plan: Blueprint, y: Survey, code: int) -> Any:
+    """Velocity of the near frame of a closed cluster."""
+    at = y.piece[plan.near[code] if code >= 0 else plan.leaf_body[~code]]
+    return get6(y.velocity, at) if at >= 0 else ZERO6
+
+
+@inlined
+def products(plan: Blueprint, y: Survey, code: int) -> Any:
+    """The products of its angular velocity."""
+    v = motion_of(plan, y, code)
+    return squares((v[0], v[1], v[2]))
+
+
+@inlined
+def joint_pull(m: Mechanism, plan: Blueprint, e: Effort, s: Moving, b: int, y: Survey) -> None:
+    """y.Q: torques, springs and dampers of the joint of body b."""
+    if b < 0:
+        return
+    for i in range(plan.first[b], plan.last[b] + 1):
+        if e.sprung[i] == 1:
+            difference_joint(m, i, s.rest, s.q, s.stretch)
+        for k in range(m.dof[i], m.dof[i + 1]):
+            j = m.v_index[k]
+            x = e.tau[k] - e.damping[k] * s.v[j]
+            if e.sprung[i] == 1:
+                x -= e.stiffness[k] * (s.stretch[j] + y.lead[0] * s.v[j])
+            y.Q[k - plan.dof[b]] = x
+
+
+# Up
+
+
+@inlined
+def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Any:
+    """Angular velocity of the body that the joint of node n is on, at the parent's side, in its frame."""
+    code, far = plan.left[n], True
+    while is_active(y, code):
+        far = far and plan.handles[code] == 2
+        code = plan.right[code] if far else plan.left[code]
+    v = motion_of(plan, y, code)
+    w = (v[0], v[1], v[2])
+    if far and two_handled(plan, code):
+        R, _ = cross_pose(plan, st, code)
+        w = rotate_back(R, w)
+    return w
+
+
+@inlined
+def _drift(m: Mechanism, plan: Blueprint, st: State, s: Moving, b: int, w: Vector) -> Any:
+    """The acceleration of body b that velocities cause beyond its parent's, which turns with w; in b's frame."""
+    acc, t = (IDENTITY, ZERO3), ZERO6
+    for i in range(plan.first[b], plan.last[b] + 1):
+        if i < plan.last[b]:
+            pose = primitive_pose(m, st.X, i)
+            acc = compose(acc, pose)
+        else:
+            R, p = placement(plan, st, b)
+            d = (p[0] - acc[1][0], p[1] - acc[1][1], p[2] - acc[1][2])
+            x = rotate_back(acc[0], (R[0], R[3], R[6]))
+            y = rotate_back(acc[0], (R[1], R[4], R[7]))
+            z = rotate_back(acc[0], (R[2], R[5], R[8]))
+            pose = (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]), rotate_back(acc[0], d)
+        v = ZERO6
+        for k in range(m.dof[i], m.dof[i + 1]):
+            v = add6(v, freedom(m, k, s.v[m.v_index[k]]))
+        turn, slide = (v[0], v[1], v[2]), (v[3], v[4], v[5])
+        t = motion_out(pose[0], pose[1], add6(t, join(ZERO3, centripetal(squares(w), pose[1]))))
+        before = rotate_back(pose[0], w)
+        w = add3(before, turn)
+        t = add6(t, join(cross(before, turn), cross(add3(before, w), slide)))
+    return t
+
+
+@inlined
+def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, far: bool) -> Any:
+    """b of a child, closed or active, as it is now."""
+    if is_active(y, code):
+        r = st.record[plan.offset[code] : plan.offset[code + 1]]
+        return six(r, COLUMNS2[6] if far and plan.handles[code] == 2 else COLUMNS1[6])
+    return bias_of(m, plan, st, code, far, products(plan, y, code), 1.0)
+
+
+@inlined
+def instant(m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey) -> None:
+    """b, gamma and R of an active node with its true velocities; y.Q are the torques of its joint."""
+    r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
+    A, B = plan.left[n], plan.right[n]
+    R, p = placement(plan, st, b)
+    beta = sub6(motion_out(R, p, _bias_now(m, plan, st, y, A, True)), _bias_now(m, plan, st, y, B, False))
+    d = 0
+    if b >= 0:
+        d = plan.dof[b + 1] - plan.dof[b]
+        beta = add6(beta, _drift(m, plan, st, s, b, _far_turn(plan, st, y, n)))
+    gamma = symmetric_six(r, W, beta)
+    e1, e2 = transposed_six(r, T1, beta), ZERO6
+    if two:
+        e2 = transposed_six(r, T2, beta)
+    o = tail(plan, n)
+    for k in range(d):
+        U, D, u1, u2 = o + 6 * k, o + 6 * d + d * k, o + (d + 7) * d + 6 * k, o + (d + 13) * d + 6 * k
+        rest = -dot6(six(r, U), beta)
+        for j in range(d):
+            rest += r[D + j] * y.Q[j]
+        r[o + 6 * d + d * d + k] = rest
+        gamma = add6(gamma, scale6(y.Q[k], six(r, U)))
+        e1 = add6(e1, scale6(y.Q[k], six(r, u1)))
+        if two:
+            e2 = add6(e2, scale6(y.Q[k], six(r, u2)))
+    near = sub6(_bias_now(m, plan, st, y, A, False), e1)
+    far = add6(_bias_now(m, plan, st, y, B, True), e2)
+    put_six(r, GAMMA, gamma)
+    put_six(r, COLUMNS1[6], near)
+    if two:
+        put_six(r, COLUMNS2[6], far)
+
+
+@kernel
+def close_node(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n: int, y: Survey) -> None:
+    """Columns of a node whose matrices are known, and whose joints stand still."""
+    join_inertia(m, plan, st, n)
+    joint_pull(m, plan, e, s, plan.body[n], y)
+    columns(m, plan, st, n, y.Q, y.columns)
+
+
+@inlined
+def build(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: Effort, s: Moving, y: Survey) -> None:
+    """Records of all closed nodes from q. O(n)."""
+    place_all(m, plan, st)
+    for k in range(len(loads.body)):
+        mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
+    for k in range(visit_marked(plan, st, fr, loads)):
+        fr.tier[fr.order[k]] = 0
+    for n in range(len(plan.left)):
+        if y.active[n] == 0:
+            matrices(m, plan, st, n)
+            close_node(m, plan, st, e, s, n, y)
+
+
+@inlined
+def climb(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Any, e: Effort, s: Moving, y: Survey
+) -> None:
+    """Bring active nodes up to date, and closed ones below which forces or torques are others; `touched` are nodes."""
+    follow(m, plan, st, fr)
+    mark_loads(plan, fr, loads)
+    for k in range(len(touched)):
+        mark(plan, fr, touched[k])
+    count = visit_marked(plan, st, fr, loads)
+    for k in range(count - 1, -1, -1):
+        n = fr.order[k]
+        if fr.tier[n] % LOADED == MOVED:
+            matrices(m, plan, st, n)
+            join_inertia(m, plan, st, n)
+            join_force(plan, st, n)
+            joint_pull(m, plan, e, s, plan.body[n], y)
+            instant(m, plan, st, s, n, y)
+        else:
+            close_node(m, plan, st, e, s, n, y)
+        fr.tier[n] = 0
+
+
+# Down
+
+
+@inlined
+def _add_sums(m: Mechanism, plan: Blueprint, st: State, n: int, code: int, I: Any, k: Any, h: Any, sums: Any) -> None:
+    """Add what a child sums up to, in its near frame, to the sums of active node n; sums are those of a and of v."""
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
+    r[TOTAL_A] += sums[0]
+    r[TOTAL_V] += sums[1]
+    if is_ground(plan, code):
+        return
+    if plan.near[n] == len(plan.parent):
+        R, p = placement(plan, st, plan.body[n])
+        a = motion_out(R, p, (0.0, 0.0, 0.0, -m.gravity[0], -m.gravity[1], -m.gravity[2]))
+        r[TOTAL_A] += dot6(a, sub6(rigid_times(I, a), scale6(2.0, k)))
+        return
+    if plan.right[n] == code:
+        R, p = far_pose(plan, st, n, (IDENTITY, ZERO3))
+        k, h = force_in(R, p, k), force_in(R, p, h)
+    put_six(r, K_SUM, add6(six(r, K_SUM), k))
+    put_six(r, H_SUM, add6(six(r, H_SUM), h))
+
+
+@inlined
+def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, code: int, f1: Any, f2: Any) -> None:
+    """Sums of a closed child of node n under forces on its handles."""
+    E = 0.0
+    if code >= 0:
+        E = released_square(m, plan, st, code, products(plan, y, code), f1, f2)
+    if is_ground(plan, code):
+        _add_sums(m, plan, st, n, code, ZERO10, ZERO6, ZERO6, (E, 0.0))
+        return
+    I, v = cluster_inertia(m, plan, st, code), motion_of(plan, y, code)
+    R, p = cross_pose(plan, st, code)
+    k = sub6(add6(handle_force(f1, f2, R, p), cluster_force(plan, st, code)), gyroscopic_wrench(I, v))
+    _add_sums(m, plan, st, n, code, I, k, rigid_times(I, v), (E + dot6(k, rigid_solve(I, k)), twice_energy(I, v)))
+
+
+@inlined
+def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey) -> None:
+    """Forces of the whole linkage on active nodes and closed children, and the sums of both."""
+    root, top = len(plan.left) - 1, 0
+    if y.active[root] == 1:
+        y.stack[0] = root
+        put6(y.force, 0, ZERO6)
+        _put_far(y.force, 0, ZERO6)
+        top = 1
+    while top > 0:
+        top -= 1
+        n, f1, f2 = y.stack[top], get6(y.force, top), _get_far(y.force, top)
+        _begin_sums(m, plan, st, e, s, n, f1, f2)
+        a1, a2, b1, b2 = hand_down(plan, st, n, f1, f2)
+        for side in range(2):
+            code, g1, g2 = (plan.left[n], a1, a2) if side == 1 else (plan.right[n], b1, b2)
+            if is_active(y, code):
+                y.stack[top] = code
+                put6(y.force, top, g1)
+                _put_far(y.force, top, g2)
+                top += 1
+            else:
+                _add_closed(m, plan, st, y, n, code, g1, g2)
+    for j in range(fr.count[DONE] - 1, -1, -1):
+        n = fr.done[j]
+        r = st.record[plan.offset[n] : plan.offset[n + 1]]
+        I, k, h = cluster_inertia(m, plan, st, n), six(r, K_SUM), six(r, H_SUM)
+        A, V = r[TOTAL_A], r[TOTAL_V]
+        if plan.near[n] != len(plan.parent):
+            A, V = A - dot6(k, rigid_solve(I, k)), V - dot6(h, rigid_solve(I, h))
+        r[SQUARE_A], r[SQUARE_V] = max(A, 0.0), max(V, 0.0)
+        if plan.up[n] >= 0:
+            _add_sums(m, plan, st, plan.up[n], n, I, k, h, (r[TOTAL_A], r[TOTAL_V]))
+
+
+@inlined
+def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n: int, f1: Any, f2: Any) -> None:
+    """Sums of node n with nothing but the rotors of its joint; their accelerations go into s.move."""
+    r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
+    put_six(r, K_SUM, ZERO6)
+    put_six(r, H_SUM, ZERO6)
+    r[TOTAL_A], r[TOTAL_V] = 0.0, 0.0
+    if b < 0:
+        return
+    o, d = tail(plan, n), plan.dof[b + 1] - plan.dof[b]
+    for x in range(d):
+        k = plan.dof[b] + x
+        if m.armature[k] != 0.0:
+            a = r[o + 6 * d + d * d + x] - dot6(six(r, o + (d + 7) * d + 6 * x), f1)
+            if plan.handles[n] == 2:
+                a += dot6(six(r, o + (d + 13) * d + 6 * x), f2)
+            s.move[m.v_index[k]] = a
+            r[TOTAL_A] += m.armature[k] * a * a
+            r[TOTAL_V] += e.rotor[k] * s.v[m.v_index[k]] ** 2
+
+
+@kernel
+def _put_far(a: Any, i: int, x: Any) -> None:
+    a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2], x[3], x[4], x[5]
+
+
+@kernel
+def _get_far(a: Any, i: int) -> Any:
+    return (a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11])
+
+
+@inlined
+def survey(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Any, e: Effort, s: Moving, y: Survey
+) -> None:
+    """Everything about the active nodes, which are `fr.done`, as the linkage is now."""
+    climb(m, plan, st, fr, loads, touched, e, s, y)
+    descend(m, plan, st, fr, e, s, y)
