@@ -132,7 +132,21 @@ def leaves_early(x, n):
     return 0.5
 
 
+@kernel
+def means_two_things(x, n):
+    for k in range(n):
+        p = (x[k], x[0])
+        x[k] = p[1]
+    for k in range(n):
+        a, p = x[k], k
+        if p > 1:
+            p = p - 1
+        x[p] += a
+    return x[n]
+
+
 KERNELS = [
+    means_two_things,
     becomes_a_float, known_behind_its_suite, looks_only_where_it_may, counts_down, goes_through_a_tuple,
     takes_parts_of_arrays, makes_a_named_tuple, knows_bits, leaves_early,
 ]  # fmt: skip

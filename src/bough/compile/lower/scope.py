@@ -9,6 +9,8 @@ from typing import Any
 from bough.compile.lower.values import OutsideError, common, type_of
 from bough.compile.lower.writer import Writer
 
+Key = tuple[str, int]  # a name, and the outermost suite that it belongs to; 0 for all
+
 
 class BeginAgainError(Exception):
     """Something was learned that is needed from the beginning on."""
@@ -19,7 +21,8 @@ class Hints:
 
     def __init__(self) -> None:
         self.placed: set[str] = set()  # names that need a place on the stack
-        self.types: dict[str, Any] = {}  # types of such names, and of the result under ""
+        self.types: dict[Key, Any] = {}  # types of such names, and of the result under ""
+        self.split: dict[str, str] = {}  # names that mean different things in different suites, and what
 
 
 class Scope:
@@ -30,7 +33,7 @@ class Scope:
         self.path: list[int] = []  # the suites that we are in, by number
         self._suites = 0
         self._values: dict[str, tuple[Any, int, int]] = {}  # value, depth and number of the suite that bound it
-        self._places: dict[str, tuple[list[str], Any]] = {}
+        self._places: dict[Key, tuple[list[str], Any]] = {}
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         self._free = {name: cell.cell_contents for name, cell in cells}
 
@@ -54,22 +57,35 @@ class Scope:
 
     def keep(self, name: str, x: Any) -> None:
         """Put a value into the place of a name, "" for the result; its type is that of all values put there."""
-        kind = type_of(x)
-        if name not in self._places:
-            kind = common(kind, self.hints.types[name]) if name in self.hints.types else kind
-            self._places[name] = (self.out.place(kind), kind)
-        places, kept = self._places[name]
-        wanted = common(kept, kind)
+        kind, key = type_of(x), self._key(name)
+        if key not in self._places:
+            kind = common(kind, self.hints.types[key]) if key in self.hints.types else kind
+            self._places[key] = (self.out.place(kind), kind)
+        places, kept = self._places[key]
+        try:
+            wanted = common(kept, kind)
+        except OutsideError as error:
+            if name in self.hints.split or not name:
+                raise
+            self.hints.split[name] = str(error)  # a loop may count with a name that meant something else in another
+            raise BeginAgainError from None
         if wanted != kept:
-            self.hints.types[name] = wanted
+            self.hints.types[key] = wanted
             raise BeginAgainError
         self.out.keep(places, kept, x)
 
+    def _key(self, name: str) -> Key:
+        """Where a name is looked for: one that means different things must stay within its outermost suite."""
+        if name not in self.hints.split:
+            return name, 0
+        if not self.path:
+            raise OutsideError(self.hints.split[name])
+        return name, self.path[0]
+
     def kept(self, name: str) -> Any:
         """The value in the place of a name; None where nothing was put."""
-        if name not in self._places:
-            return None
-        return self.out.kept(*self._places[name])
+        key = self._key(name)
+        return self.out.kept(*self._places[key]) if key in self._places else None
 
     def look_up(self, name: str) -> Any:
         """What a name stands for here."""
@@ -82,7 +98,7 @@ class Scope:
 
     def _local(self, name: str) -> Any:
         if self.is_placed(name):
-            if name not in self._places:
+            if self._key(name) not in self._places:
                 raise OutsideError(f"{name} is read before it is bound")
             return self.kept(name)
         if name not in self._values:
