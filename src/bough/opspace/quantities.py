@@ -76,9 +76,9 @@ def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
 
 
 def beside(device: Device, q: Any, x: Array) -> Any:
-    """A small array in the library, precision and place of q."""
+    """A single number as an array (1,) in the library, precision and place of q; nothing is copied from the host."""
     if device.name == "cuda" and type(q).__module__.startswith("torch"):
-        return q.new_tensor(x.tolist())
+        return q.new_full(x.shape, x.item())
     if device.name == "cuda" and hasattr(q, "__cuda_array_interface__"):
-        return type(q)(x.shape, q.dtype) * 0 + x.item()
+        return q.reshape(-1)[:1] * 0 + x.item()
     return x.astype(np.asarray(q).dtype)

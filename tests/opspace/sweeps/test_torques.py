@@ -75,3 +75,17 @@ def test_on_a_card():
     np.testing.assert_allclose(card.torques(*x).cpu().numpy(), wanted, atol=1e-10 * np.abs(wanted).max())
     wanted = space.inverse_inertia(q)
     np.testing.assert_allclose(card.inverse_inertia(x[0]).cpu().numpy(), wanted, atol=1e-12 * np.abs(wanted).max())
+
+
+@needs_card
+def test_a_cuda_graph_records_them():
+    torch = pytest.importorskip("torch")
+    model = zoo.arm(7)
+    space = bough.OperationalSpace(model, [bough.pose(model.body_names[-1])], device="cuda", singular="damp")
+    given = [torch.randn(64, n, device="cuda", dtype=torch.float64) for n in (7, 7, 6, 7)]
+    plain = space.torques(*given)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        recorded = space.torques(*given)
+    graph.replay()
+    torch.testing.assert_close(recorded, plain)
