@@ -9,7 +9,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.bridges.xla_card import Handler, handler
-from bough.compile.run.cuda.card import the_card
+from card import needs_card
 
 ARM = zoo.arm(4)
 
@@ -90,15 +90,7 @@ def test_the_version_is_xlas_own():
     assert metadata[4] == 0
 
 
-def has_card() -> bool:
-    try:
-        the_card()
-    except bough.BoughError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not has_card(), reason="no CUDA device")
+@needs_card
 def test_on_a_card():
     jax = pytest.importorskip("jax")
     if not any(device.platform == "gpu" for device in jax.devices()):

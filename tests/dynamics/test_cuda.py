@@ -7,21 +7,10 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.compile.run.cuda.card import the_card
 from bough.dynamics.functions import FUNCTIONS
+from card import needs_card
 
 MODEL = zoo.humanoid()
-
-
-def has_card() -> bool:
-    try:
-        the_card()
-    except bough.BoughError:
-        return False
-    return True
-
-
-needs_card = pytest.mark.skipif(not has_card(), reason="no CUDA device")
 
 
 def test_devices_and_layouts_that_do_not_exist():

@@ -5,19 +5,8 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.compile.run.cuda.card import the_card
 from bough.simulate import Ensemble, rollout
-
-
-def has_card() -> bool:
-    try:
-        the_card()
-    except bough.BoughError:
-        return False
-    return True
-
-
-needs_card = pytest.mark.skipif(not has_card(), reason="no CUDA device")
+from card import needs_card
 
 
 def states(model, batch=3, seed=0):

@@ -9,21 +9,13 @@ from bough import zoo
 from bough.compile.routine import Constants, interpret
 from bough.compile.run.cuda import bind
 from bough.compile.run.cuda.arrays import look_at
-from bough.compile.run.cuda.card import the_card
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
 from bough.errors import BoughError, MissingExtraError, ShapeError
 from bough.model import mark_limbs
+from card import needs_card
 
 FORWARD = ABA.without("f_ext")
-
-
-def has_card() -> bool:
-    try:
-        the_card()
-    except BoughError:
-        return False
-    return True
 
 
 needs_card = pytest.mark.skipif(not has_card(), reason="no CUDA device")

@@ -5,17 +5,9 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.compile.run.cuda.card import the_card
+from card import needs_card
 
 ROBOTS = {"arm": zoo.arm(7), "humanoid": zoo.humanoid(), "chain": zoo.chain(6)}
-
-
-def has_card() -> bool:
-    try:
-        the_card()
-    except bough.BoughError:
-        return False
-    return True
 
 
 def setting(name, batch=None):
@@ -65,7 +57,7 @@ def test_what_belongs_to_the_cpu_is_refused_on_a_card():
         space.inertia(ROBOTS["arm"].neutral)
 
 
-@pytest.mark.skipif(not has_card(), reason="no CUDA device")
+@needs_card
 def test_on_a_card():
     torch = pytest.importorskip("torch")
     space, q, v, a, tau0 = setting("humanoid", 50)
