@@ -13,12 +13,11 @@ from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
 from bough.errors import BoughError, MissingExtraError, ShapeError
 from bough.model import mark_limbs
-from card import needs_card
+from card import has_card, needs_card
 
 FORWARD = ABA.without("f_ext")
 
 
-needs_card = pytest.mark.skipif(not has_card(), reason="no CUDA device")
 needs_none = pytest.mark.skipif(has_card(), reason="there is a CUDA device")
 
 
