@@ -40,7 +40,10 @@ def violations(seed, forces_per_model):
     twin = random_linkage(seed, int(rng.integers(3, 60)), **options)
     model = twin.model
     q, forces = model.random_configuration(rng), random_forces(twin, rng, 3)
-    sim, plain = (simulate(model, q, forces, error=relative_joint(0.5), method=name) for name in ("adaptive", "aba"))
+    sim, plain = (
+        simulate(model, q, forces, error=relative_joint(0.5), method=name, culled="zero")
+        for name in ("adaptive", "aba")
+    )
     trials = broken = misreported = culled = 0
     for _ in range(forces_per_model):
         gravity = rng.normal(size=3) * rng.integers(0, 2) if rng.random() < 0.3 else None
@@ -90,7 +93,11 @@ def test_refining_goes_on_where_it_stopped_and_ends_exact():
     twin = random_linkage(1, 60, types=("revolute",), forest=False)
     rng = np.random.default_rng(0)
     sim = simulate(
-        twin.model, twin.model.random_configuration(rng), random_forces(twin, rng), error=relative_joint(0.9)
+        twin.model,
+        twin.model.random_configuration(rng),
+        random_forces(twin, rng),
+        error=relative_joint(0.9),
+        culled="zero",
     )
     exact = simulate(twin.model, sim.configuration, [], method="dca")
     exact.inputs.forces.restore(sim.inputs.forces.state(), sim.inputs.forces.following)
@@ -117,7 +124,7 @@ def test_at_the_noise_floor_the_bound_still_holds(make, decades):
     model = twin.model.with_gravity((0, 0, 0))
     q, forces = model.random_configuration(rng), [(40, rng.normal(size=6), np.zeros(3), "world")]
     exact = simulate(model, q, forces, method="aba").accelerations()
-    sim = simulate(model, q, forces, error=make(1e-300))
+    sim = simulate(model, q, forces, error=make(1e-300), culled="zero")
     with pytest.warns(UserWarning, match="below the noise floor"):
         found = sim.accelerations()
     size = joint_norms(model, exact)
@@ -137,7 +144,7 @@ def wide(seed=1):
 def test_a_linkage_on_which_the_tree_is_wrong_is_solved_plainly_and_says_so(method, eps):
     model, q, forces, tau = wide()
     plain = simulate(model, q, forces, tau, method="aba")
-    sim = simulate(model, q, forces, tau, relative_joint(eps), method)
+    sim = simulate(model, q, forces, tau, relative_joint(eps), method, culled="zero")
     sim.switch.wait = 0
     if method == "auto":
         with warnings.catch_warnings():
@@ -169,7 +176,11 @@ def test_exact_solutions_report_their_rounding():
 def test_an_eps_below_the_noise_floor_is_clamped_with_a_warning():
     twin = random_linkage(2, 20)
     sim = simulate(
-        twin.model, twin.model.neutral, random_forces(twin, np.random.default_rng(0)), error=relative_joint(1e-15)
+        twin.model,
+        twin.model.neutral,
+        random_forces(twin, np.random.default_rng(0)),
+        error=relative_joint(1e-15),
+        culled="zero",
     )
     with pytest.warns(UserWarning, match="below the noise floor"):
         sim.accelerations()

@@ -84,6 +84,9 @@ def descends(seed):
         assert lost <= sim.error.eps**2 * whole * (1.0 + 1e-6) + 1e-9 * whole
         left = tree.do(passes.LEFT)  # sum of E(C; f) over closed clusters, f with all joints free
         assert left <= lost + 1e-8 * whole
+        locked = np.setdiff1d(np.arange(len(qdd)), free_joints(sim)) if qdd.any() else np.arange(len(qdd))
+        z = full[locked]
+        assert lost <= z @ w.M[np.ix_(locked, locked)] @ z + 1e-8 * whole
         sim.configuration = w.twin.model.integrate(sim.configuration, 0.1 * w.rng.normal(size=len(qdd)))
         w.q = sim.configuration
         w.balance()
@@ -207,11 +210,39 @@ def test_what_rigid_clusters_cannot_do_is_refused():
         adaptive.QuasiStatics(model, adaptive.energy(0.1), closures=[adaptive.Closure(0, 1, "fixed")])
     with pytest.raises(ValueError, match="culled"):
         adaptive.QuasiStatics(model, adaptive.energy(0.1), culled="zero")
-    with pytest.raises(ValueError, match="smaller error"):
-        adaptive.QuasiStatics(model, adaptive.energy(0.1)).refine(3)
+    with pytest.raises(ValueError, match="budget"):
+        adaptive.QuasiStatics(model, adaptive.energy(0.1), "adaptive").refine(microseconds=10.0)
     sim = adaptive.QuasiStatics(model, culled="zero")
     with pytest.raises(ValueError, match="rigid"):
         sim.error = adaptive.energy(0.1)
+
+
+def test_refining_opens_more_clusters_and_ends_exact():
+    w = Witness(5, types=("revolute",), size=30)
+    sim = w.simulate(adaptive.energy(0.5))
+    bounds, active = [], []
+    for budget in (0, 3, 6, None):
+        bounds.append(sim.refine(budget))
+        active.append(sim.stats.active)
+        np.testing.assert_allclose(sim.accelerations(), w.locked(free_joints(sim)), rtol=1e-8, atol=1e-9)
+    assert bounds == sorted(bounds, reverse=True)
+    assert active == sorted(active)
+    assert active[-1] == 30
+    assert bounds[-1] < 1e-4
+
+
+def test_rigid_is_the_rule_and_questions_about_bodies_do_not_disturb_a_run():
+    w = Witness(5, types=("revolute",), size=30)
+    sims = [simulate(w.twin.model, w.q, w.forces, w.tau, adaptive.energy(0.2), every=4) for _ in range(2)]
+    assert sims[0].solver.culled == "rigid"
+    assert adaptive.QuasiStatics(w.twin.model, adaptive.relative_joint(0.1)).solver.culled == "rigid"
+    sims[0].run(11, h=1e-5)
+    for _ in range(11):
+        sims[1].body_accelerations([4])
+        sims[1].constraint_forces([7, 2])
+        sims[1].step(h=1e-5)
+        sims[1].velocities([4])
+    np.testing.assert_array_equal(sims[0].configuration, sims[1].configuration)
 
 
 def test_a_linkage_at_rest_stays_there():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -116,9 +117,10 @@ class Outputs:
         """
         solver, qdd = self.solver, self.inputs.shared.qdd
         if not solver.is_plain:
-            tree = solver.ready_tree()
-            if tree.has_bodies(bodies):
-                return tree.transmit(bodies) if forces else tree.respond(bodies)
+            with nullcontext() if solver.region is None or solver.is_exact else solver.region.undisturbed():
+                tree = solver.ready_tree()
+                if tree.has_bodies(bodies):
+                    return tree.transmit(bodies) if forces else tree.respond(bodies)
         kept = qdd.copy()
         solver.solve_plainly()
         found = solver.plain.transmitted(bodies) if forces else solver.plain.work.a[bodies].copy()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ class Region:
         self.moved = False  # whether the equations of the tree are behind
         self.placed = True  # whether its placements are not
         self._begun = -1  # which pass over the tree chose it
+        self._asked = False  # whether the tree was used for questions since
         self.share = 1.0  # of eps at which clusters were left closed: what they would do is less than what is lost
 
     @property
@@ -72,6 +75,9 @@ class Region:
     def _choose(self, budget: int) -> bool:
         """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
         tree, hybrid, error = self.solver.ready_tree(), self._engine, self.solver.error
+        if self._asked:
+            tree.restart()
+            self._asked = False
         loads, first = self.solver.inputs.forces.loads(), True
         self.share = self.share if error.over == "energy" else 1.0
         while tree.refine(replace(error, eps=self.share * error.eps), budget - int(tree.front.count[DONE])) == MET:
@@ -91,6 +97,30 @@ class Region:
             first, self.share = False, 0.5 * self.share
         self._begun = -1
         return False
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Let questions bring the tree up to date without forgetting what is open."""
+        tree, changes, qdd = self.solver.assemble(), self.solver.changes, self.solver.inputs.shared.qdd
+        if not self.is_chosen or changes.forces:
+            changes.solution = True
+            self._begun = -1
+            yield
+            return
+        kept = tree.front.count.copy(), tree.front.value.copy(), qdd.copy()
+        yield
+        tree.front.count[:], tree.front.value[:], qdd[:] = kept
+        self._begun, self._asked = tree.begun, True
+
+    def refine(self, budget: int | None) -> float:
+        """Open more clusters and solve the linkage that they make; returns the bound reached, by energy."""
+        self._choose(NO_LIMIT)
+        tree, hybrid, error = self.solver.assemble(), self._engine, self.solver.error
+        tree.refine(None, NO_LIMIT if budget is None else int(budget))
+        hybrid.contract(self.solver.inputs.forces.loads())
+        hybrid.solve()
+        self.age, self._begun, self.power = 0, tree.begun, hybrid.power()
+        return self.bound() if error.over == "energy" else math.nan
 
     def bound(self) -> float:
         """The share of the norm of all accelerations, in the mass metric, that was lost when the region was chosen."""

@@ -45,11 +45,12 @@ class Solver:
         self.region: Region | None = None
         self.cost = Cost("aba")
 
-    def lock(self, culled: str | None, every: int) -> None:
+    def lock(self, culled: str | None, every: int, must_be_zero: bool) -> None:
         """Decide what clusters that are left out do: they are rigid, or zero accelerations are put into the others."""
         if culled not in (None, *CULLED):
             raise ValueError(f"culled clusters cannot be {culled!r}; known: {', '.join(CULLED)}")
-        self.culled = culled or ("rigid" if self._error.over == "energy" else "zero")
+        by_energy = self._error.over == "energy"
+        self.culled = culled or ("zero" if must_be_zero and not by_energy else "rigid")
         if self.culled == "rigid":
             self.region = Region(self, every)
         self._check_error(self._error)
@@ -271,7 +272,14 @@ class Solver:
         if self.method not in ("adaptive", "auto"):
             raise ValueError(f"refine continues an adaptive solution, but the method is {self.method!r}")
         if self.region is not None:
-            raise ValueError('refine continues a solution of culled="zero": with rigid clusters, set a smaller error')
+            if microseconds is not None:
+                raise ValueError('refine takes a time with culled="zero" only: give a budget of clusters')
+            self.examine()
+            if not (self.is_plain or self.is_exact):
+                self.changes.solution, self.cost = False, Cost("adaptive")
+                return self.region.refine(budget)
+            self.solve()
+            return 0.0
         if not self.changes.solution and self.is_plain:
             self.inputs.shared.qdd[:] = 0.0
         self.switch.enter()
