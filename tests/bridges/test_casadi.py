@@ -71,3 +71,17 @@ def test_a_pendulum_swings_up():
     solution = opti.solve()
     assert abs(solution.value(q)[-1] - np.pi) < 1e-8
     assert np.abs(solution.value(tau)).max() <= 2.0 + 1e-6
+
+
+def test_operational_space_and_derivatives():
+    model = zoo.arm(4)
+    space = bough.OperationalSpace(model, [bough.position("hand")], inputs=["inertia"])
+    rng = np.random.default_rng(0)
+    q, v, tau0 = rng.normal(size=(3, 4))
+    a, heavy = np.array([1.0, 2.0, 3.0]), 1.2 * model.inertias
+    f = bough.casadi.function(space, "torques")
+    wanted = space.torques(q, v, a, tau0, damping=1e-3, inertia=heavy)
+    np.testing.assert_allclose(np.ravel(f(q, v, a, tau0, 1e-3, heavy)), wanted, atol=1e-12 * np.abs(wanted).max())
+    by = bough.casadi.function(model, "forward_dynamics_derivatives")(q, v, tau0)
+    for ours, theirs in zip(by, bough.Dynamics(model).forward_dynamics_derivatives(q, v, tau0), strict=True):
+        np.testing.assert_allclose(np.array(ours), theirs, atol=1e-12 * np.abs(theirs).max())

@@ -9,6 +9,8 @@ from bough.compile.graph.evaluate import evaluate
 from bough.compile.graph.program import Array, Program
 from bough.dynamics.functions import program
 from bough.model import Model
+from bough.opspace import OperationalSpace
+from bough.opspace.export import program as space_program
 
 __all__ = ["from_program", "function"]
 
@@ -16,15 +18,19 @@ casadi = required("casadi", "casadi", at_least="3.6")
 FUNCTIONS = {"sqrt": casadi.sqrt, "sin": casadi.sin, "cos": casadi.cos, "atan": casadi.atan, "step": lambda x: x >= 0}
 
 
-def function(model: Model, name: str, **options: Any) -> Any:
+def function(model: Model | OperationalSpace, name: str, **options: Any) -> Any:
     """A function of `Dynamics` as a `casadi.Function` of the same arguments, for example "forward_dynamics".
 
     `options` are those of the function: method=, frame=, reference=; and inputs= as in `Dynamics`. Vectors are columns,
-    matrices have their shape. Exact, dense in nothing that is sparse, and without an external library at run time.
+    matrices have their shape. Of an `OperationalSpace` in the place of the model, `name` is one of the functions that
+    its `export_c` knows, "torques" for example. Exact, dense in nothing that is sparse, and without an external library
+    at run time.
 
     >>> f = bough.casadi.function(model, "inverse_dynamics")
     >>> tau = f(q, v, qdd)
     """
+    if isinstance(model, OperationalSpace):
+        return from_program(name, space_program(model, name, **options))
     return from_program(name, program(model, name, **options))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,7 +17,9 @@ from bough.dynamics.engine import device_of
 from bough.errors import NumericalError, TaskError
 from bough.model import Model
 from bough.opspace import singular as choices
+from bough.opspace.export import export_c
 from bough.opspace.methods import METHODS, Prepared, prepare
+from bough.opspace.parameters import bind_with, dynamics_of, parameters_of
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
 from bough.opspace.products import ByFactor, ByMatrices
 from bough.opspace.quantities import PRECISIONS, PUBLIC, FullPass, Weighted, beside, checked_dtype, routines
@@ -47,7 +50,8 @@ class OperationalSpace:
     with the rank and the rows at fault, unless `singular` says "truncate" (such directions are given up) or "damp"
     (`damping`, in the units of Lambda^-1, is added to its diagonal).
 
-    `dynamics` is the model's `Dynamics`, if there is one already: what stands on the space shares it.
+    `dynamics` is the model's `Dynamics`, if there is one already: what stands on the space shares it. `inputs` names
+    quantities of the model that are keywords of every call (by default those of `dynamics`): see `Dynamics`.
 
     With device="cuda", `inverse_inertia`, `jacobian`, `drift`, `bias` and `torques` run on a CUDA card, on arrays that
     are there (see `Dynamics`); what else a space offers is computed on the CPU and refused there.
@@ -66,6 +70,7 @@ class OperationalSpace:
         dtype: npt.DTypeLike | None = None,
         general: bool = False,
         dynamics: Dynamics | None = None,
+        inputs: Sequence[str] = (),
         device: str | None = None,
         layout: str = "rows",
     ) -> None:
@@ -81,17 +86,19 @@ class OperationalSpace:
             raise TaskError(f"singular is 'refuse', 'truncate' or 'damp', got {singular!r}")
         self.singular, self.general, self.also, self.dtype = singular, general, tuple(also), checked_dtype(dtype)
         self.threshold, self.damping = choices.check_threshold(threshold), choices.check_damping(damping)
-        self.dynamics = dynamics or Dynamics(model, general=general)
+        self.parameters = parameters_of(self.tasks, inputs, dynamics)
+        self.dynamics = dynamics or dynamics_of(model, self.parameters, general)
         self._method: MethodName = method
         self._functions: dict[str, BoundFunction] = {}
         self._damping = {t: np.array([self.damping if singular == "damp" else 0.0], t) for t in PRECISIONS}
         self._one = {t: np.eye(model.nv, dtype=t) for t in PRECISIONS}
         self._largest_strain = 1.0 / (self.tasks.size * self.threshold**2)
 
-    def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> OperationalState:
-        """The state at q, and v if what depends on it is wanted."""
+    def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
+        """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
         self._refuse_card("the state of a space")
-        return OperationalState(self, *self.inputs(q, v)) if v is not None else OperationalState(self, self._input(q))
+        arrays = (self._input(q), None) if v is None else self.inputs(q, v)
+        return OperationalState(self, *arrays, given)
 
     def __repr__(self) -> str:
         return f"OperationalSpace({self.tasks!r}, method={self._method!r}, singular={self.singular!r})"
@@ -115,18 +122,22 @@ class OperationalSpace:
 
     # What depends on the configuration
 
-    def inverse_inertia(self, q: Any, method: MethodName | None = None, *, out: Array | None = None) -> Array:
+    def inverse_inertia(
+        self, q: Any, method: MethodName | None = None, *, out: Array | None = None, **given: Any
+    ) -> Array:
         """Lambda^-1 (m, m) by the space's method or the one named."""
         if method is None or method == "auto":
-            return self._inverse_inertia(self._input(q), out=out)
-        return self.function(method).call(self._input(q), out=out)
+            return self._inverse_inertia(self._input(q), out=out, **given)
+        return self.function(method).call(self._input(q), out=out, **given)
 
-    def inertia(self, q: Any) -> Array:
+    def inertia(self, q: Any, **given: Any) -> Array:
         """Lambda (m, m)."""
         self._refuse_card("Lambda")
-        return self.invert(self.inverse_inertia(q))
+        return self.invert(self.inverse_inertia(q, **given))
 
-    def torques(self, q: Any, v: Any, acceleration: Any, tau0: Any = None, *, damping: float | None = None) -> Array:
+    def torques(
+        self, q: Any, v: Any, acceleration: Any, tau0: Any = None, *, damping: float | None = None, **given: Any
+    ) -> Array:
         """Joint forces (nv,) under which the tasks accelerate by `acceleration` (m,), in one compiled call.
 
         C + J' Lambda (acceleration - Jdot v) + N' tau0: gravity and velocities are made up for, and `tau0` (nv,) acts
@@ -144,46 +155,46 @@ class OperationalSpace:
         if damping is not None:
             damped = 0.0 if damping == 0.0 else choices.check_damping(damping)
         amount = np.array([damped])
-        return self.function("torques").call(*arrays, beside(self.device, arrays[0], amount))
+        return self.function("torques").call(*arrays, beside(self.device, arrays[0], amount), **given)
 
-    def jacobian(self, q: Any) -> Array:
+    def jacobian(self, q: Any, **given: Any) -> Array:
         """J (m, nv)."""
-        return self.function("jacobian").call(self._input(q))
+        return self.function("jacobian").call(self._input(q), **given)
 
-    def bias(self, q: Any, v: Any) -> Array:
+    def bias(self, q: Any, v: Any, **given: Any) -> Array:
         """beta = Jdot v - J H^-1 C (m,)."""
         q, v = self.inputs(q, v)
         if self.uses_factor:
-            return self.function("bias").call(q, v)
-        C = self.dynamics.bias_force(q, v)
-        qdd = np.linalg.solve(self.mass_matrix(q), -C[..., None])
-        return self.drift(q, v) + (self.jacobian(q) @ qdd)[..., 0]
+            return self.function("bias").call(q, v, **given)
+        C = self.dynamics.bias_force(q, v, **given)
+        qdd = np.linalg.solve(self.mass_matrix(q, **given), -C[..., None])
+        return self.drift(q, v, **given) + (self.jacobian(q, **given) @ qdd)[..., 0]
 
-    def drift(self, q: Any, v: Any) -> Array:
+    def drift(self, q: Any, v: Any, **given: Any) -> Array:
         """Jdot v (m,)."""
-        return self.function("drift").call(*self.inputs(q, v))
+        return self.function("drift").call(*self.inputs(q, v), **given)
 
-    def mass_matrix(self, q: Any) -> Array:
+    def mass_matrix(self, q: Any, **given: Any) -> Array:
         """H (nv, nv)."""
-        return self.dynamics.mass_matrix(self._input(q))
+        return self.dynamics.mass_matrix(self._input(q), **given)
 
-    def weighted(self, q: Any, v: Any = None) -> Weighted:
+    def weighted(self, q: Any, v: Any = None, **given: Any) -> Weighted:
         """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call: cheaper than one by one."""
         if self.uses_factor and v is not None:
-            return Weighted(*self._whole(*self.inputs(q, v)))
+            return Weighted(*self._whole(*self.inputs(q, v), **given))
         q = self._input(q)
         if self.uses_factor:
-            return Weighted(*self.function("weighted").call(q))
-        J = self.jacobian(q)
-        X = np.linalg.solve(self.mass_matrix(q), np.swapaxes(J, -1, -2))
-        return Weighted(J, X, self.inverse_inertia(q), None if v is None else self.bias(q, v))
+            return Weighted(*self.function("weighted").call(q, **given))
+        J = self.jacobian(q, **given)
+        X = np.linalg.solve(self.mass_matrix(q, **given), np.swapaxes(J, -1, -2))
+        return Weighted(J, X, self.inverse_inertia(q, **given), None if v is None else self.bias(q, v, **given))
 
-    def full(self, q: Any, v: Any) -> FullPass:
+    def full(self, q: Any, v: Any, **given: Any) -> FullPass:
         """Everything at once, faster than asking for one after the other."""
         if not (self.multiplies_densely and self.uses_factor):
-            op = self(q, v)
+            op = self(q, v, **given)
             return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
-        J, X, Lam_inv, beta = self._whole(*self.inputs(q, v))
+        J, X, Lam_inv, beta = self._whole(*self.inputs(q, v), **given)
         Lam = self.invert(Lam_inv)
         multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
         Jbar = multiply(X, Lam)
@@ -227,6 +238,17 @@ class OperationalSpace:
         choices.refuse_singular(self.tasks, damped, self.threshold, self.mobility)
         return np.linalg.inv(damped)
 
+    def export_c(
+        self, functions: Sequence[str], path: str | Path, *, dtype: Any = np.float64, prefix: str | None = None
+    ) -> tuple[Path, Path]:
+        """Write functions of the space to a C99 file at `path` and a header beside it, as `bough.export_c` does.
+
+        They are "jacobian", "drift", "bias", "inverse_inertia", "inertia", "jbar", "nullspace", all of these in one as
+        "operational_space", and "torques". C code cannot refuse a singular task set: where Lambda is needed it takes
+        `damping`, in the units of Lambda^-1, which may be zero. The space's `inputs` are further arguments.
+        """
+        return export_c(self, functions, path, dtype=dtype, prefix=prefix)
+
     # The methods
 
     @cached_property
@@ -243,7 +265,7 @@ class OperationalSpace:
         return function.call
 
     @cached_property
-    def _whole(self) -> Callable[[Any, Any], tuple[Array, Array, Array, Array]]:
+    def _whole(self) -> Callable[..., tuple[Array, Array, Array, Array]]:
         """J, H^-1 J', Lambda^-1 and beta, which costs next to nothing beside the others."""
         return self.function("dynamics").call
 
@@ -289,7 +311,8 @@ class OperationalSpace:
             routine, constants = self._routines[name]
             prepared = Prepared(routine, (self.model.mechanism, *constants), self.tasks.sizes)
             public = PUBLIC.get(name, "OperationalSpace")
-        return prepared.bind(self.tasks, self.general, self.dtype or np.float64, public, self.device)
+        how: dict[str, Any] = {"general": self.general, "dtype": self.dtype or np.float64, "name": public}
+        return bind_with(prepared, self.parameters, self.tasks, self.device, how)
 
     @cached_property
     def _routines(self) -> dict[str, tuple[Routine, tuple[Any, ...]]]:

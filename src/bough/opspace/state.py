@@ -33,10 +33,12 @@ class OperationalState:
     Rows are those of `space.tasks`, columns in the order of v. What is asked for once is kept.
     """
 
-    __slots__ = ("_kept", "q", "space", "v")
+    __slots__ = ("_kept", "given", "q", "space", "v")
 
-    def __init__(self, space: OperationalSpace, q: Array, v: Array | None = None) -> None:
-        self.space, self.q, self.v = space, q, v
+    def __init__(
+        self, space: OperationalSpace, q: Array, v: Array | None = None, given: dict[str, Any] | None = None
+    ) -> None:
+        self.space, self.q, self.v, self.given = space, q, v, given or {}
         self._kept: dict[str, Any] = {}
 
     def __repr__(self) -> str:
@@ -48,19 +50,19 @@ class OperationalState:
         """The task Jacobian (m, nv)."""
         if self._is_whole:
             return self.weighted.J
-        return self._keep("J", lambda: self.space.jacobian(self.q))
+        return self._keep("J", lambda: self.space.jacobian(self.q, **self.given))
 
     @property
     def bias(self) -> Array:
         """beta (m,): the task acceleration without task and joint forces, Jdot v - J H^-1 C."""
         if self._is_whole and self.weighted.bias is not None:
             return self.weighted.bias
-        return self._keep("bias", lambda: self.space.bias(self.q, self._velocity()))
+        return self._keep("bias", lambda: self.space.bias(self.q, self._velocity(), **self.given))
 
     @property
     def drift(self) -> Array:
         """Jdot v (m,): the task acceleration while no joint accelerates."""
-        return self._keep("drift", lambda: self.space.drift(self.q, self._velocity()))
+        return self._keep("drift", lambda: self.space.drift(self.q, self._velocity(), **self.given))
 
     @property
     def velocity(self) -> Array:
@@ -74,7 +76,7 @@ class OperationalState:
             return self.weighted.inverse_inertia
         if "factored" in self._kept:
             return self.factored.inverse_inertia
-        return self._keep("inverse_inertia", lambda: self.space.inverse_inertia(self.q))
+        return self._keep("inverse_inertia", lambda: self.space.inverse_inertia(self.q, **self.given))
 
     @property
     def inertia(self) -> Array:
@@ -129,12 +131,12 @@ class OperationalState:
     @property
     def weighted(self) -> Weighted:
         """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call."""
-        return self._keep("weighted", lambda: self.space.weighted(self.q, self.v))
+        return self._keep("weighted", lambda: self.space.weighted(self.q, self.v, **self.given))
 
     @property
     def factored(self) -> Factored:
         """Packed J, factor and Y_D, and Lambda^-1, from one call."""
-        return self._keep("factored", lambda: Factored(*self.space.function("factored").call(self.q)))
+        return self._keep("factored", lambda: Factored(*self.space.function("factored").call(self.q, **self.given)))
 
     def _keep(self, name: str, make: Callable[[], Any]) -> Any:
         kept = self._kept

@@ -1,0 +1,82 @@
+"""Everything about tasks from q and v in one sweep, Lambda, Jbar and N included (Featherstone 2010, eqs. 5 to 10).
+
+What a program without branches can give: Lambda is (Lambda^-1 + damping 1)^-1, and a singular task set shows as numbers
+that are not finite unless it is damped. Quantities that are not wanted are left out of the traced program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.joints import Mechanism
+from bough.opspace.sweeps.bias import BIAS_WORK, drift
+from bough.opspace.sweeps.factored import FACTORED, factored, joint_bias, reorder_rows, spread_columns
+from bough.opspace.sweeps.inverse import LDL_WORK, invert
+from bough.opspace.sweeps.jacobian import spread_jacobian
+from bough.sparsity.products import unit_lsolve, unit_ltsolve
+from bough.types import Rows, Workspace
+
+
+@kernel
+def complete(
+    m: Mechanism, t: Any, p: Any, f: Any, q: Rows, damping: Rows, v: Rows, f_ext: Rows,
+    J: Rows, Jdot_v: Rows, beta: Rows, Lam_inv: Rows, Lam: Rows, Jbar: Rows, N: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """All quantities of tasks; f_ext is held at zero."""
+    drift(m, t, q, v, f_ext, Jdot_v, w)
+    joint_bias(m, w.C, w)
+    factored(m, t, p, f, q, w.J, w.factor, w.YD, Lam_inv, w)
+    spread_jacobian(m, p, w.J, J)
+    unit_ltsolve(f.parent, f.rows, w.factor, w.C)
+    for r in range(len(beta)):
+        beta[r] = Jdot_v[r]
+        for e in range(p.of_row[r], p.of_row[r + 1]):
+            beta[r] = beta[r] - w.YD[e] * w.C[p.dof[e], 0]
+    invert(m, Lam_inv, damping, w.scale, Lam, w.strain, w)
+    spread_columns(m, p, w.YD, w.columns)
+    unit_lsolve(f.parent, f.rows, w.factor, w.columns)
+    reorder_rows(m, w.columns, w.X_J)
+    consistent(m, J, Lam, Jbar, N, w)
+
+
+@kernel
+def consistent(m: Mechanism, J: Rows, Lam: Rows, Jbar: Rows, N: Rows, w: Workspace) -> None:
+    """Jbar = H^-1 J' Lambda and N = 1 - Jbar J, with H^-1 J' in w.X_J."""
+    n, rows = Jbar.shape
+    for i in range(n):
+        for r in range(rows):
+            x = m.zero[0]
+            for c in range(rows):
+                x = x + w.X_J[i, c] * Lam[c, r]
+            Jbar[i, r] = x
+    for i in range(n):
+        for j in range(n):
+            x = m.zero[0]
+            if i == j:
+                x = m.one[0]
+            for r in range(rows):
+                x = x - Jbar[i, r] * J[r, j]
+            N[i, j] = x
+
+
+COMPLETE = Routine(
+    "operational_space",
+    complete,
+    inputs={"q": "nq", "damping": "1", "v": "nv", "f_ext": "bodies 6"},
+    outputs={
+        "jacobian": "rows nv",
+        "drift": "rows",
+        "bias": "rows",
+        "inverse_inertia": "rows rows",
+        "inertia": "rows rows",
+        "jbar": "nv rows",
+        "nullspace": "nv nv",
+    },
+    work=BIAS_WORK
+    | dict(FACTORED.work)
+    | LDL_WORK
+    | {"J": "entries", "factor": "packed", "YD": "entries", "f": "bodies 6", "C": "dofs 1"}
+    | {"columns": "dofs rows", "X_J": "nv rows", "scale": "rows", "strain": "1"},
+).without("f_ext")
