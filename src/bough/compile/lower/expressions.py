@@ -124,8 +124,10 @@ def negation(f: Translation, x: Any) -> Any:
 
 
 def _compare(f: Translation, node: ast.Compare) -> Any:
-    if len(node.ops) != 1:
-        raise OutsideError("comparisons in a chain")
+    if len(node.ops) != 1:  # a < b < c is a < b and b < c, as nothing in a kernel minds being evaluated twice
+        terms = zip([node.left, *node.comparators], node.ops, node.comparators, strict=False)
+        pairs: list[ast.expr] = [ast.copy_location(ast.Compare(x, [op], [y]), node) for x, op, y in terms]
+        return _both_or_either(f, ast.copy_location(ast.BoolOp(ast.And(), pairs), node))
     a, b = evaluate(f, node.left), evaluate(f, node.comparators[0])
     if isinstance(node.ops[0], ast.In | ast.NotIn):
         found: Any = False
