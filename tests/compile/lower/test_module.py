@@ -125,6 +125,11 @@ def knows_bits(x, n):
 
 
 @kernel
+def compares_in_a_chain(x, n):
+    return (1 < n <= 3) + 2 * (0.0 <= x[0] < x[1] < 100.0)
+
+
+@kernel
 def leaves_early(x, n):
     for k in range(n):
         if x[k] < 0.0:
@@ -148,7 +153,7 @@ def means_two_things(x, n):
 KERNELS = [
     means_two_things,
     becomes_a_float, known_behind_its_suite, looks_only_where_it_may, counts_down, goes_through_a_tuple,
-    takes_parts_of_arrays, makes_a_named_tuple, knows_bits, leaves_early,
+    takes_parts_of_arrays, makes_a_named_tuple, knows_bits, compares_in_a_chain, leaves_early,
 ]  # fmt: skip
 
 

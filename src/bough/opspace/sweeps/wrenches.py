@@ -122,8 +122,8 @@ def wrench_in_world(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
         o = get3(w.origin, t.root[i])
         return join(sub3(angular(c), cross(o, linear(c))), linear(c))
     if FOLLOWING <= kind <= FOLLOWING_ALIGNED:
-        o = t.other[s]
-        R, p = get9(w.place, o), add3(get_tail(w.place, o), between_roots(m, t, i, o, w))
+        b = t.other[s]
+        R, p = get9(w.place, b), add3(get_tail(w.place, b), between_roots(m, t, i, b, w))
         if kind == FOLLOWING:
             return force_in(R, p, c)
         return act_at(c, add3(p, rotate(R, x)))
