@@ -97,8 +97,10 @@ class OperationalSpace:
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
         """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
         self._refuse_card("the state of a space")
-        arrays = (self._input(q), None) if v is None else self.inputs(q, v)
-        return OperationalState(self, *arrays, given)
+        if v is None:
+            return OperationalState(self, self._input(q), None, given)
+        q, v = self.inputs(q, v)
+        return OperationalState(self, q, v, given)
 
     def __repr__(self) -> str:
         return f"OperationalSpace({self.tasks!r}, method={self._method!r}, singular={self.singular!r})"
