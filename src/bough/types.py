@@ -17,6 +17,7 @@ __all__ = [
     "Force",
     "IntArray",
     "Motion",
+    "RealArray",
     "Reference",
     "RigidInertia",
     "Rotation",
@@ -40,6 +41,7 @@ RigidInertia: TypeAlias = tuple[Scalar, ...]  # 10: J about the origin (symmetri
 ArticulatedInertia: TypeAlias = tuple[Scalar, ...]  # 21: A (symmetric), B (9), C (symmetric)
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+RealArray: TypeAlias = npt.NDArray[Any]  # float64, or float32 where all inputs are
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 

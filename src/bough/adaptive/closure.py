@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.adaptive.handles import closing_force
 from bough.adaptive.node import Shared
 from bough.errors import ModelError
 from bough.model import Model
 from bough.spatial import rotation_vector
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from bough.types import FloatArray, IntArray
 
 MAX_HANDLES = 10
 

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ShapeError, UnknownNameError
-
-FloatArray = npt.NDArray[np.float64]
+from bough.types import FloatArray
 
 # Constraint directions softer than this against the stiffest are redundant: their force is not determined.
 REDUNDANT = 1e-10

@@ -17,7 +17,7 @@ from bough.model import Model
 from bough.types import FloatArray, IntArray
 
 
-class Given(NamedTuple):
+class GivenTerms(NamedTuple):
     """A function of the user's own on some joints."""
 
     function: Function
@@ -42,7 +42,7 @@ class Potentials:
         self._functions: list[tuple[Function, IntArray, IntArray]] = []  # with freedoms, and places among those named
         self._h, self.given = np.zeros(1), np.zeros(n)
         self._rotor, self._x = np.array(m.armature), np.zeros(model.nv)
-        self.functions: list[Given] = []
+        self.functions: list[GivenTerms] = []
         self.springs = self._compose()
 
     # What is set
@@ -90,7 +90,7 @@ class Potentials:
         self.functions = []
         for number, (f, _, _) in enumerate(self._functions):
             term = np.flatnonzero(of == number)
-            self.functions.append(Given(f, term, named[term], self._in_q(sorted_dof[term])))
+            self.functions.append(GivenTerms(f, term, named[term], self._in_q(sorted_dof[term])))
         return Springs(
             begin, end, np.concatenate(kinds).astype(np.int64)[order], np.concatenate(rows)[order], self.given,
             self._rotor, self.shared.tau, self._armature, np.array(self.model.neutral), self._x, self._h,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree as Branches
@@ -14,8 +13,6 @@ from bough.errors import MissingExtraError
 from bough.model import WORLD, Model, twin_limbs
 from bough.tree import Tree
 from bough.view.pattern import density
-
-FloatArray = npt.NDArray[np.float64]
 
 LARGEST_PATTERN = 10**8  # nonzeros; more are not counted out for a picture
 HALVES = " ▀▄█"

@@ -7,6 +7,7 @@ from typing import Any
 
 from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, STEP, Expr
 from bough.compile.kernel import kernel
+from bough.types import Scalar
 
 
 def _sqrt(x: Any) -> Any:
@@ -34,49 +35,49 @@ PRIMITIVES = {"sqrt": _sqrt, "sin": _sin, "cos": _cos, "atan": _atan, "step": _s
 
 
 @kernel
-def sqrt(x: Any) -> Any:
+def sqrt(x: Scalar) -> Scalar:
     """Square root."""
     return _sqrt(x)
 
 
 @kernel
-def sincos(x: Any) -> Any:
+def sincos(x: Scalar) -> Any:
     """(sine, cosine) of one angle."""
     return _sin(x), _cos(x)
 
 
 @kernel
-def atan(x: Any) -> Any:
+def atan(x: Scalar) -> Scalar:
     """Arc tangent, between -pi/2 and pi/2."""
     return _atan(x)
 
 
 @kernel
-def step(x: Any) -> Any:
+def step(x: Scalar) -> Scalar:
     """1 where x >= 0, else 0: kernels must not branch on numbers, but may weigh with this."""
     return _step(x)
 
 
 @kernel
-def clip(x: Any, low: Any, high: Any) -> Any:
+def clip(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
     """x, but no less than low and no more than high."""
     y = low + step(x - low) * (x - low)
     return high - step(high - y) * (high - y)
 
 
 @kernel
-def positive(x: Any) -> Any:
+def positive(x: Scalar) -> Scalar:
     """x, or 0 below it."""
     return step(x) * x
 
 
 @kernel
-def larger(a: Any, b: Any) -> Any:
+def larger(a: Scalar, b: Scalar) -> Scalar:
     """The larger of two numbers; exact where it is a."""
     return a + positive(b - a)
 
 
 @kernel
-def size(x: Any) -> Any:
+def size(x: Scalar) -> Scalar:
     """|x|."""
     return positive(x) + positive(-x)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.mappings import Mappings
@@ -25,9 +24,8 @@ from bough.dynamics.whole_body import Kinematics, Wanted, moving_routine, still_
 from bough.errors import BoughError, ModelError, OptionError, UnknownNameError
 from bough.model import Model, mark_limbs
 from bough.sparsity.memory import require_memory
-from bough.types import Reference
+from bough.types import RealArray, Reference
 
-Array = npt.NDArray[Any]
 Named = tuple[str, ...]
 Derive = Callable[[Routine], Routine]
 
@@ -78,7 +76,7 @@ class Library:
             return found.shortcut(method)
         return found.shortcut(method, self.with_array(name), self._mappings[name])
 
-    def pushed(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> Array:
+    def pushed(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> RealArray:
         """A function with external forces, by name or as whatever makes an array; `how` is out, threads, parameters."""
         found, given = self._with_forces(name, None if method == "auto" else method, forces)
         try:
@@ -88,7 +86,9 @@ class Library:
                 check_wrenches(name, forces)
             raise
 
-    def with_status(self, name: str, inputs: tuple[Any, ...], options: dict[str, Any], **how: Any) -> tuple[Any, Array]:
+    def with_status(
+        self, name: str, inputs: tuple[Any, ...], options: dict[str, Any], **how: Any
+    ) -> tuple[Any, RealArray]:
         """Any function, with `options` (frame, reference, method, forces), and a status for each row."""
         row = function(name)
         given: list[Any] = []
@@ -104,7 +104,7 @@ class Library:
         else:
             method = check_options(row, options).method
             found = self.function(row.name, None if method == "auto" else method)
-        result: tuple[Any, Array] = found.with_status(*inputs, *given, **how)
+        result: tuple[Any, RealArray] = found.with_status(*inputs, *given, **how)
         return result
 
     def _with_forces(self, name: str, method: str | None, forces: Any) -> tuple[BoundFunction, list[Any]]:
@@ -170,7 +170,7 @@ class Library:
             self._functions[key] = found
         return found
 
-    def forward_derivatives(self, inputs: tuple[Any, ...], how: Any) -> tuple[Array, Array, Array]:
+    def forward_derivatives(self, inputs: tuple[Any, ...], how: Any) -> tuple[RealArray, RealArray, RealArray]:
         """dqdd/dq, dqdd/dv and dqdd/dtau by the way that is best here: see `derivatives`."""
         if self.device.name == "cuda":
             return self._on_the_card(inputs, how)
@@ -187,7 +187,7 @@ class Library:
         columns = by_q.swapaxes(-1, -2)
         return columns[..., :nv], columns[..., nv:], rest[0]
 
-    def _on_the_card(self, inputs: tuple[Any, ...], how: Any) -> tuple[Array, Array, Array]:
+    def _on_the_card(self, inputs: tuple[Any, ...], how: Any) -> tuple[RealArray, RealArray, RealArray]:
         if self.device.layout == "columns":
             raise ModelError('forward_dynamics_derivatives needs layout="rows": it multiplies matrices row by row')
         q, v, _ = inputs

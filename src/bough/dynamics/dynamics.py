@@ -21,9 +21,8 @@ from bough.dynamics.together import check_wanted
 from bough.dynamics.whole_body import Kinematics
 from bough.errors import ModelError
 from bough.model import Model
-from bough.types import Reference
+from bough.types import RealArray, Reference
 
-Array = npt.NDArray[Any]
 OPTIONS = ("method", "frame", "reference", "forces")  # what a function may be asked for beside its arrays
 
 
@@ -98,7 +97,7 @@ class Dynamics(Offered):
         wrt: Sequence[str] | None = None,
         threads: int | None = None,
         **given: Any,
-    ) -> dict[str, Array]:
+    ) -> dict[str, RealArray]:
         """The gradient of sum(weight * result) of a function of the table, by each input in `wrt` (by default all).
 
         `weight` has the shape of the result. The gradient by q is on the tangent space, (nv,). `given` are options of
@@ -114,7 +113,7 @@ class Dynamics(Offered):
         along: Mapping[str, npt.ArrayLike],
         threads: int | None = None,
         **given: Any,
-    ) -> Array:
+    ) -> RealArray:
         """The rate of the result of a function of the table as its inputs move along directions, q along a velocity.
 
         `along` names inputs, or parameters, and gives each a direction; `given` is as in `vjp`.
@@ -130,7 +129,7 @@ class Dynamics(Offered):
         wrt: Sequence[str] | None = None,
         threads: int | None = None,
         **given: Any,
-    ) -> dict[str, Array]:
+    ) -> dict[str, RealArray]:
         """The rate of what `vjp` gives as inputs move along directions: a product with second derivatives.
 
         Of q, it is the rate of the gradient on the tangent space, as the configuration moves with that velocity.
@@ -158,7 +157,7 @@ class Dynamics(Offered):
         given = {"threads": threads, **parameters}
         return self._library.kinematics(frames, jacobians, reference, (q,) if v is None else (q, v), given)
 
-    def together(self, functions: Sequence[Any]) -> Callable[..., tuple[Array, ...]]:
+    def together(self, functions: Sequence[Any]) -> Callable[..., tuple[RealArray, ...]]:
         """Several functions as one, compiled together: what they share is computed once.
 
         Functions are named, or given with options, as in `export_c`. The result takes the arrays that any of them

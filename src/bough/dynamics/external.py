@@ -33,16 +33,16 @@ LARGEST_COMPANY = 4  # twins of a pushed body that are pushed along with it: as 
 class Points(NamedTuple):
     """The origins of frames on bodies."""
 
-    body: Any  # (count,) kernel's number of the body, -1 = world
-    p: Any  # (count, 3) in that body's frame
+    body: Rows  # (count,) kernel's number of the body, -1 = world
+    p: Rows  # (count, 3) in that body's frame
 
 
 class NamedPoints(NamedTuple):
     """The same, and how the named wrenches go to them: the wrench at point k is the sum over j of share[k, j] x_j."""
 
-    body: Any  # (count,)
-    p: Any  # (count, 3)
-    share: Any  # (count, names)
+    body: Rows  # (count,)
+    p: Rows  # (count, 3)
+    share: Rows  # (count, names)
 
 
 Places: TypeAlias = Points | NamedPoints
@@ -79,7 +79,7 @@ def named_points(model: Model, names: Sequence[str], *, in_company: bool) -> Nam
 
 
 @kernel
-def push(m: Mechanism, points: Places, q: Rows, wrenches: Any, w: Workspace) -> None:
+def push(m: Mechanism, points: Places, q: Rows, wrenches: Rows, w: Workspace) -> None:
     """f_ext (bodies, 6), moment first, in body frames, from wrenches[k] (6,) [force, moment] at each point.
 
     Wrenches on the world are ignored: it does not move.
@@ -104,7 +104,7 @@ def push(m: Mechanism, points: Places, q: Rows, wrenches: Any, w: Workspace) -> 
 
 @kernel
 def aba_pushed(
-    m: Mechanism, points: Places, q: Rows, v: Rows, tau: Rows, wrenches: Any, qdd: Rows, w: Workspace
+    m: Mechanism, points: Places, q: Rows, v: Rows, tau: Rows, wrenches: Rows, qdd: Rows, w: Workspace
 ) -> None:
     push(m, points, q, wrenches, w)
     aba(m, q, v, tau, w.f_ext, qdd, w)
@@ -118,7 +118,7 @@ def crba_pushed(
     q: Rows,
     v: Rows,
     tau: Rows,
-    wrenches: Any,
+    wrenches: Rows,
     qdd: Rows,
     w: Workspace,
 ) -> None:
@@ -128,14 +128,14 @@ def crba_pushed(
 
 @kernel
 def rnea_pushed(
-    m: Mechanism, points: Places, q: Rows, v: Rows, qdd: Rows, wrenches: Any, tau: Rows, w: Workspace
+    m: Mechanism, points: Places, q: Rows, v: Rows, qdd: Rows, wrenches: Rows, tau: Rows, w: Workspace
 ) -> None:
     push(m, points, q, wrenches, w)
     rnea(m, q, v, qdd, w.f_ext, tau, w)
 
 
 @kernel
-def hand_out(m: Mechanism, points: NamedPoints, wrenches: Any, w: Workspace) -> None:
+def hand_out(m: Mechanism, points: NamedPoints, wrenches: Rows, w: Workspace) -> None:
     """w.wrench (count, 6): the wrench at each point."""
     for k in range(len(points.body)):
         for c in range(6):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
@@ -18,11 +18,11 @@ from bough.types import Rows, Scalar, Workspace
 class DofRows(NamedTuple):
     """The packed rows of a tree of degrees of freedom, and where each entry of v sits in them."""
 
-    parent: Any  # (nv,) depth-first
-    rows: Any  # (nv + 1,)
-    depth: Any  # (nv,) number of ancestors
-    rank: Any  # (nv,) depth-first number of each entry of v
-    order: Any  # (nv,) its inverse
+    parent: Rows  # (nv,) depth-first
+    rows: Rows  # (nv + 1,)
+    depth: Rows  # (nv,) number of ancestors
+    rank: Rows  # (nv,) depth-first number of each entry of v
+    order: Rows  # (nv,) its inverse
 
 
 def dof_rows(tree: Tree) -> DofRows:

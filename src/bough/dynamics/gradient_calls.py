@@ -7,15 +7,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.dynamics.bound import Library
 from bough.dynamics.engine import BoundFunction
 from bough.dynamics.functions import Function, function, suggestion
 from bough.dynamics.gradients import curvatures, gradients, rates
 from bough.errors import OptionError, ShapeError, UnknownNameError
+from bough.types import RealArray
 
-Array = npt.NDArray[Any]
 Given = dict[str, Any]
 
 
@@ -43,7 +42,7 @@ class Gradients:
         wrt: Sequence[str] | None,
         given: Given,
         threads: int | None,
-    ) -> dict[str, Array]:
+    ) -> dict[str, RealArray]:
         """See `Dynamics.vjp`."""
         row, options, values = self._sorted(name, inputs, given)
         plan = self._plan(row, options, "vjp", wrt, None)
@@ -64,7 +63,7 @@ class Gradients:
         weight: Any,
         along: Mapping[str, Any],
         how: tuple[Any, Given, int | None],
-    ) -> dict[str, Array]:
+    ) -> dict[str, RealArray]:
         """See `Dynamics.hvp`."""
         wrt, given, threads = how
         row, options, values = self._sorted(name, inputs, given)
@@ -126,7 +125,7 @@ def _weights(name: str, plan: Derivative, weight: Any) -> Given:
     return dict(zip(plan.weights, weight, strict=True))
 
 
-def _several(plan: Derivative, values: Given, threads: int | None) -> tuple[Array, ...]:
+def _several(plan: Derivative, values: Given, threads: int | None) -> tuple[RealArray, ...]:
     """Call a function by the names of its inputs; always a tuple."""
     result = plan.function.call(*[values[name] for name in plan.names], threads=threads)
     return result if isinstance(result, tuple) else (result,)

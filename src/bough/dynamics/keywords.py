@@ -10,7 +10,7 @@ import numpy.typing as npt
 T = TypeVar("T")
 
 
-class Given(TypedDict, total=False):
+class RunKeywords(TypedDict, total=False):
     """How a function runs: over how many threads, and with which of the `inputs` that its `Dynamics` was made with."""
 
     threads: int | None
@@ -20,7 +20,7 @@ class Given(TypedDict, total=False):
     placement: npt.ArrayLike
 
 
-class Call(Given, total=False):
+class CallKeywords(RunKeywords, total=False):
     """The same, and an array for the result."""
 
     out: npt.NDArray[Any] | None
@@ -31,7 +31,7 @@ KEYWORDS = {"given": ("threads",), "call": ("out", "threads")}
 
 
 def written_out(cls: type[T]) -> type[T]:
-    """A class whose methods show `out` and `threads` in their signatures where they take `Given` or `Call`."""
+    """A class whose methods show `out` and `threads` in their signatures where they take keywords of this file."""
     for method in vars(cls).values():
         if not callable(method):
             continue

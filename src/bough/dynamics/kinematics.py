@@ -5,7 +5,7 @@ A kernel about one frame takes a `Frame` as its second group of constants and to
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,10 +49,10 @@ REFERENCES = {"local": LOCAL, "world": WORLD, "local_world_aligned": LOCAL_WORLD
 class Frame(NamedTuple):
     """A frame as kernels see it: its place on a body, the path to that body, and the frame results are given in."""
 
-    path: Any  # (length,) bodies from a root to the one that carries the frame; empty for a frame of the world
-    R: Any  # (9,) rotation in that body's frame, row by row
-    p: Any  # (3,)
-    reference: Any  # (1,)
+    path: Rows  # (length,) bodies from a root to the one that carries the frame; empty for a frame of the world
+    R: Rows  # (9,) rotation in that body's frame, row by row
+    p: Rows  # (3,)
+    reference: Rows  # (1,)
 
 
 def frame_of(model: Model, name: str, reference: str = "local_world_aligned") -> Frame:

@@ -6,19 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from bough.dynamics.bound import Library
 from bough.dynamics.engine import Device
 from bough.dynamics.functions import REFERENCE
-from bough.dynamics.keywords import Call, Given, written_out
+from bough.dynamics.keywords import CallKeywords, RunKeywords, written_out
 from bough.errors import ModelError, ShapeError
 from bough.model import Model
 from bough.sparsity.factor import Factor
-from bough.types import Reference
+from bough.types import RealArray, Reference
 
-Array = npt.NDArray[Any]
 Forces: TypeAlias = Mapping[str, ArrayLike] | ArrayLike | None
 ForwardMethod: TypeAlias = Literal["auto", "aba", "crba"]
 
@@ -41,38 +39,38 @@ class Offered:
         forces: Forces = None,
         *,
         method: ForwardMethod = "auto",
-        **call: Unpack[Call],
-    ) -> Array:
+        **call: Unpack[CallKeywords],
+    ) -> RealArray:
         """qdd (nv,) such that H qdd + C = tau. Methods: "aba" (O(n)), "crba" (CRBA and LTDL), "auto" (the cheaper)."""
         return self._pushed("forward_dynamics", method, (q, v, tau), forces, call)
 
     def inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, forces: Forces = None, **call: Unpack[Call]
-    ) -> Array:
+        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, forces: Forces = None, **call: Unpack[CallKeywords]
+    ) -> RealArray:
         """tau = H qdd + C (nv,), by the recursive Newton-Euler algorithm, O(n)."""
         return self._pushed("inverse_dynamics", "auto", (q, v, qdd), forces, call)
 
-    def bias_force(self, q: ArrayLike, v: ArrayLike, forces: Forces = None, **call: Unpack[Call]) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, forces: Forces = None, **call: Unpack[CallKeywords]) -> RealArray:
         """C (nv,): Coriolis, centrifugal and gravity terms, less what external forces do."""
         return self._pushed("bias_force", "auto", (q, v), forces, call)
 
-    def gravity(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+    def gravity(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """The torque (nv,) that holds the mechanism at rest against gravity."""
         return self._plain("gravity")(q, **call)
 
-    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """C (nv, nv): C v are the Coriolis and centrifugal terms without gravity, and Hdot - 2 C is skew."""
         return self._plain("coriolis_matrix")(q, v, **call)
 
-    def mass_matrix(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+    def mass_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """H (nv, nv), both triangles, by the composite-rigid-body algorithm; rotor inertias included."""
         return self._plain("mass_matrix")(q, **call)
 
-    def packed_mass_matrix(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+    def packed_mass_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """H in packed ancestor rows of `model.dof_tree` (D1 + nv,): what `bough.sparsity` works on."""
         return self._plain("packed_mass_matrix")(q, **call)
 
-    def inverse_mass_matrix(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+    def inverse_mass_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """H^-1 (nv, nv), both triangles, without forming H or by its factor, whichever is cheaper."""
         return self._plain("inverse_mass_matrix")(q, **call)
 
@@ -88,120 +86,124 @@ class Offered:
         packed = self._library.function("factorize").call(q, **parameters)
         return Factor(self.model.dof_tree, "ltdl", packed, names)
 
-    def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[Given]) -> Array:
+    def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[RunKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
         Y = self._library.function("regressor").call(q, v, qdd, **given)
         return Y.reshape(*Y.shape[:-2], Y.shape[-2] * Y.shape[-1])
 
     def inverse_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[Given]
-    ) -> tuple[Array, Array, Array]:
+        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[RunKeywords]
+    ) -> tuple[RealArray, RealArray, RealArray]:
         """dtau/dq, dtau/dv and dtau/dqdd = H, (nv, nv) each; q is varied in its tangent space."""
         found: Any = self._library.function("inverse_dynamics_derivatives").call(q, v, qdd, **given)
         return found
 
     def forward_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Unpack[Given]
-    ) -> tuple[Array, Array, Array]:
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Unpack[RunKeywords]
+    ) -> tuple[RealArray, RealArray, RealArray]:
         """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1."""
         return self._library.forward_derivatives((q, v, tau), given)
 
     # Steps in time
 
     def semi_implicit_step(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[Call]
-    ) -> tuple[Array, Array]:
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
+    ) -> tuple[RealArray, RealArray]:
         """(q, v) after dt (1,): joints with springs, stops and implicit damping; see `bough.simulate.Ensemble`."""
-        found: tuple[Array, Array] = self._library.function("semi_implicit_step").call(q, v, tau, dt, **call)
+        found: tuple[RealArray, RealArray] = self._library.function("semi_implicit_step").call(q, v, tau, dt, **call)
         return found
 
     def runge_kutta_step(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[Call]
-    ) -> tuple[Array, Array]:
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
+    ) -> tuple[RealArray, RealArray]:
         """(q, v) after dt (1,), of fourth order: joints with springs and damping, tau held; stops do not act."""
-        found: tuple[Array, Array] = self._library.function("runge_kutta_step").call(q, v, tau, dt, **call)
+        found: tuple[RealArray, RealArray] = self._library.function("runge_kutta_step").call(q, v, tau, dt, **call)
         return found
 
     # Kinematics
 
-    def placements(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+    def placements(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """World placements of all frames, homogeneous, in the order of `model.frame_names`: (frames, 4, 4)."""
         return self._plain("placements")(q, **call)
 
-    def placement(self, q: ArrayLike, frame: str, **call: Unpack[Call]) -> Array:
+    def placement(self, q: ArrayLike, frame: str, **call: Unpack[CallKeywords]) -> RealArray:
         """World placement of a frame as a homogeneous matrix, (4, 4) or (batch, 4, 4)."""
         return self._library.of_frame("placement", frame, REFERENCE).call(q, **call)
 
     def velocity(
-        self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[Call]
-    ) -> Array:
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[CallKeywords]
+    ) -> RealArray:
         """Velocity (6,) = [linear, angular] of a frame in "local", "world" or "local_world_aligned" coordinates."""
         return self._library.of_frame("velocity", frame, reference).call(q, v, **call)
 
-    def jacobian(self, q: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[Call]) -> Array:
+    def jacobian(
+        self, q: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[CallKeywords]
+    ) -> RealArray:
         """Geometric Jacobian (6, nv) = [linear; angular] of a frame: velocity = J v."""
         return self._library.of_frame("jacobian", frame, reference).call(q, **call)
 
     def bias_acceleration(
-        self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[Call]
-    ) -> Array:
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[CallKeywords]
+    ) -> RealArray:
         """Jdot v (6,): the rate of change of `velocity` while v is constant, without gravity."""
         return self._library.of_frame("bias_acceleration", frame, reference).call(q, v, **call)
 
     # The whole mechanism
 
-    def center_of_mass(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+    def center_of_mass(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Centre of mass (3,) in the world."""
         return self._plain("center_of_mass")(q, **call)
 
-    def center_of_mass_velocity(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+    def center_of_mass_velocity(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Velocity (3,) of the centre of mass, in world axes."""
         return self._plain("center_of_mass_velocity")(q, v, **call)
 
-    def center_of_mass_jacobian(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+    def center_of_mass_jacobian(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Jacobian (3, nv) of the centre of mass, in world axes."""
         return self._plain("center_of_mass_jacobian")(q, **call)
 
-    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **given: Unpack[Given]) -> Any:
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **given: Unpack[RunKeywords]) -> Any:
         """Kinetic energy in joules, v' H v / 2, rotors included: a float, or an array (batch,)."""
         return _scalar(self._library.function("kinetic_energy").call(q, v, **given))
 
-    def potential_energy(self, q: ArrayLike, **given: Unpack[Given]) -> Any:
+    def potential_energy(self, q: ArrayLike, **given: Unpack[RunKeywords]) -> Any:
         """Potential energy in joules, zero with the centre of mass at the world's origin: a float, or (batch,)."""
         return _scalar(self._library.function("potential_energy").call(q, **given))
 
-    def momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+    def momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Momentum (6,) = [linear, angular about the world's origin], in world axes; rotors are left out."""
         return self._plain("momentum")(q, v, **call)
 
-    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Momentum (6,) = [linear, angular about the centre of mass], in world axes; rotors are left out."""
         return self._plain("centroidal_momentum")(q, v, **call)
 
-    def centroidal_momentum_matrix(self, q: ArrayLike, **call: Unpack[Call]) -> Array:
+    def centroidal_momentum_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """A (6, nv): `centroidal_momentum` = A v; rotors are left out."""
         return self._plain("centroidal_momentum_matrix")(q, **call)
 
-    def centroidal_momentum_drift(self, q: ArrayLike, v: ArrayLike, **call: Unpack[Call]) -> Array:
+    def centroidal_momentum_drift(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Adot v (6,): the rate of `centroidal_momentum` while v is constant, without gravity."""
         return self._plain("centroidal_momentum_drift")(q, v, **call)
 
     # How they come to their code
 
-    def _plain(self, name: str) -> Callable[..., Array]:
+    def _plain(self, name: str) -> Callable[..., RealArray]:
         """A function of the table, bound when it is first asked for; calls of the method with default options then go
         to compiled code without a frame in between."""
         if name not in self.__dict__:
             self.__dict__[name] = self._library.shortcut(name, getattr(self, name))
         return self._library.function(name).call
 
-    def _pushed(self, name: str, method: str, inputs: tuple[ArrayLike, ...], forces: Forces, call: Call) -> Array:
+    def _pushed(
+        self, name: str, method: str, inputs: tuple[ArrayLike, ...], forces: Forces, call: CallKeywords
+    ) -> RealArray:
         """The same for a function that takes external forces."""
         if forces is None and method == "auto":
             return self._plain(name)(*inputs, **call)
         return self._library.pushed(name, method, inputs, forces, **call)
 
 
-def _scalar(x: Array) -> Any:
+def _scalar(x: RealArray) -> Any:
     """A number instead of an array of one, or a column of them instead of a matrix."""
     return x[0] if x.ndim == 1 else x[:, 0]

@@ -30,16 +30,16 @@ SHAPES = {"inertia": "joints 10", "armature": "nv", "gravity": "3", "placement":
 class Seats(NamedTuple):
     """Where the user's numbers go. All arrays with a row for each of the user's bodies are marked with them."""
 
-    body: Any  # (joints,) the kernel's number of the body that carries the inertia of each of the user's
-    R: Any  # (joints, 9) the user's frame in the laid one
-    p: Any  # (joints, 3)
-    own: Any  # (n,) whether the rotor of a degree of freedom is the user's, 0 for mimic joints
-    first: Any  # (joints,) the kernel's number of the body whose fixed part is the joint's placement
-    up_R: Any  # (joints, 9) the fixed part is up, placement, down
-    up_p: Any  # (joints, 3)
-    down_R: Any  # (joints, 9)
-    down_p: Any  # (joints, 3)
-    fixed_kind: Any  # (N,) general placements where they are inputs
+    body: Rows  # (joints,) the kernel's number of the body that carries the inertia of each of the user's
+    R: Rows  # (joints, 9) the user's frame in the laid one
+    p: Rows  # (joints, 3)
+    own: Rows  # (n,) whether the rotor of a degree of freedom is the user's, 0 for mimic joints
+    first: Rows  # (joints,) the kernel's number of the body whose fixed part is the joint's placement
+    up_R: Rows  # (joints, 9) the fixed part is up, placement, down
+    up_p: Rows  # (joints, 3)
+    down_R: Rows  # (joints, 9)
+    down_p: Rows  # (joints, 3)
+    fixed_kind: Rows  # (N,) general placements where they are inputs
 
 
 def check_inputs(model: Model, inputs: Any) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from bough.types import Rotation, Rows, Vector, Workspace
 class FrameSet(NamedTuple):
     """Frames as kernels see them: the bodies that carry them and their placements there."""
 
-    body: Any  # (count,) kernel's number of the body, -1 = world
-    R: Any  # (count, 9) row by row
-    p: Any  # (count, 3)
+    body: Rows  # (count,) kernel's number of the body, -1 = world
+    R: Rows  # (count, 9) row by row
+    p: Rows  # (count, 3)
 
 
 def frame_set(model: Model, numbers: Sequence[int]) -> FrameSet:

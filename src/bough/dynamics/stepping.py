@@ -42,24 +42,24 @@ LOWER, UPPER = 1, 2  # bits of `stops`
 class JointLaws(NamedTuple):
     """What joints do by themselves: a row for each of the kernels' degrees of freedom."""
 
-    body: Any  # (dofs,) whose freedom it is
-    single: Any  # (dofs,) 1 for revolute and prismatic joints
-    stops: Any  # (dofs,) LOWER, UPPER, both or none
-    bounded: Any  # (dofs,) 1 where the effort is finite
-    damping: Any  # (dofs,)
-    stiffness: Any  # (dofs,)
-    lower: Any  # (dofs,)
-    upper: Any  # (dofs,)
-    effort: Any  # (dofs,)
+    body: Rows  # (dofs,) whose freedom it is
+    single: Rows  # (dofs,) 1 for revolute and prismatic joints
+    stops: Rows  # (dofs,) LOWER, UPPER, both or none
+    bounded: Rows  # (dofs,) 1 where the effort is finite
+    damping: Rows  # (dofs,)
+    stiffness: Rows  # (dofs,)
+    lower: Rows  # (dofs,)
+    upper: Rows  # (dofs,)
+    effort: Rows  # (dofs,)
 
 
 class StepNumbers(NamedTuple):
     """The rest of what a step needs."""
 
-    rest: Any  # (nq,) where springs are slack
-    held: Any  # (1,) 1 if any joint has a stop
-    lock: Any  # (1,) LOCK
-    share: Any  # (4,) 1/2, 1/12, 1/6, 1/3
+    rest: Rows  # (nq,) where springs are slack
+    held: Rows  # (1,) 1 if any joint has a stop
+    lock: Rows  # (1,) LOCK
+    share: Rows  # (4,) 1/2, 1/12, 1/6, 1/3
 
 
 def joint_laws(model: Model, without: Collection[str] = ()) -> tuple[JointLaws, StepNumbers]:
@@ -116,7 +116,7 @@ def take(tau: Rows, target: Rows, kp: Rows, kd: Rows, w: Workspace) -> None:
 
 
 @kernel
-def servo(j: JointLaws, k: int, given: Any, h: Scalar) -> Any:
+def servo(j: JointLaws, k: int, given: Rows, h: Scalar) -> Scalar:
     """(force, rotor): what a servo adds to tau and to the diagonal of H; given is (gap, v, kp, kd)."""
     gap, v, kp, kd = given
     soft, force = h * kd + h * h * kp, kp * (gap - h * v) - kd * v
@@ -143,7 +143,7 @@ def forces_and_rotors(m: Mechanism, j: JointLaws, q: Rows, v: Rows, w: Workspace
 
 
 @kernel
-def stop(m: Mechanism, j: JointLaws, i: int, k: int, q: Rows, v: Rows, w: Workspace) -> Any:
+def stop(m: Mechanism, j: JointLaws, i: int, k: int, q: Rows, v: Rows, w: Workspace) -> Scalar:
     """(held, end): whether degree of freedom k passes a stop in a step, and the velocity that reaches it; w.h is dt."""
     zero, one, h = m.zero[0], m.one[0], w.h[0]
     c = m.v_index[k]

@@ -31,8 +31,8 @@ from bough.types import Motion, Rotation, Rows, Vector, Workspace
 class Wanted(NamedTuple):
     """Which frames of a set have a Jacobian, and the reference of velocities, drifts and Jacobians."""
 
-    frame: Any  # (count,)
-    reference: Any  # (1,)
+    frame: Rows  # (count,)
+    reference: Rows  # (1,)
 
 
 class Kinematics(NamedTuple):

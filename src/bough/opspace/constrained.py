@@ -24,8 +24,8 @@ from bough.opspace.products import apply
 from bough.opspace.quantities import PRECISIONS
 from bough.opspace.space import OperationalSpace
 from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
+from bough.types import RealArray
 
-Array = npt.NDArray[Any]
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
 MANY = 150  # bodies: of more, a traced graph would be too large
 
@@ -33,17 +33,17 @@ MANY = 150  # bodies: of more, a traced graph would be too large
 class Constrained(NamedTuple):
     """The motion of a constrained mechanism; in a batch with a leading axis."""
 
-    qdd: Array  # (nv,)
-    force: Array  # (m,) constraint forces, in the rows of the tasks
-    residual: Array  # () norm of the constraint accelerations that were not met
+    qdd: RealArray  # (nv,)
+    force: RealArray  # (m,) constraint forces, in the rows of the tasks
+    residual: RealArray  # () norm of the constraint accelerations that were not met
 
 
 class Impact(NamedTuple):
     """The velocity jump of an impact; in a batch with a leading axis."""
 
-    v: Array  # (nv,) afterwards
-    impulse: Array  # (m,) N s or N m s, in the rows of the tasks
-    residual: Array  # () norm of the velocities that were not met
+    v: RealArray  # (nv,) afterwards
+    impulse: RealArray  # (m,) N s or N m s, in the rows of the tasks
+    residual: RealArray  # () norm of the velocities that were not met
 
 
 class ConstrainedDynamics:
@@ -115,7 +115,7 @@ class ConstrainedDynamics:
         found, impulse, residual = self._impact.call(q, v, np.ascontiguousarray(e), self._given[q.dtype][2])
         return Impact(found, impulse, residual[..., 0])
 
-    def free_acceleration(self, q: Any, v: Any, tau: Any) -> Array:
+    def free_acceleration(self, q: Any, v: Any, tau: Any) -> RealArray:
         """The rows' acceleration without constraint forces, (m,)."""
         q, v, tau = self.space.inputs(q, v, tau)
         return self.space.drift(q, v) + apply(self.space.jacobian(q), self.dynamics.forward_dynamics(q, v, tau))
@@ -134,13 +134,13 @@ class ConstrainedDynamics:
         name = self.space.model.name if prefix is None else prefix
         return c.export(programs, Path(path), name, dtype, banner, {k: [s, rows] for k, s in summary.items()})
 
-    def _constants(self, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
+    def _constants(self, dtype: np.dtype[Any]) -> tuple[RealArray, RealArray, RealArray]:
         """No acceleration, the damping of velocities and the proximal weight, in one precision."""
         rate = 0.0 if self.stabilise is None else 2.0 / self.stabilise
         proximal = max(self.proximal, LEAST_PROXIMAL[dtype.itemsize])
         return np.zeros(self.tasks.size, dtype), np.array([rate], dtype), np.array([proximal], dtype)
 
-    def _target(self, acceleration: Any, gap: Any, dtype: np.dtype[Any]) -> Array:
+    def _target(self, acceleration: Any, gap: Any, dtype: np.dtype[Any]) -> RealArray:
         """Accelerations (m,) or (batch, m) that the rows are to have."""
         wanted = np.asarray(acceleration, dtype)
         if gap is not None:
@@ -153,7 +153,7 @@ class ConstrainedDynamics:
         except ValueError:
             raise TaskError(f"accelerations of rows have shape ({self.tasks.size},), got {wanted.shape}") from None
 
-    def _by_parts(self, q: Array, v: Array, tau: Array, target: Array) -> Constrained:
+    def _by_parts(self, q: RealArray, v: RealArray, tau: RealArray, target: RealArray) -> Constrained:
         """The same by functions of the space."""
         A, J = self.space.inverse_inertia(q), self.space.jacobian(q)
         gap = target - self.free_acceleration(q, v, tau)
@@ -163,7 +163,7 @@ class ConstrainedDynamics:
         push = apply(np.swapaxes(J, -1, -2), f)
         return Constrained(self.dynamics.forward_dynamics(q, v, tau + push), f, residual[..., 0])
 
-    def _impact_by_parts(self, q: Array, v: Array, restitution: Array) -> Impact:
+    def _impact_by_parts(self, q: RealArray, v: RealArray, restitution: RealArray) -> Impact:
         known = self.space.weighted(q)
         A = known.inverse_inertia
         f, residual = self._solve.call(A, -(1 + restitution) * apply(known.J, v), self._given[A.dtype][2])

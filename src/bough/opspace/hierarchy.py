@@ -8,7 +8,7 @@ formed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +16,15 @@ import numpy.typing as npt
 from bough.errors import TaskError
 from bough.opspace.singular import check_threshold
 from bough.opspace.space import OperationalSpace
-
-Array = npt.NDArray[Any]
+from bough.types import RealArray
 
 
 class Prioritised(NamedTuple):
     """Task forces that respect the priorities, and what they achieve; in a batch with a leading axis."""
 
-    force: Array  # (m,) stacked task force F, for tau = J' F
-    acceleration: Array  # (m,) the task accelerations that result
-    rank: Array  # (levels,) directions that each level could still move
+    force: RealArray  # (m,) stacked task force F, for tau = J' F
+    acceleration: RealArray  # (m,) the task accelerations that result
+    rank: RealArray  # (levels,) directions that each level could still move
 
 
 class Hierarchy:
@@ -53,11 +52,11 @@ class Hierarchy:
         ends = np.cumsum([len(r) for r in rows])
         self.levels = [slice(int(end) - len(r), int(end)) for r, end in zip(rows, ends, strict=True)]
 
-    def inverse_inertias(self, Lam_inv: Array) -> list[Array]:
+    def inverse_inertias(self, Lam_inv: RealArray) -> list[RealArray]:
         """D_k of all levels: each one's inverse inertia in the null space of those before it."""
         return self._factorize(Lam_inv)[1]
 
-    def forces(self, Lam_inv: Array, bias: Array, desired: npt.ArrayLike) -> Prioritised:
+    def forces(self, Lam_inv: RealArray, bias: RealArray, desired: npt.ArrayLike) -> Prioritised:
         """F (m,) that gives the desired task accelerations (m,) as far as higher priorities allow. O(m^3)."""
         L, D, inverses, ranks = self._factorize(Lam_inv)
         wanted = np.asarray(desired, float)[..., self.order] - np.asarray(bias)[..., self.order]
@@ -73,7 +72,7 @@ class Hierarchy:
         given = np.asarray(Lam_inv).dtype
         return Prioritised(force.astype(given), (acceleration + bias).astype(given), np.stack(ranks, axis=-1))
 
-    def _factorize(self, Lam_inv: Array) -> tuple[Array, list[Array], list[Array], list[Array]]:
+    def _factorize(self, Lam_inv: RealArray) -> tuple[RealArray, list[RealArray], list[RealArray], list[RealArray]]:
         """L, the blocks D_k, their inverses on the directions that are left, and how many those are."""
         A = np.array(Lam_inv[..., self.order[:, None], self.order], float)
         L = np.broadcast_to(np.eye(A.shape[-1]), A.shape).copy()
@@ -90,7 +89,7 @@ class Hierarchy:
             A[..., below, below] -= L[..., below, level] @ np.swapaxes(A[..., below, level], -1, -2)
         return L, blocks, inverses, ranks
 
-    def _pseudo_inverse(self, D: Array, own: Array) -> tuple[Array, Array]:
+    def _pseudo_inverse(self, D: RealArray, own: RealArray) -> tuple[RealArray, RealArray]:
         """The inverse of D on directions that are not negligible against the level's own Lambda^-1."""
         d = np.sqrt(np.diagonal(own, axis1=-2, axis2=-1))
         d = np.where(d > 0.0, d, 1.0)
@@ -108,5 +107,5 @@ def _rows(rows: slice) -> npt.NDArray[np.int64]:
     return np.arange(rows.start, rows.stop)
 
 
-def _apply(A: Array, x: Array) -> Array:
+def _apply(A: RealArray, x: RealArray) -> RealArray:
     return (A @ x[..., None])[..., 0]

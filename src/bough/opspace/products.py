@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from bough.types import RealArray
 
 if TYPE_CHECKING:
     from bough.opspace.space import OperationalSpace
     from bough.opspace.state import OperationalState
-
-Array = npt.NDArray[Any]
 
 
 class ByMatrices:
@@ -20,13 +19,13 @@ class ByMatrices:
     def __init__(self, space: OperationalSpace) -> None:
         self.one = space.one
 
-    def jbar(self, op: OperationalState) -> Array:
+    def jbar(self, op: OperationalState) -> RealArray:
         return op.weighted.weighted @ op.inertia
 
-    def nullspace(self, op: OperationalState) -> Array:
+    def nullspace(self, op: OperationalState) -> RealArray:
         return self.one(op.q.dtype) - op.jbar @ op.weighted.J
 
-    def joint_forces(self, op: OperationalState, F: Array, tau0: Array) -> Array:
+    def joint_forces(self, op: OperationalState, F: RealArray, tau0: RealArray) -> RealArray:
         """tau0 + J' (F - Lambda (H^-1 J')' tau0)."""
         moved = apply(np.swapaxes(op.weighted.weighted, -1, -2), tau0)
         return tau0 + apply(np.swapaxes(op.weighted.J, -1, -2), F - apply(op.inertia, moved))
@@ -38,18 +37,18 @@ class ByFactor:
     def __init__(self, space: OperationalSpace) -> None:
         self.space = space
 
-    def jbar(self, op: OperationalState) -> Array:
+    def jbar(self, op: OperationalState) -> RealArray:
         known = op.factored
         return self.space.function("jbar").call(known.L, known.YD, op.inertia)
 
-    def nullspace(self, op: OperationalState) -> Array:
+    def nullspace(self, op: OperationalState) -> RealArray:
         return self.space.function("nullspace").call(op.factored.J, op.jbar)
 
-    def joint_forces(self, op: OperationalState, F: Array, tau0: Array) -> Array:
+    def joint_forces(self, op: OperationalState, F: RealArray, tau0: RealArray) -> RealArray:
         known = op.factored
         return self.space.function("joint_forces").call(known.J, known.L, op.inertia, F, tau0)
 
 
-def apply(A: Array, x: Array) -> Array:
+def apply(A: RealArray, x: RealArray) -> RealArray:
     """A x for a matrix and a vector, or for batches of both."""
     return (A @ x[..., None])[..., 0]

@@ -17,8 +17,8 @@ from bough.opspace.sweeps.inverse import INVERT
 from bough.opspace.sweeps.jacobian import JACOBIAN
 from bough.opspace.sweeps.torques import TASK_TORQUES
 from bough.opspace.taskset import TaskSet
+from bough.types import RealArray
 
-Array = npt.NDArray[Any]
 PRECISIONS: tuple[np.dtype[Any], ...] = (np.dtype(np.float64), np.dtype(np.float32))
 # What errors call the functions behind quantities; those that serve several quantities speak of the space
 PUBLIC = {"torques": "torques", "jacobian": "jacobian", "bias": "bias", "drift": "drift", "invert": "inertia"}
@@ -27,21 +27,21 @@ PUBLIC = {"torques": "torques", "jacobian": "jacobian", "bias": "bias", "drift":
 class FullPass(NamedTuple):
     """All operational-space quantities of one configuration or a batch."""
 
-    J: Array
-    bias: Array
-    inverse_inertia: Array
-    inertia: Array
-    jbar: Array
-    nullspace: Array
+    J: RealArray
+    bias: RealArray
+    inverse_inertia: RealArray
+    inertia: RealArray
+    jbar: RealArray
+    nullspace: RealArray
 
 
 class Weighted(NamedTuple):
     """J (m, nv), H^-1 J' (nv, m), Lambda^-1 (m, m), and beta (m,) where a velocity is known."""
 
-    J: Array
-    weighted: Array
-    inverse_inertia: Array
-    bias: Array | None = None
+    J: RealArray
+    weighted: RealArray
+    inverse_inertia: RealArray
+    bias: RealArray | None = None
 
 
 def routines(tasks: TaskSet) -> dict[str, tuple[Routine, tuple[Any, ...]]]:
@@ -75,7 +75,7 @@ def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
     return found
 
 
-def beside(device: Device, q: Any, x: Array) -> Any:
+def beside(device: Device, q: Any, x: RealArray) -> Any:
     """A single number as an array (1,) in the library, precision and place of q; nothing is copied from the host."""
     if device.name == "cuda" and type(q).__module__.startswith("torch"):
         return q.new_full(x.shape, x.item())

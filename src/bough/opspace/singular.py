@@ -10,17 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.errors import TaskError
 from bough.opspace.taskset import TaskSet
+from bough.types import RealArray
 
-Array = npt.NDArray[Any]
 # Rows whose share in the worst direction is below this fraction of the largest share are not named.
 SHARE = 0.3
 
 
-def scaled_eigenvalues(Lam_inv: Array, scale: Array | None = None) -> tuple[Array, Array, Array]:
+def scaled_eigenvalues(Lam_inv: RealArray, scale: RealArray | None = None) -> tuple[RealArray, RealArray, RealArray]:
     """d, and eigenvalues and eigenvectors of D^-1 Lambda^-1 D^-1; d^2 is `scale` (m,), or the diagonal of Lambda^-1."""
     mobility = np.diagonal(Lam_inv, axis1=-2, axis2=-1) if scale is None else scale
     d = np.sqrt(np.abs(mobility))
@@ -29,13 +28,13 @@ def scaled_eigenvalues(Lam_inv: Array, scale: Array | None = None) -> tuple[Arra
     return d, values, vectors
 
 
-def rank(Lam_inv: Array, threshold: float, scale: Array | None = None) -> Any:
+def rank(Lam_inv: RealArray, threshold: float, scale: RealArray | None = None) -> Any:
     """The number of directions in which the tasks can be moved: () or (batch,)."""
     _, values, _ = scaled_eigenvalues(Lam_inv, scale)
     return np.count_nonzero(values > threshold, axis=-1)
 
 
-def truncated_inverse(Lam_inv: Array, threshold: float, scale: Array | None = None) -> Array:
+def truncated_inverse(Lam_inv: RealArray, threshold: float, scale: RealArray | None = None) -> RealArray:
     """The inverse on the directions that move (scaled eigenvalues above the threshold), zero on the others."""
     d, values, vectors = scaled_eigenvalues(Lam_inv, scale)
     keep = values > threshold
@@ -44,7 +43,7 @@ def truncated_inverse(Lam_inv: Array, threshold: float, scale: Array | None = No
     return core / (d[..., :, None] * d[..., None, :])
 
 
-def refuse_singular(tasks: TaskSet, Lam_inv: Array, threshold: float, scale: Array | None = None) -> None:
+def refuse_singular(tasks: TaskSet, Lam_inv: RealArray, threshold: float, scale: RealArray | None = None) -> None:
     """Raise for the first matrix (m, m), or the first of a batch, that has a direction below the threshold."""
     flat = Lam_inv.reshape(-1, tasks.size, tasks.size)
     for k in np.flatnonzero(rank(flat, threshold, scale) < tasks.size):
@@ -53,7 +52,7 @@ def refuse_singular(tasks: TaskSet, Lam_inv: Array, threshold: float, scale: Arr
         raise TaskError(f"the tasks are singular{where}: {_reasons(tasks, values, vectors[:, 0], threshold)}")
 
 
-def _reasons(tasks: TaskSet, values: Array, worst: Array, threshold: float) -> str:
+def _reasons(tasks: TaskSet, values: RealArray, worst: RealArray, threshold: float) -> str:
     """Rank, rows and size of the worst direction, and what can be done."""
     share, size = np.abs(worst), max(float(values[0]), 0.0)
     rows = [tasks.row_names[r] for r in np.flatnonzero(share > SHARE * share.max())]

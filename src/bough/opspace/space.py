@@ -26,8 +26,8 @@ from bough.opspace.quantities import PRECISIONS, PUBLIC, FullPass, Weighted, bes
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
+from bough.types import RealArray
 
-Array = npt.NDArray[Any]
 Singular: TypeAlias = Literal["refuse", "truncate", "damp"]
 MethodName: TypeAlias = Literal["auto", "pv", "pvr", "ltdl", "ltl", "efpa", "chang_khatib", "rjk", "dense"]
 # Up to this many degrees of freedom a dense product of BLAS beats the sparse one.
@@ -114,7 +114,7 @@ class OperationalSpace:
     def _input(self, x: Any) -> Any:
         return self.inputs(x)[0]
 
-    def inputs(self, *arrays: Any) -> tuple[Array, ...]:
+    def inputs(self, *arrays: Any) -> tuple[RealArray, ...]:
         """Arrays of one call in the precision that its results will have."""
         if self.device.name == "cuda":
             return arrays
@@ -125,21 +125,21 @@ class OperationalSpace:
     # What depends on the configuration
 
     def inverse_inertia(
-        self, q: Any, method: MethodName | None = None, *, out: Array | None = None, **given: Any
-    ) -> Array:
+        self, q: Any, method: MethodName | None = None, *, out: RealArray | None = None, **given: Any
+    ) -> RealArray:
         """Lambda^-1 (m, m) by the space's method or the one named."""
         if method is None or method == "auto":
             return self._inverse_inertia(self._input(q), out=out, **given)
         return self.function(method).call(self._input(q), out=out, **given)
 
-    def inertia(self, q: Any, **given: Any) -> Array:
+    def inertia(self, q: Any, **given: Any) -> RealArray:
         """Lambda (m, m)."""
         self._refuse_card("Lambda")
         return self.invert(self.inverse_inertia(q, **given))
 
     def torques(
         self, q: Any, v: Any, acceleration: Any, tau0: Any = None, *, damping: float | None = None, **given: Any
-    ) -> Array:
+    ) -> RealArray:
         """Joint forces (nv,) under which the tasks accelerate by `acceleration` (m,), in one compiled call.
 
         C + J' Lambda (acceleration - Jdot v) + N' tau0: gravity and velocities are made up for, and `tau0` (nv,) acts
@@ -159,11 +159,11 @@ class OperationalSpace:
         amount = np.array([damped])
         return self.function("torques").call(*arrays, beside(self.device, arrays[0], amount), **given)
 
-    def jacobian(self, q: Any, **given: Any) -> Array:
+    def jacobian(self, q: Any, **given: Any) -> RealArray:
         """J (m, nv)."""
         return self.function("jacobian").call(self._input(q), **given)
 
-    def bias(self, q: Any, v: Any, **given: Any) -> Array:
+    def bias(self, q: Any, v: Any, **given: Any) -> RealArray:
         """beta = Jdot v - J H^-1 C (m,)."""
         q, v = self.inputs(q, v)
         if self.uses_factor:
@@ -172,11 +172,11 @@ class OperationalSpace:
         qdd = np.linalg.solve(self.mass_matrix(q, **given), -C[..., None])
         return self.drift(q, v, **given) + (self.jacobian(q, **given) @ qdd)[..., 0]
 
-    def drift(self, q: Any, v: Any, **given: Any) -> Array:
+    def drift(self, q: Any, v: Any, **given: Any) -> RealArray:
         """Jdot v (m,)."""
         return self.function("drift").call(*self.inputs(q, v), **given)
 
-    def mass_matrix(self, q: Any, **given: Any) -> Array:
+    def mass_matrix(self, q: Any, **given: Any) -> RealArray:
         """H (nv, nv)."""
         return self.dynamics.mass_matrix(self._input(q), **given)
 
@@ -205,7 +205,7 @@ class OperationalSpace:
 
     # Lambda
 
-    def invert(self, Lam_inv: Array) -> Array:
+    def invert(self, Lam_inv: RealArray) -> RealArray:
         """Lambda from Lambda^-1, by the space's choice for singular tasks."""
         if self.singular == "truncate":
             return choices.truncated_inverse(Lam_inv, self.threshold, self.mobility)
@@ -218,12 +218,12 @@ class OperationalSpace:
         worst = strain.item() if strain.ndim == 1 else strain.max()
         return Lam if worst < self._largest_strain else self._examine(Lam_inv)
 
-    def rank(self, Lam_inv: Array) -> Any:
+    def rank(self, Lam_inv: RealArray) -> Any:
         """How many directions of the task space can be moved: a number, or (batch,)."""
         return choices.rank(Lam_inv, self.threshold, self.mobility)
 
     @cached_property
-    def mobility(self) -> Array:
+    def mobility(self) -> RealArray:
         """(m,) how far a unit force moves each row in ordinary configurations: the median of (Lambda^-1)_rr."""
         some = self.model.random_configuration(np.random.default_rng(0), SAMPLES)
         here = self if self.device.name == "cpu" else OperationalSpace(self.model, self.tasks, method=self._method)
@@ -231,10 +231,10 @@ class OperationalSpace:
         return np.where(usual > 0.0, usual, 1.0)
 
     @cached_property
-    def _scale(self) -> dict[Any, Array]:
+    def _scale(self) -> dict[Any, RealArray]:
         return {t: self.mobility.astype(t) for t in PRECISIONS}
 
-    def _examine(self, Lam_inv: Array) -> Array:
+    def _examine(self, Lam_inv: RealArray) -> RealArray:
         """Lambda of matrices that a quick inversion finds doubtful; a singular one is refused."""
         damped = Lam_inv + self._damping[Lam_inv.dtype] * np.eye(self.tasks.size, dtype=Lam_inv.dtype)
         choices.refuse_singular(self.tasks, damped, self.threshold, self.mobility)
@@ -259,7 +259,7 @@ class OperationalSpace:
         return choose(self.tasks, self.also, self.dtype or np.float64) if self._method == "auto" else self._method
 
     @cached_property
-    def _inverse_inertia(self) -> Callable[..., Array]:
+    def _inverse_inertia(self) -> Callable[..., RealArray]:
         """Its compiled code, which also takes the place of the method: a call then skips the method's own frame."""
         function = self.function(self.method)
         if self.dtype is None:
@@ -267,7 +267,7 @@ class OperationalSpace:
         return function.call
 
     @cached_property
-    def _whole(self) -> Callable[..., tuple[Array, Array, Array, Array]]:
+    def _whole(self) -> Callable[..., tuple[RealArray, RealArray, RealArray, RealArray]]:
         """J, H^-1 J', Lambda^-1 and beta, which costs next to nothing beside the others."""
         return self.function("dynamics").call
 
@@ -275,7 +275,7 @@ class OperationalSpace:
         """Exact operation counts of all methods on this tree and task set, and the planner's choice with its reason."""
         return make_plan(self.tasks, self.also, self.dtype or np.float64, every=True)
 
-    def one(self, dtype: npt.DTypeLike = np.float64) -> Array:
+    def one(self, dtype: npt.DTypeLike = np.float64) -> RealArray:
         """The identity (nv, nv)."""
         return self._one[np.dtype(dtype)]
 

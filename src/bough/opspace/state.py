@@ -10,21 +10,20 @@ import numpy.typing as npt
 
 from bough.errors import TaskError
 from bough.opspace.products import apply
+from bough.types import RealArray
 
 if TYPE_CHECKING:
     from bough.opspace.quantities import Weighted
     from bough.opspace.space import OperationalSpace
 
-Array = npt.NDArray[Any]
-
 
 class Factored(NamedTuple):
     """J and Y_D in packed rows, the packed LTDL factor L of H, and Lambda^-1 (m, m)."""
 
-    J: Array
-    L: Array
-    YD: Array
-    inverse_inertia: Array
+    J: RealArray
+    L: RealArray
+    YD: RealArray
+    inverse_inertia: RealArray
 
 
 class OperationalState:
@@ -36,7 +35,7 @@ class OperationalState:
     __slots__ = ("_kept", "given", "q", "space", "v")
 
     def __init__(
-        self, space: OperationalSpace, q: Array, v: Array | None = None, given: dict[str, Any] | None = None
+        self, space: OperationalSpace, q: RealArray, v: RealArray | None = None, given: dict[str, Any] | None = None
     ) -> None:
         self.space, self.q, self.v, self.given = space, q, v, given or {}
         self._kept: dict[str, Any] = {}
@@ -46,31 +45,31 @@ class OperationalState:
         return f"OperationalState({self.space.tasks.size} rows on {self.space.model.name!r}{batch})"
 
     @property
-    def J(self) -> Array:
+    def J(self) -> RealArray:
         """The task Jacobian (m, nv)."""
         if self._is_whole:
             return self.weighted.J
         return self._keep("J", lambda: self.space.jacobian(self.q, **self.given))
 
     @property
-    def bias(self) -> Array:
+    def bias(self) -> RealArray:
         """beta (m,): the task acceleration without task and joint forces, Jdot v - J H^-1 C."""
         if self._is_whole and self.weighted.bias is not None:
             return self.weighted.bias
         return self._keep("bias", lambda: self.space.bias(self.q, self._velocity(), **self.given))
 
     @property
-    def drift(self) -> Array:
+    def drift(self) -> RealArray:
         """Jdot v (m,): the task acceleration while no joint accelerates."""
         return self._keep("drift", lambda: self.space.drift(self.q, self._velocity(), **self.given))
 
     @property
-    def velocity(self) -> Array:
+    def velocity(self) -> RealArray:
         """The task velocity J v (m,)."""
         return apply(self.J, self._velocity())
 
     @property
-    def inverse_inertia(self) -> Array:
+    def inverse_inertia(self) -> RealArray:
         """Lambda^-1 = J H^-1 J' (m, m); exists for every task set."""
         if self._is_whole:
             return self.weighted.inverse_inertia
@@ -79,7 +78,7 @@ class OperationalState:
         return self._keep("inverse_inertia", lambda: self.space.inverse_inertia(self.q, **self.given))
 
     @property
-    def inertia(self) -> Array:
+    def inertia(self) -> RealArray:
         """Lambda (m, m), by the space's choice where the tasks are singular."""
         return self._keep("inertia", lambda: self.space.invert(self.inverse_inertia))
 
@@ -89,38 +88,38 @@ class OperationalState:
         return self.space.rank(self.inverse_inertia)
 
     @property
-    def jbar(self) -> Array:
+    def jbar(self) -> RealArray:
         """The dynamically consistent inverse H^-1 J' Lambda (nv, m)."""
         return self._keep("jbar", lambda: self.space.products.jbar(self))
 
     @property
-    def nullspace(self) -> Array:
+    def nullspace(self) -> RealArray:
         """N = 1 - Jbar J (nv, nv)."""
         return self._keep("nullspace", lambda: self.space.products.nullspace(self))
 
     @property
-    def mu_rho(self) -> Array:
+    def mu_rho(self) -> RealArray:
         """mu + rho = -Lambda beta (m,): centrifugal, Coriolis and gravity terms in task space."""
         return -apply(self.inertia, self.bias)
 
     @property
-    def packed_J(self) -> Array:
+    def packed_J(self) -> RealArray:
         """J on its structural nonzeros, row after row: `space.tasks.pattern` says where each entry belongs."""
         return self.factored.J
 
-    def times(self, x: npt.ArrayLike) -> Array:
+    def times(self, x: npt.ArrayLike) -> RealArray:
         """J x (m,) for x (nv,)."""
         return apply(self.J, self._like(x))
 
-    def transpose_times(self, F: npt.ArrayLike) -> Array:
+    def transpose_times(self, F: npt.ArrayLike) -> RealArray:
         """J' F (nv,): the joint forces that exert the task force F (m,)."""
         return apply(np.swapaxes(self.J, -1, -2), self._like(F))
 
-    def task_force(self, tau: npt.ArrayLike) -> Array:
+    def task_force(self, tau: npt.ArrayLike) -> RealArray:
         """Jbar' tau (m,): the task force that joint forces tau (nv,) amount to."""
         return apply(np.swapaxes(self.jbar, -1, -2), self._like(tau))
 
-    def joint_forces(self, F: npt.ArrayLike, tau0: npt.ArrayLike | None = None) -> Array:
+    def joint_forces(self, F: npt.ArrayLike, tau0: npt.ArrayLike | None = None) -> RealArray:
         """tau = J' F + N' tau0 (nv,), without forming N."""
         if tau0 is None:
             return self.transpose_times(F)
@@ -144,10 +143,10 @@ class OperationalState:
             kept[name] = make()
         return kept[name]
 
-    def _like(self, x: npt.ArrayLike) -> Array:
+    def _like(self, x: npt.ArrayLike) -> RealArray:
         return np.asarray(x, self.q.dtype)
 
-    def _velocity(self) -> Array:
+    def _velocity(self) -> RealArray:
         if self.v is None:
             raise TaskError("this state has no velocity: call the space with (q, v)")
         return self.v

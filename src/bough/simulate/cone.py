@@ -10,7 +10,7 @@ energy. Nothing but their end branches on a number, so that a fixed count of swe
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,14 +27,14 @@ SMALL, LEAST_SLOPE, TINY = 1e-12, 1e-3, 1e-36
 class Laws(NamedTuple):
     """The laws of rows, and numbers that kernels must not spell out. A contact has three: normal, two tangents."""
 
-    kind: Any  # (laws,) JOINT or CONTACT
-    row: Any  # (laws,) its first row
-    zero: Any  # (1,)
-    one: Any  # (1,)
-    tolerance: Any  # (1,) change of velocities at which sweeps end, relative to the largest without impulses
-    small: Any  # (2,) mobilities below this share of the others are none; the least slope of a Newton step
-    tiny: Any  # (1,) a square impulse that is none
-    most: Any  # (1,) sweeps
+    kind: Rows  # (laws,) JOINT or CONTACT
+    row: Rows  # (laws,) its first row
+    zero: Rows  # (1,)
+    one: Rows  # (1,)
+    tolerance: Rows  # (1,) change of velocities at which sweeps end, relative to the largest without impulses
+    small: Rows  # (2,) mobilities below this share of the others are none; the least slope of a Newton step
+    tiny: Rows  # (1,) a square impulse that is none
+    most: Rows  # (1,) sweeps
 
 
 def laws(joints: int, contacts: int, sweeps: int = SWEEPS) -> Laws:
@@ -47,7 +47,7 @@ def laws(joints: int, contacts: int, sweeps: int = SWEEPS) -> Laws:
 
 @kernel
 def impulses(
-    k: Any, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, change: Rows,
+    k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, change: Rows,
     w: Workspace,
 ) -> None:  # fmt: skip
     """lam (rows,) from `start`; `friction` (laws,) is a coefficient for contacts, an impulse for joints."""
@@ -59,7 +59,7 @@ def impulses(
 
 
 @kernel
-def start_sweeps(k: Any, A: Rows, b: Rows, start: Rows, lam: Rows, w: Workspace) -> Scalar:
+def start_sweeps(k: Laws, A: Rows, b: Rows, start: Rows, lam: Rows, w: Workspace) -> Scalar:
     """lam = start, and what laws need of A; returns the largest velocity that asks for an impulse."""
     largest = k.zero[0]
     for r in range(len(lam)):
@@ -75,7 +75,7 @@ def start_sweeps(k: Any, A: Rows, b: Rows, start: Rows, lam: Rows, w: Workspace)
 
 
 @kernel
-def own_blocks(k: Any, A: Rows, i: int, w: Workspace) -> None:
+def own_blocks(k: Laws, A: Rows, i: int, w: Workspace) -> None:
     """Of contact i: 1 / A_nn, A_nt / A_nn, the mobility S of its tangents where the normal does not move, and S^-1.
 
     Where a direction has no mobility of its own beside the others, a share that changes no digit is added.
@@ -94,7 +94,7 @@ def own_blocks(k: Any, A: Rows, i: int, w: Workspace) -> None:
 
 @kernel
 def sweep(
-    k: Any, n: int, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace
+    k: Laws, n: int, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace
 ) -> Scalar:
     """Turn n of all laws; returns by how much it changed a velocity at most."""
     moved = k.zero[0]
@@ -122,7 +122,7 @@ def rest(A: Rows, b: Rows, r: int, first: int, count: int, lam: Rows) -> Scalar:
 
 
 @kernel
-def joint_row(k: Any, A: Rows, z: Scalar, r: int, law: tuple[Scalar, Scalar, Scalar], lam: Rows) -> Scalar:
+def joint_row(k: Laws, A: Rows, z: Scalar, r: int, law: tuple[Scalar, Scalar, Scalar], lam: Rows) -> Scalar:
     """A joint that sticks by its dry friction, slips against it, or stops at a bound; returns how far lam moved."""
     friction, lower, upper = law
     own, before = A[r, r], lam[r]
@@ -134,7 +134,7 @@ def joint_row(k: Any, A: Rows, z: Scalar, r: int, law: tuple[Scalar, Scalar, Sca
 
 
 @kernel
-def first_slip(k: Any, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, lam: Rows) -> Scalar:
+def first_slip(k: Laws, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, lam: Rows) -> Scalar:
     """g of the impulse that sweeps start from: its velocity against it, over it."""
     f0, f1, f2 = lam[r], lam[r + 1], lam[r + 2]
     v1 = z[1] + A[r + 1, r] * f0 + A[r + 1, r + 1] * f1 + A[r + 1, r + 2] * f2
@@ -143,7 +143,7 @@ def first_slip(k: Any, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, lam: R
 
 
 @kernel
-def contact(k: Any, z: tuple[Scalar, Scalar, Scalar], i: int, friction: Scalar, lam: Rows, w: Workspace) -> Scalar:
+def contact(k: Laws, z: tuple[Scalar, Scalar, Scalar], i: int, friction: Scalar, lam: Rows, w: Workspace) -> Scalar:
     """A contact that opens, sticks or slips, where all others leave it the velocity z; returns how far lam moved.
 
     With w_n = 0 the normal impulse is a - beta f and the tangential velocity y + S f. It slips where y + S f = -g f
@@ -172,7 +172,7 @@ def contact(k: Any, z: tuple[Scalar, Scalar, Scalar], i: int, friction: Scalar, 
 
 
 @kernel
-def tangential(k: Any, y: tuple[Scalar, Scalar], x: Rows) -> tuple[Scalar, Scalar, Scalar]:
+def tangential(k: Laws, y: tuple[Scalar, Scalar], x: Rows) -> tuple[Scalar, Scalar, Scalar]:
     """f = -(S + g)^-1 y, and 1 / det(S + g)."""
     p, s = x[3] + x[9], x[5] + x[9]
     over = k.one[0] / (p * s - x[4] * x[4])
@@ -180,7 +180,7 @@ def tangential(k: Any, y: tuple[Scalar, Scalar], x: Rows) -> tuple[Scalar, Scala
 
 
 @kernel
-def next_slip(k: Any, friction: Scalar, a: Scalar, y: tuple[Scalar, Scalar], x: Rows) -> Scalar:
+def next_slip(k: Laws, friction: Scalar, a: Scalar, y: tuple[Scalar, Scalar], x: Rows) -> Scalar:
     """Newton's next g for reach / |f| = 1, which is nearly linear in g."""
     f1, f2, over = tangential(k, y, x)
     # the slope of f is -(S + g)^-1 f

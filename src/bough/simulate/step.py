@@ -8,7 +8,7 @@ converged, or joints would pass limits that are not among the rows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
@@ -20,9 +20,10 @@ from bough.dynamics.energy import potential_energy
 from bough.dynamics.rnea import RNEA, newton_euler
 from bough.joints import Mechanism, difference_joint, integrate_joint, joint_motion, tiny
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, jacobian_times, jacobian_transpose_times, packed_jacobian
+from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
-from bough.opspace.sweeps.wrenches import place_bodies
-from bough.simulate.cone import SWEEP_WORK, start_sweeps, sweep
+from bough.opspace.sweeps.wrenches import Seeds, place_bodies
+from bough.simulate.cone import SWEEP_WORK, Laws, start_sweeps, sweep
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.spatial import add3, dot3, get3, get9, get_tail, rotate
 from bough.types import Rows, Scalar, Workspace
@@ -34,32 +35,32 @@ CHANGE, LARGEST, SPENT, EXCESS, DEPTH = range(5)
 class JointRows(NamedTuple):
     """What joints do by themselves: all freedoms, those that are rows of the solver, and those only watched."""
 
-    damping: Any  # (nv,)
-    stiffness: Any  # (nv,)
-    rest: Any  # (nq,)
-    coordinate: Any  # (joint rows,) in q, -1 without limits
-    lower: Any  # (joint rows,)
-    upper: Any  # (joint rows,)
-    friction: Any  # (joint rows,)
-    watched: Any  # (watched,) freedoms with limits that are not rows
-    watched_coordinate: Any  # (watched,)
-    watched_lower: Any  # (watched,)
-    watched_upper: Any  # (watched,)
+    damping: Rows  # (nv,)
+    stiffness: Rows  # (nv,)
+    rest: Rows  # (nq,)
+    coordinate: Rows  # (joint rows,) in q, -1 without limits
+    lower: Rows  # (joint rows,)
+    upper: Rows  # (joint rows,)
+    friction: Rows  # (joint rows,)
+    watched: Rows  # (watched,) freedoms with limits that are not rows
+    watched_coordinate: Rows  # (watched,)
+    watched_lower: Rows  # (watched,)
+    watched_upper: Rows  # (watched,)
 
 
 class GroundPlanes(NamedTuple):
     """A point of a body and a plane for each contact."""
 
-    body: Any  # (contacts,)
-    point: Any  # (contacts, 3) in the kernel's frame of the body
-    normal: Any  # (contacts, 3)
-    offset: Any  # (contacts,) height of the plane along its normal, and the radius of a sphere
-    first: Any  # (1,) row of the first contact
+    body: Rows  # (contacts,)
+    point: Rows  # (contacts, 3) in the kernel's frame of the body
+    normal: Rows  # (contacts, 3)
+    offset: Rows  # (contacts,) height of the plane along its normal, and the radius of a sphere
+    first: Rows  # (1,) row of the first contact
 
 
 @kernel
 def contact_step(
-    m: Mechanism, t: Any, p: Any, f: Any, e: JointRows, g: GroundPlanes, k: Any,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, e: JointRows, g: GroundPlanes, k: Laws,
     q: Rows, v: Rows, tau: Rows, friction: Rows, start: Rows, dt: Rows, none: Rows, f_ext: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
@@ -95,7 +96,9 @@ def contact_step(
 
 
 @kernel
-def free_velocity(m: Mechanism, f: Any, e: JointRows, q: Rows, v: Rows, tau: Rows, dt: Scalar, w: Workspace) -> None:
+def free_velocity(
+    m: Mechanism, f: DofTree, e: JointRows, q: Rows, v: Rows, tau: Rows, dt: Scalar, w: Workspace
+) -> None:
     """w.u in the kernel's order, and the factor of M in w.H."""
     for i in range(len(m.parent)):
         difference_joint(m, i, e.rest, q, w.gap)
@@ -110,7 +113,7 @@ def free_velocity(m: Mechanism, f: Any, e: JointRows, q: Rows, v: Rows, tau: Row
 
 
 @kernel
-def mobility(m: Mechanism, p: Any, f: Any, w: Workspace) -> None:
+def mobility(m: Mechanism, p: JacobianPattern, f: DofTree, w: Workspace) -> None:
     """w.A = J M^-1 J' from packed J and the factor."""
     for a in range(len(p.dof)):
         w.Y[a] = w.J[a]
@@ -119,7 +122,7 @@ def mobility(m: Mechanism, p: Any, f: Any, w: Workspace) -> None:
 
 
 @kernel
-def set_laws(m: Mechanism, e: JointRows, k: Any, q: Rows, friction: Rows, dt: Scalar, w: Workspace) -> None:
+def set_laws(m: Mechanism, e: JointRows, k: Laws, q: Rows, friction: Rows, dt: Scalar, w: Workspace) -> None:
     """Friction and bounds of every law: velocities that keep joints within their limits."""
     joints = len(e.friction)
     for i in range(joints):
@@ -134,7 +137,7 @@ def set_laws(m: Mechanism, e: JointRows, k: Any, q: Rows, friction: Rows, dt: Sc
 
 
 @kernel
-def place_points(m: Mechanism, t: Any, g: GroundPlanes, distance: Rows, w: Workspace) -> None:
+def place_points(m: Mechanism, t: Seeds, g: GroundPlanes, distance: Rows, w: Workspace) -> None:
     """Distances of all contacts from their planes, from the placements in w."""
     for c in range(len(distance)):
         i = g.body[c]
@@ -158,7 +161,7 @@ def energy_spent(m: Mechanism, g: GroundPlanes, lam: Rows, w: Workspace) -> Scal
 
 
 @kernel
-def add_impulses(m: Mechanism, p: Any, f: Any, lam: Rows, v_after: Rows, w: Workspace) -> None:
+def add_impulses(m: Mechanism, p: JacobianPattern, f: DofTree, lam: Rows, v_after: Rows, w: Workspace) -> None:
     """v_after = u + M^-1 J' lam."""
     jacobian_transpose_times(p, w.J, lam, w.z, m.zero[0])
     for j in range(len(m.v_index)):
@@ -181,7 +184,7 @@ def limit_excess(m: Mechanism, e: JointRows, q: Rows, v: Rows, dt: Scalar) -> Sc
 
 @kernel
 def lift(
-    m: Mechanism, t: Any, p: Any, f: Any, e: JointRows, g: GroundPlanes, k: Any,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, e: JointRows, g: GroundPlanes, k: Laws,
     q: Rows, spent: Rows, friction: Rows, start: Rows, q_after: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """q moved so that points leave the ground, as far as the energy `spent` pays for.

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from bough.errors import ModelError
 from bough.joints import FREE, Mechanism
 from bough.model import Model
+from bough.types import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
 # A rotational inertia this much flatter than a sphere's is singular to rounding.

@@ -11,9 +11,7 @@ from bough.compile.kernel import kernel
 from bough.errors import ModelError, ShapeError
 from bough.joints import PLACED
 from bough.model import Model
-from bough.types import Rows
-
-FloatArray = npt.NDArray[np.float64]
+from bough.types import FloatArray, Rows
 
 
 def make_metric(model: Model, link: Linkage, metric: str | npt.ArrayLike | None) -> FloatArray:

@@ -15,9 +15,7 @@ import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
 from bough.compile.kernel import kernel
-from bough.types import Rows
-
-IntArray = npt.NDArray[np.int64]
+from bough.types import IntArray, Rows
 
 # What joins the two halves of a node when no joint does
 WELD, GROUND_WELD = -1, -2

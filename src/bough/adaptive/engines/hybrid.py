@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.plain import Work, make_work, mark_needs, motion_square, plain_move, plain_solve
+from bough.adaptive.engines.plain import PlainWork, make_work, mark_needs, motion_square, plain_move, plain_solve
 from bough.adaptive.engines.tree import TreeEngine
 from bough.adaptive.node import Springs, spring_all
 from bough.adaptive.passes import DONE, FAR, Loads, Pieces, contract, load_pieces, piece_loads
@@ -39,7 +39,7 @@ def hybrid_march(
     force: Rows,
     qdd: Rows,
     loads: Loads,
-    w: Work,
+    w: PlainWork,
     p: Springs,
     h: float,
     turn: float,
@@ -70,7 +70,7 @@ class HybridEngine:
         nodes, bodies = len(tree.plan.left), len(tree.plan.parent)
         self._opened, self._piece = np.zeros(nodes, np.int8), np.zeros(bodies + 1, np.int64)
         self.mechanism: Mechanism
-        self.work: Work
+        self.work: PlainWork
         self.pieces: Pieces
         self.loads: Loads
         self.force: FloatArray

@@ -41,12 +41,10 @@ from bough.spatial import (
     rigid_times,
     scale6,
 )
-from bough.types import Rows, Scalar, Workspace
-
-FloatArray = npt.NDArray[np.float64]
+from bough.types import FloatArray, Rows, Scalar, Workspace
 
 
-class Work(NamedTuple):
+class PlainWork(NamedTuple):
     """Working space, all by primitive body except the last two, by degree of freedom."""
 
     X: Rows  # (N, 12)
@@ -59,14 +57,14 @@ class Work(NamedTuple):
     u: Rows  # (n,)
 
 
-def make_work(bodies: int, dofs: int) -> Work:
+def make_work(bodies: int, dofs: int) -> PlainWork:
     """Working space for a mechanism."""
     shapes = [(bodies, 12), (bodies, 9), None, (bodies, 21), (bodies, 6), (bodies, 6), (dofs, 6), (dofs,)]
-    return Work(*(np.zeros(bodies, np.int8) if s is None else np.zeros(s) for s in shapes))
+    return PlainWork(*(np.zeros(bodies, np.int8) if s is None else np.zeros(s) for s in shapes))
 
 
 @kernel
-def mark_needs(m: Mechanism, loads: Loads, w: Work) -> None:
+def mark_needs(m: Mechanism, loads: Loads, w: PlainWork) -> None:
     """Find the bodies whose orientation in the world a step must know."""
     w.needs[:] = 0
     for k in range(len(loads.body)):
@@ -90,7 +88,7 @@ def orient(m: Mechanism, w: Workspace, i: int) -> None:
 
 
 @kernel
-def outward(m: Mechanism, q: Rows, force: Rows, loads: Loads, w: Work) -> None:
+def outward(m: Mechanism, q: Rows, force: Rows, loads: Loads, w: PlainWork) -> None:
     """Joint motions, world forces into body frames, and the inertias to begin with."""
     for i in range(len(m.parent)):
         move_joint(m, q, i, w.X)
@@ -104,7 +102,7 @@ def outward(m: Mechanism, q: Rows, force: Rows, loads: Loads, w: Work) -> None:
 
 
 @kernel
-def inward(m: Mechanism, tau: Rows, w: Work) -> None:
+def inward(m: Mechanism, tau: Rows, w: PlainWork) -> None:
     """Eliminate the joints from the tips to the ground."""
     for i in range(len(m.parent) - 1, -1, -1):
         IA, pA = get21(w.IA, i), get6(w.pA, i)
@@ -121,7 +119,7 @@ def inward(m: Mechanism, tau: Rows, w: Work) -> None:
 
 
 @kernel
-def outward_accelerations(m: Mechanism, qdd: Rows, w: Work) -> None:
+def outward_accelerations(m: Mechanism, qdd: Rows, w: PlainWork) -> None:
     """Joint accelerations from the ground to the tips."""
     for i in range(len(m.parent)):
         p = m.parent[i]
@@ -137,7 +135,7 @@ def outward_accelerations(m: Mechanism, qdd: Rows, w: Work) -> None:
 
 
 @kernel
-def plain_solve(m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: Work) -> None:
+def plain_solve(m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork) -> None:
     """All joint accelerations at rest. About 0.2 us a joint."""
     outward(m, q, force, loads, w)
     inward(m, tau, w)
@@ -192,11 +190,11 @@ class PlainEngine:
 
     def __init__(self, mechanism: Mechanism, shared: Shared) -> None:
         self.mechanism, self.shared = mechanism, shared
-        self._work: Work | None = None
+        self._work: PlainWork | None = None
         self._loaded: Loads | None = None
 
     @property
-    def work(self) -> Work:
+    def work(self) -> PlainWork:
         """Working space, made when it is first needed."""
         if self._work is None:
             self._work = make_work(len(self.mechanism.parent), len(self.mechanism.axis))

@@ -20,8 +20,8 @@ from bough.adaptive.passes import Front, Loads, make_front, no_forces
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model
+from bough.types import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 NO_LIMIT = 1 << 62
 
 

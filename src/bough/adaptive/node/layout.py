@@ -13,9 +13,7 @@ from bough.compile.kernel import inlined
 from bough.errors import TooLargeError
 from bough.model import Model
 from bough.spatial import get9, get_tail
-from bough.types import Rotation, Rows, Vector
-
-FloatArray = npt.NDArray[np.float64]
+from bough.types import FloatArray, Rotation, Rows, Vector
 
 # Places in the record of a node, one or two handles: the part that every pass reads comes first.
 ETA, B1, P1, GAMMA, B2, P2, W, H, PHI1, PSI1, T1 = 0, 1, 7, 13, 19, 25, 31, 52, 73, 94, 115

@@ -10,20 +10,28 @@ is traced.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import Mechanism, integrate_joint, joint_motion
-from bough.opspace.sweeps.errors import ERROR_WORK, task_errors
+from bough.opspace.sweeps.errors import ERROR_WORK, Aims, task_errors
 from bough.opspace.sweeps.inverse import ldl, ldl_solve
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
+from bough.opspace.sweeps.patterns import JacobianPattern
+from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import Rows, Scalar, Workspace
 
 
 @kernel
 def errors_and_jacobian(
-    m: Mechanism, t: Any, p: Any, g: Any, q: Rows, goal: tuple[Rows, Rows], weight: Rows, error: Rows, w: Workspace
+    m: Mechanism,
+    t: Seeds,
+    p: JacobianPattern,
+    g: Aims,
+    q: Rows,
+    goal: tuple[Rows, Rows],
+    weight: Rows,
+    error: Rows,
+    w: Workspace,
 ) -> None:
     """error (rows,), w.e = W e and w.WJ = W J (rows, nv)."""
     joint_motion(m, q, w.X)
@@ -60,7 +68,7 @@ def solve_damped(A: Rows, x: Rows, damping: Scalar, w: Workspace) -> None:
 
 @kernel
 def by_rows(
-    m: Mechanism, t: Any, p: Any, g: Any,
+    m: Mechanism, t: Seeds, p: JacobianPattern, g: Aims,
     q: Rows, target: Rows, posture: Rows, weight: Rows, damping: Rows, free: Rows, pull: Rows,
     moved: Rows, error: Rows, slope: Rows, step: Rows, w: Workspace,
 ) -> None:  # fmt: skip
@@ -87,7 +95,7 @@ def by_rows(
 
 @kernel
 def by_freedoms(
-    m: Mechanism, t: Any, p: Any, g: Any,
+    m: Mechanism, t: Seeds, p: JacobianPattern, g: Aims,
     q: Rows, target: Rows, posture: Rows, weight: Rows, damping: Rows, free: Rows, pull: Rows,
     moved: Rows, error: Rows, slope: Rows, step: Rows, w: Workspace,
 ) -> None:  # fmt: skip

@@ -7,7 +7,7 @@ slope by a motion v comes from the derivative of D at q moved by v, in the graph
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from bough.model import Model
 from bough.opspace import TaskSet
 from bough.opspace.methods import Prepared
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
+from bough.opspace.sweeps.patterns import JacobianPattern
+from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import FloatArray, Rows, Workspace
 
 Wish: TypeAlias = Callable[[FloatArray], FloatArray]  # (rows, nq) -> (rows, nv)
@@ -66,7 +68,7 @@ def both(wishes: list[Wish]) -> Wish | None:
 
 
 @kernel
-def pivots(m: Mechanism, t: Any, p: Any, q: Rows, v: Rows, D: Rows, w: Workspace) -> None:
+def pivots(m: Mechanism, t: Seeds, p: JacobianPattern, q: Rows, v: Rows, D: Rows, w: Workspace) -> None:
     """D (rows,) of J J' = L D L' at q moved by v; never zero."""
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, v, m.one[0], w.moved)

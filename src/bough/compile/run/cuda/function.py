@@ -32,7 +32,7 @@ LARGEST_TILE = 96 * 1024  # bytes of shared memory for the results of a block
 STAGED_FROM = 48  # numbers of a row; smaller rows leave in one piece anyway
 
 
-class Choice(NamedTuple):
+class Launch(NamedTuple):
     """How a function is launched."""
 
     form: Form
@@ -58,7 +58,7 @@ class CudaFunction:
         self.name, self.inputs, self.outputs, self.layout = name, tuple(inputs), tuple(outputs), layout
         self._program = cache(program)
         self._lock = threading.Lock()
-        self._choices: dict[np.dtype, tuple[Choice, bool]] = {}
+        self._choices: dict[np.dtype, tuple[Launch, bool]] = {}
         self._kernels: dict[tuple[np.dtype, Form], tuple[Kernel, int]] = {}
 
     def __repr__(self) -> str:
@@ -204,7 +204,7 @@ class CudaFunction:
         kernel, row_bytes = self._kernel(card, dtype, choice.form)
         _start(card, kernel, choice, row_bytes, batch, arguments, stream)
 
-    def _choose(self, card: Card, dtype: np.dtype, batch: int, arguments: Sequence[int], stream: Any) -> Choice:
+    def _choose(self, card: Card, dtype: np.dtype, batch: int, arguments: Sequence[int], stream: Any) -> Launch:
         """The best form and block: as kept on disk, by trying if the batch is large, else the likeliest."""
         tried = batch >= WORTH_TRYING
         name = f"cuda choice {fingerprint(self._program())} {dtype.str} {self.layout} {card.name}"
@@ -212,10 +212,10 @@ class CudaFunction:
             kept = json.loads(
                 fetch(name, lambda: json.dumps(self._try(card, dtype, batch, arguments, stream)).encode())
             )
-            choice = Choice(Form(*kept[0]), kept[1])
+            choice = Launch(Form(*kept[0]), kept[1])
         else:
             direct = [form for form in self._forms() if not form.staged]
-            choice = Choice(direct[0], 128)
+            choice = Launch(direct[0], 128)
         self._choices[dtype] = choice, tried
         return choice
 
@@ -233,7 +233,7 @@ class CudaFunction:
         times = {}
         for form, block in product(forms, BLOCKS):
             kernel, row_bytes = self._kernel(card, dtype, form)
-            choice = Choice(form, block)
+            choice = Launch(form, block)
             if row_bytes * block // form.lanes <= LARGEST_TILE and block <= kernel.most_threads:
                 work = partial(_start, card, kernel, choice, row_bytes, batch, arguments, stream)
                 times[choice] = card.seconds(work, stream)
@@ -256,7 +256,7 @@ def compiled(card: Card, source: CudaText, dtype: np.dtype) -> Kernel:
 
 
 def _start(
-    card: Card, kernel: Kernel, choice: Choice, row_bytes: int, batch: int, arguments: Sequence[int], stream: Any
+    card: Card, kernel: Kernel, choice: Launch, row_bytes: int, batch: int, arguments: Sequence[int], stream: Any
 ) -> None:
     rows = choice.block // choice.form.lanes
     card.launch(kernel, -(-batch // rows), choice.block, row_bytes * rows, arguments, stream)
