@@ -246,12 +246,17 @@ def check_options(model: Model, error: Any, method: str, integrator: str, withou
         name = model.couplings[0].follower
         raise ModelError(f"joint {name!r} mimics another: adaptive dynamics has no coupled joints")
     limited = np.isfinite(model.limits.lower).any() or np.isfinite(model.limits.upper).any()
-    has = {"friction": model.friction.any(), "limits": limited, "closures": bool(model.closures)}
-    for name, present in has.items():
-        if present and name not in without:
+    for name, present in {"friction": model.friction.any(), "limits": limited}.items():
+        if present and name not in without and integrator != "semi_implicit":
             raise ModelError(
-                f"{model.name!r} has {name}, which adaptive dynamics leaves out only if told so: without=({name!r},)"
+                f"{model.name!r} has {name}, for which the integrator {integrator!r} has no impacts: expected "
+                f"semi_implicit, or without=({name!r},)"
             )
+    if model.closures and "closures" not in without:
+        raise ModelError(
+            f"{model.name!r} has a loop, {model.closures[0].name!r}: adaptive dynamics moves trees; expected "
+            f"without=('closures',), or bough.simulate"
+        )
 
 
 def check_error(error: ErrorMeasure) -> None:

@@ -38,6 +38,7 @@ class Effort(NamedTuple):
     lower: Rows  # (n,) limits of the coordinate, infinite where there is none
     upper: Rows  # (n,)
     place: Rows  # (n,) where that coordinate is in q, -1 = nowhere
+    stops: Rows  # (1,) whether there is friction or a limit at all
 
 
 class Room(NamedTuple):
@@ -59,6 +60,11 @@ class Room(NamedTuple):
     force: Rows  # (N, 6) on each body in its frame
     momentum: Rows  # (N, 6) of each body in its frame, or in the world's
     P: Rows  # (N, 12) poses in the world; only where momenta are carried along
+    given: Rows  # (n,) torques without friction and limits
+    rotor: Rows  # (n,) armature without what holds a joint
+    hold: Rows  # (n,) the rate at which a joint is held
+    held: Rows  # (n,) what friction and limits do to a joint; see `stops`
+    tried: Rows  # (n,) how often friction let go in this step
 
 
 def make_moving(model: Model, q: FloatArray, qdd: FloatArray) -> Moving:
@@ -74,7 +80,8 @@ def make_room(bodies: int, dofs: int) -> Room:
     by_body |= {"force": 6, "momentum": 6}
     arrays: dict[str, Any] = {name: np.zeros((bodies, size)) for name, size in by_body.items()}
     arrays |= {"needs": np.zeros(bodies, np.int8), "V": np.zeros((dofs, 6))}
-    return Room(rate=np.zeros(dofs), u=np.zeros(dofs), **arrays)
+    arrays |= {name: np.zeros(dofs) for name in ("rate", "u", "given", "rotor", "hold")}
+    return Room(held=np.zeros(dofs, np.int8), tried=np.zeros(dofs, np.int8), **arrays)
 
 
 def make_effort(model: Model, m: Mechanism, tau: FloatArray, without: tuple[str, ...]) -> Effort:
@@ -90,7 +97,13 @@ def make_effort(model: Model, m: Mechanism, tau: FloatArray, without: tuple[str,
     sprung = np.zeros(len(m.parent), np.int8)
     sprung[body[stiffness != 0.0]] = 1
     given = (damping, stiffness, np.array(m.armature), sprung, friction, lower, upper, place)
-    return Effort._make([tau, *map(np.ascontiguousarray, given)])
+    return with_stops(Effort._make([tau, *map(np.ascontiguousarray, given), np.zeros(1, np.int8)]))
+
+
+def with_stops(effort: Effort) -> Effort:
+    """The same, with notice of whether friction or limits may stop a joint."""
+    any_ = effort.friction.any() or np.isfinite(effort.lower).any() or np.isfinite(effort.upper).any()
+    return effort._replace(stops=np.array([int(any_)], np.int8))
 
 
 def _limits(model: Model, m: Mechanism) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -105,4 +118,6 @@ def _limits(model: Model, m: Mechanism) -> tuple[FloatArray, FloatArray, IntArra
 
 def of_dofs(effort: Effort, primitives: IntArray, dofs: IntArray) -> Effort:
     """The joints of a part of the mechanism."""
-    return Effort(*(a[primitives] if name == "sprung" else a[dofs] for name, a in effort._asdict().items()))
+    by_dof = [name for name in Effort._fields if name not in ("sprung", "stops")]
+    parts = {name: getattr(effort, name)[dofs] for name in by_dof}
+    return with_stops(effort._replace(**parts, sprung=effort.sprung[primitives]))

@@ -9,6 +9,7 @@ velocities are those that the momenta give. The momentum of a free linkage is ke
 from __future__ import annotations
 
 from bough.adaptive.motion.layout import Effort, Moving, Room
+from bough.adaptive.motion.stops import STUCK, solve_with_stops
 from bough.adaptive.motion.sweeps import effort, from_momenta, outward, place, solve
 from bough.adaptive.node import get_pose
 from bough.adaptive.passes import Loads
@@ -78,7 +79,10 @@ def rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> 
 @kernel
 def euler(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> int:
     """One semi-implicit step, unless it diverges; m has the armature of implicit springs and dampers."""
-    solve(m, s, e, loads, w, h)
+    if e.stops[0] == 1:
+        solve_with_stops(m, s, e, loads, w, h)
+    else:
+        solve(m, s, e, loads, w, h)
     for k in range(len(m.axis)):
         j = m.v_index[k]
         if not (abs(s.v[j] + h * s.qdd[j]) <= FASTEST):
@@ -86,6 +90,8 @@ def euler(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -
     for k in range(len(m.axis)):
         j = m.v_index[k]
         s.v[j] += h * s.qdd[j]
+        if e.stops[0] == 1 and w.held[k] >= STUCK:
+            s.v[j] = w.hold[k]
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q, s.v, h, s.q)
     return -1
