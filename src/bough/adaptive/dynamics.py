@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
 from bough.adaptive.forces import vector
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.load import Load
@@ -15,7 +17,9 @@ from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.mover import Mover
 from bough.adaptive.outputs import Outputs
 from bough.adaptive.recorder import Recorder
+from bough.adaptive.snapshot import mover_options, mover_state, restore_mover
 from bough.adaptive.stats import MotionStats
+from bough.errors import CheckpointError
 from bough.model import Model
 from bough.record import progress_bar
 from bough.types import FloatArray
@@ -241,3 +245,28 @@ class Dynamics:
                 if record is not None and self.steps % record.every == 0:
                     record.take(self)
                 advance(done)
+
+    # Checkpoints
+
+    def checkpoint(self, path: str | Path) -> None:
+        """Write all that is needed to go on exactly as if nothing had happened, to the last bit.
+
+        The file is complete or is not there: a kill while it is written leaves the one before.
+        """
+        arrays, facts = self.inputs.state()
+        more, known = mover_state(self.mover)
+        write_checkpoint(path, arrays | more, {"model": self.model.hash, "inputs": facts, "motion": known})
+
+    @classmethod
+    def resume(cls, model: Model, path: str | Path) -> Dynamics:
+        """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
+        arrays, facts = read_checkpoint(path)
+        if facts["model"] != model.hash:
+            raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
+        if "motion" not in facts:
+            raise CheckpointError(f"the checkpoint {str(path)!r} is one of quasi-statics: expected one of a motion")
+        given, options = mover_options(facts["motion"])
+        sim = cls(model, *given, **options)
+        sim.inputs.restore(arrays, facts["inputs"])
+        restore_mover(sim.mover, arrays, facts["motion"])
+        return sim

@@ -133,9 +133,7 @@ class Mover:
             turns.patience = max(turns.patience, 2)
             return False
         if region is None:
-            region = self.region = ActiveRegion(
-                self.inputs.model, self.mechanism, self.inputs.shared, self.effort, self.state
-            )
+            region = self.make_region()
         region.tree.refuse_massless(loads)
         changed = bool(changes.forces or changes.torques or changes.everything)
         if not self.begun or (lead != self.h and self.is_implicit):
@@ -153,6 +151,12 @@ class Mover:
                 return False
             turns.succeeded()
         return True
+
+    def make_region(self) -> ActiveRegion:
+        """The assembly tree and all that goes with it."""
+        inputs = self.inputs
+        self.region = ActiveRegion(inputs.model, self.mechanism, inputs.shared, self.effort, self.state)
+        return self.region
 
     @property
     def is_implicit(self) -> bool:

@@ -328,6 +328,8 @@ class QuasiStatics:
         arrays, facts = read_checkpoint(path)
         if facts["model"] != model.hash:
             raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
+        if "solver" not in facts:
+            raise CheckpointError(f"the checkpoint {str(path)!r} is one of a motion: expected one of quasi-statics")
         sim = cls(model, **options_of(arrays, facts))
         sim.inputs.restore(arrays, facts["inputs"])
         sim.switch.restore(facts["switch"])

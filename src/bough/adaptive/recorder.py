@@ -26,15 +26,16 @@ class Recorder:
 
     def take(self, sim: Any) -> None:
         """One sample of the present state."""
-        s = sim.stats
-        row = {"step": s.steps, "time": s.time, "joints": s.joints, "bound": s.bound, "seconds": s.seconds}
+        found = sim.stats.sample
+        row = {"step": found.pop("steps"), **found}
         row["positions"] = sim.positions(self.bodies)
         if self.keeps_q:
             row["q"] = sim.configuration
         self.samples.append(row)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All samples, by name: step, time, joints, bound, seconds (samples,), positions (samples, bodies, 3), q."""
+        """All samples, by name: step, time, positions (samples, bodies, 3), q, and what `stats` has: joints, bound and
+        seconds, or of a motion active, acceleration_error, energy_lost, energy and momentum."""
         names = self.samples[0] if self.samples else ()
         return {name: np.array([row[name] for row in self.samples]) for name in names}
 

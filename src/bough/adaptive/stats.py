@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from bough.types import FloatArray
 
@@ -41,6 +42,11 @@ class Stats:
     active: int = 0  # joints that move in the present solution, or in the last step
     power: float = math.nan  # qdd' M qdd = tau' qdd of it, the rate of descent; NaN where joints left out are not rigid
 
+    @property
+    def sample(self) -> dict[str, Any]:
+        """What a recording keeps of it."""
+        return {name: getattr(self, name) for name in ("steps", "time", "joints", "bound", "seconds")}
+
 
 @dataclass(frozen=True)
 class MotionStats:
@@ -56,3 +62,9 @@ class MotionStats:
     kinetic_energy: float  # J
     momentum: FloatArray  # (6,) [linear, angular] about the world's origin
     memory: int  # bytes held
+
+    @property
+    def sample(self) -> dict[str, Any]:
+        """What a recording keeps of it."""
+        names = ("steps", "time", "active", "acceleration_error", "energy_lost", "energy", "momentum")
+        return {name: getattr(self, name) for name in names}

@@ -92,7 +92,6 @@ def test_other_integrators_have_no_impacts():
 
 
 def test_loops_are_refused_by_name():
-    model, _ = rough(0)
     builder = bough.Builder("ring")
     for k in range(3):
         builder.add_body(f"bar{k}", f"bar{k - 1}" if k else "world", mass=1.0, inertia=np.eye(3))

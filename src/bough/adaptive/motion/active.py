@@ -44,7 +44,7 @@ class ActiveRegion:
         self._from: Loads | None = None  # the loads that were contracted
         self.energy_lost, self.delta = 0.0, math.nan
         self.stale = False  # whether all records are behind
-        self._touched: list[int] = []  # nodes below which forces or torques are others
+        self.touched: list[int] = []  # nodes below which forces or torques are others
         self.opened = self.closed = 0  # clusters, since the beginning
 
     @property
@@ -58,30 +58,39 @@ class ActiveRegion:
         return self.tree.nbytes + self.engine.nbytes + sum(a.nbytes for a in self.choice)
 
     @property
-    def _done(self) -> IntArray:
+    def open_nodes(self) -> IntArray:
+        """Active nodes of the assembly tree, parents first."""
         front = self.tree.front
         return np.asarray(front.done[: int(front.count[DONE])])
 
     # From the beginning
 
-    def begin(self, loads: Loads, h: float) -> None:
-        """Take the linkage as it is: joints that move are active, all others are rigid. O(n)."""
+    def begin(self, loads: Loads, h: float, nodes: IntArray | None = None) -> None:
+        """Take the linkage as it is: joints that move are active, all others are rigid; or these nodes are. O(n)."""
         tree, plan, y = self.tree, self.tree.plan, self.survey
         tree.mechanism = with_armature(self.mechanism, self.effort, h)
         y.lead[0] = h
-        moving = np.unique(np.searchsorted(plan.dof, np.flatnonzero(self.state.v[tree.mechanism.v_index]), "right") - 1)
-        nodes = plan.node_of[moving].astype(np.int64)
-        y.active[:] = tree.front.forced
-        while len(nodes):
-            y.active[nodes] = 1
-            nodes = plan.up[nodes]
-            nodes = np.unique(nodes[nodes >= 0])
-            nodes = nodes[y.active[nodes] == 0]
-        self._set_done(np.flatnonzero(y.active)[::-1])
+        if nodes is None:
+            nodes = self._moving()
+        y.active[:] = 0
+        y.active[nodes] = 1
+        self._set_done(nodes)
         tree.reserve(loads, len(plan.left))
         self._attend(BUILD, loads)
-        self._touched, self.stale = [], False
+        self.touched, self.stale = [], False
         self._contract(loads)
+
+    def _moving(self) -> IntArray:
+        """Nodes whose joints move, and all above them, parents first."""
+        plan, active = self.tree.plan, np.array(self.tree.front.forced)
+        dofs = np.flatnonzero(self.state.v[self.mechanism.v_index])
+        nodes = plan.node_of[np.unique(np.searchsorted(plan.dof, dofs, "right") - 1)].astype(np.int64)
+        while len(nodes):
+            active[nodes] = 1
+            nodes = np.unique(plan.up[nodes])
+            nodes = nodes[nodes >= 0]
+            nodes = nodes[active[nodes] == 0]
+        return np.flatnonzero(active)[::-1]
 
     def _set_done(self, nodes: IntArray) -> None:
         """Nodes that are open, parents first."""
@@ -99,7 +108,7 @@ class ActiveRegion:
     def _contract(self, loads: Loads) -> None:
         """The tree of rigid clusters and active joints."""
         tree, plan, m = self.tree, self.tree.plan, self.mechanism
-        done = self._done
+        done = self.open_nodes
         body = np.sort(plan.body[done[plan.body[done] >= 0]]).astype(np.int64)
         count = (plan.last[body] - plan.first[body] + 1).astype(np.int64)
         last = np.cumsum(count) - 1
@@ -127,20 +136,20 @@ class ActiveRegion:
     def note(self, everything: bool, forces: list[int], torques: list[int]) -> None:
         """Other forces on these bodies, and torques at these joints: records of the clusters they act in are behind."""
         self.stale = self.stale or everything
-        self._touched += self.tree.nodes_above(forces, torques).tolist()
+        self.touched += self.tree.nodes_above(forces, torques).tolist()
 
     def choose(self, rule: Rule, loads: Loads, budget: int | None = None) -> bool:
         """Survey the linkage and choose the region anew; False if more clusters would be open than the rule allows.
 
         Within a budget of clusters the rule is made coarser instead.
         """
-        touched = np.unique(np.array(self._touched, np.int64))
+        touched = np.unique(np.array(self.touched, np.int64))
         energy = self._look()
         if self.stale or len(touched) > 0.2 * len(self.tree.plan.left):
             self._attend(BUILD, loads)
             touched = NOTHING
-        self._touched, self.stale = [], False
-        self.tree.reserve(loads, len(self._done) + (1 + len(touched)) * int(self.tree.plan.depth[0]))
+        self.touched, self.stale = [], False
+        self.tree.reserve(loads, len(self.open_nodes) + (1 + len(touched)) * int(self.tree.plan.depth[0]))
         self._attend(SURVEY, loads, touched=touched)
         limits = rule if budget is None else rule._replace(most=min(budget, rule.most))
         while self._attend(CHOOSE, loads, limits) == 0.0:

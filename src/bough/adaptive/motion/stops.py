@@ -2,8 +2,9 @@
 
 A held freedom has a rate at the end of the step that is known: none where friction holds it, that which leads exactly
 to the limit where it is stopped there, inelastically. It gets so large an armature that nothing moves it otherwise;
-what holds it is S' (IA a + pA) less its own torques. A limit that would have to pull lets go. Friction lets go where it would have to be stronger than it is,
-and then works against the sliding; a joint whose sliding would turn around within the step is held instead.
+what holds it is S' (IA a + pA) less its own torques. A limit that would have to pull lets go; friction does where it
+would have to be stronger than it is, and then works against the sliding; a joint whose sliding would turn around
+within the step is held instead.
 """
 
 from __future__ import annotations
@@ -74,11 +75,10 @@ def correct(m: Mechanism, s: Moving, e: Effort, w: Room, h: float) -> int:
             if (w.held[k] == FORWARD and v < 0.0) or (w.held[k] == BACKWARD and v > 0.0):
                 w.held[k], w.hold[k] = STUCK, 0.0
                 wrong += 1
-            elif w.held[k] == STUCK and w.tried[k] < LETS_GO:
-                if abs(t) > e.friction[k]:
-                    w.held[k] = BACKWARD if t > 0.0 else FORWARD
-                    w.tried[k] += 1
-                    wrong += 1
+            elif w.held[k] == STUCK and w.tried[k] < LETS_GO and abs(t) > e.friction[k]:
+                w.held[k] = BACKWARD if t > 0.0 else FORWARD
+                w.tried[k] += 1
+                wrong += 1
     return wrong
 
 

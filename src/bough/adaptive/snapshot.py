@@ -1,0 +1,61 @@
+"""What a checkpoint keeps of a motion beyond its inputs, and how it goes on from there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.mover import Mover
+
+Arrays = dict[str, npt.NDArray[Any]]
+Facts = dict[str, Any]
+OWN = ("steps", "time", "share", "last", "age", "h", "begun")
+REGION = ("energy_lost", "delta", "opened", "closed", "stale")
+
+
+def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
+    """A motion as arrays and plain facts."""
+    error, changes, region = mover.error, mover.inputs.changes, mover.region
+    facts: Facts = {
+        "options": [mover.method, mover.integrator, list(mover.without), mover.every, mover.most],
+        "measure": [error.name, error.eps, error.over, list(error.scale)],
+        "own": {name: getattr(mover, name) for name in OWN}, "turns": mover.turns.state(),
+        "changes": [changes.everything, list(changes.forces), list(changes.torques)],
+    }  # fmt: skip
+    arrays = {"v": mover.state.v, "open": np.zeros(0, np.int64), "touched": np.zeros(0, np.int64)}
+    if region is not None:
+        facts["region"] = {name: getattr(region, name) for name in REGION}
+        if mover.begun:
+            arrays |= {"open": region.open_nodes.copy(), "touched": np.array(region.touched, np.int64)}
+    return arrays, facts
+
+
+def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
+    """What `mover_state` gave; inputs are there already. O(n) where a region was active."""
+    mover.state.v[:] = arrays["v"]
+    for name in OWN:
+        setattr(mover, name, facts["own"][name])
+    mover.turns.restore(facts["turns"])
+    everything, forces, torques = facts["changes"]
+    changes = mover.inputs.changes
+    if "region" in facts:
+        region = mover.make_region()
+        if mover.begun:
+            region.begin(mover.inputs.forces.loads(), mover.h, arrays["open"])
+            region.touched = arrays["touched"].tolist()
+        for name in REGION:
+            setattr(region, name, facts["region"][name])
+        changes.taken_by_tree()
+        changes.everything = everything
+        changes.forces, changes.torques = list(forces), list(torques)
+
+
+def mover_options(facts: Facts) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of a simulation whose mover gave these facts."""
+    name, eps, over, scale = facts["measure"]
+    method, integrator, without, every, most = facts["options"]
+    error = ErrorMeasure(name, eps, over, tuple(scale))
+    return (error, method), {"integrator": integrator, "without": without, "every": every, "most": most}
