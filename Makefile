@@ -51,7 +51,7 @@ $(BIN)/python:
 
 # One stamp for each set of extras, so that set-up is done once.
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(PIP_INSTALL) -e ".[plot]"
+	$(PIP_INSTALL) -e ".[control]"
 	touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python

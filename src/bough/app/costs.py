@@ -60,16 +60,14 @@ def table(model: Model) -> Table:
 def every(model: Model, names: Sequence[str], frame: str | None, progress: bool) -> list[CountedFunction]:
     """These functions, or all that need no frame unless one is named, by each method that serves the model."""
     rows = [function(name) for name in names] or [f for f in FUNCTIONS.values() if frame or "frame" not in f.options]
-    printed, found = formulas(model), []
+    papers, found = formulas(model), []
     with progress_bar("counting", len(rows), progress) as advance:
         for row in rows:
             for method in row.methods:
                 if model.couplings and not row.methods[method].mimic:
                     continue
                 operations = _count(model, row.name, method if "method" in row.options else None, frame)
-                found.append(
-                    CountedFunction(row.name, method, operations, *printed.get((row.name, method), (None, "")))
-                )
+                found.append(CountedFunction(row.name, method, operations, *papers.get((row.name, method), (None, ""))))
                 if "method" not in row.options:
                     break
             advance(1)
@@ -115,11 +113,11 @@ def compared(costs: Sequence[CountedFunction]) -> Table:
     for row in costs:
         ours = [f"{getattr(row.counted, c):,}" for c in COLUMNS] if row.counted else ["too large", *[""] * 4]
         name = row.function if row.method == row.function else f"{row.function}, {row.method}"
-        shown.add_row(Text(name, style="cyan", no_wrap=True), *ours, _printed(row.formula))
+        shown.add_row(Text(name, style="cyan", no_wrap=True), *ours, printed(row.formula))
     return shown
 
 
-def _printed(formula: OperationCount | None) -> str:
+def printed(formula: OperationCount | None) -> str:
     """m, a and d as papers write them."""
     if formula is None:
         return ""

@@ -42,7 +42,7 @@ def run(model: Model, picture: Path, out: Console) -> None:
     out.print(_corner(dynamics.mass_matrix(q)))
     _agreement(dynamics, q, v, tau, out)
     out.rule("Time per call from Python (best of many)")
-    out.print(_timings(dynamics, q, v, tau))
+    out.print(_table(timings(dynamics, q, v, tau)))
 
 
 def _corner(H: Any, most: int = 11) -> Text:
@@ -64,7 +64,8 @@ def _agreement(dynamics: Dynamics, q: Any, v: Any, tau: Any, out: Console) -> No
         out.print(Text(f"{name:14} qdd[-4:] = {np.array2string(qdd[-4:], precision=5)} off by {gap:.1e}"))
 
 
-def _timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> Table:
+def timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> dict[str, float]:
+    """Seconds that each way takes, for one state."""
     H, b = dynamics.mass_matrix(q), tau - dynamics.bias_force(q, v)
     qs, vs, taus = (np.tile(x, (BATCH, 1)) for x in (q, v, tau))
     contestants: dict[str, tuple[Callable[[], Any], int]] = {
@@ -77,9 +78,13 @@ def _timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> Table:
         f"forward dynamics, {BATCH} at once, each": (lambda: dynamics.forward_dynamics(qs, vs, taus), BATCH),
     }  # fmt: skip
     best = _race([function for function, _ in contestants.values()])
+    return {name: x / size for (name, (_, size)), x in zip(contestants.items(), best, strict=True)}
+
+
+def _table(found: dict[str, float]) -> Table:
     table = Table("", "us", box=None)
-    for (name, (_, size)), seconds in zip(contestants.items(), best, strict=True):
-        table.add_row(name, f"{1e6 * seconds / size:8.3f}")
+    for name, seconds in found.items():
+        table.add_row(name, f"{1e6 * seconds:8.3f}")
     return table
 
 

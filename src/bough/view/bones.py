@@ -13,6 +13,7 @@ from bough.view.shapes import Shapes, balls, joined, rods
 
 MANY = 2000  # bodies; beyond, a link is a rod and nothing else
 SLENDER = 0.16  # width of a rod over the length of a usual link
+FAR, FAR_MANY = 0.008, 0.0015  # least width of a rod over the size of the whole
 
 
 class _Hooks(NamedTuple):
@@ -25,22 +26,28 @@ class _Hooks(NamedTuple):
     axis: FloatArray  # (joints, 3) the joint's axis, in the laid frame of its own body
 
 
-def bones(model: Model, tree: Links, colour: FloatArray) -> list[Shapes]:
-    """Rods from each joint to those that hang on it, to named frames and out to tips; (N, 3) colours of bodies."""
-    hooks, usual = _hooks(model, tree), 0.0
+def bones(model: Model, tree: Links, colour: FloatArray, q: FloatArray) -> list[Shapes]:
+    """Rods from each joint to those that hang on it, to named frames and out to tips; (N, 3) colours of bodies.
+
+    At q they are wide enough to be seen from afar.
+    """
+    hooks, many = _hooks(model, tree), len(model.joints) > MANY
     body, start, end = _between(model, hooks)
     length = np.linalg.norm(end - start, axis=1)
     usual = float(np.median(length[length > 1e-9])) if (length > 1e-9).any() else 0.1
     kept = length > 0.02 * usual
     body, start, end, length = body[kept], start[kept], end[kept], length[kept]
-    width = SLENDER * np.minimum(usual, np.maximum(length, 0.3 * usual))
+    reach = float(np.ptp(poses(tree, q)[:, :3, 3], axis=0).max(initial=0.0))
+    least = (FAR_MANY if many else FAR) * reach
+    width = np.maximum(SLENDER * np.minimum(usual, np.maximum(length, 0.3 * usual)), least)
     shade = np.where((body >= 0)[:, None], colour[np.maximum(body, 0)], 0.45)
     parts = [rods(body, start, end, width, shade)]
-    if len(model.joints) <= MANY:
+    if not many and least < SLENDER * usual:
         parts += _joints(model, hooks, SLENDER * usual, colour)
         parts.append(balls(body, end, 0.98 * width, shade))
     elif len(model.joints) <= 10 * MANY:
-        parts.append(balls(hooks.body, hooks.p, np.full(len(hooks.body), 1.3 * SLENDER * usual), colour[hooks.body]))
+        wide = np.full(len(hooks.body), max(1.3 * SLENDER * usual, least))
+        parts.append(balls(hooks.body, hooks.p, wide, colour[hooks.body]))
     return joined(parts)
 
 

@@ -20,7 +20,7 @@ class View(NamedTuple):
     center: list[float]
     radius: float
     floor: float
-    direction: tuple[float, float] = (-0.7, 0.28)
+    direction: tuple[float, float]
 
 
 def bounds(scene: Scene) -> View:
@@ -33,7 +33,7 @@ def bounds(scene: Scene) -> View:
     low, high = corners[:, 0].min(axis=0), corners[:, 1].max(axis=0)
     radius = max(float(np.linalg.norm(high - low)) / 2, 1e-3)
     floor = 0.0 if low[2] > -0.04 * radius and low[2] < 2.0 * radius else float(low[2]) - 0.03 * radius
-    return View(((low + high) / 2).tolist(), radius, min(floor, 0.0 if low[2] >= 0.0 else floor))
+    return View(((low + high) / 2).tolist(), radius, min(floor, 0.0 if low[2] >= 0.0 else floor), scene.camera)
 
 
 def extent(scene: Scene, q: FloatArray) -> FloatArray:

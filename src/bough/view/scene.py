@@ -54,6 +54,7 @@ class Scene:
     facts: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)  # function: mul, add, div
     notes: Sequence[str] = ()  # what could not be drawn as the file says
+    camera: tuple[float, float] = (-0.7, 0.28)  # where it stands: rad from x about z, then upwards
 
     def __repr__(self) -> str:
         pieces = sum(len(part) for part in self.shapes)
@@ -116,7 +117,7 @@ def scene(
     at = np.array(model.neutral if q is None else q, float)
     if at.shape != (model.nq,) or not np.isfinite(at).all():
         raise ShapeError(f"q is a finite configuration ({model.nq},), got shape {at.shape}")
-    drawn = bones(model, tree, colours) if pieces is None else pieces_on(model, pieces, colours)
+    drawn = bones(model, tree, colours, at) if pieces is None else pieces_on(model, pieces, colours)
     return Scene(model, tree, drawn, colours, branch, at, title or model.name, facts=facts(model))
 
 

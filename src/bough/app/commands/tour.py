@@ -7,21 +7,30 @@ from typing import Annotated
 
 import typer
 
-from bough.app.shell import FAILED, Json, out, show_json
+from bough.app.shell import FAILED, Json, out, say, show_json
 from bough.app.source import Source, of_model
 
 
-@of_model("zoo:humanoid")
+@of_model("")
 def demo(
     source: Source,
-    picture: Annotated[Path, typer.Option(help="Where to put the picture of the pattern.")] = Path(
+    to: Annotated[Path, typer.Option(help="Folder of the page, without MODEL.")] = Path("demo"),
+    picture: Annotated[Path, typer.Option(help="Where to put the picture of the pattern, with MODEL.")] = Path(
         "build/sparsity.png"
     ),
 ) -> None:
-    """Show what the library does on a humanoid, or on a file of yours."""
-    from bough.app.demo import run
+    """Show what the library does: a page with scenes, plots and numbers; with MODEL, a tour of it in the terminal."""
+    if source.file:
+        from bough.app.demo import run
 
-    run(source.model(), picture, out())
+        run(source.model(), picture, out())
+        return
+    from bough.app.story.page import NEXT, write
+
+    path = write(to, say)
+    say(f"\nThe page: {path.resolve()}\n\nWhat to try next:")
+    for command, words in NEXT:
+        say(f"  {command}\n      {words}")
 
 
 def reproduce(

@@ -6,9 +6,9 @@ rests on the floor. Contacts and grasps are rigid, and commands are integrated a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Carried(NamedTuple):
     forces: FloatArray  # (T, 2, 3) under the soles, N, in the world's axes
     box_error: FloatArray  # (T,) m from its path
     effort: FloatArray  # (T,) the largest torque over its limit
-    seconds: float  # a command, on average
+    seconds: float  # a command, the median
     steps: int
 
 
@@ -59,7 +59,7 @@ class Task:
             for name, angle in STANCE.items():
                 q[self.robot.joint(f"{side}_{name}").q] = angle
         q[2] = 0.86
-        targets: dict[str, FloatArray] = {}
+        targets: dict[str | bough.opspace.Task, FloatArray] = {}
         for side, sign in SIDES:
             foot = np.eye(4)
             foot[:3, 3] = (0.0, sign * 0.10, 0.07)
@@ -74,7 +74,7 @@ class Task:
             for name, angle in LOW.items():
                 q[self.robot.joint(f"{side}_{name}").q] = angle
         q[self.robot.joint("chest").q], q[2], q[0] = 0.5, 0.45, -0.12
-        targets: dict[object, FloatArray] = {}
+        targets: dict[str | bough.opspace.Task, FloatArray] = {}
         for side, sign in SIDES:
             targets[bough.pose(f"{side}_ankle_roll")] = self.dynamics.placement(self.start, f"{side}_ankle_roll")
             targets[bough.position(f"{side}_hand")] = np.array([FLOOR[0], sign * BOX[1] / 2, FLOOR[2] + GRIP])
@@ -100,9 +100,9 @@ class Task:
             builder.add_closure(f"{side}_hand", "box", "weld", other_point=(hand[:3, :3], hand[:3, 3] - START))
         return builder.build()
 
-    def controller(self, model: Model, tasks: dict[bough.opspace.Task, object], posture: FloatArray) -> WholeBody:
+    def controller(self, model: Model, tasks: Mapping[Any, Any], posture: FloatArray) -> WholeBody:
         """Feet stand; tasks with their references; the chest stays level sideways, as far as it may."""
-        contacts = [Contact(sole, **SOLE) for sole in self.soles]  # type: ignore[arg-type]
+        contacts = [Contact(sole, **SOLE) for sole in self.soles]
         weights = {task.name: 0.1 for task in tasks if task.name.startswith("orientation")}
         return WholeBody(
             model, list(tasks), contacts, references={task.name: given for task, given in tasks.items()},
@@ -122,10 +122,16 @@ class Run:
     def __init__(self, task: Task) -> None:
         self.task, self.t = task, 0.0
         self.rows: list[tuple[float, FloatArray, FloatArray, float, float]] = []
-        self.seconds, self.steps = 0.0, 0
+        self.taken: list[float] = []
 
-    def go(self, controller: WholeBody, q: FloatArray, duration: float, ends: tuple[FloatArray, FloatArray], box: FloatArray
-           ) -> FloatArray:  # fmt: skip
+    def go(
+        self,
+        controller: WholeBody,
+        q: FloatArray,
+        duration: float,
+        ends: tuple[FloatArray, FloatArray],
+        box: FloatArray,
+    ) -> FloatArray:
         """Integrate commands; the posture goes from one end to the other. `box` is where the box rests, if it does."""
         model, v = controller.model, np.zeros(controller.model.nv)
         way, feet = model.difference(*ends), [f"{side}_ankle_roll" for side, _ in SIDES]
@@ -136,7 +142,7 @@ class Run:
             controller.posture = model.integrate(ends[0], s * s * (3.0 - 2.0 * s) * way)
             began = perf_counter()
             command = controller(t, q, v)
-            self.seconds, self.steps = self.seconds + perf_counter() - began, self.steps + 1
+            self.taken.append(perf_counter() - began)
             if k % EVERY == 0:
                 whole = q if len(box) == 0 else np.concatenate([q, box])
                 turns = [self.task.dynamics.placement(q[: self.task.robot.nq], foot)[:3, :3] for foot in feet]
@@ -166,7 +172,7 @@ def carry() -> Carried:
     q = run.go(task.controller(task.world, carried, both[0]), both[0], DOWN, (both[0], both[1]), np.zeros(0))
     q, rests = q[:n], q[n:]
     hands = [task.dynamics.placement(q, f"{side}_hand")[:3, 3] for side, _ in SIDES]
-    apart = {
+    apart: dict[Any, Any] = {
         bough.position(f"{side}_hand"): along([0.0, LET_GO], [hand, hand + [-0.02, sign * 0.12, 0.04]])
         for (side, sign), hand in zip(SIDES, hands, strict=True)
     }
@@ -177,14 +183,15 @@ def carry() -> Carried:
     rise = {bough.center_of_mass(): along([0.0, 0.9 * UP], [now, task.dynamics.center_of_mass(upright)])}
     run.go(task.controller(task.robot, rise, q), q, UP, (q, upright), rests)
     time, states, forces, error, effort = (np.array(column) for column in zip(*run.rows, strict=True))
-    return Carried(task.world, time, states, forces, error, effort, run.seconds / run.steps, run.steps)
+    return Carried(task.world, time, states, forces, error, effort, float(np.median(run.taken)), len(run.taken))
 
 
 def shown(found: Carried) -> Scene:
     """The motion as a scene, with the forces under the feet."""
     wood, edge = (0.80, 0.62, 0.40), (0.55, 0.40, 0.24)
     pieces = [
-        *looks(), Piece("box", "box", BOX, colour=wood), Piece("box", "box", (BOX[0] * 1.01, BOX[1] * 1.01, 0.03), colour=edge),
+        *looks(), Piece("box", "box", BOX, colour=wood),
+        Piece("box", "box", (BOX[0] * 1.01, BOX[1] * 1.01, 0.03), colour=edge),
     ]  # fmt: skip
     soles = [f"{side}_ankle_roll" for side, _ in SIDES]
     pushes = arrows(found.model, soles, found.forces, [SOLE["point"]] * 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bough.model import Builder
@@ -10,7 +12,7 @@ from bough.view import Piece
 
 X, Y, Z = np.eye(3)
 SIDES = (("left", 1.0), ("right", -1.0))
-SOLE = {"size": (0.20, 0.09), "point": (0.03, 0.0, -0.07), "friction": 0.7}
+SOLE: dict[str, Any] = {"size": (0.20, 0.09), "point": (0.03, 0.0, -0.07), "friction": 0.7}
 # joint, axis, place on the link before, mass of the link, its length downwards
 LEG = (
     ("hip_yaw", Z, (0.0, 0.09, -0.06), 1.5, 0.03), ("hip_roll", X, (0.0, 0.0, -0.03), 1.5, 0.03),
@@ -70,7 +72,8 @@ def looks() -> list[Piece]:
     dark, shell = (0.22, 0.25, 0.30), (0.93, 0.93, 0.91)
     found = [
         Piece("pelvis", "sphere", (0.20, 0.28, 0.20)), Piece("waist", "cylinder", (0.15, 0.20, 0.12), (0, 0, 0.02)),
-        Piece("chest", "sphere", (0.25, 0.40, 0.36), (0, 0, 0.19)), Piece("chest", "sphere", (0.20, 0.30, 0.20), (0, 0, 0.02)),
+        Piece("chest", "sphere", (0.25, 0.40, 0.36), (0, 0, 0.19)),
+        Piece("chest", "sphere", (0.20, 0.30, 0.20), (0, 0, 0.02)),
         Piece("chest", "sphere", (0.06, 0.10, 0.10), (0.10, 0, 0.23), colour=shell),
         Piece("chest", "cylinder", (0.09, 0.09, 0.14), (0, 0, 0.37), colour=dark),
         Piece("head", "sphere", (0.19, 0.17, 0.23), (0, 0, 0.11)),

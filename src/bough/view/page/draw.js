@@ -58,8 +58,9 @@ void main() {
   float shine = pow(max(dot(n, normalize(light + e)), 0.0), 40.0);
   float rim = pow(1.0 - max(dot(n, e), 0.0), 3.0);
   // joints that move in this step glow, the others fade
-  vec3 base = mix(tint, vec3(0.70, 0.72, 0.75), adaptive * 0.8 * (1.0 - state));
-  base = mix(base, vec3(0.96, 0.42, 0.10), adaptive * state);
+  float on = state < -0.5 ? 0.0 : adaptive;
+  vec3 base = mix(tint, vec3(0.50, 0.55, 0.62), on * 0.85 * (1.0 - state));
+  base = mix(base, vec3(0.98, 0.36, 0.05), on * state);
   vec3 lit = base * (0.50 * mix(vec3(0.72, 0.70, 0.68), vec3(1.0, 1.02, 1.06), sky) + 0.62 * sun);
   colour = vec4(lit + 0.14 * shine + 0.10 * rim, 1);
 }`;
@@ -126,6 +127,7 @@ class Stage {
     this.rows = Math.ceil((4 * (n + 1)) / WIDE);
     this.table = new Float32Array(4 * WIDE * this.rows);
     this.table[0] = this.table[5] = this.table[10] = 1;
+    this.table[12] = -1; // the world neither moves nor fades
     this.texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, this.texture);
     gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA32F, WIDE, this.rows);

@@ -41,8 +41,19 @@ async function open_scene(element) {
   new ResizeObserver(changed).observe(canvas);
   state.move(null);
   if (motion) { state.bar = motion.bar; motion.bar.querySelector("input").dispatchEvent(new Event("input")); }
+  if (motion && element.classList.contains("boxed")) play_when_seen(element, motion.bar);
   element.bough = state;
   element.dataset.ready = "yes";
+}
+
+/** In a page of several scenes the one that is looked at plays. */
+function play_when_seen(element, bar) {
+  let began = false;
+  new IntersectionObserver((entries) => {
+    const seen = entries[entries.length - 1].intersectionRatio > 0.6;
+    if (seen && !began) { began = true; bar.run(true); }
+    if (!seen) bar.run(false);
+  }, { threshold: [0, 0.6, 1] }).observe(element);
 }
 
 /** The time bar and plots of a motion; samples go to the stage, with the joints that move in them. */

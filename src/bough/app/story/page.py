@@ -1,0 +1,123 @@
+"""The page: three parts, each with something to see and its numbers. Its words are in `story.html`."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+import numpy as np
+
+from bough import __version__
+from bough.app import costs, demo
+from bough.app.story import box, settling
+from bough.app.story.drawings import bars, plot, table, three
+from bough.dynamics import Dynamics
+from bough.model import Model
+from bough.record import replacing
+from bough.view.html import START, data, document, scene_element, scripts
+from bough.zoo import humanoid
+
+COUNTED = ["inverse_dynamics", "mass_matrix", "forward_dynamics", "factorize"]
+NEXT = (
+    ("bough view robot.urdf", "your robot, with sliders"),
+    ("bough view robot.urdf --html robot.html", "as one page"),
+    ("bough count robot.urdf --task pose:hand", "what its functions cost"),
+    ("bough settle 'zoo:molecule?n=50000' --force link49999:1,0,0 --record run.npz", "50,000 joints, adaptively"),
+    ("bough view run.npz", "what happened, step by step"),
+    ("bough bench", "beside other libraries, on your machine"),
+)
+Say = Callable[[str], None]
+
+
+def write(to: Path, say: Say) -> Path:
+    """Run everything, and write the page into a folder."""
+    parts = carrying(say) | settled(say) | costing(say)
+    steps = "\n".join(f"{command:<80} <span class='note'># {words}</span>" for command, words in NEXT)
+    body = Template(text("story.html")).substitute(parts, version=__version__, next_steps=steps)
+    style = f"<style>{text('story.css')}</style>"
+    page = document("Bough: a demonstration", style + body, scripts() + START)
+    to.mkdir(parents=True, exist_ok=True)
+    with replacing(to / "index.html") as file:
+        file.write(page.encode())
+    return to / "index.html"
+
+
+def text(name: str) -> str:
+    """A file beside this one."""
+    return (files("bough.app.story") / name).read_text(encoding="utf-8")
+
+
+def carrying(say: Say) -> dict[str, str]:
+    """The humanoid and the box."""
+    say("1 of 3: a humanoid puts a box on the floor ...")
+    found = box.carry()
+    weight, off, pushed = 9.81 * found.model.total_mass, 1e3 * found.box_error.max(), found.forces[:, :, 2]
+    rows = [
+        ["degrees of freedom, robot and box", f"{found.model.nv}"],
+        ["commands, and time of one", f"{found.steps:,}, {1e3 * found.seconds:.2f} ms"],
+        ["box from its path, at most", f"{off:.2f} mm"],
+        ["largest torque, of its limit", f"{found.effort.max():.0%}"],
+        ["weight of robot and box", f"{weight:.0f} N"],
+        ["force under the feet, without the box at the end", f"{pushed[-1].sum():.0f} N"],
+    ]
+    say(f"   {found.steps:,} commands, {1e3 * found.seconds:.2f} ms each; the box within {off:.2f} mm of its path")
+    words = f"Normal force under each foot, N: the box leaves the hands at {box.DOWN:g} s"
+    return {
+        "carry_scene": scene_element(data(box.shown(found)), "boxed tall"),
+        "carry_table": table(["", ""], rows),
+        "carry_plot": plot(found.time, {"left foot": pushed[:, 0], "right foot": pushed[:, 1]}, "time, s", words),
+    }
+
+
+def settled(say: Say) -> dict[str, str]:
+    """The linkages that settle."""
+    say("2 of 3: a millipede and a cable bridge settle ...")
+    rows, plots, scenes = [], [], []
+    for case in (settling.millipede(), settling.bridge()):
+        run = settling.beside(case)
+        joints, took, plain = len(case.model.joints), 1e6 * run.seconds, 1e6 * run.plain
+        rows.append([case.title, f"{joints:,}", f"{run.joints:,.0f}", f"{took:,.0f} us", f"{plain:,.0f} us",
+                     f"{plain / took:.1f}x", f"{run.apart:.2%}"])  # fmt: skip
+        say(f"   {case.title}: {took:.0f} us a step, plain {plain:.0f} us; {run.joints:.0f} of {joints:,} joints")
+        samples = run.recorder.arrays()
+        computed = {"joints computed": samples["joints"], "all joints": np.full(len(samples["joints"]), float(joints))}
+        plots.append(plot(samples["step"], computed, "step", case.title, log=True))
+        scenes.append(scene_element(data(settling.shown(run)), "boxed"))
+    head = ["", "joints", "computed", "adaptive step", "plain step", "", "ends apart"]
+    return {"settle_scenes": "<br>".join(scenes), "settle_table": table(head, rows), "settle_plots": "".join(plots)}
+
+
+def costing(say: Say) -> dict[str, str]:
+    """Costs and speeds."""
+    say("3 of 3: costs and speeds ...")
+    model = humanoid()
+    dynamics, rng = Dynamics(model), np.random.default_rng(0)
+    q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
+    times = {name: 1e6 * x for name, x in demo.timings(dynamics, q, v, tau).items()}
+    name, best = next(iter(times.items()))
+    say(f"   {name}: {three(best)} us a call")
+    return {
+        "density": f"{model.dof_tree.density:.0%}",
+        "cost_table": table(["", "mul", "add", "div", "paper"], cost_rows(model)),
+        "speed_bars": bars(times, "us"),
+        "machine": escape(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}"),
+    }
+
+
+def cost_rows(model: Model) -> list[list[str]]:
+    """Counted operations beside the papers' formulas, and the factorization beside a dense one."""
+    rows = []
+    for row in costs.every(model, COUNTED, None, False):
+        name = row.function if row.method == row.function else f"{row.function}, {row.method}"
+        numbers = [f"{getattr(row.counted, key):,}" for key in ("mul", "add", "div")]
+        rows.append([name.replace("_", " "), *numbers, costs.printed(row.formula)])
+    tree, n = model.dof_tree, model.nv
+    dense = n * (n * n - 1) // 6
+    rows.append(["LTDL factorization alone", f"{tree.D2:,}", f"{tree.D2:,}", f"{tree.D1:,}", ""])
+    rows.append([f"the same if H were full, {n} x {n}", f"{dense:,}", f"{dense:,}", f"{n * (n - 1) // 2:,}", ""])
+    return rows
