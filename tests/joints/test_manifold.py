@@ -5,6 +5,7 @@ import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 
+import bough
 from bough.compile.graph import passes
 from bough.compile.graph.autodiff import jacobian
 from bough.compile.routine import trace
@@ -137,3 +138,34 @@ def test_derivatives(twin, mode, angle):
     step = 1e-30
     columns = [passes.evaluate(program, [q0, q1 + 1j * step * e])[0].imag / step for e in np.eye(model.nq)]
     np.testing.assert_allclose(found, np.array(columns).T, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("joint", ["revolute", "prismatic"])
+@pytest.mark.parametrize(
+    ("lower", "upper"), [(0.5, np.inf), (-np.inf, -0.5), (50.0, np.inf), (-np.inf, -50.0), (-1e6, np.inf), (-0.2, 0.1)]
+)
+def test_random_configurations_keep_to_one_limit(joint, lower, upper):
+    builder = bough.Builder("one")
+    limit = dict(zip(("lower", "upper"), (lower, upper), strict=True))
+    builder.add_body("a", mass=1.0, inertia=np.eye(3), joint=joint, **limit)
+    q = builder.build().random_configuration(np.random.default_rng(0), batch=300)
+    assert (q >= lower).all()
+    assert (q <= upper).all()
+    assert np.abs(q).max() <= 50.0 + np.pi
+    assert np.ptp(q) > 0.2
+
+
+@pytest.mark.parametrize("size", [1.4e154, 2e154, 1e155, 1e200, 1e300])
+@pytest.mark.parametrize("shape", [(0.5, 0.5, 0.5, 0.5), (0.8, 0.0, 0.0, 0.6), (0.0, 0.0, 0.8, 0.6)])
+def test_quaternions_too_large_for_their_squares_are_refused(size, shape):
+    model = bough.zoo.floating_chain(2)
+    dynamics = bough.Dynamics(model)
+    q, zero = np.array(model.neutral), np.zeros(model.nv)
+    q[3:7] = size * np.array(shape)
+    with pytest.raises(bough.errors.NumericalError, match="overflow"):
+        dynamics.forward_dynamics(q, zero, zero)
+    with pytest.raises(bough.errors.NumericalError, match="overflow"):
+        dynamics.placements(q)
+    for call in (lambda: model.integrate(q, zero), lambda: model.difference(q, q)):
+        with pytest.raises(bough.errors.NumericalError):
+            call()

@@ -33,21 +33,32 @@ def neutral(m: Mechanism, nq: int) -> FloatArray:
 def random(
     m: Mechanism, lower: FloatArray, upper: FloatArray, rng: np.random.Generator, shape: tuple[int, int]
 ) -> FloatArray:
-    """Screws between their limits or, without, within half a turn or a metre; all other joints as they say."""
+    """Screws between their limits or, without, within half a turn or a metre; all other joints as they say.
+
+    With one limit they are drawn from what it leaves of that, or from half a turn or a metre behind it.
+    """
     q = np.empty(shape)
     q[:] = neutral(m, shape[1])
     one = np.flatnonzero(m.kind <= LAST_SCREW)
     first = m.dof[:-1][one]
     low, high = lower[m.v_index[first]], upper[m.v_index[first]]
     reach = np.where(m.axis[first] == 2, np.pi, 1.0)
-    bounded = np.isfinite(low) & np.isfinite(high)
-    low, high = np.where(bounded, low, -reach), np.where(bounded, high, reach)
+    low, high = _window(low, high, reach)
     q[:, m.q_index[one]] = rng.uniform(low, high, (shape[0], len(one)))
     draw = {p.kind: p.random for p in primitives_in(m) if p.random is not None}
     for i in np.flatnonzero(m.kind > LAST_SCREW):
         x = draw[int(m.kind[i])](rng, shape[0])
         q[:, m.q_index[i] : m.q_index[i] + x.shape[1]] = x
     return q
+
+
+def _window(low: FloatArray, high: FloatArray, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """From where to where to draw: between two limits, near zero without any."""
+    above, below = np.isfinite(low), np.isfinite(high)  # is there something to stay above, and below?
+    near_low, near_high = np.maximum(low, -reach), np.minimum(high, reach)  # where there is one limit only
+    start = np.where(above, np.where(below, low, near_low), np.minimum(-reach, np.where(below, high - reach, 0.0)))
+    stop = np.where(below, np.where(above, high, near_high), np.maximum(reach, np.where(above, low + reach, 0.0)))
+    return start, stop
 
 
 def bracket(m: Mechanism, x: FloatArray, y: FloatArray) -> FloatArray:

@@ -16,16 +16,20 @@ from bough.types import Rotation, Rows, Scalar, Vector
 
 @kernel
 def quaternion_rotation(x: Scalar, y: Scalar, z: Scalar, w: Scalar, one: Scalar) -> Rotation:
-    """The rotation of a quaternion of any length but zero, row by row."""
-    k = (one + one) / (x * x + y * y + z * z + w * w)
+    """The rotation of a quaternion of any length but zero, row by row.
+
+    Where squares overflow, 0 times infinity makes NaN of it: nobody takes it for the identity.
+    """
+    x2, y2, z2 = x * x, y * y, z * z
+    square = x2 + y2 + z2 + w * w
+    k = (one + one) / square
     kx, ky, kz = k * x, k * y, k * z
-    xx, yy, zz = kx * x, ky * y, kz * z
     xy, xz, yz = kx * y, kx * z, ky * z
     wx, wy, wz = kx * w, ky * w, kz * w
     return (
-        one - (yy + zz), xy - wz, xz + wy,
-        xy + wz, one - (xx + zz), yz - wx,
-        xz - wy, yz + wx, one - (xx + yy),
+        one - k * (y2 + z2), xy - wz, xz + wy,
+        xy + wz, one - k * (x2 + z2), yz - wx,
+        xz - wy, yz + wx, k * (square - (x2 + y2)) - one,
     )  # fmt: skip
 
 
@@ -54,7 +58,8 @@ def turn_quaternion(m: Mechanism, k: int, turn: Vector, q: Rows, out: Rows) -> N
     """The unit quaternion at k, times the rotation by the vector `turn`."""
     one = m.one[0]
     half = one / (one + one)
-    scale = one / sqrt(q[k] * q[k] + q[k + 1] * q[k + 1] + q[k + 2] * q[k + 2] + q[k + 3] * q[k + 3])
+    square = q[k] * q[k] + q[k + 1] * q[k + 1] + q[k + 2] * q[k + 2] + q[k + 3] * q[k + 3]
+    scale = sqrt(square) / square  # NaN where squares overflow
     x, y, z, w = scale * q[k], scale * q[k + 1], scale * q[k + 2], scale * q[k + 3]
     sinc, c, _ = half_turn(m, dot3(turn, turn))
     a, b, d = scale3(half * sinc, turn)
@@ -73,7 +78,8 @@ def turn_between(m: Mechanism, k: int, q0: Rows, q1: Rows) -> tuple[Vector, Scal
     # conj(q0) (q1 - q0) has the same v as conj(q0) q1, but nothing cancels in it where the two are close
     d = sub3(b, a)
     v = sub3(sub3(scale3(q0[k + 3], d), scale3(q1[k + 3] - q0[k + 3], a)), cross(a, d))
-    scale = one / sqrt(dot3(v, v) + w * w)
+    length = dot3(v, v) + w * w
+    scale = sqrt(length) / length
     v, w = scale3(scale, v), scale * w
     # neither |v| nor w may be zero: 2^-64 more changes no digit of the result
     square = dot3(v, v) + tiny(one)

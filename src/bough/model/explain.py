@@ -20,7 +20,7 @@ def explain(joints: Joints, inputs: Mapping[str, FloatArray]) -> str | None:
         for joint in joints if q is not None else ():
             if any(PRIMITIVES[part].quaternion for part in JOINTS[joint.type]):
                 x = q[joint.q][-4:]  # type: ignore[index]
-                if np.dot(x, x) < np.finfo(x.dtype).tiny:
+                if np.abs(x).max() < np.sqrt(np.finfo(x.dtype).tiny):
                     short = "" if not x.any() else f" up to rounding ({np.abs(x).max():.2g})"
                     return f"the quaternion of joint {joint.name!r} is zero{short}"
     return None

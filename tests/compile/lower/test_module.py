@@ -147,6 +147,8 @@ def means_two_things(x, n):
         if p > 1:
             p = p - 1
         x[p] += a
+    for a in range(n):
+        x[a] += 1.0
     return x[n]
 
 

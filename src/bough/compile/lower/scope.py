@@ -22,7 +22,8 @@ class Hints:
     def __init__(self) -> None:
         self.placed: set[str] = set()  # names that need a place on the stack
         self.types: dict[Key, Any] = {}  # types of such names, and of the result under ""
-        self.split: dict[str, str] = {}  # names that mean different things in different suites, and what
+        self.split: set[str] = set()  # names that mean different things in different suites
+        self.joined: set[str] = set()  # names that mean one thing everywhere
 
 
 class Scope:
@@ -62,25 +63,34 @@ class Scope:
             kind = common(kind, self.hints.types[key]) if key in self.hints.types else kind
             self._places[key] = (self.out.place(kind), kind)
         places, kept = self._places[key]
-        try:
-            wanted = common(kept, kind)
-        except OutsideError as error:
-            if name in self.hints.split or not name:
-                raise
-            self.hints.split[name] = str(error)  # a loop may count with a name that meant something else in another
-            raise BeginAgainError from None
+        if kept != kind:
+            self._reconcile(key, kept, kind)
+        self.out.keep(places, kept, x)
+
+    def _reconcile(self, key: Key, kept: Any, kind: Any) -> None:
+        """A value of another type than those before: it may be another thing under the same name, or a float."""
+        name = key[0]
+        if name and name not in self.hints.split | self.hints.joined:
+            self.hints.split.add(name)  # a loop may count with a name that meant something else in another
+            raise BeginAgainError
+        wanted = common(kept, kind)
         if wanted != kept:
             self.hints.types[key] = wanted
             raise BeginAgainError
-        self.out.keep(places, kept, x)
 
     def _key(self, name: str) -> Key:
         """Where a name is looked for: one that means different things must stay within its outermost suite."""
         if name not in self.hints.split:
             return name, 0
         if not self.path:
-            raise OutsideError(self.hints.split[name])
+            self._join(name)
         return name, self.path[0]
+
+    def _join(self, name: str) -> None:
+        """The name goes from suite to suite: it means one thing."""
+        self.hints.split.discard(name)
+        self.hints.joined.add(name)
+        raise BeginAgainError
 
     def kept(self, name: str) -> Any:
         """The value in the place of a name; None where nothing was put."""
@@ -99,6 +109,8 @@ class Scope:
     def _local(self, name: str) -> Any:
         if self.is_placed(name):
             if self._key(name) not in self._places:
+                if name in self.hints.split:
+                    self._join(name)
                 raise OutsideError(f"{name} is read before it is bound")
             return self.kept(name)
         if name not in self._values:

@@ -221,6 +221,8 @@ class Writer:
 
     def flat(self, array: Arr, indices: Sequence[Any]) -> Any:
         """Where the first element with these indices is, counted in elements."""
+        if any(type_of(index) not in ("i", "b") for index in indices):
+            raise OutsideError("an index that is no whole number")
         at: Any = 0
         for k, extent in enumerate(array.extents):
             at = self.product(at, extent) if k and not (is_constant(at) and at == 0) else at
