@@ -46,6 +46,18 @@ def test_which_execution_serves(monkeypatch):
     assert chosen() == chosen("general") == "interpreted"
 
 
+def test_the_card_is_chosen_here_and_nowhere_else():
+    found = executions.bind_arrays(ROUTINE, GROUPS, SIZES, device=executions.Device("cuda", "columns"), name="sheared")
+    assert (type(found).__name__, found.name, found.layout) == ("CudaFunction", "sheared", "columns")
+    for path in Path(bough.compile.__file__).parents[1].rglob("*.py"):
+        if (
+            "run/cuda" not in path.as_posix()
+            and path.name != "executions.py"
+            and path.parts[-2] not in ("bench", "bridges")
+        ):
+            assert "compile.run.cuda import" not in path.read_text(), path
+
+
 @pytest.mark.parametrize("batch", [(), (5,)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_all_executions_agree(batch, dtype, monkeypatch):

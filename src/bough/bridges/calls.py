@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from bough.compile.derived import jvp, vjp
-from bough.compile.executions import BoundFunction, bind_arrays
+from bough.compile.executions import CPU, BoundFunction, Device, bind_arrays
 from bough.compile.graph.program import Array
 from bough.compile.routine import Constants, Routine
 from bough.dynamics.functions import check_options, function
@@ -44,14 +44,15 @@ class Call:
 
     @cached_property
     def on_the_cpu(self) -> BoundFunction:
-        c = self.constants
-        return bind_arrays(self.routine, c.groups, self.model.sizes, folded=c.folded, twins=c.twins)
+        return self._on(CPU)
 
     @cached_property
     def on_the_card(self) -> CudaFunction:
-        from bough.compile.run.cuda import bind
+        return cast("CudaFunction", self._on(Device("cuda")))
 
-        return bind(self.routine, self.constants, self.model.sizes)
+    def _on(self, device: Device) -> BoundFunction:
+        c = self.constants
+        return bind_arrays(self.routine, c.groups, self.model.sizes, folded=c.folded, twins=c.twins, device=device)
 
     def run(self, arrays: list[np.ndarray], out: list[np.ndarray]) -> None:
         """All outputs, into `out`."""

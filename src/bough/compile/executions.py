@@ -1,18 +1,21 @@
 """Executions: from a routine and its constants to a function of arrays.
 
 An execution is a module of `run` that has a function `compile(routine, constants, sizes, dtype) -> Entry`. A new one is
-two files: what writes the text, in `emit`, and what runs it, in `run`. Which one serves a call is decided in `choose`.
+two files: what writes the text, in `emit`, and what runs it, in `run`. Which one serves a call is decided here, in
+`choose` for the CPU; on a card there is one, `run.cuda`, whose functions launch kernels in the place of calling code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.emit.cuda import Layout
 from bough.compile.routine import Constants, FindTwins, Groups, Routine, Sizes
 from bough.compile.run.call import BoundFunction as BoundFunction
 from bough.compile.run.complaints import Explain
@@ -22,7 +25,7 @@ from bough.compile.run.specialised import serves
 from bough.compile.run.specialised import traced as traced
 from bough.compile.run.specialised import worth_tracing as worth_tracing
 from bough.compile.settings import interpreted
-from bough.errors import TooLargeError
+from bough.errors import TooLargeError, UnknownNameError
 
 
 class Execution(Protocol):
@@ -30,6 +33,27 @@ class Execution(Protocol):
 
     def compile(self, routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtype) -> Entry:
         """Code for one configuration and for many."""
+
+
+class Device(NamedTuple):
+    """Where functions run: "cpu", or "cuda" on arrays (batch, n) "rows" or (n, batch) "columns"."""
+
+    name: str
+    layout: Layout = "rows"
+
+
+CPU = Device("cpu")
+
+
+def device_of(name: str | None, layout: str) -> Device:
+    """The device of that name; anything unknown is refused."""
+    if name not in (None, "cpu", "cuda"):
+        raise UnknownNameError(f"there is no device {name!r}; expected 'cpu' or 'cuda'")
+    if layout not in ("rows", "columns") or (layout == "columns" and name != "cuda"):
+        raise UnknownNameError(
+            f"there is no layout {layout!r} on {name or 'cpu'}; expected 'rows', or on cuda 'columns'"
+        )
+    return Device(name or "cpu", cast(Layout, layout))
 
 
 def choose(wanted: str, routine: Routine, constants: Constants, sizes: Sizes) -> Execution:
@@ -55,15 +79,22 @@ def bind_arrays(
     twins: FindTwins | None = None,
     name: str | None = None,
     explain: Explain | None = None,
+    device: Device = CPU,
 ) -> BoundFunction:
     """`routine` with `groups` of constants as a function of arrays, compiled on first use.
 
     It is traced and compiled for these constants (for those that `folded` gives, if it is there), or served by the
     general code if that is wanted or the graph is too large. `twins` finds parts of the constants that are alike, which
     single calls treat side by side. Errors call the function `name`; where one has no finite result, `explain` is given
-    the inputs of a row and may say why. With BOUGH_INTERPRET=1 nothing is compiled.
+    the inputs of a row and may say why. With BOUGH_INTERPRET=1 nothing is compiled. On the device "cuda" it is a
+    function of arrays on the card, always traced, with the same calls.
     """
     constants = Constants(groups, folded, twins)
+    if device.name == "cuda":
+        from bough.compile.run.cuda import bind as bind_on_the_card  # with all that it needs
+
+        found = bind_on_the_card(replace(routine, name=name or routine.name), constants, sizes, device.layout)
+        return cast(BoundFunction, found)
     wanted = execution or ("general" if general else "specialised")
 
     def provide(dtype: np.dtype) -> Entry:

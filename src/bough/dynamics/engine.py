@@ -3,59 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 
-from bough.compile.emit.cuda import Layout
+from bough.compile.executions import CPU as CPU
 from bough.compile.executions import BoundFunction as BoundFunction
+from bough.compile.executions import Device as Device
 from bough.compile.executions import bind_arrays as bind_arrays
+from bough.compile.executions import device_of as device_of
 from bough.compile.executions import traced, worth_tracing
-from bough.compile.graph.program import Program
 from bough.compile.identity import identity
-from bough.compile.routine import Constants, FindTwins, Routine, Sizes
+from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.cache import fetch
 from bough.compile.run.specialised import cost
-from bough.errors import UnknownNameError
 from bough.model import Model, mark_limbs
-
-if TYPE_CHECKING:
-    from bough.compile.run.cuda import CudaFunction
-
-
-class Device(NamedTuple):
-    """Where functions run: "cpu", or "cuda" on arrays (batch, n) "rows" or (n, batch) "columns"."""
-
-    name: str
-    layout: Layout = "rows"
-
-
-CPU = Device("cpu")
-
-
-def device_of(name: str | None, layout: str) -> Device:
-    """The device of that name; anything unknown is refused."""
-    if name not in (None, "cpu", "cuda"):
-        raise UnknownNameError(f"there is no device {name!r}; expected 'cpu' or 'cuda'")
-    if layout not in ("rows", "columns") or (layout == "columns" and name != "cuda"):
-        raise UnknownNameError(
-            f"there is no layout {layout!r} on {name or 'cpu'}; expected 'rows', or on cuda 'columns'"
-        )
-    return Device(name or "cpu", cast(Layout, layout))
-
-
-def cuda_function(routine: Routine, constants: Constants, sizes: Sizes, layout: Layout) -> CudaFunction:
-    """A routine on the card; the ways to a card are imported here."""
-    from bough.compile.run.cuda import bind as bind_cuda
-
-    return bind_cuda(routine, constants, sizes, layout)
-
-
-def cuda_program(name: str, program: Program, layout: Layout) -> CudaFunction:
-    """The same for a program that is there already."""
-    from bough.compile.run.cuda import CudaFunction
-
-    return CudaFunction(name, program.inputs, program.outputs, lambda: program, layout)
 
 
 def bind(
@@ -80,9 +42,7 @@ def bind(
         return (model.grouped if fold else model.mechanism, *constants)
 
     groups = (model.mechanism, *constants)
-    if device.name == "cuda":
-        return cast(BoundFunction, cuda_function(routine, Constants(groups, folded, twins), model.sizes, device.layout))
-    how: dict[str, Any] = {"general": general, "dtype": dtype, "name": name, "explain": model.explain}
+    how: dict[str, Any] = {"general": general, "dtype": dtype, "name": name, "explain": model.explain, "device": device}
     return bind_arrays(routine, groups, model.sizes, folded=folded, twins=twins, **how)
 
 

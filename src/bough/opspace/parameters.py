@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from bough.compile.executions import BoundFunction, bind_arrays
-from bough.compile.routine import Constants
 from bough.dynamics.dynamics import Dynamics
-from bough.dynamics.engine import Device, cuda_function
+from bough.dynamics.engine import Device
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import check_inputs
 from bough.errors import TaskError
@@ -47,11 +45,6 @@ def bind_with(
     mechanism, *constants = prepared.constants
     routine, more, twins = parameters.prepared(prepared.routine, tuple(constants), mark_limbs)
     first = tasks.traced_mechanism if parameters.folds else mechanism
-    if device.name == "cuda":
-        given = Constants((mechanism, *more), lambda: (first, *more), twins)
-        on_the_card = cuda_function(replace(routine, name=how["name"]), given, prepared.sizes, device.layout)
-        return parameters.given_to(cast(BoundFunction, on_the_card))
-    groups, explain = (mechanism, *more), tasks.model.explain
-    return parameters.given_to(
-        bind_arrays(routine, groups, prepared.sizes, folded=lambda: (first, *more), twins=twins, explain=explain, **how)
-    )
+    how = {"twins": twins, "explain": tasks.model.explain, "device": device, **how}
+    groups, folded = (mechanism, *more), (first, *more)
+    return parameters.given_to(bind_arrays(routine, groups, prepared.sizes, folded=lambda: folded, **how))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction, bind_arrays
-from bough.compile.routine import Constants, Routine
-from bough.dynamics.engine import CPU, Device, cuda_function
+from bough.compile.routine import Routine
+from bough.dynamics.engine import CPU, Device
 from bough.model import mark_limbs, parents_of_dofs
 from bough.opspace.sweeps.patterns import DofTree
 from bough.opspace.taskset import TaskSet
@@ -41,11 +41,8 @@ class Prepared(NamedTuple):
         def folded() -> tuple[tuple[Any, ...], ...]:
             return self.traced(tasks).constants
 
-        if device.name == "cuda":
-            constants, routine = Constants(self.constants, folded, mark_limbs), replace(self.routine, name=name or "")
-            return cast(BoundFunction, cuda_function(routine, constants, self.sizes, device.layout))
         how: dict[str, Any] = {"general": general, "dtype": dtype, "name": name, "explain": tasks.model.explain}
-        return bind_arrays(*self, folded=folded, twins=mark_limbs, **how)
+        return bind_arrays(*self, folded=folded, twins=mark_limbs, device=device, **how)
 
 
 @dataclass(frozen=True)
