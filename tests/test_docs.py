@@ -196,3 +196,30 @@ def test_no_other_number_of_microseconds_in_the_readme():
 def between(page, section):
     """What stands between the marks of a section."""
     return page.read_text().split(f"<!-- begin {section} -->\n")[1].split(f"\n<!-- end {section} -->")[0]
+
+
+THEORY = {
+    module: page
+    for page in (ROOT / "docs" / "theory").glob("*.md")
+    for module in re.findall(r"\{algorithm\} ([\w.]+)", page.read_text())
+}
+ALGORITHMS = ("dynamics", "sparsity", "opspace/methods", "adaptive/node", "adaptive/passes")
+
+
+def test_every_algorithm_has_a_page():
+    """A file whose first line cites a paper is an algorithm."""
+    for room in ALGORITHMS:
+        for path in (ROOT / "src" / "bough" / room).glob("*.py"):
+            first = path.read_text().split("\n", 1)[0]
+            module = f"bough.{room.replace('/', '.')}.{path.stem}"
+            if re.search(r"\b(19|20)\d\d\b", first) and not re.search(r"[Bb]lock form", first):
+                assert module in THEORY, f"{module} has no page in docs/theory"
+
+
+@pytest.mark.parametrize("module", sorted(THEORY))
+def test_pages_on_theory_say_what_they_must(module):
+    text = THEORY[module].read_text()
+    assert find_spec(module)
+    assert "$" in text
+    assert re.search(r"## Cost\n\n\S", text)
+    assert re.search(r"## Reference\n\n\S", text)

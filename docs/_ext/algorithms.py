@@ -15,7 +15,7 @@ from bough import Dynamics, OperationalSpace, Tree, count, pose, sparsity, zoo
 from bough.model import Model
 
 CELL = 6
-MODELS: dict[str, Callable[[], Model]] = {"humanoid": zoo.humanoid, "asimo": zoo.asimo, "chain": lambda: zoo.chain(30)}
+MODELS: dict[str, Callable[[], Model]] = {"humanoid": zoo.humanoid, "asimo": zoo.asimo, "chain": lambda: zoo.chain(12)}
 
 
 class Algorithm(SphinxDirective):
@@ -57,7 +57,7 @@ class LambdaOperations(SphinxDirective):
         for name, make in {"asimo": zoo.asimo, "humanoid": zoo.humanoid}.items():
             model = make()
             leaves = [f for f in ("left_hand", "right_hand", "left_foot", "right_foot") if f in model.frame_names]
-            plan = OperationalSpace(model, [pose(f) for f in leaves]).plan(every=True)
+            plan = OperationalSpace(model, [pose(f) for f in leaves]).plan()
             found = plan.counts[self.arguments[0]]
             rows.append((f"{name}, {len(leaves)} poses", *(f"{getattr(found, k):,}" for k in ("mul", "add", "div"))))
         return [table(("mechanism", "multiplications", "additions", "divisions"), rows)]
