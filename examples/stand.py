@@ -1,9 +1,10 @@
 """A humanoid stands on two feet, shifts its centre of mass over the left one, lifts the right one, and reaches out.
 
 The robot is Unitree's G1 from example-robot-data (35 degrees of freedom, of which the six of its base have no motor).
-The commands of a whole-body controller are integrated with the contacts taken as rigid. Run:
+Torques of a whole-body controller act on a robot whose eight corners of soles meet the ground by `rollout`'s contacts.
+Run:
 
-    python examples/stand.py
+    python examples/stand.py [folder for a picture]
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 import bough
 from bough.control import Contact, CubicPath, Gains, LimitMonitor, Reference, WholeBody
+from bough.simulate import ContactPoint, Contacts, Recording, rollout
 
 Array = np.ndarray
 DT = 2e-3
@@ -35,9 +37,8 @@ class Result(NamedTuple):
     hand: Array  # m from its path
     center: Array  # m from its path
     torque: Array  # the largest, over its limit
-    cone: (
-        Array  # the largest violation of friction, pressure and unilaterality in N and Nm; not positive where all hold
-    )
+    cone: Array  # the largest violation in N and Nm of what was planned; not positive where friction and pressure hold
+    slip: Array  # the largest violation in N of the friction that acted
     foot: Array  # m that the standing feet have moved
     lifted: Array  # m that the right foot is above the ground
     limits: bool  # whether a joint passed a limit of position or velocity
@@ -101,36 +102,61 @@ class Stand:
             dt=DT,
         )
 
-    def run(self, duration: float = 8.0) -> Result:
-        """Integrate the commands; a conflict ends the run with its names."""
-        model, monitor, rows, beyond = self.model, LimitMonitor(self.model), [], False
+    def ground(self) -> Contacts:
+        """The corners of both soles on a plane."""
+        (x, y), (px, py, pz) = SOLE["size"], SOLE["point"]
+        corners = [(px + a * x / 2, py + b * y / 2, pz) for a in (-1, 1) for b in (-1, 1)]
+        return Contacts([ContactPoint(foot, at) for foot in FEET for at in corners], friction=SOLE["friction"])
+
+    def run(self, duration: float = 10.0) -> tuple[Recording, Result]:
+        """Simulate; a conflict ends the run with its names."""
+        monitor, rows, beyond, before = LimitMonitor(self.model), [], [], {}
         contacts = {contact.frame: contact for contact in self.controller.contacts}
-        q, v, before = self.start.copy(), np.zeros(model.nv), {}
-        for k in range(round(duration / DT)):
-            t = k * DT
+
+        def torque(t: float, q: Array, v: Array) -> Array:
             standing = FEET[:1] if LIFT[0] <= t < LIFT[1] else FEET
             command = self.controller(t, q, v, standing)
             if not command.success:
                 sys.exit(f"at {t:.3f} s these conflict: {', '.join(command.conflicts)}")
             report = monitor(q, v, command.tau)
-            beyond |= bool(report.position or report.velocity)
+            beyond.extend([*report.position, *report.velocity])
             places = {foot: self.dynamics.placement(q, foot)[:3, 3] for foot in FEET}
-            before = {foot: before.get(foot, places[foot]) for foot in standing}
+            moved = {foot: before.setdefault((foot, len(standing), t > LIFT[1]), places[foot]) for foot in standing}
             rows.append((
                 t, np.linalg.norm(command.error[f"position({HAND})"]), np.linalg.norm(command.error["center_of_mass"]),
                 report.torque_ratio, max((contacts[foot].cone @ f).max() for foot, f in command.forces.items()),
-                max(np.abs(places[foot] - before[foot]).max() for foot in standing), places[FEET[1]][2] - 0.035,
+                max(np.abs(places[foot] - at).max() for foot, at in moved.items()), places[FEET[1]][2] - 0.035,
             ))  # fmt: skip
-            v = v + DT * command.qdd
-            q = model.integrate(q, DT * v)
-        return Result(*np.array(rows).T, beyond)
+            return command.tau
+
+        motion = rollout(
+            self.model, self.start, np.zeros(self.model.nv), duration=duration, dt=DT, torque=torque,
+            contacts=self.ground(), dynamics=self.dynamics,
+        )  # fmt: skip
+        force = motion.extra["contact_force"][:-1]
+        slip = (np.linalg.norm(force[..., :2], axis=-1) - SOLE["friction"] * force[..., 2]).max(axis=1)
+        found = np.array(rows).T
+        return motion, Result(*found[:5], slip, *found[5:], bool(beyond))
 
 
-def main() -> None:
+def draw(task: Stand, motion: Recording, result: Result, folder: Path) -> Path:
+    from stick_figures import sequence
+
+    shown = np.linspace(0, len(motion.time) - 1, 7).round().astype(int)
+    curves = {
+        "hand off its path (mm)": (result.time, 1e3 * result.hand),
+        "centre of mass off its path (mm)": (result.time, 1e3 * result.center),
+        "right foot (cm)": (result.time, 1e2 * result.lifted),
+    }
+    frames = [(motion.time[k], motion.q[k]) for k in shown]
+    return sequence(task.dynamics, frames, folder / "stand.png", tips=(*FEET, HAND), curves=curves)
+
+
+def main(folder: Path) -> int:
     task = Stand()
     task.run(DT)  # compiles
     start = time.perf_counter()
-    result = task.run()
+    motion, result = task.run()
     spent = 1e6 * (time.perf_counter() - start) / len(result.time)
     hand, center, foot, lifted = (1e3 * x.max() for x in (result.hand, result.center, result.foot, result.lifted))
     print(
@@ -138,9 +164,13 @@ def main() -> None:
     )
     print(f"hand within {hand:.2f} mm, centre of mass within {center:.2f} mm of their paths")
     print(f"largest torque {100 * result.torque.max():.0f} % of its limit, right foot lifted {lifted:.0f} mm")
-    print(f"largest violation of a cone {max(result.cone.max(), 0.0):.1e} N, feet moved {foot:.4f} mm")
+    print(f"largest violation of a cone: planned {max(result.cone.max(), 0.0):.1e} N, acting {result.slip.max():.1e} N")
+    print(f"feet moved {foot:.4f} mm")
     print("a joint passed a limit" if result.limits else "all joints within their limits")
+    folder.mkdir(parents=True, exist_ok=True)
+    print("written:", draw(task, motion, result, folder))
+    return 0 if hand < 1.0 and not result.limits and result.torque.max() <= 1.0 else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("stand")))

@@ -81,7 +81,7 @@ def test_interpreted_alike():
     model = hopper(limits=False, friction=0.0)
     found = stepper(model, Plane())._compiled.lean
     q, v, tau = states(model, 1)
-    inputs = (q[0], v[0], tau[0], np.full(3, 0.8), np.zeros(9), np.array([2e-3]))
+    inputs = (q[0], v[0], tau[0], np.full(3, 0.8), np.zeros(9), np.array([2e-3]), np.ones(1))
     groups = (model.mechanism, found.tasks.with_placements, found.tasks.pattern, *found.constants(6))
     for ours, theirs in zip(
         interpret(CONTACT_STEP, groups, found.sizes, *inputs), found.step.call(*inputs), strict=True
@@ -122,3 +122,23 @@ def test_grounds_that_are_no_planes_and_loops_are_stepped_otherwise():
         for ground in (heights, Plane())
     ]
     np.testing.assert_allclose(flat[0].q, flat[1].q, atol=1e-5)
+
+
+def test_limits_that_would_make_too_many_rows_are_held_too(monkeypatch):
+    """With and without limits among the rows of the kernel: the same motion, and no joint passes."""
+    model = hopper(friction=0.0)
+    q, v, tau = states(model)
+    v[:, 6:] *= 8.0
+    traced = stepper(model, Plane())
+    monkeypatch.setattr("bough.simulate.compiled._small", lambda nv, joints, contacts: not joints)
+    partly = stepper(model, Plane())
+    assert (traced._compiled.full is None, partly._compiled.full) == (False, None)
+    stopped = False
+    for _ in range(20):
+        ours, theirs = traced.advance(q, v, tau, 2e-3), partly.advance(q, v, tau, 2e-3)
+        np.testing.assert_allclose(ours[1], theirs[1], atol=2e-6)
+        q, v = ours
+        assert q[:, 7:].min() > -0.2 - 1e-9
+        assert q[:, 7:].max() < 0.9 + 1e-9
+        stopped |= bool((np.minimum(q[:, 7:] + 0.2, 0.9 - q[:, 7:]) < 1e-9).any())
+    assert stopped

@@ -7,8 +7,9 @@ ground are lifted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,14 +18,15 @@ from bough.compile.routine import Routine
 from bough.opspace import TaskSet, joint, rows
 from bough.opspace.methods import Prepared
 from bough.opspace.methods.method import dof_tree
-from bough.simulate.cone import laws
+from bough.simulate.cone import PACES, laws
+from bough.simulate.cone import SWEEPS as AT_ONE_PACE
 from bough.simulate.contacts import Contacts, ContactSpace, Ground, Plane, tangent_axes
 from bough.simulate.joint_effects import JointEffects
 from bough.simulate.step import CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, LIFT, SPENT, GroundPlanes, JointRows
 from bough.types import FloatArray, IntArray
 
 SWEEPS = 6  # in one call
-TURNS = 300  # calls until sweeps are given up
+TURNS = AT_ONE_PACE * PACES // SWEEPS  # calls until sweeps are given up
 DEEP = 1e-6  # metres: points that are further inside the ground are lifted
 FAR = 1e30
 
@@ -38,53 +40,70 @@ class Stepped(NamedTuple):
     residual: FloatArray  # (batch,) how far the last sweep still moved a velocity
 
 
+Advance: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, FloatArray, float], Stepped]
+
+
 def serves(effects: JointEffects, contacts: Contacts | None) -> bool:
     """Whether steps can be traced: planes, no loops, no mimic joints, a graph that is not too large."""
     model, general = effects.model, effects.dynamics.general
     if contacts is None or effects.closures or model.couplings or general:
         return False
-    count = len(contacts.points) * len(contacts.grounds)
-    rows = len(effects.rows) + 3 * count
-    graph = SWEEPS * (2 * rows**2 + 60 * count) + 400 * model.nv + 20 * rows**2
-    return graph < LARGEST_GRAPH and all(isinstance(ground, Plane) for ground in contacts.grounds)
+    flat = all(isinstance(ground, Plane) for ground in contacts.grounds)
+    return flat and _small(model.nv, int(np.count_nonzero(effects.friction)), contacts.count)
+
+
+def _small(nv: int, joints: int, contacts: int) -> bool:
+    """Whether the graph of a step with so many rows of joints and contacts is worth compiling."""
+    rows = joints + 3 * contacts
+    return SWEEPS * (2 * rows**2 + 60 * contacts) + 400 * nv + 20 * rows**2 < LARGEST_GRAPH
 
 
 class CompiledSteps:
-    """Steps of a model with contacts; with `sweeps` that many of them and no more."""
+    """Steps of a model with contacts; with `sweeps` that many of them and no more.
 
-    def __init__(self, effects: JointEffects, space: ContactSpace, sweeps: int | None) -> None:
+    Where limits of joints would make too many rows for a graph, states in which they act are stepped by `otherwise`.
+    """
+
+    def __init__(self, effects: JointEffects, space: ContactSpace, sweeps: int | None, otherwise: Advance) -> None:
         self.effects, self.model, self.space = effects, effects.model, space
-        self.sweeps = sweeps
-        rubbing = set(np.flatnonzero(effects.friction).tolist())
-        limited = set(effects.limited.tolist())
+        self.sweeps, self.otherwise = sweeps, otherwise
+        rubbing, limited = set(np.flatnonzero(effects.friction).tolist()), set(effects.limited.tolist())
         self.lean = _Rows(self, rubbing)
-        self.full = self.lean if limited <= rubbing else _Rows(self, rubbing | limited)
+        self.full: _Rows | None = None
+        self.joints = effects.rows.tolist()
+        if _small(self.model.nv, len(effects.rows), space.count):
+            self.full = self.lean if limited <= rubbing else _Rows(self, rubbing | limited)
+            self.joints = self.full.joints
         self.friction = np.full(space.count, space.contacts.friction)
         # normal and tangents (contacts, 3, 3)
         self.axes = tangent_axes(np.repeat([_plane(g).unit for g in space.contacts.grounds], len(space.points), axis=0))
-        # where the joints of the lean rows, and all contacts, are among the full ones
-        known = {v: i for i, v in enumerate(self.full.joints)}
-        first, count = len(self.full.joints), 3 * space.count
+        # where the joints of the lean rows, and all contacts, are among all rows
+        known = {v: i for i, v in enumerate(self.joints)}
+        first, count = len(self.joints), 3 * space.count
         self._lean: IntArray = np.array([*(known[v] for v in self.lean.joints), *range(first, first + count)], np.int64)
 
     def __call__(self, q: FloatArray, v: FloatArray, tau: FloatArray, start: FloatArray, dt: float) -> Stepped:
         """The states after dt; `start` (batch, rows) are impulses to begin with, as the last step found them."""
         step = np.array([dt])
-        some = None if self.full is self.lean else start[:, self._lean]
-        found = self.lean.converged((q, v, tau), start if some is None else some, step, self.sweeps)
+        whole = self.full is self.lean
+        found = self.lean.converged((q, v, tau), start if whole else start[:, self._lean], step, self.sweeps)
         q_after, v_after, lam, report = found
-        if some is not None:
+        beyond = np.flatnonzero(report[:, EXCESS] > 0.0)
+        if not whole:
             wide = np.zeros_like(start)
             wide[:, self._lean] = lam
             lam = wide
-            beyond = np.flatnonzero(report[:, EXCESS] > 0.0)
-            if len(beyond):
+            if len(beyond) and self.full is not None:
                 again = self.full.converged((q[beyond], v[beyond], tau[beyond]), start[beyond], step, self.sweeps)
                 q_after[beyond], v_after[beyond], lam[beyond], report[beyond] = again
         deep = np.flatnonzero((report[:, DEPTH] > DEEP) & (report[:, SPENT] > 0.0))
         if len(deep):
-            q_after[deep] = self.full.lift.call(q_after[deep], report[deep, SPENT : SPENT + 1])
-        return Stepped(q_after, v_after, lam, report[:, CHANGE])
+            q_after[deep] = (self.full or self.lean).lift.call(q_after[deep], report[deep, SPENT : SPENT + 1])
+        residual = report[:, CHANGE]
+        if len(beyond) and self.full is None:
+            slow = self.otherwise(q[beyond], v[beyond], tau[beyond], start[beyond], dt)
+            q_after[beyond], v_after[beyond], lam[beyond], residual[beyond] = slow
+        return Stepped(q_after, v_after, lam, residual)
 
 
 def _plane(ground: Ground) -> Plane:
@@ -103,15 +122,16 @@ class _Rows:
     def converged(self, state: tuple[FloatArray, ...], start: FloatArray, dt: FloatArray, sweeps: int | None) -> Any:
         """The outputs of the kernel, with sweeps repeated where they have not converged."""
         friction = self.owner.friction
-        found = self.step.call(*state, friction, start, dt)
+        found = self.step.call(*state, friction, start, dt, np.ones(1))
         if sweeps is not None:
             return found
         report = found[-1]
         rest = np.flatnonzero(report[:, CHANGE] > report[:, LARGEST])
-        for _ in range(TURNS):
+        for turn in range(TURNS):
             if not len(rest):
                 break
-            more = self.step.call(*(x[rest] for x in state), friction, found[2][rest], dt)
+            pace = np.array([1.0 / (1 + turn * SWEEPS // AT_ONE_PACE)])
+            more = self.step.call(*(x[rest] for x in state), friction, found[2][rest], dt, pace)
             for old, new in zip(found, more, strict=True):
                 old[rest] = new
             rest = rest[more[-1][:, CHANGE] > more[-1][:, LARGEST]]

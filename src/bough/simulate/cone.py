@@ -20,7 +20,7 @@ from bough.compile.scalar import larger, positive, size, sqrt, step
 from bough.types import Rows, Scalar, Workspace
 
 JOINT, CONTACT = 0, 1
-SWEEPS, TOLERANCE = 5000, 5e-10
+SWEEPS, PACES, TOLERANCE = 2500, 2, 5e-10
 SMALL, LEAST_SLOPE, TINY = 1e-12, 1e-3, 1e-36
 
 
@@ -34,14 +34,14 @@ class Laws(NamedTuple):
     tolerance: Rows  # (1,) change of velocities at which sweeps end, relative to the largest without impulses
     small: Rows  # (2,) mobilities below this share of the others are none; the least slope of a Newton step
     tiny: Rows  # (1,) a square impulse that is none
-    most: Rows  # (1,) sweeps
+    most: Rows  # (2,) sweeps at one pace, and paces
 
 
 def laws(joints: int, contacts: int, sweeps: int = SWEEPS) -> Laws:
     """Rows of joints first, then three for each contact."""
     kind = np.array([JOINT] * joints + [CONTACT] * contacts, np.int64)
     row = np.array([*range(joints), *(joints + 3 * c for c in range(contacts))], np.int64)
-    small, most = np.array([SMALL, LEAST_SLOPE]), np.array([sweeps])
+    small, most = np.array([SMALL, LEAST_SLOPE]), np.array([sweeps, PACES])
     return Laws(kind, row, np.zeros(1), np.ones(1), np.array([TOLERANCE]), small, np.array([TINY]), most)
 
 
@@ -51,11 +51,13 @@ def impulses(
     w: Workspace,
 ) -> None:  # fmt: skip
     """lam (rows,) from `start`; `friction` (laws,) is a coefficient for contacts, an impulse for joints."""
-    largest = start_sweeps(k, A, b, start, lam, w)
-    for n in range(k.most[0]):
-        change[0] = sweep(k, n, A, b, friction, lower, upper, lam, w)
-        if change[0] <= k.tolerance[0] * largest:
-            break
+    largest, slow = start_sweeps(k, A, b, start, lam, w), k.one[0]
+    for stage in range(k.most[1]):
+        for n in range(k.most[0]):
+            change[0] = sweep(k, (stage + n, k.one[0] / slow), A, b, friction, lower, upper, lam, w)
+            if change[0] <= k.tolerance[0] * largest:
+                return
+        slow = slow + k.one[0]
 
 
 @kernel
@@ -94,19 +96,24 @@ def own_blocks(k: Laws, A: Rows, i: int, w: Workspace) -> None:
 
 @kernel
 def sweep(
-    k: Laws, n: int, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace
-) -> Scalar:
-    """Turn n of all laws; returns by how much it changed a velocity at most."""
-    moved = k.zero[0]
+    k: Laws, turn: tuple[int, Scalar], A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows,
+    w: Workspace,
+) -> Scalar:  # fmt: skip
+    """A turn of all laws, by its number and pace; returns by how much it asked velocities to change, at most.
+
+    Where a contact and a stop hold the same limb, each undoes what the other did, and turns at full pace may go round
+    in circles: a share of each change, the pace, is a step towards what all ask for, as impulses form a convex set.
+    """
+    moved, (n, pace) = k.zero[0], turn
     for i in range(len(k.row)):
         r = k.row[i]
         if k.kind[i] == JOINT:
-            by = joint_row(k, A, rest(A, b, r, r, 1, lam), r, (friction[i], lower[i], upper[i]), lam)
+            by = joint_row(k, A, rest(A, b, r, r, 1, lam), r, (friction[i], lower[i], upper[i], pace), lam)
         else:
             z = (rest(A, b, r, r, 3, lam), rest(A, b, r + 1, r, 3, lam), rest(A, b, r + 2, r, 3, lam))
             if n == 0:
                 w.own[i, 9] = first_slip(k, A, z, r, lam)
-            by = contact(k, z, i, friction[i], lam, w)
+            by = contact(k, z, i, (friction[i], pace), lam, w)
         moved = larger(moved, A[r, r] * by)
     return moved
 
@@ -122,15 +129,16 @@ def rest(A: Rows, b: Rows, r: int, first: int, count: int, lam: Rows) -> Scalar:
 
 
 @kernel
-def joint_row(k: Laws, A: Rows, z: Scalar, r: int, law: tuple[Scalar, Scalar, Scalar], lam: Rows) -> Scalar:
-    """A joint that sticks by its dry friction, slips against it, or stops at a bound; returns how far lam moved."""
-    friction, lower, upper = law
-    own, before = A[r, r], lam[r]
+def joint_row(k: Laws, A: Rows, z: Scalar, r: int, law: tuple[Scalar, ...], lam: Rows) -> Scalar:
+    """A joint that sticks by its friction, slips against it, or stops at a bound; returns how far lam is to move."""
+    friction, lower, upper, pace = law
+    own = A[r, r]
     by = own * friction
     v = positive(z - by) - positive(-z - by)
     v = v + positive(lower - v) - positive(v - upper)
-    lam[r] = (v - z) * own / (own * own + k.tiny[0])
-    return size(lam[r] - before)
+    by = (v - z) * own / (own * own + k.tiny[0]) - lam[r]
+    lam[r] = lam[r] + pace * by
+    return size(by)
 
 
 @kernel
@@ -143,14 +151,16 @@ def first_slip(k: Laws, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, lam: 
 
 
 @kernel
-def contact(k: Laws, z: tuple[Scalar, Scalar, Scalar], i: int, friction: Scalar, lam: Rows, w: Workspace) -> Scalar:
-    """A contact that opens, sticks or slips, where all others leave it the velocity z; returns how far lam moved.
+def contact(
+    k: Laws, z: tuple[Scalar, Scalar, Scalar], i: int, law: tuple[Scalar, Scalar], lam: Rows, w: Workspace
+) -> Scalar:
+    """A contact that opens, sticks or slips, where all others leave it the velocity z; returns how far lam is to move.
 
     With w_n = 0 the normal impulse is a - beta f and the tangential velocity y + S f. It slips where y + S f = -g f
     with g > 0 and |f| = friction (a - beta f): a root in g, sought by Newton from what g was. At g = 0 it sticks.
     """
     r, x = k.row[i], w.own[i]
-    before = (lam[r], lam[r + 1], lam[r + 2])
+    friction, pace = law
     touches, a = step(-z[0]), -x[0] * z[0]
     y = (z[1] - x[1] * z[0], z[2] - x[2] * z[0])
     # stopping it altogether
@@ -164,11 +174,11 @@ def contact(k: Laws, z: tuple[Scalar, Scalar, Scalar], i: int, friction: Scalar,
     length = sqrt(t1 * t1 + t2 * t2 + k.tiny[0])
     scale = (length - positive(length - friction * t0)) / length
     t1, t2 = scale * t1, scale * t2
-    lam[r] = touches * (t0 + sticks * (s0 - t0))
-    lam[r + 1] = touches * (t1 + sticks * (s1 - t1))
-    lam[r + 2] = touches * (t2 + sticks * (s2 - t2))
-    moved = larger(size(lam[r] - before[0]), size(lam[r + 1] - before[1]))
-    return larger(moved, size(lam[r + 2] - before[2]))
+    by0 = touches * (t0 + sticks * (s0 - t0)) - lam[r]
+    by1 = touches * (t1 + sticks * (s1 - t1)) - lam[r + 1]
+    by2 = touches * (t2 + sticks * (s2 - t2)) - lam[r + 2]
+    lam[r], lam[r + 1], lam[r + 2] = lam[r] + pace * by0, lam[r + 1] + pace * by1, lam[r + 2] + pace * by2
+    return larger(larger(size(by0), size(by1)), size(by2))
 
 
 @kernel

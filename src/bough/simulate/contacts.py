@@ -121,6 +121,11 @@ class Contacts:
         object.__setattr__(self, "points", found)
 
     @property
+    def count(self) -> int:
+        """Points x grounds."""
+        return len(self.points) * len(self.grounds)
+
+    @property
     def grounds(self) -> tuple[Ground, ...]:
         """All grounds, one or several."""
         return tuple(self.ground) if isinstance(self.ground, Sequence) else (self.ground,)

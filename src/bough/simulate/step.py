@@ -61,7 +61,7 @@ class GroundPlanes(NamedTuple):
 @kernel
 def contact_step(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, e: JointRows, g: GroundPlanes, k: Laws,
-    q: Rows, v: Rows, tau: Rows, friction: Rows, start: Rows, dt: Rows, none: Rows, f_ext: Rows,
+    q: Rows, v: Rows, tau: Rows, friction: Rows, start: Rows, dt: Rows, pace: Rows, none: Rows, f_ext: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The state after dt, impulses lam (rows,), and how it went: `report` (5,), with the depth of the deepest point.
@@ -81,7 +81,7 @@ def contact_step(
         w.b[g.first[0] + 3 * c] = w.b[g.first[0] + 3 * c] + w.ahead[c]
     report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, start, lam, w)
     for n in range(k.most[0]):
-        report[CHANGE] = sweep(k, n, w.A, w.b, w.friction, w.lower, w.upper, lam, w)
+        report[CHANGE] = sweep(k, (n, pace[0]), w.A, w.b, w.friction, w.lower, w.upper, lam, w)
     report[SPENT] = energy_spent(m, g, lam, w)
     add_impulses(m, p, f, lam, v_after, w)
     report[EXCESS] = limit_excess(m, e, q, v_after, dt[0])
@@ -208,7 +208,7 @@ def lift(
         w.u[j] = m.zero[0]
     start_sweeps(k, w.A, w.b, start, w.lam, w)
     for n in range(k.most[0]):
-        sweep(k, n, w.A, w.b, w.friction, w.lower, w.upper, w.lam, w)
+        sweep(k, (n, one), w.A, w.b, w.friction, w.lower, w.upper, w.lam, w)
     add_impulses(m, p, f, w.lam, w.move, w)
     move_within(m, q, spent[0], q_after, w)
 
@@ -237,8 +237,8 @@ CONTACT_STEP = Routine(
     "contact_step",
     contact_step,
     inputs={
-        "q": "nq", "v": "nv", "tau": "nv", "friction": "contacts", "start": "rows", "dt": "1", "none": "nv",
-        "f_ext": "bodies 6",
+        "q": "nq", "v": "nv", "tau": "nv", "friction": "contacts", "start": "rows", "dt": "1", "pace": "1",
+        "none": "nv", "f_ext": "bodies 6",
     },
     outputs={"q_after": "nq", "v_after": "nv", "lam": "rows", "report": "5"},
     work=WORK,

@@ -21,7 +21,7 @@ from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ShapeError
 from bough.opspace import Loops
-from bough.simulate.compiled import CompiledSteps, serves
+from bough.simulate.compiled import CompiledSteps, Stepped, serves
 from bough.simulate.cone import IMPULSES, laws
 from bough.simulate.contacts import ContactRows, Contacts, ContactSpace
 from bough.simulate.joint_effects import JointEffects
@@ -65,7 +65,7 @@ class ContactStepper:
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         self._last = np.zeros((0, self.rows))  # impulses from which the next step's are sought
         self._compiled = (
-            CompiledSteps(effects, self.contacts, contacts.sweeps)
+            CompiledSteps(effects, self.contacts, contacts.sweeps, self._otherwise)
             if contacts and self.contacts and serves(effects, contacts)
             else None
         )
@@ -113,12 +113,18 @@ class ContactStepper:
     def _by_kernel(
         self, steps: CompiledSteps, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float
     ) -> tuple[FloatArray, FloatArray]:
-        width = len(steps.full.joints) + 3 * self.count
+        width = len(steps.joints) + 3 * self.count
         start = self._last if self._last.shape == (len(q), width) else np.zeros((len(q), width))
         found = steps(q, v, tau, start, dt)
         self._last, self.residual = found.lam, found.residual
-        self._pushed = found.lam[:, len(steps.full.joints) :].reshape(len(q), self.count, 3), steps.axes, dt
+        self._pushed = found.lam[:, len(steps.joints) :].reshape(len(q), self.count, 3), steps.axes, dt
         return found.q, found.v
+
+    def _otherwise(self, q: FloatArray, v: FloatArray, tau: FloatArray, start: FloatArray, dt: float) -> Stepped:
+        """A step of some states that the kernel does not serve."""
+        self._last = start
+        q, v = self._step(q, v, tau, dt)
+        return Stepped(q, v, self._last, self.residual)
 
     def _step(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
         M, push = self._momentum(q, v, tau, dt)
