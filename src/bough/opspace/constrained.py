@@ -18,6 +18,7 @@ from bough.compile.emit import c
 from bough.compile.executions import BoundFunction, bind_arrays
 from bough.compile.routine import Routine, trace
 from bough.errors import ModelError, TaskError
+from bough.opspace.constrained_derivatives import ConstrainedDerivatives, Derived
 from bough.opspace.loops import closure_tasks
 from bough.opspace.methods import Prepared
 from bough.opspace.products import apply
@@ -27,6 +28,7 @@ from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proxima
 from bough.types import RealArray
 
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
+UNMET = 1e-6  # of the largest acceleration: rows that are further off are not met
 MANY = 150  # bodies: of more, a traced graph would be too large
 
 
@@ -100,6 +102,55 @@ class ConstrainedDynamics:
         else:
             qdd, force, residual = self._stabilised.call(q, v, tau, target, damping, proximal, threads=threads)
         return Constrained(qdd, force, residual[..., 0])
+
+    def derivatives(
+        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *, gap: npt.ArrayLike | None = None
+    ) -> ConstrainedDerivatives:
+        """The derivatives of qdd and of the constraint forces by q (along velocities), v, tau and `acceleration`.
+
+        By the implicit function theorem, for motions that meet their rows; in float64. `.force` is None where rows are
+        redundant. Traced, so refused for models that are too large; `gap` is taken as constant.
+        """
+        q, v, found = self._motion(q, v, tau, acceleration, gap)
+        return self._derived.jacobians(q, v, found)
+
+    def vjp(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        acceleration: npt.ArrayLike = 0.0,
+        *,
+        qdd: npt.ArrayLike | None = None,
+        force: npt.ArrayLike | None = None,
+    ) -> dict[str, Array]:
+        """The gradient of sum(qdd * accelerations) + sum(force * forces) by "q", "v", "tau" and "acceleration".
+
+        `qdd` (nv,) and `force` (m,) are weights. Far cheaper than `derivatives`: one solve with the transposed system.
+        """
+        if qdd is None and force is None:
+            raise TaskError("vjp needs weights: qdd=, force= or both")
+        q, v, found = self._motion(q, v, tau, acceleration, None)
+        return self._derived.vjp(q, v, found, (qdd, force))
+
+    def _motion(self, q: Any, v: Any, tau: Any, acceleration: Any, gap: Any) -> tuple[Array, Array, Constrained]:
+        """A state in float64, in rows alike, and the motion that it leads to; one that misses its rows is refused."""
+        q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
+        if max(q.ndim, v.ndim, tau.ndim) > 1:
+            count = max(len(x) for x in (q, v, tau) if x.ndim > 1)
+            q, v, tau = (np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[-1]))) for x in (q, v, tau))
+        found = self(q, v, tau, acceleration, gap=gap)
+        size = np.abs(found.qdd).max(initial=1.0)
+        if not (found.residual < UNMET * size).all():
+            worst = np.max(found.residual)
+            raise TaskError(
+                f"rows are not met (by {worst:.2g}), so that the motion has no derivatives: raise iterations"
+            )
+        return q, v, found
+
+    @cached_property
+    def _derived(self) -> Derived:
+        return Derived(self)
 
     def impact(self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0) -> Impact:
         """The velocity after the rows are caught: J v' = -restitution J v, by impulses along the rows alone.

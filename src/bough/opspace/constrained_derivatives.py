@@ -1,0 +1,128 @@
+"""Derivatives of constrained dynamics by the implicit function theorem (Featherstone 2008, eq. 8.5, differentiated).
+
+Along a constrained motion r(q, v, qdd, f) = (H qdd + C - J' f - tau, J qdd + Jdot v - a) is zero, so that
+
+    [H  -J'] [dqdd]   [dtau]   dr
+    [J   0 ] [df  ] = [da  ] - -- d(q, v)
+                               dx
+
+The derivatives of r are taken on its graph; the system is solved through H^-1 and Lambda^-1 = J H^-1 J'.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile.executions import BoundFunction
+from bough.compile.routine import Routine
+from bough.dynamics.gradients import gradients, rates
+from bough.errors import TaskError
+from bough.opspace.methods import Prepared
+from bough.opspace.sweeps.residuals import RESIDUALS
+
+if TYPE_CHECKING:
+    from bough.opspace.constrained import ConstrainedDynamics
+
+Array = npt.NDArray[Any]
+SMALLEST = 1e-10  # eigenvalues of Lambda^-1 below this part of the largest belong to redundant rows
+
+
+class Slopes(NamedTuple):
+    """A result by each input; q varies along velocities. In a batch with a leading axis."""
+
+    q: Array  # (n, nv)
+    v: Array  # (n, nv)
+    tau: Array  # (n, nv)
+    acceleration: Array  # (n, m)
+
+
+class ConstrainedDerivatives(NamedTuple):
+    """The derivatives of accelerations (nv,) and of constraint forces (m,)."""
+
+    qdd: Slopes
+    force: Slopes | None  # None where rows are redundant: which force is least then changes with q, too
+
+
+class Implicit:
+    """The linear system around one motion, or a batch of them."""
+
+    def __init__(self, held: ConstrainedDynamics, q: Array, v: Array, found: Any) -> None:
+        self.rows = [q, v, found.qdd, found.force]
+        self.Z = held.dynamics.inverse_mass_matrix(q)
+        self.J = held.space.jacobian(q)
+        self.X = self.Z @ np.swapaxes(self.J, -1, -2)
+        values, vectors = np.linalg.eigh(self.J @ self.X)
+        seen = values > SMALLEST * values.max(axis=-1, keepdims=True)
+        self.is_redundant = not seen.all()
+        inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
+        self.Lam = (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+
+    def solve(self, g: Array, h: Array) -> tuple[Array, Array]:
+        """dqdd and df from the right-hand sides g (nv, k) and h (m, k)."""
+        free = self.Z @ g
+        f = self.Lam @ (h - self.J @ free)
+        return free + self.X @ f, f
+
+    def solve_transposed(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """The weights of the right-hand sides from weights of dqdd (nv,) and df (m,)."""
+        x, y = x[..., None], y[..., None]
+        h = self.Lam @ (y + np.swapaxes(self.X, -1, -2) @ x)
+        return (self.Z @ x - self.X @ h)[..., 0], h[..., 0]
+
+
+class Derived:
+    """The derivatives of a `ConstrainedDynamics`, compiled when they are first asked for."""
+
+    def __init__(self, held: ConstrainedDynamics) -> None:
+        self.held, self.nv, self.m = held, held.space.model.nv, held.tasks.size
+        self.damping = np.array([0.0 if held.stabilise is None else 2.0 / held.stabilise])
+
+    def jacobians(self, q: Array, v: Array, found: Any) -> ConstrainedDerivatives:
+        """All derivatives at a motion that was `found`."""
+        system = Implicit(self.held, q, v, found)
+        by_q, by_v = self._slopes(system.rows, q.ndim > 1)
+        n, one, none = self.nv, np.eye(self.nv), np.zeros((self.nv, self.m))
+        leading = by_q[0].shape[:-2]
+        g = np.concatenate([-by_q[0], -by_v[0], *(np.broadcast_to(x, (*leading, *x.shape)) for x in (one, none))], -1)
+        ends = (np.zeros((self.m, n)), np.eye(self.m))
+        h = np.concatenate([-by_q[1], -by_v[1], *(np.broadcast_to(x, (*leading, *x.shape)) for x in ends)], -1)
+        qdd, force = (Slopes(*np.split(x, [n, 2 * n, 3 * n], axis=-1)) for x in system.solve(g, h))
+        return ConstrainedDerivatives(qdd, None if system.is_redundant else force)
+
+    def vjp(self, q: Array, v: Array, found: Any, weights: tuple[Any, Any]) -> dict[str, Array]:
+        """The gradient of a weighted sum of accelerations and forces by each input."""
+        system = Implicit(self.held, q, v, found)
+        shapes = (found.qdd.shape, found.force.shape)
+        x, y = (np.zeros(s) if w is None else np.broadcast_to(w, s) for w, s in zip(weights, shapes, strict=True))
+        if system.is_redundant and weights[1] is not None:
+            raise TaskError("rows are redundant here: which forces are least changes with q, and has no derivative")
+        tau, acceleration = system.solve_transposed(x, y)
+        by_q, by_v = self._pulled.call(*system.rows, self.damping, -tau, -acceleration)
+        return {"q": by_q, "v": by_v, "tau": tau, "acceleration": acceleration}
+
+    def _slopes(self, rows: list[Array], batched: bool) -> list[list[Array]]:
+        """[d unbalanced, d unmet] by q, and by v: a row of the compiled function for each column."""
+        n, count = self.nv, len(rows[0]) if batched else 1
+        repeated = [np.repeat(x.reshape(count, -1), 2 * n, axis=0) for x in rows]
+        along = np.tile(np.eye(2 * n), (count, 1))
+        found = self._pushed.call(*repeated, self.damping, along[:, :n], along[:, n:])
+        lead = (count,) if batched else ()
+        whole = [np.swapaxes(y.reshape(*lead, 2 * n, -1), -1, -2) for y in found]
+        return [[y[..., :n] for y in whole], [y[..., n:] for y in whole]]
+
+    @cached_property
+    def _pushed(self) -> BoundFunction:
+        return self._bound(rates(RESIDUALS, ("q", "v")))
+
+    @cached_property
+    def _pulled(self) -> BoundFunction:
+        return self._bound(gradients(RESIDUALS, ("q", "v")))
+
+    def _bound(self, routine: Routine) -> BoundFunction:
+        tasks = self.held.tasks
+        constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
+        return Prepared(routine, constants, tasks.sizes).bind(tasks, name="constrained_dynamics")
