@@ -123,7 +123,7 @@ class ConstrainedDynamics:
         *,
         qdd: npt.ArrayLike | None = None,
         force: npt.ArrayLike | None = None,
-    ) -> dict[str, Array]:
+    ) -> dict[str, RealArray]:
         """The gradient of sum(qdd * accelerations) + sum(force * forces) by "q", "v", "tau" and "acceleration".
 
         `qdd` (nv,) and `force` (m,) are weights. Far cheaper than `derivatives`: one solve with the transposed system.
@@ -133,7 +133,9 @@ class ConstrainedDynamics:
         q, v, found = self._motion(q, v, tau, acceleration, None)
         return self._derived.vjp(q, v, found, (qdd, force))
 
-    def _motion(self, q: Any, v: Any, tau: Any, acceleration: Any, gap: Any) -> tuple[Array, Array, Constrained]:
+    def _motion(
+        self, q: Any, v: Any, tau: Any, acceleration: Any, gap: Any
+    ) -> tuple[RealArray, RealArray, Constrained]:
         """A state in float64, in rows alike, and the motion that it leads to; one that misses its rows is refused."""
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
         if max(q.ndim, v.ndim, tau.ndim) > 1:
