@@ -32,7 +32,7 @@ COMMANDS = (
     (export.export, "bough export zoo:arm arm.c forward_dynamics 'jacobian?frame=hand' --float"),
     (tour.demo, "bough demo zoo:tree1"),
     (tour.reproduce, "bough reproduce --list"),
-    (tour.bench, "bough bench --list"),
+    (tour.bench, "bough bench --model zoo:arm --seconds 0.01"),
 )
 for command, line in COMMANDS:
     app.command(epilog=example(line))(command)

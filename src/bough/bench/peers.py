@@ -53,6 +53,7 @@ def pinocchio_twin(model: Model) -> Any:
         placement = pin.SE3(*joint_placement(m, i))
         joint = twin.addJoint(int(parent) + 1, kinds[int(m.kind[i])](), placement, f"joint {i}")
         twin.appendBodyToJoint(joint, pin.Inertia(*inertia_parts(m, i)), pin.SE3.Identity())
+    twin.armature = np.array(m.armature)
     return twin
 
 
@@ -77,7 +78,10 @@ def mujoco_twin(model: Model) -> Any:
         quaternion = np.empty(4)
         mujoco.mju_mat2Quat(quaternion, R.ravel())
         body = (spec.worldbody if parent < 0 else bodies[parent]).add_body(name=f"body {i}", pos=p, quat=quaternion)
-        body.add_joint(name=f"joint {i}", type=types[int(m.kind[i])], axis=[0, 0, 1])
+        if int(m.kind[i]) not in types:
+            raise ModelError("only revolute, prismatic, spherical and floating joints are compared")
+        rotor = float(m.armature[m.dof[i]])
+        body.add_joint(name=f"joint {i}", type=types[int(m.kind[i])], axis=[0, 0, 1], armature=rotor)
         mass, c, J = inertia_parts(m, i)
         body.explicitinertial, body.mass, body.ipos = True, mass, c
         body.fullinertia = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]

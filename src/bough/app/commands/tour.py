@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bough.app.shell import FAILED, Json, out, say, show_json
-from bough.app.source import Source, of_model
+from bough.app.shell import FAILED, Json, out, patient, say, show_json
+from bough.app.source import HELP, Source, load_options, of_model
 
 
 @of_model("")
@@ -62,16 +62,40 @@ def reproduce(
 def bench(
     sections: Annotated[list[str] | None, typer.Argument(help="Sections; all without. See --list.")] = None,
     docs: Annotated[Path | None, typer.Option(help="Record the results in this docs folder, and renew it.")] = None,
+    model: Annotated[str | None, typer.Option(help=f"Measure this model instead. {HELP}")] = None,
+    floating_base: Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")] = False,
+    seconds: Annotated[float, typer.Option(min=0.0, help="For each contestant of --model.")] = 0.3,
     list_all: Annotated[bool, typer.Option("--list", help="List the sections, and run nothing.")] = False,
     json: Json = False,
 ) -> None:
-    """Measure Bough beside other libraries: ratios of one run, contestants alternating. Takes minutes."""
+    """Measure Bough beside other libraries: ratios of one run, contestants alternating. Takes minutes.
+
+    With --model it is a robot of yours, beside Pinocchio and MuJoCo where they are installed and give the same.
+    """
     from bough.bench import __main__ as runner
     from bough.bench import report
 
+    if model is not None:
+        own(Source(model, load_options(floating_base, False, [], False, False)), seconds, json)
+        return
     if list_all:
         show_json(list(runner.SECTIONS)) if json else out().print("\n".join(runner.SECTIONS))
         return
     rows = runner.run(sections or [], docs, report.show if not json else lambda rows: None)
     if json:
         show_json({"machine": report.machine(), "rows": rows})
+
+
+def own(source: Source, seconds: float, json: bool) -> None:
+    """One model, beside the engines that are here."""
+    from bough.bench import report
+    from bough.bench.own import compare
+
+    with patient("compiling for this robot", after=2.0):
+        found = compare(source.model(), seconds)
+    if json:
+        show_json({"machine": report.machine(), "rows": found.rows, "left_out": found.left_out})
+        return
+    report.show(found.rows)
+    for name, why in found.left_out.items():
+        say(f"{name} is left out: {why}")

@@ -1,0 +1,38 @@
+"""`bough bench --model`: a user's robot beside the engines that are installed."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bough import zoo
+from bough.bench import own
+from bough.errors import NumericalError
+
+
+@pytest.mark.parametrize("model", ["zoo:arm?n=3", "zoo:humanoid", "zoo:star?n=4"])
+def test_peers_take_part_after_a_check(run, model):
+    pytest.importorskip("pinocchio")
+    pytest.importorskip("mujoco")
+    found = json.loads(run("bench", "--model", model, "--seconds", 0.001, "--json"))
+    assert found["left_out"] == {}
+    first = found["rows"][0]
+    assert set(first["seconds"]) == {"bough", "pin.aba", "mj_forward"}
+    assert {row["case"] for row in found["rows"]} >= {"forward dynamics", "mass matrix", "inverse mass matrix"}
+
+
+def test_what_differs_is_not_timed():
+    with pytest.raises(NumericalError, match="differ by"):
+        own.check("Pinocchio", np.array([1.0, 2.0]), np.array([1.0, 2.1]))
+
+
+def test_an_engine_that_is_missing_or_differs_is_named(run, monkeypatch):
+    monkeypatch.setattr(own, "pinocchio_calls", lambda *given: own.check("Pinocchio", np.ones(2), np.zeros(2)))
+    assert "Pinocchio is left out" in run("bench", "--model", "zoo:arm?n=2", "--seconds", 0.001)
+
+
+def test_orders_are_permutations():
+    model = zoo.humanoid()
+    state = own.random_state(model)
+    assert sorted(state.q_order) == list(range(model.nq))
+    assert sorted(state.v_order) == list(range(model.nv))
