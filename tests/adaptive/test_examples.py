@@ -27,3 +27,22 @@ def test_an_example_prints_its_table_and_draws(name, options, picture, tmp_path,
     runpy.run_path(str(EXAMPLES / f"adaptive_{name}.py"), run_name="__main__")
     assert "2^-19" in capsys.readouterr().out
     assert (tmp_path / picture).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("whip", ["--steps", "60", "--scale", "0.05"]),
+        ("tree", ["--steps", "80", "--scale", "0.01"]),
+        ("millipede", ["--steps", "100", "--scale", "0.02"]),
+    ],
+)
+def test_an_example_of_motion_prints_its_table_and_draws(name, options, tmp_path, monkeypatch, capsys):
+    matplotlib.use("Agg")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path), *options])
+    runpy.run_path(str(EXAMPLES / f"motion_{name}.py"), run_name="__main__")
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:-1]]
+    errors = [float(row[2]) for row in rows]
+    assert errors[-1] < errors[0]
+    assert (tmp_path / f"motion_{name}.png").stat().st_size > 10_000

@@ -61,6 +61,7 @@ class Mover:
         self.last = "full"  # how the last step was taken
         self.age, self.h = every, 0.0  # steps since the region was chosen, and their size
         self.begun = False  # whether there is a region for this configuration
+        self.urgent = False  # whether torques of locked joints have changed
         self.body_mass = model.total_mass / max(1, len(model.body_names))
 
     @property
@@ -141,11 +142,12 @@ class Mover:
             changes.taken_by_tree()
             self.begun, self.h, self.age, changed = True, lead, self.every, False
         elif changed:
+            self.urgent = self.urgent or region.is_asleep(changes.torques)
             region.note(changes.everything, changes.forces, changes.torques)
             changes.taken_by_tree()
             region.reload(loads)
-        if self.age >= self.every or (changed and not keep):
-            self.age = 0
+        if self.age >= (self.every // 5 if self.urgent else self.every) or (changed and not keep):
+            self.age, self.urgent = 0, False
             if not self._choose():
                 turns.failed()
                 return False

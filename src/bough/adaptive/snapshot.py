@@ -12,7 +12,7 @@ from bough.adaptive.mover import Mover
 
 Arrays = dict[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
-OWN = ("steps", "time", "share", "last", "age", "h", "begun")
+OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent")
 REGION = ("energy_lost", "delta", "opened", "closed", "stale")
 
 

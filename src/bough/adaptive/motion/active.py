@@ -133,6 +133,11 @@ class ActiveRegion:
 
     # Choosing
 
+    def is_asleep(self, joints: list[int]) -> bool:
+        """Whether one of these joints, numbers of primitives, is locked."""
+        plan = self.tree.plan
+        return bool((self.survey.active[plan.node_of[plan.host[joints]]] == 0).any())
+
     def note(self, everything: bool, forces: list[int], torques: list[int]) -> None:
         """Other forces on these bodies, and torques at these joints: records of the clusters they act in are behind."""
         self.stale = self.stale or everything
