@@ -162,3 +162,31 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
     with pytest.raises(bough.BoughError, match="needs a Model"):
         bough.export_c("arm.urdf", ["gravity"], path)
     assert not list(tmp_path.iterdir())
+
+
+@needs_gcc
+@pytest.mark.parametrize("inputs", [(), ("placement",)])
+def test_kinematics_of_many_frames(tmp_path, inputs):
+    model = bough.zoo.arm(3)
+    dyn, values = bough.Dynamics(model), state(model)
+    q, v, frames = values["q"], values["v"], ["link2", "hand"]
+    moving = ("kinematics", {"frames": frames, "jacobians": ["hand"], "reference": "local", "velocities": True})
+    source, header = bough.export_c(model, [moving, "kinematics"], tmp_path / "arm.c", inputs=inputs)
+    library = compiled(tmp_path, source)
+    given = [model.joint_placements] if inputs else []
+    wanted = dyn.kinematics(q, v, frames, ["hand"], reference="local")
+    like = [wanted.placements, wanted.velocities, wanted.drifts, wanted.jacobians["hand"][None]]
+    for found, expected in zip(run(library.arm_kinematics_local, [q, v, *given], like), like, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    everything = dyn.placements(q)
+    found = run(library.arm_kinematics, [q, *given], [everything, np.zeros((0, 6, 3))])[0]
+    np.testing.assert_allclose(found, everything, atol=1e-12)
+    assert "Frames 'link2, hand'." in header.read_text()
+    for options, words in (
+        ({"frames": "hand"}, "write"),
+        ({"frames": ["hnd"]}, "hnd"),
+        ({"frames": ["hand"], "jacobians": ["link2"]}, "not the frame itself"),
+        ({"reference": "here"}, "no reference"),
+    ):
+        with pytest.raises(bough.BoughError, match=words):
+            bough.export_c(model, [("kinematics", options)], tmp_path / "arm.c")

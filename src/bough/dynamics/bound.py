@@ -17,11 +17,9 @@ from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
 from bough.dynamics.functions import Function, Method, Options, check_options, function
 from bough.dynamics.given import Parameters
-from bough.dynamics.kinematics import REFERENCES
-from bough.dynamics.placements import frame_set
 from bough.dynamics.together import together
-from bough.dynamics.whole_body import Kinematics, Wanted, moving_routine, still_routine
-from bough.errors import BoughError, ModelError, OptionError, UnknownNameError
+from bough.dynamics.whole_body import Kinematics, kinematics_of
+from bough.errors import BoughError, ModelError, OptionError
 from bough.model import Model, mark_limbs
 from bough.sparsity.memory import require_memory
 from bough.types import RealArray, Reference
@@ -158,14 +156,7 @@ class Library:
         found = self._functions.get(key)
         if found is None:
             check_options(function("velocity"), {"frame": "", "reference": reference})
-            for name in jacobians:
-                if name not in frames:
-                    raise UnknownNameError(f"kinematics: the Jacobian of {name!r} is wanted, but not the frame itself")
-            numbers = [self.model.frame(name) for name in frames]
-            places = np.array([frames.index(name) for name in jacobians], np.int64)
-            wanted = Wanted(places, np.array([REFERENCES[reference]]))
-            routine = (moving_routine if moving else still_routine)(len(frames), len(jacobians))
-            constants = (frame_set(self.model, numbers), wanted)
+            routine, constants = kinematics_of(self.model, frames, jacobians, reference, moving)
             found = self.parameters.given_to(self._bound("kinematics", routine, constants, mark_limbs))
             self._functions[key] = found
         return found

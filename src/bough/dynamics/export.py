@@ -11,9 +11,11 @@ import numpy as np
 from bough import __version__
 from bough.compile.emit import c
 from bough.compile.graph.program import Program
-from bough.dynamics.functions import check_options, function, program
+from bough.dynamics.functions import REFERENCE, check_options, function, program, traced_for
+from bough.dynamics.whole_body import kinematics_of
 from bough.errors import ModelError, OptionError
 from bough.model import Model
+from bough.types import Reference
 
 Wanted = str | tuple[str, dict[str, Any]]
 
@@ -31,8 +33,10 @@ def export_c(
 
     A function is named as in `Dynamics`, or given with its options, such as
     ("forward_dynamics", {"method": "crba"}) or ("jacobian", {"frame": "hand", "reference": "local"}); defaults are
-    those of `Dynamics`. Each becomes an entry point `<prefix>_<function>_<options>`, with no allocation, no globals and
-    nothing but math.h; the prefix is the model's name unless it is given. The header says what became of each name.
+    those of `Dynamics`. "kinematics" takes `frames`, `jacobians` and `reference` as the method does, and with
+    `velocities` it has v among its inputs. Each becomes an entry point `<prefix>_<function>_<options>`, with no
+    allocation, no globals and nothing but math.h; the prefix is the model's name unless it is given. The header says
+    what became of each name.
     `inputs` names quantities of the model that become further arguments of every function, as in `Dynamics`.
     """
     if not isinstance(model, Model):
@@ -45,10 +49,33 @@ def export_c(
     for item in functions:
         name, options = _parsed(item)
         key = _key(name, options)
-        programs[key] = program(model, name, inputs=inputs, **options)
-        notes[key] = _note(name, options)
+        if name == "kinematics":
+            programs[key], notes[key] = _kinematics(model, inputs, **options)
+        else:
+            programs[key] = program(model, name, inputs=inputs, **options)
+            notes[key] = _note(name, options)
     banner = f"Model {c.quoted(model.name)}, hash {model.hash}\nWritten by bough {__version__}"
     return c.export(programs, Path(path), model.name if prefix is None else prefix, dtype, banner, notes)
+
+
+def _kinematics(
+    model: Model,
+    inputs: Sequence[str],
+    frames: Sequence[str] | None = None,
+    jacobians: Sequence[str] = (),
+    reference: Reference = REFERENCE,
+    velocities: bool = False,
+) -> tuple[Program, list[str]]:
+    """Placements, velocities, drifts and Jacobians of frames in one function."""
+    for what, names in (("frames", frames), ("jacobians", jacobians)):
+        if isinstance(names, str):
+            raise OptionError(f"kinematics: {what} is a list of names, got {names!r}; write [{names!r}]")
+    check_options(function("velocity"), {"frame": "", "reference": reference})
+    chosen = tuple(model.frame_names if frames is None else frames)
+    routine, constants = kinematics_of(model, chosen, tuple(jacobians), reference, velocities)
+    notes = ["placements, velocities and drifts of frames, and Jacobians." if velocities else "placements, Jacobians."]
+    notes += [f"Frames {c.quoted(', '.join(chosen))}.", f"Jacobians of {c.quoted(', '.join(jacobians) or 'none')}."]
+    return traced_for(model, routine, constants, inputs), [*notes, f"Reference {reference}."]
 
 
 def _parsed(item: Any) -> tuple[str, dict[str, Any]]:
@@ -64,7 +91,7 @@ def _is_pair(item: Any) -> bool:
 
 
 def _key(name: str, options: dict[str, Any]) -> str:
-    return "_".join([name, *map(str, options.values())])
+    return "_".join([name, *(str(x) for x in options.values() if isinstance(x, str))])
 
 
 def _note(name: str, given: dict[str, Any]) -> list[str]:

@@ -233,7 +233,12 @@ def program(model: Model, name: str, *, inputs: Sequence[str] = (), **given: Any
     row = function(name)
     options = check_options(row, given)
     method = row.method(model, options.method)
+    return traced_for(model, method.routine, method.constants(model, options), inputs)
+
+
+def traced_for(model: Model, routine: Routine, constants: tuple[Any, ...], inputs: Sequence[str]) -> Program:
+    """A routine on one model, with quantities of it as further inputs, as a program."""
     parameters = Parameters(model, check_inputs(model, inputs))
-    routine, constants, _ = parameters.prepared(method.routine, method.constants(model, options), mark_limbs)
+    routine, constants, _ = parameters.prepared(routine, constants, mark_limbs)
     mechanism = model.grouped if parameters.folds else model.mechanism
     return trace(routine, (mechanism, *constants), model.sizes)

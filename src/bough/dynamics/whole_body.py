@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.jacobian import world_motion
-from bough.dynamics.kinematics import LOCAL, LOCAL_WORLD_ALIGNED, WORLD
-from bough.dynamics.placements import FrameSet, placements
+from bough.dynamics.kinematics import LOCAL, LOCAL_WORLD_ALIGNED, REFERENCES, WORLD
+from bough.dynamics.placements import FrameSet, frame_set, placements
+from bough.errors import UnknownNameError
 from bough.joints import Mechanism, joint_velocity, motion_to_body
+from bough.model import Model
 from bough.spatial import (
     add3,
     add6,
@@ -147,3 +152,17 @@ def moving_routine(frames: int, jacobians: int) -> Routine:
         outputs={"T": f"{frames} 4 4", "nu": f"{frames} 6", "a": f"{frames} 6", "J": f"{jacobians} 6 nv"},
         work={"X": "bodies 12", "P": "bodies 12", "v": "bodies 6", "a": "bodies 6"},
     )
+
+
+def kinematics_of(
+    model: Model, frames: Sequence[str], jacobians: Sequence[str], reference: str, moving: bool
+) -> tuple[Routine, tuple[Any, ...]]:
+    """The routine for these frames, and its constants after the mechanism; unknown names are refused."""
+    for name in jacobians:
+        if name not in frames:
+            raise UnknownNameError(f"kinematics: the Jacobian of {name!r} is wanted, but not the frame itself")
+    numbers = [model.frame(name) for name in frames]
+    places = np.array([list(frames).index(name) for name in jacobians], np.int64)
+    wanted = Wanted(places, np.array([REFERENCES[reference]]))
+    routine = (moving_routine if moving else still_routine)(len(frames), len(jacobians))
+    return routine, (frame_set(model, numbers), wanted)

@@ -178,7 +178,9 @@ class CFunction:
         return f"{''.join(pieces)}\nvoid {self.name}({self._parameters(range(len(self.arrays)))})\n{{\n{body}}}\n"
 
     def _is_used(self, k: int) -> bool:
-        return k >= len(self.program.inputs) or any(place.array == k for place in self.plan.source.values())
+        return (k >= len(self.program.inputs) and self.arrays[k].size > 0) or any(
+            place.array == k for place in self.plan.source.values()
+        )
 
     def _parameters(self, arrays: Sequence[int]) -> str:
         def typed(k: int) -> str:
