@@ -17,6 +17,7 @@ from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, REFERENCES, VELOCITY, frame_of
 from bough.dynamics.momentum import CENTROIDAL_MOMENTUM, MOMENTUM
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
+from models import JOINT_TYPES, interpreted, random_state, random_twin
 
 
 class State(NamedTuple):
@@ -146,3 +147,15 @@ def error(actual, expected, state):
     """Largest difference, relative to the largest element expected or to what the state makes it out of."""
     expected, scale = np.asarray(expected, float), 1e-3 * (1 + np.abs(state.v).max() ** 2)
     return np.abs(np.asarray(actual, float) - expected).max() / max(np.abs(expected).max(initial=0.0), scale)
+
+
+def hold(*names):
+    """Interpreted kernels give these quantities as they are defined, on a tree with every type of joint."""
+    parent = [-1, 0, 1, 2, 1, 4, 0, 6, 7]
+    for seed, joints in enumerate((JOINT_TYPES, JOINT_TYPES[::-1])):
+        twin = random_twin(seed, parent, joints, armature=bool(seed), gravity=(1.0, -2.0, -9.0))
+        state = State(*random_state(twin.model, seed))
+        expected = by_definition(twin, state, 5)
+        for name in names:
+            actual = QUANTITIES[name].by(interpreted, twin.model, state, "f5")
+            assert error(actual, expected[name], state) < 1e-10, name

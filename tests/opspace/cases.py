@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 
+from bough.compile.routine import interpret
+from bough.dynamics.crba import MASS_MATRIX
 from bough.opspace import tasks as T
+from bough.opspace.methods import prepare
+from bough.opspace.sweeps.jacobian import JACOBIAN
 from bough.opspace.taskset import TaskSet
 from models import JOINT_TYPES, random_twin
 
-REFERENCES = {
-    "local": pin.ReferenceFrame.LOCAL,
-    "world": pin.ReferenceFrame.WORLD,
-    "local_world_aligned": pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
-}
+try:
+    import pinocchio as pin
+except ImportError:  # needed only to compare with it
+    pin = None
+
+NAMES = ("local", "world", "local_world_aligned")
+REFERENCES = {name: pin and getattr(pin.ReferenceFrame, name.upper()) for name in NAMES}
+
+
+def interpreted_jacobian(tasks, q):
+    constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
+    return interpret(JACOBIAN, constants, tasks.sizes, q)[0]
+
+
+def definition(tasks, q):
+    """J H^-1 J' by numpy."""
+    J = interpreted_jacobian(tasks, q)
+    (H,) = interpret(MASS_MATRIX, (tasks.model.mechanism,), tasks.model.sizes, q)
+    return J @ np.linalg.solve(H, J.T)
+
+
+def agrees(method, seeds=range(12)):
+    """A method, interpreted, gives J H^-1 J' on random trees and task sets."""
+    for seed in seeds:
+        twin, tasks = random_case(seed)
+        q = twin.model.random_configuration(np.random.default_rng(seed))
+        expected = definition(tasks, q)
+        (actual,) = interpret(*prepare(method, tasks), q)
+        np.testing.assert_allclose(actual, expected, atol=1e-11 * np.abs(expected).max(), err_msg=method)
+        np.testing.assert_array_equal(actual, actual.T, err_msg=method)
 
 
 def random_case(seed, size=10, joints=JOINT_TYPES):

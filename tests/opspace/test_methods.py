@@ -8,27 +8,12 @@ import pytest
 import bough
 from bough import zoo
 from bough.compile.routine import interpret
-from bough.dynamics.crba import MASS_MATRIX
 from bough.dynamics.engine import bind_arrays
 from bough.opspace import OperationalSpace, TaskSet, center_of_mass, momentum, pose, position, relative
 from bough.opspace.methods import METHODS, prepare
-from bough.opspace.sweeps.bias import BIAS, DRIFT
-from bough.opspace.sweeps.jacobian import JACOBIAN
-from opspace.cases import pinocchio_jacobian, random_case
+from opspace.cases import definition, interpreted_jacobian, pinocchio_jacobian, random_case
 
 CASES = range(220)
-
-
-def interpreted_jacobian(tasks, q):
-    constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
-    return interpret(JACOBIAN, constants, tasks.sizes, q)[0]
-
-
-def definition(tasks, q):
-    """J H^-1 J' by numpy."""
-    J = interpreted_jacobian(tasks, q)
-    (H,) = interpret(MASS_MATRIX, (tasks.model.mechanism,), tasks.model.sizes, q)
-    return J @ np.linalg.solve(H, J.T)
 
 
 @pytest.mark.parametrize("seed", CASES)
@@ -62,22 +47,6 @@ def test_specialised_code_agrees(method):
         function = prepare(method, tasks).bind(tasks)
         expected = definition(tasks, q)
         np.testing.assert_allclose(function(q), expected, atol=1e-11 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_bias_and_drift(seed):
-    twin, tasks = random_case(seed)
-    model, rng, h = twin.model, np.random.default_rng(seed), 1e-6
-    q, v = model.random_configuration(rng), rng.normal(size=model.nv)
-    ahead, back = (interpreted_jacobian(tasks, model.integrate(q, s * h * v)) for s in (1, -1))
-    (drift,) = interpret(DRIFT, (model.mechanism, tasks.seeds), tasks.sizes, q, v)
-    numerical = (ahead - back) @ v / (2 * h)
-    np.testing.assert_allclose(drift, numerical, atol=1e-7 * (1 + np.abs(numerical).max()))
-    (bias,) = interpret(BIAS, (model.mechanism, tasks.seeds), tasks.sizes, q, v)
-    dynamics = bough.Dynamics(model, general=True)
-    fall = np.linalg.solve(dynamics.mass_matrix(q), dynamics.bias_force(q, v))
-    expected = drift - interpreted_jacobian(tasks, q) @ fall
-    np.testing.assert_allclose(bias, expected, atol=1e-10 * (1 + np.abs(expected).max()))
 
 
 def test_a_robot_far_from_the_origin_loses_no_digits():
