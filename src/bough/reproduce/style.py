@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from typing import Any
 
 from bough.errors import MissingExtraError
@@ -47,3 +48,12 @@ def plain_ticks(axis: Any, values: list[float]) -> None:
     """These ticks only, as plain numbers: for logarithmic axes over less than two decades."""
     axis.set_ticks(values, labels=[f"{x:g}" for x in values])
     axis.set_ticks([], minor=True)
+
+
+def show_patterns(canvas: Any, patterns: Mapping[str, Any], label: str = "degree of freedom") -> None:
+    """Matrices of zeros and ones side by side, each with its name and how many ones it has."""
+    for axes, (name, matrix) in zip(canvas.subplots(1, len(patterns)), patterns.items(), strict=True):
+        axes.imshow(1 - matrix, cmap="gray", vmin=-0.6, vmax=1.0)
+        axes.set_title(f"{name}: {int(matrix.sum())} of {matrix.size}")
+        axes.set_xlabel(label)
+        axes.grid(False)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bough import zoo
 from bough.opspace import in_group
 from bough.reproduce.featherstone2005.section2 import from_one, pattern
 from bough.reproduce.featherstone2010.asimo import rows_on
-from bough.reproduce.result import Result, exact
+from bough.reproduce.result import Figure, Result, exact
+from bough.reproduce.style import show_patterns
 from bough.sparsity import ltdl, ltl
 from bough.tree import Tree
 from bough.types import FloatArray
@@ -39,7 +42,26 @@ def run(full: bool = False) -> Result:
         exact("section 7: products stay in L(lambda)", True, in_group(A @ B, tree)),
         exact("section 7: inverses stay in L(lambda)", True, in_group(inverse, tree)),
     )  # fmt: skip
-    return Result(rows, remarks=("Y, Y_d, Y_D, J x and J' x of any H and J: `bough.opspace.SparseRows`.",))
+    remarks = (
+        "Y, Y_d, Y_D, J x and J' x of any H and J: `bough.opspace.SparseRows`.",
+        "Figs. 4 to 10 are algorithms: Fig. 4 is `Tree.expanded`, above; Figs. 5, 6 and 8 to 10 are executed in "
+        "Table 1, Fig. 7 in Table 2.",
+    )
+    return Result(rows, (figure2(tree, expanded),), remarks)
+
+
+def figure2(tree: Tree, expanded: Tree) -> Figure:
+    """Fig. 2, and the same for the tree of Fig. 3."""
+
+    def draw(canvas: Any) -> None:
+        H, wide = pattern(tree), pattern(expanded)
+        show_patterns(canvas, {"(a) H": H, "(b) L": np.tril(H), "H of Fig. 3": wide}, "joint, or degree of freedom")
+
+    caption = (
+        "Fig. 2: branches put zeros into H (a), and the factor L keeps all of them (b). Right: the same tree with "
+        "three degrees of freedom in its second joint (Fig. 3)."
+    )
+    return Figure("figure2", caption, draw, (9.0, 3.4))
 
 
 def matrix(tree: Tree, seed: int) -> FloatArray:

@@ -11,7 +11,7 @@ from bough.compile.graph.program import OperationCount
 from bough.opspace import OperationalSpace
 from bough.reproduce.featherstone2010.asimo import dense_costs, last_dofs, sparse_costs, task_set, zero_testing_product
 from bough.reproduce.result import Figure, Result, Row, exact, measured, rounded
-from bough.reproduce.style import legend_outside
+from bough.reproduce.style import legend_outside, show_patterns
 
 LATER = "L_d^-1 (Y_D' Lambda)"
 
@@ -133,13 +133,7 @@ def _patterns(tasks: Any) -> Figure:
         from bough.reproduce.featherstone2005.section2 import pattern
 
         H, J = pattern(tasks.model.dof_tree), tasks.jacobian_pattern.astype(float)
-        widths = {"width_ratios": [1, 1, 1]}
-        shown = (("H", H), ("L", np.tril(H)), ("J and Y", J))
-        for axes, (title, matrix) in zip(canvas.subplots(1, 3, gridspec_kw=widths), shown, strict=True):
-            axes.imshow(1 - matrix, cmap="gray", vmin=-0.6, vmax=1.0)
-            axes.set_title(f"{title}: {int(matrix.sum())} of {matrix.size}")
-            axes.set_xlabel("degree of freedom")
-            axes.grid(False)
+        show_patterns(canvas, {"H": H, "L": np.tril(H), "J and Y": J})
 
     caption = (
         "Structural nonzeros of H, of its factor L, and of J for ASIMO's hands and feet. Y = J L^-1, Y_d and Y_D have "
