@@ -10,7 +10,8 @@ from bough.dynamics import crba, rnea
 from bough.dynamics.crba import composite_inertia
 from bough.dynamics.rnea import newton_euler
 from bough.joints import Mechanism, joint_motion
-from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.sparsity.ltdl import ltdl_solve
+from bough.sparsity.stretch import ltdl_in_blocks
 from bough.tree import Tree
 from bough.types import Rows, Scalar, Workspace
 
@@ -62,7 +63,7 @@ def factorize(m: Mechanism, t: DofRows, q: Rows, L: Rows, w: Workspace) -> None:
     joint_motion(m, q, w.X)
     composite_inertia(m, w.H, w)
     couple(m, t, w.H, L)
-    ltdl(t.parent, t.rows, L)
+    ltdl_in_blocks(t.parent, t.rows, L)
 
 
 @kernel
