@@ -127,6 +127,22 @@ def test_arrays_of_different_lengths_leave_the_output_alone(measured):
     assert (out == 7.0).all()
 
 
+@pytest.fixture
+def helpers_in_python(monkeypatch):
+    """As on systems where no one can sleep in native code."""
+    monkeypatch.setattr(threads, "serve", lambda: None)
+
+
+@pytest.mark.usefixtures("helpers_in_python")
+def test_helpers_in_python_give_the_same():
+    p = arm(5)
+    f, inputs = specialise("arm", p), random_inputs(p, 700)
+    for _ in range(3):
+        for x, y in zip(f(*inputs, threads=3), passes.evaluate(p, inputs), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-11)
+
+
+@pytest.mark.usefixtures("helpers_in_python")
 def test_an_interrupt_leaves_no_one_at_work_for_the_next_batch(monkeypatch):
     """Whoever was interrupted while waiting gives the team away: its helper may still be taking rows."""
     p = arm(4)
@@ -148,6 +164,7 @@ def test_an_interrupt_leaves_no_one_at_work_for_the_next_batch(monkeypatch):
     np.testing.assert_array_equal(f(*inputs, threads=2)[0], want)
 
 
+@pytest.mark.usefixtures("helpers_in_python")
 def test_interrupted_batches_leave_no_threads_behind(monkeypatch):
     p = arm(4)
     f, inputs = specialise("arm", p), random_inputs(p, 500)

@@ -70,6 +70,7 @@ def own_gate(code: Code, signature: Signature, pile: Pile | None = None) -> Gate
     def keeping(*arrays: np.ndarray, keep: Any = keep) -> int:
         return gate(*arrays)
 
+    keeping.gate = gate  # type: ignore[attr-defined]  # for `record_of`
     return keeping
 
 

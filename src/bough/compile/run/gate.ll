@@ -7,14 +7,19 @@
 ; last inputs in a dict, or as one array.
 ;
 ; The constants @type_of, @bytes_data, @data_of, @ndim_of, @extents_of, @descr_of and @flags_of (byte offsets inside
-; objects, measured at start-up) are defined by gate.py in front of this text.
+; objects, measured at start-up) are defined by gate.py in front of this text; so are @pause, @wake and @sleep, which
+; depend on the processor and the operating system.
 
 %Shape = type { i64, i64, [3 x i64] }                                       ; numbers in an element, its ndim, its extents
 %Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, ptr, [0 x %Shape] }
 ; 0 entry, 1 context, 2 arrays, 3 inputs among them, 4 batched (0 or 1), 5 bytes of a number, 6 ndarray type,
 ; 7 dtype, 8 whether to check outputs, 9 rows to handle at once, 10 None, 11 numpy's number of the dtype,
 ; 12 null or the pile of rows that several threads take from, 13 shapes
-%Pile = type { i64, i64 }                                                   ; first row that is left, rows to take at once
+%Pile = type { i64, i64, i64, ptr }
+; first row that is left, rows to take at once, helpers, and for each of them its seat and the record that it works with
+%Seat = type { i32, i32, ptr, ptr, i64, i64 }
+; 0 what goes on there (0 nothing, 1 work waits, 2 it is being done, 3 the helper is to leave), 1 whether the helper is
+; asleep, 2 record, 3 pointers, 4 batch, 5 status
 
 declare ptr @PyLong_FromLong(i64)
 declare ptr @PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
@@ -24,6 +29,7 @@ declare i64 @PyDict_Size(ptr)
 declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
+declare i32 @sched_yield()
 declare i64 @llvm.smin.i64(i64, i64)
 declare <16 x i32> @llvm.umax.v16i32(<16 x i32>, <16 x i32>)
 declare i1 @llvm.vector.reduce.or.v16i1(<16 x i1>)
@@ -350,6 +356,147 @@ bad:
   ret i64 %status
 }
 
+; With helpers: work is laid on their seats, done here as far as they leave any, and taken back where no one has begun.
+; Nobody needs Python's lock for it. The worst status.
+define internal i64 @run_together(ptr %record, ptr %pointers, i64 %batch) {
+entry:
+  %pile.p = getelementptr %Record, ptr %record, i64 0, i32 12
+  %pile = load ptr, ptr %pile.p
+  %alone = icmp eq ptr %pile, null
+  br i1 %alone, label %single, label %count
+single:
+  %only = call i64 @run(ptr %record, ptr %pointers, i64 %batch)
+  ret i64 %only
+count:
+  %helpers.p = getelementptr %Pile, ptr %pile, i64 0, i32 2
+  %helpers = load i64, ptr %helpers.p
+  %table.p = getelementptr %Pile, ptr %pile, i64 0, i32 3
+  %table = load ptr, ptr %table.p
+  br label %ask
+ask:
+  %k = phi i64 [ 0, %count ], [ %k.next, %asked ]
+  %k.left = icmp slt i64 %k, %helpers
+  br i1 %k.left, label %lay, label %work
+lay:
+  %k.2 = shl i64 %k, 1
+  %seat.p = getelementptr ptr, ptr %table, i64 %k.2
+  %seat = load ptr, ptr %seat.p
+  %its.p = getelementptr ptr, ptr %seat.p, i64 1
+  %its = load ptr, ptr %its.p
+  %its.record = getelementptr %Seat, ptr %seat, i64 0, i32 2
+  store ptr %its, ptr %its.record
+  %its.pointers = getelementptr %Seat, ptr %seat, i64 0, i32 3
+  store ptr %pointers, ptr %its.pointers
+  %its.batch = getelementptr %Seat, ptr %seat, i64 0, i32 4
+  store i64 %batch, ptr %its.batch
+  store atomic i32 1, ptr %seat seq_cst, align 4
+  %asleep.p = getelementptr %Seat, ptr %seat, i64 0, i32 1
+  %asleep = load atomic i32, ptr %asleep.p seq_cst, align 4
+  %sleeps = icmp ne i32 %asleep, 0
+  br i1 %sleeps, label %wake, label %asked
+wake:
+  call void @wake(ptr %seat)
+  br label %asked
+asked:
+  %k.next = add i64 %k, 1
+  br label %ask
+work:
+  %own = call i64 @run(ptr %record, ptr %pointers, i64 %batch)
+  br label %collect
+collect:
+  %j = phi i64 [ 0, %work ], [ %j.next, %settled ]
+  %worst = phi i64 [ %own, %work ], [ %worse, %settled ]
+  %j.left = icmp slt i64 %j, %helpers
+  br i1 %j.left, label %back, label %done
+back:
+  %j.2 = shl i64 %j, 1
+  %other.p = getelementptr ptr, ptr %table, i64 %j.2
+  %other = load ptr, ptr %other.p
+  %taken = cmpxchg ptr %other, i32 1, i32 0 seq_cst seq_cst
+  %was.waiting = extractvalue { i32, i1 } %taken, 1
+  br i1 %was.waiting, label %settled, label %look
+look:
+  %looks = phi i64 [ 0, %back ], [ %looks.next, %on ]
+  %state = load atomic i32, ptr %other acquire, align 4
+  %busy = icmp ne i32 %state, 0
+  br i1 %busy, label %on.looking, label %finished
+on.looking:
+  call void @pause()
+  %looks.next = add i64 %looks, 1
+  %some = and i64 %looks.next, 1023
+  %long = icmp eq i64 %some, 0
+  br i1 %long, label %rest, label %on
+rest:                                                       ; it may have no core to run on
+  %ignored = call i32 @sched_yield()
+  br label %on
+on:
+  br label %look
+finished:
+  %status.p = getelementptr %Seat, ptr %other, i64 0, i32 5
+  %status = load i64, ptr %status.p
+  br label %settled
+settled:
+  %its.status = phi i64 [ 0, %back ], [ %status, %finished ]
+  %is.worse = icmp sgt i64 %its.status, %worst
+  %worse = select i1 %is.worse, i64 %its.status, i64 %worst
+  %j.next = add i64 %j, 1
+  br label %collect
+done:
+  ret i64 %worst
+}
+
+; What a helper does all its life: watch its seat for so many looks, sleep, do what is laid there.
+define i64 @serve(ptr %seat, i64 %patience) {
+entry:
+  %asleep.p = getelementptr %Seat, ptr %seat, i64 0, i32 1
+  br label %watch
+watch:
+  %looks = phi i64 [ 0, %entry ], [ 0, %finished ], [ 0, %woken ], [ %looks.next, %again ]
+  %state = load atomic i32, ptr %seat acquire, align 4
+  %idle = icmp eq i32 %state, 0
+  br i1 %idle, label %patient, label %look
+patient:
+  %more = icmp slt i64 %looks, %patience
+  br i1 %more, label %again, label %sleep
+again:
+  call void @pause()
+  %looks.next = add i64 %looks, 1
+  br label %watch
+sleep:
+  store atomic i32 1, ptr %asleep.p seq_cst, align 4
+  call void @sleep(ptr %seat)                               ; not at all if the seat is no longer empty
+  br label %woken
+woken:
+  store atomic i32 0, ptr %asleep.p seq_cst, align 4
+  br label %watch
+look:
+  %begun = cmpxchg ptr %seat, i32 1, i32 2 seq_cst seq_cst
+  %mine = extractvalue { i32, i1 } %begun, 1
+  br i1 %mine, label %work, label %leave
+work:
+  %record.p = getelementptr %Seat, ptr %seat, i64 0, i32 2
+  %record = load ptr, ptr %record.p
+  %pointers.p = getelementptr %Seat, ptr %seat, i64 0, i32 3
+  %pointers = load ptr, ptr %pointers.p
+  %batch.p = getelementptr %Seat, ptr %seat, i64 0, i32 4
+  %batch = load i64, ptr %batch.p
+  %status = call i64 @run(ptr %record, ptr %pointers, i64 %batch)
+  %status.p = getelementptr %Seat, ptr %seat, i64 0, i32 5
+  store i64 %status, ptr %status.p
+  br label %finished
+finished:
+  store atomic i32 0, ptr %seat seq_cst, align 4
+  br label %watch
+leave:
+  %now = load atomic i32, ptr %seat acquire, align 4
+  %gone = icmp eq i32 %now, 3
+  br i1 %gone, label %end, label %finished.not
+finished.not:                                               ; the work was taken back in time
+  br label %woken
+end:
+  ret i64 0
+}
+
 ; Check the arguments and run; a status.
 define internal i64 @attempt(ptr %record, ptr %arguments, i64 %given) {
 entry:
@@ -396,7 +543,7 @@ call:
   br i1 %long, label %unlocked, label %locked
 unlocked:
   %thread = call ptr @PyEval_SaveThread()
-  %u = call i64 @run(ptr %record, ptr %pointers, i64 %batch)
+  %u = call i64 @run_together(ptr %record, ptr %pointers, i64 %batch)
   call void @PyEval_RestoreThread(ptr %thread)
   br label %done
 locked:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.graph.program import Array
-from bough.compile.run import native
+from bough.compile.run import native, seats
 from bough.compile.run.cache import fetch
 
 Gate = Callable[..., int]
@@ -59,18 +59,21 @@ class Pile:
     """The rows of a batch, from which several threads take some at a time: the memory that gate.ll calls %Pile."""
 
     def __init__(self) -> None:
-        self._words = (ctypes.c_int64 * 2)()
+        self._words = (ctypes.c_int64 * 4)()
         self.address = ctypes.addressof(self._words)
         self._lock = threading.Lock()
+        self._table: Any = ()
 
-    def fill(self, rows_at_once: int) -> None:
-        """All rows are there again."""
-        self._words[0], self._words[1] = 0, rows_at_once
+    def fill(self, rows_at_once: int, seats: Sequence[tuple[int, int]] = ()) -> None:
+        """All rows are there again, for whoever calls a gate and for helpers: addresses of their seats and records."""
+        words = [word for pair in seats for word in pair]
+        self._table = (ctypes.c_int64 * len(words))(*words)
+        self._words[:] = 0, rows_at_once, len(seats), ctypes.addressof(self._table)
 
     def take(self) -> slice:
         """What native code does by an atomic addition."""
         with self._lock:
-            first, count = self._words
+            first, count = self._words[:2]
             self._words[0] = first + count
         return slice(first, first + count)
 
@@ -106,6 +109,21 @@ def make_unpacker(maker: Maker, other: Maker, plain: int, places: Mapping[Any, i
     words += [word for key, place in places.items() for word in (id(key), place)]
     unpack: Maker = _native_function(layout, "unpack", struct.pack(f"<{len(words)}Q", *words))
     return unpack
+
+
+def record_of(gate: Gate) -> int | None:
+    """The address of the record of a gate that is native code."""
+    layout, record = object_layout(), getattr(getattr(gate, "gate", gate), "__self__", None)
+    return None if layout is None or type(record) is not bytes else id(record) + layout.bytes_data
+
+
+@cache
+def serve() -> Callable[[int, int], int] | None:
+    """`serve(seat, looks)`: what a helper does all its life, without Python's lock; None where it cannot be."""
+    layout = object_layout()
+    if layout is None or not seats.are_possible():
+        return None
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(_gate_code(layout, "serve").address)
 
 
 def python_maker(signature: Signature, gate: Gate) -> Maker:
@@ -249,7 +267,7 @@ def _method(layout: ObjectLayout, name: str) -> _PyMethodDef:
 @cache
 def _gate_code(layout: ObjectLayout, name: str) -> native.LoadedCode:
     constants = [f"@{field} = internal constant i64 {offset}" for field, offset in asdict(layout).items()]
-    ir = "\n".join([*constants, Path(__file__).with_name("gate.ll").read_text()])
+    ir = "\n".join([*constants, seats.platform_ir(), Path(__file__).with_name("gate.ll").read_text()])
     for symbol in PYTHON_API:
         function = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p)
         native.define_symbol(symbol, function.value or 0)

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from bough.compile import settings
-from bough.compile.run import helpers
-from bough.compile.run.gate import OK, Gate, Pile
+from bough.compile.run import helpers, seats
+from bough.compile.run.gate import OK, Gate, Pile, record_of, serve
 from bough.errors import SettingError
 
 # What each further thread costs the one that asks it. Not measured by itself: with it, `crew` chooses well for the two
@@ -79,6 +79,11 @@ class Team:
         members = min(threads, -(-len(arrays[0]) // rows))
         while len(self._gates) < members:
             self._gates.append(self._new_gate(self._pile))
+        native, records = serve(), [record_of(gate) for gate in self._gates[:members]]
+        if native is not None and None not in records:
+            with seats.taken(members - 1, native) as found:
+                self._pile.fill(rows, [(s.address, r or 0) for s, r in zip(found, records[1:], strict=False)])
+                return self._gates[0](*arrays)
         with helpers.hired(members - 1) as hired:
             for helper, gate in zip(hired, self._gates[1:], strict=False):
                 helper.start(partial(self._help, gate, arrays))

@@ -1,0 +1,81 @@
+"""Seats of helping threads that never need Python's lock: memory where whoever runs a batch lays work for them.
+
+A thread that must take Python's lock before it can begin waits for all others that want it, and each handing-over
+costs as much as a hundred evaluations. So helpers stay in native code for good (`serve` in gate.ll): they watch their
+seat for a moment, then sleep on it until they are woken, which only Linux lets anyone do (futex). Elsewhere see
+`helpers`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+LOOKS = 4_000  # before falling asleep: a fraction of a millisecond
+SEAT_BYTES = 128  # two cache lines: no one else's memory is near
+FUTEX = {"x86_64": 202, "AMD64": 202, "aarch64": 98}  # numbers of the system call
+X86, ARM = ("llvm.x86.sse2.pause", "", ""), ("llvm.aarch64.hint", "i32", " 1")  # name, type and value of its argument
+PAUSE = {"x86_64": X86, "AMD64": X86, "aarch64": ARM, "arm64": ARM}
+
+
+def are_possible() -> bool:
+    """Whether this system has what sleeping helpers need."""
+    return sys.platform == "linux" and platform.machine() in FUTEX
+
+
+def platform_ir() -> str:
+    """@pause, @wake and @sleep of gate.ll for this system; where no one can sleep, they only wait a little."""
+    machine, declared, pause, call = platform.machine(), [], "", {"wake": "", "sleep": ""}
+    if machine in PAUSE:
+        name, kind, value = PAUSE[machine]
+        declared.append(f"declare void @{name}({kind})")
+        pause = f"call void @{name}({kind}{value})"
+    if are_possible():
+        declared.append("declare i64 @syscall(i64, ...)")
+        head = f"%x = call i64 (i64, ...) @syscall(i64 {FUTEX[machine]}, ptr %seat, "
+        call = {"wake": head + "i32 129, i32 1)", "sleep": head + "i32 128, i32 0, ptr null)"}  # among threads only
+    lines = [f"define internal void @{name}(ptr %seat) {{\n {text}\n ret void\n}}" for name, text in call.items()]
+    return "\n".join([*declared, f"define internal void @pause() alwaysinline {{\n {pause}\n ret void\n}}", *lines])
+
+
+class Seat:
+    """The memory of one helper, and its thread."""
+
+    def __init__(self, serve: Callable[[int, int], int]) -> None:
+        memory = ctypes.create_string_buffer(2 * SEAT_BYTES)
+        self.address = -(-ctypes.addressof(memory) // SEAT_BYTES) * SEAT_BYTES
+
+        def live(kept: object = memory) -> None:
+            serve(self.address, LOOKS)
+
+        threading.Thread(target=live, name="bough helper", daemon=True).start()
+
+
+_idle: list[Seat] = []
+
+
+@contextmanager
+def taken(count: int, serve: Callable[[int, int], int]) -> Iterator[list[Seat]]:
+    """So many seats with helpers, or fewer if no thread can be started, for the caller alone."""
+    found: list[Seat] = []
+    try:
+        for _ in range(count):
+            try:
+                found.append(_idle.pop())
+            except IndexError:
+                try:
+                    found.append(Seat(serve))
+                except RuntimeError:
+                    break
+        yield found
+    finally:
+        _idle.extend(found)  # nobody is at work here: a batch ends when all have finished
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # a child has none of its parent's threads
