@@ -59,8 +59,9 @@ def test_rows_of_a_pile_are_taken_once(gate):
 def test_as_many_threads_as_pay(monkeypatch):
     monkeypatch.undo()
     assert threads.crew(0.0, 16) == 1
-    assert threads.crew(100e-6, 16) == 1  # two would save 50 and cost 30 us: not worth a core
-    assert threads.crew(1.2e-3, 16) == 6  # 4,096 of 0.29 us
+    assert threads.crew(20e-6, 16) == 1  # two would save 10 and cost 6 us: not worth a core
+    assert threads.crew(100e-6, 16) == 4
+    assert threads.crew(1.2e-3, 16) == 14  # 4,096 of 0.29 us
     assert threads.crew(20e-3, 16) == 16
     assert threads.crew(20e-3, 2) == 2
     for seconds in (1e-3, 1e-2):

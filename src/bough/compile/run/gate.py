@@ -64,11 +64,16 @@ class Pile:
         self._lock = threading.Lock()
         self._table: Any = ()
 
-    def fill(self, rows_at_once: int, seats: Sequence[tuple[int, int]] = ()) -> None:
-        """All rows are there again, for whoever calls a gate and for helpers: addresses of their seats and records."""
-        words = [word for pair in seats for word in pair]
+    def fill(self, rows_at_once: int, helpers: int = 0) -> None:
+        """All rows are there again, for whoever calls a gate, and for the first of those who are seated."""
+        words = self._words
+        words[0], words[1], words[2] = 0, rows_at_once, helpers
+
+    def seat(self, places: Sequence[tuple[int, int]]) -> None:
+        """Who may help from now on: addresses of their seats and records."""
+        words = [word for pair in places for word in pair]
         self._table = (ctypes.c_int64 * len(words))(*words)
-        self._words[:] = 0, rows_at_once, len(seats), ctypes.addressof(self._table)
+        self._words[3] = ctypes.addressof(self._table)
 
     def take(self) -> slice:
         """What native code does by an atomic addition."""

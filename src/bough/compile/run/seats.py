@@ -13,8 +13,7 @@ import os
 import platform
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 LOOKS = 4_000  # before falling asleep: a fraction of a millisecond
 SEAT_BYTES = 128  # two cache lines: no one else's memory is near
@@ -59,22 +58,23 @@ class Seat:
 _idle: list[Seat] = []
 
 
-@contextmanager
-def taken(count: int, serve: Callable[[int, int], int]) -> Iterator[list[Seat]]:
-    """So many seats with helpers, or fewer if no thread can be started, for the caller alone."""
+def take(count: int, serve: Callable[[int, int], int]) -> list[Seat]:
+    """So many seats with helpers, or fewer if no thread can be started, for the caller alone until given back."""
     found: list[Seat] = []
-    try:
-        for _ in range(count):
+    while len(found) < count:
+        try:
+            found.append(_idle.pop())
+        except IndexError:
             try:
-                found.append(_idle.pop())
-            except IndexError:
-                try:
-                    found.append(Seat(serve))
-                except RuntimeError:
-                    break
-        yield found
-    finally:
-        _idle.extend(found)  # nobody is at work here: a batch ends when all have finished
+                found.append(Seat(serve))
+            except RuntimeError:
+                break
+    return found
+
+
+def give_back(found: list[Seat]) -> None:
+    """Nobody is at work there any more: a batch ends when all have finished. The same come first the next time."""
+    _idle.extend(reversed(found))
 
 
 if hasattr(os, "register_at_fork"):

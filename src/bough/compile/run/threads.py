@@ -14,9 +14,8 @@ from bough.compile.run import helpers, seats
 from bough.compile.run.gate import OK, Gate, Pile, record_of, serve
 from bough.errors import SettingError
 
-# What each further thread costs the one that asks it. Not measured by itself: with it, `crew` chooses well for the two
-# batches (4,096 and 65,536 forward dynamics on 16 cores) that were timed.
-WAKE_SECONDS = 30e-6
+# What each further thread costs: a fraction of a microsecond where it is awake, a few where it must be woken.
+WAKE_SECONDS = 6e-6
 TURNS_PER_THREAD = 24  # members take rows in turns so short that they finish together
 FEW_ROWS = 16  # whole vectors of lanes
 PROBE_ROWS = 64
@@ -71,23 +70,35 @@ class Team:
         self._new_gate, self._most_rows = new_gate, most_rows
         self._pile = Pile()
         self._gates: list[Gate] = []
+        self._records: list[int | None] = []
+        self._seated: list[seats.Seat] = []
 
     def run(self, arrays: Sequence[np.ndarray], threads: int) -> int:
         """All rows of the arrays, by this thread and others; the worst status."""
         rows = rows_per_turn(len(arrays[0]), threads, self._most_rows)
-        self._pile.fill(rows)
         members = min(threads, -(-len(arrays[0]) // rows))
         while len(self._gates) < members:
             self._gates.append(self._new_gate(self._pile))
-        native, records = serve(), [record_of(gate) for gate in self._gates[:members]]
-        if native is not None and None not in records:
-            with seats.taken(members - 1, native) as found:
-                self._pile.fill(rows, [(s.address, r or 0) for s, r in zip(found, records[1:], strict=False)])
-                return self._gates[0](*arrays)
+            self._records.append(record_of(self._gates[-1]))
+        native = serve()
+        if native is not None and None not in self._records:
+            return self._run_natively(arrays, rows, seats.take(members - 1, native))
+        self._pile.fill(rows)
         with helpers.hired(members - 1) as hired:
             for helper, gate in zip(hired, self._gates[1:], strict=False):
                 helper.start(partial(self._help, gate, arrays))
             return max([self._gates[0](*arrays), *(helper.finish() or OK for helper in hired)])
+
+    def _run_natively(self, arrays: Sequence[np.ndarray], rows: int, found: list[seats.Seat]) -> int:
+        """With helpers that need no Python: the gate itself lays work on their seats."""
+        try:
+            if found != self._seated[: len(found)]:
+                self._pile.seat([(s.address, r or 0) for s, r in zip(found, self._records[1:], strict=False)])
+                self._seated = list(found)
+            self._pile.fill(rows, len(found))
+            return self._gates[0](*arrays)
+        finally:
+            seats.give_back(found)
 
     def _help(self, gate: Gate, arrays: Sequence[np.ndarray]) -> int:
         """One member's part. The job keeps the team, and so pile, code and contexts, whatever happens to the caller."""
