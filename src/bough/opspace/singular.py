@@ -7,7 +7,7 @@ Jacobian with rows so scaled. Neither has a unit, whether rows are metres, radia
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from bough.errors import TaskError
 from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
 
+Singular: TypeAlias = Literal["refuse", "truncate", "damp"]
 # Rows whose share in the worst direction is below this fraction of the largest share are not named.
 SHARE = 0.3
 
@@ -62,6 +63,12 @@ def _reasons(tasks: TaskSet, values: RealArray, worst: RealArray, threshold: flo
         f"(smallest scaled singular value {size**0.5:.1e}, expected above {threshold**0.5:.1e}); "
         f"keep away from such configurations, drop rows, or choose singular='truncate' or 'damp'"
     )
+
+
+def check_singular(singular: Singular) -> Singular:
+    if singular not in get_args(Singular):
+        raise TaskError(f"singular is 'refuse', 'truncate' or 'damp', got {singular!r}")
+    return singular
 
 
 def check_threshold(threshold: float) -> float:

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction
-from bough.compile.routine import Routine
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
-from bough.errors import NumericalError, TaskError
+from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace import singular as choices
 from bough.opspace.export import export_c
+from bough.opspace.inversion import Inversion
 from bough.opspace.methods import METHODS, Prepared, prepare
 from bough.opspace.parameters import bind_with, dynamics_of, parameters_of
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
 from bough.opspace.products import ByFactor, ByMatrices
 from bough.opspace.quantities import PRECISIONS, PUBLIC, FullPass, Weighted, beside, checked_dtype, routines
+from bough.opspace.singular import Singular
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
 
-Singular: TypeAlias = Literal["refuse", "truncate", "damp"]
 MethodName: TypeAlias = Literal["auto", "pv", "pvr", "ltdl", "ltl", "efpa", "chang_khatib", "rjk", "dense"]
 # Up to this many degrees of freedom a dense product of BLAS beats the sparse one.
 SMALL = 100
@@ -82,17 +82,14 @@ class OperationalSpace:
             raise TaskError(f"the dynamics is of {dynamics.model.name!r}, which is not {model.name!r}")
         if method not in (*METHODS, "auto"):
             raise TaskError(f"there is no method {method!r} for Lambda^-1; expected {', '.join(METHODS)} or auto")
-        if singular not in get_args(Singular):
-            raise TaskError(f"singular is 'refuse', 'truncate' or 'damp', got {singular!r}")
-        self.singular, self.general, self.also, self.dtype = singular, general, tuple(also), checked_dtype(dtype)
+        self.general, self.also, self.dtype = general, tuple(also), checked_dtype(dtype)
+        self.singular = choices.check_singular(singular)
         self.threshold, self.damping = choices.check_threshold(threshold), choices.check_damping(damping)
         self.parameters = parameters_of(self.tasks, inputs, dynamics)
         self.dynamics = dynamics or dynamics_of(model, self.parameters, general)
         self._method: MethodName = method
         self._functions: dict[str, BoundFunction] = {}
-        self._damping = {t: np.array([self.damping if singular == "damp" else 0.0], t) for t in PRECISIONS}
         self._one = {t: np.eye(model.nv, dtype=t) for t in PRECISIONS}
-        self._largest_strain = 1.0 / (self.tasks.size * self.threshold**2)
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
         """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
@@ -183,7 +180,7 @@ class OperationalSpace:
     def weighted(self, q: Any, v: Any = None, **given: Any) -> Weighted:
         """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call: cheaper than one by one."""
         if self.uses_factor and v is not None:
-            return Weighted(*self._whole(*self.inputs(q, v), **given))
+            return Weighted(*self.function("dynamics").call(*self.inputs(q, v), **given))
         q = self._input(q)
         if self.uses_factor:
             return Weighted(*self.function("weighted").call(q, **given))
@@ -196,7 +193,7 @@ class OperationalSpace:
         if not (self.multiplies_densely and self.uses_factor):
             op = self(q, v, **given)
             return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
-        J, X, Lam_inv, beta = self._whole(*self.inputs(q, v), **given)
+        J, X, Lam_inv, beta = self.function("dynamics").call(*self.inputs(q, v), **given)
         Lam = self.invert(Lam_inv)
         multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
         Jbar = multiply(X, Lam)
@@ -207,16 +204,12 @@ class OperationalSpace:
 
     def invert(self, Lam_inv: RealArray) -> RealArray:
         """Lambda from Lambda^-1, by the space's choice for singular tasks."""
-        if self.singular == "truncate":
-            return choices.truncated_inverse(Lam_inv, self.threshold, self.mobility)
-        try:
-            Lam, strain = self.function("invert").call(
-                Lam_inv, self._damping[Lam_inv.dtype], self._scale[Lam_inv.dtype]
-            )
-        except NumericalError:
-            return self._examine(Lam_inv)
-        worst = strain.item() if strain.ndim == 1 else strain.max()
-        return Lam if worst < self._largest_strain else self._examine(Lam_inv)
+        return self._inversion(Lam_inv)
+
+    @cached_property
+    def _inversion(self) -> Inversion:
+        invert = self.function("invert").call
+        return Inversion(self.tasks, invert, self.mobility, self.singular, (self.threshold, self.damping))
 
     def rank(self, Lam_inv: RealArray) -> Any:
         """How many directions of the task space can be moved: a number, or (batch,)."""
@@ -229,16 +222,6 @@ class OperationalSpace:
         here = self if self.device.name == "cpu" else OperationalSpace(self.model, self.tasks, method=self._method)
         usual = np.median([np.diagonal(here.inverse_inertia(q)) for q in some], axis=0)
         return np.where(usual > 0.0, usual, 1.0)
-
-    @cached_property
-    def _scale(self) -> dict[Any, RealArray]:
-        return {t: self.mobility.astype(t) for t in PRECISIONS}
-
-    def _examine(self, Lam_inv: RealArray) -> RealArray:
-        """Lambda of matrices that a quick inversion finds doubtful; a singular one is refused."""
-        damped = Lam_inv + self._damping[Lam_inv.dtype] * np.eye(self.tasks.size, dtype=Lam_inv.dtype)
-        choices.refuse_singular(self.tasks, damped, self.threshold, self.mobility)
-        return np.linalg.inv(damped)
 
     def export_c(
         self, functions: Sequence[str], path: str | Path, *, dtype: Any = np.float64, prefix: str | None = None
@@ -265,11 +248,6 @@ class OperationalSpace:
         if self.dtype is None:
             self.__dict__["inverse_inertia"] = function.shortcut(self.inverse_inertia)
         return function.call
-
-    @cached_property
-    def _whole(self) -> Callable[..., tuple[RealArray, RealArray, RealArray, RealArray]]:
-        """J, H^-1 J', Lambda^-1 and beta, which costs next to nothing beside the others."""
-        return self.function("dynamics").call
 
     def plan(self) -> MethodPlan:
         """Exact operation counts of all methods on this tree and task set, and the planner's choice with its reason."""
@@ -310,12 +288,8 @@ class OperationalSpace:
         if name in METHODS:
             prepared, public = prepare(name, self.tasks), "inverse_inertia"
         else:
-            routine, constants = self._routines[name]
+            routine, constants = routines(self.tasks)[name]
             prepared = Prepared(routine, (self.model.mechanism, *constants), self.tasks.sizes)
             public = PUBLIC.get(name, "OperationalSpace")
         how: dict[str, Any] = {"general": self.general, "dtype": self.dtype or np.float64, "name": public}
         return bind_with(prepared, self.parameters, self.tasks, self.device, how)
-
-    @cached_property
-    def _routines(self) -> dict[str, tuple[Routine, tuple[Any, ...]]]:
-        return routines(self.tasks)
