@@ -89,7 +89,7 @@ class Page:
     def wait(self, script: str, seconds: float = 60.0):
         """Until an expression is true."""
         end = time.monotonic() + seconds
-        while not (value := self.run(script)):
+        while not (value := self.run(f"Boolean({script})")):
             assert time.monotonic() < end, f"never true: {script}; {self.errors()}"
             time.sleep(0.1)
         return value

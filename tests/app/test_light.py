@@ -31,7 +31,7 @@ def test_few_packages_are_required() -> None:
         "typer",
         "rich",
     }
-    assert any("yourdfpy" in package for package in project["optional-dependencies"]["viewer"])
+    assert any("viser" in package for package in project["optional-dependencies"]["viewer"])
 
 
 def test_help_and_errors_stay_light():

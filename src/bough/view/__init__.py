@@ -1,7 +1,8 @@
-"""Looking at models: a scene of bodies and shapes, one page that opens anywhere, pictures without a display.
+"""Looking at models: a scene of bodies and shapes, one page that opens anywhere, pictures without a display,
+and a live server.
 
 Belongs here: what is drawn, whatever draws it, and the backends (`html` with the JavaScript of `page`,
-`picture`). Does not belong here: commands (`app`), what moves a robot (`simulate`, `adaptive`), plots of measurements.
+`picture`, `live`). Does not belong here: commands (`app`), and what moves a robot (`simulate`, `adaptive`).
 """
 
 from __future__ import annotations

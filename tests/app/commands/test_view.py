@@ -52,3 +52,10 @@ def test_a_recording_without_its_model_says_so(run, refused, tmp_path):
     rollout(bough.zoo.arm(2), [0, 0], [0, 0], duration=0.01, dt=0.01).save(tmp_path / "bare.npz")
     assert "--of" in refused("view", "bare.npz", "--html", "a.html")
     assert "wrote a.html" in run("view", "bare.npz", "--html", "a.html", "--of", "zoo:arm:2")
+
+
+def test_without_a_file_it_is_live(run, monkeypatch):
+    asked = []
+    monkeypatch.setattr("bough.view.live.serve", lambda scene, port, announce: asked.append((scene.title, port)))
+    run("view", "zoo:arm:3", "--port", "8099")
+    assert asked == [("arm", 8099)]

@@ -1,4 +1,4 @@
-"""`bough view`: a model or a recording as one page, or as a picture."""
+"""`bough view`: a model or a recording in the browser, as one page, or as a picture."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bough.app.shell import Json, say, show_json
+from bough.app.shell import Json, note, say, show_json
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
@@ -28,9 +28,10 @@ def view(
     sample: Annotated[int | None, typer.Option(min=0, help="Which sample of a recording a screenshot shows.")] = None,
     state: Annotated[int, typer.Option(min=0, help="Which of many recorded states.")] = 0,
     size: Annotated[str, typer.Option(help="WIDTHxHEIGHT of a screenshot, in pixels.")] = "1280x800",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the live view listens, on this machine.")] = 8080,
     json: Json = False,
 ) -> None:
-    """Look at a robot, a linkage or a recording (MODEL may be an .npz or .parquet file): as a page, as a PNG."""
+    """Look at a robot, a linkage or a recording (MODEL may be an .npz or .parquet file): live, as a page, as a PNG."""
     from bough.app.files import check_folder
 
     wide_high = pixels(size)
@@ -53,14 +54,14 @@ def view(
         show_json({"title": found.title, "bodies": len(found.links.parent), "shapes": pieces, "samples": samples,
                    "notes": list(found.notes), "files": written})  # fmt: skip
     else:
-        for note in found.notes:
-            say(f"note: {note}")
+        for word in found.notes:
+            say(f"note: {word}")
         for path in written:
             say(f"wrote {path}")
     if not written:
-        from bough.errors import OptionError
+        from bough.view import live
 
-        raise OptionError("say what to write: --html scene.html, --screenshot picture.png, or both")
+        live.serve(found, port, announce=note if json else say)
 
 
 def scene(source: Source, of: str | None, state: int) -> Scene:

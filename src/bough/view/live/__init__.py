@@ -1,0 +1,10 @@
+"""A scene in the browser, live: served on this machine by viser (extra `viewer`).
+
+Belongs here: what sliders, players and runs do to a scene. Does not belong here: what is drawn (`bough.view`).
+"""
+
+from __future__ import annotations
+
+from bough.view.live.server import Live, serve
+
+__all__ = ["Live", "serve"]

@@ -1,0 +1,156 @@
+"""What stands beside a live scene: sliders, the pattern of H and L, costs, and ellipsoids of Lambda."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.dynamics import Dynamics
+from bough.errors import BoughError
+from bough.types import FloatArray
+from bough.view.live.stage import Stage, quaternions
+from bough.view.pattern import pattern
+from bough.view.scene import Scene
+from bough.view.shapes import unit
+
+MOST_SLIDERS = 60
+LARGEST_SPACE = 300  # degrees of freedom up to which Lambda is shown
+
+
+def show_facts(server: Any, scene: Scene) -> None:
+    """Facts and counts as tables, and the pattern as a picture."""
+    rows = "\n".join(f"| {name} | {value} |" for name, value in scene.facts.items())
+    with server.gui.add_folder("Model"):
+        server.gui.add_markdown(f"| | |\n| --- | ---: |\n{rows}")
+        if scene.counts:
+            cells = "\n".join(f"| {name} | {m:,} | {a:,} | {d:,} |" for name, (m, a, d) in scene.counts.items())
+            server.gui.add_markdown(f"| | mul | add | div |\n| --- | ---: | ---: | ---: |\n{cells}")
+        for note in scene.notes:
+            server.gui.add_markdown(f"*{note}*")
+    picture = pattern_picture(scene, lower=False)
+    if picture is None:
+        return
+    with server.gui.add_folder("Pattern of H and L"):
+        which = server.gui.add_button_group("show", ("H", "L"))
+        image = server.gui.add_image(picture, label="H = L' D L, nothing is filled in")
+
+        def choose(_: Any) -> None:
+            image.image = pattern_picture(scene, lower=which.value == "L")
+
+        which.on_click(choose)
+
+
+def pattern_picture(scene: Scene, lower: bool, least: int = 240) -> npt.NDArray[np.uint8] | None:
+    """(n, n, 3) pixels on white; small patterns are enlarged."""
+    found = pattern(scene)
+    if found is None:
+        return None
+    share = np.where(found[..., 3:] > 0.0, 0.25 + 0.75 * found[..., 3:], 0.0)
+    if lower:
+        share = share * np.tri(len(found))[..., None]
+    pixels = (255 * (1.0 - share + share * found[..., :3])).astype(np.uint8)
+    return pixels.repeat(max(1, least // len(found)), axis=0).repeat(max(1, least // len(found)), axis=1)
+
+
+class Sliders:
+    """One slider for each degree of freedom; those of quaternions turn about the axes of the body."""
+
+    def __init__(self, server: Any, scene: Scene, moved: Callable[[FloatArray], None]) -> None:
+        self.server, self.model, self.moved = server, scene.model, moved
+        self.values = self.model.difference(self.model.neutral, scene.q)
+        low, high = self.model.limits.lower, self.model.limits.upper
+        bounded = np.isfinite(low) & np.isfinite(high) & (high - low < 4 * np.pi) & (high > low)
+        self.low = np.minimum(np.where(bounded, low, -np.pi), self.values)
+        self.high = np.maximum(np.where(bounded, high, np.pi), self.values)
+        self.folder = server.gui.add_folder("Joints")
+        self.handles: dict[int, Any] = {}
+        if self.model.nv > MOST_SLIDERS:
+            with self.folder:
+                search = server.gui.add_text("find", "", hint=f"{self.model.nv:,} degrees of freedom")
+                search.on_update(lambda _: self.fill(search.value))
+        self.fill("")
+
+    def fill(self, word: str) -> None:
+        """Sliders of the first joints whose name has this word in it."""
+        for handle in self.handles.values():
+            handle.remove()
+        names = self.model.dof_names
+        shown = [k for k, name in enumerate(names) if word.lower() in name.lower()][:MOST_SLIDERS]
+        with self.folder:
+            self.handles = {k: self._slider(k, names[k]) for k in shown}
+
+    def _slider(self, k: int, name: str) -> Any:
+        low, high = float(self.low[k]), float(self.high[k])
+        handle = self.server.gui.add_slider(name, low, high, (high - low) / 1000, float(self.values[k]))
+
+        def move(_: Any) -> None:
+            self.values[k] = handle.value
+            self.moved(self.model.integrate(self.model.neutral, self.values))
+
+        handle.on_update(move)
+        return handle
+
+
+class Ellipsoids:
+    """The inertia that is felt at a frame, Lambda = (J H^-1 J')^-1 of its linear motion, as an ellipsoid."""
+
+    def __init__(self, server: Any, stage: Stage) -> None:
+        self.server, self.stage, self.model = server, stage, stage.scene.model
+        self.dynamics = Dynamics(self.model, general=True)
+        self.shown: dict[str, Any] = {}
+        self.q = np.array(stage.scene.q)
+        with server.gui.add_folder("Lambda at frames"):
+            self.choice = server.gui.add_dropdown("frame", tuple(self.model.frame_names))
+            self.add = server.gui.add_button("show or hide")
+            self.text = server.gui.add_markdown("the inertia that a push at the frame feels")
+        self.add.on_click(lambda _: self.toggle(self.choice.value))
+
+    def toggle(self, frame: str) -> None:
+        """Show the ellipsoid at a frame, or take it away."""
+        if frame in self.shown:
+            self.shown.pop(frame).remove()
+            return
+        mesh = unit("sphere", 32)
+        self.shown[frame] = self.server.scene.add_batched_meshes_simple(
+            f"/lambda/{frame}", mesh.vertices, mesh.faces, [[1, 0, 0, 0]], [[0, 0, 0]], batched_scales=np.ones((1, 3)),
+            batched_colors=(70, 130, 190), opacity=0.45,
+        )  # fmt: skip
+        self.show(self.q)
+
+    def show(self, q: FloatArray) -> None:
+        """All that are shown, at q."""
+        self.q, lines = q, []
+        for frame, handle in self.shown.items():
+            center, R, masses = effective(self.dynamics, q, frame)
+            size = 0.5 * self.stage.view.radius * masses / max(float(masses.max()), 1e-30)
+            handle.batched_positions = center[None].astype(np.float32)
+            handle.batched_wxyzs = quaternions(R[None]).astype(np.float32)
+            handle.batched_scales = np.maximum(size, 0.01 * self.stage.view.radius)[None].astype(np.float32)
+            lines.append(f"{frame}: {', '.join(f'{x:.3g}' for x in masses)} kg")
+        if lines:
+            self.text.content = "  \n".join(lines)
+
+
+def effective(dynamics: Dynamics, q: FloatArray, frame: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Origin, principal directions (3, 3) and masses (3,) of a frame; a direction that is locked counts 100 times."""
+    T, J = dynamics.placement(q, frame), dynamics.jacobian(q, frame)[:3]
+    inverse = J @ dynamics.inverse_mass_matrix(q) @ J.T
+    mobility, R = np.linalg.eigh((inverse + inverse.T) / 2)
+    R[:, 0] *= np.sign(np.linalg.det(R))
+    most = max(float(mobility.max()), 1e-300)
+    return T[:3, 3], R, 1.0 / np.maximum(mobility, 0.01 * most)
+
+
+def ellipsoids(server: Any, stage: Stage) -> Ellipsoids | None:
+    """If the model is small enough for it, and has a mass matrix."""
+    if not 0 < stage.scene.model.nv <= LARGEST_SPACE:
+        return None
+    try:
+        found = Ellipsoids(server, stage)
+        found.show(stage.scene.q)
+        return found
+    except BoughError:
+        return None

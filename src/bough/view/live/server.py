@@ -1,0 +1,92 @@
+"""`Live`: a scene on a server of this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
+from typing import Any
+
+import numpy as np
+
+from bough.errors import BoughError, MissingExtraError, OptionError
+from bough.types import FloatArray
+from bough.view.live.panels import Ellipsoids, Sliders, ellipsoids, show_facts
+from bough.view.live.play import Player
+from bough.view.live.settle import Settling
+from bough.view.live.stage import Stage
+from bough.view.scene import Scene
+
+NUMBERS = np.array([1, 1, 3, 4, 7])  # entries of q of each motion
+
+
+class Live:
+    """A scene in the browser: `address` says where. `close` ends it; in a `with` block that is done by itself."""
+
+    def __init__(self, scene: Scene, port: int = 8080) -> None:
+        try:
+            import viser
+        except ImportError:
+            raise MissingExtraError("a live view needs viser: pip install 'bough[viewer]'") from None
+        try:
+            with redirect_stdout(sys.stderr):  # where results are printed, nothing else is
+                self.server = viser.ViserServer(host="127.0.0.1", port=port, label=scene.title, verbose=False)
+        except OSError as error:
+            raise OptionError(f"port {port} of this machine cannot be used: {error.strerror or error}") from None
+        self.scene, self.q = scene, np.array(scene.q)
+        self.stage = Stage(self.server, scene)
+        self.ellipsoids: Ellipsoids | None = None
+        self.player: Player | None = None
+        self.settling: Settling | None = None
+        self._panels()
+
+    @property
+    def address(self) -> str:
+        """For a browser of this machine."""
+        return f"http://127.0.0.1:{self.server.get_port()}"
+
+    def _panels(self) -> None:
+        index = (self.scene.links.q, NUMBERS[self.scene.links.motion])
+        self.server.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
+        if self.scene.motion is not None:
+            self.player = Player(self.server, self.scene.motion, self.show, index)
+        else:
+            self.sliders = Sliders(self.server, self.scene, self.show)
+        self.ellipsoids = ellipsoids(self.server, self.stage)
+        show_facts(self.server, self.scene)
+        if self.scene.motion is None:
+            try:
+                self.settling = Settling(self.server, self.stage, self.show, index)
+            except BoughError as error:
+                self.server.gui.add_markdown(f"*it does not settle adaptively: {error}*")
+
+    def show(self, q: FloatArray, active: Any = None, sample: int = 0) -> None:
+        """Move the scene to q; `active` (N,) bodies are lit up."""
+        self.q = np.array(q)
+        T = self.stage.show(self.q, active)
+        self.stage.push(T, sample)
+        if self.ellipsoids is not None:
+            self.ellipsoids.show(self.q)
+
+    def close(self) -> None:
+        """End the server."""
+        for part in (self.player, self.settling):
+            if part is not None:
+                part.close()
+        with redirect_stdout(sys.stderr):
+            self.server.stop()
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def serve(scene: Scene, port: int = 8080, announce: Callable[[str], None] | None = None) -> None:
+    """Show a scene until it is interrupted."""
+    with Live(scene, port) as live:
+        if announce is not None:
+            announce(f"{scene.title} at {live.address} (control-C ends it)")
+        with suppress(KeyboardInterrupt):
+            live.server.sleep_forever()

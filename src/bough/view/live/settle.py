@@ -1,0 +1,122 @@
+"""A linkage that settles while one looks: an error slider, and a force that is placed on a body and dragged."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bough.adaptive import QuasiStatics, energy
+from bough.errors import BoughError
+from bough.types import FloatArray
+from bough.view.live.play import joints_in, plotted
+from bough.view.live.stage import Stage
+
+KEPT = 300  # steps in the plots
+MOST_NAMED = 2000  # bodies in a list; of more, one is named
+
+
+class Settling:
+    """Adaptive steps, a few for each picture, while `run` is on."""
+
+    def __init__(self, server: Any, stage: Stage, show: Callable[[FloatArray, Any], None], q_index: Any) -> None:
+        self.server, self.stage, self.draw, self.q_index = server, stage, show, q_index
+        self.model, self.number = stage.scene.model, -1
+        self.sim: QuasiStatics | None = None
+        self.lock, self.over = threading.Lock(), threading.Event()
+        self.history: deque[tuple[float, float, float]] = deque(maxlen=KEPT)
+        self._controls()
+        self.thread = threading.Thread(target=self._loop, daemon=True)
+        self.thread.start()
+
+    def _controls(self) -> None:
+        gui, names = self.server.gui, self.model.body_names
+        with gui.add_folder("Settle adaptively", expand_by_default=False):
+            self.run = gui.add_checkbox("run", False)
+            self.eps = gui.add_slider("error, log10", -4.0, 0.0, 0.1, -1.0)
+            self.step = gui.add_slider("step, log10 of s", -4.0, 0.0, 0.1, -2.0)
+            self.gravity = gui.add_checkbox("gravity", False)
+            self.body: Any = (
+                gui.add_dropdown("force on", names, initial_value=names[-1])
+                if len(names) <= MOST_NAMED
+                else gui.add_text("force on", names[-1])
+            )
+            self.pull = gui.add_slider("newtons a metre, log10", -3.0, 4.0, 0.1, 0.0)
+            self.text = gui.add_markdown("drag the handle in the scene: the force points to it")
+            words = ("joints computed", "error bound")
+            self.plots = [plotted(self.server, np.arange(2.0), {word: np.zeros(2)}) for word in words]
+        self.handle = self.server.scene.add_transform_controls(
+            "/pull", scale=0.25 * self.stage.view.radius, disable_rotations=True, visible=False
+        )
+        self.run.on_update(lambda _: self._switch())
+        self.body.on_update(lambda _: self._place())
+        self.eps.on_update(lambda _: self._set())
+        self.gravity.on_update(lambda _: self._set())
+
+    def _switch(self) -> None:
+        with self.lock:
+            if self.run.value and self.sim is None:
+                self.sim = QuasiStatics(self.model, energy(10.0**self.eps.value), "adaptive")
+                self.sim.configuration = self.stage.scene.q
+        self._set()
+        self._place()
+
+    def _set(self) -> None:
+        with self.lock:
+            if self.sim is not None:
+                self.sim.error = energy(10.0**self.eps.value)
+                self.sim.gravity = self.model.gravity if self.gravity.value else np.zeros(3)
+
+    def _place(self) -> None:
+        """The handle at the body, and a force on it, zero until it is dragged."""
+        with self.lock:
+            if self.sim is None or self.body.value not in self.model.frame_names:
+                return
+            if self.number >= 0:
+                self.sim.remove_force(self.number)
+            self.number = self.sim.apply_force(self.body.value, np.zeros(3))
+            self.handle.position = tuple(self.sim.positions([self.body.value])[0])
+            self.handle.visible = bool(self.run.value)
+
+    def _loop(self) -> None:
+        while not self.over.wait(0.03):
+            if not self.run.value or self.sim is None:
+                continue
+            try:
+                with self.lock:
+                    self.advance()
+            except BoughError as error:
+                self.run.value = False
+                self.text.content = f"**stopped**: {error}"
+
+    def advance(self, steps: int = 5) -> None:
+        """A few steps, then the picture and the plots."""
+        sim = self.sim
+        if sim is None:
+            return
+        before = sim.configuration
+        if self.number >= 0:
+            at = sim.positions([self.body.value])[0]
+            way = np.asarray(self.handle.position, float) - at
+            sim.change_force(self.number, 10.0**self.pull.value * way)
+            self.stage.arrow("/pulled", at[None], way[None])
+        sim.run(steps, 10.0**self.step.value)
+        q, stats = sim.configuration, sim.stats
+        self.draw(q, joints_in(self.q_index, q != before))
+        self.history.append((stats.steps, stats.joints, stats.bound))
+        x, joints, bound = (np.array(column, float) for column in zip(*self.history, strict=True))
+        for plot, y in zip(self.plots, (joints, bound), strict=True):
+            if len(x) > 1:
+                plot.data = (x, np.nan_to_num(y))
+        self.text.content = (
+            f"step {stats.steps:,}: {stats.joints:,.0f} of {self.model.nv:,} joints computed, "
+            f"{1e6 * stats.seconds:.0f} us a step, error bound {stats.bound:.2g}"
+        )
+
+    def close(self) -> None:
+        """Stop."""
+        self.over.set()
+        self.thread.join(timeout=5.0)

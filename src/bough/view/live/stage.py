@@ -1,0 +1,116 @@
+"""Shapes of a scene as instanced meshes of viser: one message for each geometry moves all its pieces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bough.types import FloatArray
+from bough.view.bounds import View, bounds, fine
+from bough.view.scene import Scene
+from bough.view.shapes import Shapes, along, unit
+
+ACTIVE, RESTING = np.array([250, 92, 13]), np.array([128, 140, 158])
+ARROW = (214, 69, 46)
+
+
+class Stage:
+    """What stands on the floor of a server."""
+
+    def __init__(self, server: Any, scene: Scene) -> None:
+        self.server, self.scene, self.view = server, scene, bounds(scene)
+        server.scene.set_up_direction("+z")
+        self._floor(self.view)
+        sides = max(8, fine(scene))
+        self.parts = [_Part(server, f"/robot/{k}", part, sides) for k, part in enumerate(scene.shapes)]
+        self.arrows: list[Any] = []
+        self.show(scene.q)
+
+    def _floor(self, view: View) -> None:
+        step = 10.0 ** round(float(np.log10(view.radius / 4)))
+        size = 10 * view.radius
+        self.server.scene.add_grid(
+            "/floor", size, size, cell_size=step, section_size=5 * step, position=(*view.center[:2], view.floor)
+        )
+        a, h = view.direction
+        back = np.array([np.cos(h) * np.cos(a), np.cos(h) * np.sin(a), np.sin(h)])
+        self.server.initial_camera.position = tuple(np.array(view.center) + 1.8 * view.radius * back)
+        self.server.initial_camera.look_at = tuple(view.center)
+        self.server.initial_camera.up = (0.0, 0.0, 1.0)
+
+    def show(self, q: FloatArray, active: Any = None) -> FloatArray:
+        """Put all bodies where they are at q; with `active` (N,), those that move are lit up. Returns placements."""
+        T = self.scene.placements(q)
+        for part in self.parts:
+            part.move(T, active)
+        return T
+
+    def push(self, T: FloatArray, sample: int = 0) -> None:
+        """Draw the forces of the scene as they are at a sample."""
+        found = self.scene.arrows
+        if found is None:
+            return
+        force = np.reshape(found.force, (-1, len(found.body), 3))
+        longest = max(float(np.linalg.norm(force, axis=-1).max()), 1e-30)
+        now = force[min(sample, len(force) - 1)] * 0.45 * self.view.radius / longest
+        own = np.where((found.body >= 0)[:, None, None], T[np.maximum(found.body, 0)], np.eye(4))
+        start = np.einsum("kij,kj->ki", own[:, :3, :3], found.point) + own[:, :3, 3]
+        self.arrow("/forces", start, now)
+
+    def arrow(self, name: str, start: FloatArray, way: FloatArray) -> None:
+        """Lines with tips, from points (k, 3) along vectors (k, 3); they replace those of the same name."""
+        scene = self.server.scene
+        lines = np.stack([start, start + way], axis=1)
+        scene.add_line_segments(f"{name}/rods", lines, ARROW, thickness=0.012 * self.view.radius)
+        mesh, wide = unit("cone", 12), 0.045 * self.view.radius
+        tips = np.full((len(start), 3), wide) * [1.0, 1.0, 1.6]
+        scene.add_batched_meshes_simple(
+            f"{name}/tips", mesh.vertices, mesh.faces, quaternions(along(way)), start + way, batched_scales=tips,
+            batched_colors=ARROW,
+        )  # fmt: skip
+
+
+class _Part:
+    """Pieces of one geometry."""
+
+    def __init__(self, server: Any, name: str, part: Shapes, sides: int) -> None:
+        mesh = part.mesh or unit(part.kind, sides)
+        self.part, self.colour = part, (255 * np.clip(part.colour, 0.0, 1.0)).astype(np.uint8)
+        size = np.linalg.norm(part.placement[:, :, :3], axis=1)
+        # a mirrored mesh keeps its handedness in the size of one axis
+        size[:, 0] *= np.where(np.linalg.det(part.placement[:, :, :3]) < 0.0, -1.0, 1.0)
+        self.R = part.placement[:, :, :3] / np.where(np.abs(size) > 0.0, size, 1.0)[:, None, :]
+        self.handle = server.scene.add_batched_meshes_simple(
+            name, mesh.vertices, mesh.faces, np.tile([1.0, 0.0, 0.0, 0.0], (len(part), 1)), np.zeros((len(part), 3)),
+            batched_scales=size, batched_colors=self.colour, side="double", flat_shading=part.kind == "box",
+        )  # fmt: skip
+        self.lit = False
+
+    def move(self, T: FloatArray, active: Any) -> None:
+        body = self.part.body
+        own = np.where((body >= 0)[:, None, None], T[np.maximum(body, 0), :3], np.eye(4)[:3])
+        center = np.einsum("kij,kj->ki", own[:, :, :3], self.part.placement[:, :, 3]) + own[:, :, 3]
+        self.handle.batched_positions = center.astype(np.float32)
+        self.handle.batched_wxyzs = quaternions(own[:, :, :3] @ self.R).astype(np.float32)
+        if active is not None:
+            lit = np.where(np.asarray(active)[np.maximum(body, 0)][:, None] & (body >= 0)[:, None], ACTIVE, RESTING)
+            self.handle.batched_colors, self.lit = lit.astype(np.uint8), True
+        elif self.lit:
+            self.handle.batched_colors, self.lit = self.colour, False
+
+
+def quaternions(R: FloatArray) -> FloatArray:
+    """(k, 4) w x y z of rotations (k, 3, 3): from the largest of four squares, which is never small."""
+    t = np.einsum("kii->k", R)
+    squares = np.stack([1 + t, *(1 + 2 * R[:, i, i] - t for i in range(3))], axis=1)
+    which = squares.argmax(axis=1)
+    s = np.sqrt(np.maximum(squares.max(axis=1), 1e-30))
+    d = [R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]]
+    u = [R[:, 2, 1] + R[:, 1, 2], R[:, 0, 2] + R[:, 2, 0], R[:, 1, 0] + R[:, 0, 1]]
+    rows = [
+        np.stack([s * s, d[0], d[1], d[2]], axis=1), np.stack([d[0], s * s, u[2], u[1]], axis=1),
+        np.stack([d[1], u[2], s * s, u[0]], axis=1), np.stack([d[2], u[1], u[0], s * s], axis=1),
+    ]  # fmt: skip
+    found: FloatArray = np.choose(which[:, None], rows) / s[:, None] / 2
+    return found
