@@ -206,8 +206,6 @@ def test_what_rigid_clusters_cannot_do_is_refused():
         adaptive.QuasiStatics(model, culled="rigid", every=0)
     with pytest.raises(ValueError, match="catching up"):
         adaptive.QuasiStatics(model, culled="rigid", catch_up=True)
-    with pytest.raises(ValueError, match="closures"):
-        adaptive.QuasiStatics(model, adaptive.energy(0.1), closures=[adaptive.Closure(0, 1, "fixed")])
     with pytest.raises(ValueError, match="culled"):
         adaptive.QuasiStatics(model, adaptive.energy(0.1), culled="zero")
     with pytest.raises(ValueError, match="budget"):

@@ -15,14 +15,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from bough.adaptive.engines import Loops, loop_work, make_loops
 from bough.adaptive.handles import closing_force
 from bough.adaptive.node import Shared
 from bough.errors import ModelError
+from bough.joints import Mechanism
 from bough.model import Model
 from bough.spatial import rotation_vector
 from bough.types import FloatArray, IntArray
 
 MAX_HANDLES = 10
+MOST_WORK = 1e10  # products of a sweep
 
 # Axes of frame b that a closing joint frees (0-2 turn, 3-5 slide)
 FREED = {"fixed": (), "revolute": (2,), "prismatic": (5,), "cylindrical": (2, 5), "spherical": (0, 1, 2)}
@@ -78,10 +81,6 @@ class Closures:
     """All closures of one simulation."""
 
     def __init__(self, model: Model, closures: tuple[Closure, ...]) -> None:
-        if 2 + len(closures) > MAX_HANDLES:
-            raise ModelError(
-                f"{len(closures)} loops keep up to {2 + len(closures)} handles open: expected at most {MAX_HANDLES}"
-            )
         self.model, self.closures = model, closures
         self.rate = 1.0  # share of the gap that a step closes
         self.rank = 0  # constraint directions that the linkage can follow, found by `hold`
@@ -92,6 +91,31 @@ class Closures:
         if not ends:
             raise ModelError("a closure between two frames of the world holds nothing")
         self.bodies = np.array(ends, np.int64)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether the tree can take them."""
+        return 2 + len(self.closures) <= MAX_HANDLES
+
+    def refuse_many(self) -> None:
+        """On the tree, each loop keeps a handle open."""
+        count = len(self.closures)
+        if not self.are_few:
+            raise ModelError(
+                f"{count} loops keep up to {2 + count} handles open: expected at most {MAX_HANDLES} with "
+                f'culled="zero"; with culled="rigid" or method="aba" there may be many'
+            )
+
+    @property
+    def rows(self) -> list[list[int]]:
+        """Axes of the second frame that each closure holds."""
+        return [[j for j in range(6) if j not in FREED[c.joint]] for c in self.closures]
+
+    def ends(self) -> tuple[IntArray, FloatArray]:
+        """Bodies (c, 2) that are held together, and the closing frames (2 c, 12) there."""
+        sides = [side for pair in self.sides for side in pair]
+        frames = np.array([np.concatenate([s.R.ravel(), s.p]) for s in sides])
+        return np.array([s.body for s in sides], np.int64).reshape(-1, 2), frames
 
     def _side(self, name: str) -> _Side:
         frames, k = self.model.frames, self.model.frame(name)
@@ -116,6 +140,10 @@ class Closures:
             for body, wrench in column:
                 force[body] += x * wrench
         engine.reload(self.bodies)
+
+    def note_rank(self, loops: Loops) -> None:
+        """Directions that the linkage can follow, as a sweep found them."""
+        self.rank = int(np.count_nonzero(np.diag(loops.A)))
 
     def columns(self, rows: FloatArray) -> tuple[list[list[tuple[int, FloatArray, FloatArray]]], FloatArray]:
         """For each constraint direction, unit forces on bodies in their frames and where they act; and all gaps."""
@@ -186,6 +214,20 @@ class Closures:
     def opening(self, poses: FloatArray) -> float:
         """The largest component by which a loop is open, m or rad, when the closing bodies are there (k, 12)."""
         return self.widest(poses)[1]
+
+
+def make_plan(m: Mechanism, closures: Closures) -> Loops:
+    """The closures on a mechanism; refused where too many of them lie across each other."""
+    body, frame = closures.ends()
+    work, _ = loop_work(np.asarray(m.parent), body, np.array([len(r) for r in closures.rows]))
+    if work > MOST_WORK:
+        each = [loop_work(np.asarray(m.parent), pair[None], np.ones(1, np.int64))[1] for pair in body]
+        c = closures.closures[int(np.argmax(each))]
+        raise ModelError(
+            f"{len(closures.closures)} loops are open side by side on long ways, the longest from {c.a!r} to {c.b!r}: "
+            f"a step would take {work:.1e} products, and {MOST_WORK:.0e} is the most"
+        )
+    return make_loops(np.asarray(m.parent), len(m.axis), body, frame, closures.rows)
 
 
 def _pose(row: FloatArray) -> tuple[FloatArray, FloatArray]:

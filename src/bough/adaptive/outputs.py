@@ -123,6 +123,8 @@ class Outputs:
                     return tree.transmit(bodies) if forces else tree.respond(bodies)
         kept = qdd.copy()
         solver.solve_plainly()
+        if forces and getattr(solver, "closures", None) is not None:
+            solver.plain.reload(bodies)  # with the forces of the loops as any others
         found = solver.plain.transmitted(bodies) if forces else solver.plain.work.a[bodies].copy()
         if not solver.is_plain or not solver.changes.solution:
             qdd[:] = kept

@@ -45,8 +45,7 @@ class QuasiStatics:
 
     Joints that are left out are locked where `culled` is "rigid": the others are solved exactly with them as rigid
     bodies, on a tree of its own, whose joints are chosen anew every few steps (`every`); each step goes downhill. With
-    "zero" their accelerations are put to zero afterwards, as in the paper; `catch_up`, closures and `refine` need that,
-    so with the first two it is the default.
+    "zero" their accelerations are put to zero afterwards, as in the paper, which `catch_up` needs.
 
     It has `inputs` (what is set), a `solver` (what follows here and now), a `stepper` and a `switch`.
     """
@@ -71,7 +70,7 @@ class QuasiStatics:
         self.outputs = Outputs(self.solver)
         self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
         loops = with_those_of(model, closures)
-        self.solver.lock(culled, every, must_be_zero=catch_up or bool(loops))
+        self.solver.lock(culled, every, must_be_zero=catch_up)
         self.solver.prepare(catch_up, loops)
 
     # What is set

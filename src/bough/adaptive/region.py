@@ -69,7 +69,11 @@ class Region:
     @property
     def _engine(self) -> HybridEngine:
         if self.hybrid is None:
-            self.hybrid = HybridEngine(self.solver.assemble())
+            self.hybrid, closures = HybridEngine(self.solver.assemble()), self.solver.closures
+            if closures is not None:
+                self.hybrid.close(*closures.ends(), closures.rows)
+        if self.solver.closures is not None:
+            self.hybrid.rate = self.solver.closures.rate / self.solver.h
         return self.hybrid
 
     def _choose(self, budget: int) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bough.adaptive.closure import Closure, Closures
-from bough.adaptive.engines import NO_LIMIT, Noise, PlainEngine, Switch, TreeEngine
+from bough.adaptive.closure import Closure, Closures, make_plan
+from bough.adaptive.engines import NO_LIMIT, Loops, Noise, PlainEngine, Switch, TreeEngine, solve_loops
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage
 from bough.adaptive.node import RIGID, TOTAL
@@ -24,6 +24,7 @@ from bough.types import FloatArray, IntArray
 
 METHODS = ("auto", "adaptive", "dca", "aba")
 CULLED = ("rigid", "zero")
+LARGE = 4000  # bodies from which on few loops are held by the tree quicker than by a plain sweep
 
 
 class Solver:
@@ -41,6 +42,7 @@ class Solver:
         self.plain = PlainEngine(inputs.mechanism, inputs.shared)
         self.tree: TreeEngine | None = None
         self.closures: Closures | None = None
+        self.loops: Loops | None = None  # the closures as the plain engine sees them
         self._metric = metric
         self.region: Region | None = None
         self.cost = Cost("aba")
@@ -63,13 +65,15 @@ class Solver:
 
     def prepare(self, catch_up: bool, closures: Sequence[Closure]) -> None:
         """Take the options that decide which engines there are."""
-        if self.region is not None and (catch_up or closures):
-            what = "catching up" if catch_up else "closures"
-            raise ValueError(f'{what} and rigid clusters do not go together: expected culled="zero"')
+        if self.region is not None and catch_up:
+            raise ValueError('catching up and rigid clusters do not go together: expected culled="zero"')
         self.clock[2] = float(catch_up)
         if closures:
             self.closures = Closures(self.inputs.model, tuple(closures))
             self.inputs.forces.always = tuple(self.closures.bodies.tolist())
+            if self.region is None and self.method != "aba":
+                self.closures.refuse_many()
+            self.loops = make_plan(self.inputs.mechanism, self.closures)
         if self.method != "aba" and not self.switches:
             self.cost = Cost(self._tree_method)
             self.assemble()
@@ -97,7 +101,7 @@ class Solver:
     @property
     def switches(self) -> bool:
         """Whether steps are taken on the tree or plainly as the switch says."""
-        return self.method == "auto" and self.clock[2] == 0.0 and self.closures is None
+        return self.method == "auto" and self.clock[2] == 0.0 and (self.closures is None or self.region is not None)
 
     def _keep(self) -> None:
         """Let the tree keep what the measure needs."""
@@ -174,7 +178,13 @@ class Solver:
         if self.region is not None:
             self.region.followed()
         if self.closures is not None:
-            self.closures.hold(tree, self.h)
+            if self.region is None or (self.closures.are_few and len(self.plain.mechanism.parent) > LARGE):
+                self.closures.hold(tree, self.h)
+            else:
+                kept = self.inputs.shared.qdd.copy()
+                self._solve_loops(loads)
+                self.inputs.shared.qdd[:] = kept
+                tree.reload(self.closures.bodies)
             changes.closures = False
         return tree
 
@@ -243,9 +253,21 @@ class Solver:
 
     def solve_plainly(self) -> None:
         """All joint accelerations in O(n), loops included."""
-        self.plain.solve(self.ready_plain())
-        if self.closures is not None:
-            self.closures.hold(self.plain, self.h)
+        loads = self.ready_plain()
+        if self.closures is None:
+            self.plain.solve(loads)
+        else:
+            self._solve_loops(loads)
+
+    def _solve_loops(self, loads: Loads) -> None:
+        """All joint accelerations in O(n), and the forces of the loops, which stay on their bodies."""
+        assert self.closures is not None
+        assert self.loops is not None
+        self.plain.load(loads)
+        self.loops.rate[0] = self.closures.rate / self.h
+        s, plain = self.inputs.shared, self.plain
+        solve_loops(plain.mechanism, s.q, s.tau, s.force, s.qdd, loads, plain.work, self.loops)
+        self.closures.note_rank(self.loops)
 
     def check_finite(self) -> None:
         """Refuse accelerations that are no numbers, with the reason."""
@@ -307,6 +329,15 @@ class Solver:
                 self.region.place()
             return tree.poses(bodies)
         return self.plain.poses(bodies)
+
+    def last_gap(self) -> float:
+        """How far the loops were open when the last solution was found, m or rad."""
+        region = self.region
+        if self.cost.method == "aba" and self.loops is not None:
+            return float(np.abs(self.loops.gap).max(initial=0.0))
+        if region is not None and region.hybrid is not None and region.hybrid.loops is not None and not self.is_exact:
+            return float(np.abs(region.hybrid.loops.gap).max(initial=0.0))
+        return self.opening()
 
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""

@@ -271,7 +271,7 @@ class Stepper:
         closures = self.solver.closures
         if closures is None:
             return
-        opening = self.solver.opening()
+        opening = self.solver.last_gap()
         self._since += steps
         if opening < CLOSER * self._least_open:
             self._least_open, self._since = opening, 0

@@ -7,6 +7,7 @@ Belongs here: arrays and compiled passes behind one object each. Does not belong
 from __future__ import annotations
 
 from bough.adaptive.engines.hybrid import HybridEngine, contracted_mechanism, spans
+from bough.adaptive.engines.looped import Loops, loop_work, make_loops, solve_loops
 from bough.adaptive.engines.newton import (
     newton_factor,
     newton_forces,
@@ -25,11 +26,14 @@ __all__ = [
     "CHUNK",
     "NO_LIMIT",
     "HybridEngine",
+    "Loops",
     "Noise",
     "PlainEngine",
     "Switch",
     "TreeEngine",
     "contracted_mechanism",
+    "loop_work",
+    "make_loops",
     "mark_needs",
     "newton_factor",
     "newton_forces",
@@ -39,5 +43,6 @@ __all__ = [
     "newton_sum",
     "newton_work",
     "plain_move",
+    "solve_loops",
     "spans",
 ]

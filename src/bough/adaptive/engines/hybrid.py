@@ -12,23 +12,14 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.plain import PlainWork, make_work, mark_needs, motion_square, plain_move, plain_solve
+from bough.adaptive.engines.looped import Loops, make_loops, march_loops, solve_loops
+from bough.adaptive.engines.plain import PlainWork, make_work, mark_needs, motion_square, plain_move, plain_solve, turns
 from bough.adaptive.engines.tree import TreeEngine
 from bough.adaptive.node import Springs, spring_all
-from bough.adaptive.passes import DONE, FAR, Loads, Pieces, contract, load_pieces, piece_loads
+from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, piece_loads
 from bough.compile.kernel import kernel
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray, Rows
-
-
-@kernel
-def turns(m: Mechanism, qdd: Rows, h: float, turn: float) -> bool:
-    """Whether a step would turn a joint by more than `turn`, or move it by what is no distance."""
-    too_far = False
-    for k in range(len(m.axis)):
-        if not (h * abs(qdd[m.v_index[k]]) <= (turn if m.axis[k] <= 2 else FAR)):
-            too_far = True
-    return too_far
 
 
 @kernel
@@ -77,11 +68,35 @@ class HybridEngine:
         self._dofs: IntArray
         self._springs: Springs
         self._from: Loads | None = None  # the loads that were contracted
+        self._closing: tuple[IntArray, FloatArray, list[list[int]]] | None = None
+        self.loops: Loops | None = None
+        self.rate = 0.0  # share of the loops' gaps to close, by h
 
     @property
     def joints(self) -> int:
         """How many joints are open."""
         return len(self.pieces.body)
+
+    def close(self, body: IntArray, frame: FloatArray, rows: list[list[int]]) -> None:
+        """Hold loaded bodies (c, 2) together, -1 = the ground, at frames (2 c, 12), along axes of the second ones."""
+        self._closing = (body, frame, rows)
+
+    def _close(self, loads: Loads) -> None:
+        """The loops on the contracted tree: those within one piece are closed for good."""
+        if self._closing is None:
+            return
+        body, frame, rows = self._closing
+        slot = np.where(body.ravel() >= 0, loads.slot[body.ravel()], 0)
+        on = np.where(body.ravel() >= 0, self.pieces.bearer[slot], -1)
+        placed = np.where((body.ravel() >= 0)[:, None], self.pieces.pose[slot], np.eye(4, 3).ravel())
+        R, p = placed[:, :9].reshape(-1, 3, 3), placed[:, 9:]
+        turned = (R @ frame[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
+        moved = p + np.einsum("nij,nj->ni", R, frame[:, 9:])
+        on = on.reshape(-1, 2)
+        open_ = np.flatnonzero(on[:, 0] != on[:, 1])
+        both = np.concatenate([turned, moved], axis=1).reshape(-1, 24)[open_].reshape(-1, 12)
+        m = self.mechanism
+        self.loops = make_loops(np.asarray(m.parent), len(m.axis), on[open_], both, [rows[k] for k in open_.tolist()])
 
     def contract(self, loads: Loads) -> None:
         """Make the tree of the clusters that are open now. O(k log n) for k of them and the loaded bodies.
@@ -118,6 +133,7 @@ class HybridEngine:
         self.force = np.zeros((len(primitives), 6))
         self.loads, self._from = piece_loads(self.pieces.bearer, len(primitives)), loads
         compiled(mark_needs)(self.mechanism, self.loads, self.work)
+        self._close(loads)
         self.reload()
 
     def reload(self) -> None:
@@ -142,7 +158,18 @@ class HybridEngine:
 
     def solve(self) -> None:
         """Accelerations of the opened joints; those of the others are left alone."""
-        compiled(plain_solve)(*self._arguments())
+        if self._held is None:
+            compiled(plain_solve)(*self._arguments())
+        else:
+            solve_loops(*self._arguments(), self._held)
+
+    @property
+    def _held(self) -> Loops | None:
+        """Loops that are open, ready for a solution."""
+        if self.loops is None or len(self.loops.loop) == 0:
+            return None
+        self.loops.rate[0] = self.rate
+        return self.loops
 
     def move(self, h: float) -> None:
         """Move the opened joints by h qdd."""
@@ -158,7 +185,10 @@ class HybridEngine:
 
     def march(self, steps: int, h: float, turn: float) -> int:
         """Take steps; returns how many are left, if one would turn a joint by more than `turn`."""
-        left = int(compiled(hybrid_march)(*self._arguments(), self._springs, h, turn, steps))
+        if self._held is None:
+            left = int(compiled(hybrid_march)(*self._arguments(), self._springs, h, turn, steps))
+        else:
+            left = march_loops(*self._arguments(), self._springs, self._held, h, turn, steps)
         self._write_back()
         return left
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.node import Shared, compose, get_pose, primitive_pose, put_pose
-from bough.adaptive.passes import Loads, load_body, no_forces
+from bough.adaptive.passes import FAR, Loads, load_body, no_forces
 from bough.compile.kernel import kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
 from bough.joints import (
@@ -147,6 +147,16 @@ def plain_move(m: Mechanism, q: Rows, qdd: Rows, h: float) -> None:
     """Move every joint by h qdd."""
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, qdd, h, q)
+
+
+@kernel
+def turns(m: Mechanism, qdd: Rows, h: float, turn: float) -> bool:
+    """Whether a step would turn a joint by more than `turn`, or move it by what is no distance."""
+    too_far = False
+    for k in range(len(m.axis)):
+        if not (h * abs(qdd[m.v_index[k]]) <= (turn if m.axis[k] <= 2 else FAR)):
+            too_far = True
+    return too_far
 
 
 @kernel
