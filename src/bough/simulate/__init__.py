@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField, Plane
 from bough.simulate.ensemble import Ensemble
+from bough.simulate.grounded import GroundedEnsemble
 from bough.simulate.integrators import Integrator, lie_midpoint, runge_kutta_4, semi_implicit_euler
 from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
@@ -19,6 +20,7 @@ __all__ = [
     "Effect",
     "Ensemble",
     "Ground",
+    "GroundedEnsemble",
     "HeightField",
     "Integrator",
     "JointEffects",

@@ -40,7 +40,21 @@ class Stepped(NamedTuple):
     residual: FloatArray  # (batch,) how far the last sweep still moved a velocity
 
 
-Advance: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, FloatArray, float], Stepped]
+class Situation(NamedTuple):
+    """States before a step, a row for each: forces of joints, friction of contacts, and impulses to begin with."""
+
+    q: FloatArray
+    v: FloatArray
+    tau: FloatArray
+    friction: FloatArray  # (batch, contacts)
+    start: FloatArray  # (batch, rows), as the last step found them
+
+    def some(self, rows: IntArray) -> Situation:
+        """These rows alone."""
+        return Situation(*(x[rows] for x in self))
+
+
+Advance: TypeAlias = Callable[[Situation, float], Stepped]
 
 
 def serves(effects: JointEffects, contacts: Contacts | None) -> bool:
@@ -62,11 +76,14 @@ class CompiledSteps:
     """Steps of a model with contacts; with `sweeps` that many of them and no more.
 
     Where limits of joints would make too many rows for a graph, states in which they act are stepped by `otherwise`.
+    A state without a finite successor raises, or is NaN if not `strict`.
     """
 
-    def __init__(self, effects: JointEffects, space: ContactSpace, sweeps: int | None, otherwise: Advance) -> None:
+    def __init__(
+        self, effects: JointEffects, space: ContactSpace, sweeps: int | None, otherwise: Advance, strict: bool
+    ) -> None:
         self.effects, self.model, self.space = effects, effects.model, space
-        self.sweeps, self.otherwise = sweeps, otherwise
+        self.sweeps, self.otherwise, self.strict = sweeps, otherwise, strict
         rubbing, limited = set(np.flatnonzero(effects.friction).tolist()), set(effects.limited.tolist())
         self.lean = _Rows(self, rubbing)
         self.full: _Rows | None = None
@@ -74,7 +91,6 @@ class CompiledSteps:
         if _small(self.model.nv, len(effects.rows), space.count):
             self.full = self.lean if limited <= rubbing else _Rows(self, rubbing | limited)
             self.joints = self.full.joints
-        self.friction = np.full(space.count, space.contacts.friction)
         # normal and tangents (contacts, 3, 3)
         self.axes = tangent_axes(np.repeat([_plane(g).unit for g in space.contacts.grounds], len(space.points), axis=0))
         # where the joints of the lean rows, and all contacts, are among all rows
@@ -82,26 +98,25 @@ class CompiledSteps:
         first, count = len(self.joints), 3 * space.count
         self._lean: IntArray = np.array([*(known[v] for v in self.lean.joints), *range(first, first + count)], np.int64)
 
-    def __call__(self, q: FloatArray, v: FloatArray, tau: FloatArray, start: FloatArray, dt: float) -> Stepped:
-        """The states after dt; `start` (batch, rows) are impulses to begin with, as the last step found them."""
-        step = np.array([dt])
+    def __call__(self, now: Situation, dt: float) -> Stepped:
+        """The states after dt."""
         whole = self.full is self.lean
-        found = self.lean.converged((q, v, tau), start if whole else start[:, self._lean], step, self.sweeps)
+        found = self.lean.converged(now if whole else now._replace(start=now.start[:, self._lean]), dt)
         q_after, v_after, lam, report = found
         beyond = np.flatnonzero(report[:, EXCESS] > 0.0)
         if not whole:
-            wide = np.zeros_like(start)
+            wide = np.zeros_like(now.start)
             wide[:, self._lean] = lam
             lam = wide
             if len(beyond) and self.full is not None:
-                again = self.full.converged((q[beyond], v[beyond], tau[beyond]), start[beyond], step, self.sweeps)
+                again = self.full.converged(now.some(beyond), dt)
                 q_after[beyond], v_after[beyond], lam[beyond], report[beyond] = again
         deep = np.flatnonzero((report[:, DEPTH] > DEEP) & (report[:, SPENT] > 0.0))
         if len(deep):
             q_after[deep] = (self.full or self.lean).lift.call(q_after[deep], report[deep, SPENT : SPENT + 1])
         residual = report[:, CHANGE]
         if len(beyond) and self.full is None:
-            slow = self.otherwise(q[beyond], v[beyond], tau[beyond], start[beyond], dt)
+            slow = self.otherwise(now.some(beyond), dt)
             q_after[beyond], v_after[beyond], lam[beyond], residual[beyond] = slow
         return Stepped(q_after, v_after, lam, residual)
 
@@ -119,23 +134,25 @@ class _Rows:
         self.names = [j.name for j in self.model.joints if freedoms & set(range(j.v.start, j.v.stop))]
         self.joints = [v for name in self.names for v in range(self.model.nv)[self.model.joint(name).v]]
 
-    def converged(self, state: tuple[FloatArray, ...], start: FloatArray, dt: FloatArray, sweeps: int | None) -> Any:
+    def converged(self, now: Situation, dt: float) -> Any:
         """The outputs of the kernel, with sweeps repeated where they have not converged."""
-        friction = self.owner.friction
-        found = self.step.call(*state, friction, start, dt, np.ones(1))
-        if sweeps is not None:
+        found = self._call(now, dt, 1.0)
+        if self.owner.sweeps is not None:
             return found
         report = found[-1]
         rest = np.flatnonzero(report[:, CHANGE] > report[:, LARGEST])
         for turn in range(TURNS):
             if not len(rest):
                 break
-            pace = np.array([1.0 / (1 + turn * SWEEPS // AT_ONE_PACE)])
-            more = self.step.call(*(x[rest] for x in state), friction, found[2][rest], dt, pace)
+            more = self._call(now._replace(start=found[2]).some(rest), dt, 1.0 / (1 + turn * SWEEPS // AT_ONE_PACE))
             for old, new in zip(found, more, strict=True):
                 old[rest] = new
             rest = rest[more[-1][:, CHANGE] > more[-1][:, LARGEST]]
         return found
+
+    def _call(self, now: Situation, dt: float, pace: float) -> Any:
+        arrays = (*now, np.array([dt]), np.array([pace]))
+        return self.step.call(*arrays) if self.owner.strict else self.step.with_status(*arrays)[0]
 
     @cached_property
     def tasks(self) -> TaskSet:

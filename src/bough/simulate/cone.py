@@ -112,7 +112,7 @@ def sweep(
         else:
             z = (rest(A, b, r, r, 3, lam), rest(A, b, r + 1, r, 3, lam), rest(A, b, r + 2, r, 3, lam))
             if n == 0:
-                w.own[i, 9] = first_slip(k, A, z, r, lam)
+                w.own[i, 9] = first_slip(k, A, z, r, friction[i], lam)
             by = contact(k, z, i, (friction[i], pace), lam, w)
         moved = larger(moved, A[r, r] * by)
     return moved
@@ -142,12 +142,18 @@ def joint_row(k: Laws, A: Rows, z: Scalar, r: int, law: tuple[Scalar, ...], lam:
 
 
 @kernel
-def first_slip(k: Laws, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, lam: Rows) -> Scalar:
-    """g of the impulse that sweeps start from: its velocity against it, over it."""
+def first_slip(k: Laws, A: Rows, z: tuple[Scalar, Scalar, Scalar], r: int, friction: Scalar, lam: Rows) -> Scalar:
+    """g to begin with: of the impulse that sweeps start from its velocity against it, over it.
+
+    Where that is none, what it would be if the contact stopped along its normal and all tangents were alike.
+    """
     f0, f1, f2 = lam[r], lam[r + 1], lam[r + 2]
     v1 = z[1] + A[r + 1, r] * f0 + A[r + 1, r + 1] * f1 + A[r + 1, r + 2] * f2
     v2 = z[2] + A[r + 2, r] * f0 + A[r + 2, r + 1] * f1 + A[r + 2, r + 2] * f2
-    return positive(-(v1 * f1 + v2 * f2) / (f1 * f1 + f2 * f2 + k.tiny[0]))
+    known = positive(-(v1 * f1 + v2 * f2) / (f1 * f1 + f2 * f2 + k.tiny[0]))
+    far = sqrt(z[1] * z[1] + z[2] * z[2]) * A[r, r] / (friction * size(z[0]) + k.small[0])
+    guess = positive(far - A[r + 1, r + 1] - A[r + 2, r + 2])
+    return known + step(-known) * guess
 
 
 @kernel
@@ -172,13 +178,15 @@ def contact(
     t1, t2, _ = tangential(k, y, x)
     t0 = positive(a - x[1] * t1 - x[2] * t2)
     length = sqrt(t1 * t1 + t2 * t2 + k.tiny[0])
+    open_root = size(length - friction * t0)  # while g is no root yet, sweeps have not converged
     scale = (length - positive(length - friction * t0)) / length
     t1, t2 = scale * t1, scale * t2
+    slips = touches - touches * sticks
     by0 = touches * (t0 + sticks * (s0 - t0)) - lam[r]
     by1 = touches * (t1 + sticks * (s1 - t1)) - lam[r + 1]
     by2 = touches * (t2 + sticks * (s2 - t2)) - lam[r + 2]
     lam[r], lam[r + 1], lam[r + 2] = lam[r] + pace * by0, lam[r + 1] + pace * by1, lam[r + 2] + pace * by2
-    return larger(larger(size(by0), size(by1)), size(by2))
+    return larger(larger(larger(size(by0), size(by1)), size(by2)), slips * open_root)
 
 
 @kernel

@@ -21,7 +21,7 @@ from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ShapeError
 from bough.opspace import Loops
-from bough.simulate.compiled import CompiledSteps, Stepped, serves
+from bough.simulate.compiled import CompiledSteps, Situation, Stepped, serves
 from bough.simulate.cone import IMPULSES, laws
 from bough.simulate.contacts import ContactRows, Contacts, ContactSpace
 from bough.simulate.joint_effects import JointEffects
@@ -49,7 +49,13 @@ class ContactStepper:
     """Advances states of a model with loops and contacts; (batch, ...) or one state."""
 
     def __init__(
-        self, dynamics: Dynamics, effects: JointEffects, contacts: Contacts | None, closures: bool = True
+        self,
+        dynamics: Dynamics,
+        effects: JointEffects,
+        contacts: Contacts | None,
+        closures: bool = True,
+        *,
+        strict: bool = True,
     ) -> None:
         self.dynamics, self.model, self.effects = dynamics, dynamics.model, effects
         self.loops = Loops(self.model, dynamics=dynamics) if closures and self.model.closures else None
@@ -65,17 +71,32 @@ class ContactStepper:
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         self._last = np.zeros((0, self.rows))  # impulses from which the next step's are sought
         self._compiled = (
-            CompiledSteps(effects, self.contacts, contacts.sweeps, self._otherwise)
+            CompiledSteps(effects, self.contacts, contacts.sweeps, self._composed, strict)
             if contacts and self.contacts and serves(effects, contacts)
             else None
         )
 
-    def advance(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
-        """The state after dt."""
+    def advance(
+        self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float, friction: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """The state after dt; `friction` (batch,) are coefficients that differ from row to row."""
         one = q.ndim == 1
         Q, V, T = (np.atleast_2d(x) for x in (q, v, np.broadcast_to(tau, v.shape)))
-        Q, V = self._by_kernel(self._compiled, Q, V, T, dt) if self._compiled else self._step(Q, V, T, dt)
-        return (Q[0], V[0]) if one else (Q, V)
+        each = np.full(len(Q), self.friction) if friction is None else friction
+        mu = np.broadcast_to(each[:, None], (len(Q), self.count))
+        width = len(self._compiled.joints) + 3 * self.count if self._compiled else self.rows
+        start = self._last if self._last.shape == (len(Q), width) else np.zeros((len(Q), width))
+        found = (self._compiled or self._composed)(Situation(Q, V, T, mu, start), dt)
+        self._last, self.residual = found.lam, found.residual
+        if self._compiled:
+            of_contacts = found.lam[:, width - 3 * self.count :].reshape(len(Q), self.count, 3)
+            self._pushed = of_contacts, self._compiled.axes, dt
+        return (found.q[0], found.v[0]) if one else (found.q, found.v)
+
+    def forget(self, rows: Any) -> None:
+        """The next step of these rows begins without the impulses of the last."""
+        if len(self._last):
+            self._last[rows] = 0.0
 
     def check_closed(self, q: FloatArray) -> None:
         """Refuse states whose loops are open: closing them would be no motion."""
@@ -110,23 +131,13 @@ class ContactStepper:
             found[name] = out.reshape((*alive.shape, *value.shape[1:]))
         return found
 
-    def _by_kernel(
-        self, steps: CompiledSteps, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float
-    ) -> tuple[FloatArray, FloatArray]:
-        width = len(steps.joints) + 3 * self.count
-        start = self._last if self._last.shape == (len(q), width) else np.zeros((len(q), width))
-        found = steps(q, v, tau, start, dt)
-        self._last, self.residual = found.lam, found.residual
-        self._pushed = found.lam[:, len(steps.joints) :].reshape(len(q), self.count, 3), steps.axes, dt
-        return found.q, found.v
+    def _composed(self, now: Situation, dt: float) -> Stepped:
+        """A step by functions of the model, one after the other."""
+        self._now = now
+        q, v, lam = self._step(now.q, now.v, now.tau, dt)
+        return Stepped(q, v, lam, self.residual)
 
-    def _otherwise(self, q: FloatArray, v: FloatArray, tau: FloatArray, start: FloatArray, dt: float) -> Stepped:
-        """A step of some states that the kernel does not serve."""
-        self._last = start
-        q, v = self._step(q, v, tau, dt)
-        return Stepped(q, v, self._last, self.residual)
-
-    def _step(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+    def _step(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, ...]:
         M, push = self._momentum(q, v, tau, dt)
         touching = self.contacts.rows(q) if self.contacts else None
         J = self._jacobian(q, touching)
@@ -151,7 +162,7 @@ class ContactStepper:
         if held is not None and self.loops is not None:
             gap = self.loops.gap(moved)
             moved = self.model.integrate(moved, -(held.X @ (held.P @ gap[..., None]))[..., 0])
-        return moved, after
+        return moved, after, lam
 
     def _momentum(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
         """M = H + dt B and H v + dt (tau - C - K x)."""
@@ -184,13 +195,12 @@ class ContactStepper:
         if not len(some):
             return u, lam
         A = J[some] @ Y[some]
-        friction = np.r_[dt * self.effects.friction[self.effects.rows], np.full(self.count, self.friction)]
+        own = np.broadcast_to(dt * self.effects.friction[self.effects.rows], (len(some), joints))
+        friction = np.hstack([own, self._now.friction[some]])
         wide = np.full((len(some), self.count), LARGE)
         bounds = np.hstack([lower[some], -wide]), np.hstack([upper[some], wide])
-        known = self._last[some] if len(self._last) == len(q) else np.zeros((len(some), self.rows))
-        lam[some], change = self._solve(A, b[some], friction, bounds, known)
+        lam[some], change = self._solve(A, b[some], friction, bounds, self._now.start[some])
         self.residual[some] = change[:, 0]
-        self._last = lam
         after = u + (Y @ lam[..., None])[..., 0]
         return after, lam
 
