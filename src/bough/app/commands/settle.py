@@ -70,10 +70,11 @@ def settle(
     watching = [*dict.fromkeys([*body, *(name for name, _ in forces)])]
     before = simulation.positions(watching)
     recorder = adaptive.Recorder(watching, every, configuration=True) if record else None
+    first = min(2, max(1, steps - 1))  # what these compile is left out of the time of a step
     with patient("compiling the code of adaptive steps"):
-        simulation.run(1, dt, record=recorder)
-    if steps > 1:
-        simulation.run(steps - 1, dt, progress=watched(), record=recorder)
+        simulation.run(first, dt, record=recorder)
+    if steps > first:
+        simulation.run(steps - first, dt, progress=watched(), record=recorder)
     if recorder is not None and record is not None:
         recorder.save(record, source.text())
     after, stats = simulation.positions(watching), simulation.stats
