@@ -12,7 +12,7 @@ import numpy.typing as npt
 from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
 from bough.adaptive.forces import vector
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.load import Load
+from bough.adaptive.loaded import LoadedLinkage
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.mover import Mover
 from bough.adaptive.outputs import Outputs
@@ -25,7 +25,7 @@ from bough.record import progress_bar
 from bough.types import FloatArray
 
 
-class Dynamics:
+class Dynamics(LoadedLinkage):
     """Motion of a linkage in time, with velocities.
 
     Methods: "full" (all joints, plain O(n) steps), "adaptive" (joints that hardly move are locked: the linkage is a
@@ -60,52 +60,6 @@ class Dynamics:
     def method(self) -> str:
         """As given."""
         return self.mover.method
-
-    def apply_force(
-        self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
-    ) -> int:
-        """Apply a force (3,), or [force, moment] (6,), to a body until it is changed; returns its number.
-
-        `body` is a name (of any frame) or a place in `body_names`. `point` (3,) is fixed to the body, in its frame;
-        without it the force acts at the frame's origin. With frame "world" it keeps its direction in space, with
-        "body" it turns along.
-        """
-        return self.inputs.apply_force(body, force, point, frame)
-
-    def change_force(self, number: int, force: npt.ArrayLike) -> None:
-        """Give a force applied before another value; body, point and frame stay."""
-        self.inputs.change_force(number, force)
-
-    def remove_force(self, number: int) -> None:
-        """Take a force away."""
-        self.inputs.remove_force(number)
-
-    def clear_forces(self) -> None:
-        """Take all forces away."""
-        self.inputs.clear_forces()
-
-    def loads(
-        self,
-        bodies: Iterable[str | int],
-        points: npt.ArrayLike | None = None,
-        frame: str = "world",
-        moments: bool = False,
-    ) -> Load:
-        """Forces on many bodies, zero until `load.values[...] = f` sets them; see `QuasiStatics.loads`."""
-        return self.inputs.loads(bodies, points, frame, moments)
-
-    def remove_load(self, load: Load) -> None:
-        """Take a load away."""
-        self.inputs.remove_load(load)
-
-    @property
-    def all_loads(self) -> tuple[Load, ...]:
-        """Loads that act now, in the order in which they were made."""
-        return tuple(self.inputs.groups)
-
-    def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
-        """Set the torque of one joint (d,), or with None those of all (nv,)."""
-        self.inputs.set_torque(joint, value)
 
     @property
     def gravity(self) -> FloatArray:
@@ -142,14 +96,6 @@ class Dynamics:
     def accelerations(self) -> FloatArray:
         """Joint accelerations (nv,) here and now."""
         return self.mover.solve().copy()
-
-    def positions(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
-        """Origins of bodies or frames in the world (k, 3); all of `body_names` without an argument."""
-        return self.outputs.poses(bodies)[:, :3, 3]
-
-    def poses(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
-        """World placements (k, 4, 4) of bodies or frames."""
-        return self.outputs.poses(bodies)
 
     def velocities(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """[linear, angular] (k, 6) of bodies or frames at their origins, in the world's axes."""

@@ -15,7 +15,7 @@ from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.engines import Switch
 from bough.adaptive.equilibrium import Settled, minimize
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.load import Load
+from bough.adaptive.loaded import LoadedLinkage
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.memory import options_of, restore_solver, solver_state
 from bough.adaptive.outputs import Outputs
@@ -33,7 +33,7 @@ from bough.types import FloatArray
 MAX_TURN = 0.2  # rad
 
 
-class QuasiStatics:
+class QuasiStatics(LoadedLinkage):
     """Quasi-statics of a linkage: at every step the joints move by h qdd from rest, h = dt^2 / 2.
 
     `error` is an error measure; None or eps = 0 is exact. Methods: "adaptive" (bounded passes over an assembly tree),
@@ -92,53 +92,6 @@ class QuasiStatics:
     def error(self, measure: ErrorMeasure) -> None:
         self.solver.error = measure
 
-    def apply_force(
-        self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
-    ) -> int:
-        """Apply a force (3,), or [force, moment] (6,), to a body until it is changed; returns its number.
-
-        `body` is a name (of any frame) or a place in `body_names`. `point` (3,) is fixed to the body, in its frame;
-        without it the force acts at the frame's origin. With frame "world" it keeps its direction in space, with
-        "body" it turns along.
-        """
-        return self.inputs.apply_force(body, force, point, frame)
-
-    def change_force(self, number: int, force: npt.ArrayLike) -> None:
-        """Give a force applied before another value; body, point and frame stay."""
-        self.inputs.change_force(number, force)
-
-    def remove_force(self, number: int) -> None:
-        """Take a force away."""
-        self.inputs.remove_force(number)
-
-    def clear_forces(self) -> None:
-        """Take all forces away."""
-        self.inputs.clear_forces()
-
-    def loads(
-        self,
-        bodies: Iterable[str | int],
-        points: npt.ArrayLike | None = None,
-        frame: str = "world",
-        moments: bool = False,
-    ) -> Load:
-        """Forces on many bodies, zero until `load.values[...] = f` sets some or all of them; (k, 3), with `moments`
-        [force, moment] (k, 6). `points` (k, 3) are fixed to the bodies; frames as in `apply_force`."""
-        return self.inputs.loads(bodies, points, frame, moments)
-
-    def remove_load(self, load: Load) -> None:
-        """Take a load away."""
-        self.inputs.remove_load(load)
-
-    @property
-    def all_loads(self) -> tuple[Load, ...]:
-        """Loads that act now, in the order in which they were made; after `resume`, too."""
-        return tuple(self.inputs.groups)
-
-    def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
-        """Set the torque of one joint (d,), or with None those of all (nv,)."""
-        self.inputs.set_torque(joint, value)
-
     def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:
         """Give joints potentials V(x), beside the springs of the model; those set before are replaced, by none perhaps.
 
@@ -172,17 +125,6 @@ class QuasiStatics:
     def accelerations(self) -> FloatArray:
         """Joint accelerations (nv,) here and now, within the error; zero where a joint was left out."""
         return self.solver.solve().copy()
-
-    def positions(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
-        """Origins of bodies or frames in the world (k, 3); all of `body_names` without an argument.
-
-        O(log n) each on a tree that is up to date, else O(n) for all.
-        """
-        return self.outputs.poses(bodies)[:, :3, 3]
-
-    def poses(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
-        """World placements (k, 4, 4) of bodies or frames; costs as `positions`."""
-        return self.outputs.poses(bodies)
 
     def body_accelerations(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """[linear, angular] (k, 6) of bodies or frames at their origins, in the world's axes, under the forces now.
