@@ -93,7 +93,13 @@ GUIDES = [page for page in PAGES if page.parent.name == "guides" and with_python
 def test_examples_run(page, folder):
     """All blocks of a page, one after the other, as a reader would type them."""
     code = "\n".join(with_python(page))
-    needed = {"bough.sweep": "pyarrow", "WholeBody": "qpsolvers", "import torch": "torch", "import casadi": "casadi"}
+    needed = {
+        "bough.sweep": "pyarrow",
+        "WholeBody": "qpsolvers",
+        "bough.env": "gymnasium",
+        "import torch": "torch",
+        "import casadi": "casadi",
+    }
     for word, package in needed.items():
         if word in code:
             pytest.importorskip(package)

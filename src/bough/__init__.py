@@ -83,7 +83,7 @@ _ROOMS = (
     "zoo",
 )
 # Bridges to other libraries, loaded when they are used
-_BRIDGES = ("casadi", "jax", "sympy", "torch")
+_BRIDGES = ("casadi", "env", "jax", "sympy", "torch")
 # Rooms of rooms that are known by their own name
 _INNER = {"ik": "bough.control.ik"}
 # Where each other public name lives

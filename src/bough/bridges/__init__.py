@@ -1,4 +1,5 @@
 """Bridges to other people's numbers: CasADi, PyTorch, JAX, SymPy. Each is one short file over a graph or an entry.
+And to their loops: Gymnasium (`env`), over the ensembles of `simulate`.
 
 Belongs here: what hands a function of the table over to another library. Does not belong here: algorithms and
 derivatives, which are Bough's own. A bridge imports its library when it is imported itself, so `bough.casadi` and its

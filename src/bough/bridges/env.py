@@ -1,0 +1,258 @@
+"""Environments for learning: many robots as one `gymnasium.vector.VectorEnv`, or one as a `gymnasium.Env`.
+
+Actions lie between -1 and 1, one for each freedom with a motor: shares of its effort, or with `servo` shares of `reach`
+about where it starts. Rows end, are truncated, fail and start anew by themselves, none stops another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.bridges.extras import required
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import ModelError, ShapeError
+from bough.joints import LAST_SCREW
+from bough.model import Model
+from bough.simulate import Contacts, Ensemble, GroundedEnsemble
+from bough.types import FloatArray
+
+gymnasium = required("gymnasium", "env", at_least="1.0")
+vector: Any = gymnasium.vector
+Env: Any = gymnasium.Env
+
+__all__ = ["RobotEnv", "RobotState", "RobotVectorEnv"]
+
+
+class RobotState(NamedTuple):
+    """What rewards, observations and ends are made of; a row for each robot."""
+
+    q: FloatArray
+    v: FloatArray
+    action: FloatArray  # (batch, motors) that led here, zero after a reset
+    force: FloatArray | None  # (batch, contacts, 3) mean forces on contacts in the last step, in newtons
+    time: FloatArray  # (batch,) seconds since the start of the row
+
+
+Start: TypeAlias = npt.ArrayLike | Callable[[np.random.Generator, int], tuple[FloatArray, FloatArray]]
+Judge: TypeAlias = Callable[[RobotState], npt.ArrayLike]
+Draw: TypeAlias = npt.ArrayLike | Callable[[np.random.Generator, int], npt.ArrayLike]
+
+
+class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
+    """`num_envs` robots, stepped `substeps` times by `dt` for each action; next-step autoreset.
+
+    `start` is a configuration (nq,), or a function of (generator, count) that gives q and v of so many rows. `reward`,
+    `ended` and `observe` are functions of a `RobotState`; without `observe`, q and v are seen. Rows are truncated after
+    `horizon` actions. `friction` of contacts and the gains `servo` = (kp, kd) may differ from row to row; friction may
+    be a function of (generator, count), drawn anew at each reset. `info["failed"]` says which rows lost their state
+    (they end, with their last finite observation), `info["contact_residual"]` how well contacts were solved.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": vector.AutoresetMode.NEXT_STEP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        model: Model,
+        num_envs: int,
+        *,
+        start: Start | None = None,
+        reward: Judge | None = None,
+        ended: Judge | None = None,
+        observe: Judge | None = None,
+        contacts: Contacts | None = None,
+        friction: Draw | None = None,
+        servo: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+        reach: float = 0.5,
+        dt: float = 2e-3,
+        substeps: int = 10,
+        horizon: int = 1000,
+        without: Any = (),
+        dtype: Any = np.float32,
+    ) -> None:
+        if num_envs < 1 or substeps < 1 or horizon < 1:
+            raise ShapeError(f"num_envs, substeps and horizon are at least 1, got {num_envs}, {substeps}, {horizon}")
+        self.model, self.num_envs, self.substeps, self.horizon = model, num_envs, substeps, horizon
+        self.motors = _motors(model, servo is not None)
+        self.start, self.reward, self.ended, self.observe = start, reward, ended, observe
+        self.friction, self.servo, self.reach, self.dtype = friction, _gains(model, servo), reach, np.dtype(dtype)
+        self._random = np.random.default_rng()
+        q, v = self._begin(num_envs)
+        self._home = q.copy()
+        rows = {"dt": dt, "without": without}
+        self.robots: Any = (
+            Ensemble(model, q, v, **rows)
+            if contacts is None
+            else GroundedEnsemble(model, q, v, contacts=contacts, dynamics=Dynamics(model), **rows)
+        )
+        self._steps, self._over = np.zeros(num_envs, np.int64), np.zeros(num_envs, bool)
+        self._seen = self._observed(self._state(np.zeros((num_envs, len(self.motors)))))
+        box = gymnasium.spaces.Box
+        self.single_observation_space = box(-np.inf, np.inf, self._seen.shape[1:], self.dtype.type)
+        self.single_action_space = box(-1.0, 1.0, (len(self.motors),), self.dtype.type)
+        self.observation_space = vector.utils.batch_space(self.single_observation_space, num_envs)
+        self.action_space = vector.utils.batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[FloatArray, dict[str, Any]]:
+        """Start all rows; with options={"reset_mask": mask} only those of the mask."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._random = np.random.default_rng(seed)
+        chosen = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
+        self._restart(np.asarray(chosen, bool))
+        return self._seen.copy(), self._info(np.zeros(self.num_envs, bool))
+
+    def step(self, actions: npt.ArrayLike) -> tuple[Any, ...]:
+        """(observations, rewards, terminations, truncations, infos); rows that are over start anew instead."""
+        given = np.asarray(actions, float)
+        if given.shape != (self.num_envs, len(self.motors)) or not np.isfinite(given).all():
+            raise ShapeError(
+                f"actions are finite and have shape ({self.num_envs}, {len(self.motors)}), got {given.shape}"
+            )
+        given = np.clip(given, -1.0, 1.0)
+        again = self._over.copy()
+        for _ in range(self.substeps):
+            self.robots.step(tau=self._torque(given))
+        failed = np.asarray(self.robots.failed) & ~again
+        self._steps += 1
+        if failed.any():
+            self.robots.reset(failed)  # its state is gone; what was seen of it last is shown
+        state = self._state(given)
+        rewards = self._judged(self.reward, state, 0.0)
+        terminated = np.where(failed, True, self._judged(self.ended, state, False)).astype(bool) & ~again
+        truncated = (self._steps >= self.horizon) & ~terminated & ~again
+        seen = self._observed(state)
+        self._seen = np.where(failed[:, None], self._seen, seen)
+        self._restart(again)
+        self._over = terminated | truncated
+        rewards[again | failed] = 0.0
+        return self._seen.copy(), rewards, terminated, truncated, self._info(failed)
+
+    # Rows
+
+    def _restart(self, rows: npt.NDArray[np.bool_]) -> None:
+        count = int(np.count_nonzero(rows))
+        if not count:
+            return
+        q, v = self._begin(count)
+        self.robots.reset(rows, q, v)
+        self._home[rows], self._steps[rows], self._over[rows] = q, 0, False
+        if isinstance(self.robots, GroundedEnsemble) and self.friction is not None:
+            given: Any = self.friction
+            drawn = given(self._random, count) if callable(given) else np.broadcast_to(given, self.num_envs)[rows]
+            self.robots.friction[rows] = drawn
+        state = self._state(np.zeros((self.num_envs, len(self.motors))))
+        self._seen[rows] = self._observed(state)[rows]
+
+    def _begin(self, count: int) -> tuple[FloatArray, FloatArray]:
+        """q and v of so many new rows."""
+        if callable(self.start):
+            q, v = (np.asarray(x, float) for x in self.start(self._random, count))
+        else:
+            one = self.model.neutral if self.start is None else np.asarray(self.start, float)
+            q, v = np.tile(one, (count, 1)), np.zeros((count, self.model.nv))
+        if q.shape != (count, self.model.nq) or v.shape != (count, self.model.nv):
+            wanted = f"({count}, {self.model.nq}) and ({count}, {self.model.nv})"
+            raise ShapeError(f"start gives q and v of shape {wanted}, got {q.shape} and {v.shape}")
+        return q, v
+
+    def _torque(self, action: FloatArray) -> FloatArray:
+        """(batch, nv): efforts, or servos that draw to targets with no more than their effort."""
+        tau, at = np.zeros((self.num_envs, self.model.nv)), self.motors
+        effort = self.model.limits.effort[at]
+        if self.servo is None:
+            tau[:, at] = action * effort
+            return tau
+        where = self._coordinates
+        target = self._home[:, where] + self.reach * action
+        kp, kd = (np.broadcast_to(g, (self.num_envs, len(at))) for g in self.servo)
+        pull = kp * (target - self.robots.q[:, where]) - kd * self.robots.v[:, at]
+        tau[:, at] = np.nan_to_num(np.clip(pull, -effort, effort))
+        return tau
+
+    @property
+    def _coordinates(self) -> Any:
+        m = self.model.mechanism
+        places = dict(zip(m.v_index.tolist(), np.repeat(m.q_index, np.diff(m.dof)).tolist(), strict=True))
+        return np.array([places[v] for v in self.motors.tolist()])
+
+    # What is seen and judged
+
+    def _state(self, action: FloatArray) -> RobotState:
+        force = self.robots.force if isinstance(self.robots, GroundedEnsemble) else None
+        if force is not None and len(force) != self.num_envs:
+            force = np.zeros((self.num_envs, *force.shape[1:]))
+        time = self._steps * (self.substeps * self.robots.dt)
+        return RobotState(self.robots.q.copy(), self.robots.v.copy(), action, force, time)
+
+    def _observed(self, state: RobotState) -> FloatArray:
+        if self.observe is None:
+            return np.concatenate([state.q, state.v], axis=1).astype(self.dtype)
+        found = np.asarray(self.observe(state), self.dtype)
+        if found.ndim != 2 or len(found) != self.num_envs:
+            raise ShapeError(f"observe returned shape {found.shape}, expected ({self.num_envs}, k)")
+        return found
+
+    def _judged(self, judge: Judge | None, state: RobotState, default: Any) -> Any:
+        found = np.asarray(default if judge is None else judge(state))
+        try:
+            return np.array(np.broadcast_to(found, (self.num_envs,)))
+        except ValueError:
+            raise ShapeError(f"a judge returned shape {found.shape}, expected ({self.num_envs},)") from None
+
+    def _info(self, failed: npt.NDArray[np.bool_]) -> dict[str, Any]:
+        info: dict[str, Any] = {"failed": failed}
+        if isinstance(self.robots, GroundedEnsemble):
+            residual = self.robots.residual
+            info["contact_residual"] = residual if len(residual) == self.num_envs else np.zeros(self.num_envs)
+        return info
+
+
+class RobotEnv(Env):  # type: ignore[misc]
+    """One robot as a plain environment; arguments are those of `RobotVectorEnv`."""
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, model: Model, **options: Any) -> None:
+        self.rows = RobotVectorEnv(model, 1, **options)
+        self.observation_space, self.action_space = self.rows.single_observation_space, self.rows.single_action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """The first observation."""
+        super().reset(seed=seed)
+        seen, info = self.rows.reset(seed=seed)
+        return seen[0], {name: value[0] for name, value in info.items()}
+
+    def step(self, action: npt.ArrayLike) -> tuple[Any, ...]:
+        """(observation, reward, terminated, truncated, info)."""
+        seen, reward, ended, cut, info = self.rows.step(np.asarray(action)[None])
+        return seen[0], float(reward[0]), bool(ended[0]), bool(cut[0]), {k: x[0] for k, x in info.items()}
+
+
+def _motors(model: Model, servo: bool) -> Any:
+    """Freedoms with a motor; their efforts must be known, and servos act on joints of one freedom."""
+    found = np.flatnonzero(model.actuated)
+    if not len(found):
+        raise ModelError(f"no joint of {model.name!r} has a motor: there is nothing to act with")
+    m = model.mechanism
+    single = {int(v) for i in np.flatnonzero(m.kind <= LAST_SCREW) for v in m.v_index[m.dof[i] : m.dof[i + 1]]}
+    for v in found.tolist():
+        if servo and v not in single:
+            raise ModelError(f"servos act on revolute and prismatic joints, not on {model.dof_names[v]!r}")
+        if not servo and not np.isfinite(model.limits.effort[v]):
+            raise ModelError(f"{model.dof_names[v]!r} has no effort to take shares of: give it one, or servo=(kp, kd)")
+    return found
+
+
+def _gains(model: Model, servo: tuple[npt.ArrayLike, npt.ArrayLike] | None) -> tuple[FloatArray, FloatArray] | None:
+    if servo is None:
+        return None
+    kp, kd = (np.asarray(g, float) for g in servo)
+    if not ((kp >= 0.0).all() and (kd >= 0.0).all() and np.isfinite(kp).all() and np.isfinite(kd).all()):
+        raise ModelError("servo=(kp, kd) are gains from zero")
+    return kp, kd

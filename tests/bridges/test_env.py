@@ -1,0 +1,140 @@
+"""Environments: Gymnasium's own checker, seeds, ends, truncation, failures and parameters row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bough
+from bough.errors import ModelError, ShapeError
+from bough.simulate import Contacts
+
+gymnasium = pytest.importorskip("gymnasium")
+FEET = ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
+
+
+def stance(model, height=0.34):
+    q = model.rest_configuration.copy()
+    q[2] = height
+    return q
+
+
+def envs(count=3, **options):
+    model = bough.zoo.quadruped()
+    given = {"start": stance(model), "servo": (60.0, 1.5), "contacts": Contacts(FEET, friction=0.8, sweeps=8)}
+    return bough.env.RobotVectorEnv(model, count, **(given | options))
+
+
+@pytest.fixture(scope="module")
+def arm():
+    builder = bough.Builder("arm")
+    for k, up in enumerate(("world", "link0")):
+        builder.add_body(
+            f"link{k}", up, placement=(0, 0, 0.3 * k), axis=(0, 1, 0), mass=1.0, com=(0, 0, 0.15),
+            inertia=np.eye(3) * 0.01, effort=5.0,
+        )  # fmt: skip
+    return builder.build()
+
+
+def test_gymnasium_checks_one_robot(arm):
+    from gymnasium.utils.env_checker import check_env
+
+    start = lambda rng, count: (rng.uniform(-0.1, 0.1, (count, 2)), np.zeros((count, 2)))  # noqa: E731
+    check_env(bough.env.RobotEnv(arm, start=start, reward=lambda s: -np.abs(s.q).sum(axis=1)), skip_render_check=True)
+
+
+def test_spaces_seeds_and_rows():
+    model = bough.zoo.quadruped()
+
+    def start(rng, count):
+        q = np.tile(stance(model), (count, 1))
+        q[:, 2] += rng.uniform(0.0, 0.05, count)
+        return q, np.zeros((count, model.nv))
+
+    one, other = envs(start=start), envs(start=start)
+    seen, info = one.reset(seed=3)
+    np.testing.assert_array_equal(seen, other.reset(seed=3)[0])
+    assert one.observation_space.contains(seen)
+    assert len({*seen[:, 2].tolist()}) == 3
+    assert not info["failed"].any()
+    one.action_space.seed(0)
+    for _ in range(3):
+        action = one.action_space.sample()
+        found, again = one.step(action), other.step(action)
+        for a, b in zip(found[:4], again[:4], strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert one.observation_space.contains(found[0])
+
+
+def test_it_stands_by_its_servos_and_feels_the_ground():
+    heights = []
+    env = envs(
+        observe=lambda s: np.concatenate([s.q[:, 2:3], s.force[:, :, 2]], axis=1),
+        reward=lambda s: s.q[:, 2],
+        horizon=30,
+    )
+    env.reset(seed=0)
+    for _ in range(30):
+        seen, reward, ended, cut, info = env.step(np.zeros((3, 12)))
+        heights.append(seen[:, 0])
+        np.testing.assert_allclose(reward, seen[:, 0], rtol=1e-6)
+    assert min(map(min, heights)) > 0.25
+    np.testing.assert_allclose(seen[:, 1:].sum(axis=1), 14.4 * 9.81, rtol=0.2)
+    assert cut.all()
+    assert not ended.any()
+    assert info["contact_residual"].max() < 1e-3
+    seen, reward, ended, cut, _ = env.step(np.zeros((3, 12)))  # rows that are over start anew
+    np.testing.assert_allclose(seen[:, 0], 0.34)
+    assert not np.concatenate([reward, ended, cut]).any()
+
+
+def test_rows_end_alone_and_start_anew(arm):
+    env = bough.env.RobotVectorEnv(arm, 2, ended=lambda s: s.q[:, 0] > 0.05)
+    env.reset(seed=0)
+    push = np.array([[1.0, 0.0], [0.0, 0.0]])
+    ends = [env.step(push)[2] for _ in range(20)]
+    assert ends[0].tolist() == [False, False]
+    assert any(e[0] for e in ends)
+    assert not any(e[1] for e in ends)
+    first = next(k for k, e in enumerate(ends) if e[0])
+    assert not ends[first + 1][0]
+
+
+def test_a_row_that_fails_ends_with_its_last_finite_observation(arm):
+    def start(rng, count):
+        v = np.zeros((count, 2))
+        v[:1] = 1e200
+        return np.zeros((count, 2)), v
+
+    env = bough.env.RobotVectorEnv(arm, 3, start=start, dtype=np.float64)
+    seen, _ = env.reset(seed=0)
+    found, _, ended, _, info = env.step(np.zeros((3, 2)))
+    assert info["failed"].tolist() == [True, False, False]
+    assert ended.tolist() == [True, False, False]
+    assert np.isfinite(found[1:]).all()
+    np.testing.assert_array_equal(found[0], seen[0])
+
+
+def test_friction_is_drawn_for_each_row():
+    env = envs(friction=lambda rng, count: rng.uniform(0.2, 1.0, count))
+    env.reset(seed=1)
+    first = env.robots.friction.copy()
+    assert len({*first.tolist()}) == 3
+    env.reset(seed=2, options={"reset_mask": np.array([True, False, False])})
+    assert env.robots.friction[0] != first[0]
+    np.testing.assert_array_equal(env.robots.friction[1:], first[1:])
+
+
+def test_nonsense_is_refused(arm):
+    with pytest.raises(ModelError, match="gains from zero"):
+        bough.env.RobotVectorEnv(arm, 2, servo=(-1.0, 0.0))
+    with pytest.raises(ModelError, match="no effort to take shares of"):
+        bough.env.RobotVectorEnv(bough.zoo.arm(3), 2)
+    with pytest.raises(ShapeError, match="at least 1"):
+        bough.env.RobotVectorEnv(arm, 0)
+    env = bough.env.RobotVectorEnv(arm, 2)
+    env.reset()
+    with pytest.raises(ShapeError, match="actions are finite"):
+        env.step(np.full((2, 2), np.nan))
+    with pytest.raises(ShapeError, match="a judge returned"):
+        bough.env.RobotVectorEnv(arm, 2, reward=lambda s: np.zeros(5)).step(np.zeros((2, 2)))
