@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bough.adaptive.engines import Loops, loop_work, make_loops
+from bough.adaptive.engines import LoopRows, loop_work, make_loops
 from bough.adaptive.handles import closing_force
 from bough.adaptive.node import Shared
 from bough.errors import ModelError
@@ -141,7 +141,7 @@ class Closures:
                 force[body] += x * wrench
         engine.reload(self.bodies)
 
-    def note_rank(self, loops: Loops) -> None:
+    def note_rank(self, loops: LoopRows) -> None:
         """Directions that the linkage can follow, as a sweep found them."""
         self.rank = int(np.count_nonzero(np.diag(loops.A)))
 
@@ -216,7 +216,7 @@ class Closures:
         return self.widest(poses)[1]
 
 
-def make_plan(m: Mechanism, closures: Closures) -> Loops:
+def make_plan(m: Mechanism, closures: Closures) -> LoopRows:
     """The closures on a mechanism; refused where too many of them lie across each other."""
     body, frame = closures.ends()
     work, _ = loop_work(np.asarray(m.parent), body, np.array([len(r) for r in closures.rows]))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.closure import Closure, Closures, make_plan
-from bough.adaptive.engines import NO_LIMIT, Loops, Noise, PlainEngine, Switch, TreeEngine, solve_loops
+from bough.adaptive.engines import NO_LIMIT, LoopRows, Noise, PlainEngine, Switch, TreeEngine, solve_loops
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage
 from bough.adaptive.node import RIGID, TOTAL
@@ -42,7 +42,7 @@ class Solver:
         self.plain = PlainEngine(inputs.mechanism, inputs.shared)
         self.tree: TreeEngine | None = None
         self.closures: Closures | None = None
-        self.loops: Loops | None = None  # the closures as the plain engine sees them
+        self.loops: LoopRows | None = None  # the closures as the plain engine sees them
         self._metric = metric
         self.region: Region | None = None
         self.cost = Cost("aba")

@@ -21,14 +21,14 @@ EQUAL = 1e-7  # of the largest acceleration
 Calls = dict[str, Callable[[], Any]]  # by the name of the function that they compute
 
 
-class Comparison(NamedTuple):
+class OwnComparison(NamedTuple):
     """Timings, and why an engine does not take part."""
 
     rows: list[Timing]
     left_out: dict[str, str]
 
 
-class State(NamedTuple):
+class MeasuredState(NamedTuple):
     """A random state, the base at rest, in Bough's order and joint by joint as the twins have it."""
 
     q: FloatArray
@@ -38,7 +38,7 @@ class State(NamedTuple):
     v_order: FloatArray
 
 
-def compare(model: Model, seconds: float = 0.3) -> Comparison:
+def compare(model: Model, seconds: float = 0.3) -> OwnComparison:
     """Single calls and batches of the functions that everybody needs."""
     dyn, state = Dynamics(model), random_state(model)
     left_out: dict[str, str] = {}
@@ -61,7 +61,7 @@ def compare(model: Model, seconds: float = 0.3) -> Comparison:
         for peer in peers:
             contestants |= {name: f for name, f in peer.items() if CASES[name] == case}
         rows.append(Timing("single call", model.name, case, contest(contestants, seconds)))
-    return Comparison([*rows, *batches(model, dyn, seconds)], left_out)
+    return OwnComparison([*rows, *batches(model, dyn, seconds)], left_out)
 
 
 CASES = {
@@ -82,7 +82,7 @@ def batches(model: Model, dyn: Dynamics, seconds: float) -> list[Timing]:
     return [Timing(f"batch of {BATCH}", model.name, "forward dynamics", each)]
 
 
-def random_state(model: Model) -> State:
+def random_state(model: Model) -> MeasuredState:
     """At rest at the base, so that velocities are the same in all engines' frames."""
     m, rng = model.mechanism, np.random.default_rng(0)
     q, (v, tau) = model.random_configuration(rng), rng.normal(size=(2, model.nv))
@@ -95,10 +95,10 @@ def random_state(model: Model) -> State:
         q_order += range(int(m.q_index[i]), int(m.q_index[i]) + size)
         if m.kind[i] == FREE:
             v[own] = tau[own] = 0.0
-    return State(q, v, tau, np.array(q_order), np.array(v_order))
+    return MeasuredState(q, v, tau, np.array(q_order), np.array(v_order))
 
 
-def pinocchio_calls(model: Model, s: State, expected: FloatArray) -> Calls:
+def pinocchio_calls(model: Model, s: MeasuredState, expected: FloatArray) -> Calls:
     """Pinocchio's functions on a twin of the model."""
     twin = pinocchio_twin(model)
     import pinocchio as pin
@@ -113,7 +113,7 @@ def pinocchio_calls(model: Model, s: State, expected: FloatArray) -> Calls:
     }
 
 
-def mujoco_calls(model: Model, s: State, expected: FloatArray) -> Calls:
+def mujoco_calls(model: Model, s: MeasuredState, expected: FloatArray) -> Calls:
     """MuJoCo's forward dynamics on a twin of the model, without contacts and constraints."""
     twin = mujoco_twin(model)
     import mujoco

@@ -7,7 +7,7 @@ Belongs here: arrays and compiled passes behind one object each. Does not belong
 from __future__ import annotations
 
 from bough.adaptive.engines.hybrid import HybridEngine, contracted_mechanism, spans
-from bough.adaptive.engines.looped import Loops, loop_work, make_loops, solve_loops
+from bough.adaptive.engines.looped import LoopRows, loop_work, make_loops, solve_loops
 from bough.adaptive.engines.newton import (
     newton_factor,
     newton_forces,
@@ -26,7 +26,7 @@ __all__ = [
     "CHUNK",
     "NO_LIMIT",
     "HybridEngine",
-    "Loops",
+    "LoopRows",
     "Noise",
     "PlainEngine",
     "Switch",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.looped import Loops, make_loops, march_loops, solve_loops
+from bough.adaptive.engines.looped import LoopRows, make_loops, march_loops, solve_loops
 from bough.adaptive.engines.plain import PlainWork, make_work, mark_needs, motion_square, plain_move, plain_solve, turns
 from bough.adaptive.engines.tree import TreeEngine
 from bough.adaptive.node import Springs, spring_all
@@ -69,7 +69,7 @@ class HybridEngine:
         self._springs: Springs
         self._from: Loads | None = None  # the loads that were contracted
         self._closing: tuple[IntArray, FloatArray, list[list[int]]] | None = None
-        self.loops: Loops | None = None
+        self.loops: LoopRows | None = None
         self.rate = 0.0  # share of the loops' gaps to close, by h
 
     @property
@@ -164,7 +164,7 @@ class HybridEngine:
             solve_loops(*self._arguments(), self._held)
 
     @property
-    def _held(self) -> Loops | None:
+    def _held(self) -> LoopRows | None:
         """Loops that are open, ready for a solution."""
         if self.loops is None or len(self.loops.loop) == 0:
             return None

@@ -45,7 +45,7 @@ from bough.spatial import (
 from bough.types import FloatArray, IntArray
 
 
-class Loops(NamedTuple):
+class LoopRows(NamedTuple):
     """Rows of constraints on a mechanism of N bodies: c loops of m rows, open on E pairs of a body and a row."""
 
     body: IntArray  # (c, 2) bodies held together, -1 = the ground
@@ -106,7 +106,7 @@ def loop_work(parent: IntArray, body: IntArray, size: IntArray) -> tuple[float, 
     return float((opened.astype(float) ** 2).sum() + together**3), entries
 
 
-def make_loops(parent: IntArray, dofs: int, body: IntArray, frame: FloatArray, rows: list[list[int]]) -> Loops:
+def make_loops(parent: IntArray, dofs: int, body: IntArray, frame: FloatArray, rows: list[list[int]]) -> LoopRows:
     """The plan of loops between bodies (c, 2), whose frames (2 c, 12) are held along these axes of the second."""
     c, N = len(body), len(parent)
     up, size = np.append(parent, -1), np.array([len(r) for r in rows], np.int64)
@@ -129,7 +129,7 @@ def make_loops(parent: IntArray, dofs: int, body: IntArray, frame: FloatArray, r
     start = np.stack([place(body[loop, side], every) for side in (0, 1)], axis=1) if m else np.zeros((0, 2), np.int64)
     closes = np.where(meet[loop] < 0, N, meet[loop])
     n6, mm = np.zeros((m, 6)), np.zeros((m, m))
-    return Loops._make([
+    return LoopRows._make([
         body, meet, frame, np.zeros((2 * c, 12)), loop, np.array([x for r in rows for x in r], np.int64),
         np.searchsorted(at, np.arange(N + 1)), row, place(up[at], row), start,
         np.searchsorted(np.sort(closes), np.arange(N + 2)), np.argsort(closes, kind="stable"),

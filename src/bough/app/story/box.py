@@ -42,7 +42,7 @@ class Carried(NamedTuple):
     steps: int
 
 
-class Task:
+class BoxTask:
     """The robot alone, the robot with the box, and how both stand at the start."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ def along(times: list[float], points: list[FloatArray]) -> Callable[[float], Ref
 class Run:
     """Samples of all parts, one after the other."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: BoxTask) -> None:
         self.task, self.t = task, 0.0
         self.rows: list[tuple[float, FloatArray, FloatArray, float, float]] = []
         self.taken: list[float] = []
@@ -158,7 +158,7 @@ class Run:
 
 def carry() -> Carried:
     """The whole task."""
-    task = Task()
+    task = BoxTask()
     low = task.crouch()
     run, n = Run(task), task.robot.nq
     com = [task.dynamics.center_of_mass(q) for q in (task.start, low)]

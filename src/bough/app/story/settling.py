@@ -21,7 +21,7 @@ COUNTERWEIGHT, WEIGHT = (0.9, 0.0, 0.49), (0.0, 0.0, -0.4)
 COIL, INNERMOST = 5.0, 4.0  # m from one turn of the spine to the next, and of the first one from the middle
 
 
-class Case(NamedTuple):
+class SettlingCase(NamedTuple):
     """A linkage, how it starts, what is done to it, and for how long."""
 
     title: str
@@ -39,7 +39,7 @@ class Case(NamedTuple):
 class Beside(NamedTuple):
     """What adaptive steps and plain ones took, and how far apart they end."""
 
-    case: Case
+    case: SettlingCase
     seconds: float  # an adaptive step
     plain: float  # a plain step
     joints: float  # computed, an adaptive step on average
@@ -47,7 +47,7 @@ class Beside(NamedTuple):
     recorder: Recorder
 
 
-def millipede(pairs: int = PAIRS_OF_LEGS) -> Case:
+def millipede(pairs: int = PAIRS_OF_LEGS) -> SettlingCase:
     """A coiled millipede (Redon & Lin 2005, section 6.2), pulled at the tip of a leg; no gravity."""
     model = zoo.millipede(legs=2 * pairs, geometry="straight", leg_links=LEG)
     start = coiled(model, pairs)
@@ -57,7 +57,7 @@ def millipede(pairs: int = PAIRS_OF_LEGS) -> Case:
         sim.gravity = np.zeros(3)
         sim.apply_force(pulled, PULL)
 
-    return Case(
+    return SettlingCase(
         "A millipede is pulled at a leg", model, start, load, ((pulled, PULL),), 0.1, 400, 0.12, 8, (-0.9, 0.75)
     )
 
@@ -77,7 +77,7 @@ def coiled(model: Model, pairs: int) -> FloatArray:
     return q
 
 
-def bridge(joints: int = 1500) -> Case:
+def bridge(joints: int = 1500) -> SettlingCase:
     """A cable from a post over a pulley with a counterweight, at rest; then a weight hangs on it."""
     model = zoo.cable(joints, length=1.0, EI=2e-4, planar=True, clamped=False)
     sim = QuasiStatics(model, method="aba")
@@ -90,12 +90,12 @@ def bridge(joints: int = 1500) -> Case:
         sim.apply_force(hung, WEIGHT)
 
     pulls = (("end", COUNTERWEIGHT), (hung, WEIGHT))
-    return Case(
+    return SettlingCase(
         "A weight hangs on a cable bridge", model, sim.configuration, load, pulls, 0.3, 600, 0.004, 10, (-1.35, 0.16)
     )
 
 
-def beside(case: Case) -> Beside:
+def beside(case: SettlingCase) -> Beside:
     """Both runs, in turn, so that what slows the machine slows both; their first steps compile, and are not timed."""
     recorder = Recorder(every=case.every, configuration=True)
     sims = [QuasiStatics(case.model, adaptive.energy(case.eps), "adaptive"), QuasiStatics(case.model, method="aba")]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.emit.plan import Place, Plan, Stage
+from bough.compile.emit.plan import AngleStage, Place, Plan
 from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, STEP, SUB
 from bough.compile.graph.program import Array, Program
 from bough.compile.graph.schedule import optimise
@@ -188,7 +188,7 @@ class CFunction:
 
         return ", ".join(typed(k) + self.names[k] for k in arrays) or "void"
 
-    def _sines_and_cosines(self, stage: Stage) -> str:
+    def _sines_and_cosines(self, stage: AngleStage) -> str:
         angle = f"w[{stage.first_angle} + i]"
         return (
             f"    for (i = 0; i < {len(stage.angles)}; i++) {{\n"

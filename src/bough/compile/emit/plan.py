@@ -26,7 +26,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Stage:
+class AngleStage:
     """Chunks of units, then the angles whose sines and cosines they make possible.
 
     The stage's angles, sines and cosines are three rows of the workspace, `room` elements each.
@@ -81,7 +81,7 @@ class Plan:
         self.size = first + count
         return first
 
-    def copies(self, stage: Stage) -> list[int]:
+    def copies(self, stage: AngleStage) -> list[int]:
         """Inputs, constants, sines and cosines to store as they are at the end of a stage: angles, and outputs."""
         op = self.program.graph.op
         roots = self.program.flat_roots() if stage is self.stages[-1] else []
@@ -91,10 +91,10 @@ class Plan:
     def _store(self, node: int, place: Place) -> None:
         self.targets.setdefault(node, []).append(place)
 
-    def _stage(self, chunks: list[list[Unit]], angles: list[int], group: int) -> Stage:
+    def _stage(self, chunks: list[list[Unit]], angles: list[int], group: int) -> AngleStage:
         room = -(-len(angles) // group) * group
         angle, sine, cosine = (self.reserve(room, group) for _ in range(3))
-        stage = Stage(chunks, angles, angle, sine, cosine, room)
+        stage = AngleStage(chunks, angles, angle, sine, cosine, room)
         for offset, angle in enumerate(angles):
             self._store(angle, Place(-1, stage.first_angle + offset))
             for op, first in ((SIN, stage.first_sine), (COS, stage.first_cosine)):
