@@ -37,17 +37,12 @@ def forward_derivatives(parameters: Parameters) -> BoundFunction | None:
 
 
 def sparse_columns(program: Program, n: int) -> tuple[Program, SparseProduct]:
-    """The program with its matrices but for the last as the entries that are not zero, column by column, in one row."""
-    pattern: list[tuple[int, ...]] = []
-    roots: list[int] = []
-    for matrix in program.roots[:-1]:
-        for column in np.array(matrix).reshape(n, n).T.tolist():
-            rows = _not_zero(program, column)
-            pattern.append(rows)
-            roots += [column[r] for r in rows]
+    """The program with its matrices but for the last as the entries that are not zero, in the order of a product."""
+    columns = [c for matrix in program.roots[:-1] for c in np.array(matrix).reshape(n, n).T.tolist()]
+    product = SparseProduct(tuple(_not_zero(program, column) for column in columns), n)
+    roots = tuple(columns[c][r] for group in product.groups for r in group.rows for c in group.columns)
     outputs = (Array("entries", (len(roots),)), program.outputs[-1])
-    found = replace(program, outputs=outputs, roots=(tuple(roots), program.roots[-1]))
-    return found, SparseProduct(tuple(pattern), n)
+    return replace(program, outputs=outputs, roots=(roots, program.roots[-1])), product
 
 
 def _not_zero(program: Program, column: Sequence[int]) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ LEAST_GAIN = 0.9  # moves between numbers and vectors cost more than their numbe
 # Past this many nodes a graph costs more to compile than it gains; past these sizes it is not even tried.
 LARGEST_GRAPH = 60_000
 LARGEST_ARRAY = 20_000
+LONG_CHUNK = 600  # operations of long programs in one function: half the time to compile, and no slower
 LARGEST_DERIVATIVE = 400_000  # of a routine that only runs traced
 
 _programs: WeakKeyDictionary[Constants, dict[Routine, Program | None]] = WeakKeyDictionary()
@@ -97,11 +98,11 @@ def native_code(
     lanes = lanes or width
 
     def build() -> bytes:
-        text = emit(program, dtype, lanes, width)
         if product is not None:
-            text = llvm_product.emit(program, product, dtype, lanes, text, width)
+            text = emit(program, dtype, lanes, width, LONG_CHUNK)
+            return native.compile_ir(llvm_product.emit(program, product, dtype, lanes, text, width), level=1)
         # one row at a time, code of a higher level is no faster
-        return native.compile_ir(text, level=1 if lanes == 1 else 2)
+        return native.compile_ir(emit(program, dtype, lanes, width), level=1 if lanes == 1 else 2)
 
     after = f" {product}" if product else ""
     name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}{after}"
@@ -109,14 +110,14 @@ def native_code(
     return NativeCode(code.address, code)
 
 
-def emit(program: Program, dtype: np.dtype, lanes: int, width: int) -> str:
+def emit(program: Program, dtype: np.dtype, lanes: int, width: int, chunk: int = llvm.CHUNK) -> str:
     """The LLVM IR of a program: with twins side by side where rows are not and where that shortens the code."""
     if lanes == 1 and program.marks:
         arranged, units = twins.side_by_side(schedule.optimise(program), width)
         alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
         if twins.cost(arranged, units) < LEAST_GAIN * alone:
-            return llvm.emit(arranged, dtype, lanes, width, units=units)
-    return llvm.emit(schedule.optimise(drop_dead_code(twins.settle(program))), dtype, lanes, width)
+            return llvm.emit(arranged, dtype, lanes, width, chunk, units)
+    return llvm.emit(schedule.optimise(drop_dead_code(twins.settle(program))), dtype, lanes, width, chunk)
 
 
 def cost(program: Program) -> int:

@@ -1,0 +1,45 @@
+"""A program and a sparse product after it, beside numpy: any size, any pattern, single, batched, both precisions."""
+
+import numpy as np
+import pytest
+
+from bough.compile.emit.llvm_product import SparseProduct
+from bough.compile.graph.expr import Graph
+from bough.compile.graph.program import Array, Program
+from bough.compile.run.specialised import specialise
+
+
+def case(n, columns, density, seed=0):
+    """A program (B, Z) -> (entries of B twice, Z), its product, and where the entries are."""
+    rng = np.random.default_rng(seed)
+    pattern = tuple(tuple(np.flatnonzero(rng.random(n) < density).tolist()) for _ in range(columns))
+    pattern = (*pattern, *pattern[:3], ())  # some alike, one empty
+    product = SparseProduct(pattern, n)
+    graph, size = Graph(), len(pattern)
+    B = [[graph.input(0, r * size + c) for c in range(size)] for r in range(n)]
+    roots = tuple((B[r][c] + B[r][c]).id for g in product.groups for r in g.rows for c in g.columns)
+    Z = tuple(graph.input(1, k).id for k in range(n * n))
+    inputs = (Array("B", (n, size)), Array("Z", (n, n)))
+    outputs = (Array("entries", (len(roots),)), Array("Z_out", (n, n)))
+    return Program(graph, inputs, outputs, (roots, Z)), product
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 17, 35])
+@pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_products(n, density, dtype):
+    program, product = case(n, 6, density)
+    f = specialise("product", program, product=product)
+    rng = np.random.default_rng(1)
+    B = rng.normal(size=(19, n, len(product.pattern))).astype(dtype)
+    Z = rng.normal(size=(19, n, n)).astype(dtype)
+    mask = np.zeros(B.shape[1:])
+    for c, rows in enumerate(product.pattern):
+        mask[list(rows), c] = 1.0
+    wanted = np.swapaxes(2 * B * mask, -1, -2) @ Z
+    tolerance = 1e-13 if dtype == np.float64 else 1e-5
+    for k in (0, 18):
+        X, same = f(B[k], Z[k])
+        np.testing.assert_allclose(X, wanted[k], atol=tolerance * n)
+        np.testing.assert_array_equal(same, Z[k])
+    np.testing.assert_allclose(f(B, Z, threads=1)[0], wanted, atol=tolerance * n)
