@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -163,18 +164,16 @@ def bridges(model: Model) -> list[Timing]:
 
 
 def _torch_call(model: Model, arrays: Any) -> Callable[[], Any]:
-    import torch
-
     from bough.bridges import torch as bridge
 
+    torch: Any = import_module("torch")
     return partial(bridge.forward_dynamics, model, *map(torch.from_numpy, arrays))
 
 
 def _jax_call(model: Model, arrays: Any) -> Callable[[], Any]:
-    import jax
-
     from bough.bridges import jax as bridge
 
+    jax: Any = import_module("jax")
     jax.config.update("jax_enable_x64", True)
     given = [jax.numpy.asarray(x) for x in arrays]
     compiled = jax.jit(partial(bridge.forward_dynamics, model))
