@@ -23,7 +23,8 @@ class Changes:
     size: int
     forces: list[int] = field(default_factory=list)  # bodies on which other forces act
     torques: list[int] = field(default_factory=list)  # joints with other torques
-    everything: bool = True  # configuration, gravity or most forces: no equation of the tree holds
+    everything: bool = True  # configuration or gravity: no equation of the tree holds
+    most_forces: bool = False  # so many that all equations are redone
     measure: bool = False  # another error is allowed: the bounded pass begins anew
     closures: bool = True  # closure forces must be found again
     solution: bool = True  # the accelerations found last answer other inputs
@@ -36,7 +37,7 @@ class Changes:
     def many_forces(self, bodies: Sequence[int] | IntArray) -> None:
         """Other forces on several bodies."""
         if len(bodies) > WHOLE * self.size:
-            self.all()
+            self.most_forces = self.closures = self.solution = True
         else:
             self.forces.extend(bodies.tolist() if isinstance(bodies, np.ndarray) else bodies)
             self._note(self.forces)
@@ -66,6 +67,11 @@ class Changes:
         self.closures = self.solution = True
 
     @property
+    def any_force(self) -> bool:
+        """Whether forces have other values."""
+        return self.most_forces or bool(self.forces)
+
+    @property
     def touched(self) -> list[int]:
         """Bodies and joints with other forces or torques."""
         return self.forces + self.torques
@@ -73,17 +79,17 @@ class Changes:
     @property
     def is_small(self) -> bool:
         """Whether the tree may be brought up to date along some of its ways only."""
-        return not self.everything and len(self.forces) + len(self.torques) <= WHOLE * self.size
+        return not (self.everything or self.most_forces) and len(self.forces) + len(self.torques) <= WHOLE * self.size
 
     def taken_by_tree(self) -> None:
         """The tree is up to date with forces and torques."""
         self.forces.clear()
         self.torques.clear()
-        self.everything = self.measure = False
+        self.everything = self.most_forces = self.measure = False
 
     def taken_by_plain(self) -> None:
         """Forces and torques have reached the plain engine, but not the tree."""
-        if self.forces or self.torques:
-            self.everything = True
+        if self.forces or self.torques or self.most_forces:
+            self.everything, self.most_forces = True, False
         self.forces.clear()
         self.torques.clear()

@@ -136,14 +136,14 @@ class Mover:
         if region is None:
             region = self.make_region()
         region.tree.refuse_massless(loads)
-        changed = bool(changes.forces or changes.torques or changes.everything)
+        changed = bool(changes.any_force or changes.torques or changes.everything)
         if not self.begun or (lead != self.h and self.is_implicit):
             region.begin(loads, lead)
             changes.taken_by_tree()
             self.begun, self.h, self.age, changed = True, lead, self.every, False
         elif changed:
             self.urgent = self.urgent or region.is_asleep(changes.torques)
-            region.note(changes.everything, changes.forces, changes.torques)
+            region.note(changes.everything or changes.most_forces, changes.forces, changes.torques)
             changes.taken_by_tree()
             region.reload(loads)
         if self.age >= (self.every // 5 if self.urgent else self.every) or (changed and not keep):

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from bough.adaptive.solver import Solver
 
 
+GROWN = 4.0  # times the power for which a region was chosen: another one is, before its time
+
+
 class Region:
     """Joints that move while all others are locked; it is chosen anew after `every` steps."""
 
@@ -60,11 +63,16 @@ class Region:
 
         Forces with other values are a reason to, unless it is to be kept.
         """
-        if not self.is_chosen or (self.solver.changes.forces and not keep):
+        if not self.is_chosen or (self.solver.changes.any_force and not (keep and self._still_serves)):
             return self._choose(budget)
-        if self.solver.changes.forces:
+        if self.solver.changes.any_force:
             self._engine.reload()
         return True
+
+    @property
+    def _still_serves(self) -> bool:
+        """Whether forces have not grown out of the region that was chosen for smaller ones."""
+        return self.joints > 0 and not self._engine.power() > GROWN * self.power
 
     @property
     def _engine(self) -> HybridEngine:
@@ -106,7 +114,7 @@ class Region:
     def undisturbed(self) -> Iterator[None]:
         """Let questions bring the tree up to date without forgetting what is open."""
         tree, changes, qdd = self.solver.assemble(), self.solver.changes, self.solver.inputs.shared.qdd
-        if not self.is_chosen or changes.forces:
+        if not self.is_chosen or changes.any_force:
             changes.solution = True
             self._begun = -1
             yield

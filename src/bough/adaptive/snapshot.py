@@ -23,7 +23,7 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
         "options": [mover.method, mover.integrator, list(mover.without), mover.every, mover.most],
         "measure": [error.name, error.eps, error.over, list(error.scale)],
         "own": {name: getattr(mover, name) for name in OWN}, "turns": mover.turns.state(),
-        "changes": [changes.everything, list(changes.forces), list(changes.torques)],
+        "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],
     }  # fmt: skip
     arrays = {"v": mover.state.v, "open": np.zeros(0, np.int64), "touched": np.zeros(0, np.int64)}
     if region is not None:

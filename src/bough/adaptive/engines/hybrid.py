@@ -67,6 +67,7 @@ class HybridEngine:
         self.force: FloatArray
         self._dofs: IntArray
         self._springs: Springs
+        self._source: Springs | None = None  # of which they are a part
         self._from: Loads | None = None  # the loads that were contracted
         self._closing: tuple[IntArray, FloatArray, list[list[int]]] | None = None
         self.loops: LoopRows | None = None
@@ -130,7 +131,7 @@ class HybridEngine:
             self.work.X,
         )
         compiled(contract)(m, plan, tree.state, self.mechanism, self.pieces)
-        self.force = np.zeros((len(primitives), 6))
+        self.force, self._source = np.zeros((len(primitives), 6)), None
         self.loads, self._from = piece_loads(self.pieces.bearer, len(primitives)), loads
         compiled(mark_needs)(self.mechanism, self.loads, self.work)
         self._close(loads)
@@ -139,9 +140,12 @@ class HybridEngine:
     def reload(self) -> None:
         """Forces, torques or armatures have other values."""
         s, dofs = self.tree.springs, self._dofs
-        parts = {name: getattr(s, name)[dofs] for name in ("begin", "end", "given", "rotor", "tau")}
-        self.mechanism.armature[:] = s.armature[dofs]
-        self._springs = s._replace(**parts, armature=self.mechanism.armature)
+        if self._source is not s:
+            parts = {name: getattr(s, name)[dofs] for name in ("begin", "end", "given", "rotor", "tau")}
+            self._springs = s._replace(**parts, armature=self.mechanism.armature)
+            self._source = s
+        for name in ("given", "rotor", "tau", "armature"):
+            np.take(getattr(s, name), dofs, out=getattr(self._springs, name))
         compiled(load_pieces)(self._from, self.pieces, self.loads)
 
     def forget(self) -> None:
