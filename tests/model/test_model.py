@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bough import Builder, zoo
-from bough.errors import UnknownNameError
+from bough import Builder, Dynamics, zoo
+from bough.errors import OptionError, ShapeError, UnknownNameError
 
 
 def builder(mass: float = 1.0, name: str = "model") -> Builder:
@@ -124,3 +124,23 @@ def test_long_models_are_cut_when_printed() -> None:
     for k in range(100):
         chain.add_body(f"b{k}", f"b{k - 1}" if k else "world", mass=1.0, inertia=np.eye(3))
     assert str(chain.build()).endswith("... and 40 more")
+
+
+def test_random_configurations_from_seeds_and_in_batches():
+    model = zoo.arm(3)
+    np.testing.assert_array_equal(model.random_configuration(0), model.random_configuration(0))
+    assert not np.array_equal(model.random_configuration(), model.random_configuration())
+    assert model.random_configuration(batch=0).shape == (0, 3)
+    for batch in (-1, 2.5, "2"):
+        with pytest.raises(ShapeError, match="batch must be a whole number"):
+            model.random_configuration(batch=batch)
+    with pytest.raises(OptionError, match="a numpy generator or a seed"):
+        model.random_configuration("zero")
+
+
+@pytest.mark.parametrize("name", [3, None, ("link1",), 2.5, ["link1"]])
+def test_names_that_are_no_names(name):
+    model = zoo.arm(3)
+    for look in (model.frame, model.joint, lambda x: Dynamics(model).jacobian(np.zeros(3), x)):
+        with pytest.raises(UnknownNameError, match=r"the model has no (frame|joint)"):
+            look(name)

@@ -90,6 +90,16 @@ def test_what_is_accepted_is_bounded_and_what_is_refused_is_named():
     assert 20 < refused < 280
 
 
+def test_damped_tasks_are_never_refused():
+    """Also with more rows than the mechanism has joints, and damping far below the threshold."""
+    model = bough.zoo.arm(4)
+    q = model.random_configuration(np.random.default_rng(0), batch=3)
+    space = OperationalSpace(model, [pose(model.body_names[-1])], singular="damp")
+    A = space.inverse_inertia(q) + 1e-6 * np.eye(6)
+    np.testing.assert_allclose(space(q).inertia, np.linalg.inv(A), rtol=1e-6, atol=1e-3)
+    assert np.isfinite(space(q[0]).jbar).all()
+
+
 def straight_arm():
     builder = bough.Builder("straight")
     up = "world"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from importlib.metadata import files
 
 import numpy as np
@@ -286,3 +288,18 @@ def test_bad_states():
     with pytest.raises(TaskError, match="no velocity"):
         _ = space(np.zeros(7)).bias
     assert issubclass(TaskError, BoughError)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_spaces_and_states_are_copied_after_use(copied):
+    model, rng = bough.zoo.arm(7), np.random.default_rng(0)
+    options = {"method": "ltdl", "singular": "damp", "threshold": 1e-3, "damping": 1e-5, "dtype": np.float32}
+    space = bough.OperationalSpace(model, [bough.pose(model.body_names[-1])], **options)
+    q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+    state = space(q, v)
+    want = state.jbar
+    other, again = copied(space), copied(state)
+    assert all(getattr(other, name) == value for name, value in options.items())
+    np.testing.assert_array_equal(other(q, v).jbar, want)
+    np.testing.assert_array_equal(again.jbar, want)
+    assert again.space is not space

@@ -56,6 +56,8 @@ class Library:
         return found
 
     def of_frame(self, name: str, frame: str, reference: Reference) -> BoundFunction:
+        if not isinstance(frame, str):
+            self.model.frame(frame)  # refuses it
         found = self._functions.get((name, frame, reference))
         if found is None:
             given = {"frame": frame, "reference": reference}

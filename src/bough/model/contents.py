@@ -100,7 +100,7 @@ def unknown(what: str, name: str, known: tuple[str, ...]) -> str:
     """The sentence that refuses a name, with the nearest known ones."""
     near = get_close_matches(str(name)[:200], known[:20000], n=3)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return f"the model has no {what} {short(name)!r}{hint}"
+    return f"the model has no {what} {short(name) if isinstance(name, str) else name!r}{hint}"
 
 
 def freeze(value: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.routine import Routine
-from bough.errors import ModelError, UnknownNameError
+from bough.errors import ModelError, OptionError, ShapeError, UnknownNameError
 from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model import parameters
 from bough.model.assemble import frozen
@@ -153,14 +153,14 @@ class Model:
 
     def frame(self, name: str) -> int:
         """The number of a frame; an unknown name is refused with the nearest ones."""
-        number = self._frame_numbers.get(name)
+        number = self._frame_numbers.get(name) if isinstance(name, str) else None
         if number is None:
             raise UnknownNameError(unknown("frame", name, self.frame_names))
         return number
 
     def joint(self, name: str) -> Joint:
         """The joint of this name, with its places in q and v."""
-        number = self._joint_numbers.get(name)
+        number = self._joint_numbers.get(name) if isinstance(name, str) else None
         if number is None:
             raise UnknownNameError(unknown("joint", name, self.joint_names))
         return self.joints[number]
@@ -188,11 +188,21 @@ class Model:
         q[m.q_index[one]] = self.rest[m.v_index[first[one]]]
         return frozen(q)
 
-    def random_configuration(self, rng: np.random.Generator | None = None, batch: int | None = None) -> FloatArray:
-        """Configurations drawn evenly: within limits where there are any, all rotations equally likely."""
-        rng = rng or np.random.default_rng()
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, batch: int | None = None
+    ) -> FloatArray:
+        """Configurations drawn evenly: within limits where there are any, all rotations equally likely.
+
+        `rng` is a generator of numpy or a seed for a new one.
+        """
+        if batch is not None and not (hasattr(batch, "__index__") and batch >= 0):
+            raise ShapeError(f"batch must be a whole number, at least 0, got {batch!r}")
+        try:
+            drawn = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
+        except (TypeError, ValueError):
+            raise OptionError(f"rng must be a numpy generator or a seed, got {rng!r}") from None
         shape = (1 if batch is None else batch, self.nq)
-        q = manifold.random(self.mechanism, self.limits.lower, self.limits.upper, rng, shape)
+        q = manifold.random(self.mechanism, self.limits.lower, self.limits.upper, drawn, shape)
         return q[0] if batch is None else q
 
     def with_gravity(self, gravity: npt.ArrayLike) -> Model:

@@ -46,5 +46,6 @@ class Inversion:
     def _examine(self, Lam_inv: RealArray) -> RealArray:
         """Lambda of matrices that a quick inversion finds doubtful; a singular one is refused."""
         damped = Lam_inv + self._damping[Lam_inv.dtype] * np.eye(self.tasks.size, dtype=Lam_inv.dtype)
-        refuse_singular(self.tasks, damped, self.threshold, self.mobility)
+        if self.singular != "damp":
+            refuse_singular(self.tasks, damped, self.threshold, self.mobility)
         return np.linalg.inv(damped)

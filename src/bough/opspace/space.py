@@ -99,6 +99,13 @@ class OperationalSpace:
         q, v = self.inputs(q, v)
         return OperationalState(self, q, v, given)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {
+            "method": self._method, "singular": self.singular, "threshold": self.threshold, "damping": self.damping,
+            "also": self.also, "dtype": self.dtype, "general": self.general, "dynamics": self.dynamics,
+        }  # fmt: skip
+        return _restore, (self.model, self.tasks.tasks, options, *self.device)
+
     def __repr__(self) -> str:
         return f"OperationalSpace({self.tasks!r}, method={self._method!r}, singular={self.singular!r})"
 
@@ -293,3 +300,9 @@ class OperationalSpace:
             public = PUBLIC.get(name, "OperationalSpace")
         how: dict[str, Any] = {"general": self.general, "dtype": self.dtype or np.float64, "name": public}
         return bind_with(prepared, self.parameters, self.tasks, self.device, how)
+
+
+def _restore(
+    model: Model, tasks: Sequence[Task], options: dict[str, Any], device: str, layout: str
+) -> OperationalSpace:
+    return OperationalSpace(model, tasks, **options, device=device, layout=layout)
