@@ -192,6 +192,17 @@ def test_powers_and_whole_numbers():
 
 
 @kernel
+def divided(x, y):
+    return x // y + 1000 * (x % y) + 7 // y + 100_000 * (x // 3)
+
+
+@pytest.mark.parametrize("x", [-7, -6, -1, 0, 1, 6, 7])
+@pytest.mark.parametrize("y", [-4, -3, -1, 1, 2, 3, 5])
+def test_whole_division_rounds_down(x, y):
+    both(divided, x, y)
+
+
+@kernel
 def larger(a, b):
     return max(a, b) + 10.0 * min(a, b)
 

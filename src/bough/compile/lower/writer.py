@@ -165,22 +165,22 @@ class Writer:
         return Num(kind, self.give(f"{table[sign]}{fast} {LLVM[kind]} {x.ref}, {y.ref}"))
 
     def _floor(self, sign: str, a: Any, b: Any) -> Num:
-        """Whole division by a positive constant, rounding down as in Python."""
-        if not (is_constant(b) and b > 0):
-            raise OutsideError("whole division by anything but a positive constant")
-        x, b = self.number(a, "i").ref, int(b)
-        if b & (b - 1) == 0:
-            return Num(
-                "i", self.give(f"ashr i64 {x}, {b.bit_length() - 1}" if sign == "//" else f"and i64 {x}, {b - 1}")
-            )
-        rest = self.give(f"srem i64 {x}, {b}")
-        low = self.give(f"icmp slt i64 {rest}, 0")
-        up = self.give(f"select i1 {low}, i64 {b}, i64 0")
-        rest = self.give(f"add nsw i64 {rest}, {up}")
+        """Whole division and its rest, rounding down as in Python; never by zero."""
+        x, y = self.number(a, "i").ref, self.number(b, "i").ref
+        if is_constant(b) and b > 0 and b & (b - 1) == 0:
+            shift = int(b).bit_length() - 1
+            return Num("i", self.give(f"ashr i64 {x}, {shift}" if sign == "//" else f"and i64 {x}, {int(b) - 1}"))
+        rest = self.give(f"srem i64 {x}, {y}")
+        mixed = self.give(f"xor i64 {rest}, {y}")
+        signs = self.give(f"icmp slt i64 {mixed}, 0")
+        some = self.give(f"icmp ne i64 {rest}, 0")
+        off = self.give(f"and i1 {signs}, {some}")  # the rest has the sign of x: it must have that of y
+        more = self.give(f"select i1 {off}, i64 {y}, i64 0")
+        rest = self.give(f"add nsw i64 {rest}, {more}")
         if sign == "%":
             return Num("i", rest)
         even = self.give(f"sub nsw i64 {x}, {rest}")
-        return Num("i", self.give(f"sdiv exact i64 {even}, {b}"))
+        return Num("i", self.give(f"sdiv exact i64 {even}, {y}"))
 
     def compare(self, sign: str, a: Any, b: Any) -> Num:
         """Whether a sign b, one of them not a constant."""
