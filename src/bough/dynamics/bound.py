@@ -55,7 +55,7 @@ class Library:
             self._functions[name, method] = found
         return found
 
-    def of_frame(self, name: str, frame: str, reference: Reference) -> BoundFunction:
+    def of_frame(self, name: str, frame: Any, reference: Reference) -> BoundFunction:
         if not isinstance(frame, str):
             self.model.frame(frame)  # refuses it
         found = self._functions.get((name, frame, reference))

@@ -153,14 +153,14 @@ class Model:
 
     def frame(self, name: str) -> int:
         """The number of a frame; an unknown name is refused with the nearest ones."""
-        number = self._frame_numbers.get(name) if isinstance(name, str) else None
+        number = _number(self._frame_numbers, name)
         if number is None:
             raise UnknownNameError(unknown("frame", name, self.frame_names))
         return number
 
     def joint(self, name: str) -> Joint:
         """The joint of this name, with its places in q and v."""
-        number = self._joint_numbers.get(name) if isinstance(name, str) else None
+        number = _number(self._joint_numbers, name)
         if number is None:
             raise UnknownNameError(unknown("joint", name, self.joint_names))
         return self.joints[number]
@@ -301,3 +301,8 @@ class Model:
     def __str__(self) -> str:
         """The summary of `repr`, and a line for each of the first joints."""
         return listing(self)
+
+
+def _number(numbers: Mapping[str, int], name: Any) -> int | None:
+    """The number of a name; none of what is no name."""
+    return numbers.get(name) if isinstance(name, str) else None
