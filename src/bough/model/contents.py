@@ -96,7 +96,7 @@ class Coupling(NamedTuple):
     offset: float
 
 
-def unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+def unknown(what: str, name: Any, known: tuple[str, ...]) -> str:
     """The sentence that refuses a name, with the nearest known ones."""
     near = get_close_matches(str(name)[:200], known[:20000], n=3)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
