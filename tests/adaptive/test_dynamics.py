@@ -121,3 +121,45 @@ def test_a_motion_that_diverges_names_step_and_joint():
         sim.run(100, 1.0)
     assert np.isfinite(sim.configuration).all()
     assert np.isfinite(sim.velocity).all()
+
+
+@pytest.mark.parametrize("method", ["full", "adaptive"])
+def test_forces_through_joints_change_momentum(method):
+    model = bough.zoo.random_tree(12)
+    rng, h = np.random.default_rng(7), 1e-7
+    sim = adaptive.Dynamics(model, adaptive.body_acceleration(3.0), method)
+    v = np.zeros(model.nv)
+    v[:5] = rng.normal(size=5)
+    sim.configuration, sim.velocity = model.random_configuration(rng), v
+    sim.step(h)
+    found, before = sim.constraint_forces([model.joint_names[0]])[0], sim.momentum
+    sim.step(h)
+    pulled = model.total_mass * model.gravity
+    assert np.allclose((sim.momentum - before)[:3] / h, found[:3] + pulled, atol=1e-4 * np.abs(found).max())
+    axis = bough.Dynamics(model, general=True).jacobian(sim.configuration, model.body_names[0])[3:, 0]
+    assert abs(axis @ found[3:]) <= 1e-6 * np.abs(found).max()  # no torque was applied
+
+
+def test_fast_joints_cut_steps():
+    model = bough.zoo.chain(3).with_gravity((0, 0, 0))
+    sim = moving(model, np.zeros(3), [10.0, 0.0, 0.0], max_turn=0.011, integrator="rk4")
+    sim.run(3, 1e-2)
+    assert sim.stats.cuts >= 3 * 9
+    assert sim.time == pytest.approx(0.03)
+    assert sim.steps == 3
+    fine = moving(model, np.zeros(3), [10.0, 0.0, 0.0], integrator="rk4")
+    fine.run(300, 1e-4)
+    assert np.allclose(sim.configuration, fine.configuration, atol=1e-5)
+    with pytest.raises(ValueError, match="max_turn must be a positive angle"):
+        adaptive.Dynamics(model, max_turn=0.0)
+
+
+def test_memory_is_that_of_quasi_statics():
+    model = bough.zoo.chain(1000)
+    rest = adaptive.QuasiStatics(model, adaptive.relative_joint(1e-3), "adaptive")
+    rest.apply_force(500, (0.0, 0.0, 1.0))
+    rest.step(1e-3)
+    sim = adaptive.Dynamics(model, adaptive.body_acceleration(1.0), "adaptive")
+    sim.velocity = np.where(np.arange(1000) > 980, 1.0, 0.0)
+    sim.step(1e-4)
+    assert sim.mover.nbytes <= 1.6 * rest.stats.memory

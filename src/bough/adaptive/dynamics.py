@@ -15,7 +15,7 @@ from bough.adaptive.inputs import Inputs
 from bough.adaptive.loaded import LoadedLinkage
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.mover import Mover
-from bough.adaptive.outputs import Outputs
+from bough.adaptive.outputs import MotionOutputs
 from bough.adaptive.recorder import Recorder
 from bough.adaptive.snapshot import mover_options, mover_state, restore_mover
 from bough.adaptive.stats import MotionStats
@@ -35,7 +35,8 @@ class Dynamics(LoadedLinkage):
 
     Integrators: "semi_implicit" (first order; springs and dampers are implicit), "rk4" (fourth order), "momentum"
     (keeps the momentum of a free linkage to rounding; first order, for damped motion). `without` leaves out effects of
-    the model's joints: "damping", "springs", "friction", "limits".
+    the model's joints: "damping", "springs", "friction", "limits". With `max_turn` (rad) steps are cut into equal parts
+    in which no joint turns by more, as fast as it is at the last choice.
     """
 
     def __init__(
@@ -48,11 +49,12 @@ class Dynamics(LoadedLinkage):
         without: Iterable[str] = (),
         every: int = 20,
         most: int | None = None,
+        max_turn: float | None = None,
     ) -> None:
         self.model, self.inputs = model, Inputs(model)
         off = (without,) if isinstance(without, str) else tuple(without)
-        self.mover = Mover(self.inputs, error, method, (integrator, off), every, most)
-        self.outputs = Outputs(self.mover)
+        self.mover = Mover(self.inputs, error, method, (integrator, off), every, most, max_turn)
+        self.outputs = MotionOutputs(self.mover)
 
     # What is set
 
@@ -100,6 +102,12 @@ class Dynamics(LoadedLinkage):
     def velocities(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """[linear, angular] (k, 6) of bodies or frames at their origins, in the world's axes."""
         return self.outputs.motions(bodies)
+
+    def constraint_forces(self, joints: Iterable[str | int] | None = None) -> FloatArray:
+        """[force, moment] (k, 6) on the bodies that joints move, through these joints, at the bodies' origins, in the
+        world's axes, as the linkage moves now; locked joints transmit what holds them. All joints without an argument.
+        O(n)."""
+        return self.outputs.transmitted(joints)
 
     @property
     def steps(self) -> int:
@@ -152,7 +160,7 @@ class Dynamics(LoadedLinkage):
         mover, found = self.mover, self.mover.tally()
         return MotionStats(
             mover.last, mover.steps, mover.time, mover.active, mover.acceleration_error, mover.energy_lost,
-            float(found[:3].sum()), float(found[0]), found[3:], mover.nbytes,
+            float(found[:3].sum()), float(found[0]), found[3:], mover.nbytes, mover.cuts,
         )  # fmt: skip
 
     # Stepping

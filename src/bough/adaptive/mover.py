@@ -21,12 +21,14 @@ from bough.adaptive.motion import (
     make_moving,
     make_rule,
 )
+from bough.adaptive.passes import Loads
 from bough.errors import ModelError, NumericalError
 from bough.model import Model
 from bough.types import FloatArray, IntArray
 
 METHODS = ("auto", "adaptive", "full")
 EFFECTS = ("damping", "springs", "friction", "limits", "closures")
+MOST_PARTS = 1000  # of one step
 LEAST_SHARE = 1e-6  # of eps, to which a rule is tightened until the error is met
 
 
@@ -41,9 +43,14 @@ class Mover:
         options: tuple[str, tuple[str, ...]],
         every: int,
         most: int | None,
+        max_turn: float | None,
     ) -> None:
         self.integrator, self.without = options
         check_options(inputs.model, error, method, self.integrator, self.without)
+        if max_turn is not None and not max_turn > 0.0:
+            raise ValueError(f"max_turn must be a positive angle in rad, got {max_turn!r}")
+        if most is not None and most < 1:
+            raise ValueError(f"most: at least 1 joint must be allowed to be active, got {most}")
         if every < 1:
             raise ValueError(f"every: the region must be chosen anew after at least 1 step, got {every}")
         model, shared = inputs.model, inputs.shared
@@ -58,6 +65,7 @@ class Mover:
         self.turns = Turns(len(model.joints), every)
         self.region: ActiveRegion | None = None
         self.steps, self.time, self.share = 0, 0.0, 1.0
+        self.max_turn, self.cuts = max_turn, 0
         self.last = "full"  # how the last step was taken
         self.age, self.h = every, 0.0  # steps since the region was chosen, and their size
         self.begun = False  # whether there is a region for this configuration
@@ -103,18 +111,31 @@ class Mover:
             engine, loads, n = self.full, self.inputs.forces.loads(), most
             if not self.is_exact:
                 n, self.begun = max(1, min(most, self.turns.wait)), False
-            left, self.last = engine.march(loads, self.integrator, h, n), "full"
+            n = min(n, self.every) if self.max_turn is not None else n
+            left, self.last = self._march(engine, loads, h, n), "full"
             self.turns.wait -= n - left
         else:
             assert self.region is not None
             n, self.last = min(most, self.every - self.age), "adaptive"
-            left = self.region.march(self.integrator, h, n)
-            self.age += n - left
             engine = self.region.engine
+            left = self._march(engine, self.region.loads, h, n) if self.region.joints else 0
+            self.age += n - left
         self.steps, self.time = self.steps + n - left, self.time + (n - left) * h
         if left:
             raise self._diverged(engine, h)
         return n
+
+    def _march(self, engine: MotionEngine, loads: Loads, h: float, n: int) -> int:
+        """n steps, each in as many parts as keep joints from turning by more than `max_turn` in one; returns how many
+        are left before one that diverges."""
+        parts = 1
+        if self.max_turn is not None:
+            m = engine.mechanism
+            fastest = float(np.abs(self.state.v[m.v_index[m.axis <= 2]]).max(initial=0.0))
+            parts = max(1, math.ceil(min(h * fastest / self.max_turn, MOST_PARTS) - 1e-9))
+            self.cuts += (parts - 1) * n
+        left = engine.march(loads, self.integrator, h / parts, n * parts)
+        return -(-left // parts)
 
     def _diverged(self, engine: MotionEngine, h: float) -> NumericalError:
         name = self.inputs.model.dof_names[engine.stuck]
@@ -129,9 +150,6 @@ class Mover:
         loads = self.inputs.forces.loads()
         lead = 0.0 if self.integrator == "rk4" else h
         if self.method == "auto" and not (self.begun or turns.may_try(int(np.count_nonzero(self.state.v)))):
-            turns.active = False
-            turns.wait = max(turns.wait, 1)
-            turns.patience = max(turns.patience, 2)
             return False
         if region is None:
             region = self.make_region()
@@ -176,6 +194,7 @@ class Mover:
             rule = make_rule(error, self.body_mass, self.share, limit)
             if not region.choose(rule, loads, self.most):
                 return False
+            self._refuse_noise()
             if not certified:
                 return True
             found = math.sqrt(max(region.delta, 0.0) / region.mass)
@@ -184,6 +203,18 @@ class Mover:
                     self.share = min(1.0, 1.5 * self.share)
                 return True
             first, self.share = False, 0.5 * self.share
+
+    @property
+    def noise_floor(self) -> float:
+        """The smallest eps for which rounding does not decide what is locked, m/s^2, as the linkage was last."""
+        return 0.0 if self.region is None else math.sqrt(self.region.noise / self.body_mass)
+
+    def _refuse_noise(self) -> None:
+        if self.share * self._error.eps < self.noise_floor:
+            raise NumericalError(
+                f"{self._error.name}: eps = {self.share * self._error.eps:g} m/s^2 is below the noise floor of this "
+                f"linkage under these forces, {self.noise_floor:.1e}: expected more, or eps = 0, which locks nothing"
+            )
 
     # What follows
 
@@ -229,6 +260,11 @@ class Mover:
         """(k, 6) velocities of primitives in their laid frames, angular first. O(n)."""
         self.full.kinetic_energy()
         return np.asarray(self.full.work.a[bodies])
+
+    def transmitted(self, bodies: IntArray) -> FloatArray:
+        """(k, 6) forces on primitives through their joints, in their laid frames, moment first. O(n)."""
+        self.solve()
+        return np.array(self.full.transmitted(self.inputs.forces.loads())[bodies])
 
     @property
     def nbytes(self) -> int:

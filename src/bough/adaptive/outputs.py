@@ -38,17 +38,6 @@ class Outputs:
         out[:, 3, 3] = 1.0
         return out
 
-    def motions(self, bodies: Iterable[str | int] | None) -> FloatArray:
-        """[linear, angular] (k, 6): velocities at the origins of frames, in the world's axes; of a moving linkage."""
-        frames, ks = self.inputs.model.frames, self._frames(bodies)
-        body = frames.body[ks]
-        found, laid = (f(np.maximum(body, 0)) for f in (self.solver.velocities, self.solver.poses))
-        R = laid[:, :9].reshape(-1, 3, 3)
-        linear = found[:, 3:] + np.cross(found[:, :3], frames.p[ks])
-        out = np.concatenate([np.einsum("nij,nj->ni", R, x) for x in (linear, found[:, :3])], axis=1)
-        out[body < 0] = 0.0
-        return out
-
     def accelerations(self, bodies: Iterable[str | int] | None) -> FloatArray:
         """[linear, angular] (k, 6) at the origins of frames, in the world's axes; exact, whatever the error allowed."""
         return self._accelerations(self._frames(bodies), None)
@@ -129,3 +118,22 @@ class Outputs:
         if not solver.is_plain or not solver.changes.solution:
             qdd[:] = kept
         return found
+
+
+class MotionOutputs(Outputs):
+    """Answers about a linkage that moves: of its `Mover`."""
+
+    def motions(self, bodies: Iterable[str | int] | None) -> FloatArray:
+        """[linear, angular] (k, 6): velocities at the origins of frames, in the world's axes; of a moving linkage."""
+        frames, ks = self.inputs.model.frames, self._frames(bodies)
+        body = frames.body[ks]
+        found, laid = (f(np.maximum(body, 0)) for f in (self.solver.velocities, self.solver.poses))
+        R = laid[:, :9].reshape(-1, 3, 3)
+        linear = found[:, 3:] + np.cross(found[:, :3], frames.p[ks])
+        out = np.concatenate([np.einsum("nij,nj->ni", R, x) for x in (linear, found[:, :3])], axis=1)
+        out[body < 0] = 0.0
+        return out
+
+    def _respond(self, bodies: IntArray, forces: bool = False) -> FloatArray:
+        assert forces  # accelerations of points of moving bodies are not offered
+        return self.solver.transmitted(bodies)

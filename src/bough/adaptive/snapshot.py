@@ -12,7 +12,7 @@ from bough.adaptive.mover import Mover
 
 Arrays = dict[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
-OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent")
+OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts")
 REGION = ("energy_lost", "delta", "opened", "closed", "stale")
 
 
@@ -20,7 +20,7 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
     """A motion as arrays and plain facts."""
     error, changes, region = mover.error, mover.inputs.changes, mover.region
     facts: Facts = {
-        "options": [mover.method, mover.integrator, list(mover.without), mover.every, mover.most],
+        "options": [mover.method, mover.integrator, list(mover.without), mover.every, mover.most, mover.max_turn],
         "measure": [error.name, error.eps, error.over, list(error.scale)],
         "own": {name: getattr(mover, name) for name in OWN}, "turns": mover.turns.state(),
         "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],
@@ -56,6 +56,7 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
 def mover_options(facts: Facts) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments of a simulation whose mover gave these facts."""
     name, eps, over, scale = facts["measure"]
-    method, integrator, without, every, most = facts["options"]
+    method, integrator, without, every, most, turn = facts["options"]
     error = ErrorMeasure(name, eps, over, tuple(scale))
-    return (error, method), {"integrator": integrator, "without": without, "every": every, "most": most}
+    given = {"integrator": integrator, "without": without, "every": every, "most": most, "max_turn": turn}
+    return (error, method), given

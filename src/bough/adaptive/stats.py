@@ -62,6 +62,7 @@ class MotionStats:
     kinetic_energy: float  # J
     momentum: FloatArray  # (6,) [linear, angular] about the world's origin
     memory: int  # bytes held
+    cuts: int = 0  # parts beyond the first of all steps that were cut, because a joint would turn too far
 
     @property
     def sample(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from bough.bench import report, summary
 from bough.bench.report import Timing
 from bough.errors import UnknownNameError
 
-SECTIONS = ("dynamics", "gradients", "compile", "opspace", "robots", "scale", "adaptive", "threads", "cuda")
+SECTIONS = ("dynamics", "gradients", "compile", "opspace", "robots", "scale", "adaptive", "motion", "threads", "cuda")
 DOCS = Path(__file__).parents[3] / "docs"
 
 

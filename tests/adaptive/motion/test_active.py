@@ -9,6 +9,7 @@ import bough
 from adaptive.linkages import random_linkage
 from bough import adaptive
 from bough.adaptive.motion.choose import FRONT, Rule
+from bough.errors import NumericalError
 
 KEEP = Rule(1e300, -1.0, 1.0, 1.0, 1 << 60)  # opens nothing, closes nothing
 CASES = [(seed, floating, armature) for seed in range(4) for floating in (False, True) for armature in (False, True)]
@@ -200,3 +201,22 @@ def test_measures_of_the_other_kind_are_refused():
         adaptive.Dynamics(model, adaptive.relative_joint(0.1))
     with pytest.raises(ValueError, match="measures motions"):
         adaptive.QuasiStatics(model, adaptive.body_acceleration(0.1))
+
+
+def test_an_eps_below_the_noise_floor_is_refused():
+    model = bough.zoo.chain(200, geometry="straight")
+    sim = adaptive.Dynamics(model, adaptive.body_acceleration(1e-9), "adaptive")
+    ends = sim.positions([0, 1])
+    sim.gravity = 9.81 * (ends[1] - ends[0]) / np.linalg.norm(ends[1] - ends[0])
+    sim.velocity = np.where(np.arange(200) > 196, 0.1, 0.0)
+    with pytest.raises(NumericalError, match="below the noise floor"):
+        sim.step(1e-4)
+    sim.error = adaptive.body_acceleration(1e-2)
+    sim.step(1e-4)
+    assert 0 < sim.active < 30
+
+
+def test_what_must_be_open_is_so_whatever_the_budget():
+    sim = kicked(bough.zoo.molecule(40, floating=True), adaptive.body_acceleration(0.1), most=1)
+    sim.run(5, 1e-3)
+    assert sim.active == 1

@@ -25,6 +25,8 @@ from bough.types import IntArray
 
 NOTHING = np.zeros(0, np.int64)
 NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0)
+HUGE = 1e30
+ROUNDING = 16.0 * 2.0**-52  # of a difference, by the size of its parts
 
 
 class ActiveRegion:
@@ -46,6 +48,11 @@ class ActiveRegion:
         self.stale = False  # whether all records are behind
         self.touched: list[int] = []  # nodes below which forces or torques are others
         self.opened = self.closed = 0  # clusters, since the beginning
+
+    @property
+    def noise(self) -> float:
+        """What rounding may make of E, in its terms, in the last choice."""
+        return ROUNDING * float(self.choice.size[0])
 
     @property
     def joints(self) -> int:
@@ -155,15 +162,18 @@ class ActiveRegion:
             touched = NOTHING
         self.touched, self.stale = [], False
         self.tree.reserve(loads, len(self.open_nodes) + (1 + len(touched)) * int(self.tree.plan.depth[0]))
-        self._attend(SURVEY, loads, touched=touched)
         limits = rule if budget is None else rule._replace(most=min(budget, rule.most))
-        while self._attend(CHOOSE, loads, limits) == 0.0:
+        fits = self._attend(SURVEY, loads, limits, touched)
+        while fits == 0.0:
             if self.choice.count[OPEN] <= limits.most:
                 self.choice = make_choice(2 * len(self.choice.code))
             elif limits.most == rule.most:
                 return False
+            elif limits.opens > HUGE:  # what is open must be
+                limits = limits._replace(most=rule.most)
             else:
                 limits = limits._replace(opens=2.0 * limits.opens, a=2.0 * limits.a, v=2.0 * limits.v)
+            fits = self._attend(CHOOSE, loads, limits)
         if self.choice.count[CLOSED] or self.choice.count[FRESH]:
             self._change(loads, energy)
         self.engine.solve(self.loads, float(self.survey.lead[0]))
@@ -173,7 +183,8 @@ class ActiveRegion:
     def _look(self) -> float:
         """Let the survey know how the pieces move; returns their kinetic energy."""
         work = self.engine.work
-        self.survey = self.survey._replace(velocity=work.a, momentum=work.momentum)
+        if self.survey.velocity is not work.a:
+            self.survey = self.survey._replace(velocity=work.a, momentum=work.momentum)
         return self.engine.kinetic_energy()
 
     def _change(self, loads: Loads, energy: float) -> None:

@@ -80,12 +80,15 @@ class Choice(NamedTuple):
     a: Any  # (capacity, 6) acceleration of each, if it alone were rigid
     momentum: Any  # (capacity, 6)
     count: Any  # (5,)
+    size: Any  # (1,) the largest size of what E is a difference of: rounding of it is the noise of the choice
 
 
 def make_choice(capacity: int) -> Choice:
     """Room for so many clusters."""
     ints = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
-    return Choice(*ints, np.zeros(capacity), np.zeros((capacity, 6)), np.zeros((capacity, 6)), np.zeros(5, np.int64))
+    return Choice(
+        *ints, np.zeros(capacity), np.zeros((capacity, 6)), np.zeros((capacity, 6)), np.zeros(5, np.int64), np.zeros(1)
+    )
 
 
 @inlined
@@ -152,6 +155,7 @@ def choose(
 ) -> Scalar:
     """Fill x; returns 0 where there is no room in it, or more clusters than the rule allows would be open."""
     x.count[:] = 0
+    x.size[0] = 0.0
     top, root = 1, len(plan.left) - 1
     y.stack[0] = root
     put6(y.force, 0, ZERO6)
@@ -171,7 +175,8 @@ def choose(
         else:
             E = 0.0
             if code >= 0:
-                E = released_square(m, plan, st, code, squares((v[0], v[1], v[2])), f1, f2)
+                E, size = released_square(m, plan, st, code, squares((v[0], v[1], v[2])), f1, f2)
+                x.size[0] = max(x.size[0], size)
             if code < 0 or (E <= rule.opens and fr.forced[code] == 0):
                 _leave_closed(m, plan, st, x, code, E, v, f1, f2)
                 continue

@@ -31,12 +31,13 @@ def attend(
     touched: Any,
     what: int,
 ) -> Scalar:
-    """BUILD: all records. SURVEY: what active nodes do. CHOOSE, SETTLE: the next region, and make it so. MOMENTA: of
+    """BUILD: all records. SURVEY: what active nodes do, then CHOOSE: the next region. SETTLE: make it so. MOMENTA: of
     its pieces, into y.momentum. LOST: Delta."""
     if what == BUILD:
         build(m, plan, st, fr, loads, e, s, y)
     elif what == SURVEY:
         survey(m, plan, st, fr, loads, touched, e, s, y)
+        return choose(m, plan, st, fr, e, s, y, rule, x)
     elif what == CHOOSE:
         return choose(m, plan, st, fr, e, s, y, rule, x)
     elif what == SETTLE:

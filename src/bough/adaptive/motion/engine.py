@@ -10,7 +10,7 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.engines import mark_needs
 from bough.adaptive.motion.layout import Effort, Moving, Room, make_room
 from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4
-from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally
+from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally, transmit
 from bough.adaptive.passes import Loads
 from bough.joints import Mechanism
 from bough.types import FloatArray
@@ -72,6 +72,12 @@ class MotionEngine:
         out = np.zeros(9)
         compiled(tally)(self.mechanism, self.state, self.effort, self.work, out)
         return out
+
+    def transmitted(self, loads: Loads) -> FloatArray:
+        """(N, 6) forces on bodies through their joints, in their frames, at the accelerations found last."""
+        self.load(loads)
+        compiled(transmit)(self.mechanism, self.state, loads, self.work)
+        return self.work.momentum
 
     def velocities_from(self, rotors: FloatArray) -> None:
         """Let the bodies have the momenta in `work.momentum`, and the rotors these (n,)."""

@@ -42,10 +42,13 @@ class Turns:
         return int((self.joints - AT_LEAST / self.every) / (1.0 + SURVEY / self.every) / 1.02)
 
     def may_try(self, moving: int) -> bool:
-        """Whether a try is due, if so many joints move and could be closed."""
+        """Whether a try is due, if so many joints move; at the start, it is not if they are too many."""
         if self.most < 8:
-            return False
-        return self.wait <= 0 and (self.patience > 1 or moving <= self.most)
+            self.wait = NO_LIMIT
+        elif self.wait <= 0 and self.patience == 1 and moving > self.most:
+            self.failed()
+        self.active = self.wait <= 0
+        return self.active
 
     def succeeded(self) -> None:
         """A region pays."""

@@ -301,7 +301,7 @@ def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, cod
     """Sums of a closed child of node n under forces on its handles."""
     E = 0.0
     if code >= 0:
-        E = released_square(m, plan, st, code, products(plan, y, code), f1, f2)
+        E, _ = released_square(m, plan, st, code, products(plan, y, code), f1, f2)
     if is_ground(plan, code):
         _add_sums(m, plan, st, n, code, ZERO10, ZERO6, ZERO6, (E, 0.0))
         return

@@ -18,12 +18,13 @@ from bough.joints import (
     by_freedom,
     difference_joint,
     force_to_parent,
+    freedom,
     joint_rate,
     motion_to_body,
     move_joint,
     turn_to_body,
 )
-from bough.spatial import add6, dot6, get6, get9, get10, put6, put9, rigid_times, rotate
+from bough.spatial import add6, dot6, get3, get6, get9, get10, join, put6, put9, rigid_times, rotate
 from bough.types import Rows, Scalar
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -157,3 +158,28 @@ def tally(m: Mechanism, s: Moving, e: Effort, w: Room, out: Rows) -> None:
             for j in range(3):
                 out[3 + j] += f[3 + j]
                 out[6 + j] += f[j]
+
+
+@kernel
+def transmit(m: Mechanism, s: Moving, loads: Loads, w: Room) -> None:
+    """w.momentum: the force on each body through its joint, in its frame, at accelerations s.qdd (inverse dynamics)."""
+    by_freedom(m, s.v, w.rate)
+    outward(m, s, loads, w)
+    g = m.gravity
+    for i in range(len(m.parent)):
+        velocity_and_bias(m, w.force, i, w)
+        if m.parent[i] >= 0:
+            a = add6(get6(w.a, m.parent[i]), join((0.0, 0.0, 0.0), get3(w.b, i)))
+            a = motion_to_body(m, w.X, i, a)
+        else:
+            a = join((0.0, 0.0, 0.0), turn_to_body(m, w.X, i, (-g[0], -g[1], -g[2])))
+        a = add6(a, get6(w.c, i))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            a = add6(a, freedom(m, k, s.qdd[m.v_index[k]]))
+        put6(w.a, i, a)
+        put6(w.momentum, i, add6(rigid_times(get10(m.inertia, i), a), get6(w.pA, i)))
+    for i in range(len(m.parent) - 1, -1, -1):
+        above = m.parent[i]
+        if above >= 0:
+            f = force_to_parent(m, w.X, i, get6(w.momentum, i))
+            put6(w.momentum, above, add6(get6(w.momentum, above), f))

@@ -285,24 +285,31 @@ def _join_squares(plan: Blueprint, st: State, n: int, Q: Any, d: int, x: Columns
 
 @inlined
 def released_square(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, f1: Force, f2: Force) -> Any:
-    """E of a closed node under forces on its handles; rounding below zero is cut."""
+    """E of a closed node under forces on its handles, and the size of what it is the difference of.
+
+    Rounding below zero is cut.
+    """
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     if plan.near[n] == len(plan.parent):
-        return max(r[dk_at(6, 6)], 0.0)
+        return max(r[dk_at(6, 6)], 0.0), 0.0
     s = (S[0], S[1], S[2], S[3], S[4], S[5], 1.0)
     E = 0.0
     for i in range(7):
         E += r[dk_at(i, i)] * s[i] * s[i]
         for j in range(i + 1, 7):
             E += 2.0 * r[dk_at(i, j)] * s[i] * s[j]
-    E += dot6(f1, add6(scale6(2.0, _mixed(r, COLUMNS1, S, 1.0)), symmetric_six(r, PHI1, f1)))
-    f = f1
+    a1 = symmetric_six(r, PHI1, f1)
+    E += dot6(f1, add6(scale6(2.0, _mixed(r, COLUMNS1, S, 1.0)), a1))
+    f, size = f1, dot6(f1, a1)
     if plan.handles[n] == 2:
         R, p = cross_pose(plan, st, n)
-        E += dot6(f2, add6(scale6(2.0, _mixed(r, COLUMNS2, S, 1.0)), symmetric_six(r, PHI2, f2)))
+        a2 = symmetric_six(r, PHI2, f2)
+        E += dot6(f2, add6(scale6(2.0, _mixed(r, COLUMNS2, S, 1.0)), a2))
+        size += dot6(f2, a2)
         E += 2.0 * dot6(f1, full_six(r, PHI12, f2))
         back = force_in(R, p, f2)
         E -= 2.0 * dot6(back, join(ZERO3, centripetal(S, p)))
         f = handle_force(f1, f2, R, p)
     I = cluster_inertia(m, plan, st, n)
-    return max(E - dot6(f, rigid_solve(I, add6(f, scale6(2.0, pull_of(I, cluster_force(plan, st, n), S))))), 0.0)
+    E -= dot6(f, rigid_solve(I, add6(f, scale6(2.0, pull_of(I, cluster_force(plan, st, n), S)))))
+    return max(E, 0.0), size
