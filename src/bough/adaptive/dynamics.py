@@ -54,7 +54,7 @@ class Dynamics(LoadedLinkage):
         self.model, self.inputs = model, Inputs(model)
         off = (without,) if isinstance(without, str) else tuple(without)
         self.mover = Mover(self.inputs, error, method, (integrator, off), every, most, max_turn)
-        self.outputs = MotionOutputs(self.mover)
+        self.outputs: MotionOutputs = MotionOutputs(self.mover)
 
     # What is set
 
