@@ -17,7 +17,7 @@ from bough.io.describe import describe
 from bough.io.description import Description
 from bough.io.doctor import doctor
 from bough.io.examine import Finding
-from bough.io.reading import Equality, LoadOptions, LoadSettings, build, prepare
+from bough.io.reading import Closures, Equality, LoadOptions, LoadSettings, build, prepare
 from bough.io.weld import Weld
 from bough.model import Mimic, Model
 
@@ -33,6 +33,7 @@ def load(
     weld: Weld = (),
     equality: Equality = "honour",
     check: bool = False,
+    closures: Closures = (),
 ) -> Model:
     """The model in a URDF or MJCF file (or in XML text); what is read and dropped is in its `notes`.
 
@@ -45,8 +46,10 @@ def load(
     `mimic`: mimic joints are tied to their leaders, or "independent". `weld`: joints to be fixed at zero, or a
     dictionary of joints and the positions (q of the joint) they are fixed at; joints that mimic them follow.
     `equality`: of MJCF, joint equalities are mimic joints, connects and welds are `closures` of the model, held
-    rigidly; a file with others is refused. With "drop" none but mimic joints are kept. `check`: refuse also what is not
-    physical but harmless, as `Builder` does. `doctor` takes the same options.
+    rigidly; a file with others is refused. With "drop" none but mimic joints are kept. A URDF may have them, too:
+    <constraint name type="connect" or "weld"><link1 link xyz rpy/><link2 link xyz rpy/></constraint>. `closures` adds
+    more, each a dictionary of arguments of `Builder.add_closure`: a list, or a JSON file with one. `check`: refuse also
+    what is not physical but harmless, as `Builder` does. `doctor` takes the same options.
     """
-    options = LoadSettings(floating_base, mimic, gravity, weld, equality, check)
+    options = LoadSettings(floating_base, mimic, gravity, weld, equality, check, closures)
     return build(prepare(describe(source), options), options)

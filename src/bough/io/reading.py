@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
-from bough.errors import ModelError, short
+from bough.errors import FileFormatError, ModelError, short
 from bough.io.description import BodySaid, Description
 from bough.io.weld import Weld, welded
 from bough.joints import JOINTS
@@ -17,6 +20,10 @@ from bough.model import GRAVITY, WORLD, Builder, ClosureKind, Mimic, Model
 LIMITS: tuple[Literal["lower", "upper", "velocity", "effort"], ...] = ("lower", "upper", "velocity", "effort")
 ROOT_JOINT = "root_joint"
 Equality = Literal["honour", "drop"]
+
+
+Closures: TypeAlias = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
+ENDS = ("frame", "other", "kind", "point", "other_point", "name")
 
 
 class LoadOptions(TypedDict, total=False):
@@ -28,6 +35,7 @@ class LoadOptions(TypedDict, total=False):
     weld: Weld
     equality: Equality
     check: bool
+    closures: Closures
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,7 @@ class LoadSettings:
     weld: Weld = ()
     equality: Equality = "honour"
     check: bool = False
+    closures: Closures = ()
 
 
 def prepare(description: Description, options: LoadSettings) -> Description:
@@ -88,9 +97,32 @@ def build(description: Description, options: LoadSettings) -> Model:
     for c in description.closures:
         kind: ClosureKind = "weld" if c.kind == "weld" else "connect"
         builder.add_closure(c.first, c.second, kind, point=c.at_first, other_point=c.at_second, name=c.name)
+    for more in read_closures(options.closures):
+        builder.add_closure(**more)
     for note in [*description.notes, *left_out(description)]:
         builder.note(note)
     return builder.build(options.mimic)
+
+
+def read_closures(given: Closures) -> list[dict[str, Any]]:
+    """Arguments of `Builder.add_closure`, from a list or from a JSON file with one."""
+    where, found = "closures", given
+    if isinstance(given, str | os.PathLike):
+        where = short(os.fspath(given))
+        try:
+            found = json.loads(Path(given).read_text())
+        except OSError as error:
+            raise FileFormatError(f"{where} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise FileFormatError(f"{where} is no JSON file: {error}") from None
+    if not isinstance(found, list | tuple) or not all(isinstance(one, Mapping) for one in found):
+        raise FileFormatError(f"{where}: expected a list of closures, each with some of {', '.join(ENDS)}")
+    for one in found:
+        odd = [key for key in one if key not in ENDS]
+        if odd or "frame" not in one:
+            what = f"has the unknown entry {odd[0]!r}" if odd else "names no frame"
+            raise FileFormatError(f"{where}: a closure {what}; expected some of {', '.join(ENDS)}")
+    return [dict(one) for one in found]
 
 
 def _gravity(description: Description, options: LoadSettings) -> Sequence[float]:

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from bough.errors import FileFormatError, short
-from bough.io.description import BodySaid, Description, Place
+from bough.io.description import BodySaid, ClosureSaid, Description, Place
 from bough.io.numbers import needed, scalar, vector
 from bough.io.xml import Document
 from bough.model import EYE, WORLD
@@ -20,7 +20,8 @@ TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
 IGNORED = {"visual", "collision", "material"}  # no concern of dynamics: dropped without a word
 KEPT = {
-    "robot": {"link", "joint"},
+    "robot": {"link", "joint", "constraint"},
+    "constraint": {"link1", "link2"},
     "link": {"inertial"},
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
     "inertial": {"origin", "mass", "inertia"},
@@ -52,7 +53,9 @@ def read(document: Document) -> Description:
     for joint in joints:
         motion = _motion(joint, f"{where}: joint {joint.name!r}", notes)
         bodies.append({**motion, **_inertia(joint.child, links[joint.child], where)})
-    return Description(document.root.get("name") or "robot", bodies, [], notes, root=own if root == WORLD else None)
+    closures = [_closure(name, element, where) for name, element in _named(document.root, "constraint", where).items()]
+    said = own if root == WORLD else None
+    return Description(document.root.get("name") or "robot", bodies, [], notes, closures=closures, root=said)
 
 
 def _named(root: Element, tag: str, where: str) -> dict[str, Element]:
@@ -87,6 +90,22 @@ def _parts(tag: str, elements: Iterable[Element], dropped: Counter[str]) -> list
     prefix = "" if tag == "robot" else f"{tag}/"
     dropped.update(prefix + child.tag for child in children if child.tag not in KEPT[tag])
     return [child for child in children if child.tag in KEPT[tag]]
+
+
+def _closure(name: str, element: Element, where: str) -> ClosureSaid:
+    """A loop: <constraint name type="connect" or "weld"><link1 link xyz rpy/><link2 link xyz rpy/></constraint>."""
+    at, kind = f"{where}: constraint {name!r}", element.get("type")
+    if kind not in ("connect", "weld"):
+        raise FileFormatError(f"{at} has the unknown type {short(str(kind))!r}; known types: connect, weld")
+    ends: list[tuple[str, Place]] = []
+    for tag in ("link1", "link2"):
+        end = element.find(tag)
+        if end is None or not end.get("link"):
+            raise FileFormatError(f'{at} has no <{tag} link="...">')
+        rpy = vector(end, "rpy", (0.0, 0.0, 0.0), at)
+        ends.append((end.attrib["link"], (_rotation(rpy), vector(end, "xyz", (0.0, 0.0, 0.0), at))))
+    (first, at_first), (second, at_second) = ends
+    return ClosureSaid(kind, name, first, second, at_first, at_second)
 
 
 def _joint(name: str, element: Element, where: str) -> _Joint:

@@ -15,6 +15,7 @@ from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.aims import AimSet
 from bough.opspace.constrained import Constrained, ConstrainedDynamics
+from bough.opspace.constrained_inverse import ConstrainedInverse, ConstrainedInverseDynamics
 from bough.opspace.hierarchy import Hierarchy, Prioritised
 from bough.opspace.innovations import Innovations, SparseRows, UnitInnovations, in_group
 from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closure_tasks, mobility
@@ -46,6 +47,8 @@ __all__ = [
     "ClosedLoops",
     "Constrained",
     "ConstrainedDynamics",
+    "ConstrainedInverse",
+    "ConstrainedInverseDynamics",
     "Hierarchy",
     "Innovations",
     "Loops",
