@@ -25,9 +25,8 @@ PAGES = [
     *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.relative_to(ROOT / "docs").parts[0] not in MADE),
 ]
 PEERS = {"pinocchio": "pinocchio", "mujoco": "mujoco", "drake": "pydrake", "rbdl": "rbdl"}  # of the guides
-NAMED = [
-    (p.name, name) for p in PAGES for name in sorted(set(re.findall(r"\bbough(?:\.[A-Za-z_]\w*)+", p.read_text())))
-]
+NAME = re.compile(r"(?<!\{algorithm\} )\bbough(?:\.[A-Za-z_]\w*)+")  # pages of theory name files, too
+NAMED = [(p.name, name) for p in PAGES for name in sorted(set(NAME.findall(p.read_text())))]
 COMMAND = re.compile(r"`(bough [^`]+)`|^(bough [^#\n]+)", re.MULTILINE)
 COMMANDS = sorted({(a or b).strip() for page in PAGES for a, b in COMMAND.findall(page.read_text())})
 ARM = (
