@@ -56,4 +56,4 @@ def extent(scene: Scene, q: FloatArray) -> FloatArray:
 def fine(scene: Scene) -> int:
     """Sides of what is round: fewer where there are many."""
     pieces = sum(len(part) for part in scene.shapes)
-    return 24 if pieces < 3000 else 10 if pieces < 25_000 else 6
+    return 24 if pieces < 1500 else 12 if pieces < 6000 else 6 if pieces < 40_000 else 4

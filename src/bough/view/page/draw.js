@@ -104,6 +104,7 @@ class Stage {
     this.square = this.geometry(new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]), new Int32Array([0, 1, 2, 0, 2, 3]));
     this.parts = [];
     this.adaptive = 0;
+    this.coarse = 0; // 1: no shadows, 2: fewer pixels, 3: still fewer
   }
 
   compile(vertex, fragment, uniforms) {
@@ -190,7 +191,7 @@ class Stage {
   }
 
   draw(camera, view) {
-    const gl = this.gl, canvas = this.canvas, dense = Math.min(window.devicePixelRatio || 1, 2);
+    const gl = this.gl, canvas = this.canvas, dense = Math.min(window.devicePixelRatio || 1, 2) * [1, 1, 0.7, 0.4][this.coarse];
     const wide = Math.max(1, Math.round(canvas.clientWidth * dense)), high = Math.max(1, Math.round(canvas.clientHeight * dense));
     if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
     gl.viewport(0, 0, wide, high);
@@ -207,7 +208,7 @@ class Stage {
     gl.uniform3fv(at.light, LIGHT);
     gl.uniform1f(at.adaptive, this.adaptive);
     gl.bindTexture(gl.TEXTURE_2D, this.texture);
-    if (eye[2] > view.floor) this.shadows(at, view);
+    if (eye[2] > view.floor && !this.coarse) this.shadows(at, view);
     gl.uniform4f(at.shadow, view.floor, 0, 0, 0);
     this.pieces();
   }

@@ -18,7 +18,8 @@ async function open_scene(element) {
   const camera = new Camera(content.view), q = Float64Array.from(content.q), world = new Float64Array(12 * n);
   const state = { content, stage, camera, q, world, frames: 0, sample: 0 };
   let waiting = false;
-  state.draw = () => { stage.draw(camera, content.view); state.frames++; };
+  const smooth = keep_smooth(stage, element);
+  state.draw = () => { stage.draw(camera, content.view); state.frames++; smooth(); };
   const changed = () => {
     if (waiting) return;
     waiting = true;
@@ -44,6 +45,28 @@ async function open_scene(element) {
   if (motion && element.classList.contains("boxed")) play_when_seen(element, motion.bar);
   element.bough = state;
   element.dataset.ready = "yes";
+}
+
+/** Where pictures follow each other at less than 25 a second, they are drawn more coarsely, and the page says so. */
+function keep_smooth(stage, element) {
+  const words = ["", "drawn without shadows", "drawn without shadows, with fewer pixels", "drawn without shadows, with few pixels"];
+  const note = make("p", "hint slow");
+  element.append(note);
+  let slow = 0, count = 0;
+  // the next frame is asked for only when this one is on its way to the screen
+  return () => {
+    const began = performance.now();
+    requestAnimationFrame(() => {
+      slow += performance.now() - began;
+      const mean = slow / ++count;
+      if (count < (mean > 200 ? 3 : 12)) return;
+      if (mean > 40 && stage.coarse < 3) {
+        stage.coarse = mean > 200 ? 3 : stage.coarse + 1;
+        note.textContent = `${words[stage.coarse]}, to stay smooth`;
+      }
+      slow = count = 0;
+    });
+  };
 }
 
 /** In a page of several scenes the one that is looked at plays. */

@@ -1,0 +1,57 @@
+"""Draws `robot.png`: four moments of the demonstration's humanoid, and the mass matrix that its branches leave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from bough.app.story import box
+from bough.view import Scene, Shapes, picture, write_png
+from bough.view.pattern import pattern
+
+HERE = Path(__file__).parent
+MOMENTS, APART = (0.0, 1.5, 2.65, 5.5), 1.15  # s of the motion, and m between one and the next
+SIZE, INSET, EDGE = (1400, 440), 290, 40  # pixels
+AZIMUTH = -0.75
+ACROSS = np.array([-np.sin(AZIMUTH), np.cos(AZIMUTH), 0.0])
+
+
+def side_by_side(scene: Scene) -> Scene:
+    """One still scene with the robot at all moments."""
+    motion, parts = scene.motion, []
+    for place, moment in enumerate(MOMENTS):
+        T = scene.placements(motion.q[min(np.searchsorted(motion.time, moment), len(motion.time) - 1)])
+        shift = APART * place * ACROSS
+        for part in scene.shapes:
+            own = np.where((part.body >= 0)[:, None, None], T[np.maximum(part.body, 0)], np.eye(4))
+            fixed = own[:, :3, :3] @ part.placement
+            fixed[:, :, 3] += own[:, :3, 3] + shift
+            parts.append(replace(part, body=np.full(len(part), -1), placement=fixed))
+    # a speck keeps room for the matrix
+    speck = np.concatenate([1e-6 * np.eye(3), (APART * (len(MOMENTS) + 0.15) * ACROSS)[:, None]], axis=1)[None]
+    parts.append(Shapes("box", np.array([-1]), speck, np.ones((1, 3))))
+    return replace(scene, shapes=parts, motion=None, arrows=None)
+
+
+def matrix(scene: Scene) -> np.ndarray:
+    """(INSET, INSET, 3) the pattern of H on white, in the colours of the branches."""
+    found = pattern(scene)
+    share = (found[..., 3:] > 0.0).astype(float)
+    pixels = 1.0 - share + share * found[..., :3]
+    place = np.arange(INSET) * len(found) // INSET
+    return (255 * pixels[place][:, place]).astype(np.uint8)
+
+
+def main() -> None:
+    scene = box.shown(box.carry())
+    pixels = picture(side_by_side(scene), SIZE, direction=(AZIMUTH, 0.2), zoom=2.45)
+    top = (SIZE[1] - INSET) // 2
+    pixels[top - 1 : top + INSET + 1, -EDGE - INSET - 1 : -EDGE + 1] = 200
+    pixels[top : top + INSET, -EDGE - INSET : -EDGE] = matrix(scene)
+    write_png(HERE / "robot.png", pixels)
+
+
+if __name__ == "__main__":
+    main()
