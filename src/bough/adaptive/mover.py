@@ -151,9 +151,14 @@ class Mover:
         lead = 0.0 if self.integrator == "rk4" else h
         if self.method == "auto" and not (self.begun or turns.may_try(int(np.count_nonzero(self.state.v)))):
             return False
-        if region is None:
-            region = self.make_region()
-        region.tree.refuse_massless(loads)
+        try:
+            region = region or self.make_region()
+            region.tree.refuse_massless(loads)
+        except ModelError:  # no tree for this linkage or these forces: plain steps are all there is
+            if self.method != "auto":
+                raise
+            turns.wait = NO_LIMIT
+            return False
         changed = bool(changes.any_force or changes.torques or changes.everything)
         if not self.begun or (lead != self.h and self.is_implicit):
             region.begin(loads, lead)

@@ -6,13 +6,23 @@ import numpy as np
 import pytest
 
 import bough
+import models
 from adaptive.linkages import random_linkage
 from bough import adaptive
 from bough.adaptive.motion.choose import FRONT, Rule
-from bough.errors import NumericalError
+from bough.errors import ModelError, NumericalError
 
 KEEP = Rule(1e300, -1.0, 1.0, 1.0, 1 << 60)  # opens nothing, closes nothing
-CASES = [(seed, floating, armature) for seed in range(4) for floating in (False, True) for armature in (False, True)]
+CASES = [
+    (20, seed, floating, armature) for seed in range(3) for floating in (False, True) for armature in (False, True)
+]
+CASES += [(None, seed, floating, seed == 1) for seed in range(2) for floating in (False, True)]  # welded copies
+
+
+def hub(seed, floating=False, armature=False):
+    """A body with twelve others on it, each with one more: it is split into welded copies."""
+    parent = [-1, *[0] * 12, *range(1, 13)]
+    return models.random_twin(seed, parent, ["floating" if floating else "universal", *["revolute"] * 24], armature)
 
 
 class Witness:
@@ -20,7 +30,8 @@ class Witness:
 
     def __init__(self, seed, size=20, **options):
         self.rng = rng = np.random.default_rng(seed)
-        self.model = model = random_linkage(seed, size=size, **options).model
+        twin = hub(seed, **options) if size is None else random_linkage(seed, size=size, **options)
+        self.model = model = twin.model
         self.q, self.v = model.random_configuration(rng), np.zeros(model.nv)
         for joint in (0, *rng.choice(len(model.joints), 4, replace=False)):
             at = model.joints[joint].v
@@ -50,9 +61,9 @@ class Witness:
         return found
 
 
-@pytest.mark.parametrize(("seed", "floating", "armature"), CASES)
-def test_accelerations_and_the_error_of_an_instant(seed, floating, armature):
-    w = Witness(seed, floating=floating, armature=armature)
+@pytest.mark.parametrize(("size", "seed", "floating", "armature"), CASES)
+def test_accelerations_and_the_error_of_an_instant(size, seed, floating, armature):
+    w = Witness(seed, size, floating=floating, armature=armature)
     region = w.region()
     free, found, full = np.sort(region.engine.mechanism.v_index), w.sim.mover.state.qdd.copy(), w.full()
     assert 0 < len(free) < w.model.nv
@@ -79,9 +90,9 @@ def test_all_joints_active_is_the_articulated_body_algorithm(seed):
     assert region.delta <= 1e-15 * (found @ w.M @ found)
 
 
-@pytest.mark.parametrize(("seed", "floating", "armature"), CASES)
-def test_locking_is_the_projection_in_the_mass_metric(seed, floating, armature):
-    w = Witness(seed, floating=floating, armature=armature)
+@pytest.mark.parametrize(("size", "seed", "floating", "armature"), CASES)
+def test_locking_is_the_projection_in_the_mass_metric(size, seed, floating, armature):
+    w = Witness(seed, size, floating=floating, armature=armature)
     before, v = w.sim.momentum, w.sim.velocity
     region = w.region(Rule(1e300, 1e300, 1.0, 1.0, 1 << 60))  # closes whatever may be closed
     free = np.sort(region.engine.mechanism.v_index)
@@ -220,3 +231,26 @@ def test_what_must_be_open_is_so_whatever_the_budget():
     sim = kicked(bough.zoo.molecule(40, floating=True), adaptive.body_acceleration(0.1), most=1)
     sim.run(5, 1e-3)
     assert sim.active == 1
+
+
+def test_auto_moves_what_has_no_assembly_tree():
+    builder = bough.Builder("thin")
+    up = "world"
+    for k in range(300):  # rods without inertia about their axes
+        up = builder.add_body(f"rod{k}", up, placement=(0, 0, 0.1), axis=(1, 0, 0), mass=1.0, com=(0, 0, 0.05))
+    model = builder.build()
+    sim = adaptive.Dynamics(model, adaptive.body_acceleration(0.1))
+    sim.velocity = np.where(np.arange(300) > 298, 0.1, 0.0)
+    sim.run(3, 1e-4)
+    assert sim.stats.method == "full"
+    with pytest.raises(ModelError, match="singular inertia"):
+        adaptive.Dynamics(model, adaptive.body_acceleration(0.1), "adaptive").step(1e-4)
+
+
+def test_one_body():
+    builder = bough.Builder("one", gravity=(0, 0, -9.81))
+    builder.add_body("bob", axis=(0, 1, 0), mass=1.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3))
+    sim = adaptive.Dynamics(builder.build(), adaptive.body_acceleration(0.1), "adaptive")
+    sim.run(100, 1e-3)
+    assert sim.active == 1
+    assert sim.configuration[0] > 0.05
