@@ -19,6 +19,7 @@ class ErrorName(str, Enum):  # noqa: UP042  (typer reads the values of both)
     absolute_joint = "absolute_joint"
     relative_linkage = "relative_linkage"
     absolute_linkage = "absolute_linkage"
+    energy = "energy"
 
 
 class SettleMethod(str, Enum):  # noqa: UP042
