@@ -23,7 +23,7 @@ SUMS = 24  # vectors of sums that are held in registers at once
 TOGETHER = 4  # columns
 
 
-class Columns(NamedTuple):
+class ColumnGroup(NamedTuple):
     """Columns of B with entries in the same rows."""
 
     columns: tuple[int, ...]
@@ -38,13 +38,13 @@ class SparseProduct:
     n: int
 
     @cached_property
-    def groups(self) -> list[Columns]:
+    def groups(self) -> list[ColumnGroup]:
         """Columns that are treated together. Entries come group by group, row by row, then column by column."""
         alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for c, rows in enumerate(self.pattern):
             alike[rows].append(c)
         return [
-            Columns(tuple(columns[k : k + TOGETHER]), rows)
+            ColumnGroup(tuple(columns[k : k + TOGETHER]), rows)
             for rows, columns in alike.items()
             for k in range(0, len(columns), TOGETHER)
         ]
