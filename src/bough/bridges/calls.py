@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import numpy as np
-
 from bough.compile.derived import jvp, vjp
 from bough.compile.executions import CPU, BoundFunction, Device, bind_arrays
 from bough.compile.graph.program import Array
@@ -28,6 +26,7 @@ class Call:
     def __init__(self, routine: Routine, model: Model, constants: Constants, parameters: Parameters) -> None:
         self.routine, self.model, self.constants, self.parameters = routine, model, constants, parameters
         self.inputs: tuple[Array, ...] = routine.arrays(routine.arguments, model.sizes)
+        self.shapes = tuple(x.shape for x in self.inputs)
         self.outputs: tuple[Array, ...] = routine.arrays(routine.outputs, model.sizes)
         self.number = len(_calls)
         _calls.append(self)
@@ -53,10 +52,6 @@ class Call:
     def _on(self, device: Device) -> BoundFunction:
         c = self.constants
         return bind_arrays(self.routine, c.groups, self.model.sizes, folded=c.folded, twins=c.twins, device=device)
-
-    def run(self, arrays: list[np.ndarray], out: list[np.ndarray]) -> None:
-        """All outputs, into `out`."""
-        self.on_the_cpu.call(*arrays, out=out[0] if len(out) == 1 else tuple(out))
 
 
 _calls: list[Call] = []
