@@ -108,3 +108,9 @@ def rms_acceleration(eps: float) -> ErrorMeasure:
     """sqrt(Delta / M) at most eps, m/s^2, whenever the active joints are chosen: the mass-weighted root mean square of
     the error of all bodies' accelerations, exactly."""
     return ErrorMeasure("rms_acceleration", eps, "body", ALL)
+
+
+def joint_motion(eps: float) -> ErrorMeasure:
+    """The rule of Redon, Galoppo & Lin 2005, for comparison: a cluster is rigid where the norm of its joints'
+    accelerations would be at most eps, rad/s^2 and m/s^2 mixed. By a plain solution of all joints: O(n) a choice."""
+    return ErrorMeasure("joint_motion", eps, "body", LARGEST_JOINT)

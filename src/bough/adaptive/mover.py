@@ -12,6 +12,7 @@ from bough.adaptive.engines import PlainEngine
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration
 from bough.adaptive.motion import (
+    BY_JOINT,
     INTEGRATORS,
     NO_LIMIT,
     ActiveRegion,
@@ -194,6 +195,9 @@ class Mover:
         assert region is not None
         limit = self.turns.most if self.method == "auto" else NO_LIMIT
         certified = error.name == "rms_acceleration"
+        if error.name == BY_JOINT:
+            self.full.solve(loads, self.h)
+            region.sum_joints()
         first = True
         while True:
             rule = make_rule(error, self.body_mass, self.share, limit)
@@ -215,7 +219,7 @@ class Mover:
         return 0.0 if self.region is None else math.sqrt(self.region.noise / self.body_mass)
 
     def _refuse_noise(self) -> None:
-        if self.share * self._error.eps < self.noise_floor:
+        if self._error.name != BY_JOINT and self.share * self._error.eps < self.noise_floor:
             raise NumericalError(
                 f"{self._error.name}: eps = {self.share * self._error.eps:g} m/s^2 is below the noise floor of this "
                 f"linkage under these forces, {self.noise_floor:.1e}: expected more, or eps = 0, which locks nothing"

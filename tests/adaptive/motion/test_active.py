@@ -12,7 +12,7 @@ from bough import adaptive
 from bough.adaptive.motion.choose import FRONT, Rule
 from bough.errors import ModelError, NumericalError
 
-KEEP = Rule(1e300, -1.0, 1.0, 1.0, 1 << 60)  # opens nothing, closes nothing
+KEEP = Rule(1e300, -1.0, 1.0, 1.0, 1 << 60, 0)  # opens nothing, closes nothing
 CASES = [
     (20, seed, floating, armature) for seed in range(3) for floating in (False, True) for armature in (False, True)
 ]
@@ -94,7 +94,7 @@ def test_all_joints_active_is_the_articulated_body_algorithm(seed):
 def test_locking_is_the_projection_in_the_mass_metric(size, seed, floating, armature):
     w = Witness(seed, size, floating=floating, armature=armature)
     before, v = w.sim.momentum, w.sim.velocity
-    region = w.region(Rule(1e300, 1e300, 1.0, 1.0, 1 << 60))  # closes whatever may be closed
+    region = w.region(Rule(1e300, 1e300, 1.0, 1.0, 1 << 60, 0))  # closes whatever may be closed
     free = np.sort(region.engine.mechanism.v_index)
     after = w.sim.velocity
     expected = np.zeros_like(v)
@@ -254,3 +254,22 @@ def test_one_body():
     sim.run(100, 1e-3)
     assert sim.active == 1
     assert sim.configuration[0] > 0.05
+
+
+def test_regions_by_the_metrics_of_joints():
+    model = bough.zoo.chain(64)
+    whole = kicked(model, None, "full", integrator="rk4")
+    whole.run(100, 1e-3)
+    errors = []
+    for eps in (100.0, 1.0, 0.03):
+        sim = kicked(model, adaptive.joint_motion(eps), integrator="rk4")
+        sim.run(100, 1e-3)
+        assert 0 < sim.active < 64
+        errors.append(np.abs(sim.positions() - whole.positions()).max())
+    assert errors[0] >= errors[1] > 2 * errors[2]
+    # clusters left closed would not exceed eps
+    sim.error = adaptive.joint_motion(5.0)
+    sim.mover._ready(0.0, keep=False)
+    sim.mover.full.solve(sim.inputs.forces.loads(), 0.0)
+    still = np.setdiff1d(np.arange(64), sim.mover.region.engine.mechanism.v_index)
+    assert np.abs(sim.mover.state.qdd[still]).max() <= 5.0

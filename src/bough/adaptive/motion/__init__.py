@@ -9,9 +9,10 @@ from __future__ import annotations
 from bough.adaptive.motion.active import ActiveRegion
 from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
 from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving, of_dofs
-from bough.adaptive.motion.rules import NO_LIMIT, Turns, make_rule
+from bough.adaptive.motion.rules import BY_JOINT, NO_LIMIT, Turns, make_rule
 
 __all__ = [
+    "BY_JOINT",
     "INTEGRATORS",
     "NO_LIMIT",
     "ActiveRegion",

@@ -17,14 +17,14 @@ from bough.adaptive.motion.choose import CLOSED, FRESH, OPEN, Choice, Rule, make
 from bough.adaptive.motion.command import BUILD, CHOOSE, LOST, MOMENTA, SETTLE, SURVEY, attend
 from bough.adaptive.motion.engine import MotionEngine, with_armature
 from bough.adaptive.motion.layout import Effort, Moving, of_dofs
-from bough.adaptive.motion.survey import Survey, make_survey
+from bough.adaptive.motion.survey import Survey, joint_sums, make_survey
 from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, piece_loads
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import IntArray
 
 NOTHING = np.zeros(0, np.int64)
-NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0)
+NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0, 0)
 HUGE = 1e30
 ROUNDING = 16.0 * 2.0**-52  # of a difference, by the size of its parts
 
@@ -149,6 +149,13 @@ class ActiveRegion:
         """Other forces on these bodies, and torques at these joints: records of the clusters they act in are behind."""
         self.stale = self.stale or everything
         self.touched += self.tree.nodes_above(forces, torques).tolist()
+
+    def sum_joints(self) -> None:
+        """Let the next choice go by the accelerations of all joints in `state.qdd`, and their rates. O(n)."""
+        plan = self.tree.plan
+        if not len(self.survey.joint):
+            self.survey = self.survey._replace(joint=np.zeros((len(plan.left), 2)))
+        compiled(joint_sums)(self.mechanism, plan, self.state, self.survey.joint)
 
     def choose(self, rule: Rule, loads: Loads, budget: int | None = None) -> bool:
         """Survey the linkage and choose the region anew; False if more clusters would be open than the rule allows.

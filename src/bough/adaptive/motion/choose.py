@@ -69,6 +69,7 @@ class Rule(NamedTuple):
     a: float  # eps_a^2
     v: float  # eps_v^2
     most: int  # clusters that may be open
+    by_joint: int  # 1: sums of squares of joints (`survey.joint_sums`) stand for A, E and V
 
 
 class Choice(NamedTuple):
@@ -168,7 +169,10 @@ def choose(
         code, f1, f2, v = y.stack[top], get6(y.force, top), _get_far(y.force, top), get6(y.motion, top)
         if is_active(y, code):
             r = st.record[plan.offset[code] : plan.offset[code + 1]]
-            if fr.forced[code] == 0 and r[SQUARE_A] / rule.a + r[SQUARE_V] / rule.v <= rule.closes:
+            A, V = r[SQUARE_A], r[SQUARE_V]
+            if rule.by_joint == 1:
+                A, V = y.joint[code, 0], y.joint[code, 1]
+            if fr.forced[code] == 0 and A / rule.a + V / rule.v <= rule.closes:
                 _close(m, plan, st, x, code)
                 continue
             a1, a2, b1, b2 = hand_down(plan, st, code, f1, f2)
@@ -177,7 +181,10 @@ def choose(
             if code >= 0:
                 E, size = released_square(m, plan, st, code, squares((v[0], v[1], v[2])), f1, f2)
                 x.size[0] = max(x.size[0], size)
-            if code < 0 or (E <= rule.opens and fr.forced[code] == 0):
+            more = E
+            if code >= 0 and rule.by_joint == 1:
+                more = y.joint[code, 0]
+            if code < 0 or (more <= rule.opens and fr.forced[code] == 0):
                 _leave_closed(m, plan, st, x, code, E, v, f1, f2)
                 continue
             joint_pull(m, plan, e, s, plan.body[code], y)

@@ -11,6 +11,7 @@ from bough.adaptive.motion.choose import Rule
 THETA = 0.25  # of the square at which clusters open, they close: hysteresis
 TIME = 0.02  # s; velocities count as the accelerations that bring them about in this time
 NO_LIMIT = 1 << 60
+BY_JOINT = "joint_motion"  # the measure that goes by joints
 
 # What counts, in joints of a plain step: a survey, for each open cluster and for itself; building all records, for each
 # joint of the linkage; share of the time that may go into tries that fail
@@ -19,8 +20,9 @@ SURVEY, AT_LEAST, BUILDING, SHARE = 25.0, 1500.0, 50.0, 0.04
 
 def make_rule(error: ErrorMeasure, mass: float, share: float, most: int) -> Rule:
     """Clusters open where a body of this mass would gain more than a share of eps."""
-    a = (share * error.eps) ** 2
-    return Rule(a * mass, THETA * mass, a, TIME**2 * a, most)
+    a, by_joint = (share * error.eps) ** 2, error.name == BY_JOINT
+    mass = 1.0 if by_joint else mass
+    return Rule(a * mass, THETA * mass, a, TIME**2 * a, most, int(by_joint))
 
 
 @dataclass

@@ -97,13 +97,24 @@ class Survey(NamedTuple):
     force: Any  # (depth + 3, 12)
     motion: Any  # (depth + 3, 6)
     lead: Any  # (1,) step for which springs and dampers are implicit
+    joint: Any  # (nodes, 2) sums of squares of joint accelerations and rates; empty unless a rule goes by them
 
 
 def make_survey(nodes: int, bodies: int, depth: int) -> Survey:
     """Room for surveys of an assembly tree."""
     stack = np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)), np.zeros((depth + 3, 6))
     active, piece = np.zeros(nodes, np.int8), np.full(bodies + 1, -1, np.int64)
-    return Survey(active, piece, np.zeros((0, 6)), np.zeros((0, 6)), np.zeros(6), make_columns(), *stack, np.zeros(1))
+    return Survey(
+        active,
+        piece,
+        np.zeros((0, 6)),
+        np.zeros((0, 6)),
+        np.zeros(6),
+        make_columns(),
+        *stack,
+        np.zeros(1),
+        np.zeros((0, 2)),
+    )
 
 
 @inlined
@@ -384,3 +395,20 @@ def survey(
     """Everything about the active nodes, which are `fr.done`, as the linkage is now."""
     climb(m, plan, st, fr, loads, touched, e, s, y)
     descend(m, plan, st, fr, e, s, y)
+
+
+@kernel
+def joint_sums(m: Mechanism, plan: Blueprint, s: Moving, out: Any) -> None:
+    """The papers' metrics: sums of qdd^2 and qd^2 over the joints of each node; s.qdd are those of all joints. O(n)."""
+    for n in range(len(plan.left)):
+        out[n, 0], out[n, 1] = 0.0, 0.0
+        b = plan.body[n]
+        if b >= 0:
+            for k in range(plan.dof[b], plan.dof[b + 1]):
+                j = m.v_index[k]
+                out[n, 0] += s.qdd[j] ** 2
+                out[n, 1] += s.v[j] ** 2
+        for code in (plan.left[n], plan.right[n]):
+            if code >= 0:
+                out[n, 0] += out[code, 0]
+                out[n, 1] += out[code, 1]
