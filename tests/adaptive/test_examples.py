@@ -46,3 +46,14 @@ def test_an_example_of_motion_prints_its_table_and_draws(name, options, tmp_path
     errors = [float(row[2]) for row in rows]
     assert errors[-1] < errors[0]
     assert (tmp_path / f"motion_{name}.png").stat().st_size > 10_000
+
+
+def test_the_bridge_settles_and_is_drawn(tmp_path, monkeypatch, capsys):
+    matplotlib.use("Agg")
+    monkeypatch.setattr(sys, "argv", ["bridge", "--out", str(tmp_path), "--hangers", "5", "--pieces", "3"])
+    runpy.run_path(str(EXAMPLES / "settle_cable_bridge.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert "6 loops" in out or "7 loops" in out
+    sinks = [float(line.split("sinks by ")[1].split(" m")[0]) for line in out.splitlines() if "sinks" in line]
+    assert 0.0 <= sinks[0] < sinks[1] < 1.0
+    assert (tmp_path / "settle_cable_bridge.png").stat().st_size > 10_000

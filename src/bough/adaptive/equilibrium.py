@@ -30,8 +30,10 @@ from bough.errors import NumericalError
 from bough.types import FloatArray
 
 LIMIT = 0.5  # rad by which a body may turn in one step, or m by which a joint may slide
+FAR_SHIFT = 1e12  # 1/s^2: stiffness is nothing beside it
 SOFT = 1e-3  # the first shift, by the one at which inertia alone would limit the step
 ROUNDING = 1e-13
+CLOSED = 1e-3  # m or rad: loops that are not open farther carry forces from the beginning
 MEMORY = 8  # steps from which the stiffness of loads without a potential is learned
 GROWTH = 1.5  # of the forces left that is allowed there in one step
 REDUNDANT = 1e-10  # directions of loops that answer so much less than others are left alone
@@ -69,6 +71,8 @@ class Equilibrium:
         self._moved = self.step
         self.place()
         self._spread()
+        if self.closures is not None and np.abs(self.gap).max(initial=0.0) < CLOSED:
+            self._guess()
 
     # Where we are
 
@@ -94,6 +98,14 @@ class Equilibrium:
         reach = float(np.ptp(w.P, axis=0).max(initial=0.0)) + float(np.abs(m.inertia[:, 6:9]).max(initial=0.0))
         share = float(m.inertia[:, 9].sum()) / max(len(m.axis), 1)
         w.rotor[:] = m.armature + share * np.where(m.axis <= 2, reach**2, 1.0)
+
+    def _guess(self) -> None:
+        """Forces of the loops to begin with: those that hold them while all else accelerates."""
+        self.mu = FAR_SHIFT
+        if self._try() is not None:
+            self.lam = self._new
+            self.place()
+        self.mu = 0.0
 
     @property
     def has_energy(self) -> bool:
@@ -193,10 +205,9 @@ class Equilibrium:
 
     def _free_shift(self) -> float:
         """The shift at which inertia alone would let bodies turn by LIMIT."""
-        far = 1e12
-        compiled(newton_factor)(self.m, self.work, far)
+        compiled(newton_factor)(self.m, self.work, FAR_SHIFT)
         most = self._solve(self.left(self.lam), np.zeros_like(self.step))
-        return max(far * most / LIMIT, 1e-12)
+        return max(FAR_SHIFT * most / LIMIT, 1e-12)
 
     def advance(self) -> float:
         """One step downhill; returns how far bodies turn or joints slide in it at most."""
