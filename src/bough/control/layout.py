@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from bough.control.bounds import AccelerationBounds
+from bough.control.cones import ConeSet, cone_set
 from bough.control.contacts import Contact, Loop
 from bough.control.program import Constraints
 from bough.opspace import TaskSet
@@ -18,7 +19,9 @@ WITHIN = 1.0 - 1e-9  # of the torque limits: rounding does not carry torques bey
 class Layout:
     """The parts of a program that do not change with the state; variables are qdd, then the forces of each contact."""
 
-    def __init__(self, tasks: TaskSet, contacts: tuple[Contact | Loop, ...], bounds: AccelerationBounds) -> None:
+    def __init__(
+        self, tasks: TaskSet, contacts: tuple[Contact | Loop, ...], bounds: AccelerationBounds, exact: bool = False
+    ) -> None:
         model, slices = tasks.model, tasks.slices
         self.contacts, self.names = contacts, tuple(contact.name for contact in contacts)
         self.rows = np.concatenate([np.zeros(0, np.int64), *(np.r_[slices[name]] for name in self.names)]).astype(int)
@@ -34,6 +37,10 @@ class Layout:
             self.cone[first:stop, model.nv + part.start : model.nv + part.stop] = contact.cone
             names.extend(contact.cone_names)
             first = stop
+        self.cones: ConeSet | None = cone_set(contacts) if exact else None
+        self.pyramids: tuple[FloatArray, tuple[str, ...]] | None = (self.cone, tuple(names)) if exact else None
+        if exact:
+            self.cone, names = self.cone[:0], []
         joint, nv = bounds.names, model.nv
         self.nv, self.loose, self.limited = nv, np.flatnonzero(~model.actuated), bounds.limited
         self.effort = WITHIN * model.limits.effort[self.limited]
@@ -76,6 +83,14 @@ class Layout:
         G = np.concatenate([some, -some, s.G])
         h = np.concatenate([self.effort - load, self.effort + load, s.h])
         return s._replace(G=G, h=h, names=(s.names[0], (*self.torque_names * 2, *s.names[1]), s.names[2]))
+
+    def with_pyramids(self, s: Constraints) -> Constraints:
+        """The same constraints with pyramids for the cones that they are without."""
+        if self.pyramids is None:
+            return s
+        G, names = self.pyramids
+        h = np.concatenate([s.h, np.zeros(len(G))])
+        return s._replace(G=np.concatenate([s.G, G]), h=h, names=(s.names[0], (*s.names[1], *names), s.names[2]))
 
     def cost(self, joints: float, forces: float) -> FloatArray:
         """A fresh P with these numbers on its diagonal."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction
 from bough.control.bounds import AccelerationBounds
+from bough.control.cones import cone_solver, minimise_in_cones
 from bough.control.contacts import Contact, Loop
 from bough.control.layout import Layout
 from bough.control.program import Constraints, chosen_solver, minimise, relaxed
@@ -29,6 +30,7 @@ from bough.opspace.sweeps.whole import WHOLE
 from bough.opspace.tasks import CenterOfMassTask, MomentumTask
 from bough.types import FloatArray
 
+Cone: TypeAlias = Literal["pyramid", "second_order"]
 POSTURE_WEIGHT, LESS, FORCE_WEIGHT = 1e-4, 1e-3, 1e-8  # beside tasks of weight 1; less while others follow
 BAND = 1e-6  # how far the acceleration of a task may leave what its priority has reached
 
@@ -49,7 +51,8 @@ class WholeBody:
 
     `references` gives for each task a `Reference` (or a position), or a function of time; a task without one is held at
     rest. `weights` are numbers above zero, `priorities` 0, 1, ... are strict, `gains` are of tasks or of all. What
-    tasks leave open goes to `posture` (nq,), or to rest. `dt` is the time between two commands; with
+    tasks leave open goes to `posture` (nq,), or to rest. Friction is a pyramid inside its cone, or with cone=
+    "second_order" the cone itself, for which the solver is Clarabel. `dt` is the time between two commands; with
     `general` nothing is compiled for this robot.
     """
 
@@ -68,6 +71,7 @@ class WholeBody:
         dt: float = 1e-3,
         horizon: float = 0.05,
         solver: str | None = None,
+        cone: Cone = "pyramid",
         general: bool = False,
     ) -> None:
         self.model, self.contacts = model, tuple(contacts)
@@ -83,7 +87,9 @@ class WholeBody:
             if odd:
                 raise TaskError(f"{odd[0]!r} is none of the tasks {', '.join(map(repr, names))}")
         self.posture = None if posture is None else _configuration(model, posture)
-        self.posture_gains, self.solver, self.general = posture_gains, chosen_solver(solver), general
+        self.posture_gains, self.cone, self.general = posture_gains, _checked_cone(cone), general
+        self.solver = cone_solver(solver) if cone == "second_order" else chosen_solver(solver)
+        self._namer = chosen_solver(None) if cone == "second_order" else self.solver  # of conflicts
         self.bounds = AccelerationBounds(model, dt, horizon)
         self._levels = _levels(self.tasks, names, weights or {}, priorities or {})
         self.stiffness, self.damping = _gains(self.tasks, gains)
@@ -133,17 +139,24 @@ class WholeBody:
             P[:nv, :nv] += weighed @ own
             c[:nv] = -small * pull - weighed @ need[level.rows]
             key = (layout.names, k)
-            x = minimise(P, c, s, self.solver, self._last.get(key))
+            x = self._minimum(layout, P, c, s, self._last.get(key))
             if x is not None and not layout.within(x, *torque):
                 s = layout.with_torques(s, *torque)
-                x = minimise(P, c, s, self.solver, x)
+                x = self._minimum(layout, P, c, s, x)
             if x is None:
                 self._last.clear()
-                return relaxed(P, c, layout.with_torques(s, *torque), self.solver)
+                return relaxed(P, c, layout.with_pyramids(layout.with_torques(s, *torque)), self._namer)
             self._last[key] = x
             if not last:
                 s = layout.kept(s, own, x[:nv], BAND)
         return x, ()
+
+    def _minimum(
+        self, layout: Layout, P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None
+    ) -> FloatArray | None:
+        if layout.cones is not None:
+            return minimise_in_cones(P, c, s, layout.cones, self.model.nv)
+        return minimise(P, c, s, self.solver, start)
 
     def _pull(self, q: FloatArray, v: FloatArray) -> FloatArray:
         """The acceleration (nv,) towards the posture, or to rest."""
@@ -216,7 +229,7 @@ class WholeBody:
         held: tuple[Contact | Loop, ...] = (*chosen, *self.loops)
         key = tuple(contact.name for contact in held)
         if key not in self._layouts:
-            self._layouts[key] = Layout(self.tasks, held, self.bounds)
+            self._layouts[key] = Layout(self.tasks, held, self.bounds, self.cone == "second_order")
         return self._layouts[key]
 
     def _named(self, frames: Iterable[str]) -> tuple[Contact, ...]:
@@ -239,6 +252,12 @@ class WholeBody:
         tasks = self.tasks
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays)
         return Prepared(WHOLE, constants, tasks.sizes | {"aims": self.aims.size}).bind(tasks, self.general)
+
+
+def _checked_cone(cone: Cone) -> Cone:
+    if cone not in get_args(Cone):
+        raise TaskError(f"cone is 'pyramid' or 'second_order', got {cone!r}")
+    return cone
 
 
 def _check_flight(model: Model, tasks: tuple[Task, ...], contacts: tuple[Contact, ...]) -> None:

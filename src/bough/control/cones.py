@@ -1,0 +1,102 @@
+"""Whole-body programs with friction as it is: second-order cones, by Clarabel (Goulart & Chen 2024).
+
+A rectangle presses with a force at each of its four corners, each in Coulomb's cone |f_t| <= friction f_z; the forces
+of the program are what corners add up to. What pyramids cut off is there.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.control.contacts import Contact, Loop
+from bough.control.program import Constraints
+from bough.errors import MissingExtraError, OptionError
+from bough.types import FloatArray
+
+SOLVER = "clarabel"
+CORNER_WEIGHT = 1e-8  # of corner forces, so that of many the least is chosen
+
+
+class ConeSet(NamedTuple):
+    """Forces at points and what they add up to: f = M g, each three of g in a cone."""
+
+    M: FloatArray  # (rows of f, 3 points)
+    friction: FloatArray  # (points,)
+
+
+def cone_solver(wanted: str | None) -> str:
+    """Clarabel; any other solver is refused by name."""
+    if wanted not in (None, SOLVER):
+        raise OptionError(
+            f"the solver {wanted!r} takes no second-order cones: use solver={SOLVER!r}, or cone='pyramid' with it"
+        )
+    try:
+        import_module(SOLVER)
+    except ImportError:
+        raise MissingExtraError('cone="second_order" needs clarabel: pip install "bough[cones]"') from None
+    return SOLVER
+
+
+def cone_set(contacts: tuple[Contact | Loop, ...]) -> ConeSet:
+    """The corners of all contacts; loops press with any force, at no point."""
+    rows = sum(contact.rows for contact in contacts)
+    blocks: list[FloatArray] = []
+    friction: list[float] = []
+    first = 0
+    for contact in contacts:
+        for corner in _corners(contact):
+            block = np.zeros((rows, 3))
+            block[first : first + 3] = np.eye(3)
+            if contact.rows == 6:  # moments about the contact's point
+                x, y, z = corner
+                block[first + 3 : first + 6] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
+            blocks.append(block)
+            friction.append(contact.friction if isinstance(contact, Contact) else 0.0)
+        first += contact.rows
+    return ConeSet(np.hstack(blocks) if blocks else np.zeros((rows, 0)), np.array(friction))
+
+
+def _corners(contact: Contact | Loop) -> list[tuple[float, float, float]]:
+    if isinstance(contact, Loop):
+        return []
+    if contact.size is None:
+        return [(0.0, 0.0, 0.0)]
+    X, Y = contact.size[0] / 2, contact.size[1] / 2
+    return [(a * X, b * Y, 0.0) for a in (-1, 1) for b in (-1, 1)]
+
+
+def minimise_in_cones(P: FloatArray, c: FloatArray, s: Constraints, cones: ConeSet, nv: int) -> FloatArray | None:
+    """x that minimises x' P x / 2 + c' x within the constraints and the cones, or None where there is none."""
+    clarabel: Any = import_module(SOLVER)
+    sparse: Any = import_module("scipy.sparse")
+    n, points = len(c), len(cones.friction)
+    held = np.flatnonzero(np.abs(cones.M).any(axis=1))  # forces that points make; loops have none
+    wide = np.zeros((n + 3 * points, n + 3 * points))
+    wide[:n, :n], wide[n:, n:] = P, CORNER_WEIGHT * np.eye(3 * points)
+    joined = np.zeros((len(held), n + 3 * points))
+    joined[np.arange(len(held)), nv + held], joined[:, n:] = 1.0, -cones.M[held]
+    box = np.eye(n)
+    low, high = np.isfinite(s.lower), np.isfinite(s.upper)
+    below, ends = np.concatenate([s.G, box[high], -box[low]]), np.concatenate([s.h, s.upper[high], -s.lower[low]])
+    # s = (friction g_z, g_x, g_y) for each point
+    cone = np.zeros((3 * points, n + 3 * points))
+    for k, mu in enumerate(cones.friction):
+        cone[3 * k, n + 3 * k + 2], cone[3 * k + 1, n + 3 * k], cone[3 * k + 2, n + 3 * k + 1] = -mu, -1.0, -1.0
+    A = sparse.csc_matrix(np.concatenate([_padded(s.A, 3 * points), joined, _padded(below, 3 * points), cone]))
+    b = np.concatenate([s.b, np.zeros(len(held)), ends, np.zeros(3 * points)])
+    kinds: list[Any] = [clarabel.ZeroConeT(len(s.b) + len(held)), clarabel.NonnegativeConeT(len(ends))]
+    kinds += [clarabel.SecondOrderConeT(3)] * points
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    upper = sparse.csc_matrix(np.triu(wide))
+    found = clarabel.DefaultSolver(upper, np.r_[c, np.zeros(3 * points)], A, b, kinds, settings).solve()
+    if str(found.status) not in ("Solved", "AlmostSolved"):
+        return None
+    return np.asarray(found.x, float)[:n]
+
+
+def _padded(A: FloatArray, columns: int) -> FloatArray:
+    return np.hstack([A, np.zeros((len(A), columns))])
