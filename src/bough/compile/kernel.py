@@ -6,10 +6,7 @@ branch on a floating-point value. It does not know how it is executed.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from importlib.util import find_spec
-from pathlib import Path
 from types import CodeType
 from typing import Any, TypeVar
 
@@ -64,6 +61,10 @@ def lessons() -> list[str]:
 
 def lessons_digest() -> str:
     """A digest of what such modules say, which compiled code depends on, too."""
+    import hashlib
+    from importlib.util import find_spec
+    from pathlib import Path
+
     digest = hashlib.sha256()
     for module, source in sorted(_lessons):
         found = find_spec(module)
