@@ -256,7 +256,37 @@ def mixes(x):
     x[1] = y
 
 
-@pytest.mark.parametrize(("function", "what"), [(sorts, "the attribute sort of Arr"), (mixes, "something is")])
+@kernel
+def calls_itself(x):
+    x[0] -= 1.0
+    if x[0] > 0.0:
+        calls_itself(x)
+
+
+@kernel
+def counts_from_the_end(x):
+    x[-1] = 1.0
+
+
+@kernel
+def slices_from_the_end(x):
+    x[:-1] = 1.0
+
+
+@kernel
+def takes_a_float_for_an_index(x):
+    x[x[0]] = 1.0
+
+
+REFUSED = [
+    (sorts, "the attribute sort of Arr"), (mixes, "something is"), (calls_itself, "calls_itself, which calls itself"),
+    (counts_from_the_end, "an index that counts from the end"),
+    (slices_from_the_end, "a slice that counts from the end"),
+    (takes_a_float_for_an_index, "an index that is no whole number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "what"), REFUSED)
 def test_what_cannot_be_compiled_is_said_with_its_place(function, what):
     with pytest.raises(KernelError, match=rf"{function.__name__}, line \d+ of its file: {what}"):
         direct.call(function, np.ones(2))

@@ -252,6 +252,8 @@ def _ends(f: Translation, node: ast.expr, extent: Any) -> tuple[Any, Any]:
         raise OutsideError("a slice with a step")
     lower = 0 if node.lower is None else evaluate(f, node.lower)
     upper = extent if node.upper is None else evaluate(f, node.upper)
+    if is_constant(upper) and upper < 0:
+        raise OutsideError("a slice that counts from the end")
     if is_constant(lower) and lower == 0:
         return 0, upper
     return lower, arithmetic(f, ast.Sub, upper, lower)

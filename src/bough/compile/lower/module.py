@@ -13,9 +13,11 @@ from bough.compile.kernel import is_inlined, lessons
 from bough.compile.lower.builtins import DECLARATIONS
 from bough.compile.lower.function import Translated, called, translate
 from bough.compile.lower.kinds import ENTRY, Kind, Numbers, Several, words_in
-from bough.compile.lower.values import Arr, Num
+from bough.compile.lower.values import Arr, Num, OutsideError
 from bough.compile.lower.writer import Writer, count
 from bough.compile.routine import Groups, Routine, work_type
+
+UNFINISHED = object()  # the result of a function that is being translated
 
 
 class Module:
@@ -41,10 +43,12 @@ class Module:
         found = self._known.get((function, kinds))
         if found is None:
             name = f"k{len(self._known)}.{function.__name__}"
-            self._known[function, kinds] = Translated(name, None)
+            self._known[function, kinds] = Translated(name, UNFINISHED)
             found, text = translate(self, function, kinds, name)
             self._known[function, kinds] = found
             self.texts.append(text)
+        if found.result is UNFINISHED:
+            raise OutsideError(f"{function.__name__}, which calls itself")
         return found
 
     def finished(self, out: Writer) -> str:

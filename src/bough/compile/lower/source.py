@@ -24,7 +24,7 @@ def definition(function: Callable[..., Any]) -> ast.FunctionDef:
     lines = linecache.getlines(code.co_filename, function.__globals__)
     node, made = _definitions(code.co_filename, "".join(lines)).get((code.co_name, code.co_firstlineno), (None, None))
     if node is None or made is None or made.co_code != code.co_code:
-        raise OutsideError(f"the text of {code.co_name} is not at hand")
+        raise OutsideError(f"the text of {code.co_name} is missing, or has changed since it was imported")
     return node
 
 

@@ -223,6 +223,8 @@ class Writer:
         """Where the first element with these indices is, counted in elements."""
         if any(type_of(index) not in ("i", "b") for index in indices):
             raise OutsideError("an index that is no whole number")
+        if any(is_constant(index) and index < 0 for index in indices):
+            raise OutsideError("an index that counts from the end")
         at: Any = 0
         for k, extent in enumerate(array.extents):
             at = self.product(at, extent) if k and not (is_constant(at) and at == 0) else at
