@@ -10,7 +10,7 @@ from typing import Any
 import bough
 
 HEAD = "% Made by docs/_ext/public_names.py\n\n"
-BRIDGES = {"casadi": "CasADi", "jax": "JAX", "sympy": "SymPy", "torch": "PyTorch"}
+BRIDGES = {"casadi": "CasADi", "env": "Gymnasium", "jax": "JAX", "sympy": "SymPy", "torch": "PyTorch"}
 
 
 def write(folder: Path) -> None:

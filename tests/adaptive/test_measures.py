@@ -40,8 +40,8 @@ def test_a_measure_from_outside_survives_a_checkpoint(tmp_path):
 
 
 def test_measures_are_checked():
-    with pytest.raises(ValueError, match='goes over the "linkage", each "joint" or the "energy"'):
-        ErrorMeasure("mine", 0.1, "body")
+    with pytest.raises(ValueError, match='goes over the "linkage", each "joint", the "energy" or each "body"'):
+        ErrorMeasure("mine", 0.1, "planet")
     for scale in [(0.0, 0.0, 0.0), (1.0, -1.0, 0.0), (1.0, np.nan, 0.0), (1.0,)]:
         with pytest.raises(ValueError, match="scale must be three numbers"):
             ErrorMeasure("mine", 0.1, "joint", scale)

@@ -24,7 +24,7 @@ def compiled(folder, *sources):
 def run(function, inputs, like):
     """The output of a C function, whose type and shape are those of `like`; a list of them for a list."""
     several = isinstance(like, list)
-    out = [np.full_like(x, np.nan) for x in (like if several else [like])]
+    out = [np.full(x.shape, np.nan, x.dtype) for x in (like if several else [like])]
     function.restype = None
     function(*(ctypes.c_void_p(np.ascontiguousarray(a).ctypes.data) for a in (*inputs, *out)))
     return out if several else out[0]
