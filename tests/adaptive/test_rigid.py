@@ -10,6 +10,7 @@ import naive
 from adaptive.linkages import random_forces, random_linkage, simulate, world_wrench
 from bough import adaptive
 from bough.adaptive import passes
+from bough.errors import UnknownNameError
 
 
 class Witness:
@@ -213,6 +214,32 @@ def test_what_rigid_clusters_cannot_do_is_refused():
     sim = adaptive.QuasiStatics(model, culled="zero")
     with pytest.raises(ValueError, match="rigid"):
         sim.error = adaptive.energy(0.1)
+
+
+@pytest.mark.parametrize("some", [False, True])
+def test_a_displacement_in_metres_is_kept_by_every_step(some):
+    w = Witness(5, types=("revolute",), size=30)
+    mass = np.array([b.options["mass"] for b in w.twin.bodies])
+    names = w.twin.model.body_names
+    heavy = [names[k] for k in np.argsort(mass)[-5:]] if some else None
+    h, full = 1e-4, np.linalg.solve(w.M, w.total)
+    for metres in (1e-3, 1e-4, 1e-5):
+        sim = w.simulate(adaptive.displacement(metres, heavy), max_turn=10.0)
+        sim.step(h=h)
+        assert sim.stats.bound <= metres
+        world = naive.Mechanism(w.twin.bodies, w.q, np.zeros(len(w.tau)))
+        wrong = h * (full - sim.inputs.shared.qdd)
+        for b, body in enumerate(w.twin.bodies):
+            R, p = world.placement[b]
+            a = world.J[b] @ wrong
+            off = np.linalg.norm(a[3:] + np.cross(a[:3], p + R @ body.options["com"]))
+            if heavy is None or names[b] in heavy:
+                assert off <= metres
+    assert 0 < sim.stats.active
+    with pytest.raises(ValueError, match="at least one"):
+        adaptive.displacement(1e-3, [])
+    with pytest.raises(UnknownNameError, match="no body 'nose'"):
+        sim.error = adaptive.displacement(1e-3, ["nose"])
 
 
 def test_refining_opens_more_clusters_and_ends_exact():

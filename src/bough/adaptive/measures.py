@@ -10,6 +10,7 @@ A measure is data: one more needs a function here, or anywhere else, that makes 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -33,6 +34,8 @@ class ErrorMeasure:
     eps: float
     over: Literal["linkage", "joint", "energy", "body"]
     scale: Scale = ONE
+    metres: bool = False  # eps is how far a body is misplaced by one step, in m, and of these bodies, or of all
+    bodies: tuple[str | int, ...] | None = None
 
     def __post_init__(self) -> None:
         eps: Any = self.eps
@@ -85,6 +88,18 @@ def absolute_joint(eps: float) -> ErrorMeasure:
 def relative_joint(eps: float) -> ErrorMeasure:
     """Error of each joint acceleration at most eps times the largest joint acceleration."""
     return ErrorMeasure("relative_joint", eps, "joint", LARGEST_JOINT)
+
+
+def displacement(metres: float, bodies: Iterable[str | int] | None = None) -> ErrorMeasure:
+    """No centre of mass of these bodies, or of any, is misplaced by more than so many metres by one step.
+
+    An error of accelerations E in the mass metric misplaces a body of mass m by at most h E / sqrt(m): the lightest of
+    the bodies decides. Joints that are left out are rigid, so every step goes downhill, too.
+    """
+    chosen = None if bodies is None else tuple(bodies)
+    if chosen is not None and not chosen:
+        raise ValueError("displacement: expected at least one body")
+    return ErrorMeasure("displacement", metres, "energy", ONE, True, chosen)
 
 
 def energy(eps: float) -> ErrorMeasure:

@@ -20,7 +20,7 @@ def solver_state(solver: Solver) -> tuple[Arrays, Facts]:
     arrays: Arrays = {"clock": solver.clock}
     error, exact = solver.error, solver.is_exact or solver.is_plain or solver.region is not None
     facts: Facts = {
-        "method": solver.method, "h": solver.h, "measure": [error.name, error.eps, error.over, list(error.scale)],
+        "method": solver.method, "h": solver.h, "measure": measure_facts(error),
         "all_moved": solver.all_moved, "culled": solver.culled, "refined": not (solver.changes.solution or exact),
     }  # fmt: skip
     if solver.closures is not None:
@@ -52,8 +52,14 @@ def restore_solver(solver: Solver, arrays: Arrays, facts: Facts) -> None:
 
 def measure_of(facts: Facts) -> ErrorMeasure:
     """The error measure that `solver_state` noted."""
-    name, eps, over, scale = facts["measure"]
-    return ErrorMeasure(name, eps, over, tuple(scale))
+    name, eps, over, scale, metres, bodies = facts["measure"]
+    return ErrorMeasure(name, eps, over, tuple(scale), metres, None if bodies is None else tuple(bodies))
+
+
+def measure_facts(error: ErrorMeasure) -> list[Any]:
+    """An error measure as plain facts."""
+    bodies = None if error.bodies is None else list(error.bodies)
+    return [error.name, error.eps, error.over, list(error.scale), error.metres, bodies]
 
 
 def options_of(arrays: Arrays, facts: Facts) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.engines import NO_LIMIT, HybridEngine
+from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.passes import DONE, MET, PLACE, ROOT, WAITING
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Region:
 
     def _choose(self, budget: int) -> bool:
         """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
-        tree, hybrid, error = self.solver.ready_tree(), self._engine, self.solver.error
+        tree, hybrid, error = self.solver.ready_tree(), self._engine, self._error()
         if self._asked:
             tree.restart()
             self._asked = False
@@ -102,8 +103,9 @@ class Region:
             if int(tree.front.count[WAITING]) == 0:
                 self.share = 1.0
                 return True
-            if not lost > error.eps**2 * self.full:
-                if first and lost < 0.25 * error.eps**2 * self.full:
+            allowed = error.eps**2 * error.scaled(self.full, 0.0)
+            if not lost > allowed:
+                if first and lost < 0.25 * allowed:
                     self.share = min(1.0, 1.5 * self.share)
                 return True
             first, self.share = False, 0.5 * self.share
@@ -134,9 +136,28 @@ class Region:
         self.age, self._begun, self.power = 0, tree.begun, hybrid.power()
         return self.bound() if error.over == "energy" else math.nan
 
+    def _error(self) -> ErrorMeasure:
+        """The error allowed, in the mass metric where it is one in metres."""
+        error = self.solver.error
+        return replace(error, eps=error.eps / self._metres()) if error.metres else error
+
+    def _metres(self) -> float:
+        """How far a unit of error in the mass metric may misplace a body in one step."""
+        solver = self.solver
+        mass, bodies = solver.inputs.model.inertias[:, 0], solver.error.bodies
+        if bodies is not None:
+            names = solver.inputs.model.body_names
+            mass = mass[[names.index(b) if isinstance(b, str) else b for b in bodies]]
+        least = float(mass[mass > 0.0].min(initial=math.inf))
+        return solver.h / math.sqrt(least)
+
     def bound(self) -> float:
-        """The share of the norm of all accelerations, in the mass metric, that was lost when the region was chosen."""
-        return math.sqrt(max(self.full - self.power, 0.0) / self.full) if self.full > 0.0 else 0.0
+        """What was lost when the region was chosen: a share of the norm of all accelerations, or metres for a step."""
+        error = self.solver.error
+        lost, scale = max(self.full - self.power, 0.0), error.scaled(self.full, 0.0)
+        if error.metres:
+            return self._metres() * math.sqrt(lost)
+        return math.sqrt(lost / scale) if scale > 0.0 else 0.0
 
     def last_power(self) -> float:
         """The square of the accelerations found last in the mass metric."""

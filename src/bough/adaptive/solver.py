@@ -19,7 +19,7 @@ from bough.adaptive.node import RIGID, TOTAL
 from bough.adaptive.passes import BY_ENERGY, FAR, MET, ROOT, Loads
 from bough.adaptive.region import Region
 from bough.adaptive.stats import Cost
-from bough.errors import NumericalError
+from bough.errors import NumericalError, UnknownNameError
 from bough.types import FloatArray, IntArray
 
 METHODS = ("auto", "adaptive", "dca", "aba")
@@ -60,6 +60,10 @@ class Solver:
     def _check_error(self, measure: ErrorMeasure) -> None:
         if measure.over == "body":
             raise ValueError(f"{measure.name} measures motions with velocities: it is for adaptive.Dynamics")
+        known = self.inputs.model.body_names
+        for body in measure.bodies or ():
+            if body not in known if isinstance(body, str) else not 0 <= body < len(known):
+                raise UnknownNameError(f"{measure.name}: there is no body {body!r}")
         if measure.over == "energy" and self.region is None:
             raise ValueError('an error in energy needs culled clusters to be rigid: culled="rigid"')
 
@@ -145,6 +149,8 @@ class Solver:
         """Steps of this size follow: loops are closed within one."""
         if h != self.h:
             self.h, self.changes.closures = h, True
+            if self._error.metres:
+                self.changes.error()
         self.clock[1] = h
         if self.inputs.potentials.set_step(h):
             self.changes.all()
