@@ -170,3 +170,29 @@ def test_bad_quantities_of_the_model():
         bough.torch.forward_dynamics(ARM, q, v, tau, gravity=[0, 0, -9.81])
     with pytest.raises(bough.BoughError, match="does not take the option 'mass'"):
         bough.torch.forward_dynamics(ARM, q, v, tau, mass=1.0)
+
+
+def test_devices():
+    q, v, tau = state(ARM)
+    with pytest.raises(bough.BoughError, match=r"v is torch\.float64 on meta; all tensors must be"):
+        bough.torch.forward_dynamics(ARM, q, v.to("meta"), tau)
+    with pytest.raises(bough.BoughError, match="q is on meta: tensors must be on the CPU or on a CUDA card"):
+        bough.torch.forward_dynamics(ARM, *(x.to("meta") for x in (q, v, tau)))
+
+
+def test_gradients_off():
+    q, v, tau = state(ARM)
+    wanted = bough.torch.forward_dynamics(ARM, q, v, tau)
+    asked = [x.clone().requires_grad_() for x in (q, v, tau)]
+    for off in (torch.no_grad, torch.inference_mode):
+        with off():
+            found = bough.torch.forward_dynamics(ARM, *asked)
+        assert not found.requires_grad
+        torch.testing.assert_close(found, wanted)
+    assert bough.torch.forward_dynamics(ARM, *asked).requires_grad
+
+
+def test_strided_tensors_are_read_as_they_are_meant():
+    q, v, tau = (x[:, ::2] for x in (torch.randn(5, 8, dtype=torch.float64) for _ in range(3)))
+    wanted = bough.torch.forward_dynamics(ARM, *(x.contiguous() for x in (q, v, tau)))
+    torch.testing.assert_close(bough.torch.forward_dynamics(ARM, q, v, tau), wanted)

@@ -22,6 +22,7 @@ torch = required("torch", "torch", at_least="2.4")
 __all__ = ["call", *FUNCTIONS]
 
 FLOATS = (torch.float32, torch.float64)
+DEVICES = ("cpu", "cuda")
 
 
 def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
@@ -80,6 +81,8 @@ def _check(found: Call, name: str, tensors: Sequence[Any]) -> tuple[int, ...]:
                 f"{name}: {spec.name} is {x.dtype} on {x.device}; all tensors must be float32 or float64, alike and on "
                 f"the device of the first, {first.dtype} on {first.device}"
             )
+        if x.device.type not in DEVICES:
+            raise ShapeError(f"{name}: {spec.name} is on {x.device}: tensors must be on the CPU or on a CUDA card")
         n = len(spec.shape)
         if tuple(x.shape[x.ndim - n :]) != spec.shape or x.ndim < n:
             raise ShapeError(f"{name}: {spec.name} must end in the axes {spec.shape}, got {tuple(x.shape)}")
@@ -96,6 +99,8 @@ def _is_one(found: Call, tensors: Sequence[Any]) -> bool:
     if type(first) is not torch.Tensor or first.dtype not in FLOATS or len(tensors) != len(found.shapes):
         return False
     dtype, device = first.dtype, first.device
+    if device.type not in DEVICES:
+        return False
     for x, shape in zip(tensors, found.shapes, strict=True):
         if type(x) is not torch.Tensor or x.shape != shape or x.dtype is not dtype or x.device != device:
             return False
