@@ -6,6 +6,7 @@ import pytest
 
 import bough
 from bough import zoo
+from bough.dynamics import regressor_pairs
 from models import JOINT_TYPES, random_state, random_twin
 
 
@@ -54,3 +55,20 @@ def test_mimic_joints_are_refused():
         builder.add_body(name, up, mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3), **options)
     with pytest.raises(bough.BoughError, match=r"regressor: .* has mimic joints; load it with mimic"):
         bough.Dynamics(builder.build()).regressor(*np.zeros((3, 1)))
+
+
+def test_packed_rows_are_those_that_are_not_zero():
+    twin = random_twin(5, [-1, 0, 1, 1, 3, 0], ["floating", "universal", "spherical", "planar", "helical", "revolute"])
+    model = twin.model
+    dyn = bough.Dynamics(model)
+    states = [random_state(model, seed) for seed in range(3)]
+    q, v, qdd = (np.array([s[k] for s in states]) for k in (0, 1, 3))
+    freedoms, bodies = regressor_pairs(model)
+    Y = dyn.regressor(q, v, qdd).reshape(3, model.nv, -1, 10)
+    packed = dyn.packed_regressor(q, v, qdd)
+    assert packed.shape == (3, len(freedoms), 10)
+    np.testing.assert_array_equal(packed, Y[:, freedoms, bodies])
+    rest = Y.copy()
+    rest[:, freedoms, bodies] = 0.0
+    assert not rest.any()
+    np.testing.assert_array_equal(dyn.packed_regressor(q[1], v[1], qdd[1]).shape, packed.shape[1:])

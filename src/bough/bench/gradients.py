@@ -78,6 +78,7 @@ def single(model: Model) -> list[Timing]:
         },
         "regressor": {
             "bough": lambda: dyn.regressor(q, v, tau),
+            "bough, packed": lambda: dyn.packed_regressor(q, v, tau),
             "pin.computeJointTorqueRegressor": lambda: pin.computeJointTorqueRegressor(peer, data, p, v, tau),
         },
     }
@@ -91,7 +92,6 @@ def batch(model: Model) -> list[Timing]:
     s, dyn, given = Setting(model), Dynamics(model), Dynamics(model, inputs=["inertia"])
     few, out = [x[:SMALL].copy() for x in (s.Q, s.V, s.T)], np.empty_like(s.V)
     robots = model.inertias * np.random.default_rng(0).uniform(0.9, 1.1, (BATCH, 1, 1))
-    one = {"threads": 1}
     cases: dict[str, tuple[int, dict[str, Callable[[], Any]]]] = {
         "forward dynamics, another robot in each row": (
             BATCH,
@@ -104,7 +104,7 @@ def batch(model: Model) -> list[Timing]:
         "forward dynamics derivatives": (
             SMALL,
             {
-                "bough": lambda: dyn.forward_dynamics_derivatives(*few, **one),
+                "bough": lambda: dyn.forward_dynamics_derivatives(*few, threads=1),
                 "loop over pin.computeABADerivatives": lambda: _loop(
                     64, partial(pin.computeABADerivatives, s.pin, s.data, s.pin_q, s.v, s.tau)
                 ),
@@ -113,7 +113,8 @@ def batch(model: Model) -> list[Timing]:
         "regressor": (
             SMALL,
             {
-                "bough": lambda: dyn.regressor(*few, **one),
+                "bough": lambda: dyn.regressor(*few, threads=1),
+                "bough, packed": lambda: dyn.packed_regressor(*few, threads=1),
                 "loop over pin.computeJointTorqueRegressor": lambda: _loop(
                     64, partial(pin.computeJointTorqueRegressor, s.pin, s.data, s.pin_q, s.v, s.tau)
                 ),

@@ -10,5 +10,6 @@ from bough.dynamics.counting import count
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.export import export_c
 from bough.dynamics.functions import FUNCTIONS
+from bough.dynamics.regressor import regressor_pairs
 
-__all__ = ["FUNCTIONS", "Dynamics", "count", "export_c"]
+__all__ = ["FUNCTIONS", "Dynamics", "count", "export_c", "regressor_pairs"]

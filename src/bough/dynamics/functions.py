@@ -28,7 +28,7 @@ from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
 from bough.dynamics.parameters import check_inputs, seats_of
 from bough.dynamics.placements import PLACEMENTS, all_frames
-from bough.dynamics.regressor import REGRESSOR
+from bough.dynamics.regressor import PACKED_REGRESSOR, REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
 from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP
 from bough.dynamics.stepping import SEMI_IMPLICIT_STEP, joint_laws
@@ -101,6 +101,10 @@ def _rows(model: Model, options: Options) -> tuple[Any, ...]:
     return (dof_rows(model.dof_tree),)
 
 
+def _seats(model: Model, options: Options) -> tuple[Any, ...]:
+    return (seats_of(model, ()),)
+
+
 def _laws(model: Model, options: Options) -> tuple[Any, ...]:
     return joint_laws(model)
 
@@ -132,7 +136,12 @@ _ROWS = (
     Function(
         "regressor",
         "Y with tau = Y pi + armature qdd, pi the inertias of all bodies",
-        {"regressor": Method(REGRESSOR, lambda model, options: (seats_of(model, ()),), mimic=False)},
+        {"regressor": Method(REGRESSOR, _seats, mimic=False)},
+    ),
+    Function(
+        "packed_regressor",
+        "the rows of Y that are not zero, for each body the freedoms from it to its root",
+        {"regressor": Method(PACKED_REGRESSOR, _seats, mimic=False)},
     ),
     _row("inverse_dynamics_derivatives", "dtau/dq, dtau/dv and dtau/dqdd, q along velocities", INVERSE_DERIVATIVES),
     Function(

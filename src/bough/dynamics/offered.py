@@ -91,6 +91,13 @@ class Offered:
         Y = self._library.function("regressor").call(q, v, qdd, **given)
         return Y.reshape(*Y.shape[:-2], Y.shape[-2] * Y.shape[-1])
 
+    def packed_regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """The rows of Y that are not zero, (pairs, 10): `bough.dynamics.regressor_pairs` says whose they are.
+
+        A quarter of the numbers of Y, or fewer; in large batches memory decides.
+        """
+        return self._plain("packed_regressor")(q, v, qdd, **call)
+
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[RunKeywords]
     ) -> tuple[RealArray, RealArray, RealArray]:

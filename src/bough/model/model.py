@@ -128,6 +128,9 @@ class Model:
         sizes = {"nq": self.nq, "nv": self.nv, "bodies": len(m.parent), "dofs": len(m.axis)}
         coupled = self.dof_tree.rows[-1] if self.couplings else m.rows[-1]
         sizes |= {"joints": len(self.joints), "frames": len(self.frame_names)}
+        above = np.zeros(self.nv, np.int64)
+        above[m.v_index] = m.depth
+        sizes["pairs"] = sum(int(above[j.v].max(initial=-1)) + 1 for j in self.joints)  # of a body and what carries it
         return sizes | {"packed": int(m.rows[-1]), "coupled": int(coupled)}
 
     @cached_property
