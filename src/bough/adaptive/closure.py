@@ -158,6 +158,10 @@ class Closures:
                 found.append(ends)
         return found, np.concatenate(self._displacements(poses))
 
+    def rates(self, rows: FloatArray, motions: dict[int, FloatArray]) -> FloatArray:
+        """How fast loops open when the closing bodies, there (k, 12), move so: angular first, in their frames."""
+        return self._gaps(self._by_body(rows), motions)
+
     def _by_body(self, rows: FloatArray) -> dict[int, FloatArray]:
         """Poses of the closing bodies, and of the world."""
         return dict(zip(self.bodies.tolist(), rows, strict=True)) | {-1: np.eye(4, 3).ravel()}

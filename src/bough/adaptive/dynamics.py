@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
+from bough.adaptive.closure import Closure
 from bough.adaptive.forces import vector
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.loaded import LoadedLinkage
@@ -35,8 +36,9 @@ class Dynamics(LoadedLinkage):
 
     Integrators: "semi_implicit" (first order; springs and dampers are implicit), "rk4" (fourth order), "momentum"
     (keeps the momentum of a free linkage to rounding; first order, for damped motion). `without` leaves out effects of
-    the model's joints: "damping", "springs", "friction", "limits". With `max_turn` (rad) steps are cut into equal parts
-    in which no joint turns by more, as fast as it is at the last choice.
+    the model's joints: "damping", "springs", "friction", "limits", "closures". `closures` close loops, beside those of
+    the model. With `max_turn` (rad) steps are cut into equal parts in which no joint turns by more, as fast as it is
+    at the last choice.
     """
 
     def __init__(
@@ -50,10 +52,11 @@ class Dynamics(LoadedLinkage):
         every: int = 20,
         most: int | None = None,
         max_turn: float | None = None,
+        closures: Sequence[Closure] = (),
     ) -> None:
         self.model, self.inputs = model, Inputs(model)
         off = (without,) if isinstance(without, str) else tuple(without)
-        self.mover = Mover(self.inputs, error, method, (integrator, off), every, most, max_turn)
+        self.mover = Mover(self.inputs, error, method, (integrator, off), every, most, max_turn, tuple(closures))
         self.outputs: MotionOutputs = MotionOutputs(self.mover)
 
     # What is set
@@ -108,6 +111,10 @@ class Dynamics(LoadedLinkage):
         world's axes, as the linkage moves now; locked joints transmit what holds them. All joints without an argument.
         O(n)."""
         return self.outputs.transmitted(joints)
+
+    def opening(self) -> float:
+        """How far the loops are open now: the largest component, m or rad; 0 without closures."""
+        return self.mover.opening()
 
     @property
     def steps(self) -> int:

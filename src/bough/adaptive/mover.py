@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from bough.adaptive.closure import Closure, Closures, with_those_of
 from bough.adaptive.engines import PlainEngine
+from bough.adaptive.held_loops import HeldLoops
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration
 from bough.adaptive.motion import (
@@ -45,6 +47,7 @@ class Mover:
         every: int,
         most: int | None,
         max_turn: float | None,
+        closures: tuple[Closure, ...] = (),
     ) -> None:
         self.integrator, self.without = options
         check_options(inputs.model, error, method, self.integrator, self.without)
@@ -65,6 +68,7 @@ class Mover:
         self.plain = PlainEngine(self.mechanism, shared)
         self.turns = Turns(len(model.joints), every)
         self.region: ActiveRegion | None = None
+        self.loops = self._make_loops(with_those_of(model, closures) if "closures" not in self.without else closures)
         self.steps, self.time, self.share = 0, 0.0, 1.0
         self.max_turn, self.cuts = max_turn, 0
         self.last = "full"  # how the last step was taken
@@ -72,6 +76,21 @@ class Mover:
         self.begun = False  # whether there is a region for this configuration
         self.urgent = False  # whether torques of locked joints have changed
         self.body_mass = model.total_mass / max(1, len(model.body_names))
+
+    def _make_loops(self, closures: tuple[Closure, ...]) -> HeldLoops | None:
+        """Loops, whose ends are among the loads from now on."""
+        if not closures:
+            return None
+        if self.integrator != "semi_implicit" or self.effort.stops[0]:
+            what = (
+                "loops go with the integrator semi_implicit"
+                if self.integrator != "semi_implicit"
+                else ("loops do not go with dry friction and limits: expected without=('friction', 'limits')")
+            )
+            raise ModelError(f"{self.inputs.model.name!r} has the loop {closures[0].a!r} to {closures[0].b!r}: {what}")
+        found = Closures(self.inputs.model, closures)
+        self.inputs.forces.always = tuple(found.bodies.tolist())
+        return HeldLoops(found)
 
     @property
     def full(self) -> MotionEngine:
@@ -112,8 +131,8 @@ class Mover:
             engine, loads, n = self.full, self.inputs.forces.loads(), most
             if not self.is_exact:
                 n, self.begun = max(1, min(most, self.turns.wait)), False
-            n = min(n, self.every) if self.max_turn is not None else n
-            left, self.last = self._march(engine, loads, h, n), "full"
+            n, self.last = min(n, self.every) if self.max_turn is not None else n, "full"
+            left = self._march(engine, loads, h, n)
             self.turns.wait -= n - left
         else:
             assert self.region is not None
@@ -135,8 +154,30 @@ class Mover:
             fastest = float(np.abs(self.state.v[m.v_index[m.axis <= 2]]).max(initial=0.0))
             parts = max(1, math.ceil(min(h * fastest / self.max_turn, MOST_PARTS) - 1e-9))
             self.cuts += (parts - 1) * n
+        if self.loops is not None:
+            return self._march_loops(engine, loads, h / parts, n * parts) // parts
         left = engine.march(loads, self.integrator, h / parts, n * parts)
         return -(-left // parts)
+
+    def _march_loops(self, engine: MotionEngine, loads: Loads, h: float, n: int) -> int:
+        """n steps with loops."""
+        assert self.loops is not None
+        seats = self._seats()
+        while n and self.loops.step(engine, loads, seats, h):
+            n -= 1
+        return n
+
+    def _seats(self) -> tuple[IntArray, FloatArray]:
+        """What bears the closing bodies on the tree that is in motion now."""
+        assert self.loops is not None
+        return self.loops.seats(self.region if self.last == "adaptive" else None, self.inputs.forces.loads())
+
+    def opening(self) -> float:
+        """How far the loops are open now: the largest component, m or rad; 0 without closures. O(n)."""
+        if self.loops is None:
+            return 0.0
+        closures = self.loops.closures
+        return closures.opening(self.plain.poses(closures.bodies))
 
     def _diverged(self, engine: MotionEngine, h: float) -> NumericalError:
         name = self.inputs.model.dof_names[engine.stuck]
@@ -162,6 +203,8 @@ class Mover:
             return False
         changed = bool(changes.any_force or changes.torques or changes.everything)
         if not self.begun or (lead != self.h and self.is_implicit):
+            if self.loops is not None:  # all joints tell what the loops do
+                self.loops.velocities_after(self.full, loads, self.loops.seats(None, loads), h or 1e-3)
             region.begin(loads, lead)
             changes.taken_by_tree()
             self.begun, self.h, self.age, changed = True, lead, self.every, False
@@ -198,7 +241,19 @@ class Mover:
         if error.name == BY_JOINT:
             self.full.solve(loads, self.h)
             region.sum_joints()
-        first = True
+        if self.loops is not None:
+            self.loops.let_know(loads, self.plain.poses(self.loops.closures.bodies))
+            region.reload(loads)
+        try:
+            return self._choose_by(region, loads, limit, certified)
+        finally:
+            if self.loops is not None:
+                self.loops.let_know(loads, None)
+                region.reload(loads)
+
+    def _choose_by(self, region: ActiveRegion, loads: Loads, limit: int, certified: bool) -> bool:
+        """`_choose`, once all forces are known."""
+        error, first = self._error, True
         while True:
             rule = make_rule(error, self.body_mass, self.share, limit)
             if not region.choose(rule, loads, self.most):
@@ -303,11 +358,6 @@ def check_options(model: Model, error: Any, method: str, integrator: str, withou
                 f"{model.name!r} has {name}, for which the integrator {integrator!r} has no impacts: expected "
                 f"semi_implicit, or without=({name!r},)"
             )
-    if model.closures and "closures" not in without:
-        raise ModelError(
-            f"{model.name!r} has a loop, {model.closures[0].name!r}: adaptive dynamics moves trees; expected "
-            f"without=('closures',), or bough.simulate"
-        )
 
 
 def check_error(error: ErrorMeasure) -> None:

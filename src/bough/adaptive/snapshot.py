@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.adaptive.closure import Closure
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.mover import Mover
 
@@ -25,7 +26,15 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
         "own": {name: getattr(mover, name) for name in OWN}, "turns": mover.turns.state(),
         "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],
     }  # fmt: skip
-    arrays = {"v": mover.state.v, "open": np.zeros(0, np.int64), "touched": np.zeros(0, np.int64)}
+    loops = mover.loops
+    if loops is not None:
+        facts["closures"] = [[c.a, c.b, c.joint] for c in loops.closures.closures]
+    arrays = {
+        "loops": np.zeros((0, 6)) if loops is None else loops.force,
+        "v": mover.state.v,
+        "open": np.zeros(0, np.int64),
+        "touched": np.zeros(0, np.int64),
+    }
     if region is not None:
         facts["region"] = {name: getattr(region, name) for name in REGION}
         if mover.begun:
@@ -36,6 +45,8 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
 def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
     """What `mover_state` gave; inputs are there already. O(n) where a region was active."""
     mover.state.v[:] = arrays["v"]
+    if mover.loops is not None:
+        mover.loops.force[:] = arrays["loops"]
     for name in OWN:
         setattr(mover, name, facts["own"][name])
     mover.turns.restore(facts["turns"])
@@ -59,4 +70,5 @@ def mover_options(facts: Facts) -> tuple[tuple[Any, ...], dict[str, Any]]:
     method, integrator, without, every, most, turn = facts["options"]
     error = ErrorMeasure(name, eps, over, tuple(scale))
     given = {"integrator": integrator, "without": without, "every": every, "most": most, "max_turn": turn}
+    given["closures"] = [Closure(*c) for c in facts.get("closures", [])]
     return (error, method), given

@@ -89,12 +89,3 @@ def test_other_integrators_have_no_impacts():
     with pytest.raises(ModelError, match="'slider' has limits"):
         adaptive.Dynamics(slider(lower=-1.0), integrator="momentum")
     adaptive.Dynamics(slider(friction=1.0), integrator="rk4", without="friction")
-
-
-def test_loops_are_refused_by_name():
-    builder = bough.Builder("ring")
-    for k in range(3):
-        builder.add_body(f"bar{k}", f"bar{k - 1}" if k else "world", mass=1.0, inertia=np.eye(3))
-    builder.add_closure("bar2", point=(0.0, 0.0, 0.0), name="ring")
-    with pytest.raises(ModelError, match="has a loop, 'ring'"):
-        adaptive.Dynamics(builder.build())

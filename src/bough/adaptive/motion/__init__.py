@@ -10,9 +10,12 @@ from bough.adaptive.motion.active import ActiveRegion
 from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
 from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving, of_dofs
 from bough.adaptive.motion.rules import BY_JOINT, NO_LIMIT, Turns, make_rule
+from bough.adaptive.motion.steps import FASTEST, advance
+from bough.adaptive.motion.sweeps import place, velocities
 
 __all__ = [
     "BY_JOINT",
+    "FASTEST",
     "INTEGRATORS",
     "NO_LIMIT",
     "ActiveRegion",
@@ -20,8 +23,11 @@ __all__ = [
     "MotionEngine",
     "Moving",
     "Turns",
+    "advance",
     "make_effort",
     "make_moving",
     "make_rule",
     "of_dofs",
+    "place",
+    "velocities",
 ]

@@ -79,6 +79,13 @@ class MotionEngine:
         compiled(transmit)(self.mechanism, self.state, loads, self.work)
         return self.work.momentum
 
+    def answer(self, h: float) -> FloatArray:
+        """Velocities (n,) that momenta in `work.momentum` give in a step of h, with dampers and springs as they are."""
+        s, w, at = self.state, self.work, self.mechanism.v_index
+        w.u[:] = 0.0
+        compiled(from_momenta)(self.implicit(h)[1], s, w)
+        return np.array(s.qdd[at])
+
     def velocities_from(self, rotors: FloatArray) -> None:
         """Let the bodies have the momenta in `work.momentum`, and the rotors these (n,)."""
         s, w = self.state, self.work

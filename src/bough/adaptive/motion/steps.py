@@ -98,6 +98,13 @@ def euler(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -
 
 
 @kernel
+def advance(m: Mechanism, s: Moving, h: float) -> None:
+    """q moves by h v."""
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, s.q, s.v, h, s.q)
+
+
+@kernel
 def _out_of(R: Rotation, p: Vector, f: Force) -> Force:
     """A force or momentum of a body at (R, p), about the world's origin in its axes."""
     n, l = rotate(R, (f[0], f[1], f[2])), rotate(R, (f[3], f[4], f[5]))
