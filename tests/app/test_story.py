@@ -8,6 +8,7 @@ import pytest
 
 from bough.app import demo
 from bough.app.story import box, drawings, page, settling
+from bough.errors import MissingExtraError
 
 pytest.importorskip("qpsolvers")
 
@@ -82,3 +83,11 @@ def test_numbers_and_ticks():
     assert drawings.round_ticks(0.0, 10.0) == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
     assert drawings.decades(np.array([3.0, 400.0])) == [1.0, 10.0, 100.0, 1000.0]
     assert "&lt;b&gt;" in drawings.table(["<b>"], [["1"]])
+
+
+def test_without_the_extra_the_first_part_is_left_out(monkeypatch):
+    monkeypatch.setattr(box, "carry", lambda: (_ for _ in ()).throw(MissingExtraError("install <it>")))
+    said = []
+    found = page.carrying(said.append)
+    assert "install &lt;it&gt;" in found["carry_scene"]
+    assert said[-1] == "   left out: install <it>"

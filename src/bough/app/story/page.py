@@ -17,6 +17,7 @@ from bough.app import costs, demo
 from bough.app.story import box, settling
 from bough.app.story.drawings import bars, plot, table, three
 from bough.dynamics import Dynamics
+from bough.errors import MissingExtraError
 from bough.model import Model
 from bough.record import replacing
 from bough.view.html import START, data, document, scene_element, scripts
@@ -55,7 +56,11 @@ def text(name: str) -> str:
 def carrying(say: Say) -> dict[str, str]:
     """The humanoid and the box."""
     say("1 of 3: a humanoid puts a box on the floor ...")
-    found = box.carry()
+    try:
+        found = box.carry()
+    except MissingExtraError as error:
+        say(f"   left out: {error}")
+        return {"carry_scene": f"<p class='note'>Left out: {escape(str(error))}</p>", "carry_table": "", "carry_plot": ""}
     weight, off, pushed = 9.81 * found.model.total_mass, 1e3 * found.box_error.max(), found.forces[:, :, 2]
     rows = [
         ["degrees of freedom, robot and box", f"{found.model.nv}"],
