@@ -122,3 +122,14 @@ def test_scripts_stay_readable():
         lines = text(name).splitlines()
         assert len(lines) < 320
         assert max(map(len, lines)) < 200
+
+
+def test_a_long_motion_is_thinned_out_with_its_forces(monkeypatch):
+    monkeypatch.setattr("bough.view.html.MOST_SAMPLES", 30)
+    model = bough.zoo.arm(3)
+    arrows = Arrows(np.array([0]), np.zeros((1, 3)), np.arange(100.0)[:, None, None] * np.ones((1, 1, 3)))
+    found = content(scene(model).playing(np.arange(100.0), np.zeros((100, 3)), arrows=arrows).html())
+    time, force = unpacked(found["motion"]["time"]), unpacked(found["arrows"]["force"])
+    assert len(time) == 10
+    np.testing.assert_array_equal(force[:, 0, 0], time)
+    assert found["notes"] == ["10 of 100 samples, evenly chosen"]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import bough
-from bough.adaptive import QuasiStatics, Recorder, relative_joint
+from bough.adaptive import QuasiStatics, Recorder, energy
 from bough.errors import ModelError, RecordingError
-from bough.simulate import rollout
-from bough.view import read_motion
+from bough.simulate import ContactPoint, Contacts, Plane, rollout
+from bough.view import played, read_motion
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_one_of_many_states(tmp_path, ending):
 def test_a_linkage_that_settles(tmp_path, ending):
     if ending == "parquet":
         pytest.importorskip("pyarrow")
-    sim = QuasiStatics(bough.zoo.chain(20), relative_joint(1e-2), "adaptive", culled="zero")
+    sim = QuasiStatics(bough.zoo.chain(20), energy(0.1), "adaptive")
     sim.apply_force("link19", [1.0, 0.0, 0.0])
     recorder = Recorder(configuration=True)
     sim.run(5, 1e-2, record=recorder)
@@ -69,3 +69,26 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "c.parquet").write_text("no parquet")
     with pytest.raises(RecordingError, match="damaged"):
         read_motion(tmp_path / "c.parquet")
+
+
+def test_contact_forces_are_drawn_where_they_act():
+    builder = bough.Builder("block")
+    builder.add_body("block", joint="floating", mass=2.0, inertia=np.eye(3) * 0.0133)
+    model = builder.build()
+    corners = [ContactPoint("block", (x, y, -0.1)) for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
+    q, contacts = model.neutral.copy(), Contacts(corners, Plane(), friction=0.5)
+    q[2] = 0.1
+    motion = rollout(model, q, np.zeros(6), duration=0.05, dt=5e-3, contacts=contacts)
+    found = played(motion, contacts)
+    assert found.arrows.force[-1, :, 2].sum() == pytest.approx(2.0 * 9.81, rel=1e-3)
+    T = found.placements(motion.q[-1])[found.arrows.body]
+    at = np.einsum("kij,kj->ki", T[:, :3, :3], found.arrows.point) + T[:, :3, 3]
+    np.testing.assert_allclose(at[:, 2], 0.0, atol=1e-6)
+    assert played(motion).arrows is None
+
+
+def test_one_state_of_a_batch_is_played():
+    many = rollout(bough.zoo.arm(2), np.eye(2), np.zeros((2, 2)), duration=0.01, dt=0.005)
+    np.testing.assert_array_equal(played(many, state=1).motion.q, many.q[:, 1])
+    with pytest.raises(RecordingError, match="states 0 to 1"):
+        played(many, state=2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bough.view.kinematics import Links, links, poses
 from bough.view.picture import picture, write_png
-from bough.view.recorded import Recorded, read_motion
+from bough.view.recorded import Recorded, played, read_motion
 from bough.view.scene import Arrows, Motion, Scene, arrows, dressed, scene
 from bough.view.shapes import Mesh, Piece, Shapes
 
@@ -26,6 +26,7 @@ __all__ = [
     "dressed",
     "links",
     "picture",
+    "played",
     "poses",
     "read_motion",
     "scene",

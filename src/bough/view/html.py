@@ -101,10 +101,14 @@ def data(scene: Scene) -> dict[str, Any]:
     }  # fmt: skip
     if scene.motion is not None:
         content["motion"] = _motion(scene)
+        kept, all_samples = len(_kept(scene)), len(scene.motion.time)
+        if kept < all_samples:
+            content["notes"].append(f"{kept:,} of {all_samples:,} samples, evenly chosen")
     if scene.arrows is not None:
+        force = np.reshape(scene.arrows.force, (-1, len(scene.arrows.body), 3))
         content["arrows"] = {
             "body": packed(scene.arrows.body, "i4"), "point": packed(scene.arrows.point, "f4"),
-            "force": packed(np.reshape(scene.arrows.force, (-1, len(scene.arrows.body), 3)), "f4"),
+            "force": packed(force[_kept(scene)] if len(force) > 1 else force, "f4"),
         }  # fmt: skip
     return content
 
@@ -136,11 +140,18 @@ def _joints(scene: Scene) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _kept(scene: Scene) -> npt.NDArray[np.int64]:
+    """The samples of a motion that a page carries."""
+    if scene.motion is None:
+        return np.zeros(1, np.int64)
+    count, most = len(scene.motion.time), max(2, MOST_SAMPLES // max(1, scene.model.nq))
+    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.int64))
+
+
 def _motion(scene: Scene) -> dict[str, Any]:
     motion = scene.motion
     assert motion is not None
-    most = max(2, MOST_SAMPLES // max(1, scene.model.nq))
-    shown = np.unique(np.linspace(0, len(motion.time) - 1, min(most, len(motion.time))).round().astype(int))
+    shown = _kept(scene)
     return {
         "time": packed(motion.time[shown], "f4"), "q": packed(steps(motion.q[shown]).view(np.int32), "i4"),
         "tracks": {name: packed(track[shown], "f4") for name, track in motion.tracks.items()},

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from bough.errors import ModelError, RecordingError, short
 from bough.model import Model
 from bough.record import read_arrays, table_facts
+from bough.simulate import ContactPoint, Contacts, Recording
 from bough.types import FloatArray
+from bough.view.scene import Scene, arrows, dressed
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -63,6 +65,28 @@ def tracks(arrays: Arrays) -> dict[str, FloatArray]:
         if name in arrays and arrays[name].ndim == 2:
             found[words] = np.abs(arrays[name]).max(axis=1, initial=0.0)
     return {name: np.asarray(track, float) for name, track in found.items() if np.isfinite(track).any()}
+
+
+def played(
+    recording: Recording, contacts: Contacts | None = None, file: str | Path | None = None, state: int = 0
+) -> Scene:
+    """A scene that plays a motion, with the forces of the contacts it was made with, and the geometry of a file.
+
+    Of a recording of many states, it is the one that is asked for.
+    """
+    if recording.q.ndim == 3 and not 0 <= state < recording.q.shape[1]:
+        raise RecordingError(f"the recording has states 0 to {recording.q.shape[1] - 1}, not {state}")
+    own = {name: getattr(recording, name) for name in ("q", "v", "tau")}
+    force = recording.extra.get("contact_force")
+    if recording.q.ndim == 3:
+        own, force = {name: x[:, state] for name, x in own.items()}, None if force is None else force[:, state]
+    pushes = None
+    if contacts is not None and force is not None:
+        points = [ContactPoint(p) if isinstance(p, str) else ContactPoint(*p) for p in contacts.points]
+        points = points * (force.shape[-2] // len(points))  # every point meets every ground
+        pushes = arrows(recording.model, [p.frame for p in points], force, [p.point for p in points])
+    found = dressed(recording.model, file)
+    return found.playing(recording.time, own["q"], tracks(own), arrows=pushes)
 
 
 def _npz(path: Path) -> tuple[Arrays, dict[str, str]]:

@@ -60,7 +60,11 @@ def carrying(say: Say) -> dict[str, str]:
         found = box.carry()
     except MissingExtraError as error:
         say(f"   left out: {error}")
-        return {"carry_scene": f"<p class='note'>Left out: {escape(str(error))}</p>", "carry_table": "", "carry_plot": ""}
+        return {
+            "carry_scene": f"<p class='note'>Left out: {escape(str(error))}</p>",
+            "carry_table": "",
+            "carry_plot": "",
+        }
     weight, off, pushed = 9.81 * found.model.total_mass, 1e3 * found.box_error.max(), found.forces[:, :, 2]
     rows = [
         ["degrees of freedom, robot and box", f"{found.model.nv}"],
