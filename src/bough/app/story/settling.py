@@ -13,11 +13,12 @@ from bough import adaptive, zoo
 from bough.adaptive import QuasiStatics, Recorder
 from bough.model import Model
 from bough.types import FloatArray
-from bough.view import Scene, arrows, scene
+from bough.view import Scene, Shapes, arrows, scene
+from bough.view.shapes import balls, rods
 
 PAIRS_OF_LEGS, LEG = 500, 10
 PULL = (0.0, 3.0, 3.0)  # N
-COUNTERWEIGHT, WEIGHT = (0.9, 0.0, 0.49), (0.0, 0.0, -0.4)
+WEIGHT, BETWEEN = (0.0, 0.0, -1.5), 0.82  # N, m
 COIL, INNERMOST = 5.0, 4.0  # m from one turn of the spine to the next, and of the first one from the middle
 
 
@@ -34,6 +35,7 @@ class SettlingCase(NamedTuple):
     dt: float
     every: int
     camera: tuple[float, float]
+    around: tuple[Shapes, ...] = ()  # what does not move
 
 
 class Beside(NamedTuple):
@@ -78,21 +80,25 @@ def coiled(model: Model, pairs: int) -> FloatArray:
 
 
 def bridge(joints: int = 1500) -> SettlingCase:
-    """A cable from a post over a pulley with a counterweight, at rest; then a weight hangs on it."""
-    model = zoo.cable(joints, length=1.0, EI=2e-4, planar=True, clamped=False)
+    """A cable between two posts, at rest under its own weight; then something heavy hangs on it."""
+    model = zoo.cable(joints, length=1.0, EI=2e-4, planar=True, clamped=False, span=BETWEEN)
     sim = QuasiStatics(model, method="aba")
-    sim.apply_force("end", COUNTERWEIGHT)
     sim.minimize(tol=1e-8)
     hung = model.body_names[joints // 4]
+    return SettlingCase("A weight hangs on a cable bridge", model, sim.configuration, lambda sim: hang(sim, hung),
+                ((hung, WEIGHT),), 0.3, 600, 0.004, 10, (-1.25, 0.16), posts())  # fmt: skip
 
-    def load(sim: QuasiStatics) -> None:
-        sim.apply_force("end", COUNTERWEIGHT)
-        sim.apply_force(hung, WEIGHT)
 
-    pulls = (("end", COUNTERWEIGHT), (hung, WEIGHT))
-    return SettlingCase(
-        "A weight hangs on a cable bridge", model, sim.configuration, load, pulls, 0.3, 600, 0.004, 10, (-1.35, 0.16)
-    )
+def hang(sim: QuasiStatics, body: str) -> None:
+    """The weight on one link."""
+    sim.apply_force(body, WEIGHT)
+
+
+def posts() -> tuple[Shapes, ...]:
+    """What the cable hangs between."""
+    ends = np.array([[0.0, 0.0, 0.012], [BETWEEN, 0.0, 0.012]])
+    ground, wide, grey = ends - [0.0, 0.0, 0.46], np.full(2, 0.022), np.full((2, 3), 0.38)
+    return (rods(np.array([-1, -1]), ground, ends, wide, grey), balls(np.array([-1, -1]), ends, 1.5 * wide, grey))
 
 
 def beside(case: SettlingCase) -> Beside:
@@ -128,7 +134,8 @@ def shown(found: Beside) -> Scene:
         "joints computed": samples["joints"], "error bound": samples["bound"],
         "microseconds a step": 1e6 * samples["seconds"],
     }  # fmt: skip
-    looked = replace(scene(case.model, case.start, title=case.title), camera=case.camera)
+    bare = scene(case.model, case.start, title=case.title)
+    looked = replace(bare, camera=case.camera, shapes=[*bare.shapes, *case.around])
     names, forces = zip(*case.forces, strict=True)
     pull = arrows(case.model, names, np.array(forces))
     return looked.playing(np.arange(count) / 12.0, samples["q"], tracks, arrows=pull, adaptive=True)
