@@ -128,6 +128,10 @@ def test_friction_is_drawn_for_each_row():
 def test_nonsense_is_refused(arm):
     with pytest.raises(ModelError, match="gains from zero"):
         bough.env.RobotVectorEnv(arm, 2, servo=(-1.0, 0.0))
+    with pytest.raises(ModelError, match=r"gains from zero: numbers, \(2,\)"):
+        bough.env.RobotVectorEnv(arm, 2, servo=(np.ones(5), 0.0))
+    with pytest.raises(ShapeError, match="coefficient from zero for each of 3 rows"):
+        envs(friction=-1.0).reset()
     with pytest.raises(ModelError, match="no effort to take shares of"):
         bough.env.RobotVectorEnv(bough.zoo.arm(3), 2)
     with pytest.raises(ShapeError, match="at least 1"):

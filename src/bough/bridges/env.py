@@ -78,7 +78,8 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         self.model, self.num_envs, self.substeps, self.horizon = model, num_envs, substeps, horizon
         self.motors = _motors(model, servo is not None)
         self.start, self.reward, self.ended, self.observe = start, reward, ended, observe
-        self.friction, self.servo, self.reach, self.dtype = friction, _gains(model, servo), reach, np.dtype(dtype)
+        self.friction, self.reach, self.dtype = friction, reach, np.dtype(dtype)
+        self.servo = _gains(servo, (num_envs, len(self.motors)))
         self._random = np.random.default_rng()
         q, v = self._begin(num_envs)
         self._home = q.copy()
@@ -145,6 +146,8 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         if isinstance(self.robots, GroundedEnsemble) and self.friction is not None:
             given: Any = self.friction
             drawn = given(self._random, count) if callable(given) else np.broadcast_to(given, self.num_envs)[rows]
+            if np.shape(drawn) != (count,) or not (np.isfinite(drawn) & (np.asarray(drawn) >= 0.0)).all():
+                raise ShapeError(f"friction is a coefficient from zero for each of {count} rows, got {drawn!r}")
             self.robots.friction[rows] = drawn
         state = self._state(np.zeros((self.num_envs, len(self.motors))))
         self._seen[rows] = self._observed(state)[rows]
@@ -170,7 +173,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
             return tau
         where = self._coordinates
         target = self._home[:, where] + self.reach * action
-        kp, kd = (np.broadcast_to(g, (self.num_envs, len(at))) for g in self.servo)
+        kp, kd = self.servo
         pull = kp * (target - self.robots.q[:, where]) - kd * self.robots.v[:, at]
         tau[:, at] = np.nan_to_num(np.clip(pull, -effort, effort))
         return tau
@@ -249,10 +252,12 @@ def _motors(model: Model, servo: bool) -> Any:
     return found
 
 
-def _gains(model: Model, servo: tuple[npt.ArrayLike, npt.ArrayLike] | None) -> tuple[FloatArray, FloatArray] | None:
+def _gains(servo: tuple[npt.ArrayLike, npt.ArrayLike] | None, shape: tuple[int, int]) -> tuple[Any, ...] | None:
+    """(kp, kd) for each row and motor."""
     if servo is None:
         return None
     kp, kd = (np.asarray(g, float) for g in servo)
-    if not ((kp >= 0.0).all() and (kd >= 0.0).all() and np.isfinite(kp).all() and np.isfinite(kd).all()):
-        raise ModelError("servo=(kp, kd) are gains from zero")
-    return kp, kd
+    fits = all(g.shape in ((), shape[1:], shape) for g in (kp, kd))
+    if not fits or not all((np.isfinite(g) & (g >= 0.0)).all() for g in (kp, kd)):
+        raise ModelError(f"servo=(kp, kd) are gains from zero: numbers, {shape[1:]} or {shape}, got {servo!r}")
+    return np.broadcast_to(kp, shape), np.broadcast_to(kd, shape)

@@ -116,8 +116,11 @@ class Contacts:
                 raise ModelError(f"contact at {p.frame!r}: expected a point (3,) and a radius from zero, got {p}")
         if not 0.0 <= self.friction < np.inf:
             raise ModelError(f"friction is a coefficient from zero, got {self.friction}")
-        if self.sweeps is not None and self.sweeps < 1:
+        sweeps: object = self.sweeps
+        if sweeps is not None and not (isinstance(sweeps, int | np.integer) and sweeps >= 1):
             raise ModelError(f"sweeps is a whole number from one, got {self.sweeps!r}")
+        if not self.grounds or not all(hasattr(ground, "distance") for ground in self.grounds):
+            raise ModelError(f"a ground is a Plane, a HeightField or a list of such, got {self.ground!r}")
         object.__setattr__(self, "points", found)
 
     @property
