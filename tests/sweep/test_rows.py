@@ -10,11 +10,11 @@ from bough.sweep import DrawnRows, GivenRows
 ARM = zoo.arm(3)
 
 
-@pytest.mark.parametrize("cut", [1, 63, 64, 65, 100])
+@pytest.mark.parametrize("cut", [7, 1023, 1024, 1025, 1500])
 def test_drawn_rows_do_not_depend_on_chunks(cut):
-    rows = DrawnRows(200, seed=5, spread=0.2)
-    whole = rows.take(ARM, ("q", "tau"), 0, 200)
-    parts = [rows.take(ARM, ("q", "tau"), a, min(a + cut, 200)) for a in range(0, 200, cut)]
+    rows = DrawnRows(2100, seed=5, spread=0.2)
+    whole = rows.take(ARM, ("q", "tau"), 0, 2100)
+    parts = [rows.take(ARM, ("q", "tau"), a, min(a + cut, 2100)) for a in range(0, 2100, cut)]
     for name in ("q", "tau", "inertia"):
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name])
 
@@ -51,6 +51,10 @@ def test_refusals():
         GivenRows({})
     with pytest.raises(OptionError, match="have no 'v'"):
         GivenRows({"q": np.zeros((4, 3))}).take(ARM, ("q", "v"), 0, 1)
+    with pytest.raises(ShapeError, match=r"q of 'arm' has rows of shape \(3,\), got \(5,\)"):
+        GivenRows({"q": np.zeros((4, 5))}).take(ARM, ("q",), 0, 1)
+    with pytest.raises(ShapeError, match="'q' is no array of numbers"):
+        GivenRows({"q": np.array(["a", "b"])})
     with pytest.raises(OptionError, match="'weight' cannot be drawn"):
         DrawnRows(3).take(ARM, ("weight",), 0, 1)
     with pytest.raises(OptionError, match="spread"):

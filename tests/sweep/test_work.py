@@ -65,6 +65,13 @@ def test_rollouts_of_parameter_sets():
         np.testing.assert_allclose(found["q_end"][k], motion.q[-1], atol=1e-12)
 
 
+def test_states_that_are_not_finite_fail_at_once():
+    rows = GivenRows({"q": [[0.0] * 3, [np.nan] * 3], "v": np.zeros((2, 3))})
+    found = Job(ARM, Roll(duration=0.01, dt=1e-3), rows).columns(0, 2)
+    assert found["failed_at"].tolist() == [np.inf, 0.0]
+    assert np.isnan(found["q_end"]).any(axis=1).tolist() == [False, True]
+
+
 def test_a_state_that_cannot_go_on_is_recorded():
     rows = GivenRows({"q": np.zeros((2, 3)), "v": [[0.0] * 3, [1e200] * 3]})
     found = Job(ARM, Roll(duration=0.01, dt=1e-3), rows).columns(0, 2)

@@ -23,7 +23,12 @@ class GivenRows:
     arrays: Mapping[str, FloatArray]
 
     def __post_init__(self) -> None:
-        arrays = {name: np.ascontiguousarray(array, float) for name, array in self.arrays.items()}
+        arrays = {}
+        for name, array in self.arrays.items():
+            try:
+                arrays[name] = np.ascontiguousarray(array, float)
+            except (TypeError, ValueError):
+                raise ShapeError(f"rows of a sweep: {name!r} is no array of numbers") from None
         if not arrays:
             raise ShapeError("rows of a sweep: at least one array is needed")
         counts = {name: len(array) if array.ndim else 0 for name, array in arrays.items()}
@@ -47,6 +52,10 @@ class GivenRows:
         missing = [name for name in names if name not in self.arrays]
         if missing:
             raise OptionError(f"the rows of this sweep have no {missing[0]!r}; they have {', '.join(self.arrays)}")
+        for name in (*names, *self.parameters):
+            wanted, found = shape_of(model, name), self.arrays[name].shape[1:]
+            if wanted is not None and wanted != found:
+                raise ShapeError(f"{name} of {model.name!r} has rows of shape {wanted}, got {found}")
         return {name: self.arrays[name][start:stop] for name in (*names, *self.parameters)}
 
     def describe(self) -> dict[str, Any]:
@@ -90,22 +99,35 @@ class DrawnRows:
         return {name: np.concatenate([block[name] for block in blocks])[cut] for name in blocks[0]}
 
     def _block(self, model: Model, names: Sequence[str], number: int) -> dict[str, FloatArray]:
-        rng = np.random.default_rng([self.seed, number])
-        found = {"q": model.random_configuration(rng, BLOCK)}
-        for name in ("v", "qdd", "tau"):  # drawn in this order, whichever are asked for
-            found[name] = self.scale * rng.normal(size=(BLOCK, model.nv))
-        if self.spread:
-            factors = rng.uniform(1.0 - self.spread, 1.0 + self.spread, (BLOCK, len(model.body_names), 1))
-            found["inertia"] = model.inertias * factors
-        unknown = [name for name in names if name not in found]
+        """One block of each array, from a stream of its own: what is drawn does not depend on what else is."""
+        unknown = [name for name in names if name not in STREAMS]
         if unknown:
             raise OptionError(f"{unknown[0]!r} cannot be drawn: give it in a file of rows")
-        return {name: found[name] for name in (*names, *self.parameters)}
+        return {name: self._drawn(model, name, number) for name in (*names, *self.parameters)}
+
+    def _drawn(self, model: Model, name: str, number: int) -> FloatArray:
+        rng = np.random.default_rng([self.seed, number, STREAMS.index(name)])
+        if name == "q":
+            return model.random_configuration(rng, BLOCK)
+        if name == "inertia":
+            factors = rng.uniform(1.0 - self.spread, 1.0 + self.spread, (BLOCK, len(model.body_names), 1))
+            return model.inertias * factors
+        return self.scale * rng.normal(size=(BLOCK, model.nv))
 
     def describe(self) -> dict[str, Any]:
         """What identifies them."""
         return {"drawn": self.count, "seed": self.seed, "scale": self.scale, "spread": self.spread}
 
 
-BLOCK = 64  # rows that are drawn from one stream
+BLOCK = 1024  # rows that are drawn from one stream
+STREAMS = ("q", "v", "qdd", "tau", "inertia")
 Rows = GivenRows | DrawnRows
+
+
+def shape_of(model: Model, name: str) -> tuple[int, ...] | None:
+    """What a row of an array of this name has; None where it is not known."""
+    known: dict[str, tuple[int, ...]] = {
+        "q": (model.nq,), "v": (model.nv,), "qdd": (model.nv,), "tau": (model.nv,), "armature": (model.nv,),
+        "gravity": (3,), "inertia": model.inertias.shape, "placement": (len(model.joints), 4, 4),
+    }  # fmt: skip
+    return known.get(name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.dynamics import Dynamics
 from bough.dynamics.functions import check_options, function
-from bough.errors import ModelError, OptionError, UnknownNameError, short
+from bough.errors import ModelError, NonFiniteError, OptionError, UnknownNameError, short
 from bough.model import Model
 from bough.opspace import close_loops
 from bough.simulate import Recording, rollout
@@ -91,9 +91,9 @@ class Roll:
         if unserved:
             raise OptionError(f"a rollout takes inertia and gravity by row, not {unserved[0]!r}")
         if parameters:
-            return lambda rows: _each(self, model, rows, parameters)
+            return lambda rows: _finite(rows, lambda good: _each(self, model, good, parameters))
         dynamics = Dynamics(model)
-        return lambda rows: self.columns(model, rows, dynamics)
+        return lambda rows: _finite(rows, lambda good: self.columns(model, good, dynamics))
 
     def columns(self, model: Model, rows: Columns, dynamics: Dynamics) -> Columns:
         """The motion of these rows."""
@@ -117,6 +117,22 @@ class Roll:
     def describe(self) -> dict[str, Any]:
         """Its numbers."""
         return {"rollout": asdict(self)}
+
+
+def _finite(rows: Columns, move: Callable[[Columns], Columns]) -> Columns:
+    """Rows with numbers that are not finite fail at once, and the others do not notice."""
+    good = np.ones(len(rows["q"]), bool)
+    for array in rows.values():
+        good &= np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
+    if good.all():
+        return move(rows)
+    if not good.any():
+        raise NonFiniteError("a rollout: no row of this chunk has a finite state")
+    found = {}
+    for name, column in move({name: array[good] for name, array in rows.items()}).items():
+        found[name] = np.full((len(good), *column.shape[1:]), 0.0 if name == "failed_at" else np.nan)
+        found[name][good] = column
+    return found
 
 
 def _each(work: Roll, model: Model, rows: Columns, parameters: tuple[str, ...]) -> Columns:

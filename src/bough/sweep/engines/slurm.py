@@ -9,7 +9,7 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-from bough.errors import MissingExtraError, WorkerLostError
+from bough.errors import MissingExtraError, SweepError, WorkerLostError
 from bough.record import replacing
 from bough.sweep.engines.executor import Assignment, Outcome, workers_of
 
@@ -52,7 +52,10 @@ class Slurm:
             import submitit
         except ImportError:
             raise MissingExtraError("a sweep on Slurm needs submitit: pip install 'bough[slurm]'") from None
-        return submitit.AutoExecutor(folder=folder, cluster=self.cluster)
+        try:
+            return submitit.AutoExecutor(folder=folder, cluster=self.cluster)
+        except RuntimeError as error:
+            raise SweepError(f"no Slurm here: {error}") from None
 
     def _collected(self, jobs: list[Any], dealt: list[list[int]]) -> Iterator[Outcome]:
         waiting = dict(enumerate(jobs))
