@@ -273,3 +273,14 @@ def test_regions_by_the_metrics_of_joints():
     sim.mover.full.solve(sim.inputs.forces.loads(), 0.0)
     still = np.setdiff1d(np.arange(64), sim.mover.region.engine.mechanism.v_index)
     assert np.abs(sim.mover.state.qdd[still]).max() <= 5.0
+
+
+def test_few_poses_are_those_of_all():
+    model = bough.zoo.molecule(300)
+    sim = kicked(model, adaptive.body_acceleration(0.1))
+    sim.run(30, 1e-3)
+    assert sim.stats.method == "adaptive"
+    some = [0, 17, 150, 299]
+    assert np.allclose(sim.poses(some), sim.poses()[some], atol=1e-12)
+    sim.configuration = model.random_configuration(np.random.default_rng(5))
+    assert np.allclose(sim.poses(some), sim.poses()[some], atol=1e-12)

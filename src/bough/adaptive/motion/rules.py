@@ -15,7 +15,7 @@ BY_JOINT = "joint_motion"  # the measure that goes by joints
 
 # What counts, in joints of a plain step: a survey, for each open cluster and for itself; building all records, for each
 # joint of the linkage; share of the time that may go into tries that fail
-SURVEY, AT_LEAST, BUILDING, SHARE = 25.0, 1500.0, 50.0, 0.04
+SURVEY, AT_LEAST, BUILDING, SHARE = 12.0, 1000.0, 50.0, 0.04
 
 
 def make_rule(error: ErrorMeasure, mass: float, share: float, most: int) -> Rule:

@@ -29,7 +29,6 @@ from bough.adaptive.node import (
     ZERO6,
     ZERO10,
     Blueprint,
-    Columns,
     State,
     W,
     bias_of,
@@ -92,7 +91,13 @@ class Survey(NamedTuple):
     velocity: Any  # (P, 6) of these, spatial, in their frames; for `lost`, their accelerations
     momentum: Any  # (P, 6) theirs
     Q: Any  # (6,) torques of one joint
-    columns: Columns
+    beta: Any  # scratch for columns; see `node.Columns`
+    gamma: Any
+    rate: Any
+    beta_r: Any
+    gamma_r: Any
+    s: Any
+    y: Any
     stack: Any  # (depth + 3,)
     force: Any  # (depth + 3, 12)
     motion: Any  # (depth + 3, 6)
@@ -104,17 +109,9 @@ def make_survey(nodes: int, bodies: int, depth: int) -> Survey:
     """Room for surveys of an assembly tree."""
     stack = np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)), np.zeros((depth + 3, 6))
     active, piece = np.zeros(nodes, np.int8), np.full(bodies + 1, -1, np.int64)
-    return Survey(
-        active,
-        piece,
-        np.zeros((0, 6)),
-        np.zeros((0, 6)),
-        np.zeros(6),
-        make_columns(),
-        *stack,
-        np.zeros(1),
-        np.zeros((0, 2)),
-    )
+    pieces = np.zeros((0, 6)), np.zeros((0, 6))
+    rest = np.zeros(1), np.zeros((0, 2))
+    return Survey._make([active, piece, *pieces, np.zeros(6), *make_columns(), *stack, *rest])
 
 
 @inlined
@@ -244,7 +241,7 @@ def close_node(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n
     """Columns of a node whose matrices are known, and whose joints stand still."""
     join_inertia(m, plan, st, n)
     joint_pull(m, plan, e, s, plan.body[n], y)
-    columns(m, plan, st, n, y.Q, y.columns)
+    columns(m, plan, st, n, y.Q, y)
 
 
 @inlined

@@ -179,8 +179,8 @@ def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: fl
 
 
 @inlined
-def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Any, x: Columns) -> None:
-    """B, dk and F_C of node n, whose inertia and matrices are known; Q (6,) are the torques of its joint."""
+def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Any, x: Any) -> None:
+    """B, dk and F_C of node n, whose inertia and matrices are known; Q (6,) are its torques, x has `Columns`."""
     r, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.handles[n] == 2
     b, A, B = plan.body[n], plan.left[n], plan.right[n]
     o, d = tail(plan, n), 0
