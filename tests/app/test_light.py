@@ -49,3 +49,21 @@ def test_info_compiles_nothing(urdf):
     code += "print([m for m in ('llvmlite', 'scipy', 'matplotlib') if m in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code, "info", urdf], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines()[-1] == "[]"
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None  # whoever imports it fails
+import numpy as np
+import bough
+sim = bough.adaptive.QuasiStatics(bough.zoo.chain(30), error=bough.adaptive.relative_joint(0.1), method="adaptive")
+sim.apply_force(sim.model.body_names[-1], [0, 1, 0])
+sim.step(1e-3)
+model = bough.zoo.arm(3)
+general = bough.Dynamics(model, general=True).mass_matrix(np.ones(3))
+np.testing.assert_allclose(general, bough.Dynamics(model).mass_matrix(np.ones(3)))
+"""
+
+
+def test_no_other_compiler_is_needed() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], check=True)
