@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adaptive.linkages import random_forces, random_linkage, simulate
-from bough.adaptive import Closure, QuasiStatics, relative_joint
+from bough.adaptive import Closure, QuasiStatics, energy, relative_joint
 from bough.errors import NumericalError
 from bough.model import Builder
 from bough.zoo import chain
@@ -179,3 +179,47 @@ def test_a_loop_that_closes_says_nothing(method):
         warnings.simplefilter("error")
         sim.run(120, 0.01)
     assert sim.opening() < 1e-9
+
+
+@pytest.mark.parametrize("options", [{"method": "aba"}, {"error": energy(0.1), "method": "adaptive"}])
+def test_steps_that_would_swing_are_cut_until_they_do_not(options, tmp_path):
+    """A stiff spring that a callback makes: h k / m is well above 2, the limit of stable steps."""
+    model = chain(4, seed=2).with_gravity((0.0, 0.0, 0.0))
+    sim = QuasiStatics(model, max_turn=1e9, **options)
+    load, target = sim.loads([3]), sim.positions([3])[0] + [0.0, 0.002, 0.001]
+    h, asked = 0.02, []
+
+    def spring(sim):
+        asked.append(sim.steps)
+        load.values[0] = 400.0 * (target - sim.positions([3])[0])
+
+    sim.run(150, h=h, load=spring)
+    assert sim.stepper.parts > 1
+    assert sim.steps == 150
+    assert sim.stats.cuts == len(asked) - 150
+    assert sim.pseudo_time == pytest.approx(150 * h)
+    assert sim.time == pytest.approx(150 * np.sqrt(2 * h))
+    np.testing.assert_allclose(sim.positions([3])[0], target, atol=1e-6)
+    sim.checkpoint(tmp_path / "run")
+    again = QuasiStatics.resume(model, tmp_path / "run")
+    assert again.stepper.parts == sim.stepper.parts
+    np.testing.assert_array_equal(again.stepper.before, sim.stepper.before)
+
+
+def test_a_step_in_parts_that_fails_is_as_if_it_had_not_been():
+    sim = QuasiStatics(chain(4, seed=2), method="aba")
+    load, calls = sim.loads([3]), []
+
+    def broken(sim):
+        calls.append(1)
+        if len(calls) == 7:
+            raise RuntimeError("no more")
+        load.values[0] = (0.0, 0.1, 0.0)
+
+    sim.run(2, h=1e-4, load=broken)
+    sim.stepper.parts = 8
+    q, t, s = sim.configuration, sim.pseudo_time, sim.time
+    with pytest.raises(RuntimeError, match="no more"):
+        sim.run(3, h=1e-4, load=broken)
+    np.testing.assert_array_equal(sim.configuration, q)
+    assert (sim.pseudo_time, sim.time, sim.steps) == (t, s, 2)

@@ -205,7 +205,8 @@ class QuasiStatics(LoadedLinkage):
     ) -> None:
         """n steps of dt (s), or of pseudo-time h = dt^2 / 2 (s^2); `record` takes a sample every few of them.
 
-        `load` is called with this simulation before every step, to set forces.
+        `load` is called with this simulation before every step, to set forces. Where they turn round from step to step
+        and grow, steps are too long: each is cut into parts, with forces set before every part, until they do not.
         When a step fails, all is as it was after the step before.
         """
         dt, h = step_size(dt, h)
@@ -219,8 +220,9 @@ class QuasiStatics(LoadedLinkage):
                     most = min(most, record.every - self.steps % record.every)
                 self.stepper.keeps_region = load is not None
                 if load is not None:
-                    load(self)
-                done = self.stepper.take(1 if load is not None else most, h, dt)
+                    done = self.stepper.whole(h, dt, lambda: load(self))
+                else:
+                    done = self.stepper.take(most, h, dt)
                 if record is not None and self.steps % record.every == 0:
                     record.take(self)
                 advance(done)
@@ -261,6 +263,7 @@ class QuasiStatics(LoadedLinkage):
         arrays, facts = self.inputs.state()
         more, known = solver_state(self.solver)
         parts = {"inputs": facts, "solver": known, "stepper": self.stepper.state(), "switch": self.switch.state()}
+        more["before"] = self.stepper.before
         write_checkpoint(path, arrays | more, {"model": self.model.hash, **parts})
 
     @classmethod
@@ -275,5 +278,6 @@ class QuasiStatics(LoadedLinkage):
         sim.inputs.restore(arrays, facts["inputs"])
         sim.switch.restore(facts["switch"])
         sim.stepper.restore(facts["stepper"])
+        sim.stepper.before = arrays["before"]
         restore_solver(sim.solver, arrays, facts["solver"])
         return sim

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from bough.errors import ModelError, NumericalError
 from bough.types import FloatArray
 
 MAX_PARTS = 1000  # of one step
+CALM = 64  # steps without swinging after which they are cut into half as many parts
 SLOWEST = 1e-6  # share of the gap of a loop that a step must close at least
 # Loops that stay open by more than this (m or rad), and have not come closer for so many steps, do not close.
 OPEN, PATIENCE, CLOSER = 1e-4, 30, 0.95
@@ -34,6 +36,8 @@ class Stepper:
         self.solver, self.switch, self.max_turn, self.refresh = solver, switch, float(max_turn), refresh
         self.steps, self.time, self.cuts = 0, 0.0, 0
         self.keeps_region = False  # whether forces that change between steps leave the region of open joints as it is
+        self.parts, self._calm = 1, 0  # into how many parts steps are cut that would swing, and for how long in vain
+        self.before = np.zeros(0)  # accelerations of the step before
         self._least_open, self._since = math.inf, 0  # smallest opening of the loops so far, and steps since
         turning = np.zeros(solver.inputs.model.nv, bool)
         m = solver.inputs.mechanism
@@ -53,6 +57,37 @@ class Stepper:
             self.solver.changes.all()
         self._watch_loops(done)
         return done
+
+    def whole(self, h: float, dt: float, load: Callable[[], None]) -> int:
+        """One step in parts with the same sum of h, forces set before each of them."""
+        parts, steps, passed = self.parts, self.steps, self.time
+        before = self._snapshot() if parts > 1 else []
+        try:
+            for _ in range(parts):
+                load()
+                self.take(1, h / parts, dt / parts)
+                self.steps = steps
+        except BaseException:
+            if before:
+                self._put_back(before)
+                self.time = passed
+            raise
+        self.steps, self.cuts = steps + 1, self.cuts + parts - 1
+        self._judge()
+        return 1
+
+    def _judge(self) -> None:
+        """Forces that turned round along the last motion, and grew, say that steps are too long: they swing."""
+        qdd = self.solver.inputs.shared.qdd
+        if len(self.before) == len(qdd):
+            turned, size = float(qdd @ self.before), float(self.before @ self.before)
+            if turned < -size:
+                self.parts, self._calm = min(2 * self.parts, MAX_PARTS), 0
+            elif self.parts > 1:
+                self._calm = self._calm + 1 if turned > 0.0 else 0
+                if self._calm >= CALM:
+                    self.parts, self._calm = self.parts // 2, 0
+        self.before = qdd.copy()
 
     def _some(self, most: int, h: float) -> int:
         solver = self.solver
@@ -289,12 +324,19 @@ class Stepper:
     def state(self) -> dict[str, Any]:
         """What it remembers, as plain facts."""
         own = {"steps": self.steps, "time": self.time, "cuts": self.cuts, "refresh": self.refresh}
-        return own | {"max_turn": self.max_turn, "least_open": self._least_open, "since": self._since}
+        return own | {
+            "max_turn": self.max_turn,
+            "least_open": self._least_open,
+            "since": self._since,
+            "parts": self.parts,
+            "calm": self._calm,
+        }
 
     def restore(self, facts: dict[str, Any]) -> None:
         """What `state` gave."""
         self.steps, self.time, self.cuts = facts["steps"], facts["time"], facts["cuts"]
         self._least_open, self._since = facts["least_open"], facts["since"]
+        self.parts, self._calm = facts["parts"], facts["calm"]
 
 
 def step_size(dt: float | None, h: float | None) -> tuple[float, float]:
