@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +13,12 @@ from bough.errors import OptionError
 from bough.identification.base import BaseParameters, seen_in
 from bough.identification.consistent import Prior, fit_in_the_cone, thickened
 from bough.identification.equations import Equations, check_drive, check_samples, equations, names_of
+from bough.identification.lmi import fit_by_inequalities
 from bough.model import Model
 from bough.types import FloatArray
 
+Method = Literal["divergence", "lmi"]
+Fit = Callable[[FloatArray, FloatArray, Prior, float], FloatArray]
 SMALLEST_TERM = 1e-3  # what a term of a drive that the model lacks is thought to be
 
 
@@ -46,20 +51,24 @@ def identify(
     drive: tuple[str, ...] = (),
     noise: npt.ArrayLike | None = None,
     prior: float = 1e-3,
+    method: Method = "divergence",
 ) -> Identification:
     """Inertias of all bodies, and terms of the drives, from measured states (samples, n) and joint forces.
 
     tau = inverse dynamics + armature qdd + damping v + friction sign(v), of which `drive` names those that are sought.
     Every result is physical: positive masses, inertias of real bodies, no negative friction. `noise`, one number or one
     for each freedom, is the standard deviation of tau. `prior` is the weight of the model that is given (see
-    `consistent`): enough to hold what the measurements do not show.
+    `consistent`): enough to hold what the measurements do not show. `method` is "divergence", Newton's method inside
+    the cone, or "lmi", a semidefinite program whose results may lie on its edge (bodies as thin as a rod), by cvxpy.
     """
     if not 0.0 < prior < np.inf:
         raise OptionError(f"identify: prior must be positive, got {prior}")
+    if method not in get_args(Method):
+        raise OptionError(f"identify: method is 'divergence' or 'lmi', got {method!r}")
     drive = check_drive(drive)
     samples = check_samples(model, (q, v, qdd, tau), noise)
     found, names = equations(model, samples, drive), names_of(model, drive)
-    x = _fitted(found, model, drive, prior)
+    x = _fitted(found, model, drive, prior, fit_in_the_cone if method == "divergence" else fit_by_inequalities)
     base = seen_in(found, names)
     left = float(np.sum((found.R @ x - found.z) ** 2)) + found.rest
     free = _least(found)
@@ -75,11 +84,11 @@ def _least(found: Equations) -> float:
     return float(np.sum((found.R @ best - found.z) ** 2)) + found.rest
 
 
-def _fitted(found: Equations, model: Model, drive: tuple[str, ...], prior: float) -> FloatArray:
+def _fitted(found: Equations, model: Model, drive: tuple[str, ...], prior: float, fit: Fit) -> FloatArray:
     """Inertias and terms, all inside the cone."""
     terms = [np.maximum(getattr(model, name), SMALLEST_TERM) for name in drive]
     start = Prior(thickened(model.inertias), np.concatenate([np.zeros(0), *terms]))
-    return fit_in_the_cone(found.R, found.z, start, prior)
+    return fit(found.R, found.z, start, prior)
 
 
 def _standard_errors(found: Equations, spread: float) -> FloatArray:
