@@ -1,6 +1,9 @@
 """Functions on a card: skipped where there is none; what can be said without one is said first."""
 
 import importlib.util
+import sys
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -8,7 +11,9 @@ import pytest
 from bough import zoo
 from bough.compile.routine import Constants, interpret
 from bough.compile.run.cuda import bind
+from bough.compile.run.cuda import function as cuda_function
 from bough.compile.run.cuda.arrays import look_at
+from bough.compile.run.cuda.card import Kernel
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
 from bough.errors import BoughError, MissingExtraError, ShapeError
@@ -91,6 +96,12 @@ def test_tensors_stay_on_the_card_and_on_the_callers_stream():
     assert f(q, v, tau * 2, out=out) is out
     torch.cuda.synchronize()
     assert torch.equal(out, doubled)
+    assert torch.equal(f(q, v, tau * 2), doubled)  # by the shorter way, for shapes that are known
+    with pytest.raises(ShapeError, match="asks for gradients"):
+        f(q, v.requires_grad_(), tau)
+    v.requires_grad_(False)
+    with pytest.raises(ShapeError, match="contiguous"):
+        f(q, v, torch.stack([tau, tau], 2)[..., 0])
     one_for_all = f(q, v[0], tau * 2)
     assert torch.allclose(one_for_all[0], out[0])
 
@@ -137,3 +148,68 @@ def test_what_does_not_fit_is_refused():
 
         with pytest.raises(ShapeError, match="gradients"):
             f(torch.asarray(q, device="cuda").requires_grad_(), v, tau)
+
+
+class FakeTensor:
+    """What is asked of a tensor on a card, without one."""
+
+    is_cuda, requires_grad, device = True, False, "cuda:0"
+    made: ClassVar[list] = []
+
+    def __init__(self, *shape, dtype="torch.float64"):
+        self.shape, self.dtype, self.address = shape, dtype, 1000 * (1 + len(FakeTensor.made))
+        FakeTensor.made.append(self)
+
+    def is_contiguous(self):
+        return True
+
+    def data_ptr(self):
+        return self.address
+
+
+class FakeCard:
+    """A card that keeps what it is told to launch."""
+
+    name = architecture = compiler = "fake"
+
+    def __init__(self):
+        self.launched = []
+
+    def compile(self, text, fast):
+        return b"code"
+
+    def load(self, code):
+        return Kernel(None, 1024)
+
+    def launch(self, kernel, grid, block, shared, arguments, stream):
+        self.launched.append((grid, block, shared, list(arguments), stream))
+
+    def is_capturing(self, stream):
+        return False
+
+
+def test_known_shapes_are_launched_as_the_first_time(monkeypatch, tmp_path):
+    FakeTensor.__module__ = "torch"
+    card, stream = FakeCard(), SimpleNamespace(cuda_stream=7)
+    fake = SimpleNamespace(
+        Tensor=FakeTensor,
+        float64="torch.float64",
+        empty=lambda shape, dtype, device: FakeTensor(*shape),
+        cuda=SimpleNamespace(current_stream=lambda device: stream),
+    )
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    monkeypatch.setattr(cuda_function, "the_card", lambda: card)
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
+    model = zoo.arm(3)
+    f = function(model)
+    q, v, tau = FakeTensor(5, 3), FakeTensor(3), FakeTensor(5, 3)
+    first, again = f(q, v, tau), f(q, v, tau)
+    assert first.shape == again.shape == (5, 3)
+    (*how, once, on), (*how_again, twice, on_again) = card.launched
+    assert (how, on) == (how_again, on_again)
+    assert on == 7
+    assert once == [q.address, v.address, tau.address, first.address, 0, 5, 3, 0, 3]
+    assert twice == [*once[:3], again.address, *once[4:]]
+    other = FakeTensor(6, 3)
+    assert f(other, v, FakeTensor(6, 3)).shape == (6, 3)  # another number of rows is looked at anew
+    assert card.launched[-1][3][5] == 6

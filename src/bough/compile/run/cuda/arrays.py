@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from sys import modules
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,3 +114,17 @@ def _on_host(x: Any, function: str, name: str) -> Given:
     if not np.isfinite(array).all():
         raise ShapeError(f"{function}: {name} has entries that are not finite")
     return Given("host", array.shape, array.dtype, 0, array)
+
+
+class TensorCall(NamedTuple):
+    """A call on tensors of certain shapes, all but their addresses; `arguments` are those of an earlier one."""
+
+    dtype: np.dtype
+    batch: int
+    shapes: list[tuple[int, ...]]
+    arguments: list[int]
+
+
+def signature(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """What a call on tensors depends on, but for their numbers."""
+    return (*((x.shape, x.dtype) for x in inputs), inputs[0].device)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from itertools import product
+from sys import modules
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from bough.compile.emit.cuda import CudaText, Form, Layout, emit
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
-from bough.compile.run.cuda.arrays import Given, look_at
+from bough.compile.run.cuda.arrays import Given, TensorCall, look_at, signature
 from bough.compile.run.cuda.card import Card, Kernel, the_card
 from bough.errors import NumericalError, ShapeError
 
@@ -60,6 +61,7 @@ class CudaFunction:
         self._lock = threading.Lock()
         self._choices: dict[np.dtype, tuple[Launch, bool]] = {}
         self._kernels: dict[tuple[np.dtype, Form], tuple[Kernel, int]] = {}
+        self._known: dict[Any, TensorCall] = {}
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
@@ -68,6 +70,10 @@ class CudaFunction:
     def __call__(
         self, *inputs: Any, out: Any = None, threads: int | None = None, stream: Any = None, status: bool = False
     ) -> Any:
+        plain = out is None and threads is None and stream is None and not status
+        found = self._again(inputs) if plain and self._known else None
+        if found is not None:
+            return found
         if threads is not None:
             raise ShapeError(f"{self.name}: threads= is for batches on the CPU")
         if len(inputs) != len(self.inputs):
@@ -86,12 +92,31 @@ class CudaFunction:
         arguments = [*(g.address for g in given), *(r.address for r in results), bad.address if bad else 0, batch or 1]
         arguments += [self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True)]
         self._launch(card, dtype, batch or 1, arguments, stream)
+        if plain and all(g.kind == "torch" for g in given):
+            self._known[signature(inputs)] = TensorCall(dtype, batch or 1, [r.shape for r in results], arguments)
         found = out if out is not None and not home.on_host else self._returned(results, out, card)
         if bad is None:
             return found
         return (found, bad.returned(card)) if status else self._checked(found, bad.returned(card))
 
     call = __call__
+
+    def _again(self, inputs: tuple[Any, ...]) -> Any:
+        """The same for tensors of shapes that were examined before; None where it must be looked at again."""
+        torch = modules["torch"]
+        for x in inputs:
+            if type(x) is not torch.Tensor or not x.is_cuda or x.requires_grad or not x.is_contiguous():
+                return None
+        known = self._known.get(signature(inputs))
+        if known is None:
+            return None
+        like = inputs[0]
+        found = [torch.empty(shape, dtype=like.dtype, device=like.device) for shape in known.shapes]
+        count = len(inputs) + len(found)
+        arguments = [*(x.data_ptr() for x in (*inputs, *found)), *known.arguments[count:]]
+        stream = torch.cuda.current_stream(like.device).cuda_stream
+        self._launch(the_card(), known.dtype, known.batch, arguments, stream)
+        return found[0] if len(found) == 1 else tuple(found)
 
     def launcher(self, *inputs: Any, out: Any, bad: Any) -> Callable[[], None]:
         """The same call on the same arrays, all on the card, again and again: only the launch is left.
