@@ -166,3 +166,28 @@ def test_shapes_of_states_and_torques_are_checked():
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, without=["drag"])
     with pytest.raises(ShapeError, match="failures"):
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, failures="ignore")
+
+
+def test_external_forces_push_frames():
+    """A box in flight: a force at a point of it, by closed form; as a function, for a batch, and on the ground."""
+    builder = bough.Builder("box", (0.0, 0.0, 0.0))
+    builder.add_body("box", joint="floating", mass=2.0, inertia=0.1 * np.eye(3))
+    builder.add_frame("corner", "box", (0.0, 0.5, 0.0))
+    box = builder.build()
+    push = {"corner": [4.0, 0, 0, 0, 0, 0]}
+    start = {"q": box.neutral, "v": np.zeros(6), "dt": 1e-3}
+    motion = rollout(box, **start, duration=1e-3, forces=push)
+    np.testing.assert_allclose(motion.v[-1], [2e-3, 0, 0, 0, 0, -20e-3], atol=1e-12)
+    np.testing.assert_allclose(motion.tau, 0)
+    straight = rollout(box, **start, duration=0.1, forces=lambda t, q, v: {"box": [4.0 * (t < 0.05), 0, 0, 0, 0, 0]})
+    np.testing.assert_allclose(straight.v[-1, :3], [0.1, 0, 0], atol=1e-9)
+    many = {"q": np.tile(box.neutral, (2, 1)), "v": np.zeros((2, 6)), "dt": 1e-3}
+    each = np.array([[2.0, 0, 0, 0, 0, 0], [0, 6.0, 0, 0, 0, 0]])
+    found = rollout(box, **many, duration=0.1, forces={"box": each})
+    np.testing.assert_allclose(found.v[-1, :, :2], [[0.1, 0], [0, 0.3]], atol=1e-9)
+    with pytest.raises(bough.errors.UnknownNameError, match="corner"):
+        rollout(box, **start, duration=1e-3, forces={"cornr": [0.0] * 6})
+    with pytest.raises(bough.errors.ShapeError, match="leave motion= out"):
+        rollout(box, **start, duration=1e-3, forces=push, motion=lambda q, v, tau: v)
+    with pytest.raises(bough.errors.ShapeError, match="a dictionary of frames and wrenches"):
+        rollout(box, **start, duration=1e-3, forces=[1.0])

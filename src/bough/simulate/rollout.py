@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,6 +21,7 @@ from bough.simulate.stepping import ContactStepper
 from bough.types import FloatArray
 
 Torque: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike]
+Pushes: TypeAlias = Callable[[float, FloatArray, FloatArray], Mapping[str, npt.ArrayLike]]
 Law: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Advance: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
 # Beyond this speed (rad/s or m/s) a motion that fails is said to have diverged.
@@ -35,6 +36,7 @@ def rollout(
     duration: float,
     dt: float,
     torque: Torque | None = None,
+    forces: Pushes | Mapping[str, npt.ArrayLike] | None = None,
     motion: Law | None = None,
     integrator: Integrator = "semi_implicit_euler",
     without: Iterable[Effect] = (),
@@ -47,10 +49,12 @@ def rollout(
     """The motion from q (nq,) and v (nv,), or from many states (batch, ...), for exactly `duration` seconds.
 
     Steps take dt; the last one is shorter if dt does not divide the duration. `torque(t, q, v)` is asked once a step
-    and held, zero if there is none. Joints act by their damping, springs, dry friction and limits, less what `without`
-    names (see `joint_effects`). In "semi_implicit_euler" damping is implicit and limits hold exactly; the other
-    integrators take damping as it is, and a joint may pass its limit by less than a step before it stops. With
-    `motion(q, v, tau)`, which gives the whole acceleration, joints act only through it.
+    and held, zero if there is none. `forces` are external wrenches [force, moment] on frames by name, in the world's
+    axes at their origins (see `Dynamics`), or a function of (t, q, v) that gives them. Joints act by their damping,
+    springs, dry friction and limits, less what `without` names (see `joint_effects`). In "semi_implicit_euler" damping
+    is implicit and limits hold exactly; the other integrators take damping as it is, and a joint may pass its limit by
+    less than a step before it stops. With `motion(q, v, tau)`, which gives the whole acceleration, joints act only
+    through it.
 
     Loops of the model are held, unless `without` names "closures"; start from `bough.close_loops`. `contacts` are
     points that may touch the ground (see `contacts`), which records "contact_force" (T, contacts, 3), in newtons, and
@@ -69,6 +73,8 @@ def rollout(
     q, v = np.array(q, float), np.array(v, float)
     _check_state(model, q, v)
     model.integrate(q, np.zeros_like(v))  # a quaternion of zeros or NaN is refused by name
+    if forces is not None and motion is not None:
+        raise ShapeError("forces act on the motion of the model itself: leave motion= out, or put them into it")
     dynamics = dynamics or Dynamics(model)
     effects = JointEffects(dynamics, without)
     stepper = _stepper(dynamics, effects, contacts, integrator, motion)
@@ -85,7 +91,8 @@ def rollout(
             if k % every == 0:
                 taken.append((t, steps.q, steps.v, tau))
             end = duration if k == count - 1 else (k + 1) * dt
-            steps.take(tau, t, end - t)
+            pushed = tau if forces is None else tau + _pushed(dynamics, forces, t, steps)
+            steps.take(pushed, t, end - t)
             if stepper and contacts and (k % every == 0):
                 reports.append(stepper.report(np.isinf(steps.failed_at)))
             advanced(1)
@@ -95,6 +102,16 @@ def rollout(
         reports.append(stepper.report(np.isinf(steps.failed_at)))
     extra = {name: np.array([r[name] for r in reports]) for name in (reports[0] if reports else ())}
     return Recording(model, time, q, v, tau, extra, failed_at=None if failures == "raise" else steps.failed_at)
+
+
+def _pushed(dynamics: Dynamics, forces: Pushes | Mapping[str, npt.ArrayLike], t: float, steps: _Steps) -> FloatArray:
+    """Joint forces (..., nv) that external ones amount to."""
+    q, v = steps.q, steps.v
+    given = forces(t, q, v) if callable(forces) else forces
+    if not isinstance(given, Mapping):
+        raise ShapeError(f"forces are a dictionary of frames and wrenches, got {given!r}")
+    wrenches = {name: np.asarray(x, float) for name, x in given.items()}
+    return np.asarray(dynamics.bias_force(q, v)) - np.asarray(dynamics.bias_force(q, v, wrenches))
 
 
 def _stepper(
