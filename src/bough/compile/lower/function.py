@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bough.compile.lower.builtins import BUILTINS
 from bough.compile.lower.scope import BeginAgainError, Hints, Scope
-from bough.compile.lower.source import bindings, definition
+from bough.compile.lower.source import MissingTextError, bindings, definition
 from bough.compile.lower.statements import run
 from bough.compile.lower.values import Fixed, Named, OutsideError, made, parts, refs, type_of
 from bough.compile.lower.writer import Writer
@@ -81,7 +81,9 @@ def translate(
             return _attempt(module, Scope(function, out, bindings(node), hints), kinds, name, node)
         except BeginAgainError:
             continue
-        except OutsideError as error:
+        except MissingTextError as error:
+            raise KernelError(f"{function.__module__}.{function.__qualname__} {error}") from None
+        except (OutsideError, AttributeError, IndexError, ValueError, ZeroDivisionError) as error:
             place = f"{function.__module__}.{function.__qualname__}, line {out.line}"
             raise KernelError(f"{place} of its file: {error}, which cannot be compiled") from None
 

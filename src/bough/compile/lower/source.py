@@ -10,7 +10,12 @@ from types import CodeType
 from typing import Any
 
 from bough.compile.kernel import text_of
-from bough.compile.lower.values import OutsideError
+
+REMEDY = "define kernels in a file, or by bough.compile.kernel.from_text"
+
+
+class MissingTextError(Exception):
+    """The text of a kernel is not there."""
 
 
 def definition(function: Callable[..., Any]) -> ast.FunctionDef:
@@ -23,9 +28,17 @@ def definition(function: Callable[..., Any]) -> ast.FunctionDef:
         return own
     lines = linecache.getlines(code.co_filename, function.__globals__)
     node, made = _definitions(code.co_filename, "".join(lines)).get((code.co_name, code.co_firstlineno), (None, None))
-    if node is None or made is None or made.co_code != code.co_code:
-        raise OutsideError(f"the text of {code.co_name} is missing, or has changed since it was imported")
+    if node is None or made is None:
+        raise MissingTextError(f"has no text in {code.co_filename!r}, which compiling needs; {REMEDY}")
+    if _meaning(made) != _meaning(code):
+        raise MissingTextError(f"has another text in {code.co_filename!r} than when it was imported; begin anew")
     return node
+
+
+def _meaning(code: CodeType) -> tuple[object, ...]:
+    """What a function does, wherever it stands: instructions, and the constants and names that they count through."""
+    constants = tuple(_meaning(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
+    return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
 
 
 @cache

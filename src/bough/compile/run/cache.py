@@ -26,6 +26,7 @@ from bough.compile.settings import cache_directory, cache_limit
 MAGIC = b"bough object code 1\n"
 DIGEST_BYTES = 32
 SUFFIX = ".code"
+SOURCES = (".py", ".pyc", ".ll", ".h")  # .pyc where that is all that is installed
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,9 @@ def fingerprint(program: Program) -> str:
 def compiler_hash() -> str:
     """A digest of the compiler's own sources: code made by another version is never reused."""
     digest = hashlib.sha256()
-    for source in sorted(p for p in Path(__file__).parents[1].rglob("*") if p.suffix in (".py", ".ll", ".h")):
-        digest.update(source.read_bytes())
+    for source in sorted(p for p in Path(__file__).parents[1].rglob("*") if p.suffix in SOURCES):
+        if source.parent.name != "__pycache__":
+            digest.update(source.read_bytes())
     return digest.hexdigest()
 
 
