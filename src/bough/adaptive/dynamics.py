@@ -112,6 +112,11 @@ class Dynamics(LoadedLinkage):
         O(n)."""
         return self.outputs.transmitted(joints)
 
+    def refine(self, microseconds: float | None = None, budget: int | None = None) -> float:
+        """Make more joints active than the error asks for, for some time or up to about a number of them, each time by
+        the rule with half the eps; returns the `acceleration_error` reached. It holds until an error is assigned."""
+        return self.mover.refine(microseconds, budget)
+
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
         return self.mover.opening()

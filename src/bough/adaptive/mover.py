@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from time import perf_counter
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration
 from bough.adaptive.motion import (
     BY_JOINT,
-    INTEGRATORS,
     NO_LIMIT,
     ActiveRegion,
     MotionEngine,
@@ -24,13 +22,11 @@ from bough.adaptive.motion import (
     make_moving,
     make_rule,
 )
+from bough.adaptive.options import check_error, check_options
 from bough.adaptive.passes import PLACE, Loads
 from bough.errors import ModelError, NumericalError
-from bough.model import Model
 from bough.types import FloatArray, IntArray
 
-METHODS = ("auto", "adaptive", "full")
-EFFECTS = ("damping", "springs", "friction", "limits", "closures")
 MOST_PARTS = 1000  # of one step
 LEAST_SHARE = 1e-6  # of eps, to which a rule is tightened until the error is met
 
@@ -268,6 +264,19 @@ class Mover:
                 return True
             first, self.share = False, 0.5 * self.share
 
+    def refine(self, microseconds: float | None, budget: int | None) -> float:
+        """See `Dynamics.refine`."""
+        if self.is_exact or not self._ready(self.h, keep=False):
+            return 0.0
+        end = math.inf if microseconds is None else perf_counter() + 1e-6 * microseconds
+        most = len(self.inputs.model.joints) if budget is None else budget
+        while perf_counter() < end and self.active < most:
+            kept, self.share = self.share, 0.5 * self.share
+            if 0.5 * self.share * self._error.eps < self.noise_floor or not self._choose():
+                self.share = kept
+                break
+        return self.acceleration_error
+
     @property
     def noise_floor(self) -> float:
         """The smallest eps for which rounding does not decide what is locked, m/s^2, as the linkage was last."""
@@ -285,14 +294,14 @@ class Mover:
     @property
     def active(self) -> int:
         """How many joints move by themselves."""
-        if self.last == "full" or self.region is None or not self.begun:
+        if (self.last == "full" and self.steps) or self.region is None or not self.begun:
             return len(self.inputs.model.joints)
         return self.region.joints
 
     @property
     def acceleration_error(self) -> float:
         """sqrt(Delta / M) when the region was chosen last; 0 where no joint is locked."""
-        if self.last == "full" or self.region is None:
+        if self.region is None or not self.begun:
             return 0.0
         return math.sqrt(max(self.region.delta, 0.0) / self.region.mass)
 
@@ -340,34 +349,3 @@ class Mover:
         """Memory held."""
         own = sum(a.nbytes for a in (*self.state, *self.effort))
         return own + (self._full.nbytes if self._full else 0) + (self.region.nbytes if self.region else 0)
-
-
-def check_options(model: Model, error: Any, method: str, integrator: str, without: Iterable[str]) -> None:
-    """Refuse options that do not exist, and what a motion does not have."""
-    if method not in METHODS:
-        raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
-    if integrator not in INTEGRATORS:
-        raise ValueError(f"there is no integrator {integrator!r}; known: {', '.join(INTEGRATORS)}")
-    unknown = [name for name in without if name not in EFFECTS]
-    if unknown:
-        raise ValueError(f"joints have no effect {unknown[0]!r}; known: {', '.join(EFFECTS)}")
-    if error is not None:
-        check_error(error)
-    if model.couplings:
-        name = model.couplings[0].follower
-        raise ModelError(f"joint {name!r} mimics another: adaptive dynamics has no coupled joints")
-    limited = np.isfinite(model.limits.lower).any() or np.isfinite(model.limits.upper).any()
-    for name, present in {"friction": model.friction.any(), "limits": limited}.items():
-        if present and name not in without and integrator != "semi_implicit":
-            raise ModelError(
-                f"{model.name!r} has {name}, for which the integrator {integrator!r} has no impacts: expected "
-                f"semi_implicit, or without=({name!r},)"
-            )
-
-
-def check_error(error: ErrorMeasure) -> None:
-    """Refuse measures of joints: a motion is measured in space."""
-    if error.over != "body":
-        raise ValueError(
-            f"{error.name} measures joints at rest: expected body_acceleration or rms_acceleration, in m/s^2"
-        )

@@ -11,19 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.motion.layout import Effort, Moving
-from bough.adaptive.motion.survey import (
-    H_SUM,
-    K_SUM,
-    SQUARE_A,
-    SQUARE_V,
-    Survey,
-    _get_far,
-    _put_far,
-    close_node,
-    is_active,
-    joint_pull,
-    motion_of,
-)
+from bough.adaptive.motion.sums import H_SUM, K_SUM, SQUARE_A, SQUARE_V, get_far, put_far
+from bough.adaptive.motion.survey import Survey, close_node, is_active, joint_pull, motion_of
 from bough.adaptive.node import (
     IDENTITY,
     T1,
@@ -160,13 +149,13 @@ def choose(
     top, root = 1, len(plan.left) - 1
     y.stack[0] = root
     put6(y.force, 0, ZERO6)
-    _put_far(y.force, 0, ZERO6)
+    put_far(y.force, 0, ZERO6)
     put6(y.motion, 0, ZERO6)
     while top > 0:
         if x.count[FRONT] + 4 > len(x.code) or x.count[OPEN] + 4 > len(x.node):
             return 0.0
         top -= 1
-        code, f1, f2, v = y.stack[top], get6(y.force, top), _get_far(y.force, top), get6(y.motion, top)
+        code, f1, f2, v = y.stack[top], get6(y.force, top), get_far(y.force, top), get6(y.motion, top)
         if is_active(y, code):
             r = st.record[plan.offset[code] : plan.offset[code + 1]]
             A, V = r[SQUARE_A], r[SQUARE_V]
@@ -205,7 +194,7 @@ def choose(
                     u = motion_out(R, p, v)
             y.stack[top] = child
             put6(y.force, top, g1)
-            _put_far(y.force, top, g2)
+            put_far(y.force, top, g2)
             put6(y.motion, top, u)
             top += 1
     return 1.0

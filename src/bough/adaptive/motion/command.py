@@ -6,7 +6,8 @@ from typing import Any
 
 from bough.adaptive.motion.choose import Choice, Rule, choose, lost, momenta, settle
 from bough.adaptive.motion.layout import Effort, Moving
-from bough.adaptive.motion.survey import Survey, build, survey
+from bough.adaptive.motion.sums import survey
+from bough.adaptive.motion.survey import Survey, build
 from bough.adaptive.node import Blueprint, State
 from bough.adaptive.passes import Front, Loads
 from bough.compile.kernel import kernel

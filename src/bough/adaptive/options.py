@@ -1,0 +1,48 @@
+"""What may be asked of a motion: methods, integrators, effects and errors, refused by name where they do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.motion import INTEGRATORS
+from bough.errors import ModelError
+from bough.model import Model
+
+METHODS = ("auto", "adaptive", "full")
+EFFECTS = ("damping", "springs", "friction", "limits", "closures")
+
+
+def check_options(
+    model: Model, error: ErrorMeasure | None, method: str, integrator: str, without: Iterable[str]
+) -> None:
+    """Refuse options that do not exist, and what a motion does not have."""
+    if method not in METHODS:
+        raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+    if integrator not in INTEGRATORS:
+        raise ValueError(f"there is no integrator {integrator!r}; known: {', '.join(INTEGRATORS)}")
+    unknown = [name for name in without if name not in EFFECTS]
+    if unknown:
+        raise ValueError(f"joints have no effect {unknown[0]!r}; known: {', '.join(EFFECTS)}")
+    if error is not None:
+        check_error(error)
+    if model.couplings:
+        name = model.couplings[0].follower
+        raise ModelError(f"joint {name!r} mimics another: adaptive dynamics has no coupled joints")
+    limited = np.isfinite(model.limits.lower).any() or np.isfinite(model.limits.upper).any()
+    for name, present in {"friction": model.friction.any(), "limits": limited}.items():
+        if present and name not in without and integrator != "semi_implicit":
+            raise ModelError(
+                f"{model.name!r} has {name}, for which the integrator {integrator!r} has no impacts: expected "
+                f"semi_implicit, or without=({name!r},)"
+            )
+
+
+def check_error(error: ErrorMeasure) -> None:
+    """Refuse measures of joints: a motion is measured in space."""
+    if error.over != "body":
+        raise ValueError(
+            f"{error.name} measures joints at rest: expected body_acceleration or rms_acceleration, in m/s^2"
+        )
