@@ -10,26 +10,38 @@ from pathlib import Path
 from bough.bench import report, summary
 from bough.bench.report import Timing
 from bough.errors import UnknownNameError
+from bough.record import progress_bar
 
 SECTIONS = ("dynamics", "gradients", "compile", "opspace", "robots", "scale", "adaptive", "motion", "threads", "cuda")
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def run(sections: Sequence[str], docs: Path | None, show: Callable[[list[Timing]], None]) -> list[Timing]:
+def run(
+    sections: Sequence[str], docs: Path | None, show: Callable[[list[Timing]], None], progress: bool = False
+) -> list[Timing]:
     """Measure, show each section when it is done, and with `docs` record it there and renew the tables."""
     unknown = set(sections) - set(SECTIONS)
     if unknown:
         raise UnknownNameError(f"there is no section {sorted(unknown)[0]!r}; expected some of {', '.join(SECTIONS)}")
     found: list[Timing] = []
-    for section in sections or SECTIONS:
-        rows = list(import_module(f"bough.bench.{section}").rows())
-        show(rows)
-        found += rows
-        if docs is not None:
-            report.save(rows, docs / "results" / f"{section}.json")
-            report.write_into(docs / "performance.md", section, report.markdown(docs / "results" / f"{section}.json"))
-            summarise(docs)
+    wanted = sections or SECTIONS
+    with progress_bar("measuring", len(wanted), progress) as advance:
+        for section in wanted:
+            rows = list(import_module(f"bough.bench.{section}").rows())
+            show(rows)
+            found += rows
+            if docs is not None:
+                record(rows, section, docs)
+            advance(1)
     return found
+
+
+def record(rows: list[Timing], section: str, docs: Path) -> None:
+    """Keep a section, and renew what is made of it."""
+    kept = docs / "results" / f"{section}.json"
+    report.save(rows, kept)
+    report.write_into(docs / "performance.md", section, report.markdown(kept))
+    summarise(docs)
 
 
 def main(sections: list[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bough.app.shell import FAILED, Json, out, patient, say, show_json
+from bough.app.shell import FAILED, Json, out, patient, say, show_json, watched
 from bough.app.source import HELP, Source, load_options, of_model
 
 
@@ -81,7 +81,7 @@ def bench(
     if list_all:
         show_json(list(runner.SECTIONS)) if json else out().print("\n".join(runner.SECTIONS))
         return
-    rows = runner.run(sections or [], docs, report.show if not json else lambda rows: None)
+    rows = runner.run(sections or [], docs, report.show if not json else lambda rows: None, watched())
     if json:
         show_json({"machine": report.machine(), "rows": rows})
 
