@@ -11,8 +11,8 @@ from rich.tree import Tree as Branches
 
 from bough.errors import MissingExtraError
 from bough.model import WORLD, Model, twin_limbs
+from bough.sparsity import density
 from bough.tree import Tree
-from bough.view.pattern import density
 
 LARGEST_PATTERN = 10**8  # nonzeros; more are not counted out for a picture
 HALVES = " ▀▄█"

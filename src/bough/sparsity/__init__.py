@@ -16,11 +16,13 @@ from bough.sparsity.bordered import bordered_order, envelope
 from bough.sparsity.execute import run
 from bough.sparsity.factor import Factor, factorize
 from bough.sparsity.pattern import Float, Names, from_columns, pack, to_columns, to_dense, to_scipy
+from bough.sparsity.shares import density
 from bough.tree import Tree
 
 __all__ = [
     "Factor",
     "bordered_order",
+    "density",
     "envelope",
     "factorize",
     "hmul",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bough.sparsity import density
 from bough.tree import Tree
 from bough.types import FloatArray
 
@@ -14,17 +15,6 @@ if TYPE_CHECKING:
 
 LARGEST = 10**6  # nonzeros; of more, some rows are looked at
 CELLS = 160
-
-
-def density(tree: Tree, size: int) -> FloatArray:
-    """(size, size) fractions of nonzeros of H in equal cells."""
-    rows = np.repeat(tree.order, tree.depth[tree.order]) * size // tree.n
-    columns = tree.order[tree.ancestors] * size // tree.n
-    below = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size).astype(float)
-    own = np.bincount(np.arange(tree.n) * size // tree.n, minlength=size)
-    whole = below + below.T - np.diag(own)
-    share: FloatArray = whole / np.outer(own, own)
-    return share
 
 
 def sampled(tree: Tree, size: int) -> FloatArray:
