@@ -57,3 +57,12 @@ def test_the_bridge_settles_and_is_drawn(tmp_path, monkeypatch, capsys):
     sinks = [float(line.split("sinks by ")[1].split(" m")[0]) for line in out.splitlines() if "sinks" in line]
     assert 0.0 <= sinks[0] < sinks[1] < 1.0
     assert (tmp_path / "settle_cable_bridge.png").stat().st_size > 10_000
+
+
+def test_the_chain_is_pulled_downhill_and_drawn(tmp_path, monkeypatch, capsys):
+    matplotlib.use("Agg")
+    monkeypatch.setattr(sys, "argv", ["chain", "--out", str(tmp_path), "--residues", "20", "--steps", "30"])
+    runpy.run_path(str(EXAMPLES / "pull_protein_chain.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert "rose in 0 of 30 steps" in out
+    assert (tmp_path / "pull_protein_chain.png").stat().st_size > 10_000
