@@ -104,8 +104,9 @@ class Descent:
         """(moved, error, slope, step) of the first level: each level, the wish last, within what those above leave."""
         pull = np.zeros((len(q), self.bounds.nv)) if self.wish is None else self.wish(q)
         for level, goal in reversed([*zip(self.lower, goals[1:], strict=True)]):
-            pull = level.function.call(q, *goal, level.weight, damping, free, pull, threads=self.threads)[3]
-        return self.first.function.call(q, *goals[0], self.first.weight, damping, free, pull, threads=self.threads)
+            pull = level.function.call(q, *goal, level.weights(len(q)), damping, free, pull, threads=self.threads)[3]
+        weights = self.first.weights(len(q))
+        return self.first.function.call(q, *goals[0], weights, damping, free, pull, threads=self.threads)
 
     def _keep(
         self, best: Ended, rows: IntArray, q: FloatArray, sizes: tuple[FloatArray, FloatArray], near: Any

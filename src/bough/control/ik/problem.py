@@ -42,7 +42,14 @@ class Level:
         self.aims = AimSet(self.tasks)
         self.weight = np.concatenate([_weight(weights.get(name, 1.0), name, rows.stop - rows.start)
                                       for name, rows in self.tasks.slices.items()])  # fmt: skip
+        self._weights = self.weight[None]
         self.counted = (self.weight > 0.0).astype(float)
+
+    def weights(self, batch: int) -> FloatArray:
+        """(batch, rows) the weights once for each row: arrays that fit need no second look in a call."""
+        if len(self._weights) < batch:
+            self._weights = np.tile(self.weight, (batch, 1))
+        return self._weights[:batch]
 
     @cached_property
     def function(self) -> BoundFunction:
