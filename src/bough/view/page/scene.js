@@ -52,13 +52,15 @@ function keep_smooth(stage, element) {
   const words = ["", "drawn without shadows", "drawn without shadows, with fewer pixels", "drawn without shadows, with few pixels"];
   const note = make("p", "hint slow");
   element.append(note);
-  let slow = 0, count = 0;
+  let slow = 0, count = -3, hidden = 0; // the first frames compile shaders
+  document.addEventListener("visibilitychange", () => { hidden++; slow = count = 0; });
   // the next frame is asked for only when this one is on its way to the screen
   return () => {
-    const began = performance.now();
+    const began = performance.now(), before = hidden;
     requestAnimationFrame(() => {
+      if (before !== hidden || ++count <= 0) return;
       slow += performance.now() - began;
-      const mean = slow / ++count;
+      const mean = slow / count;
       if (count < (mean > 200 ? 3 : 12)) return;
       if (mean > 40 && stage.coarse < 3) {
         stage.coarse = mean > 200 ? 3 : stage.coarse + 1;
