@@ -100,6 +100,13 @@ def test_a_linkage_settles_under_a_dragged_force(port):
         until(lambda: "joints computed" in live.settling.text.content)
 
 
+def test_many_bodies_are_placed_by_compiled_code(port):
+    model = bough.zoo.molecule(2500, 1, floating=True)
+    q = model.random_configuration(np.random.default_rng(0))
+    with Live(scene(model), port) as live:
+        np.testing.assert_allclose(live.stage.placements(q), scene(model).placements(q), atol=1e-9)
+
+
 def test_which_joints_move():
     start, count = np.array([0, 1, 5]), np.array([1, 4, 1])
     assert joints_in((start, count), np.array([0, 0, 0, 1, 0, 1], bool)).tolist() == [False, True, True]

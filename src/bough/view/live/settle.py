@@ -16,6 +16,7 @@ from bough.view.live.play import joints_in, plotted
 from bough.view.live.stage import Stage
 
 KEPT = 300  # steps in the plots
+MOMENT, MOST_STEPS = 0.02, 50  # s of stepping between two pictures
 MOST_NAMED = 2000  # bodies in a list; of more, one is named
 
 
@@ -92,11 +93,13 @@ class Settling:
                 self.run.value = False
                 self.text.content = f"**stopped**: {error}"
 
-    def advance(self, steps: int = 5) -> None:
-        """A few steps, then the picture and the plots."""
+    def advance(self) -> None:
+        """As many steps as fit into a moment, then the picture and the plots."""
         sim = self.sim
         if sim is None:
             return
+        took = sim.stats.seconds if sim.steps else np.inf
+        steps = int(np.clip(MOMENT / took, 1, MOST_STEPS)) if took > 0.0 else 1
         before = sim.configuration
         if self.number >= 0:
             at = sim.positions([self.body.value])[0]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from bough.dynamics import Dynamics
 from bough.types import FloatArray
 from bough.view.bounds import View, bounds, fine
 from bough.view.scene import Scene
 from bough.view.shapes import Shapes, along, unit
 
+MANY = 2000  # bodies
 ACTIVE, RESTING = np.array([250, 92, 13]), np.array([128, 140, 158])
 ARROW = (214, 69, 46)
 
@@ -24,7 +27,6 @@ class Stage:
         self._floor(self.view)
         sides = max(8, fine(scene))
         self.parts = [_Part(server, f"/robot/{k}", part, sides) for k, part in enumerate(scene.shapes)]
-        self.arrows: list[Any] = []
         self.show(scene.q)
 
     def _floor(self, view: View) -> None:
@@ -41,10 +43,28 @@ class Stage:
 
     def show(self, q: FloatArray, active: Any = None) -> FloatArray:
         """Put all bodies where they are at q; with `active` (N,), those that move are lit up. Returns placements."""
-        T = self.scene.placements(q)
+        T = self.placements(q)
         for part in self.parts:
             part.move(T, active)
         return T
+
+    def placements(self, q: FloatArray) -> FloatArray:
+        """(N, 4, 4) of all bodies; of many, by compiled code, from those of the frames that bear their names."""
+        if len(self.scene.links.parent) < MANY:
+            return self.scene.placements(q)
+        numbers, body, back, dynamics = self._named
+        T = np.tile(np.eye(4), (len(self.scene.links.parent), 1, 1))
+        T[body] = dynamics.placements(q)[numbers] @ back
+        return T
+
+    @cached_property
+    def _named(self) -> tuple[Any, Any, Any, Dynamics]:
+        """Frames of the bodies that joints move, these bodies, and the way back from the frames to them."""
+        model = self.scene.model
+        numbers = np.array([model.frame(name) for name in model.body_names])
+        own = np.tile(np.eye(4), (len(numbers), 1, 1))
+        own[:, :3, :3], own[:, :3, 3] = model.frames.R[numbers], model.frames.p[numbers]
+        return numbers, np.asarray(model.frames.body)[numbers], np.linalg.inv(own), Dynamics(model, general=True)
 
     def push(self, T: FloatArray, sample: int = 0) -> None:
         """Draw the forces of the scene as they are at a sample."""
