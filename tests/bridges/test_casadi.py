@@ -85,3 +85,5 @@ def test_operational_space_and_derivatives():
     by = bough.casadi.function(model, "forward_dynamics_derivatives")(q, v, tau0)
     for ours, theirs in zip(by, bough.Dynamics(model).forward_dynamics_derivatives(q, v, tau0), strict=True):
         np.testing.assert_allclose(np.array(ours), theirs, atol=1e-12 * np.abs(theirs).max())
+    with pytest.raises(bough.BoughError, match="a space says itself"):
+        bough.casadi.function(space, "torques", inputs=("inertia",))

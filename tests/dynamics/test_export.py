@@ -187,6 +187,7 @@ def test_kinematics_of_many_frames(tmp_path, inputs):
         ({"frames": ["hnd"]}, "hnd"),
         ({"frames": ["hand"], "jacobians": ["link2"]}, "not the frame itself"),
         ({"reference": "here"}, "no reference"),
+        ({"frame": "hand"}, "does not take 'frame'; it takes frames"),
     ):
         with pytest.raises(bough.BoughError, match=words):
             bough.export_c(model, [("kinematics", options)], tmp_path / "arm.c")

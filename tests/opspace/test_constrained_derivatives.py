@@ -106,3 +106,5 @@ def test_bad_input():
         held.vjp(q, v, tau)
     with pytest.raises(bough.BoughError, match="tau"):
         held.derivatives(q, v, tau[:-1])
+    with pytest.raises(bough.BoughError, match=r"the weight qdd must have shape \(5,\), got \(4,\)"):
+        held.vjp(q, v, tau, qdd=np.ones(4))

@@ -8,6 +8,7 @@ from bough.bridges.extras import required
 from bough.compile.graph.evaluate import evaluate
 from bough.compile.graph.program import Array, Program
 from bough.dynamics.functions import program
+from bough.errors import OptionError
 from bough.model import Model
 from bough.opspace import OperationalSpace
 from bough.opspace.export import program as space_program
@@ -30,7 +31,9 @@ def function(model: Model | OperationalSpace, name: str, **options: Any) -> Any:
     >>> tau = f(q, v, qdd)
     """
     if isinstance(model, OperationalSpace):
-        return from_program(name, space_program(model, name, **options))
+        if options:
+            raise OptionError(f"a space says itself what it takes, inputs= included; got {', '.join(options)}")
+        return from_program(name, space_program(model, name))
     return from_program(name, program(model, name, **options))
 
 

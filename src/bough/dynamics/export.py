@@ -17,6 +17,7 @@ from bough.errors import ModelError, OptionError
 from bough.model import Model
 from bough.types import Reference
 
+OF_KINEMATICS = ("frames", "jacobians", "reference", "velocities")
 Wanted = str | tuple[str, dict[str, Any]]
 
 
@@ -50,6 +51,9 @@ def export_c(
         name, options = _parsed(item)
         key = _key(name, options)
         if name == "kinematics":
+            for option in options:
+                if option not in OF_KINEMATICS:
+                    raise OptionError(f"kinematics does not take {option!r}; it takes {', '.join(OF_KINEMATICS)}")
             programs[key], notes[key] = _kinematics(model, inputs, **options)
         else:
             programs[key] = program(model, name, inputs=inputs, **options)

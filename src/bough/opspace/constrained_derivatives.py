@@ -97,7 +97,7 @@ class Derived:
         """The gradient of a weighted sum of accelerations and forces by each input."""
         system = Implicit(self.held, q, v, found)
         shapes = (found.qdd.shape, found.force.shape)
-        x, y = (np.zeros(s) if w is None else np.broadcast_to(w, s) for w, s in zip(weights, shapes, strict=True))
+        x, y = (_weight(name, w, s) for name, w, s in zip(("qdd", "force"), weights, shapes, strict=True))
         if system.is_redundant and weights[1] is not None:
             raise TaskError("rows are redundant here: which forces are least changes with q, and has no derivative")
         tau, acceleration = system.solve_transposed(x, y)
@@ -126,3 +126,11 @@ class Derived:
         tasks = self.held.tasks
         constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
         return Prepared(routine, constants, tasks.sizes).bind(tasks, name="constrained_dynamics")
+
+
+def _weight(name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    """A weight for each number of a result; zeros for none."""
+    try:
+        return np.broadcast_to(np.asarray(0.0 if given is None else given, float), shape)
+    except ValueError:
+        raise TaskError(f"the weight {name} must have shape {shape}, got {np.shape(given)}") from None
