@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bough.bridges.extras import required
 from bough.compile.graph.evaluate import evaluate
 from bough.compile.graph.program import Array, Program
-from bough.dynamics.functions import program
+from bough.dynamics.forward_by_factor import dof_rows
+from bough.dynamics.forward_derivatives import FORCE_SLOPES, FORWARD_DERIVATIVES
+from bough.dynamics.functions import program, traced_for
 from bough.errors import OptionError
 from bough.model import Model
 from bough.opspace import OperationalSpace
@@ -34,18 +37,35 @@ def function(model: Model | OperationalSpace, name: str, **options: Any) -> Any:
         if options:
             raise OptionError(f"a space says itself what it takes, inputs= included; got {', '.join(options)}")
         return from_program(name, space_program(model, name))
+    if name == "forward_dynamics_derivatives" and not options.keys() - {"inputs"}:
+        return _forward_derivatives(model, options.get("inputs", ()))
     return from_program(name, program(model, name, **options))
+
+
+def _forward_derivatives(model: Model, inputs: Sequence[str]) -> Any:
+    """H^-1 times the slopes of forces: most operations are in the product, which CasADi writes out itself."""
+    slopes = traced_for(model, FORCE_SLOPES, (dof_rows(model.dof_tree),), inputs)
+    taken, symbols, (by_q, by_v, H_inv) = _written(slopes)
+    by_q, by_v = (casadi.mtimes(H_inv, casadi.sparsify(x)) for x in (by_q, by_v))
+    named = list(FORWARD_DERIVATIVES.outputs)
+    results = [casadi.densify(x) for x in (by_q, by_v, H_inv)]
+    return casadi.Function("forward_dynamics_derivatives", symbols, results, taken, named)
 
 
 def from_program(name: str, traced: Program) -> Any:
     """Any straight-line program as a `casadi.Function` with its names."""
+    taken, inputs, outputs = _written(traced)
+    named = [y.name if y.name not in taken else f"{y.name}_out" for y in traced.outputs]
+    return casadi.Function(_identifier(name), inputs, outputs, taken, named)
+
+
+def _written(traced: Program) -> tuple[list[str], list[Any], list[Any]]:
+    """The names of the inputs of a program, its inputs as symbols, and its outputs as expressions."""
     symbols = [casadi.SX.sym(x.name, x.size) for x in traced.inputs]
     results = evaluate(traced, [casadi.vertsplit(x) if x.numel() else [] for x in symbols], FUNCTIONS)
     outputs = [_shaped(numbers, array) for numbers, array in zip(results, traced.outputs, strict=True)]
     inputs = [_reshaped(x, array) for x, array in zip(symbols, traced.inputs, strict=True)]
-    taken = [x.name for x in traced.inputs]
-    named = [y.name if y.name not in taken else f"{y.name}_out" for y in traced.outputs]
-    return casadi.Function(_identifier(name), inputs, outputs, taken, named)
+    return [x.name for x in traced.inputs], inputs, outputs
 
 
 def _shaped(numbers: list[Any], array: Array) -> Any:
