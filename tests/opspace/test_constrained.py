@@ -225,3 +225,30 @@ def test_long_chains_are_composed_of_general_code():
     assert cd._in_parts
     found = cd(model.neutral, np.zeros(model.nv), np.zeros(model.nv))
     np.testing.assert_allclose(space.jacobian(model.neutral) @ found.qdd, 0, atol=1e-6 * np.abs(found.qdd).max())
+
+
+@pytest.mark.parametrize("stabilise", [None, 0.1])
+def test_a_row_that_fails_stops_no_other(stabilise):
+    model = bough.zoo.arm(4)
+    found = ConstrainedDynamics(OperationalSpace(model, [bough.position(model.body_names[-1])]), stabilise=stabilise)
+    q = model.random_configuration(np.random.default_rng(0), 4)
+    v, tau = np.ones((4, model.nv)), np.zeros((4, model.nv))
+    expected = found(q, v, tau)
+    v[1, 0] = np.nan
+    rows, status = found.with_status(q, v, tau)
+    assert status.tolist() == [0, 2, 0, 0]
+    assert np.isnan(rows.qdd[1]).all()
+    for r in (0, 2, 3):
+        np.testing.assert_allclose(rows.qdd[r], expected.qdd[r], rtol=1e-12)
+        np.testing.assert_allclose(rows.force[r], expected.force[r], rtol=1e-9, atol=1e-12)
+
+
+def test_rows_that_nothing_can_move_are_met_or_show_in_the_residual():
+    """The origin of a body on its own axis: no force moves it, and none is needed."""
+    model = bough.zoo.star(3)
+    found = ConstrainedDynamics(OperationalSpace(model, [bough.position(model.body_names[-1])]))
+    q, v, tau = np.zeros(3), np.ones(3), np.ones(3)
+    motion = found(q, v, tau)
+    np.testing.assert_allclose(motion.qdd, bough.Dynamics(model, general=True).forward_dynamics(q, v, tau), atol=1e-9)
+    np.testing.assert_allclose(motion.force, 0, atol=1e-9)
+    assert found(q, v, tau, np.array([1.0, 0.0, 0.0])).residual == pytest.approx(1.0)

@@ -103,6 +103,32 @@ class ConstrainedDynamics:
             qdd, force, residual = self._stabilised.call(q, v, tau, target, damping, proximal, threads=threads)
         return Constrained(qdd, force, residual[..., 0])
 
+    def with_status(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        acceleration: npt.ArrayLike = 0.0,
+        *,
+        gap: npt.ArrayLike | None = None,
+        threads: int | None = None,
+    ) -> tuple[Constrained, RealArray]:
+        """The same and a status for each row: no row of a batch raises for the others.
+
+        It is 0 where all is well, 2 where an input is not finite (the result is NaN there) and 3 where the result is
+        not.
+        """
+        if self._in_parts:
+            raise TaskError("a status for each row needs compiled code: large, general and mimic models have none")
+        q, v, tau = self.space.inputs(q, v, tau)
+        _, damping, proximal = self._given[q.dtype]
+        target = self._target(acceleration, gap, q.dtype)
+        free = self.stabilise is None
+        more = (target, proximal) if free else (target, damping, proximal)
+        found, status = (self._free if free else self._stabilised).with_status(q, v, tau, *more, threads=threads)
+        qdd, force, residual = found
+        return Constrained(qdd, force, residual[..., 0]), status
+
     def derivatives(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *, gap: npt.ArrayLike | None = None
     ) -> ConstrainedDerivatives:

@@ -14,7 +14,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import sqrt
 from bough.dynamics.aba import accelerate
-from bough.joints import Mechanism, freedom, motion_to_body
+from bough.joints import Mechanism, freedom, motion_to_body, tiny
 from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
 from bough.opspace.methods.pv import PV, pv
 from bough.opspace.sweeps.bias import BIAS_WORK, body_velocities, rows_velocity, task_acceleration
@@ -79,7 +79,8 @@ def row_forces(
         mu = mu + A[r, r] * c.share[0]
         f[r] = m.zero[0]
         w.x[r] = gap[r]
-    ldl(A, mu * proximal[0], w)
+    # rows that nothing moves have A = 0: 2^-64 more keeps their pivots from being none
+    ldl(A, mu * proximal[0] + tiny(m.one[0]), w)
     for _ in range(c.iterations[0]):
         ldl_solve(w.x, w)
         for r in range(n):
