@@ -26,7 +26,7 @@ from bough.types import IntArray
 NOTHING = np.zeros(0, np.int64)
 NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0, 0)
 HUGE = 1e30
-ROUNDING = 16.0 * 2.0**-52  # of a difference, by the size of its parts
+ROUNDING = 64.0 * 2.0**-52  # of a difference, by the size of its parts
 
 
 class ActiveRegion:
