@@ -149,11 +149,13 @@ class Stage {
   }
 
   geometry(vertices, faces) {
-    const gl = this.gl, { points, normals } = corners(vertices, faces), vao = gl.createVertexArray();
+    const gl = this.gl, { points, normals, order } = corners(vertices, faces), vao = gl.createVertexArray();
     gl.bindVertexArray(vao);
     [points, normals].forEach((array, place) => this.attribute(array, place, 3, 0));
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, order, gl.STATIC_DRAW);
     gl.bindVertexArray(null);
-    return { vao, count: faces.length };
+    return { vao, count: order.length };
   }
 
   attribute(array, place, size, divisor, buffer = this.gl.createBuffer(), usage = this.gl.STATIC_DRAW) {
@@ -233,7 +235,7 @@ class Stage {
     for (const part of this.parts) {
       if (part.hidden) continue;
       gl.bindVertexArray(part.vao);
-      gl.drawArraysInstanced(gl.TRIANGLES, 0, part.count, part.pieces);
+      gl.drawElementsInstanced(gl.TRIANGLES, part.count, gl.UNSIGNED_INT, 0, part.pieces);
     }
     gl.bindVertexArray(null);
   }
@@ -247,13 +249,13 @@ class Stage {
     gl.enable(gl.BLEND);
     gl.depthMask(false);
     gl.bindVertexArray(this.square.vao);
-    gl.drawArrays(gl.TRIANGLES, 0, 6);
+    gl.drawElements(gl.TRIANGLES, 6, gl.UNSIGNED_INT, 0);
     gl.depthMask(true);
     gl.disable(gl.BLEND);
   }
 }
 
-/** Corners of triangles one by one, with normals that are smooth but across edges. */
+/** Corners of triangles with normals that are smooth but across edges; corners that are alike are kept once. */
 function corners(vertices, faces) {
   const count = faces.length / 3, face = new Float32Array(faces.length);
   for (let t = 0; t < count; t++) {
@@ -263,7 +265,7 @@ function corners(vertices, faces) {
   }
   const around = Array.from({ length: vertices.length / 3 }, () => []);
   faces.forEach((v, k) => around[v].push((k / 3) | 0));
-  const points = new Float32Array(3 * faces.length), normals = new Float32Array(3 * faces.length);
+  const points = [], normals = [], order = new Uint32Array(faces.length), known = new Map();
   faces.forEach((v, k) => {
     const t = 3 * ((k / 3) | 0), own = face.subarray(t, t + 3), size = Math.hypot(...own) || 1;
     let n = [0, 0, 0];
@@ -271,9 +273,15 @@ function corners(vertices, faces) {
       const other = face.subarray(3 * o, 3 * o + 3), long = Math.hypot(...other);
       if (own[0] * other[0] + own[1] * other[1] + own[2] * other[2] > 0.6 * size * long) n = n.map((x, j) => x + other[j]);
     }
-    points.set(vertices.subarray(3 * v, 3 * v + 3), 3 * k);
     const long = Math.hypot(...n) || 1;
-    normals.set(n.map((x) => x / long), 3 * k);
+    n = n.map((x) => x / long);
+    const key = `${v} ${n.map((x) => Math.round(500 * x))}`;
+    if (!known.has(key)) {
+      known.set(key, known.size);
+      points.push(...vertices.subarray(3 * v, 3 * v + 3));
+      normals.push(...n);
+    }
+    order[k] = known.get(key);
   });
-  return { points, normals };
+  return { points: Float32Array.from(points), normals: Float32Array.from(normals), order };
 }
