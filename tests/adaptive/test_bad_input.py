@@ -140,3 +140,13 @@ def test_forces_beyond_numbers_are_noticed(method):
     sim.apply_force(3, [1e308, 1e308, 1e308], point=[1e10, 0, 0])
     with pytest.raises(NumericalError, match="not finite"):
         sim.accelerations()
+
+
+@pytest.mark.parametrize("method", ["aba", "auto", "adaptive"])
+def test_mimic_joints_are_refused_by_name(method):
+    builder = Builder("coupled")
+    solid = {"mass": 1.0, "com": (0.5, 0.0, 0.0), "inertia": 0.1 * np.eye(3)}
+    builder.add_body("a", "world", "revolute", joint_name="first", **solid)
+    builder.add_body("b", "a", "revolute", (1.0, 0.0, 0.0), joint_name="second", mimic=("first", -2.0, 0.0), **solid)
+    with pytest.raises(ModelError, match="'second' mimics another"):
+        QuasiStatics(builder.build(), method=method)

@@ -14,7 +14,7 @@ from bough.adaptive.load import Load
 from bough.adaptive.node import make_shared
 from bough.adaptive.potential import Function, Potential
 from bough.adaptive.potentials import Potentials
-from bough.errors import NonFiniteError, ShapeError, UnknownNameError
+from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import FloatArray
@@ -24,6 +24,9 @@ class Inputs:
     """Inputs of a simulation; every one of them notes in `changes` what must be found again."""
 
     def __init__(self, model: Model) -> None:
+        if model.couplings:
+            name = model.couplings[0].follower
+            raise ModelError(f"joint {name!r} mimics another: adaptive quasi-statics has no coupled joints")
         self.model, self.changes = model, Changes(len(model.mechanism.parent))
         self.forces, self.shared = Forces(model), make_shared(model)
         self.groups: list[Load] = []

@@ -36,7 +36,7 @@ class Potentials:
         seen = self._armature.view()
         seen.flags.writeable = False
         self.mechanism: Mechanism = m._replace(armature=seen)  # with the armatures that the engines see
-        self.damping = np.zeros(n) if model.couplings else model.damping[m.v_index]
+        self.damping = model.damping[m.v_index]
         self._set: dict[int, tuple[Potential, ...]] = {}  # by freedom, in the mechanism's order
         self._rows: dict[int, list[tuple[int, FloatArray]]] = {}
         self._functions: list[tuple[Function, IntArray, IntArray]] = []  # with freedoms, and places among those named
@@ -60,7 +60,7 @@ class Potentials:
     def _own(self) -> tuple[IntArray, FloatArray]:
         """Freedoms with a spring of the model, and (k, 4) values."""
         m, model = self.model.mechanism, self.model
-        at = np.flatnonzero(model.stiffness[m.v_index]) if not model.couplings else np.zeros(0, np.int64)
+        at = np.flatnonzero(model.stiffness[m.v_index])
         values = np.zeros((len(at), 4))
         values[:, 0], values[:, 1] = model.stiffness[m.v_index[at]], model.rest[m.v_index[at]]
         return at, values
