@@ -11,7 +11,7 @@ def test_demo(run, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "ROUNDS", 1)
     monkeypatch.setattr(demo, "BATCH", 8)
     picture = tmp_path / "new" / "pattern.png"
-    text = run("demo", "--picture", picture)
+    text = run("demo", "zoo:humanoid", "--picture", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
     for words in ("left_arm1", "D2", "ABA", "dense LAPACK", "off by"):
         assert words in text
@@ -29,3 +29,15 @@ def test_bench(run, refused, monkeypatch):
     assert json.loads(run("bench", "scale", "--json"))["rows"][0]["seconds"] == {"bough": 1e-6, "other": 2e-6}
     assert "2.0" in run("bench", "scale")
     assert "there is no section 'ghost'" in refused("bench", "ghost")
+
+
+def test_demo_without_a_model_writes_a_page(run, monkeypatch, tmp_path):
+    def write(to, say):
+        say("1 of 3")
+        return to / "index.html"
+
+    monkeypatch.setattr("bough.app.story.page.write", write)
+    said = run("demo", "--to", tmp_path / "page")
+    assert "1 of 3" in said
+    assert str(tmp_path / "page" / "index.html") in said
+    assert "bough view robot.urdf" in said
