@@ -28,7 +28,8 @@ LEAST_GAIN = 0.9  # moves between numbers and vectors cost more than their numbe
 # Past this many nodes a graph costs more to compile than it gains; past these sizes it is not even tried.
 LARGEST_GRAPH = 60_000
 LARGEST_ARRAY = 20_000
-LONG_CHUNK = 600  # operations of long programs in one function: half the time to compile, and no slower
+# Longer programs are cut into smaller functions: these take half the time to compile, and are no slower.
+LONG, LONG_CHUNK = 20_000, 600
 LARGEST_DERIVATIVE = 400_000  # of a routine that only runs traced
 
 _programs: WeakKeyDictionary[Constants, dict[Routine, Program | None]] = WeakKeyDictionary()
@@ -98,11 +99,12 @@ def native_code(
     lanes = lanes or width
 
     def build() -> bytes:
+        is_long = len(program.graph) > LONG
+        text = emit(program, dtype, lanes, width, LONG_CHUNK if is_long else llvm.CHUNK)
         if product is not None:
-            text = emit(program, dtype, lanes, width, LONG_CHUNK)
-            return native.compile_ir(llvm_product.emit(program, product, dtype, lanes, text, width), level=1)
-        # one row at a time, code of a higher level is no faster
-        return native.compile_ir(emit(program, dtype, lanes, width), level=1 if lanes == 1 else 2)
+            text = llvm_product.emit(program, product, dtype, lanes, text, width)
+        # one row at a time, and of long programs, code of a higher level is no faster
+        return native.compile_ir(text, level=1 if lanes == 1 or is_long else 2)
 
     after = f" {product}" if product else ""
     name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}{after}"
