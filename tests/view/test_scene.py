@@ -91,3 +91,21 @@ def test_every_kind_of_joint_is_drawn(every_joint):
     found = scene(every_joint)
     assert {part.kind for part in found.shapes} >= {"cylinder", "sphere"}
     assert np.isfinite(found.shapes[0].placement).all()
+
+
+def test_what_slides_has_a_rail_along_its_axis():
+    builder = bough.Builder("slide")
+    builder.add_body("a", "world", "prismatic", (0, 0, 1), axis=(0, 1, 0), mass=1.0, lower=-0.2, upper=0.6)
+    found = scene(builder.build())
+    rods = next(part for part in found.shapes if part.kind == "cylinder")
+    rail = np.flatnonzero(rods.body == -1)
+    assert len(rail) == 1
+    half = 0.5 * rods.placement[rail[0], :, 2]
+    ends = np.array([rods.placement[rail[0], :, 3] - half, rods.placement[rail[0], :, 3] + half])
+    np.testing.assert_allclose(ends, [[0, -0.2, 1], [0, 0.6, 1]], atol=1e-12)
+
+
+def test_a_single_ball_is_drawn():
+    builder = bough.Builder("ball")
+    builder.add_body("a", "world", "spherical", mass=1.0, inertia=np.eye(3), com=(0.1, 0, 0))
+    assert {part.kind for part in scene(builder.build()).shapes} == {"cylinder", "sphere"}

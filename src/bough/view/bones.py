@@ -24,6 +24,7 @@ class _Hooks(NamedTuple):
     up: IntArray  # (joints,) the kernel body of the parent; -1
     hang: FloatArray  # (joints, 3) the same origin at zero, in the laid frame of the parent
     axis: FloatArray  # (joints, 3) the joint's axis, in the laid frame of its own body
+    rail: FloatArray  # (joints, 3) the same, at zero, in the laid frame of the parent
 
 
 def bones(model: Model, tree: Links, colour: FloatArray, q: FloatArray) -> list[Shapes]:
@@ -60,7 +61,8 @@ def _hooks(model: Model, tree: Links) -> _Hooks:
     above = np.where((host >= 0)[:, None, None], T[np.maximum(host, 0)], np.eye(4))
     hang = np.einsum("nji,nj->ni", above[:, :3, :3], origin - above[:, :3, 3])
     z = np.tile([0.0, 0.0, 1.0], (len(body), 1))
-    return _Hooks(body, p, host, hang, z)
+    rail = np.einsum("nji,nj->ni", above[:, :3, :3], T[body, :3, 2])
+    return _Hooks(body, p, host, hang, z, rail)
 
 
 def _between(model: Model, hooks: _Hooks) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -101,4 +103,24 @@ def _joints(model: Model, hooks: _Hooks, width: float, colour: FloatArray) -> li
         hooks.body[one], (hooks.p - half)[one], (hooks.p + half)[one], np.full(one.sum(), 1.5 * width), dark[one]
     )
     rest = ~one & ~free
-    return [hinge, balls(hooks.body[rest], hooks.p[rest], np.full(rest.sum(), 1.9 * width), dark[rest])]
+    return [
+        hinge,
+        _rails(model, hooks, 0.5 * width),
+        balls(hooks.body[rest], hooks.p[rest], np.full(rest.sum(), 1.9 * width), dark[rest]),
+    ]
+
+
+def _rails(model: Model, hooks: _Hooks, width: float) -> Shapes:
+    """What slides along its axis, slides on a thin rod of the body before: as long as its limits, or ten widths."""
+    slides = np.flatnonzero(np.array([kind == "prismatic" for kind in model.joints.types], bool))
+    first = np.asarray(model.joints.v[slides, 0], np.int64)
+    reach = 10.0 * width
+    low, high = (
+        np.where(np.abs(x[first]) < 1e3 * width, x[first], s * reach)
+        for x, s in zip(model.limits[:2], (-1, 1), strict=True)
+    )
+    start, way = hooks.hang[slides], hooks.rail[slides]
+    grey = np.full((len(slides), 3), 0.45)
+    return rods(
+        hooks.up[slides], start + low[:, None] * way, start + high[:, None] * way, np.full(len(slides), width), grey
+    )
