@@ -142,3 +142,16 @@ def test_limits_that_would_make_too_many_rows_are_held_too(monkeypatch):
         assert q[:, 7:].max() < 0.9 + 1e-9
         stopped |= bool((np.minimum(q[:, 7:] + 0.2, 0.9 - q[:, 7:]) < 1e-9).any())
     assert stopped
+
+
+def test_a_kernel_is_made_once_for_a_dynamics_and_not_for_other_contacts():
+    model = hopper()
+    dynamics = bough.Dynamics(model)
+
+    def kernel(friction, *, radius=0.0, without=()):
+        contacts = Contacts([ContactPoint("left_foot", radius=radius)], friction=friction)
+        return ContactStepper(dynamics, JointEffects(dynamics, without), contacts)._compiled.lean.step
+
+    assert kernel(0.5) is kernel(0.8)  # friction is an input
+    assert kernel(0.5) is not kernel(0.5, radius=0.1)
+    assert kernel(0.5) is not kernel(0.5, without=("damping",))

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from bough.compile.executions import LARGEST_GRAPH, BoundFunction
 from bough.compile.routine import Routine
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import NonFiniteError, NumericalError
 from bough.opspace import TaskSet, joint, rows
 from bough.opspace.methods import Prepared
 from bough.opspace.methods.method import dof_tree
@@ -29,6 +32,10 @@ SWEEPS = 6  # in one call
 TURNS = AT_ONE_PACE * PACES // SWEEPS  # calls until sweeps are given up
 DEEP = 1e-6  # metres: points that are further inside the ground are lifted
 FAR = 1e30
+
+
+# Kernels by what they are made of: tracing one takes longer than a hundred steps
+_known: WeakKeyDictionary[Dynamics, dict[str, BoundFunction]] = WeakKeyDictionary()
 
 
 class Stepped(NamedTuple):
@@ -152,7 +159,15 @@ class _Rows:
 
     def _call(self, now: Situation, dt: float, pace: float) -> Any:
         arrays = (*now, np.array([dt]), np.array([pace]))
-        return self.step.call(*arrays) if self.owner.strict else self.step.with_status(*arrays)[0]
+        try:
+            return self.step.call(*arrays)
+        except (
+            NumericalError,
+            NonFiniteError,
+        ):  # looking at each row takes as long again, so only where one is known to fail
+            if self.owner.strict:
+                raise
+            return self.step.with_status(*arrays)[0]
 
     @cached_property
     def tasks(self) -> TaskSet:
@@ -188,9 +203,17 @@ class _Rows:
         return dof_tree(self.tasks), self._joint_rows(), self._planes(), k
 
     def _bound(self, routine: Routine, sweeps: int) -> BoundFunction:
-        tasks = self.tasks
-        constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, *self.constants(sweeps))
-        return Prepared(routine, constants, self.sizes).bind(tasks, self.owner.space.dynamics.general)
+        """The kernel, the same one for every rollout of one `Dynamics` with equal contacts and joints."""
+        space, joints = self.owner.space, self._joint_rows()
+        planes = [(tuple(g.point), tuple(g.normal)) for g in map(_plane, space.contacts.grounds)]
+        points = [(p.frame, *map(float, p.point), p.radius) for p in space.points]
+        key = repr((routine.name, sweeps, self.names, planes, points, [x.tobytes() for x in joints]))
+        known = _known.setdefault(space.dynamics, {})
+        if key not in known:
+            tasks = self.tasks
+            constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, *self.constants(sweeps))
+            known[key] = Prepared(routine, constants, self.sizes).bind(tasks, space.dynamics.general)
+        return known[key]
 
     def _joint_rows(self) -> JointRows:
         effects, model = self.owner.effects, self.model
