@@ -37,6 +37,7 @@ class Potentials:
         seen.flags.writeable = False
         self.mechanism: Mechanism = m._replace(armature=seen)  # with the armatures that the engines see
         self.damping = model.damping[m.v_index]
+        self._damped = bool(self.damping.any())
         self._set: dict[int, tuple[Potential, ...]] = {}  # by freedom, in the mechanism's order
         self._rows: dict[int, list[tuple[int, FloatArray]]] = {}
         self._functions: list[tuple[Function, IntArray, IntArray]] = []  # with freedoms, and places among those named
@@ -55,7 +56,7 @@ class Potentials:
     @property
     def depends_on_h(self) -> bool:
         """Whether the equations of a step depend on its size."""
-        return not self.none or bool(self.damping.any())
+        return self._damped or not self.none
 
     def _own(self) -> tuple[IntArray, FloatArray]:
         """Freedoms with a spring of the model, and (k, 4) values."""

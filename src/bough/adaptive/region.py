@@ -72,8 +72,10 @@ class Region:
 
     @property
     def _still_serves(self) -> bool:
-        """Whether forces have not grown out of the region that was chosen for smaller ones."""
-        return self.joints > 0 and not self._engine.power() > GROWN * self.power
+        """Whether forces have not outgrown those for which the region was chosen; looked at after 1, 2, 4 ... steps."""
+        if self.joints == 0:
+            return False
+        return bool(self.age & (self.age - 1)) or not self._engine.power() > GROWN * self.power
 
     @property
     def _engine(self) -> HybridEngine:

@@ -79,15 +79,27 @@ class Stepper:
     def _judge(self) -> None:
         """Forces that turned round along the last motion, and grew, say that steps are too long: they swing."""
         qdd = self.solver.inputs.shared.qdd
-        if len(self.before) == len(qdd):
-            turned, size = float(qdd @ self.before), float(self.before @ self.before)
-            if turned < -size:
-                self.parts, self._calm = min(2 * self.parts, MAX_PARTS), 0
-            elif self.parts > 1:
-                self._calm = self._calm + 1 if turned > 0.0 else 0
-                if self._calm >= CALM:
-                    self.parts, self._calm = self.parts // 2, 0
-        self.before = qdd.copy()
+        if len(self.before) != len(qdd):
+            self.before = qdd.copy()
+            return
+        open_ = self._open
+        now, old = qdd[open_], self.before[open_]
+        turned, size = float((now * old).sum()), float((old * old).sum())  # no BLAS: its threads cost more
+        if turned < -size:
+            self.parts, self._calm = min(2 * self.parts, MAX_PARTS), 0
+        elif self.parts > 1:
+            self._calm = self._calm + 1 if turned > 0.0 else 0
+            if self._calm >= CALM:
+                self.parts, self._calm = self.parts // 2, 0
+        self.before[open_] = now
+
+    @property
+    def _open(self) -> Any:
+        """Where the accelerations of joints are that moved in the last step."""
+        region = self.solver.region
+        if self.solver.cost.method == "aba" or region is None or region.hybrid is None or self.solver.is_exact:
+            return slice(None)
+        return region.hybrid.mechanism.v_index
 
     def _some(self, most: int, h: float) -> int:
         solver = self.solver
