@@ -115,7 +115,8 @@ def native_code(
 def emit(program: Program, dtype: np.dtype, lanes: int, width: int, chunk: int = llvm.CHUNK) -> str:
     """The LLVM IR of a program: with twins side by side where rows are not and where that shortens the code."""
     if lanes == 1 and program.marks:
-        arranged, units = twins.side_by_side(schedule.optimise(program), width)
+        is_long = len(program.graph) > LONG  # then an order takes time to find, and twins are put into one of their own
+        arranged, units = twins.side_by_side((schedule.tidied if is_long else schedule.optimise)(program), width)
         alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
         if twins.cost(arranged, units) < LEAST_GAIN * alone:
             return llvm.emit(arranged, dtype, lanes, width, chunk, units)
