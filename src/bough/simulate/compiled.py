@@ -103,7 +103,9 @@ class CompiledSteps:
         # where the joints of the lean rows, and all contacts, are among all rows
         known = {v: i for i, v in enumerate(self.joints)}
         first, count = len(self.joints), 3 * space.count
-        self._lean: IntArray = np.array([*(known[v] for v in self.lean.joints), *range(first, first + count)], np.int64)
+        places = [*(known[v] for v in self.lean.joints), *range(first, first + count)]
+        last = places == [*range(first, first + count)]
+        self._lean: Any = slice(first, None) if last else np.array(places, np.int64)
 
     def __call__(self, now: Situation, dt: float) -> Stepped:
         """The states after dt."""
