@@ -1,6 +1,8 @@
 """Both kinds of gate accept exactly the arrays that fit, and report what is not finite."""
 
 import ctypes
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -208,3 +210,13 @@ def test_every_place_of_every_size_is_looked_at(dtype, size):
             x = np.ones(size, dtype)
             x[place] = bad
             assert run(x, y) == BAD_INPUT
+
+
+def test_code_of_gates_stays_when_threads_ask_for_it_at_once():
+    """Each makes its own then, and the cache keeps only the last: helpers would run code that is gone."""
+    layout = gate.object_layout()
+    if layout is None:
+        pytest.skip("gates go through ctypes here")
+    made = [weakref.ref(gate._gate_code.__wrapped__(layout, "serve")) for _ in range(2)]
+    gc.collect()
+    assert all(code() is not None for code in made)

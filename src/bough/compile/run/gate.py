@@ -262,11 +262,16 @@ class _PyMethodDef(ctypes.Structure):
     )
 
 
+_kept: list[Any] = []  # code that someone may run: of threads that ask at once, a cache keeps what the last one made
+
+
 @cache
 def _method(layout: ObjectLayout, name: str) -> _PyMethodDef:
     """Python's description of a native function, one for all gates of this process, kept for ever."""
     address = _gate_code(layout, name).address
-    return _PyMethodDef(name.encode(), address, METH_FASTCALL, b"Pass arrays to compiled code.")
+    made = _PyMethodDef(name.encode(), address, METH_FASTCALL, b"Pass arrays to compiled code.")
+    _kept.append(made)
+    return made
 
 
 @cache
@@ -277,7 +282,9 @@ def _gate_code(layout: ObjectLayout, name: str) -> native.LoadedCode:
         function = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p)
         native.define_symbol(symbol, function.value or 0)
     native.define_symbol("PyArray_New", _array_new())
-    return native.load(fetch(f"gate {ir}", lambda: native.compile_ir(ir, optimise=True)), name)
+    made = native.load(fetch(f"gate {ir}", lambda: native.compile_ir(ir, optimise=True)), name)
+    _kept.append(made)
+    return made
 
 
 def _array_new() -> int:
