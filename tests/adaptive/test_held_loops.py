@@ -61,7 +61,7 @@ def test_a_loop_stays_closed_and_keeps_its_energy():
 def test_loops_on_a_contracted_tree():
     model, q = garland(24)
     sims = []
-    for method, eps in (("full", 0.0), ("adaptive", 1e-3)):
+    for method, eps in (("full", 0.0), ("adaptive", 1.0)):
         sim = adaptive.Dynamics(model, adaptive.body_acceleration(eps), method, every=5)
         sim.gravity = np.zeros(3)
         sim.configuration = q
@@ -69,6 +69,7 @@ def test_loops_on_a_contracted_tree():
         sim.run(60, 1e-3)
         sims.append(sim)
     full, few = sims
+    assert few.stats.active < 24
     assert few.opening() < 1e-4
     moved = np.abs(full.configuration - q).max()
     assert np.abs(full.configuration - few.configuration).max() < 0.05 * moved
