@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -82,9 +83,8 @@ class Offered:
             )
         if np.ndim(q) > 1:
             raise ShapeError(f"factorize: q must be one configuration ({self.model.nq},), got {np.shape(q)}")
-        names = [j.name for j in self.model.joints for _ in range(j.v.stop - j.v.start)]
         packed = self._library.function("factorize").call(q, **parameters)
-        return Factor(self.model.dof_tree, "ltdl", packed, names)
+        return Factor(self.model.dof_tree, "ltdl", packed, self._joint_of_freedom)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[RunKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
@@ -209,6 +209,11 @@ class Offered:
         if forces is None and method == "auto":
             return self._plain(name)(*inputs, **call)
         return self._library.pushed(name, method, inputs, forces, **call)
+
+    @cached_property
+    def _joint_of_freedom(self) -> list[str]:
+        """The name of the joint that each entry of v belongs to."""
+        return [j.name for j in self.model.joints for _ in range(j.v.stop - j.v.start)]
 
 
 def _scalar(x: RealArray) -> Any:
