@@ -25,4 +25,4 @@ def scene(scale: float, steps: int) -> motion_common.Scene:
 
 
 if __name__ == "__main__":
-    motion_common.main(__doc__, scene, 2000, (3.0, 0.3, 0.03, 0.003), "motion_whip.png")
+    motion_common.main(__doc__, scene, 2000, (3.0, 0.3, 0.03, 0.01), "motion_whip.png")
