@@ -1,5 +1,7 @@
 """Many motions at once, beside `rollout` and beside the same on a card."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -119,6 +121,17 @@ def test_bad_states_and_drives():
         Ensemble(model, q, v, dt=0.1).step(target=np.zeros(model.nv))
     with pytest.raises(bough.BoughError, match="tau must have shape"):
         Ensemble(model, q, v, dt=0.1).step(tau=np.zeros(3))
+    with pytest.raises(bough.BoughError, match="count must not be negative"):
+        Ensemble(model, q, v, dt=0.1).step(-1)
+    for rows, given in ((99, None), (0, np.zeros(3))):
+        with pytest.raises(bough.BoughError, match="do not fit together"):
+            Ensemble(model, q, v, dt=0.1).reset(rows, given)
+
+
+def test_arrays_on_a_card_are_never_brought_here_in_silence():
+    elsewhere = SimpleNamespace(__cuda_array_interface__={})
+    with pytest.raises(bough.BoughError, match="PyTorch or CuPy"):
+        Ensemble(zoo.arm(3), elsewhere, elsewhere, dt=0.1)
 
 
 @needs_card

@@ -51,11 +51,6 @@ class ErrorMeasure:
             raise ValueError(f"{self.name}: scale must be three numbers, none negative and not all 0, got {scale!r}")
 
     @property
-    def is_relative(self) -> bool:
-        """Whether the allowed error grows with the accelerations."""
-        return self.scale[0] == 0.0
-
-    @property
     def limits(self) -> Scale:
         """eps^2 times the scale."""
         square = float(self.eps) ** 2

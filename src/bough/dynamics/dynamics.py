@@ -30,9 +30,9 @@ class Dynamics(Offered):
     """The dynamics of a model: rigid bodies, joints, rotor inertias, gravity and external forces, and nothing else.
 
     It is frictionless: joint damping, dry friction, springs, limits, actuators and contacts of the model are left out
-    (`bough.simulate` adds them). It is of the tree alone: `model.closures` are left out, too
-    (`bough.opspace.ConstrainedDynamics` and `bough.simulate` hold them). Forces and torques that joints feel besides
-    belong in `tau`.
+    (`bough.simulate` adds them; the two steps in time say which of them they take). It is of the tree alone:
+    `model.closures` are left out, too (`bough.opspace.ConstrainedDynamics` and `bough.simulate` hold them). Forces and
+    torques that joints feel besides belong in `tau`.
 
     All functions take one configuration, (nq,) and (nv,), or a batch, (batch, nq) and (batch, nv); in a batch an array
     without the leading axis serves every row. q and v are in the order of `model.joint_names`; SI units. float32 arrays

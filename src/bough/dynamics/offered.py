@@ -116,14 +116,20 @@ class Offered:
     def semi_implicit_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt (1,): joints with springs, stops and implicit damping; see `bough.simulate.Ensemble`."""
+        """(q, v) after dt (1,): joints with springs, stops and implicit damping; see `bough.simulate.Ensemble`.
+
+        Dry friction and loops are left out; `bough.simulate.rollout` has them.
+        """
         found: tuple[RealArray, RealArray] = self._library.function("semi_implicit_step").call(q, v, tau, dt, **call)
         return found
 
     def runge_kutta_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt (1,), of fourth order: joints with springs and damping, tau held; stops do not act."""
+        """(q, v) after dt (1,), of fourth order: joints with springs and damping, tau held.
+
+        Stops, dry friction and loops are left out; `bough.simulate.rollout` has them.
+        """
         found: tuple[RealArray, RealArray] = self._library.function("runge_kutta_step").call(q, v, tau, dt, **call)
         return found
 

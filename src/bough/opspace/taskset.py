@@ -67,10 +67,6 @@ class TaskSet:
             names.extend(task.row_names(rows.stop - rows.start))
         return tuple(names)
 
-    def task_of_row(self, row: int) -> str:
-        """The name of the task that a row belongs to."""
-        return next(name for name, rows in self.slices.items() if rows.start <= row < rows.stop)
-
     # Topology
 
     @cached_property

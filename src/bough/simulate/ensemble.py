@@ -62,6 +62,8 @@ class Ensemble:
     ) -> None:
         self.model, self.threads = model, threads
         self._kind = _kind(q)
+        if threads is not None and self._kind != "numpy":
+            raise ShapeError("threads= is for motions on the CPU")
         self._state = [(self._copy(q, model.nq, "q"), self._copy(v, model.nv, "v"))]
         if len(self.q) != len(self.v):
             raise ShapeError(f"q has {len(self.q)} rows and v has {len(self.v)}")
@@ -100,6 +102,8 @@ class Ensemble:
 
         What is not given stays as it was, at first zero forces and the configuration at the start.
         """
+        if count < 0:
+            raise ShapeError(f"count must not be negative, got {count}")
         self._set("tau", tau)
         self._set("target", target)
         for _ in range(count):
@@ -109,8 +113,11 @@ class Ensemble:
 
     def reset(self, rows: Rows, q: Array | None = None, v: Array | None = None) -> None:
         """Put rows (numbers, a mask or a slice) back to the start, or to q and v."""
-        self.q[rows] = self._start[0][rows] if q is None else self._like(q)
-        self.v[rows] = self._start[1][rows] if v is None else self._like(v)
+        try:
+            self.q[rows] = self._start[0][rows] if q is None else self._like(q)
+            self.v[rows] = self._start[1][rows] if v is None else self._like(v)
+        except (IndexError, ValueError, RuntimeError) as error:  # numpy and CuPy raise the first two, PyTorch all
+            raise ShapeError(f"reset: rows, q and v do not fit together: {error}") from None
         self._bad[rows] = 0
 
     # Steps
@@ -221,6 +228,8 @@ def _kind(x: Array) -> str:
         if x.requires_grad:
             raise ShapeError("an ensemble gives no gradients: detach its states, or use bough.torch")
         return "torch" if x.is_cuda else "numpy"
+    if name != "cupy" and hasattr(x, "__cuda_array_interface__"):
+        raise ShapeError(f"on a card an ensemble takes arrays of PyTorch or CuPy, got one of {name}")
     return "cupy" if name == "cupy" else "numpy"
 
 

@@ -18,7 +18,7 @@ from bough.adaptive.engines.newton import (
     newton_work,
 )
 from bough.adaptive.engines.noise import Noise
-from bough.adaptive.engines.plain import PlainEngine, mark_needs, plain_move
+from bough.adaptive.engines.plain import PlainEngine, mark_needs, orient, plain_move
 from bough.adaptive.engines.switch import CHUNK, Switch
 from bough.adaptive.engines.tree import NO_LIMIT, TreeEngine
 
@@ -42,6 +42,7 @@ __all__ = [
     "newton_solve",
     "newton_sum",
     "newton_work",
+    "orient",
     "plain_move",
     "solve_loops",
     "spans",

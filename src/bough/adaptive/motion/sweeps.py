@@ -8,6 +8,7 @@ before in the mass metric.
 
 from __future__ import annotations
 
+from bough.adaptive.engines import orient
 from bough.adaptive.motion.layout import Effort, Moving, Room
 from bough.adaptive.node import compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.passes import Loads, load_body
@@ -24,22 +25,8 @@ from bough.joints import (
     move_joint,
     turn_to_body,
 )
-from bough.spatial import add6, dot6, get3, get6, get9, get10, join, put6, put9, rigid_times, rotate
+from bough.spatial import add6, dot6, get3, get6, get9, get10, join, put6, rigid_times, rotate
 from bough.types import Rows, Scalar
-
-UPRIGHT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-
-
-@kernel
-def orient(m: Mechanism, w: Room, i: int) -> None:
-    """The orientation of body i in the world, from its parent's."""
-    E = UPRIGHT
-    if m.parent[i] >= 0:
-        E = get9(w.E, m.parent[i])
-    x = turn_to_body(m, w.X, i, (E[0], E[1], E[2]))
-    y = turn_to_body(m, w.X, i, (E[3], E[4], E[5]))
-    z = turn_to_body(m, w.X, i, (E[6], E[7], E[8]))
-    put9(w.E, i, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
 
 
 @kernel
