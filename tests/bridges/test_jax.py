@@ -39,6 +39,26 @@ def test_values_are_those_of_dynamics(leading, dtype):
     )
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_many_rows_are_run_by_all_threads_and_one_that_is_not_finite_stops_no_other(dtype, monkeypatch):
+    from bough.compile.run.call import BoundFunction
+
+    statuses, fill = [], BoundFunction.fill
+    monkeypatch.setattr(BoundFunction, "fill", lambda self, arrays: statuses.append(fill(self, arrays)) or statuses[-1])
+    x = state(ARM, 2, 700, dtype=dtype)
+    bad = [x[0].copy(), *x[1:]]
+    bad[0][0, 3] = np.nan
+    wanted = bough.Dynamics(ARM).forward_dynamics(*(a.reshape(1400, -1) for a in x)).reshape(2, 700, ARM.nv)
+    tolerance = (1e-12 if dtype == np.float64 else 1e-4) * np.abs(wanted).max()
+    np.testing.assert_allclose(forward(*x), wanted, atol=tolerance)
+    got = np.array(forward(*bad))
+    assert np.isnan(got[0, 3]).all()
+    got[0, 3] = wanted[0, 3]
+    np.testing.assert_allclose(got, wanted, atol=tolerance)
+    assert statuses[0] == 0
+    assert statuses[-1] != 0
+
+
 def test_derivatives_both_ways_and_of_derivatives():
     x = state(ARM)
     wanted = bough.Dynamics(ARM).inverse_mass_matrix(x[0])

@@ -153,8 +153,6 @@ def bridges(model: Model) -> list[Timing]:
     dyn = Dynamics(model)
     for group, arrays, count in (("single call", (Q[0], V[0], T[0]), 1), (f"batch of {MANY}", (Q, V, T), MANY)):
         calls: dict[str, Callable[[], Any]] = {"bough": partial(dyn.forward_dynamics, *arrays)}
-        if count > 1:  # as JAX runs it
-            calls["bough, one thread"] = partial(dyn.forward_dynamics, *arrays, threads=1)
         if find_spec("torch"):
             calls["bough.torch"] = _torch_call(model, arrays)
         if find_spec("jax"):

@@ -9,6 +9,8 @@ array, as JAX has it.
 from __future__ import annotations
 
 import ctypes
+import math
+from _thread import interrupt_main
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -31,6 +33,7 @@ ad, batching, mlir = (import_module(f"jax.interpreters.{name}") for name in ("ad
 
 __all__ = ["call", *FUNCTIONS]
 
+MANY = 1024  # rows that are worth asking Python for its threads
 HANDLER = (Path(__file__).parent / "xla_handler.ll").read_text()
 
 
@@ -183,7 +186,7 @@ def _registered(number: int, dtype: np.dtype) -> str:
     assert isinstance(code, NativeCode)
     _alive.append(code)
     name = f"bough_{number}_{dtype.name}"
-    handler = _handler(code.address, len(found.inputs), len(found.outputs), len(found.inputs[0].shape))
+    handler = _handler(code.address, found, _team(found, dtype))
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform="cpu")
     return name
 
@@ -208,14 +211,40 @@ def _is_on_card(x: Any) -> bool:
 _alive: list[Any] = []  # machine code must outlive XLA's use of it
 
 
-def _handler(address: int, inputs: int, outputs: int, rank: int) -> Any:
+TEAM = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p), ctypes.c_int64)
+
+
+def _team(found: Call, dtype: np.dtype) -> Any:
+    """`team(arrays, rows)` for XLA: all rows on Bough's threads; what is not 0 asks XLA's thread to do them alone."""
+    specs = found.inputs + found.outputs
+
+    def team(addresses: Any, rows: int) -> int:
+        try:
+            arrays = [_array_at(addresses[k], (rows, *x.shape), dtype) for k, x in enumerate(specs)]
+            return found.on_the_cpu.fill(arrays)
+        except BaseException as problem:  # nothing can be raised through XLA
+            if isinstance(problem, KeyboardInterrupt):
+                interrupt_main()
+            return 1
+
+    return TEAM(team)
+
+
+def _array_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    memory = (ctypes.c_char * (math.prod(shape) * dtype.itemsize)).from_address(address)
+    return np.ndarray(shape, dtype, memoryview(memory))
+
+
+def _handler(address: int, found: Call, team: Any) -> Any:
     """An XLA handler for one entry: it passes the addresses of the buffers and the number of rows on."""
     from bough.compile.run import native
 
     text = HANDLER
-    numbers = {"ARRAYS": inputs + outputs, "INPUTS": inputs, "OUTPUTS": outputs, "RANK": rank, "ENTRY": address}
+    inputs, outputs = len(found.inputs), len(found.outputs)
+    numbers = {"ARRAYS": inputs + outputs, "INPUTS": inputs, "OUTPUTS": outputs, "RANK": len(found.inputs[0].shape)}
+    numbers |= {"ENTRY": address, "MANY": MANY, "TEAM": ctypes.cast(team, ctypes.c_void_p).value or 0}
     for word, number in numbers.items():
         text = text.replace(f"@{word}@", str(number))
     code = native.load(native.compile_ir(text), "xla_handler")
-    _alive.append(code)
+    _alive.extend([code, team])
     return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(code.address)

@@ -91,6 +91,16 @@ multiply:
   br label %axis
 
 go:
+  %many = icmp sge i64 %rows, @MANY@
+  br i1 %many, label %share, label %few
+
+share:
+  %team = inttoptr i64 @TEAM@ to ptr
+  %left.over = call i64 %team(ptr %arrays, i64 %rows)
+  %finished = icmp eq i64 %left.over, 0
+  br i1 %finished, label %done, label %launch
+
+few:
   %any = icmp sgt i64 %rows, 0
   br i1 %any, label %launch, label %done
 

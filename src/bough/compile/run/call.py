@@ -193,6 +193,21 @@ class BoundFunction:
         result = out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
         return result, status
 
+    def fill(self, arrays: Sequence[np.ndarray]) -> int:
+        """All rows of a batch in arrays that fit, inputs and then outputs, whatever comes out; a status, 0 if all did.
+
+        Of float32 or of float64; nothing is computed beyond an input that is not finite.
+        """
+        if arrays[0].dtype != self.dtype:
+            return self._in_single_precision.fill(arrays)
+        return self._any_results().run(arrays, None)
+
+    def _any_results(self) -> Batches:
+        if self._unchecked is None:
+            self._gate(True)
+            self._unchecked = self._batches_of(replace(self._signature(True), is_checked=False))
+        return self._unchecked
+
     def _arrays(self, inputs: Sequence[Any], out: Any) -> tuple[list[np.ndarray], list[np.ndarray], int | None]:
         """Inputs and outputs as the gates take them, apart in memory, and the size of the batch."""
         arrays, batch = conform(self.name, self.inputs, inputs, self.dtype)
@@ -209,14 +224,11 @@ class BoundFunction:
         given, found = rows[: len(arrays)], rows[len(arrays) :]
         count = 1 if batch is None else batch
         good = complaints.rows_status(given, (), count) == OK
-        if self._unchecked is None:
-            self._gate(True)
-            self._unchecked = self._batches_of(replace(self._signature(True), is_checked=False))
         if good.all():
-            self._unchecked.run(rows, threads)
+            self._any_results().run(rows, threads)
         else:
             some = [np.empty((int(good.sum()), *y.shape[1:]), self.dtype) for y in found]
-            self._unchecked.run([*(x[good] for x in given), *some], threads)
+            self._any_results().run([*(x[good] for x in given), *some], threads)
             for y, part in zip(found, some, strict=True):
                 y[good], y[~good] = part, np.nan
         status = complaints.rows_status(given, found, count)
