@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bough.reproduce.redon_lin import linkages, molecules, protocol, table1
-from bough.reproduce.redon_lin.protocol import Experiment, cells, displacement_error, parts, record
+from bough.reproduce.redon_lin.protocol import Experiment, displacement_error, parts
+from bough.reproduce.redon_lin.recording import at_once, cells, chosen, main, missing, record
 from bough.zoo import chain
 
 SMALL = Experiment("small", "adjacent", (1, 3), (3, 11), 20)
@@ -44,6 +45,39 @@ def test_a_recording_goes_on_where_it_stopped(small, tmp_path):
     assert json.loads(path.read_text()) == again
 
 
+def test_cells_of_other_lengths_are_run_again(small):
+    known = {f"small/adjacent/{f}/{e}": {"steps": 20} for f in (1, 3) for e in (3, 11)}
+    assert not missing((small,), known)
+    known["small/adjacent/3/11"]["steps"] = 5
+    assert missing((small,), known) == [(small._replace(exponents=(11,)), 3)]
+
+
+def test_cells_by_the_beginning_of_their_names():
+    assert [(p.linkage, p.where, p.forces, len(p.exponents)) for p in chosen(["molecule/adjacent/1000/1", "mill"])] == [
+        ("molecule", "adjacent", (1000,), 11),
+        ("millipede", "adjacent", (1,), 20),
+    ]
+    assert sum(len(p.exponents) for p in chosen([])) == 20 * 18
+
+
+def test_processes_side_by_side_find_the_same(tmp_path):
+    plan = Experiment("bicycle chain", "adjacent", (1,), (3, 7), 20)
+    one, two = dict(cells((plan,))), dict(at_once((plan,), {}, 2))
+    assert set(one) == set(two)
+    for name in ("bicycle chain/adjacent/1/3", "bicycle chain/adjacent/1/7"):
+        assert {k: x for k, x in one[name].items() if k != "seconds"} == {
+            k: x for k, x in two[name].items() if k != "seconds"
+        }
+
+
+def test_a_recording_from_the_command_line(tmp_path, monkeypatch, capsys):
+    whole = {f"bicycle chain/adjacent/1/{e}": {"steps": 10_000} for e in range(20)}
+    (tmp_path / "run.json").write_text(json.dumps(whole))
+    main(["bicycle", "--to", str(tmp_path / "run.json")])
+    assert json.loads((tmp_path / "run.json").read_text()) == whole
+    assert capsys.readouterr().out == ""
+
+
 def test_scattered_forces_are_the_same_for_all_thresholds(small):
     model = chain(60)
     plan = small._replace(where="scattered")
@@ -63,12 +97,12 @@ def test_the_table_is_made_from_the_recorded_runs(monkeypatch):
     monkeypatch.setattr(table1, "cells", lambda plans: iter(()))
     result = table1.run()
     joints = [row for row in result.rows if row.what.endswith(": joints") and row.what.startswith("molecule")]
-    assert len(joints) >= 15
+    assert len(joints) == 20
     assert {row.paper for row in joints} >= {"25", "37", "47", "59", "73", "206"}
     assert all(row.status == "measured" for row in result.rows)
     chains = [result.data["recorded"][f"chain/adjacent/1/{e}"]["joints"] for e in (3, 7, 11, 15, 19)]
     assert np.all(np.array(chains) <= (25, 37, 47, 59, 73))
-    assert [figure.name for figure in result.figures] == ["figure7", "figure5", "figure8"]
+    assert [figure.name for figure in result.figures] == ["figure7", "scattered", "figure5", "figure8"]
 
 
 def test_small_drawings(monkeypatch):

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import json
-import platform
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from bough import record
+
+PACKAGES = (
+    "bough",
+    "numpy",
+    "llvmlite",
+    "scipy",
+    "pin",
+    "mujoco",
+    "drake",
+    "dartpy",
+    "cvxopt",
+    "casadi",
+    "torch",
+    "jax",
+)
 
 
 @dataclass(frozen=True)
@@ -64,18 +79,8 @@ def save(rows: Iterable[Timing], path: Path) -> None:
 
 
 def machine() -> dict[str, Any]:
-    """CPU, Python and the versions of everything that takes part."""
-    cpu = platform.processor()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        cpu = next((line.split(":")[1].strip() for line in info.open() if line.startswith("model name")), cpu)
-    versions = {}
-    for package in ("bough", "numpy", "llvmlite", "pin", "mujoco"):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return card() | {"cpu": cpu, "python": platform.python_version(), "versions": versions}
+    """CPU, Python, commit and the versions of everything that takes part."""
+    return card() | record.machine(PACKAGES)
 
 
 def card() -> dict[str, str]:
@@ -89,7 +94,8 @@ def markdown(path: Path) -> str:
     saved = json.loads(path.read_text())
     versions = ", ".join(f"{name} {number}" for name, number in saved["machine"]["versions"].items())
     card = f"{saved['machine']['card']}, " if "card" in saved["machine"] else ""
-    lines = [f"{card}{saved['machine']['cpu']}, Python {saved['machine']['python']}, {versions}.", ""]
+    commit = f"; commit {saved['machine']['commit']}" if "commit" in saved["machine"] else ""
+    lines = [f"{card}{saved['machine']['cpu']}, Python {saved['machine']['python']}, {versions}{commit}.", ""]
     groups: dict[str, list[Timing]] = {}
     for item in saved["rows"]:
         groups.setdefault(item["group"], []).append(Timing(**item))

@@ -1,4 +1,4 @@
-"""What a long run leaves behind: files that survive a crash, tables, a progress bar.
+"""What a long run leaves behind: files that survive a crash, tables, a progress bar, and where they were made.
 
 Belongs here: how files are written and read back, whatever is in them. Does not belong here: what is recorded
 (`simulate`, `adaptive`), and compiled code (`compile`).
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from bough.record.arrays import read_arrays, write_arrays
 from bough.record.files import replacing
+from bough.record.origin import cpu_name, machine
 from bough.record.progress import progress_bar
 from bough.record.tables import read_table, table_bytes, table_facts, write_table
 
 __all__ = [
+    "cpu_name",
+    "machine",
     "progress_bar",
     "read_arrays",
     "read_table",

@@ -7,9 +7,7 @@ gravity. The paper does not say where its forces act, nor the step: here they ac
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -17,7 +15,6 @@ import numpy as np
 
 from bough.adaptive import QuasiStatics, relative_joint
 from bough.model import Model
-from bough.record import replacing
 from bough.types import FloatArray
 from bough.zoo import bicycle_chain, chain, millipede, molecule
 
@@ -44,32 +41,15 @@ class Experiment(NamedTuple):
     steps: int
 
 
-# Scattered forces touch most of the tree at every step: fewer steps of it.
 FULL = (
     Experiment("molecule", "adjacent", FORCES, EXPONENTS, 4000),
     Experiment("chain", "adjacent", FORCES, EXPONENTS, 4000),
     Experiment("millipede", "adjacent", (1,), EXPONENTS, 4000),
     Experiment("bicycle chain", "adjacent", (1,), EXPONENTS, 10_000),
-    Experiment("molecule", "scattered", FORCES, TABLE_EXPONENTS, 40),
-    Experiment("chain", "scattered", FORCES, TABLE_EXPONENTS, 40),
+    Experiment("molecule", "scattered", FORCES, EXPONENTS, 4000),
+    Experiment("chain", "scattered", FORCES, EXPONENTS, 4000),
 )
 SHORT = tuple(plan._replace(exponents=TABLE_EXPONENTS, steps=min(plan.steps, 40)) for plan in FULL)
-
-
-def cells(plans: tuple[Experiment, ...], known: dict[str, Any] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and result of each cell that is not `known` yet, and of the exact runs that they are compared with."""
-    known = known or {}
-    for plan in plans:
-        model = LINKAGES[plan.linkage]().with_gravity((0.0, 0.0, 0.0))
-        for forces in plan.forces:
-            names = {e: f"{plan.linkage}/{plan.where}/{forces}/{e}" for e in plan.exponents}
-            if all(name in known for name in names.values()):
-                continue
-            exact, baseline = reference(model, plan, forces)
-            yield f"{plan.linkage}/{plan.where}/{forces}/exact", baseline
-            for exponent, name in names.items():
-                if name not in known:
-                    yield name, cell(model, plan, forces, exponent, exact)
 
 
 def simulation(model: Model, plan: Experiment, forces: int, exponent: int | None, method: str) -> QuasiStatics:
@@ -99,33 +79,33 @@ def reference(model: Model, plan: Experiment, forces: int) -> tuple[list[FloatAr
     sim = simulation(model, plan, forces, None, "aba")
     sim.run(1, DT)  # compiled before anything is timed
     sim = simulation(model, plan, forces, None, "aba")
-    start, moved, began, taken = centres(sim), [], perf_counter(), 0.0
+    start, moved, taken = centres(sim), [], []
     for part in parts(plan.steps):
         began = perf_counter()
         sim.run(part, DT)
-        taken += perf_counter() - began
+        taken.append((perf_counter() - began) / part)
         moved.append(centres(sim) - start)
     full = simulation(model, plan, forces, None, "dca")
     full.run(2, DT)
     began = perf_counter()
     full.run(5, DT)
-    times = {"aba": taken / plan.steps, "dca": (perf_counter() - began) / 5}
+    times = {"aba": float(np.median(taken)), "dca": (perf_counter() - began) / 5}
     return moved, {**times, "steps": plan.steps, "moved": float(np.abs(moved[-1]).max())}
 
 
 def cell(model: Model, plan: Experiment, forces: int, exponent: int, exact: list[FloatArray]) -> dict[str, Any]:
-    """Averages over the run: seconds and joints of a step; displacement error at the end and on average."""
+    """Seconds of a step, the median of the samples; joints on average; displacement error at the end and on average."""
     sim = simulation(model, plan, forces, exponent, "adaptive")
-    start, taken, joints, errors = centres(sim), 0.0, 0.0, []
+    start, taken, joints, errors = centres(sim), [], 0.0, []
     sim.accelerations()  # the tree is built before the first step, as in the paper
     for part, true in zip(parts(plan.steps), exact, strict=True):
         began = perf_counter()
         sim.run(part, DT)
-        taken += perf_counter() - began
+        taken.append((perf_counter() - began) / part)
         joints += part * sim.stats.joints
         errors.append(displacement_error(centres(sim) - start, true))
     return {
-        "seconds": taken / plan.steps, "joints": joints / plan.steps, "error_end": errors[-1],
+        "seconds": float(np.median(taken)), "joints": joints / plan.steps, "error_end": errors[-1],
         "error_mean": float(np.mean(errors)), "steps": plan.steps, "method": sim.stats.method,
     }  # fmt: skip
 
@@ -139,17 +119,3 @@ def parts(steps: int) -> list[int]:
 def displacement_error(moved: FloatArray, true: FloatArray) -> float:
     """max_i |d_i(eps) - d_i| / max_i |d_i|; the paper prints it without the difference, which would tend to 1."""
     return float(np.linalg.norm(moved - true, axis=1).max() / np.linalg.norm(true, axis=1).max())
-
-
-# Recording
-
-
-def record(path: Path, plans: tuple[Experiment, ...], say: Callable[[str], None] = lambda text: None) -> dict[str, Any]:
-    """Run what the file does not have yet, and keep each cell at once: a run may be stopped at any time."""
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    for name, result in cells(plans, found):
-        found[name] = result
-        with replacing(path) as file:
-            file.write((json.dumps(found, indent=1) + "\n").encode())
-        say(f"{name}: {result}")
-    return found
