@@ -178,6 +178,11 @@ def test_bad_parameters():
         dyn.inverse_dynamics(q, v, tau, inertia=rows)  # rows are not examined
         with pytest.raises(bough.BoughError, match="row 1"):
             bough.Dynamics(model, inputs=("inertia",), check=True).inverse_dynamics(q, v, tau, inertia=rows)
+    inertia = model.inertias.copy()
+    dyn.forward_dynamics(q, v, tau, inertia=inertia)
+    inertia[1, 0] = -1.0  # the same array with other numbers
+    with pytest.raises(bough.BoughError, match="mass is negative"):
+        dyn.forward_dynamics(q, v, tau, inertia=inertia)
     with pytest.raises(bough.BoughError, match=r"armature: that of .* is negative"):
         dyn.mass_matrix(q, armature=[-1.0, 0.0, 0.0])
     with pytest.raises(bough.BoughError, match="no homogeneous matrix"):

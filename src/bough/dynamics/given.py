@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from bough.compile.routine import FindTwins, Routine
+from bough.compile.run.gate import make_known
 from bough.dynamics.engine import BoundFunction
 from bough.dynamics.parameters import Seats, marks_of, own_values, parametrised, seats_of
 from bough.errors import ModelError, OptionError
@@ -117,7 +118,7 @@ class WithParameters:
     def shortcut(self, method: Callable[..., Any], *_: Any) -> Callable[..., Any]:
         """A function with the signature of `method` and keywords for the parameters, for one configuration.
 
-        Numbers that were examined once are not examined again: their bytes are remembered.
+        Numbers that were examined once are not examined again: a copy of the last is kept.
         """
         names = self.parameters.inputs
         taken = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
@@ -125,27 +126,37 @@ class WithParameters:
         inputs, options = [p.name for p in taken[:count]], taken[count:]
         keywords = "".join(f", {p.name}={p.name}_default" for p in options) + "".join(f", {n}=own_{n}" for n in names)
         plain = " and ".join(f"{p.name} is {p.name}_default" for p in options) or "True"
-        examined = () if self.parameters.check is False else tuple(n for n in names if n != "gravity")
+        arguments = ", ".join([*inputs, *names])
+        own = " and ".join(f"{n} is own_{n}" for n in names)
+        examined = self.parameters.check is not False and names != ("gravity",)
         lines = [
             f"def shortcut({', '.join(inputs)}{keywords}):",
             f"    if {plain}:",
-            f"        y0 = make({', '.join([*inputs, *names])})",
+            f"        y0 = (make if {own} else known)({arguments})" if examined else f"        y0 = make({arguments})",
             "        if y0 is not None:",
-            *(f"            if {n} is not own_{n} and {n}.tobytes() != seen_{n}: examine('{n}', {n})"
-              for n in examined),
             "            return y0",
+            *([f"        y0 = make({arguments})",
+               "        if y0 is not None:",
+               f"            examine({', '.join(names)})",
+               "            return y0"] if examined else []),
             f"    return otherwise({', '.join([*inputs, *(f'{p.name}={p.name}' for p in options)])}"
             + "".join(f", {n}={n}" for n in names) + ")",
         ]  # fmt: skip
         scope: dict[str, Any] = {f"{p.name}_default": p.default for p in options}
         scope |= {f"own_{name}": own for name, own in self.parameters.own.items()}
-        scope |= {f"seen_{name}": b"" for name in names} | {"otherwise": method}
-        scope["examine"] = partial(self._examine, scope)
+        scope |= {"otherwise": method, "known": _nothing, "examine": partial(self._examine, scope, count)}
         self.function.lend_make(scope, "make")
         exec("\n".join(lines), scope)
         function: Callable[..., Any] = scope["shortcut"]
         return wraps(method, updated=())(function)
 
-    def _examine(self, scope: dict[str, Any], name: str, value: Any) -> None:
-        self.parameters.examine(name, value)
-        scope[f"seen_{name}"] = value.tobytes()
+    def _examine(self, scope: dict[str, Any], plain: int, *values: Any) -> None:
+        for name, value in zip(self.parameters.inputs, values, strict=True):
+            if value is not self.parameters.own[name]:
+                self.parameters.examine(name, value)
+        make, copies = scope["make"], [x.copy() for x in values]
+        scope |= {"known": make_known(make, plain, copies), "kept": (make, copies)}
+
+
+def _nothing(*_: Any) -> None:
+    """Stands in for `known` until some numbers were examined."""

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -176,6 +177,28 @@ def test_unknown_layout_falls_back(monkeypatch, code):
     x, z, y = arrays()
     assert run(x, z, y) == OK
     assert type(run).__name__ == "function"
+
+
+@pytest.mark.parametrize("is_native", [True, False])
+def test_known_numbers_are_told_from_others(monkeypatch, code, is_native):
+    if not is_native:
+        monkeypatch.setattr(gate, "object_layout", lambda: None)
+    maker = gate.make_maker(Signature(INPUTS, OUTPUTS, np.dtype(float), False), code.address)
+    x, z, _ = arrays()
+    known = gate.make_known(maker, 1, [z.copy()])
+    np.testing.assert_array_equal(known(x, z), maker(x, z))
+    np.testing.assert_array_equal(known(x + 1.0, z.copy()), maker(x + 1.0, z))
+    z[2] = np.nextafter(1.0, 2.0)
+    assert known(x, z) is None
+    assert known(x, z[:2]) is None
+    assert known(x[:3], np.ones(3)) is None
+    if is_native:
+        assert known(x) is None
+        assert known(x, "no array") is None
+        before = sys.getrefcount(None)
+        for _ in range(1000):
+            known(x, z)
+        assert abs(sys.getrefcount(None) - before) < 500
 
 
 def test_a_wrong_layout_is_noticed():

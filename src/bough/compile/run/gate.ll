@@ -4,7 +4,7 @@
 ; call, and what the arguments must look like. It returns a small int: 0 done, 1 some argument does not fit exactly
 ; (the caller converts or complains), 2 a non-finite input, 3 a non-finite output. @make is the same for functions with
 ; one output, which it allocates and returns; or None where the gate would have a complaint. @unpack is @make with the
-; last inputs in a dict, or as one array.
+; last inputs in a dict, or as one array; @known is @make for last inputs whose numbers are known.
 ;
 ; The constants @type_of, @bytes_data, @data_of, @ndim_of, @extents_of, @descr_of and @flags_of (byte offsets inside
 ; objects, measured at start-up) are defined by gate.py in front of this text; so are @pause, @wake and @sleep, which
@@ -29,6 +29,7 @@ declare i64 @PyDict_Size(ptr)
 declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
+declare i32 @memcmp(ptr, ptr, i64)
 declare i32 @sched_yield()
 declare i64 @llvm.smin.i64(i64, i64)
 declare <16 x i32> @llvm.umax.v16i32(<16 x i32>, <16 x i32>)
@@ -619,6 +620,54 @@ none:
   ret ptr %nothing
 error:
   ret ptr null
+}
+
+; @make where the last inputs have the same bytes as copies that self knows, a %Known; None where they have not.
+%Known = type { ptr, i64, i64, [0 x %Copy] }
+; 0 self of @make, 1 inputs before, 2 copies, 3 each copy and its number of bytes
+%Copy = type { ptr, i64 }
+
+define ptr @known(ptr %self, ptr %arguments, i64 %given) {
+entry:
+  %known = call ptr @field(ptr %self, ptr @bytes_data)
+  %maker = load ptr, ptr %known
+  %plain.p = getelementptr %Known, ptr %known, i64 0, i32 1
+  %plain = load i64, ptr %plain.p
+  %count.p = getelementptr %Known, ptr %known, i64 0, i32 2
+  %count = load i64, ptr %count.p
+  %output = call ptr @make(ptr %maker, ptr %arguments, i64 %given)
+  %failed = icmp eq ptr %output, null
+  br i1 %failed, label %done, label %examine
+examine:
+  %record = call ptr @field(ptr %maker, ptr @bytes_data)
+  %none.p = getelementptr %Record, ptr %record, i64 0, i32 10
+  %nothing = load ptr, ptr %none.p
+  %complains = icmp eq ptr %output, %nothing
+  br i1 %complains, label %done, label %next
+next:
+  %k = phi i64 [ 0, %examine ], [ %k.next, %compare ]
+  %left = icmp slt i64 %k, %count
+  br i1 %left, label %compare, label %done
+compare:
+  %place = add i64 %plain, %k
+  %argument.p = getelementptr ptr, ptr %arguments, i64 %place
+  %argument = load ptr, ptr %argument.p
+  %data.p = call ptr @field(ptr %argument, ptr @data_of)
+  %data = load ptr, ptr %data.p
+  %copy.p = getelementptr %Known, ptr %known, i64 0, i32 3, i64 %k, i32 0
+  %copy = load ptr, ptr %copy.p
+  %bytes.p = getelementptr %Known, ptr %known, i64 0, i32 3, i64 %k, i32 1
+  %bytes = load i64, ptr %bytes.p
+  %difference = call i32 @memcmp(ptr %data, ptr %copy, i64 %bytes)
+  %same = icmp eq i32 %difference, 0
+  %k.next = add i64 %k, 1
+  br i1 %same, label %next, label %other
+other:
+  call void @Py_DecRef(ptr %output)
+  call void @Py_IncRef(ptr %nothing)
+  ret ptr %nothing
+done:
+  ret ptr %output
 }
 
 ; @make with its last inputs in a dict: self holds a %Keys. The keys must be the very objects that it names, in their
