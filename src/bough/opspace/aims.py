@@ -18,6 +18,7 @@ from bough.types import FloatArray
 # How far R' R of a target may be from the identity
 ORTHOGONAL = 1e-6
 FARTHEST = 1e50
+EYE = np.eye(3)
 
 
 class AimSet:
@@ -74,6 +75,9 @@ class AimSet:
 
         Joints that no task names have the coordinates of `posture`.
         """
+        one = self._one_placement_each(given)
+        if one is not None:
+            return one, posture[None].copy()
         placements = [self._placements(task, aim, given[task.name]) for task, aim in self.placed]
         joints = [(task, self._coordinates(task, given[task.name])) for task in self.jointed]
         batch = _batch({t.name: len(x) for (t, _), x in zip(self.placed, placements, strict=True)}
@@ -113,16 +117,29 @@ class AimSet:
         points = all(np.shape(given[task.name]) in ((4, 4), (3,)) for task, _ in self.placed)
         return points and all(np.ndim(given[task.name]) < 2 for task in self.jointed)
 
+    def _one_placement_each(self, given: Mapping[str, Any]) -> FloatArray | None:
+        """(1, aims, 12) where all targets are placements, sound and none of them a batch; else None."""
+        if self.jointed or not self._all_frames:
+            return None
+        x = [given[task.name] for task, _ in self.placed]
+        if not all(type(T) is np.ndarray and T.shape == (4, 4) and T.dtype == np.float64 for T in x):
+            return None
+        T = np.array(x)
+        if not np.abs(T).max() <= FARTHEST or not are_rotations(T[:, :3, :3]):
+            return None
+        return np.concatenate([T[:, :3, :3].reshape(-1, 9), T[:, :3, 3]], axis=1)[None]
+
+    @cached_property
+    def _all_frames(self) -> bool:
+        return bool(self.placed) and all(aim.kind == FRAME for _, aim in self.placed)
+
     def _placements(self, task: Task, aim: Aim, given: Any) -> FloatArray:
         """(batch, 12): R and p; a point has the identity for R."""
         x = checked(task.name, given)
         if x.shape[-2:] == (4, 4) and aim.kind == FRAME and x.ndim <= 3:
             x = x.reshape(-1, 4, 4)
             R = x[:, :3, :3]
-            if (
-                np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(initial=0.0) > ORTHOGONAL
-                or (np.linalg.det(R) < 0.0).any()
-            ):
+            if not are_rotations(R):
                 raise TaskError(f"task {task.name!r}: the target is no placement, its 3 x 3 part is no rotation")
             return np.concatenate([R.reshape(-1, 9), x[:, :3, 3]], axis=1)
         if x.shape[-1:] == (3,) and x.ndim <= 2 and (aim.kind == CENTER or not turns(aim).any()):
@@ -141,6 +158,12 @@ class AimSet:
         if x.ndim not in (1, 2) or x.shape[-1] != n:
             raise ShapeError(f"task {task.name!r}: a target has shape ({n},) or (batch, {n}), got {x.shape}")
         return x.reshape(-1, n)
+
+
+def are_rotations(R: FloatArray) -> bool:
+    """Whether all of R (k, 3, 3) are."""
+    off: FloatArray = np.abs(R @ R.transpose(0, 2, 1) - EYE)
+    return bool(off.max(initial=0.0) <= ORTHOGONAL and np.linalg.det(R).min(initial=1.0) > 0.0)
 
 
 def turns(aim: Aim) -> Any:

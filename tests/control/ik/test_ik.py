@@ -53,6 +53,21 @@ def test_one_target_gives_plain_results():
     assert found.q == pytest.approx(q[0])
 
 
+def test_one_alone_is_what_it_is_in_a_batch():
+    """A single target goes by code of its own: same steps, same answer, and other starts where the first fails."""
+    _, T = reachable(ARM, HAND, 12, seed=3)
+    together = bough.ik.solve(ARM, {HAND: T}, starts=1, iterations=2)
+    assert 0 < together.success.sum() < 12
+    for k in range(12):
+        alone = bough.ik.solve(ARM, {HAND: T[k]}, starts=1, iterations=2)
+        assert (alone.success, alone.iterations) == (together.success[k], together.iterations[k])
+        assert alone.q == pytest.approx(together.q[k], abs=1e-6)
+    lost = int(np.flatnonzero(~together.success)[0])
+    again = bough.ik.solve(ARM, {HAND: T[lost]}, iterations=2)
+    assert again.success
+    assert again.starts > 1
+
+
 def test_what_cannot_be_reached_is_a_status():
     T = np.tile(np.eye(4), (3, 1, 1))
     T[:, :3, 3] = [[1e3, 0, 0], [0, 1e6, 0], [0, 0, 1e12]]

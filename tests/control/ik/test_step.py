@@ -7,12 +7,20 @@ import pytest
 
 import bough
 from bough.compile.routine import interpret
-from bough.control.ik.step import step_routine
+from bough.control.ik.problem import FAR, Bounds
+from bough.control.ik.step import Limited, step_routine
 from bough.opspace import AimSet, TaskSet, posture
 from bough.opspace.methods import Prepared
 from models import random_twin
 
 JOINTS = ["floating", "revolute", "prismatic", "spherical", "planar", "revolute"]
+
+
+def prepared(model, tasks, limited):
+    aims, n = AimSet(tasks), tasks.size
+    constants = (model.mechanism, tasks.with_placements, tasks.pattern, aims.arrays, limited)
+    sizes = tasks.sizes | {"aims": aims.size, "small": min(n, model.nv)}
+    return Prepared(step_routine(n, model.nv), constants, sizes)
 
 
 @pytest.mark.parametrize("rows", ["few", "many"])
@@ -23,32 +31,66 @@ def test_the_step_is_its_formula(rows, execution):
     tasks = TaskSet(model, [bough.pose("f4"), bough.relative("f5", "f1"), *([posture()] if rows == "many" else [])])
     aims, n = AimSet(tasks), tasks.size
     assert (n > model.nv) == (rows == "many")
-    constants = (model.mechanism, tasks.with_placements, tasks.pattern, aims.arrays)
-    way = Prepared(step_routine(n, model.nv), constants, tasks.sizes | {"aims": aims.size, "small": min(n, model.nv)})
     q, other = model.random_configuration(rng, 2)
     dyn = bough.Dynamics(model, general=True)
     given = {t.name: t.position(dyn, other) for t in tasks.tasks}
     (target,), (goal,) = aims.targets(given, model.neutral)
     weight, pull = rng.uniform(0.5, 2.0, n), 0.1 * rng.normal(size=model.nv)
-    free, damping = np.ones(model.nv), np.array([0.1, 1e-3])
-    free[[2, 7]] = 0.0
-    inputs = (q, target, goal, weight, damping, free, pull)
-    if execution == "interpreted":
-        moved, error, slope, step = interpret(*way, *inputs)
-    else:
-        moved, error, slope, step = way.bind(tasks, execution == "general").call(*inputs)
+    weight[3] = 0.0
 
     e = np.concatenate([t.error(dyn, q, given[t.name]) for t in tasks.tasks])
     J = bough.OperationalSpace(model, tasks, general=True).jacobian(q)
     WJ, We = weight[:, None] * J, weight * e
-    assert error == pytest.approx(e, abs=1e-9)
-    assert slope == pytest.approx(WJ.T @ We, abs=1e-8)
+    slope = WJ.T @ We
+    # the prismatic joint at a limit beyond which it is pushed, one revolute at a limit that it leaves; one stops early
+    first, second, last = (model.joint(name) for name in (model.joint_names[k] for k in (1, 2, 5)))
+    at, dof = [j.q.start for j in (first, second, last)], [j.v.start for j in (first, second, last)]
+    lower, upper = np.full(3, -FAR), np.full(3, FAR)
+    for k, sign in ((0, 1.0), (1, -1.0)):
+        side = upper if sign * slope[dof[k]] > 0 else lower
+        side[k] = q[at[k]]
+    upper[2], lower[2] = q[at[2]] + 1e-3, q[at[2]] - 1e-3
+    limited = Limited(np.array(at), np.array(dof), lower, upper, np.array([1e-3, 10.0]))
+
+    state = np.array([1e-3, 0.1, np.linalg.norm(We) * 0.9, 0.0])
+    inputs = (q, target, goal, weight, state, pull)
+    way = prepared(model, tasks, limited)
+    if execution == "interpreted":
+        moved, after, motion = interpret(*way, *inputs)
+    else:
+        moved, after, motion = way.bind(tasks, execution == "general").call(*inputs)
+
+    free = np.ones(model.nv)
+    free[dof[0]] = 0.0
     mu = 0.1 * We @ We + 1e-3
     WJ, z = WJ * free, free * pull
     d = z + np.linalg.solve(WJ.T @ WJ + mu * np.eye(model.nv), WJ.T @ (We - WJ @ z))
-    assert step == pytest.approx(d, abs=1e-8)
-    assert not step[[2, 7]].any()
-    assert moved == pytest.approx(model.integrate(q, d), abs=1e-8)
+    assert motion == pytest.approx(d, abs=1e-8)
+    assert motion[dof[0]] == 0.0
+    expected = model.integrate(q, d)
+    assert not lower[2] <= expected[at[2]] <= upper[2]
+    expected[at] = np.clip(expected[at], lower, upper)
+    assert moved == pytest.approx(expected, abs=1e-8)
+    assert moved[at[2]] in (lower[2], upper[2])  # to the last bit
+    # the error grew: the share of damping doubles
+    assert after == pytest.approx([1e-3, 0.2, np.linalg.norm(We), np.linalg.norm(e[weight > 0])], abs=1e-9)
+
+
+def test_damping_follows_the_error_within_its_bounds():
+    model = bough.zoo.arm(4)
+    tasks = TaskSet(model, [bough.position(model.body_names[-1])])
+    limited = Bounds(model).limited
+    call = prepared(model, tasks, limited).bind(tasks).call
+    q, rest = model.neutral, np.zeros(model.nv)
+    target = np.r_[np.eye(3).ravel(), 0.3, 0.1, 0.2][None]
+
+    def share(state):
+        return call(q, target, q, np.ones(3), np.array(state), rest)[1][1]
+
+    assert share([1e-10, 0.1, FAR, FAR]) == pytest.approx(0.05)
+    assert share([1e-10, 0.1, 0.0, 0.0]) == pytest.approx(0.2)
+    assert share([1e-10, 1e-3, FAR, FAR]) == pytest.approx(1e-3)
+    assert share([1e-10, 8.0, 0.0, 0.0]) == pytest.approx(10.0)
 
 
 def test_loops_stay_closed():

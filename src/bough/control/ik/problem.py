@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from bough.compile.executions import BoundFunction
-from bough.control.ik.step import step_routine
+from bough.control.ik.step import Limited, step_routine
 from bough.errors import ShapeError, TaskError
+from bough.joints import LAST_SCREW
 from bough.model import Model
 from bough.opspace import AimSet, Task, TaskSet, pose, position
 from bough.opspace.methods import Prepared
@@ -18,6 +19,30 @@ from bough.types import FloatArray, IntArray
 
 Key: TypeAlias = str | Task
 Targets: TypeAlias = Mapping[Key, Any]
+
+
+SHARES = (1e-3, 10.0)  # bounds of the share of the error that is damping
+FAR = 1e300  # no limit, and no error yet: numbers that are finite
+
+
+class Bounds:
+    """Position limits of the joints of one freedom, where they are in q and in v."""
+
+    def __init__(self, model: Model, active: bool = True) -> None:
+        m = model.mechanism
+        single = np.flatnonzero((m.kind <= LAST_SCREW) & (m.ratio[m.dof[:-1]] == 1.0))
+        q, v = m.q_index[single], m.v_index[m.dof[single]]
+        lower, upper = model.limits.lower[v], model.limits.upper[v]
+        some = (np.isfinite(lower) | np.isfinite(upper)) & active
+        self.model, self.single, self.q = model, q, q[some]
+        lower, upper = (np.clip(x[some], -FAR, FAR) for x in (lower, upper))
+        self.limited = Limited(self.q, v[some], lower, upper, np.array(SHARES))
+
+    def clip(self, q: FloatArray) -> FloatArray:
+        """Put q (batch, nq) within the limits, in place; returns it."""
+        if len(self.q):
+            q[:, self.q] = np.minimum(np.maximum(q[:, self.q], self.limited.lower), self.limited.upper)
+        return q
 
 
 class Goals(NamedTuple):
@@ -29,50 +54,49 @@ class Goals(NamedTuple):
     def of(self, rows: IntArray) -> Goals:
         return Goals(self.target[rows], self.posture[rows])
 
+    @property
+    def first(self) -> Goals:
+        """Those of the first problem, without the leading axis."""
+        return Goals(self.target[0], self.posture[0])
+
     def repeated(self, batch: int) -> Goals:
         """The same for `batch` problems, where these are one or as many."""
+        if len(self.target) == len(self.posture) == batch:
+            return self
         return Goals(*(np.ascontiguousarray(np.broadcast_to(x, (batch, *x.shape[1:]))) for x in self))
 
 
 class Level:
     """Tasks of one priority on a model: their rows, and the compiled step."""
 
-    def __init__(self, model: Model, tasks: tuple[Task, ...], weights: Mapping[str, Any]) -> None:
-        self.model, self.tasks = model, TaskSet(model, tasks)
+    def __init__(self, bounds: Bounds, tasks: TaskSet, weights: Mapping[str, Any]) -> None:
+        self.model, self.tasks, self.bounds = tasks.model, tasks, bounds
         self.aims = AimSet(self.tasks)
         self.weight = np.concatenate([_weight(weights.get(name, 1.0), name, rows.stop - rows.start)
                                       for name, rows in self.tasks.slices.items()])  # fmt: skip
         self._weights = self.weight[None]
-        self.counted = (self.weight > 0.0).astype(float)
 
-    def weights(self, batch: int) -> FloatArray:
-        """(batch, rows) the weights once for each row: arrays that fit need no second look in a call."""
+    def weights(self, q: FloatArray) -> FloatArray:
+        """(rows,) for one q, or (batch, rows) once for each row: arrays that fit need no second look in a call."""
+        if q.ndim == 1:
+            return self.weight
+        batch = len(q)
         if len(self._weights) < batch:
             self._weights = np.tile(self.weight, (batch, 1))
         return self._weights[:batch]
 
     @cached_property
     def function(self) -> BoundFunction:
-        """(q, target, posture, weight, damping, free, pull) -> (moved, error, slope, step)."""
+        """(q, target, posture, weight, state, pull) -> (moved, state, motion)."""
         tasks, m = self.tasks, self.model
         sizes = tasks.sizes | {"aims": self.aims.size, "small": min(tasks.size, m.nv)}
-        constants = (m.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays)
+        constants = (m.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays, self.bounds.limited)
         return Prepared(step_routine(tasks.size, m.nv), constants, sizes).bind(tasks)
 
     def goals(self, targets: Mapping[str, Any]) -> tuple[Goals, bool]:
         """The targets of the level's tasks, and whether none of them is a batch."""
         target, posture = self.aims.targets(targets, self.model.neutral)
         return Goals(target, posture), self.aims.alone(targets)
-
-    def cost(self, error: FloatArray) -> FloatArray:
-        """|W e| (batch,)."""
-        cost: FloatArray = np.linalg.norm(error * self.weight, axis=1)
-        return cost
-
-    def size(self, error: FloatArray) -> FloatArray:
-        """|e| (batch,) of the rows that have a weight."""
-        size: FloatArray = np.sqrt(np.einsum("ij,ij,j->i", error, error, self.counted))
-        return size
 
 
 def named(targets: Targets) -> tuple[tuple[Task, ...], dict[str, Any], dict[Key, str]]:
@@ -105,14 +129,16 @@ def by_name(given: Mapping[Key, Any] | None, names: Mapping[Key, str], what: str
     return found
 
 
-def levels(model: Model, tasks: tuple[Task, ...], weights: Mapping[str, Any], ranks: Mapping[str, Any]) -> list[Level]:
+def levels(
+    bounds: Bounds, tasks: tuple[Task, ...], weights: Mapping[str, Any], ranks: Mapping[str, Any]
+) -> list[Level]:
     """Tasks by priority, the first (0) first."""
     for name, rank in ranks.items():
         if not isinstance(rank, int | np.integer) or rank < 0:
             raise TaskError(f"the priority of {name!r} is a number 0, 1, ... (0 comes first), got {rank!r}")
     order = sorted({ranks.get(task.name, 0) for task in tasks})
     chosen = [tuple(task for task in tasks if ranks.get(task.name, 0) == rank) for rank in order]
-    return [Level(model, group, weights) for group in chosen]
+    return [Level(bounds, TaskSet(bounds.model, group), weights) for group in chosen]
 
 
 def _of_frame(frame: str, shape: tuple[int, ...]) -> Task:

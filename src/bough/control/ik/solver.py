@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.control.ik.descent import FLOOR, Bounds, Descent, Ended, nowhere
-from bough.control.ik.problem import Goals, Key, by_name, levels
+from bough.control.ik.descent import LEAST, Descent, Ended, begun
+from bough.control.ik.problem import Bounds, Goals, Key, by_name, levels
+from bough.control.ik.step import SIZE
 from bough.control.ik.wishes import away_from_singularity, both, towards
 from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
 from bough.model import Model
@@ -61,8 +62,8 @@ class InverseKinematics:
         # loops are closed before all else
         loops = closure_tasks(model)
         self.closed = {task.name: np.eye(4) for task in loops}
-        self.levels = levels(model, (*loops, *self.tasks), by_name(weights, names, "a weight"), ranks)
         self.bounds = Bounds(model, limits)
+        self.levels = levels(self.bounds, (*loops, *self.tasks), by_name(weights, names, "a weight"), ranks)
         if not 0.0 <= manipulability < np.inf:
             raise TaskError(f"manipulability is a gain that is not negative, got {manipulability}")
         if posture is not None and np.ndim(posture) != 1:
@@ -96,7 +97,7 @@ class InverseKinematics:
         begin = self.bounds.clip(np.array(np.broadcast_to(first, (batch, model.nq))))
         full = [g.repeated(batch) for g in goals]
         most = 20 + model.nv // 2 if iterations is None else iterations
-        found = self._search(begin, full, (tolerance, most, starts), np.random.default_rng(seed), threads)
+        found = self._search(begin, full, (tolerance, most, starts), seed, threads)
         return Solution(*(x[0] for x in found)) if alone and np.ndim(given) == 1 else found
 
     def step(
@@ -106,7 +107,7 @@ class InverseKinematics:
         *,
         gain: float = 1.0,
         dt: float = 1.0,
-        damping: float = FLOOR,
+        damping: float = LEAST,
     ) -> Step:
         """One step towards the targets from q: `gain` is the share of the error that goes away in a unit of time.
 
@@ -119,16 +120,13 @@ class InverseKinematics:
         x = configurations(self.model, "q", q)
         batch = common_batch({"q": len(x), "targets": len(goals[0].target)})
         x = self.bounds.clip(np.array(np.broadcast_to(x, (batch, self.model.nq))))
-        descent = Descent(self.levels, self.bounds, self.wish)
-        full, floor = [g.repeated(batch) for g in goals], np.full((batch, 2), (0.0, damping))
-        free = np.ones((batch, self.model.nv))
-        slope = descent.step(x, full, floor, free)[2]
-        _, error, _, step = descent.step(x, full, floor, self.bounds.free(x, slope))
+        full = [g.repeated(batch) for g in goals]
+        _, state, step = Descent(self.levels, self.wish).step(x, full, begun(batch, damping, 0.0))
         v = gain * step
         v /= np.maximum(1.0, np.abs(v / self.model.limits.velocity).max(axis=1))[:, None]
         moved = self.bounds.clip(self.model.integrate(x, dt * v))
         v = self.model.difference(x, moved) / dt
-        found = Step(v, moved, self.levels[0].size(error))
+        found = Step(v, moved, state[:, SIZE])
         return Step(*(y[0] for y in found)) if alone and np.ndim(q) == 1 else found
 
     def goals(self, targets: Mapping[str, Any]) -> tuple[list[Goals], bool]:
@@ -144,16 +142,18 @@ class InverseKinematics:
         return [g.repeated(batch) for g, _ in found], all(alone for _, alone in found)
 
     def _search(
-        self, begin: FloatArray, goals: list[Goals], limits: tuple[float, int, int], rng: Any, threads: int | None
+        self, begin: FloatArray, goals: list[Goals], limits: tuple[float, int, int], seed: int, threads: int | None
     ) -> Solution:
         """Descents from `begin`, then from ever more drawn starts at once for those that failed."""
         tolerance, most, starts = limits
-        descent, batch = Descent(self.levels, self.bounds, self.wish, threads), len(begin)
-        best = nowhere(begin)
-        tried, rows, wave = np.zeros(batch, np.int64), np.arange(batch), 1
+        descent, batch = Descent(self.levels, self.wish, threads), len(begin)
+        best = descent(begin, goals, np.arange(batch), tolerance, most)
+        tried, rows, wave = np.ones(batch, np.int64), np.flatnonzero(best.error > tolerance), 1
+        rows = rows[: len(rows) if starts > 1 else 0]
+        rng = np.random.default_rng(seed) if len(rows) else None
         while len(rows):
             owner = np.repeat(np.arange(len(rows)), wave)
-            start = begin[rows] if not tried[rows[0]] else self._drawn(begin[rows[owner]], rng)
+            start = self._drawn(begin[rows[owner]], rng)
             ended = descent(start, [g.of(rows[owner]) for g in goals], owner, tolerance, most)
             _merge(best, rows[owner], ended)
             tried[rows] += wave
