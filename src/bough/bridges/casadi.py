@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bough.bridges.extras import required
-from bough.compile.graph.evaluate import evaluate
+from bough.compile.graph.evaluate import Vectors, evaluate
 from bough.compile.graph.program import Array, Program
 from bough.dynamics.forward_by_factor import dof_rows
 from bough.dynamics.forward_derivatives import FORCE_SLOPES, FORWARD_DERIVATIVES
@@ -20,6 +20,7 @@ __all__ = ["from_program", "function"]
 
 casadi = required("casadi", "casadi", at_least="3.6")
 FUNCTIONS = {"sqrt": casadi.sqrt, "sin": casadi.sin, "cos": casadi.cos, "atan": casadi.atan, "step": lambda x: x >= 0}
+VECTORS = Vectors(lambda numbers: casadi.vertcat(*numbers), casadi.vertsplit)
 
 
 def function(model: Model | OperationalSpace, name: str, **options: Any) -> Any:
@@ -62,7 +63,7 @@ def from_program(name: str, traced: Program) -> Any:
 def _written(traced: Program) -> tuple[list[str], list[Any], list[Any]]:
     """The names of the inputs of a program, its inputs as symbols, and its outputs as expressions."""
     symbols = [casadi.SX.sym(x.name, x.size) for x in traced.inputs]
-    results = evaluate(traced, [casadi.vertsplit(x) if x.numel() else [] for x in symbols], FUNCTIONS)
+    results = evaluate(traced, [casadi.vertsplit(x) if x.numel() else [] for x in symbols], FUNCTIONS, VECTORS)
     outputs = [_shaped(numbers, array) for numbers, array in zip(results, traced.outputs, strict=True)]
     inputs = [_reshaped(x, array) for x, array in zip(symbols, traced.inputs, strict=True)]
     return [x.name for x in traced.inputs], inputs, outputs
