@@ -9,7 +9,7 @@ from __future__ import annotations
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.articulated import split_freedom
-from bough.dynamics.newton_euler import centripetal, gyroscopic_force, squares
+from bough.dynamics.newton_euler import centripetal, gyroscopic_force, relieve, squares
 from bough.joints import (
     Mechanism,
     along,
@@ -55,6 +55,12 @@ def aba(m: Mechanism, q: Rows, v: Rows, tau: Rows, f_ext: Rows, qdd: Rows, w: Wo
     for i in range(len(m.parent)):
         move_joint(m, q, i, w.X)
         velocity_and_bias(m, f_ext, i, w)
+    eliminate_and_accelerate(m, qdd, w)
+
+
+@kernel
+def eliminate_and_accelerate(m: Mechanism, qdd: Rows, w: Workspace) -> None:
+    """The second and the third sweep, when each body has its bias force."""
     for i in range(len(m.parent) - 1, -1, -1):
         eliminate(m, i, w)
     for i in range(len(m.parent)):
@@ -71,6 +77,13 @@ def velocities_and_bias(m: Mechanism, v: Rows, f_ext: Rows, w: Workspace) -> Non
 
 @kernel
 def velocity_and_bias(m: Mechanism, f_ext: Rows, i: int, w: Workspace) -> None:
+    """What `start_body` does, and the external force on body i in its bias force."""
+    start_body(m, i, w)
+    relieve(f_ext, i, w.pA)
+
+
+@kernel
+def start_body(m: Mechanism, i: int, w: Workspace) -> None:
     """Angular velocity, velocity-dependent accelerations b, c and bias force pA of body i.
 
     b is the centripetal acceleration of the body's origin in the parent's frame, c what the joint's own motion adds.
@@ -87,7 +100,7 @@ def velocity_and_bias(m: Mechanism, f_ext: Rows, i: int, w: Workspace) -> None:
     put3(w.w, i, wi)
     put6(w.ww, i, ww)
     put6(w.c, i, join(cross(w0, angular(vJ)), cross(add3(w0, wi), linear(vJ))))
-    put6(w.pA, i, sub6(gyroscopic_force(I, ww), get6(f_ext, i)))
+    put6(w.pA, i, gyroscopic_force(I, ww))
     put21(w.IA, i, articulated(I, zero))
 
 

@@ -17,35 +17,49 @@ from bough.compile.graph.program import Mark
 from bough.compile.graph.twins import Twins
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.aba import ABA, aba
-from bough.dynamics.forward_by_factor import FORWARD_CRBA, DofRows, forward_crba
-from bough.dynamics.kinematics import place_body
-from bough.dynamics.rnea import BIAS, RNEA, rnea
+from bough.dynamics.aba import ABA, eliminate_and_accelerate, start_body
+from bough.dynamics.forward_by_factor import FORWARD_CRBA, DofRows, factorize, solve_bias
+from bough.dynamics.kinematics import orient_body
+from bough.dynamics.rnea import BIAS, RNEA, accelerate, gather, load
 from bough.errors import ShapeError, UnknownNameError
-from bough.joints import Mechanism, joint_motion
+from bough.joints import Mechanism, by_freedom, move_joint
 from bough.model import Model, find_limbs, mark_limbs
-from bough.spatial import add3, add6, cross, get3, get6, get9, join, put6, rotate_back
-from bough.types import Rows, Workspace
+from bough.spatial import add3, angular, cross, get3, get6, get9, join, linear, put6, sub3
+from bough.types import FloatArray, IntArray, Rotation, Rows, Vector, Workspace
 
 LARGEST_COMPANY = 4  # twins of a pushed body that are pushed along with it: as many as lie side by side
 
 
 class Points(NamedTuple):
-    """The origins of frames on bodies."""
+    """The origins of frames on bodies, and which of them lie on a body: those numbered order[first[i] : first[i + 1]].
+
+    Points of the world are in no body's list: it does not move.
+    """
 
     body: Rows  # (count,) kernel's number of the body, -1 = world
     p: Rows  # (count, 3) in that body's frame
+    first: Rows  # (bodies + 1,)
+    order: Rows  # (count on bodies,)
 
 
 class NamedPoints(NamedTuple):
     """The same, and how the named wrenches go to them: the wrench at point k is the sum over j of share[k, j] x_j."""
 
-    body: Rows  # (count,)
-    p: Rows  # (count, 3)
+    body: Rows
+    p: Rows
+    first: Rows
+    order: Rows
     share: Rows  # (count, names)
 
 
 Places: TypeAlias = Points | NamedPoints
+
+
+def _listed(body: IntArray, p: FloatArray, bodies: int) -> Points:
+    """Points with the list of each body."""
+    order = np.argsort(body, kind="stable")
+    first = np.searchsorted(body[order], np.arange(bodies + 1))
+    return Points(body, p, first - first[0], order[first[0] :])
 
 
 def points_of(model: Model, names: Sequence[str]) -> Points:
@@ -54,7 +68,7 @@ def points_of(model: Model, names: Sequence[str]) -> Points:
         if not isinstance(name, str):
             raise UnknownNameError(f"forces must be named by frames, got the name {name!r}")
     numbers = [model.frame(name) for name in names]
-    return Points(model.frames.body[numbers], model.frames.p[numbers])
+    return _listed(model.frames.body[numbers], model.frames.p[numbers], len(model.mechanism.parent))
 
 
 def named_points(model: Model, names: Sequence[str], *, in_company: bool) -> NamedPoints:
@@ -63,7 +77,7 @@ def named_points(model: Model, names: Sequence[str], *, in_company: bool) -> Nam
     In company, the twins of the bodies (see `find_limbs`) are pushed, too, with a share of zero: limbs stay alike, so
     that code for one configuration can treat them side by side.
     """
-    body, p = points_of(model, names)
+    body, p, *_ = points_of(model, names)
     seats = [(int(i), tuple(x), j) for j, (i, x) in enumerate(zip(body, p, strict=True))]
     if in_company:
         limb, place = find_limbs(model.mechanism)
@@ -75,28 +89,35 @@ def named_points(model: Model, names: Sequence[str], *, in_company: bool) -> Nam
                     pushed[t] += 1
                     seats.append((t, x, -1))
     share = np.array([[float(j == k) for k in range(len(names))] for _, _, j in seats])
-    return NamedPoints(np.array([s[0] for s in seats], np.int64), np.array([s[1] for s in seats]), share)
+    bodies, places = np.array([s[0] for s in seats], np.int64), np.array([s[1] for s in seats])
+    return NamedPoints(*_listed(bodies, places, len(model.mechanism.parent)), share)
 
 
 @kernel
-def push(m: Mechanism, points: Places, q: Rows, wrenches: Rows, w: Workspace) -> None:
-    """f_ext (bodies, 6), moment first, in body frames, from wrenches[k] (6,) [force, moment] at each point.
+def push(m: Mechanism, points: Places, wrenches: Rows, i: int, f: Rows, w: Workspace) -> None:
+    """Take the wrenches on body i, [force, moment] in the world's axes, off the force f[i], moment first, in its own.
 
-    Wrenches on the world are ignored: it does not move.
+    Body by body, where f[i] has just been made: nothing waits in memory. Term by term: each product joins a sum.
     """
-    zero = m.zero[0]
-    joint_motion(m, q, w.X)
-    for i in range(len(m.parent)):
-        place_body(m, i, w)
-        put6(w.f_ext, i, (zero, zero, zero, zero, zero, zero))
-    for k in range(len(points.body)):
-        i = points.body[k]
-        if i >= 0:
-            x, R = wrenches[k], get9(w.P, i)
-            force = rotate_back(R, (x[0], x[1], x[2]))
-            moment = rotate_back(R, (x[3], x[4], x[5]))
-            moment = add3(moment, cross(get3(points.p, k), force))
-            put6(w.f_ext, i, add6(get6(w.f_ext, i), join(moment, force)))
+    orient_body(m, i, w)
+    R = get9(w.E, i)
+    for j in range(points.first[i], points.first[i + 1]):
+        k = points.order[j]
+        x, p, y = wrenches[k], get3(points.p, k), get6(f, i)
+        force = turned_off(R, (x[0], x[1], x[2]), linear(y))
+        # the part of the force's moment about the body's origin is p x (what force lost)
+        moment = add3(turned_off(R, (x[3], x[4], x[5]), angular(y)), cross(p, sub3(force, linear(y))))
+        put6(f, i, join(moment, force))
+
+
+@kernel
+def turned_off(R: Rotation, x: Vector, y: Vector) -> Vector:
+    """y - R' x."""
+    return (
+        y[0] - R[0] * x[0] - R[3] * x[1] - R[6] * x[2],
+        y[1] - R[1] * x[0] - R[4] * x[1] - R[7] * x[2],
+        y[2] - R[2] * x[0] - R[5] * x[1] - R[8] * x[2],
+    )
 
 
 # Wrenches as one array; below, each in an array of its own, in `rest` with the output and the workspace
@@ -106,15 +127,20 @@ def push(m: Mechanism, points: Places, q: Rows, wrenches: Rows, w: Workspace) ->
 def aba_pushed(
     m: Mechanism, points: Places, q: Rows, v: Rows, tau: Rows, wrenches: Rows, qdd: Rows, w: Workspace
 ) -> None:
-    push(m, points, q, wrenches, w)
-    aba(m, q, v, tau, w.f_ext, qdd, w)
+    by_freedom(m, v, w.rate)
+    by_freedom(m, tau, w.u)
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, w.X)
+        start_body(m, i, w)
+        push(m, points, wrenches, i, w.pA, w)
+    eliminate_and_accelerate(m, qdd, w)
 
 
 @kernel
 def crba_pushed(
     m: Mechanism,
     t: DofRows,
-    points: Points | NamedPoints,
+    points: Places,
     q: Rows,
     v: Rows,
     tau: Rows,
@@ -122,16 +148,25 @@ def crba_pushed(
     qdd: Rows,
     w: Workspace,
 ) -> None:
-    push(m, points, q, wrenches, w)
-    forward_crba(m, t, q, v, tau, w.f_ext, qdd, w)
+    factorize(m, t, q, w.L, w)
+    for k in range(len(qdd)):
+        w.rest[k] = m.zero[0]
+    rnea_pushed(m, points, q, v, w.rest, wrenches, qdd, w)
+    solve_bias(t, tau, qdd, w)
 
 
 @kernel
 def rnea_pushed(
     m: Mechanism, points: Places, q: Rows, v: Rows, qdd: Rows, wrenches: Rows, tau: Rows, w: Workspace
 ) -> None:
-    push(m, points, q, wrenches, w)
-    rnea(m, q, v, qdd, w.f_ext, tau, w)
+    by_freedom(m, v, w.rate)
+    by_freedom(m, qdd, w.effort)
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, w.X)
+        accelerate(m, i, w)
+        load(m, i, w)
+        push(m, points, wrenches, i, w.f, w)
+    gather(m, tau, w)
 
 
 @kernel
@@ -181,7 +216,7 @@ class Pushed(NamedTuple):
 
     def _with(self, forces: dict[str, str], work: dict[str, str], body: Callable[..., None]) -> Routine:
         inputs = {name: shape for name, shape in self.routine.inputs.items() if name != "f_ext"} | forces
-        work = {**self.routine.work, "f_ext": "bodies 6", "P": "bodies 12", **work}
+        work = {**self.routine.work, "E": "bodies 9", **work}
         return Routine(self.routine.name, body, inputs, self.routine.outputs, work, self.routine.zeros)
 
 

@@ -73,6 +73,12 @@ def forward_crba(m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, f_ext: R
     for k in range(len(qdd)):
         w.rest[k] = m.zero[0]
     newton_euler(m, v, w.rest, f_ext, qdd, w)
+    solve_bias(t, tau, qdd, w)
+
+
+@kernel
+def solve_bias(t: DofRows, tau: Rows, qdd: Rows, w: Workspace) -> None:
+    """qdd = H^-1 (tau - C), with the factor in w.L and C in qdd."""
     for k in range(len(qdd)):
         w.x[t.rank[k], 0] = tau[k] - qdd[k]
     ltdl_solve(t.parent, t.rows, w.L, w.x)

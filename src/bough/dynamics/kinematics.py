@@ -80,11 +80,28 @@ def place_body(m: Mechanism, i: int, w: Workspace) -> None:
     else:
         zero, one = m.zero[0], m.one[0]
         R, p = (one, zero, zero, zero, one, zero, zero, zero, one), (zero, zero, zero)
-    # rows of R R_i are the rows of R, turned into the body's axes
+    put9(w.P, i, turn_axes(m, i, R, w))
+    put_tail(w.P, i, add3(p, rotate(R, origin_in_parent(m, w.X, i))))
+
+
+@kernel
+def orient_body(m: Mechanism, i: int, w: Workspace) -> None:
+    """Row i of E: the rotation from body i's axes to the world's, from that of its parent."""
+    up = m.parent[i]
+    if up >= 0:
+        R = get9(w.E, up)
+    else:
+        zero, one = m.zero[0], m.one[0]
+        R = (one, zero, zero, zero, one, zero, zero, zero, one)
+    put9(w.E, i, turn_axes(m, i, R, w))
+
+
+@kernel
+def turn_axes(m: Mechanism, i: int, R: Rotation, w: Workspace) -> Rotation:
+    """R R_i: the rows of R, turned into body i's axes."""
     a, b = turn_to_body(m, w.X, i, (R[0], R[1], R[2])), turn_to_body(m, w.X, i, (R[3], R[4], R[5]))
     c = turn_to_body(m, w.X, i, (R[6], R[7], R[8]))
-    put9(w.P, i, (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]))
-    put_tail(w.P, i, add3(p, rotate(R, origin_in_parent(m, w.X, i))))
+    return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
 
 
 @kernel

@@ -7,8 +7,8 @@ accelerates with a + Omega r, Omega = [alpha x] + [w x][w x].
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
-from bough.spatial import add3, cross, join, rotate, scale3
-from bough.types import Force, RigidInertia, Rotation, Symmetric, Vector
+from bough.spatial import add3, cross, get6, join, put6, rotate, scale3, sub6
+from bough.types import Force, RigidInertia, Rotation, Rows, Symmetric, Vector
 
 
 @kernel
@@ -53,6 +53,12 @@ def gyroscopic_force(I: RigidInertia, ww: Symmetric) -> Force:
     rest = (ww[0] - ww[0], ww[0] - ww[0], ww[0] - ww[0])
     W = acceleration_tensor(ww, rest)
     return join(moment(I, ww, rest, W), rotate(W, (I[6], I[7], I[8])))
+
+
+@kernel
+def relieve(f_ext: Rows, i: int, f: Rows) -> None:
+    """Take the external force on body i off the force that it needs. 6a."""
+    put6(f, i, sub6(get6(f, i), get6(f_ext, i)))
 
 
 @kernel

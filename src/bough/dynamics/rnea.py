@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.newton_euler import body_force, point_acceleration
+from bough.dynamics.newton_euler import body_force, point_acceleration, relieve
 from bough.joints import (
     Mechanism,
     along,
@@ -19,7 +19,7 @@ from bough.joints import (
     origin_in_parent,
     turn_to_body,
 )
-from bough.spatial import add3, add6, angular, cross, get3, get6, get10, linear, put3, put6, sub6
+from bough.spatial import add3, add6, angular, cross, get3, get6, get10, linear, put3, put6
 from bough.types import Rows, Workspace
 
 
@@ -31,7 +31,8 @@ def rnea(m: Mechanism, q: Rows, v: Rows, qdd: Rows, f_ext: Rows, tau: Rows, w: W
     for i in range(len(m.parent)):
         move_joint(m, q, i, w.X)
         accelerate(m, i, w)
-        load(m, f_ext, i, w)
+        load(m, i, w)
+        relieve(f_ext, i, w.f)
     gather(m, tau, w)
 
 
@@ -42,15 +43,15 @@ def newton_euler(m: Mechanism, v: Rows, qdd: Rows, f_ext: Rows, tau: Rows, w: Wo
     by_freedom(m, qdd, w.effort)
     for i in range(len(m.parent)):
         accelerate(m, i, w)
-        load(m, f_ext, i, w)
+        load(m, i, w)
+        relieve(f_ext, i, w.f)
     gather(m, tau, w)
 
 
 @kernel
-def load(m: Mechanism, f_ext: Rows, i: int, w: Workspace) -> None:
+def load(m: Mechanism, i: int, w: Workspace) -> None:
     """The force that body i alone needs."""
-    f = body_force(get10(m.inertia, i), get3(w.w, i), get3(w.alpha, i), get3(w.a, i))
-    put6(w.f, i, sub6(f, get6(f_ext, i)))
+    put6(w.f, i, body_force(get10(m.inertia, i), get3(w.w, i), get3(w.alpha, i), get3(w.a, i)))
 
 
 @kernel
