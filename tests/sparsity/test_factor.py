@@ -189,3 +189,26 @@ def test_a_factor_prints_a_summary():
     )
     assert repr(sparsity.udut(H, tree)).startswith("Factor(H = U D U': 3 DoF")
     assert repr(sparsity.ltdl(np.zeros((0, 0)), Tree([]))).startswith("Factor(H = L' D L: 0 DoF, 0 elements of 0")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -1e200])
+def test_packed_rows_are_refused_wherever_they_are_wrong(bad):
+    """The quick way for packed rows says what the slow one says: which element is not finite, which pivot broke."""
+    tree = Tree([-1, 0, 0, 1, 1, 2, 5])
+    H = sparsity.pack(random_matrix(tree, 1), tree)
+    for p in range(len(H)):
+        wrong = H.copy()
+        wrong[p] = bad
+        with pytest.raises(FactorizationError, match="not finite at DoF" if not np.isfinite(bad) else "not positive"):
+            sparsity.factorize(wrong, tree)
+
+
+def test_packed_rows_are_kept_and_give_the_same_as_dense_ones():
+    tree = Tree([-1, 0, 0, 1, 1, 2, 5])
+    H = random_matrix(tree, 3)
+    packed = sparsity.pack(H, tree)
+    before = packed.copy()
+    for dtype in (np.float64, np.float32):
+        quick, slow = (sparsity.factorize(x.astype(dtype), tree).packed for x in (packed, H))
+        assert relative_error(quick, slow) <= 4 * np.finfo(dtype).eps
+    np.testing.assert_array_equal(packed, before)

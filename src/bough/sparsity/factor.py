@@ -14,11 +14,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bough.errors import FactorizationError, ShapeError
+from bough.errors import FactorizationError, NonFiniteError, NumericalError, ShapeError
 from bough.sparsity.execute import run, run_on_vector
 from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_product, ltl_solve, ltl_to_ltdl
-from bough.sparsity.pattern import Float, Names, dof_name, from_columns, pack, to_columns, to_dense, to_scipy
+from bough.sparsity.pattern import Float, Names, diagonal, dof_name, from_columns, pack, to_columns, to_dense, to_scipy
 from bough.sparsity.products import (
     lmul,
     lsolve,
@@ -30,6 +30,7 @@ from bough.sparsity.products import (
     unit_ltmul,
     unit_ltsolve,
 )
+from bough.sparsity.routines import factor_function
 from bough.sparsity.selected_inverse import selected_inverse
 from bough.sparsity.stretch import DEEP, ltdl_in_blocks
 from bough.sparsity.udut import udut, udut_solve
@@ -171,6 +172,8 @@ class Factor:
     def require_positive(self) -> None:
         """Refuse a factor with a pivot that is not positive, naming the DoF at which it broke down."""
         pivots = self._diagonal
+        if pivots.min(initial=np.inf) > 0 and pivots.max(initial=0.0) < np.inf:  # false for NaN
+            return
         for k in np.flatnonzero(~((pivots > 0) & np.isfinite(pivots)))[::-1]:
             where = dof_name(int(self.tree.order[k]), self.names)
             raise FactorizationError(f"H is not positive definite: the pivot of {where} is {pivots[k]:.3g}")
@@ -178,7 +181,7 @@ class Factor:
     @property
     def _diagonal(self) -> Float:
         """The diagonal of the packed rows, in depth-first order."""
-        return self.packed[self.tree.rows[1:] - 1]
+        return self.packed.take(diagonal(self.tree))
 
     def _rows_of_L(self) -> Float:
         rows = self.packed.copy()
@@ -213,9 +216,23 @@ def factorize(H: Any, tree: Tree, method: MethodName = "ltdl", names: Names = No
     """
     if names is not None and len(names) != tree.n:
         raise ShapeError(f"{len(names)} names were given for {tree.n} DoF")
+    quick = _factor_of_rows(H, tree) if method == "ltdl" else None
+    if quick is not None:
+        return Factor(tree, method, quick, names)
     factor = Factor(tree, method, pack(H, tree, names), names)
     with suppress(ValueError):  # an interpreted square root refuses the pivot that is reported below
         deep = method != "ltl" and tree.height >= DEEP
         run(ltdl_in_blocks if deep else METHODS[method].factorize, tree.regular, tree.rows, factor.packed)
     factor.require_positive()
     return factor
+
+
+def _factor_of_rows(H: Any, tree: Tree) -> Float | None:
+    """L of packed rows by code bound to the tree; None for other matrices, and for what is refused by name then."""
+    if type(H) is not np.ndarray or H.shape != (int(tree.rows[-1]),) or H.dtype.char not in "fd":
+        return None
+    with suppress(NonFiniteError, NumericalError):
+        found: Float = factor_function(tree, H.dtype)(H)  # which is finite
+        if found.take(diagonal(tree)).min(initial=np.inf) > 0:
+            return found
+    return None

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bough.errors import FactorizationError, MissingExtraError, NonFiniteError, ShapeError
 from bough.sparsity.memory import require_memory
 from bough.tree import Tree
+from bough.types import IntArray
 
 Float = NDArray[np.floating[Any]]
 Names = Sequence[str] | None
@@ -30,6 +31,14 @@ def dof_name(i: int, names: Names) -> str:
 def packed_size(tree: Tree) -> int:
     """Number of elements of packed rows: D1 + n."""
     return tree.D1 + tree.n
+
+
+def diagonal(tree: Tree) -> IntArray:
+    """Where the diagonal lies in packed rows: at the end of each; kept with the tree."""
+    found: IntArray | None = tree.__dict__.get("_diagonal")
+    if found is None:
+        found = tree.__dict__["_diagonal"] = tree.rows[1:] - 1
+    return found
 
 
 def empty_packed(tree: Tree, dtype: np.dtype[Any], what: str) -> Float:

@@ -9,9 +9,10 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.sparsity.ltdl import ltdl_solve
 from bough.sparsity.ltl import ltl_solve
 from bough.sparsity.products import lmul, lsolve, ltmul, ltsolve, unit_lmul, unit_lsolve, unit_ltmul, unit_ltsolve
+from bough.sparsity.stretch import ltdl_in_blocks
 from bough.sparsity.udut import udut_solve
 from bough.tree import Tree
 from bough.types import IntArray, Rows, Workspace
@@ -46,7 +47,7 @@ def factorize_copy(t: PackedRows, H: Rows, L: Rows, w: Workspace) -> None:
     """L and D of H, both in packed rows; H is kept."""
     for k in range(len(H)):
         L[k] = H[k]
-    ltdl(t.parent, t.rows, L)
+    ltdl_in_blocks(t.parent, t.rows, L)
 
 
 @kernel
@@ -92,12 +93,22 @@ APPLY = Routine("factor", apply, inputs={"L": "packed", "x": "n"}, outputs={"y":
 
 def vector_function(tree: Tree, product: Callable[..., None], dtype: np.dtype[Any]) -> Callable[..., Any]:
     """(L, x) -> y for vectors of this tree, compiled on first use and kept with the tree."""
-    kept: dict[Any, Callable[..., Any]] = tree.__dict__.setdefault("_vector_functions", {})
-    found = kept.get((product, dtype))
+    return _bound(tree, APPLY, PRODUCTS[product], dtype)
+
+
+def factor_function(tree: Tree, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """H -> L with D on its diagonal, both in packed rows, for matrices of this tree; kept with the tree."""
+    return _bound(tree, LTDL, 0, dtype)
+
+
+def _bound(tree: Tree, routine: Routine, product: int, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    kept: dict[Any, Callable[..., Any]] = tree.__dict__.setdefault("_bound_routines", {})
+    found = kept.get((routine.name, product, dtype))
     if found is None:
         from bough.compile.executions import bind_arrays
 
-        rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS[product]]))
+        rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([product]))
         sizes = {"n": tree.n, "packed": int(tree.rows[-1])}
-        found = kept[product, dtype] = bind_arrays(APPLY, (rows,), sizes, general=True, dtype=dtype).call
+        found = bind_arrays(routine, (rows,), sizes, general=True, dtype=dtype).call
+        kept[routine.name, product, dtype] = found
     return found

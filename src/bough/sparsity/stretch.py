@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from bough.compile.kernel import kernel
-from bough.sparsity.ltdl import eliminate
+from bough.sparsity.ltdl import eliminate, eliminate_siblings
 from bough.types import Rows, Scalar
 
 GROUP, BLOCK = 8, 192  # nodes
@@ -30,13 +30,16 @@ Places: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 
 @kernel
 def ltdl_in_blocks(parent: Rows, rows: Rows, H: Rows) -> None:
-    """Replace H by L and D as `ltdl` does, deep unbranched stretches in blocks: the choice for deep trees."""
+    """Replace H by L and D as `ltdl` does, deep unbranched stretches in blocks: the choice for any tree."""
     k = len(parent) - 1
     while k >= 0:
         top = top_of_block(parent, rows, k)
         if top <= k:
             eliminate_block(parent, rows, H, top, k)
             k = top - 1
+        elif k > 0 and parent[k] == parent[k - 1]:
+            eliminate_siblings(parent, rows, H, k)
+            k -= 2
         else:
             eliminate(parent, rows, H, k)
             k -= 1

@@ -40,7 +40,8 @@ def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtyp
 
 def native_code(routine: Routine, constants: Groups, sizes: Sizes, dtype: np.dtype) -> NativeCode:
     """The routine with these constants, which are already cast."""
-    how = f"rows {list(map(description, row_kinds(routine, constants, dtype)))} {routine.arguments} {routine.outputs}"
+    kinds = list(map(description, row_kinds(routine, constants, dtype)))
+    how = f"rows of {dtype} {kinds} {routine.arguments} {routine.outputs}"
     code = jit.load(routine.body, how, lambda: of_rows(routine, constants, dtype))
 
     def new_context() -> tuple[int, Any]:
