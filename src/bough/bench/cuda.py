@@ -32,6 +32,7 @@ PEAK_PER_SM: dict[np.dtype, int] = {
     np.dtype(np.float32): 256,
     np.dtype(np.float64): 128,
 }  # operations a cycle of a Hopper multiprocessor
+CLOCK, BANDWIDTH = 1.98e9, 4.8e12  # of an H200, in Hz and bytes a second
 
 
 class Case(NamedTuple):
@@ -102,7 +103,7 @@ def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
         case.model.name,
         title(case, dtype, batch),
         {"bough": best[0]},
-        about(*best, dtype),
+        about(*best, dtype, batch),
     )
 
 
@@ -153,14 +154,15 @@ def timed(f: CudaFunction, inputs: list[Any]) -> float:
     return float(np.median(times))
 
 
-def about(seconds: float, layout: str, f: CudaFunction, dtype: np.dtype) -> str:
+def about(seconds: float, layout: str, f: CudaFunction, dtype: np.dtype, batch: int) -> str:
     """Evaluations per second, the form that was chosen, and shares of the card's limits."""
     torch: Any = import_module("torch")
     properties = torch.cuda.get_device_properties(0)
-    choice, _ = f._choices[dtype]
-    peak = properties.multi_processor_count * PEAK_PER_SM[dtype] * 1.98e9
-    arithmetic = operations(f._program()).total / seconds / peak
-    moved = dtype.itemsize * sum(x.size for x in (*f.inputs, *f.outputs)) / seconds / 4.8e12
-    form = f"{layout}, {choice.form.lanes} threads a row" + (", staged" if choice.form.staged else "")
-    shares = f"{arithmetic:.0%} of arithmetic, {moved:.0%} of memory"
-    return f"{1e-6 / seconds:,.0f} M/s; {form}, block {choice.block}; {shares}"
+    (form, block), kernel = f.launches.choice(dtype, batch)
+    peak = properties.multi_processor_count * PEAK_PER_SM[dtype] * CLOCK
+    arithmetic = operations(f.launches.program()).total / seconds / peak
+    moved = dtype.itemsize * sum(x.size for x in (*f.inputs, *f.outputs)) / seconds / BANDWIDTH
+    ways = (", staged" if form.staged else "") + (", shelved" if form.shelved else "")
+    how = f"{layout}, {form.lanes} threads a row{ways}, block {block}"
+    takes = f"{kernel.registers} registers, {kernel.local_bytes} B spilled"
+    return f"{1e-6 / seconds:,.0f} M/s; {how}, {takes}; {arithmetic:.0%} of arithmetic, {moved:.0%} of memory"

@@ -164,8 +164,7 @@ class OperationalSpace:
         arrays = self.inputs(q, v, acceleration, zeros)
         if damping is not None:
             damped = 0.0 if damping == 0.0 else choices.check_damping(damping)
-        amount = np.array([damped])
-        return self.function("torques").call(*arrays, beside(self.device, arrays[0], amount), **given)
+        return self.function("torques").call(*arrays, beside(self.device, arrays[0], damped), **given)
 
     def jacobian(self, q: Any, **given: Any) -> RealArray:
         """J (m, nv)."""

@@ -15,6 +15,7 @@ from bough.dynamics.aba import ABA
 from bough.dynamics.crba import CRBA
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.rnea import RNEA
+from bough.errors import TooLargeError
 from bough.joints import DIFFERENCE, INTEGRATE
 from bough.model.limbs import mark_limbs
 
@@ -69,6 +70,33 @@ def test_threads_compute_what_the_kernel_does(robot, name, lanes, tmp_path):
         expected = interpret(routine, (model.mechanism,), model.sizes, *(x[row] for x in inputs))
         for y, z in zip(outputs, expected, strict=True):
             np.testing.assert_allclose(y[row], z, atol=1e-11 * max(1.0, np.abs(z).max()))
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_values_on_shelves_come_back(lanes, tmp_path, monkeypatch):
+    monkeypatch.setattr(cuda, "HELD", {8: 20})
+    model, routine = zoo.humanoid(), ROUTINES["aba"]
+    program = traced(routine, (model.mechanism,), model.sizes, mark_limbs if lanes > 1 else None)
+    source = cuda.emit(program, np.float64, cuda.Form(lanes, shelved=4))
+    assert source.block == cuda.SHELF_BLOCK
+    assert 0 < source.row_bytes * source.block // lanes <= cuda.SHELF_BYTES // 4 - 1024
+    assert cuda.registers(program, np.float64, lanes) > 100
+    library = build(source.text, tmp_path)
+    rng = np.random.default_rng(0)
+    inputs = [model.random_configuration(rng, 3), *rng.normal(size=(2, 3, model.nv))]
+    qdd = np.full((3, model.nv), np.nan)
+    assert not run(library, inputs, [qdd], np.float64).any()
+    for row in range(3):
+        (expected,) = interpret(routine, (model.mechanism,), model.sizes, *(x[row] for x in inputs))
+        np.testing.assert_allclose(qdd[row], expected, atol=1e-11 * np.abs(expected).max())
+
+
+def test_what_one_kernel_does_not_take_is_refused(monkeypatch):
+    model = zoo.arm(3)
+    program = traced(ROUTINES["aba"], (model.mechanism,), model.sizes, None)
+    monkeypatch.setattr(cuda, "LARGEST", 50)
+    with pytest.raises(TooLargeError, match=r"operations are more than one CUDA kernel takes \(50\)"):
+        cuda.emit(program, np.float64, cuda.Form(1))
 
 
 def test_rows_that_are_not_finite_are_marked(tmp_path):

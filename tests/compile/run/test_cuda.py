@@ -166,6 +166,9 @@ class FakeTensor:
     def data_ptr(self):
         return self.address
 
+    def new_empty(self, shape):
+        return FakeTensor(*shape)
+
 
 class FakeCard:
     """A card that keeps what it is told to launch."""
@@ -181,8 +184,12 @@ class FakeCard:
     def load(self, code):
         return Kernel(None, 1024)
 
-    def launch(self, kernel, grid, block, shared, arguments, stream):
-        self.launched.append((grid, block, shared, list(arguments), stream))
+    def prepared(self, kernel, grid, block, shared, count):
+        def launch(arguments, stream):
+            assert len(arguments) == count
+            self.launched.append((grid, block, shared, list(arguments), stream))
+
+        return launch
 
     def is_capturing(self, stream):
         return False
@@ -196,6 +203,7 @@ def test_known_shapes_are_launched_as_the_first_time(monkeypatch, tmp_path):
         float64="torch.float64",
         empty=lambda shape, dtype, device: FakeTensor(*shape),
         cuda=SimpleNamespace(current_stream=lambda device: stream),
+        _C=SimpleNamespace(),
     )
     monkeypatch.setitem(sys.modules, "torch", fake)
     monkeypatch.setattr(cuda_function, "the_card", lambda: card)

@@ -20,31 +20,39 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.emit.shelves import Shelves, peak
 from bough.compile.graph import twins
 from bough.compile.graph.expr import ADD, ATAN, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, STEP, SUB
 from bough.compile.graph.passes import drop_dead_code
 from bough.compile.graph.program import Program, Unit
 from bough.compile.graph.schedule import optimise
+from bough.errors import TooLargeError
 
 ENTRY = "entry"
 HEAD = (Path(__file__).parent / "cuda_head.h").read_text()
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*"}
 LARGEST = 150_000  # operations: more take minutes to compile and overflow the instruction cache many times
 MOST_LANES = 8
+SHELF_BLOCK = 64  # threads of a block with shelves
+SHELF_BYTES = 228 * 1024  # shared memory of a multiprocessor; each block on it takes 1 kB for itself
+HELD = {8: 100, 4: 210}  # values of so many bytes that a thread holds in registers beside what it works on
 
 Layout = Literal["rows", "columns"]
 
 
 class Form(NamedTuple):
-    """How a kernel is written: threads for each row, the layout of its arrays, results by way of shared memory or not.
+    """How a kernel is written: threads for each row, the layout of its arrays, and what shared memory is for.
 
-    Arrays are (batch, n) "rows" or (n, batch) "columns". Results that are gathered in shared memory leave it in long
-    runs of neighbours: for rows with many numbers that is several times faster.
+    Arrays are (batch, n) "rows" or (n, batch) "columns". `staged`: results are gathered in shared memory and leave it
+    in long runs of neighbours, which for rows with many numbers is several times faster. `shelved`: values that wait
+    long for their next use lie there (see `shelves`), which pays where registers are short; it says how many blocks
+    share the memory of a multiprocessor, 4 with as many threads as 255 registers allow, 2 with room for twice as much.
     """
 
     lanes: int = 1
     layout: Layout = "rows"
     staged: bool = False
+    shelved: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,16 +61,31 @@ class CudaText:
 
     The kernel is `entry(inputs..., outputs..., bad, batch, strides of inputs...)`: pointers to Real, then a pointer to
     one byte for each row (or null) that is set where a result is not finite, the number of rows, and for each input
-    the distance of its rows (0: one for all).
+    the distance of its rows (0: one for all). With `block` it works in blocks of so many threads and no others.
     """
 
     text: str
     form: Form
     row_bytes: int
+    block: int | None = None
 
 
 def emit(program: Program, dtype: npt.DTypeLike, form: Form) -> CudaText:
     """CUDA C of `program`."""
+    kernel = _written(program, np.dtype(dtype), form)
+    if form.shelved:
+        slots = kernel.put_on_shelves()
+        return CudaText(kernel.text(), form, np.dtype(dtype).itemsize * slots * form.lanes, SHELF_BLOCK)
+    row_bytes = np.dtype(dtype).itemsize * sum(_pitch(a.size) for a in program.outputs) if form.staged else 0
+    return CudaText(kernel.text(), form, row_bytes)
+
+
+def registers(program: Program, dtype: npt.DTypeLike, lanes: int) -> int:
+    """How many registers the values take that wait for a use at one time, with so many threads for a row."""
+    return peak(_written(program, np.dtype(dtype), Form(lanes)).lines) * np.dtype(dtype).itemsize // 4
+
+
+def _written(program: Program, dtype: np.dtype, form: Form) -> _Kernel:
     if form.lanes > 1:
         arranged, order = twins.side_by_side(optimise(program), form.lanes)
     else:
@@ -70,9 +93,8 @@ def emit(program: Program, dtype: npt.DTypeLike, form: Form) -> CudaText:
         graph = arranged.graph
         order = [(i,) for i in graph.live(arranged.flat_roots()) if graph.op[i] >= ADD]
     if len(order) > LARGEST:
-        raise ValueError(f"{len(order)} operations are more than one CUDA kernel takes ({LARGEST})")
-    row_bytes = np.dtype(dtype).itemsize * sum(_pitch(a.size) for a in program.outputs) if form.staged else 0
-    return CudaText(_Kernel(arranged, order, np.dtype(dtype), form).text(), form, row_bytes)
+        raise TooLargeError(f"{len(order)} operations are more than one CUDA kernel takes ({LARGEST})")
+    return _Kernel(arranged, order, dtype, form)
 
 
 def _pitch(size: int) -> int:
@@ -219,6 +241,15 @@ class _Kernel:
 
     # Text
 
+    def put_on_shelves(self) -> int:
+        """Lines with shelves, and how many of these a thread has."""
+        size = np.dtype(self.scalar).itemsize
+        tables = sum({"int": 4}.get(kind, size) * count for kind, _, count in self._shared())
+        room = SHELF_BYTES // self.form.shelved - 1024 - tables
+        shelves = Shelves(self.lines, HELD[size], room // (SHELF_BLOCK * size))
+        self.lines = ["SHELVES;", *shelves.lines]
+        return shelves.slots
+
     def text(self) -> str:
         inputs = [f"const Number *__restrict__ x{k}_" for k in range(len(self.program.inputs))]
         outputs = [f"Number *__restrict__ y{k}_" for k in range(len(self.program.outputs))]
@@ -229,9 +260,10 @@ class _Kernel:
         opened, closed = self._result_pointers()
         body = "\n".join(f"    {line}" for line in [*lines, *opened, *self.lines, "FINISH(bad);", *closed])
         head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))
-        head = head.replace("@ROWS@", "1" if self.form.layout == "rows" else "0")
+        head = head.replace("@ROWS@", "1" if self.form.layout == "rows" else "0").replace("@BLOCK@", str(SHELF_BLOCK))
         tables = _table("Number", "tables", list(self.tables)) + _table("int", "offsets", list(self.offsets))
-        return f'{head}{tables}\nextern "C" __global__ void {ENTRY}({parameters})\n{{\n{body}\n}}\n'
+        bounds = f"BLOCK_OF({SHELF_BLOCK}) " if self.form.shelved else ""
+        return f'{head}{tables}\nextern "C" __global__ {bounds}void {ENTRY}({parameters})\n{{\n{body}\n}}\n'
 
     def _result_pointers(self) -> tuple[list[str], list[str]]:
         """Where results go, and what brings them from shared memory to their place."""

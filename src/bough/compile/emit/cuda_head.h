@@ -38,6 +38,12 @@ typedef Number Real;
         for (int k = threadIdx.x; k < rows * (size); k += blockDim.x) \
             base[begin * (size) + k] = tile[k / (size) * (pitch) + k % (size)]; \
     }
+#define BLOCK_OF(threads) __launch_bounds__(threads)
+#define SHELVES \
+    extern __shared__ __align__(16) unsigned char shelf_bytes[]; \
+    volatile Number *const shelf = reinterpret_cast<volatile Number *>(shelf_bytes) + threadIdx.x
+#define SHELVE(slot, x) shelf[(slot) * @BLOCK@] = x
+#define FETCH(slot) shelf[(slot) * @BLOCK@]
 #define LANE(size) ((int)(lane & ((size) - 1)))
 #define OFFSET(k) offsets[(k) * LANES + lane]
 #define TABLE(k) tables[(k) * LANES + lane]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ctypes
+from collections.abc import Callable
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from cuda.bindings import driver, nvrtc
-from cuda.core import Device, EventOptions, LaunchConfig, ObjectCode, Program, ProgramOptions, Stream, launch
+from cuda.core import Device, EventOptions, ObjectCode, Program, ProgramOptions, Stream
 
 from bough.compile.emit.cuda import ENTRY
-from bough.compile.run.cuda.card import BURST, REPEATS, Kernel
+from bough.compile.run.cuda.card import BURST, REPEATS, Kernel, Launch
 from bough.errors import BoughError
 
 
@@ -34,10 +36,21 @@ class CudaCoreCard:
         kernel = ObjectCode.from_cubin(code).get_kernel(ENTRY)
         name = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         _done(driver.cuKernelSetAttribute(name, 200 * 1024, kernel.handle, self.device.device_id))
-        return Kernel(kernel, kernel.attributes.max_threads_per_block)
+        about = kernel.attributes
+        return Kernel(kernel, about.max_threads_per_block, about.num_regs, about.local_size_bytes)
 
-    def launch(self, kernel: Kernel, grid: int, block: int, shared: int, arguments: Sequence[int], stream: int) -> None:
-        launch(_stream(stream), _config(grid, block, shared), kernel.handle, *map(np.int64, arguments))
+    def prepared(self, kernel: Kernel, grid: int, block: int, shared: int, count: int) -> Launch:
+        values: Any = (ctypes.c_int64 * count)()
+        pointers = (ctypes.c_void_p * count)(*(ctypes.addressof(values) + 8 * k for k in range(count)))
+        function, where, lock = driver.CUfunction(int(kernel.handle.handle)), ctypes.addressof(pointers), Lock()
+
+        def launch(arguments: list[int], stream: int, kept: Any = (kernel, pointers)) -> None:
+            with lock:  # arguments are read before the driver returns
+                values[:] = arguments
+                answer = driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, stream, where, 0)
+            _done(answer)
+
+        return launch
 
     def seconds(self, work: Callable[[], None], stream: int) -> float:
         on, options, times = _stream(stream), EventOptions(timing_enabled=True), []
@@ -74,14 +87,9 @@ def _stream(handle: int) -> Stream:
     return Stream.from_handle(handle)
 
 
-@lru_cache(256)
-def _config(grid: int, block: int, shared: int) -> LaunchConfig:
-    return LaunchConfig(grid=grid, block=block, shmem_size=shared)
-
-
 def _done(answer: tuple[Any, ...]) -> Any:
     """What a call of the driver returned, unless it failed."""
     error, *found = answer
-    if int(error):
+    if error:
         raise BoughError(f"CUDA: {error}")
     return found[0] if found else None

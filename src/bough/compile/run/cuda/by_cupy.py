@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import cupy
 import numpy as np
 
 from bough.compile.emit.cuda import ENTRY
-from bough.compile.run.cuda.card import BURST, REPEATS, Kernel, flags
+from bough.compile.run.cuda.card import BURST, REPEATS, Kernel, Launch, flags
 
 
 class CupyCard:
@@ -39,11 +39,14 @@ class CupyCard:
             path.write_bytes(code)
             function = cupy.RawModule(path=str(path)).get_function(ENTRY)
         function.max_dynamic_shared_size_bytes = 200 * 1024
-        return Kernel(function, function.max_threads_per_block)
+        return Kernel(function, function.max_threads_per_block, function.num_regs, function.local_size_bytes)
 
-    def launch(self, kernel: Kernel, grid: int, block: int, shared: int, arguments: Sequence[int], stream: int) -> None:
-        with cupy.cuda.ExternalStream(stream):
-            kernel.handle((grid,), (block,), tuple(np.int64(x) for x in arguments), shared_mem=shared)
+    def prepared(self, kernel: Kernel, grid: int, block: int, shared: int, count: int) -> Launch:
+        def launch(arguments: list[int], stream: int) -> None:
+            with cupy.cuda.ExternalStream(stream):
+                kernel.handle((grid,), (block,), tuple(map(np.int64, arguments)), shared_mem=shared)
+
+        return launch
 
     def seconds(self, work: Callable[[], None], stream: int) -> float:
         times = []

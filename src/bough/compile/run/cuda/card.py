@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from bough.errors import BoughError, MissingExtraError
 
+Launch: TypeAlias = Callable[[list[int], int], None]  # of arguments and a stream
 REPEATS, BURST = 3, 5  # of timed launches
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A loaded kernel."""
+    """A loaded kernel, and what it takes: registers and bytes of local memory of each thread."""
 
     handle: Any
     most_threads: int
+    registers: int = 0
+    local_bytes: int = 0
 
 
 class Card(Protocol):
@@ -34,9 +37,8 @@ class Card(Protocol):
 
     def load(self, code: bytes) -> Kernel: ...
 
-    def launch(
-        self, kernel: Kernel, grid: int, block: int, shared: int, arguments: Sequence[int], stream: int
-    ) -> None: ...
+    def prepared(self, kernel: Kernel, grid: int, block: int, shared: int, count: int) -> Launch:
+        """A launch that only its `count` arguments, integers of eight bytes, and its stream are missing to."""
 
     def seconds(self, work: Callable[[], None], stream: int) -> float:
         """The time of one call of `work`, the best of several."""

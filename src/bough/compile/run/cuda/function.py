@@ -2,42 +2,23 @@
 
 Arrays of PyTorch and CuPy, and all that have `__cuda_array_interface__`, are read and written where they are, on the
 caller's stream; numpy arrays are copied there and back. Nothing of this is imported before it is asked for.
-
-For each function, precision and card the best form (threads for each row, results by way of shared memory or not) and
-block is found by trying them on the first large batch, and kept on disk.
 """
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
-from itertools import product
+from functools import cache
 from sys import modules
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from bough.compile.emit.cuda import CudaText, Form, Layout, emit
+from bough.compile.emit.cuda import Layout
 from bough.compile.graph.program import Array, Program
-from bough.compile.run.cache import fetch, fingerprint
-from bough.compile.run.cuda.arrays import Given, TensorCall, look_at, signature
-from bough.compile.run.cuda.card import Card, Kernel, the_card
+from bough.compile.run.cuda.arrays import Given, TensorCall, look_at, signature, torch_stream
+from bough.compile.run.cuda.card import Card, the_card
+from bough.compile.run.cuda.launches import Launches, room_in
 from bough.errors import NumericalError, ShapeError
-
-BLOCKS = (64, 128, 256)
-WORTH_TRYING = 4096  # rows: smaller batches say nothing about large ones
-LARGEST_TILE = 96 * 1024  # bytes of shared memory for the results of a block
-STAGED_FROM = 48  # numbers of a row; smaller rows leave in one piece anyway
-
-
-class Launch(NamedTuple):
-    """How a function is launched."""
-
-    form: Form
-    block: int
 
 
 class CudaFunction:
@@ -57,10 +38,7 @@ class CudaFunction:
         layout: Layout = "rows",
     ) -> None:
         self.name, self.inputs, self.outputs, self.layout = name, tuple(inputs), tuple(outputs), layout
-        self._program = cache(program)
-        self._lock = threading.Lock()
-        self._choices: dict[np.dtype, tuple[Launch, bool]] = {}
-        self._kernels: dict[tuple[np.dtype, Form], tuple[Kernel, int]] = {}
+        self.launches = Launches(cache(program), self.inputs, self.outputs, layout)
         self._known: dict[Any, TensorCall] = {}
 
     def __repr__(self) -> str:
@@ -91,9 +69,10 @@ class CudaFunction:
         bad = home.zeros((1 if batch is None else batch,), np.dtype(np.uint8), card) if wanted else None
         arguments = [*(g.address for g in given), *(r.address for r in results), bad.address if bad else 0, batch or 1]
         arguments += [self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True)]
-        self._launch(card, dtype, batch or 1, arguments, stream)
-        if plain and all(g.kind == "torch" for g in given):
-            self._known[signature(inputs)] = TensorCall(dtype, batch or 1, [r.shape for r in results], arguments)
+        launch = self.launches.launch(card, dtype, batch or 1, arguments, stream)
+        if plain and launch and all(g.kind == "torch" for g in given):
+            shapes, addresses = [r.shape for r in results], len(given) + len(results)
+            room_in(self._known)[signature(inputs)] = TensorCall(launch, shapes, arguments[addresses:])
         found = out if out is not None and not home.on_host else self._returned(results, out, card)
         if bad is None:
             return found
@@ -103,19 +82,18 @@ class CudaFunction:
 
     def _again(self, inputs: tuple[Any, ...]) -> Any:
         """The same for tensors of shapes that were examined before; None where it must be looked at again."""
-        torch = modules["torch"]
+        Tensor = modules["torch"].Tensor
         for x in inputs:
-            if type(x) is not torch.Tensor or not x.is_cuda or x.requires_grad or not x.is_contiguous():
+            if type(x) is not Tensor or x.requires_grad or not x.is_contiguous():
                 return None
         known = self._known.get(signature(inputs))
         if known is None:
             return None
         like = inputs[0]
-        found = [torch.empty(shape, dtype=like.dtype, device=like.device) for shape in known.shapes]
-        count = len(inputs) + len(found)
-        arguments = [*(x.data_ptr() for x in (*inputs, *found)), *known.arguments[count:]]
-        stream = torch.cuda.current_stream(like.device).cuda_stream
-        self._launch(the_card(), known.dtype, known.batch, arguments, stream)
+        found = [like.new_empty(shape) for shape in known.shapes]
+        arguments = [x.data_ptr() for x in inputs]
+        arguments += [x.data_ptr() for x in found]
+        known.launch(arguments + known.rest, torch_stream(like.device))
         return found[0] if len(found) == 1 else tuple(found)
 
     def launcher(self, *inputs: Any, out: Any, bad: Any) -> Callable[[], None]:
@@ -133,7 +111,7 @@ class CudaFunction:
 
         def launch() -> None:
             assert len(memory) == 3  # kept as long as this
-            self._launch(card, dtype, batch, arguments, given[0].stream())
+            self.launches.launch(card, dtype, batch, arguments, given[0].stream())
 
         return launch
 
@@ -142,7 +120,7 @@ class CudaFunction:
     ) -> None:
         """The same on addresses of whole batches on the card."""
         strides = [spec.size for spec in self.inputs]
-        self._launch(the_card(), dtype, batch, [*inputs, *outputs, 0, batch, *strides], stream)
+        self.launches.launch(the_card(), dtype, batch, [*inputs, *outputs, 0, batch, *strides], stream)
 
     # Where functions of the CPU have quicker ways, these are what they are.
 
@@ -218,70 +196,3 @@ class CudaFunction:
         if rows.size:
             raise NumericalError(f"{self.name}: no finite result in row {rows[0]} ({rows.size} such rows)")
         return found
-
-    # Code
-
-    def _launch(self, card: Card, dtype: np.dtype, batch: int, arguments: Sequence[int], stream: Any) -> None:
-        choice, tried = self._choices.get(dtype, (None, False))
-        if choice is None or (not tried and batch >= WORTH_TRYING and not card.is_capturing(stream)):
-            with self._lock:
-                choice = self._choose(card, dtype, batch, arguments, stream)
-        kernel, row_bytes = self._kernel(card, dtype, choice.form)
-        _start(card, kernel, choice, row_bytes, batch, arguments, stream)
-
-    def _choose(self, card: Card, dtype: np.dtype, batch: int, arguments: Sequence[int], stream: Any) -> Launch:
-        """The best form and block: as kept on disk, by trying if the batch is large, else the likeliest."""
-        tried = batch >= WORTH_TRYING
-        name = f"cuda choice {fingerprint(self._program())} {dtype.str} {self.layout} {card.name}"
-        if tried:
-            kept = json.loads(
-                fetch(name, lambda: json.dumps(self._try(card, dtype, batch, arguments, stream)).encode())
-            )
-            choice = Launch(Form(*kept[0]), kept[1])
-        else:
-            direct = [form for form in self._forms() if not form.staged]
-            choice = Launch(direct[0], 128)
-        self._choices[dtype] = choice, tried
-        return choice
-
-    def _forms(self) -> list[Form]:
-        """Forms worth trying, the likeliest first."""
-        lanes = (4, 2, 1) if self._program().marks else (1,)
-        large = self.layout == "rows" and sum(spec.size for spec in self.outputs) >= STAGED_FROM
-        return [Form(n, self.layout, staged) for n, staged in product(lanes, (True, False) if large else (False,))]
-
-    def _try(self, card: Card, dtype: np.dtype, batch: int, arguments: Sequence[int], stream: Any) -> tuple[Form, int]:
-        """Run all forms in all blocks, and take the fastest."""
-        forms = self._forms()
-        with ThreadPoolExecutor(len(forms)) as pool:
-            list(pool.map(lambda form: self._kernel(card, dtype, form), forms))
-        times = {}
-        for form, block in product(forms, BLOCKS):
-            kernel, row_bytes = self._kernel(card, dtype, form)
-            choice = Launch(form, block)
-            if row_bytes * block // form.lanes <= LARGEST_TILE and block <= kernel.most_threads:
-                work = partial(_start, card, kernel, choice, row_bytes, batch, arguments, stream)
-                times[choice] = card.seconds(work, stream)
-        return min(times, key=lambda choice: times[choice])
-
-    def _kernel(self, card: Card, dtype: np.dtype, form: Form) -> tuple[Kernel, int]:
-        found = self._kernels.get((dtype, form))
-        if found is None:
-            source = emit(self._program(), dtype, form)
-            found = self._kernels[dtype, form] = compiled(card, source, dtype), source.row_bytes
-        return found
-
-
-def compiled(card: Card, source: CudaText, dtype: np.dtype) -> Kernel:
-    """The kernel of a text for this card, from the disk where it is there."""
-    name = f"cuda {card.architecture} {card.compiler} {source.text}"
-    return card.load(
-        fetch(name, lambda: card.compile(source.text, fast=dtype == np.float32), machine=card.architecture)
-    )
-
-
-def _start(
-    card: Card, kernel: Kernel, choice: Launch, row_bytes: int, batch: int, arguments: Sequence[int], stream: Any
-) -> None:
-    rows = choice.block // choice.form.lanes
-    card.launch(kernel, -(-batch // rows), choice.block, row_bytes * rows, arguments, stream)
