@@ -6,7 +6,8 @@ import pytest
 import bough
 from bough import zoo
 from bough.errors import BoughError, ModelError, OptionError, UnknownNameError
-from bough.sweep import DrawnRows, Evaluate, GivenRows, Job, Roll, YourOwn
+from bough.record import read_table
+from bough.sweep import DrawnRows, Evaluate, GivenRows, Job, Roll, YourOwn, job
 
 ARM = zoo.arm(3)
 DYN = bough.Dynamics(ARM)
@@ -102,3 +103,24 @@ def test_other_refusals(notes, own):
         Roll().bound(ARM, ("armature",))
     with pytest.raises(UnknownNameError):
         Job(ARM, Evaluate("ghost"), DrawnRows(3)).columns(0, 1)
+
+
+def test_rows_fail_alike_in_every_chunk():
+    rows = GivenRows({"q": [[np.nan] * 3] * 2, "v": np.zeros((2, 3)), "gravity": np.zeros((2, 3))})
+    found = Job(ARM, Roll(duration=0.01, dt=1e-3), rows).columns(0, 2)
+    assert found["failed_at"].tolist() == [0.0, 0.0]
+    assert np.isnan(found["q_end"]).all()
+
+
+def test_a_table_of_several_pieces(tmp_path):
+    made = Job(ARM, Evaluate("gravity"), DrawnRows(2 * job.PIECE + 5))
+    made.write(tmp_path, 0, made.rows.count)
+    found, expected = read_table(tmp_path / job.name_of(0)), made.columns(0, made.rows.count)
+    for name, column in expected.items():
+        np.testing.assert_array_equal(found[name], column)
+
+
+def test_pieces_that_differ_are_refused(notes, own, monkeypatch):
+    monkeypatch.setattr(job, "PIECE", 4)
+    with pytest.raises(BoughError, match="the same columns, of the same shapes and kinds"):
+        own("moody", 7).part(0, 7)

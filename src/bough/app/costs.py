@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from bough.opspace import MethodPlan
 
 COLUMNS = ("mul", "add", "div", "sqrt", "sincos")
-_SHORT = (
-    ("inverse dynamics, RNEA", "inverse_dynamics", None),
-    ("mass matrix, CRBA", "mass_matrix", None),
-    ("forward dynamics, ABA", "forward_dynamics", "aba"),
-    ("forward dynamics, CRBA and LTDL", "forward_dynamics", "crba"),
-)
 
 
 class CountedFunction(NamedTuple):
@@ -37,24 +31,6 @@ class CountedFunction(NamedTuple):
     counted: OperationCount | None  # None: the graph is too large
     formula: OperationCount | None
     source: str
-
-
-def counted(model: Model) -> dict[str, OperationCount]:
-    """The four functions that everybody needs."""
-    served = [row for row in _SHORT if not (row[2] == "aba" and model.couplings)]
-    return {label: count(model, name, method=method) for label, name, method in served}
-
-
-def table(model: Model) -> Table:
-    """The same as a table, and the factorization beside a dense one."""
-    tree, n = model.dof_tree, model.nv
-    shown = Table("function", "mul", "add", "div", box=None)
-    for label, found in counted(model).items():
-        shown.add_row(label, f"{found.mul:,}", f"{found.add:,}", f"{found.div:,}")
-    shown.add_row("LTDL factorization: D2, D2, D1", f"{tree.D2:,}", f"{tree.D2:,}", f"{tree.D1:,}")
-    dense = n * (n * n - 1) // 6
-    shown.add_row(f"the same if H were full, {n} x {n}", f"{dense:,}", f"{dense:,}", f"{n * (n - 1) // 2:,}")
-    return shown
 
 
 def every(model: Model, names: Sequence[str], frame: str | None, progress: bool) -> list[CountedFunction]:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bough.app import costs, show
+from bough.app import counts, show
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError
 from bough.model import Model
@@ -34,7 +34,7 @@ def run(model: Model, picture: Path, out: Console) -> None:
     except MissingExtraError as error:
         out.print(Text(f"No picture: {error}", style="dim"))
     out.rule("What functions cost")
-    out.print(costs.table(model))
+    out.print(counts.table(model))
     dynamics = Dynamics(model)
     rng = np.random.default_rng(0)
     q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))

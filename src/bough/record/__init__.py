@@ -10,16 +10,16 @@ from bough.record.arrays import read_arrays, write_arrays
 from bough.record.files import replacing
 from bough.record.origin import cpu_name, machine
 from bough.record.progress import progress_bar
-from bough.record.tables import read_table, table_bytes, table_facts, write_table
+from bough.record.tables import put_table, read_table, table_facts, write_table
 
 __all__ = [
     "cpu_name",
     "machine",
     "progress_bar",
+    "put_table",
     "read_arrays",
     "read_table",
     "replacing",
-    "table_bytes",
     "table_facts",
     "write_arrays",
     "write_table",

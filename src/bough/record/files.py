@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import IO
 
 
@@ -17,23 +17,17 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     Until then, and after a crash at any moment, `path` is what it was before.
     """
     path = Path(path)
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    beside = path.parent / f".{path.name[:100]}.{token_hex(6)}.part"
+    # opened like any new file, so that the umask, which threads share, need not be asked for
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(beside, _mode(path))
+        if path.exists():
+            os.chmod(beside, path.stat().st_mode & 0o777)
         os.replace(beside, path)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
-
-
-def _mode(path: Path) -> int:
-    """The permissions of the file that is replaced, or those of a new one."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

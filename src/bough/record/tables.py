@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,26 +26,35 @@ def write_table(path: str | Path, columns: Mapping[str, Any], facts: Mapping[str
     return Path(path)
 
 
-def table_bytes(columns: Mapping[str, npt.NDArray[Any]], facts: Mapping[str, str] | None = None) -> bytes:
-    """Arrays (rows, ...) as the content of a Parquet file: a row with several numbers is a list of fixed length."""
+def put_table(
+    file: IO[bytes], pieces: Iterable[Mapping[str, npt.NDArray[Any]]], facts: Mapping[str, str] | None = None
+) -> None:
+    """Pieces of a table, arrays (rows, ...) by name, into a Parquet file: one row group each, written as it comes.
+
+    A row with several numbers is a list of fixed length.
+    """
     pyarrow, parquet = _arrow()
-    listed, shapes = {}, []
-    for name, array in columns.items():
-        array = np.ascontiguousarray(array)
-        shapes.append(f"{name}:{','.join(map(str, array.shape[1:]))}")
-        flat = pyarrow.array(array.reshape(-1))
-        size = int(np.prod(array.shape[1:], dtype=int))
-        listed[name] = flat if array.ndim == 1 else pyarrow.FixedSizeListArray.from_arrays(flat, size)
-    table = pyarrow.table(listed).replace_schema_metadata(_known(facts) | {SHAPES: ";".join(shapes)})
-    file = io.BytesIO()
-    parquet.write_table(
-        table, file, use_dictionary=False, compression="zstd", compression_level=1, write_page_checksum=True
-    )
-    return file.getvalue()
+    with ExitStack() as stack:
+        writer = None
+        for columns in pieces:
+            listed, shapes = {}, []
+            for name, array in columns.items():
+                array = np.ascontiguousarray(array)
+                shapes.append(f"{name}:{','.join(map(str, array.shape[1:]))}")
+                flat = pyarrow.array(array.reshape(-1))
+                size = int(np.prod(array.shape[1:], dtype=int))
+                listed[name] = flat if array.ndim == 1 else pyarrow.FixedSizeListArray.from_arrays(flat, size)
+            table = pyarrow.table(listed).replace_schema_metadata(_known(facts) | {SHAPES: ";".join(shapes)})
+            if writer is None:
+                options = {"use_dictionary": False, "compression": "snappy", "write_page_checksum": True}
+                writer = stack.enter_context(parquet.ParquetWriter(file, table.schema, **options))
+            if not table.schema.equals(writer.schema, check_metadata=True):
+                raise RecordingError("all rows of a table have the same columns, of the same shapes and kinds")
+            writer.write_table(table)
 
 
 def read_table(path: str | Path, columns: list[str] | None = None) -> dict[str, npt.NDArray[Any]]:
-    """What `table_bytes` gave, from a file: arrays of the shapes that were given."""
+    """What `put_table` wrote, from a file: arrays of the shapes that were given."""
     _, parquet = _arrow()
     try:
         table = parquet.read_table(path, columns=columns, page_checksum_verification=True)

@@ -58,7 +58,10 @@ def run(
         found, start = parts.count - len(missing), perf_counter()
         with progress_bar("sweeping", parts.count, progress) as advance:
             advance(found)
-            retried = _fill(parts, missing, executor or Threads(), retries, advance)
+            try:
+                retried = _fill(parts, missing, executor or Threads(), retries, advance)
+            finally:
+                parts.tidy()
     return Summary(folder, job.rows.count, parts.count, found, retried, perf_counter() - start)
 
 
@@ -78,6 +81,9 @@ def _fill(
                 advance(1)
             else:
                 failures[outcome.chunk] = outcome.error
+        lost = len(failures)
+        failures = {chunk: error for chunk, error in failures.items() if not parts.whole(chunk)}
+        advance(lost - len(failures))  # a worker that was lost had written some of its parts
         if any(map(_hopeless, failures.values())) or not failures:
             break
         missing = sorted(failures)

@@ -7,20 +7,23 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from bough.compile.settings import most_threads
 from bough.errors import OptionError
 from bough.model import Model
-from bough.record import table_bytes
+from bough.record import put_table, replacing
 from bough.sweep.rows import Rows
 from bough.sweep.work import Columns, SweepWork
 
 SECONDS = 1.5  # that a chunk is meant to take
-MOST_BYTES = 64 * 2**20  # of the columns of a chunk
+MOST_BYTES = 256 * 2**20  # of the file of a chunk
+PIECE = 4096  # rows that are computed and written at a time: their arrays stay in the caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,24 +74,39 @@ class Job:
             raise OptionError(f"a result may not be called {clash[0]!r}: the table has a column of that name")
         return {"row": np.arange(start, stop), **(rows if self.inputs else {}), **found}
 
-    def part(self, chunk: int, size: int) -> bytes:
-        """The Parquet file of a chunk of `size` rows."""
+    def put(self, file: IO[bytes], chunk: int, size: int) -> None:
+        """The Parquet file of a chunk of `size` rows, into a file that is open."""
         start, stop = chunk * size, min((chunk + 1) * size, self.rows.count)
-        return table_bytes(self.columns(start, stop), {"sweep": self.digest, "rows": f"{start}:{stop}"})
+        pieces = (self.columns(first, min(first + PIECE, stop)) for first in range(start, stop, PIECE))
+        put_table(file, pieces, {"sweep": self.digest, "rows": f"{start}:{stop}"})
+
+    def part(self, chunk: int, size: int) -> bytes:
+        """The same as bytes, to be sent."""
+        file = BytesIO()
+        self.put(file, chunk, size)
+        return file.getvalue()
+
+    def write(self, folder: Path, chunk: int, size: int) -> None:
+        """The same in a folder: all of a part, or nothing. Workers write their own parts where they see the folder."""
+        with replacing(folder / name_of(chunk)) as file:
+            self.put(file, chunk, size)
 
     def chunk_size(self) -> int:
         """How many rows take about `SECONDS`, their part of the table included; measured on the first ones."""
         self.part(0, 1)  # compiles
-        tried, taken, weight = 8, 0.0, 1
+        tried = 8
         while True:
             tried = min(tried, self.rows.count)
             start = perf_counter()
-            weight = sum(column.nbytes for column in self.columns(0, tried).values())
-            self.part(0, tried)
+            weight = len(self.part(0, tried))
             taken = perf_counter() - start
-            if taken > 0.2 or tried == self.rows.count or weight > MOST_BYTES // 8:
+            if taken > 0.1 or tried == self.rows.count or weight > MOST_BYTES // 8:
                 break
             tried *= 4
-        by_time = int(tried * SECONDS / (taken / 2 + 1e-9))
-        by_size = tried * MOST_BYTES // weight
+        by_time, by_size = int(tried * SECONDS / (taken + 1e-9)), tried * MOST_BYTES // weight
         return max(1, min(by_time, by_size, self.rows.count))
+
+
+def name_of(chunk: int) -> str:
+    """Part files sort by number."""
+    return f"part-{chunk:06d}.parquet"

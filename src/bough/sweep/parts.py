@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bough.errors import RecordingError, SweepError
 from bough.record import read_table, replacing, table_facts
-from bough.sweep.job import Job
+from bough.sweep.job import Job, name_of
 
 JOB, LOCK = "sweep.json", "lock"
 
@@ -59,11 +59,16 @@ class SweepFolder:
 
     def missing(self) -> list[int]:
         """Chunks whose parts are not there; parts that are damaged are made again, leftovers of a kill removed."""
+        self.tidy()
+        return [chunk for chunk in range(self.count) if not self.whole(chunk)]
+
+    def tidy(self) -> None:
+        """Remove what workers that were killed had begun to write."""
         for left in self.folder.glob(".part-*.part"):
             left.unlink(missing_ok=True)
-        return [chunk for chunk in range(self.count) if not self._whole(chunk)]
 
-    def _whole(self, chunk: int) -> bool:
+    def whole(self, chunk: int) -> bool:
+        """Is the part of this chunk there, and all of it?"""
         start, stop = chunk * self.chunk, min((chunk + 1) * self.chunk, self.job.rows.count)
         if not self.path(chunk).exists():
             return False
@@ -73,11 +78,6 @@ class SweepFolder:
             return False
         whole = rows == stop - start
         return whole and facts.get("sweep") == self.job.digest and facts.get("rows") == f"{start}:{stop}"
-
-
-def name_of(chunk: int) -> str:
-    """Part files sort by number."""
-    return f"part-{chunk:06d}.parquet"
 
 
 def described(folder: Path) -> dict[str, Any]:

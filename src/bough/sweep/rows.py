@@ -93,19 +93,16 @@ class DrawnRows:
 
     def take(self, model: Model, names: Sequence[str], start: int, stop: int) -> dict[str, FloatArray]:
         """Rows start to stop: drawn in blocks, each with a stream of its own."""
-        first, last = start // BLOCK, -(-stop // BLOCK)
-        blocks = [self._block(model, names, number) for number in range(first, last)]
-        cut = slice(start - first * BLOCK, stop - first * BLOCK)
-        return {name: np.concatenate([block[name] for block in blocks])[cut] for name in blocks[0]}
-
-    def _block(self, model: Model, names: Sequence[str], number: int) -> dict[str, FloatArray]:
-        """One block of each array, from a stream of its own: what is drawn does not depend on what else is."""
         unknown = [name for name in names if name not in STREAMS]
         if unknown:
             raise OptionError(f"{unknown[0]!r} cannot be drawn: give it in a file of rows")
-        return {name: self._drawn(model, name, number) for name in (*names, *self.parameters)}
+        blocks = range(start // BLOCK, -(-stop // BLOCK))
+        cut = slice(start - blocks.start * BLOCK, stop - blocks.start * BLOCK)
+        wanted = (*names, *self.parameters)
+        return {name: np.concatenate([self._block(model, name, number) for number in blocks])[cut] for name in wanted}
 
-    def _drawn(self, model: Model, name: str, number: int) -> FloatArray:
+    def _block(self, model: Model, name: str, number: int) -> FloatArray:
+        """One block of an array, from a stream of its own: what is drawn does not depend on what else is."""
         rng = np.random.default_rng([self.seed, number, STREAMS.index(name)])
         if name == "q":
             return model.random_configuration(rng, BLOCK)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from bough.dynamics import Dynamics
 from bough.dynamics.functions import check_options, function
-from bough.errors import ModelError, NonFiniteError, OptionError, UnknownNameError, short
+from bough.errors import ModelError, OptionError, UnknownNameError, short
 from bough.model import Model
-from bough.opspace import close_loops
-from bough.simulate import Recording, rollout
+
+if TYPE_CHECKING:
+    from bough.simulate import Recording
 
 Columns = dict[str, Any]  # arrays by name
 
@@ -91,12 +92,15 @@ class Roll:
         if unserved:
             raise OptionError(f"a rollout takes inertia and gravity by row, not {unserved[0]!r}")
         if parameters:
-            return lambda rows: _finite(rows, lambda good: _each(self, model, good, parameters))
+            return lambda rows: _finite(model, rows, lambda good: _each(self, model, good, parameters))
         dynamics = Dynamics(model)
-        return lambda rows: _finite(rows, lambda good: self.columns(model, good, dynamics))
+        return lambda rows: _finite(model, rows, lambda good: self.columns(model, good, dynamics))
 
     def columns(self, model: Model, rows: Columns, dynamics: Dynamics) -> Columns:
         """The motion of these rows."""
+        from bough.opspace import close_loops
+        from bough.simulate import rollout
+
         q = rows["q"]
         if model.closures:
             q = np.array([close_loops(model, x).q for x in q])
@@ -119,19 +123,18 @@ class Roll:
         return {"rollout": asdict(self)}
 
 
-def _finite(rows: Columns, move: Callable[[Columns], Columns]) -> Columns:
+def _finite(model: Model, rows: Columns, move: Callable[[Columns], Columns]) -> Columns:
     """Rows with numbers that are not finite fail at once, and the others do not notice."""
     good = np.ones(len(rows["q"]), bool)
     for array in rows.values():
         good &= np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
     if good.all():
         return move(rows)
-    if not good.any():
-        raise NonFiniteError("a rollout: no row of this chunk has a finite state")
-    found = {}
-    for name, column in move({name: array[good] for name, array in rows.items()}).items():
+    known = {"q": model.neutral, "v": np.zeros(model.nv), "inertia": model.inertias, "gravity": model.gravity}
+    found, moved = {}, {name: array[good] if good.any() else known[name][None] for name, array in rows.items()}
+    for name, column in move(moved).items():
         found[name] = np.full((len(good), *column.shape[1:]), 0.0 if name == "failed_at" else np.nan)
-        found[name][good] = column
+        found[name][good] = column[: good.sum()]
     return found
 
 

@@ -86,7 +86,7 @@ def counted(found: Scene) -> Scene:
         return found
     from dataclasses import replace
 
-    from bough.app.costs import counted as operations
+    from bough.app.counts import counted as operations
 
     return replace(found, counts={name: (c.mul, c.add, c.div) for name, c in operations(found.model).items()})
 

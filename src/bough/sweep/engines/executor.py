@@ -43,7 +43,7 @@ def workers_of(wanted: int | None) -> int:
     return wanted or cpu_count() or 1
 
 
-def share_out(hands: Sequence[Callable[[int], bytes]], chunks: Sequence[int]) -> Iterator[Outcome]:
+def share_out(hands: Sequence[Callable[[int], bytes | None]], chunks: Sequence[int]) -> Iterator[Outcome]:
     """Chunks to hands, each in a thread; no hand is more than two parts ahead of who takes them."""
     todo: SimpleQueue[int] = SimpleQueue()
     done: Queue[Outcome] = Queue(maxsize=len(hands))
@@ -63,7 +63,7 @@ def share_out(hands: Sequence[Callable[[int], bytes]], chunks: Sequence[int]) ->
             threads[0].join(0.02)
 
 
-def _labour(hand: Callable[[int], bytes], todo: SimpleQueue[int], done: Queue[Outcome], stop: Event) -> None:
+def _labour(hand: Callable[[int], bytes | None], todo: SimpleQueue[int], done: Queue[Outcome], stop: Event) -> None:
     while not stop.is_set():
         try:
             chunk = todo.get_nowait()

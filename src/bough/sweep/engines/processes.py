@@ -22,7 +22,7 @@ class Processes:
 
     def run(self, assignment: Assignment, chunks: Sequence[int]) -> Iterator[Outcome]:
         """The outcomes of these chunks, as they come."""
-        sent = pickle.dumps((assignment.job, assignment.chunk))
+        sent = pickle.dumps((assignment.job, assignment.folder.resolve(), assignment.chunk))
         hands = [WorkerProcess(sent) for _ in range(min(workers_of(self.workers), len(chunks)))]
         try:
             if chunks:
@@ -38,7 +38,7 @@ class WorkerProcess:
     def __init__(self, sent: bytes) -> None:
         self.sent, self.process = sent, None  # type: tuple[bytes, subprocess.Popen[bytes] | None]
 
-    def __call__(self, chunk: int) -> bytes:
+    def __call__(self, chunk: int) -> None:
         try:
             requests, replies = self._pipes()
             pickle.dump(chunk, requests)
@@ -48,7 +48,6 @@ class WorkerProcess:
             raise WorkerLostError(f"the process that computed chunk {chunk} ended, exit code {self.close()}") from None
         if isinstance(found, Exception):
             raise found
-        return bytes(found)
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self.process is None:

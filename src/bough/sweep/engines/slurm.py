@@ -74,17 +74,13 @@ class Slurm:
 def write_parts(sent: str, chunks: Sequence[int]) -> list[tuple[int, Exception | None]]:
     """In a job: the parts of these chunks, those that are there left as they are."""
     from bough.sweep.engines.worker import sendable
-    from bough.sweep.parts import name_of
 
     with open(sent, "rb") as file:
         job, size = pickle.load(file)
     outcomes: list[tuple[int, Exception | None]] = []
     for chunk in chunks:
-        path = Path(sent).parents[1] / name_of(chunk)
         try:
-            part = job.part(chunk, size)
-            with replacing(path) as target:
-                target.write(part)
+            job.write(Path(sent).parents[1], chunk, size)
             outcomes.append((chunk, None))
         except Exception as error:
             outcomes.append((chunk, sendable(error)))

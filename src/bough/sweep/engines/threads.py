@@ -16,6 +16,6 @@ class Threads:
 
     def run(self, assignment: Assignment, chunks: Sequence[int]) -> Iterator[Outcome]:
         """The outcomes of these chunks, as they come."""
-        job, size = assignment.job, assignment.chunk
+        job, folder, size = assignment.job, assignment.folder, assignment.chunk
         count = min(workers_of(self.workers), len(chunks))
-        return share_out([lambda chunk: job.part(chunk, size)] * count, chunks) if chunks else iter(())
+        return share_out([lambda chunk: job.write(folder, chunk, size)] * count, chunks) if chunks else iter(())

@@ -1,4 +1,4 @@
-"""The other end of `processes`: reads a job, then numbers of chunks; writes a part or an error for each."""
+"""The other end of `processes`: reads a job, then numbers of chunks; writes the part of each, and says so."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ def main() -> None:
     """Until there is nothing more to read: also when the driver was killed."""
     requests = sys.stdin.buffer
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a function of the user prints must not come between the parts
+    os.dup2(2, 1)  # what a function of the user prints must not come between the replies
     try:
-        job, size = pickle.load(requests)
+        job, folder, size = pickle.load(requests)
         while True:
             chunk = pickle.load(requests)
             try:
-                found: bytes | Exception = job.part(chunk, size)
+                job.write(folder, chunk, size)
+                found = None
             except Exception as error:
                 found = sendable(error)
             pickle.dump(found, replies)
