@@ -12,7 +12,19 @@ from bough.bench.report import Timing
 from bough.errors import UnknownNameError
 from bough.record import progress_bar
 
-SECTIONS = ("dynamics", "gradients", "compile", "opspace", "robots", "scale", "adaptive", "motion", "threads", "cuda")
+SECTIONS = (
+    "dynamics",
+    "gradients",
+    "compile",
+    "opspace",
+    "robots",
+    "scale",
+    "adaptive",
+    "motion",
+    "threads",
+    "sweeps",
+    "cuda",
+)
 DOCS = Path(__file__).parents[3] / "docs"
 
 

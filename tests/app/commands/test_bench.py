@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.bench import own
+from bough.bench import own, sweeps
 from bough.errors import NumericalError
 
 
@@ -36,3 +36,10 @@ def test_orders_are_permutations():
     state = own.random_state(model)
     assert sorted(state.q_order) == list(range(model.nq))
     assert sorted(state.v_order) == list(range(model.nv))
+
+
+def test_sweeps_are_measured_by_all_kinds_of_workers():
+    pytest.importorskip("pyarrow")
+    row = sweeps.measured(sweeps.CASES[0], size=1e-4, rounds=1)
+    assert set(row.seconds) == {f"bough {k} {kind}" for k in (1, 2) for kind in ("thread", "process", "plain")}
+    assert min(row.seconds.values()) > 0.0
