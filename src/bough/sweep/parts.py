@@ -60,7 +60,10 @@ class SweepFolder:
     def missing(self) -> list[int]:
         """Chunks whose parts are not there; parts that are damaged are made again, leftovers of a kill removed."""
         self.tidy()
-        return [chunk for chunk in range(self.count) if not self.whole(chunk)]
+        found = [chunk for chunk in range(self.count) if not self.whole(chunk)]
+        for chunk in found:
+            self.path(chunk).unlink(missing_ok=True)  # what is there is whole, from now on
+        return found
 
     def tidy(self) -> None:
         """Remove what workers that were killed had begun to write."""
