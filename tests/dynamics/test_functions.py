@@ -142,6 +142,8 @@ def test_one_bad_row_leaves_the_others_alone():
     np.testing.assert_allclose(J[0], dyn.jacobian(q[0], model.body_names[-1], "world"), rtol=1e-12, atol=1e-12)
     with pytest.raises(bough.BoughError, match="did you mean 'gravity'"):
         dyn.with_status("gravty", q)
+    qdd, status = dyn.with_status("forward_dynamics", q[:0], v[:0], tau[:0])
+    assert (qdd.shape, status.shape) == ((0, model.nv), (0,))
 
 
 def test_rows_with_forces_have_a_status():

@@ -243,6 +243,23 @@ def test_a_row_that_fails_stops_no_other(stabilise):
         np.testing.assert_allclose(rows.force[r], expected.force[r], rtol=1e-9, atol=1e-12)
 
 
+def test_rows_that_contradict_each_other_are_a_status():
+    """Two prescribed accelerations for one point: in compiled code and in general code, the other rows as ever."""
+    model = bough.zoo.arm(4)
+    end, rng = model.body_names[-1], np.random.default_rng(0)
+    q, rest = model.random_configuration(rng, 3), np.zeros((3, model.nv))
+    wanted = np.zeros((3, 6))
+    wanted[1, 0] = 1.0
+    for general in (False, True):
+        space = OperationalSpace(model, [bough.position(end), bough.position(end, name="again")], general=general)
+        found, status = ConstrainedDynamics(space).with_status(q, rest, rest, wanted)
+        assert status.tolist() == [0, 4, 0]
+        assert found.residual[1] == pytest.approx(np.sqrt(0.5), rel=1e-3)
+        bad = rest.copy()
+        bad[2, 1] = np.inf
+        assert ConstrainedDynamics(space).with_status(q, rest, bad)[1].tolist() == [0, 0, 2]
+
+
 def test_rows_that_nothing_can_move_are_met_or_show_in_the_residual():
     """The origin of a body on its own axis: no force moves it, and none is needed."""
     model = bough.zoo.star(3)

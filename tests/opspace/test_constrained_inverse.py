@@ -116,3 +116,27 @@ def test_nonsense_is_refused(standing):
         ConstrainedInverseDynamics(space, force_weights=np.ones(5))
     with pytest.raises(ShapeError, match="torque_weights are numbers above zero"):
         ConstrainedInverseDynamics(space, torque_weights=-1.0)
+
+
+def test_rows_that_cannot_be_stop_no_others(standing):
+    model, space, q = standing
+    inverse = ConstrainedInverseDynamics(space)
+    Q, V, A = np.tile(q, (5, 1)), np.zeros((5, model.nv)), np.zeros((5, model.nv))
+    expected = inverse(q, V[0], A[0])
+    V[1, 3], A[2, 2], V[4, 4] = np.nan, 1.0, 1e200  # no number, up from feet that are held, and too fast
+    found, status = inverse.with_status(Q, V, A)
+    assert status.tolist() == [0, 2, 4, 0, 3]
+    assert found.violation[2] > 1.0
+    assert np.isnan(found.tau[1]).all()
+    for row in (0, 3):
+        np.testing.assert_allclose(found.tau[row], expected.tau, atol=1e-9)
+        np.testing.assert_allclose(found.force[row], expected.force, atol=1e-6)
+    alone, status = inverse.with_status(q, V[0], A[0])
+    assert (alone.tau.shape, status.shape, int(status)) == ((model.nv,), (), 0)
+    one = ConstrainedInverseDynamics(OperationalSpace(model, [bough.position("lf_foot")]))
+    assert one.with_status(q, V[0], A[0])[1] == 4  # one foot cannot hold it level
+    with pytest.raises(ShapeError, match="one size"):
+        inverse.with_status(Q, V[:3], A)
+    nothing, status = inverse.with_status(Q[1:2], V[1:2], A[1:2])
+    assert status.tolist() == [2]
+    assert np.isnan(nothing.residual).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -114,8 +115,25 @@ class AimSet:
 
     def alone(self, given: Mapping[str, Any]) -> bool:
         """Whether none of the targets is a batch."""
-        points = all(np.shape(given[task.name]) in ((4, 4), (3,)) for task, _ in self.placed)
-        return points and all(np.ndim(given[task.name]) < 2 for task in self.jointed)
+        return not any(self.is_batch(task, given[task.name]) for task in self.tasks.tasks if task.has_position)
+
+    def is_batch(self, task: Task, given: Any) -> bool:
+        """Whether a target of a task is one for each row; numbers for a joint of one freedom are as many targets."""
+        shape = np.shape(given)
+        if task not in self.jointed:
+            return shape not in ((4, 4), (3,))
+        one = isinstance(task, JointTask) and self.model.joint(task.joint).q.stop - self.model.joint(task.joint).q.start
+        return len(shape) > 1 or (one == 1 and len(shape) == 1 and shape != (1,))
+
+    def usable(self, task: Task, given: Any) -> Any:
+        """(batch,) which targets of a task are finite, near enough and placements where they should be."""
+        x = np.atleast_1d(np.asarray(given, float))
+        x = x if self.is_batch(task, given) else x[None]
+        rows = x.reshape(len(x), math.prod(x.shape[1:]))
+        good = np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1, initial=0.0) <= FARTHEST)
+        if x.shape[1:] == (4, 4):
+            good[good] = [are_rotations(R[None]) for R in x[good, :3, :3]]
+        return good
 
     def _one_placement_each(self, given: Mapping[str, Any]) -> FloatArray | None:
         """(1, aims, 12) where all targets are placements, sound and none of them a batch; else None."""

@@ -24,11 +24,12 @@ from bough.opspace.methods import Prepared
 from bough.opspace.products import apply
 from bough.opspace.quantities import PRECISIONS
 from bough.opspace.space import OperationalSpace
+from bough.opspace.status import OK, UNMET, row_by_row
 from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
 from bough.types import RealArray
 
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
-UNMET = 1e-6  # of the largest acceleration: rows that are further off are not met
+UNMET_SHARE = {4: 1e-2, 8: 1e-6}  # of the largest acceleration: rows that are further off are not met
 MANY = 150  # bodies: of more, a traced graph would be too large
 
 
@@ -115,19 +116,26 @@ class ConstrainedDynamics:
     ) -> tuple[Constrained, RealArray]:
         """The same and a status for each row: no row of a batch raises for the others.
 
-        It is 0 where all is well, 2 where an input is not finite (the result is NaN there) and 3 where the result is
-        not.
+        It is 0 where all is well, 2 where an input is not finite (the result is NaN there), 3 where the result is not,
+        and 4 where rows are not met, as they contradict each other: see `residual`.
         """
-        if self._in_parts:
-            raise TaskError("a status for each row needs compiled code: large, general and mimic models have none")
         q, v, tau = self.space.inputs(q, v, tau)
         _, damping, proximal = self._given[q.dtype]
         target = self._target(acceleration, gap, q.dtype)
+        if self._in_parts:
+            parts, status = row_by_row(self._by_parts, (q, v, tau, target))
+            return self._judged(Constrained(*parts), status)
         free = self.stabilise is None
         more = (target, proximal) if free else (target, damping, proximal)
         found, status = (self._free if free else self._stabilised).with_status(q, v, tau, *more, threads=threads)
         qdd, force, residual = found
-        return Constrained(qdd, force, residual[..., 0]), status
+        return self._judged(Constrained(qdd, force, residual[..., 0]), status)
+
+    def _judged(self, found: Constrained, status: Any) -> tuple[Constrained, RealArray]:
+        """Rows that are not met are no good, either."""
+        size = np.maximum(1.0, np.abs(found.qdd).max(axis=-1))
+        unmet = found.residual > UNMET_SHARE[found.qdd.dtype.itemsize] * size
+        return found, np.where((status == OK) & unmet, UNMET, status)
 
     def derivatives(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *, gap: npt.ArrayLike | None = None
@@ -169,7 +177,7 @@ class ConstrainedDynamics:
             q, v, tau = (np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[-1]))) for x in (q, v, tau))
         found = self(q, v, tau, acceleration, gap=gap)
         size = np.abs(found.qdd).max(initial=1.0)
-        if not (found.residual < UNMET * size).all():
+        if not (found.residual < UNMET_SHARE[8] * size).all():
             worst = np.max(found.residual)
             raise TaskError(
                 f"rows are not met (by {worst:.2g}), so that the motion has no derivatives: raise iterations"

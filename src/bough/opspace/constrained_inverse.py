@@ -16,9 +16,11 @@ from bough.errors import ShapeError
 from bough.opspace.constrained import with_closures
 from bough.opspace.products import apply
 from bough.opspace.space import OperationalSpace
-from bough.types import FloatArray
+from bough.opspace.status import OK, UNMET, row_by_row
+from bough.types import FloatArray, IntArray, RealArray
 
 FORCE_WEIGHT = 1e-6  # of constraint forces beside torques: torques are small first
+UNMET_SHARE = 1e-6  # of the largest torque, or acceleration: what is further off is not met
 SINGULAR = 1e-12  # directions of the equations that are weaker than this are none
 
 
@@ -55,7 +57,23 @@ class ConstrainedInverseDynamics:
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike) -> ConstrainedInverse:
         """The forces under which (q, v) accelerates by qdd (nv,), or for a batch of all three."""
-        q, v, qdd = self.space.inputs(q, v, qdd)
+        return self._forces(*self.space.inputs(q, v, qdd))
+
+    def with_status(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike
+    ) -> tuple[ConstrainedInverse, IntArray]:
+        """The same and a status for each row: no row of a batch raises for the others.
+
+        It is 0 where all is well, 2 where an input is not finite (the result is NaN there), 3 where the result is not,
+        and 4 where no forces give the motion, or it breaks constraints: see `residual` and `violation`.
+        """
+        found, status = row_by_row(self._forces, self.space.inputs(q, v, qdd))
+        result = ConstrainedInverse(*found)
+        need, moved = (np.maximum(1.0, np.abs(x).max(axis=-1)) for x in (result.tau, np.asarray(qdd, float)))
+        unmet = (result.residual > UNMET_SHARE * need) | (result.violation > UNMET_SHARE * moved)
+        return result, np.where((status == OK) & unmet, UNMET, status)
+
+    def _forces(self, q: RealArray, v: RealArray, qdd: RealArray) -> ConstrainedInverse:
         need = np.asarray(self.dynamics.inverse_dynamics(q, v, qdd))
         J = np.asarray(self.space.jacobian(q))
         a, b = J[..., self.driven], J[..., self.loose]

@@ -79,6 +79,41 @@ def test_what_cannot_be_reached_is_a_status():
     assert 0.9e3 < alone.error < 1e3  # stretched out towards it
 
 
+def test_one_bad_row_leaves_the_others_alone():
+    _, T = reachable(ARM, HAND, 6, seed=1)
+    expected = bough.ik.solve(ARM, {HAND: T[[0, 4]]})
+    T[1, 0, 3], T[2, :3, 3], T[3, :3, :3] = np.nan, [50.0, 0.0, 0.0], 2.0 * np.eye(3)
+    T[5, 2, 3] = 1e300
+    found, status = bough.ik.with_status(ARM, {HAND: T}, starts=4)
+    assert status.tolist() == [0, 2, 4, 2, 0, 2]
+    assert found.success.tolist() == [True, False, False, False, True, False]
+    np.testing.assert_array_equal(found.q[[0, 4]], expected.q)
+    assert np.isfinite(found.q[2]).all()
+    assert 45.0 < found.error[2] < 50.0
+    assert np.isnan(found.q[[1, 3, 5]]).all()
+    q0 = np.zeros((6, 7))
+    q0[4, 2] = np.inf
+    assert bough.ik.with_status(ARM, {HAND: T}, q0, starts=1)[1].tolist() == [0, 2, 4, 2, 2, 2]
+    assert bough.ik.with_status(ARM, {HAND: T[0]}, q0, starts=1)[1].tolist() == [0, 0, 0, 0, 2, 0]
+    alone, status = bough.ik.with_status(ARM, {HAND: T[1]})
+    assert (alone.q.shape, alone.success, int(status)) == ((7,), False, 2)
+    assert bough.ik.with_status(ARM, {HAND: T[:0]})[0].q.shape == (0, 7)
+    with pytest.raises(ShapeError, match="placement"):
+        bough.ik.with_status(ARM, {HAND: np.zeros((2, 5))})
+    with pytest.raises(ShapeError, match="q0"):
+        bough.ik.with_status(ARM, {HAND: T}, np.zeros(3))
+
+
+def test_numbers_for_one_joint_are_as_many_targets():
+    first = ARM.joint_names[0]
+    found = bough.ik.solve(ARM, {joint(first): [0.1, 0.2, 0.3]})
+    assert found.q[:, ARM.joint(first).q.start] == pytest.approx([0.1, 0.2, 0.3])
+    found, status = bough.ik.with_status(ARM, {joint(first): [0.1, np.nan, 0.3]})
+    assert status.tolist() == [0, 2, 0]
+    for given in (0.1, [0.1]):
+        assert bough.ik.solve(ARM, {joint(first): given}).q.shape == (7,)
+
+
 def test_extreme_questions():
     assert bough.ik.solve(ARM, {HAND: np.zeros((0, 4, 4))}).q.shape == (0, 7)
     assert bough.ik.solve(ARM, {HAND: np.zeros((1, 3))}).q.shape == (1, 7)

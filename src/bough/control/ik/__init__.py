@@ -17,10 +17,13 @@ from bough.control.ik.problem import Key, Targets, by_name, named
 from bough.control.ik.solver import InverseKinematics, Solution, Step
 from bough.model import Model
 from bough.opspace import Task
+from bough.types import IntArray
 
 Tasks: TypeAlias = tuple[Task, ...]
 
-__all__ = ["InverseKinematics", "Solution", "Step", "solve", "step"]
+__all__ = ["InverseKinematics", "Solution", "Step", "solve", "step", "with_status"]
+
+OPTIONS = {"weights": None, "priorities": None, "posture": None, "manipulability": 0.0, "limits": True}
 
 
 def solve(
@@ -47,6 +50,18 @@ def solve(
     return _solver(model, tasks, names, (weights, priorities, posture, manipulability, limits)).solve(
         wanted, q0, **search
     )
+
+
+def with_status(
+    model: Model, targets: Targets, q0: npt.ArrayLike | None = None, **options: Any
+) -> tuple[Solution, IntArray]:
+    """The same as `solve`, and a status for each row, so that no row of a batch raises for the others.
+
+    0: reached; 2: a target or the start is not finite, too far, or no placement (q is NaN); 4: not reached.
+    """
+    tasks, wanted, names = named(targets)
+    chosen = tuple(options.pop(name, default) for name, default in OPTIONS.items())
+    return _solver(model, tasks, names, chosen).with_status(wanted, q0, **options)
 
 
 def step(

@@ -15,6 +15,7 @@ from bough.control.ik.wishes import away_from_singularity, both, towards
 from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
 from bough.model import Model
 from bough.opspace import Task, closure_tasks
+from bough.opspace.status import BAD_INPUT, OK, UNMET
 from bough.types import FloatArray, IntArray
 
 PATIENCE = 3  # times as many steps as a start has, for the nearest of those that failed
@@ -100,6 +101,42 @@ class InverseKinematics:
         found = self._search(begin, full, (tolerance, most, starts), seed, threads)
         return Solution(*(x[0] for x in found)) if alone and np.ndim(given) == 1 else found
 
+    def with_status(
+        self, targets: Mapping[str, Any], q0: npt.ArrayLike | None = None, **search: Any
+    ) -> tuple[Solution, IntArray]:
+        """What `solve` finds, and a status for each row: no row of a batch raises for the others.
+
+        It is 0 where the targets are reached, 2 where one of them or the start is not finite, too far or no placement
+        (q and error are NaN there), and 4 where they are not reached: q is the nearest configuration found.
+        """
+        self._check_names(targets)
+        start = np.asarray(self.model.neutral if q0 is None else q0, float)
+        batches, good = self._usable(targets, start)
+        rows = np.flatnonzero(good)
+        begin = np.broadcast_to(start, (len(good), self.model.nq))
+        chosen = {name: np.asarray(x, float)[rows] if name in batches else x for name, x in targets.items()}
+        found = self.solve(chosen, begin[rows], **search) if len(rows) else None
+        q, error = np.full((len(good), self.model.nq), np.nan), np.full(len(good), np.nan)
+        whole = Solution(q, np.zeros(len(good), bool), error, *np.zeros((2, len(good)), int))
+        if found is not None:
+            for x, part in zip(whole, found, strict=True):
+                x[rows] = part
+        status = np.where(good, np.where(whole.success, OK, UNMET), BAD_INPUT)
+        return (whole, status) if batches or start.ndim > 1 else (Solution(*(x[0] for x in whole)), status[0])
+
+    def _usable(self, targets: Mapping[str, Any], start: FloatArray) -> tuple[set[str], Any]:
+        """Which targets come as batches, and for each row (batch,) whether all that it needs can be used."""
+        configurations(self.model, "q0", np.zeros(start.shape))
+        parts: dict[str, Any] = {"q0": np.isfinite(start.reshape(-1, self.model.nq)).all(axis=1)}
+        batches = set()
+        for level in self.levels:
+            for task in level.tasks.tasks:
+                if task.name in targets:
+                    parts[task.name] = level.aims.usable(task, targets[task.name])
+                    batches |= {task.name} if level.aims.is_batch(task, targets[task.name]) else set()
+        count = common_batch({name: len(x) for name, x in parts.items()})
+        return batches, np.all([np.broadcast_to(x, count) for x in parts.values()], axis=0)
+
     def step(
         self,
         targets: Mapping[str, Any],
@@ -131,15 +168,18 @@ class InverseKinematics:
 
     def goals(self, targets: Mapping[str, Any]) -> tuple[list[Goals], bool]:
         """Targets of each level, in batches of one size, and whether none of them came as a batch."""
+        self._check_names(targets)
+        found = [level.goals({**targets, **self.closed}) for level in self.levels]
+        batch = common_batch({f"level {k}": len(g.target) for k, (g, _) in enumerate(found)})
+        return [g.repeated(batch) for g, _ in found], all(alone for _, alone in found)
+
+    def _check_names(self, targets: Mapping[str, Any]) -> None:
         names = [task.name for task in self.tasks]
         if set(targets) != set(names):
             odd = sorted(set(targets) ^ set(names))[0]
             raise UnknownNameError(
                 f"targets are wanted for {', '.join(map(repr, names))}; {odd!r} is missing or no task"
             )
-        found = [level.goals({**targets, **self.closed}) for level in self.levels]
-        batch = common_batch({f"level {k}": len(g.target) for k, (g, _) in enumerate(found)})
-        return [g.repeated(batch) for g, _ in found], all(alone for _, alone in found)
 
     def _search(
         self, begin: FloatArray, goals: list[Goals], limits: tuple[float, int, int], seed: int, threads: int | None
