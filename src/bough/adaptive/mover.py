@@ -201,6 +201,8 @@ class Mover:
         if not self.begun or (lead != self.h and self.is_implicit):
             if self.loops is not None:  # all joints tell what the loops do
                 self.loops.velocities_after(self.full, loads, self.loops.seats(None, loads), h or 1e-3)
+            if self.effort.stops[0]:
+                self.full.feel_all(loads, h or 1e-3)
             region.begin(loads, lead)
             changes.taken_by_tree()
             self.begun, self.h, self.age, changed = True, lead, self.every, False

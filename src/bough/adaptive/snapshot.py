@@ -38,6 +38,9 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
     if region is not None:
         facts["region"] = {name: getattr(region, name) for name in REGION}
         if mover.begun:
+            work = region.engine.work
+            facts["felt"] = region.engine.felt
+            arrays |= {"grip": mover.effort.grip, "gripped": work.grip, "held": work.held}
             arrays |= {"open": region.open_nodes.copy(), "touched": np.array(region.touched, np.int64)}
     return arrays, facts
 
@@ -55,7 +58,10 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
     if "region" in facts:
         region = mover.make_region()
         if mover.begun:
+            mover.effort.grip[:] = arrays["grip"]
             region.begin(mover.inputs.forces.loads(), mover.h, arrays["open"])
+            engine = region.engine
+            engine.felt, engine.work.grip[:], engine.work.held[:] = facts["felt"], arrays["gripped"], arrays["held"]
             region.touched = arrays["touched"].tolist()
         for name in REGION:
             setattr(region, name, facts["region"][name])

@@ -89,3 +89,74 @@ def test_other_integrators_have_no_impacts():
     with pytest.raises(ModelError, match="'slider' has limits"):
         adaptive.Dynamics(slider(lower=-1.0), integrator="momentum")
     adaptive.Dynamics(slider(friction=1.0), integrator="rk4", without="friction")
+
+
+def beam(links, free=0, friction=1e3, **options):
+    """A level chain under gravity, held by friction but for its last links."""
+    builder, up = bough.Builder("beam", gravity=(0.0, 0.0, -9.81)), "world"
+    for k in range(links):
+        up = builder.add_body(
+            f"link{k}", up, placement=(0.1, 0, 0) if k else (0, 0, 0), axis=(0, 1, 0), mass=0.2, com=(0.05, 0, 0),
+            inertia=1e-3 * np.eye(3), friction=0.0 if k >= links - free else friction, **options,
+        )  # fmt: skip
+    return builder.build()
+
+
+def test_what_friction_or_stops_hold_is_locked():
+    for model in (beam(30), beam(30, friction=0.0, lower=-1.0, upper=0.0)):
+        sim = adaptive.Dynamics(model, adaptive.body_acceleration(0.1), "adaptive")
+        sim.run(25, 1e-3)
+        assert sim.active == 0
+        assert sim.acceleration_error < 1e-4
+        assert not sim.configuration.any()
+        sim.set_torque(model.joint_names[3], -2e3)  # more than friction, and away from the stop
+        sim.run(5, 1e-3)
+        assert sim.active > 0
+        assert sim.configuration[3] < -1e-3
+
+
+def test_what_hangs_on_held_links_moves_as_it_should():
+    model = beam(30, free=4)
+    full = adaptive.Dynamics(model, method="full")
+    full.run(100, 1e-3)
+    errors = []
+    for eps in (0.3, 0.03):
+        sim = adaptive.Dynamics(model, adaptive.body_acceleration(eps), "adaptive", every=10)
+        few = []
+        for _ in range(10):
+            sim.run(10, 1e-3)
+            few.append(sim.active)
+        assert min(few) < 15
+        assert not sim.configuration[:26].any()
+        errors.append(np.abs(sim.positions() - full.positions()).max())
+    assert errors[1] < 0.2 * errors[0] < 1e-3
+
+
+def test_held_links_are_as_good_as_one():
+    found = []
+    for links in (8, 60):
+        sim = adaptive.Dynamics(beam(links, free=4), method="full")
+        sim.run(50, 1e-3)
+        found.append(sim.configuration[-4:])
+    assert np.allclose(*found, rtol=0, atol=1e-8)
+
+
+def test_a_joint_that_hardly_moves_sticks():
+    """Friction of many joints that all guessed to slide once drove them."""
+    sim = adaptive.Dynamics(beam(40, free=2), method="full")
+    sim.velocity = np.where(np.arange(40) < 38, 1e-17 * np.random.default_rng(0).normal(size=40), 0.0)
+    sim.run(3, 1e-3)
+    assert not sim.velocity[:38].any()
+    assert np.abs(sim.velocity).max() < 1.0
+
+
+def test_resuming_with_friction_is_exact(tmp_path):
+    model = beam(20, free=3, friction=20.0)
+    sim = adaptive.Dynamics(model, adaptive.body_acceleration(0.3), "adaptive", every=4)
+    sim.run(10, 1e-3)
+    sim.checkpoint(tmp_path / "beam")
+    again = adaptive.Dynamics.resume(model, tmp_path / "beam")
+    for each in (sim, again):
+        each.run(20, 1e-3)
+    assert np.array_equal(sim.configuration, again.configuration)
+    assert sim.active == again.active

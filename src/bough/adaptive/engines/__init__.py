@@ -6,7 +6,7 @@ Belongs here: arrays and compiled passes behind one object each. Does not belong
 
 from __future__ import annotations
 
-from bough.adaptive.engines.hybrid import HybridEngine, contracted_mechanism, spans
+from bough.adaptive.engines.hybrid import HybridEngine
 from bough.adaptive.engines.looped import LoopRows, loop_work, make_loops, solve_loops
 from bough.adaptive.engines.newton import (
     newton_factor,
@@ -31,7 +31,6 @@ __all__ = [
     "PlainEngine",
     "Switch",
     "TreeEngine",
-    "contracted_mechanism",
     "loop_work",
     "make_loops",
     "mark_needs",
@@ -45,5 +44,4 @@ __all__ = [
     "orient",
     "plain_move",
     "solve_loops",
-    "spans",
 ]

@@ -16,7 +16,7 @@ from bough.adaptive.engines.looped import LoopRows, make_loops, march_loops, sol
 from bough.adaptive.engines.plain import PlainWork, make_work, mark_needs, motion_square, plain_move, plain_solve, turns
 from bough.adaptive.engines.tree import TreeEngine
 from bough.adaptive.node import Springs, spring_all
-from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, piece_loads
+from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.compile.kernel import kernel
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray, Rows
@@ -45,12 +45,6 @@ def hybrid_march(
         spring_all(m, p, q)
         steps -= 1
     return float(steps)
-
-
-def spans(first: IntArray, count: IntArray) -> IntArray:
-    """first[0], first[0] + 1, ..., count[0] of them, then those of the next."""
-    ends = np.cumsum(count)
-    return np.asarray(np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(first - (ends - count), count), np.int64)
 
 
 class HybridEngine:
@@ -110,29 +104,12 @@ class HybridEngine:
         if loads is self._from and np.array_equal(body, self.pieces.body):
             self.reload()
             return
-        count = (plan.last[body] - plan.first[body] + 1).astype(np.int64)
-        last = np.cumsum(count) - 1
-        first = last - count + 1
-        primitives = spans(plan.first[body].astype(np.int64), count)
-        self._dofs = spans(plan.dof[body].astype(np.int64), (plan.dof[body + 1] - plan.dof[body]).astype(np.int64))
-        self.mechanism = contracted_mechanism(m, primitives, self._dofs)
-        self.work = make_work(len(primitives), len(self._dofs))
-        loaded, l = tree.link.host[loads.body].astype(np.int64), len(loads.body)
-        self.pieces = Pieces(
-            np.sort(done),
-            body,
-            first,
-            last,
-            self._piece,
-            self._opened,
-            loaded,
-            np.zeros(l, np.int64),
-            np.zeros((l, 12)),
-            self.work.X,
-        )
+        self.pieces, self.mechanism = make_pieces(m, plan, done, loads, (self._piece, self._opened))
         compiled(contract)(m, plan, tree.state, self.mechanism, self.pieces)
-        self.force, self._source = np.zeros((len(primitives), 6)), None
-        self.loads, self._from = piece_loads(self.pieces.bearer, len(primitives)), loads
+        self._dofs, primitives = self.pieces.dofs, len(self.mechanism.parent)
+        self.work = make_work(primitives, len(self._dofs))
+        self.force, self._source = np.zeros((primitives, 6)), None
+        self.loads, self._from = piece_loads(self.pieces.bearer, primitives), loads
         compiled(mark_needs)(self.mechanism, self.loads, self.work)
         self._close(loads)
         self.reload()
@@ -199,18 +176,3 @@ class HybridEngine:
     def power(self) -> float:
         """qdd' M qdd of the solution found last: the rate of descent, tau' qdd."""
         return float(compiled(motion_square)(self.mechanism, self.shared.qdd, self.work.X, np.zeros_like(self.force)))
-
-
-def contracted_mechanism(m: Mechanism, primitives: IntArray, dofs: IntArray) -> Mechanism:
-    """The arrays of these primitives and freedoms; bodies without inertia, as children of the primitive before."""
-    count = (m.dof[primitives + 1] - m.dof[primitives]).astype(m.dof.dtype)
-    by_body = ("kind", "fixed_kind", "q_index", "fixed", "offset")
-    by_dof = ("v_index", "axis", "depth", "pitch", "ratio", "armature")
-    return m._replace(
-        **{name: getattr(m, name)[primitives] for name in by_body},
-        **{name: getattr(m, name)[dofs] for name in by_dof},
-        parent=(np.arange(len(primitives)) - 1).astype(m.parent.dtype),
-        dof=np.concatenate([np.zeros(1, m.dof.dtype), np.cumsum(count, dtype=m.dof.dtype)]),
-        rows=np.zeros(len(dofs) + 1, m.rows.dtype),
-        inertia=np.zeros((len(primitives), 10)),
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bough.adaptive.motion.active import ActiveRegion
 from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
-from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving, of_dofs
+from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving
 from bough.adaptive.motion.rules import BY_JOINT, NO_LIMIT, Turns, make_rule
 from bough.adaptive.motion.steps import FASTEST, advance
 from bough.adaptive.motion.sweeps import place, velocities
@@ -27,7 +27,6 @@ __all__ = [
     "make_effort",
     "make_moving",
     "make_rule",
-    "of_dofs",
     "place",
     "velocities",
 ]

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines import TreeEngine, contracted_mechanism, spans
+from bough.adaptive.engines import TreeEngine
 from bough.adaptive.motion.choose import CLOSED, FRESH, OPEN, Choice, Rule, make_choice
 from bough.adaptive.motion.command import BUILD, CHOOSE, LOST, MOMENTA, SETTLE, SURVEY, attend
 from bough.adaptive.motion.engine import MotionEngine, with_armature
-from bough.adaptive.motion.layout import Effort, Moving, of_dofs
+from bough.adaptive.motion.layout import Effort, Moving, make_part, take_part
+from bough.adaptive.motion.stops import STUCK
 from bough.adaptive.motion.survey import Survey, joint_sums, make_survey
-from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, piece_loads
+from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import IntArray
@@ -26,6 +27,7 @@ from bough.types import IntArray
 NOTHING = np.zeros(0, np.int64)
 NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0, 0)
 HUGE = 1e30
+SHARE = 0.25  # of what holds a joint, taken over at a choice
 ROUNDING = 64.0 * 2.0**-52  # of a difference, by the size of its parts
 
 
@@ -39,7 +41,7 @@ class ActiveRegion:
         self.survey: Survey = make_survey(len(plan.left), len(plan.parent), int(plan.depth[0]))
         self.choice: Choice = make_choice(256)
         self.mass = model.total_mass
-        self._opened, self._dofs = np.zeros(len(plan.left), np.int8), NOTHING
+        self._opened = np.zeros(len(plan.left), np.int8)
         self.engine: MotionEngine
         self.pieces: Pieces
         self.loads: Loads
@@ -115,28 +117,23 @@ class ActiveRegion:
     def _contract(self, loads: Loads) -> None:
         """The tree of rigid clusters and active joints."""
         tree, plan, m = self.tree, self.tree.plan, self.mechanism
-        done = self.open_nodes
-        body = np.sort(plan.body[done[plan.body[done] >= 0]]).astype(np.int64)
-        count = (plan.last[body] - plan.first[body] + 1).astype(np.int64)
-        last = np.cumsum(count) - 1
-        primitives = spans(plan.first[body].astype(np.int64), count)
-        dofs = spans(plan.dof[body].astype(np.int64), (plan.dof[body + 1] - plan.dof[body]).astype(np.int64))
-        small = contracted_mechanism(m, primitives, dofs)
-        self.engine = MotionEngine(small, of_dofs(self.effort, primitives, dofs), self.state)
-        loaded, l = tree.link.host[loads.body].astype(np.int64), len(loads.body)
-        rest = (self.survey.piece, self._opened, loaded, np.zeros(l, np.int64), np.zeros((l, 12)), self.engine.work.X)
-        self.pieces = Pieces(np.sort(done), body, last - count + 1, last, *rest)
+        self.pieces, small = make_pieces(m, plan, self.open_nodes, loads, (self.survey.piece, self._opened))
         compiled(contract)(m, plan, tree.state, small, self.pieces)
-        self.loads, self._from = piece_loads(self.pieces.bearer, len(primitives)), loads
-        self._dofs = dofs
-        compiled(load_pieces)(loads, self.pieces, self.loads)
+        part = make_part(self.effort, len(small.axis), len(small.parent))
+        compiled(take_part)(self.effort, plan, self.pieces, part)
+        self.engine = MotionEngine(small, part, self.state)
+        if part.stops[0]:
+            self.engine.work.grip[:] = part.grip
+        self.loads, self._from = piece_loads(self.pieces.bearer, len(small.parent)), loads
+        if len(loads.body):
+            compiled(load_pieces)(loads, self.pieces, self.loads)
 
     def reload(self, loads: Loads) -> None:
         """Forces or torques have other values, or act on other bodies."""
         if loads is not self._from:
             self._contract(loads)
         compiled(load_pieces)(loads, self.pieces, self.loads)
-        self.engine.effort.tau[:] = self.effort.tau[self._dofs]
+        self.engine.effort.tau[:] = self.effort.tau[self.pieces.dofs]
 
     # Choosing
 
@@ -163,6 +160,7 @@ class ActiveRegion:
         Within a budget of clusters the rule is made coarser instead.
         """
         touched = np.unique(np.array(self.touched, np.int64))
+        self._feel()
         energy = self._look()
         if self.stale or len(touched) > 0.2 * len(self.tree.plan.left):
             self._attend(BUILD, loads)
@@ -183,9 +181,20 @@ class ActiveRegion:
             fits = self._attend(CHOOSE, loads, limits)
         if self.choice.count[CLOSED] or self.choice.count[FRESH]:
             self._change(loads, energy)
-        self.engine.solve(self.loads, float(self.survey.lead[0]))
+        self.engine.solve_gripped(self.loads, float(self.survey.lead[0]))
         self.delta = self._attend(LOST, loads)
         return True
+
+    def _feel(self) -> None:
+        """Friction and stops as the last step had them; of joints that are held, some of what they do now is taken over
+        at each choice, so that loads that come and go leave them open, and loads that stay do not."""
+        work, at = self.engine.work, self.pieces.dofs
+        if self.engine.felt or not self.effort.stops[0]:
+            return
+        before, now = self.effort.grip[at], work.grip
+        part = self.engine.effort.grip
+        part[:] = np.where(work.held >= STUCK, before + SHARE * (now - before), now)
+        self.effort.grip[at], self.engine.felt = part, True
 
     def _look(self) -> float:
         """Let the survey know how the pieces move; returns their kinetic energy."""

@@ -10,6 +10,7 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.engines import mark_needs
 from bough.adaptive.motion.layout import Effort, Moving, Room, make_room
 from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4
+from bough.adaptive.motion.stops import solve_with_stops
 from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally, transmit
 from bough.adaptive.passes import Loads
 from bough.joints import Mechanism
@@ -25,6 +26,8 @@ class MotionEngine:
         self.mechanism, self.effort, self.state = mechanism, effort, state
         self.work: Room = make_room(len(mechanism.parent), len(mechanism.axis))
         self._loaded: Loads | None = None
+        self.felt = True  # whether what friction and stops did in the last step is known to surveys
+        self._yields = bool(effort.stops[0] or effort.damping.any() or effort.stiffness.any())
         self._steps: tuple[float, Mechanism, Mechanism] | None = None  # size, and the mechanism with it
 
     @property
@@ -35,20 +38,22 @@ class MotionEngine:
     def load(self, loads: Loads) -> None:
         """Other bodies may be under forces."""
         if loads is not self._loaded:
-            self.work.force[:] = 0.0
-            compiled(mark_needs)(self.mechanism, loads, self.work)
+            if self._loaded is not None or len(loads.body):
+                self.work.force[:] = 0.0
+                compiled(mark_needs)(self.mechanism, loads, self.work)
             self._loaded = loads
 
     def implicit(self, h: float) -> tuple[Mechanism, Mechanism]:
         """The mechanism with the armature of springs and dampers in a step of h, and that without gravity."""
         if self._steps is None or self._steps[0] != h:
-            m = with_armature(self.mechanism, self.effort, h)
+            m = with_armature(self.mechanism, self.effort, h) if self._yields else self.mechanism
             self._steps = h, m, m._replace(gravity=np.zeros(3))
         return self._steps[1:]
 
     def march(self, loads: Loads, integrator: str, h: float, steps: int) -> int:
         """Take steps; returns how many are left before one that diverges."""
         self.load(loads)
+        self.felt = False
         pair = self.implicit(0.0 if integrator == "rk4" else h)
         m: Any = pair if integrator == "momentum" else pair[0]
         return int(compiled(INTEGRATORS[integrator])(m, self.state, self.effort, loads, self.work, h, steps))
@@ -62,6 +67,21 @@ class MotionEngine:
         """Accelerations here and now; with h those that a step of that size would have."""
         self.load(loads)
         compiled(solve)(self.implicit(h)[0], self.state, self.effort, loads, self.work, h)
+
+    def solve_gripped(self, loads: Loads, h: float) -> None:
+        """The same, with friction and stops as they were lately."""
+        if not self.effort.stops[0]:
+            return self.solve(loads, h)
+        kept = self.effort.tau.copy()
+        self.effort.tau[:] += self.effort.grip
+        self.solve(loads, h)
+        self.effort.tau[:] = kept
+
+    def feel_all(self, loads: Loads, h: float) -> None:
+        """What friction and stops do now to joints of the linkage, for all surveys to come. O(n)."""
+        self.load(loads)
+        compiled(solve_with_stops)(self.implicit(h)[0], self.state, self.effort, loads, self.work, h)
+        self.effort.grip[:] = self.work.grip
 
     def kinetic_energy(self) -> float:
         """Of bodies and rotors, J."""

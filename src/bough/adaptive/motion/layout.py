@@ -6,9 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.adaptive.node import Blueprint
+from bough.adaptive.passes import Pieces
+from bough.compile.kernel import kernel
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import FloatArray, IntArray, Rows
+
+HUGE = 1e300  # a limit beyond is none
 
 
 class Moving(NamedTuple):
@@ -38,6 +43,7 @@ class Effort(NamedTuple):
     lower: Rows  # (n,) limits of the coordinate, infinite where there is none
     upper: Rows  # (n,)
     place: Rows  # (n,) where that coordinate is in q, -1 = nowhere
+    grip: Rows  # (n,) what friction and stops did lately, held joints on average: taken as given by surveys
     stops: Rows  # (1,) whether there is friction or a limit at all
 
 
@@ -65,6 +71,7 @@ class Room(NamedTuple):
     hold: Rows  # (n,) the rate at which a joint is held
     held: Rows  # (n,) what friction and limits do to a joint; see `stops`
     tried: Rows  # (n,) how often friction let go in this step
+    grip: Rows  # (n,) torques of friction and stops in this step
 
 
 def make_moving(model: Model, q: FloatArray, qdd: FloatArray) -> Moving:
@@ -80,7 +87,7 @@ def make_room(bodies: int, dofs: int) -> Room:
     by_body |= {"force": 6, "momentum": 6}
     arrays: dict[str, Any] = {name: np.zeros((bodies, size)) for name, size in by_body.items()}
     arrays |= {"needs": np.zeros(bodies, np.int8), "V": np.zeros((dofs, 6))}
-    arrays |= {name: np.zeros(dofs) for name in ("rate", "u", "given", "rotor", "hold")}
+    arrays |= {name: np.zeros(dofs) for name in ("rate", "u", "given", "rotor", "hold", "grip")}
     return Room(held=np.zeros(dofs, np.int8), tried=np.zeros(dofs, np.int8), **arrays)
 
 
@@ -96,7 +103,7 @@ def make_effort(model: Model, m: Mechanism, tau: FloatArray, without: tuple[str,
     body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
     sprung = np.zeros(len(m.parent), np.int8)
     sprung[body[stiffness != 0.0]] = 1
-    given = (damping, stiffness, np.array(m.armature), sprung, friction, lower, upper, place)
+    given = (damping, stiffness, np.array(m.armature), sprung, friction, lower, upper, place, np.zeros(len(v)))
     return with_stops(Effort._make([tau, *map(np.ascontiguousarray, given), np.zeros(1, np.int8)]))
 
 
@@ -116,8 +123,23 @@ def _limits(model: Model, m: Mechanism) -> tuple[FloatArray, FloatArray, IntArra
     return lower, upper, np.where(single, m.q_index[body], -1).astype(np.int64)
 
 
-def of_dofs(effort: Effort, primitives: IntArray, dofs: IntArray) -> Effort:
-    """The joints of a part of the mechanism."""
-    by_dof = [name for name in Effort._fields if name not in ("sprung", "stops")]
-    parts = {name: getattr(effort, name)[dofs] for name in by_dof}
-    return with_stops(effort._replace(**parts, sprung=effort.sprung[primitives]))
+def make_part(effort: Effort, dofs: int, primitives: int) -> Effort:
+    """Room for the joints of a part of the mechanism."""
+    room = {name: np.empty(dofs, getattr(effort, name).dtype) for name in Effort._fields}
+    return effort._replace(**room | {"sprung": np.empty(primitives, np.int8), "stops": np.zeros(1, np.int8)})
+
+
+@kernel
+def take_part(e: Effort, plan: Blueprint, t: Pieces, part: Effort) -> None:
+    """The joints of a contracted tree."""
+    part.stops[0] = 0
+    for d in range(len(t.dofs)):
+        k = t.dofs[d]
+        part.tau[d], part.damping[d], part.stiffness[d] = e.tau[k], e.damping[k], e.stiffness[k]
+        part.rotor[d], part.friction[d], part.place[d] = e.rotor[k], e.friction[k], e.place[k]
+        part.lower[d], part.upper[d], part.grip[d] = e.lower[k], e.upper[k], e.grip[k]
+        if e.friction[k] > 0.0 or abs(e.lower[k]) < HUGE or abs(e.upper[k]) < HUGE:
+            part.stops[0] = 1
+    for k in range(len(t.body)):
+        for p in range(t.first[k], t.last[k] + 1):
+            part.sprung[p] = e.sprung[plan.first[t.body[k]] + p - t.first[k]]

@@ -118,7 +118,7 @@ def products(plan: Blueprint, y: Survey, code: int) -> Any:
 
 @inlined
 def joint_pull(m: Mechanism, plan: Blueprint, e: Effort, s: Moving, b: int, y: Survey) -> None:
-    """y.Q: torques, springs and dampers of the joint of body b."""
+    """y.Q: torques, springs, dampers, and friction or stops as they were, of the joint of body b."""
     if b < 0:
         return
     for i in range(plan.first[b], plan.last[b] + 1):
@@ -126,7 +126,7 @@ def joint_pull(m: Mechanism, plan: Blueprint, e: Effort, s: Moving, b: int, y: S
             difference_joint(m, i, s.rest, s.q, s.stretch)
         for k in range(m.dof[i], m.dof[i + 1]):
             j = m.v_index[k]
-            x = e.tau[k] - e.damping[k] * s.v[j]
+            x = e.tau[k] + e.grip[k] - e.damping[k] * s.v[j]
             if e.sprung[i] == 1:
                 x -= e.stiffness[k] * (s.stretch[j] + y.lead[0] * s.v[j])
             y.Q[k - plan.dof[b]] = x

@@ -23,7 +23,7 @@ from bough.adaptive.passes.command import (
     command,
     query,
 )
-from bough.adaptive.passes.contract import Pieces, contract, load_pieces, piece_loads
+from bough.adaptive.passes.contract import Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.adaptive.passes.front import (
     BY_ENERGY,
     CERTIFICATE,
@@ -101,6 +101,7 @@ __all__ = [
     "load_body",
     "load_pieces",
     "make_front",
+    "make_pieces",
     "mark",
     "mark_loads",
     "no_force",

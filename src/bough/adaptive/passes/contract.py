@@ -29,7 +29,10 @@ from bough.joints import LAST_SCREW, PLACED, Mechanism
 from bough.spatial import add3, cross, get3, get10, put3, put10, rigid_add, rotate, scale3
 from bough.types import IntArray, Rows, Scalar, Vector
 
+BY_BODY = ("parent", "kind", "fixed_kind", "q_index", "fixed", "offset", "inertia")  # of a mechanism
+BY_DOF = ("v_index", "axis", "depth", "pitch", "ratio", "armature")
 ROWS = 5  # forces on a loaded piece
+NO_ROWS = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
 
 
 class Pieces(NamedTuple):
@@ -39,6 +42,7 @@ class Pieces(NamedTuple):
     body: Rows  # (k,) whose joints are open, ascending
     first: Rows  # (k,) where their primitives begin on the contracted tree
     last: Rows  # (k,) and end
+    dofs: Rows  # (n,) its freedoms on the linkage
     piece: Rows  # (N + 1,) the last primitive of the piece of each such body, -1 for the ground; others are not set
     opened: Rows  # (nodes,) zeros, as they are left
     loaded: Rows  # (l,) bodies
@@ -54,10 +58,8 @@ def _near(plan: Blueprint, code: int) -> Any:
 
 @kernel
 def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) -> None:
-    """Fill inertias, parents and fixed placements of the contracted mechanism c, and where loaded bodies are.
-
-    On entry c has the fixed parts of the linkage, and parents within compound joints.
-    """
+    """Fill the contracted mechanism c, what t has of it, and where loaded bodies are."""
+    _take(m, plan, c, t)
     t.piece[len(plan.parent)] = -1
     for k in range(len(t.body)):
         t.piece[t.body[k]] = t.last[k]
@@ -76,6 +78,31 @@ def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) 
         _place_loaded(plan, st, t, k)
     for k in range(len(t.node)):
         t.opened[t.node[k]] = 0
+
+
+@inlined
+def _take(m: Mechanism, plan: Blueprint, c: Mechanism, t: Pieces) -> None:
+    """Primitives and freedoms of the opened joints as they are on the linkage, without inertia, in a row."""
+    p, d = 0, 0
+    for k in range(len(t.body)):
+        b = t.body[k]
+        t.first[k] = p
+        for i in range(plan.first[b], plan.last[b] + 1):
+            c.parent[p], c.dof[p] = p - 1, d
+            c.kind[p], c.fixed_kind[p], c.q_index[p] = m.kind[i], m.fixed_kind[i], m.q_index[i]
+            for j in range(12):
+                c.fixed[p, j] = m.fixed[i, j]
+            for j in range(5):
+                c.offset[p, j] = m.offset[i, j]
+            for j in range(10):
+                c.inertia[p, j] = 0.0
+            for j in range(m.dof[i], m.dof[i + 1]):
+                t.dofs[d], c.v_index[d], c.axis[d], c.depth[d] = j, m.v_index[j], m.axis[j], m.depth[j]
+                c.pitch[d], c.ratio[d], c.armature[d] = m.pitch[j], m.ratio[j], m.armature[j]
+                d += 1
+            p += 1
+        t.last[k] = p - 1
+    c.dof[p] = d
 
 
 @inlined
@@ -111,6 +138,26 @@ def _place_loaded(plan: Blueprint, st: State, t: Pieces, k: int) -> None:
     t.bearer[k] = t.piece[_near(plan, code)]
 
 
+def make_pieces(m: Mechanism, plan: Blueprint, done: IntArray, loads: Loads, room: Any) -> tuple[Pieces, Mechanism]:
+    """Room for the contracted tree of these opened nodes; `room` is the scratch `piece` and `opened`."""
+    node = np.sort(done)
+    body = np.sort(plan.body[node])
+    body = body[np.searchsorted(body, 0) :].astype(np.int64)
+    k, l = len(body), len(loads.body)
+    primitives = k + int((plan.last[body] - plan.first[body]).sum())
+    dofs = int((plan.dof[body + 1] - plan.dof[body]).sum())
+    c = m._replace(
+        **{name: np.empty((primitives, *getattr(m, name).shape[1:]), getattr(m, name).dtype) for name in BY_BODY},
+        **{name: np.empty(dofs, getattr(m, name).dtype) for name in BY_DOF},
+        dof=np.empty(primitives + 1, m.dof.dtype),
+        rows=np.zeros(dofs + 1, m.rows.dtype),
+    )
+    ints = np.empty((2, k), np.int64)
+    loaded = plan.host[loads.body].astype(np.int64)
+    rest = loaded, np.zeros(l, np.int64), np.zeros((l, 12)), np.empty((primitives, 12))
+    return Pieces._make([node, body, ints[0], ints[1], np.empty(dofs, np.int64), *room, *rest]), c
+
+
 def piece_loads(bearer: IntArray, primitives: int) -> Loads:
     """Room for the forces on pieces: what acts on all bodies of one is five forces, whatever their number.
 
@@ -120,6 +167,8 @@ def piece_loads(bearer: IntArray, primitives: int) -> Loads:
     """
     pieces = np.unique(bearer[bearer >= 0])
     k, slot = len(pieces), np.full(primitives, -1, np.int32)
+    if k == 0:
+        return Loads(pieces, np.zeros(1, np.int64), pieces, *NO_ROWS, slot)
     slot[pieces] = np.arange(k)
     point = np.zeros((k, ROWS, 3))
     point[:, 1:4] = np.eye(3)
