@@ -130,7 +130,7 @@ def test_limits_that_would_make_too_many_rows_are_held_too(monkeypatch):
     q, v, tau = states(model)
     v[:, 6:] *= 8.0
     traced = stepper(model, Plane())
-    monkeypatch.setattr("bough.simulate.compiled._small", lambda nv, joints, contacts: not joints)
+    monkeypatch.setattr("bough.simulate.compiled.is_small", lambda nv, joints, contacts: not joints)
     partly = stepper(model, Plane())
     assert (traced._compiled.full is None, partly._compiled.full) == (False, None)
     stopped = False

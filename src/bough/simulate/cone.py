@@ -22,6 +22,7 @@ from bough.types import Rows, Scalar, Workspace
 JOINT, CONTACT = 0, 1
 SWEEPS, PACES, TOLERANCE = 2500, 2, 5e-10
 SMALL, LEAST_SLOPE, TINY = 1e-12, 1e-3, 1e-36
+HOLD, FAR = 1e-13, 1e36
 
 
 class Laws(NamedTuple):
@@ -35,6 +36,8 @@ class Laws(NamedTuple):
     small: Rows  # (2,) mobilities below this share of the others are none; the least slope of a Newton step
     tiny: Rows  # (1,) a square impulse that is none
     most: Rows  # (2,) sweeps at one pace, and paces
+    hold: Rows  # (1,) share of mobilities that makes redundant rows a choice (see `hold`)
+    far: Rows  # (1,) a mobility beside which all others are none
 
 
 def laws(joints: int, contacts: int, sweeps: int = SWEEPS) -> Laws:
@@ -42,7 +45,8 @@ def laws(joints: int, contacts: int, sweeps: int = SWEEPS) -> Laws:
     kind = np.array([JOINT] * joints + [CONTACT] * contacts, np.int64)
     row = np.array([*range(joints), *(joints + 3 * c for c in range(contacts))], np.int64)
     small, most = np.array([SMALL, LEAST_SLOPE]), np.array([sweeps, PACES])
-    return Laws(kind, row, np.zeros(1), np.ones(1), np.array([TOLERANCE]), small, np.array([TINY]), most)
+    shares = np.array([TOLERANCE]), small, np.array([TINY])
+    return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, np.array([HOLD]), np.array([FAR]))
 
 
 @kernel
@@ -208,6 +212,20 @@ def next_slip(k: Laws, friction: Scalar, a: Scalar, y: tuple[Scalar, Scalar], x:
     slope = -friction * (x[1] * d1 + x[2] * d2) * square - reach * (f1 * d1 + f2 * d2)
     least = k.small[1] * (x[6] + x[8]) * length * square
     return positive(x[9] + (length - reach) * square / larger(slope, least))
+
+
+@kernel
+def slipping(k: Laws, friction: Rows, lam: Rows) -> Scalar:
+    """How many contacts press with all of their friction."""
+    count = k.zero[0]
+    for i in range(len(k.row)):
+        r = k.row[i]
+        if k.kind[i] != JOINT:
+            reach = friction[i] * lam[r]
+            reach = reach * reach * (k.one[0] - k.small[0])
+            pull = lam[r + 1] * lam[r + 1] + lam[r + 2] * lam[r + 2]
+            count = count + step(pull - reach) * (k.one[0] - step(-lam[r]))
+    return count
 
 
 SWEEP_WORK = {"own": "laws 10"}

@@ -23,13 +23,15 @@ from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, jacobian_times, jacobia
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
 from bough.opspace.sweeps.wrenches import Seeds, place_bodies
-from bough.simulate.cone import SWEEP_WORK, Laws, start_sweeps, sweep
+from bough.simulate.cone import SWEEP_WORK, Laws, slipping, start_sweeps, sweep
+from bough.simulate.hold import HOLD_WORK, broken_laws, held_speed, hold, velocities
 from bough.sparsity.ltdl import ltdl, ltdl_solve
+from bough.sparsity.products import unit_lsolve
 from bough.spatial import add3, dot3, get3, get9, get_tail, rotate
 from bough.types import Rows, Scalar, Workspace
 
 # Columns of a report. Sweeps have converged where CHANGE is not above LARGEST.
-CHANGE, LARGEST, SPENT, EXCESS, DEPTH = range(5)
+CHANGE, LARGEST, SPENT, EXCESS, DEPTH, SLIPS = range(6)
 
 
 class JointRows(NamedTuple):
@@ -64,7 +66,7 @@ def contact_step(
     q: Rows, v: Rows, tau: Rows, friction: Rows, start: Rows, dt: Rows, pace: Rows, none: Rows, f_ext: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """The state after dt, impulses lam (rows,), and how it went: `report` (5,), with the depth of the deepest point.
+    """The state after dt, impulses lam (rows,), and how it went: `report` (6,), with the depth of the deepest point.
 
     `none` and `f_ext` are held at zero.
     """
@@ -80,8 +82,15 @@ def contact_step(
         w.ahead[c] = positive(w.ahead[c]) / dt[0]
         w.b[g.first[0] + 3 * c] = w.b[g.first[0] + 3 * c] + w.ahead[c]
     report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, start, lam, w)
+    if k.most[0] == 0:
+        hold(k, w.A, w.b, w.friction, start, lam, w)
     for n in range(k.most[0]):
         report[CHANGE] = sweep(k, (n, pace[0]), w.A, w.b, w.friction, w.lower, w.upper, lam, w)
+    velocities(w.A, w.b, lam, w.after)
+    if k.most[0] == 0:
+        wrong = broken_laws(k, w.friction, w.lower, w.upper, lam, w)
+        report[CHANGE] = held_speed(k, w) + wrong * (m.one[0] + report[LARGEST] + report[LARGEST])
+    report[SLIPS] = slipping(k, w.friction, lam)
     report[SPENT] = energy_spent(m, g, lam, w)
     add_impulses(m, p, f, lam, v_after, w)
     report[EXCESS] = limit_excess(m, e, q, v_after, dt[0])
@@ -147,14 +156,11 @@ def place_points(m: Mechanism, t: Seeds, g: GroundPlanes, distance: Rows, w: Wor
 
 @kernel
 def energy_spent(m: Mechanism, g: GroundPlanes, lam: Rows, w: Workspace) -> Scalar:
-    """The kinetic energy that impulses took out: -lam (J u + A lam / 2)."""
+    """The kinetic energy that impulses took out: -lam (J u + A lam / 2) = -lam (b + after) / 2, less the distances."""
     half = m.one[0] / (m.one[0] + m.one[0])
     spent = m.zero[0]
     for r in range(len(lam)):
-        x = w.b[r]
-        for c in range(len(lam)):
-            x = x + half * w.A[r, c] * lam[c]
-        spent = spent - lam[r] * x
+        spent = spent - half * lam[r] * (w.b[r] + w.after[r])
     for c in range(len(w.ahead)):
         spent = spent + lam[g.first[0] + 3 * c] * w.ahead[c]
     return spent
@@ -162,11 +168,11 @@ def energy_spent(m: Mechanism, g: GroundPlanes, lam: Rows, w: Workspace) -> Scal
 
 @kernel
 def add_impulses(m: Mechanism, p: JacobianPattern, f: DofTree, lam: Rows, v_after: Rows, w: Workspace) -> None:
-    """v_after = u + M^-1 J' lam."""
-    jacobian_transpose_times(p, w.J, lam, w.z, m.zero[0])
+    """v_after = u + M^-1 J' lam = u + L^-1 (D^-1 Y' lam)."""
+    jacobian_transpose_times(p, w.YD, lam, w.z, m.zero[0])
     for j in range(len(m.v_index)):
         w.x[j, 0] = w.z[j]
-    ltdl_solve(f.parent, f.rows, w.H, w.x)
+    unit_lsolve(f.parent, f.rows, w.H, w.x)
     for j in range(len(m.v_index)):
         v_after[m.v_index[j]] = w.u[j] + w.x[j, 0]
 
@@ -228,7 +234,7 @@ def move_within(m: Mechanism, q: Rows, spent: Scalar, q_after: Rows, w: Workspac
 
 
 WORK = (
-    dict(RNEA.work) | CRBA_WORK | JACOBIAN_WORK | SWEEP_WORK
+    dict(RNEA.work) | CRBA_WORK | JACOBIAN_WORK | SWEEP_WORK | HOLD_WORK
     | {"H": "packed", "J": "entries", "Y": "entries", "YD": "entries", "A": "rows rows", "b": "rows"}
     | {"C": "nv", "u": "dofs", "z": "dofs", "x": "dofs 1", "gap": "nv", "ahead": "contacts"}
     | {"friction": "laws", "lower": "laws", "upper": "laws"}
@@ -240,7 +246,7 @@ CONTACT_STEP = Routine(
         "q": "nq", "v": "nv", "tau": "nv", "friction": "contacts", "start": "rows", "dt": "1", "pace": "1",
         "none": "nv", "f_ext": "bodies 6",
     },
-    outputs={"q_after": "nq", "v_after": "nv", "lam": "rows", "report": "5"},
+    outputs={"q_after": "nq", "v_after": "nv", "lam": "rows", "report": "6"},
     work=WORK,
 ).without("none", "f_ext")  # fmt: skip
 LIFT = Routine(

@@ -21,10 +21,11 @@ from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ShapeError
 from bough.opspace import Loops
-from bough.simulate.compiled import CompiledSteps, Situation, Stepped, serves
+from bough.simulate.compiled import CompiledSteps, Stepped, serves
 from bough.simulate.cone import IMPULSES, laws
 from bough.simulate.contacts import ContactRows, Contacts, ContactSpace
 from bough.simulate.joint_effects import JointEffects
+from bough.simulate.kernels import Setting, Situation
 from bough.types import FloatArray
 
 SINGULAR = 1e-10  # of the largest eigenvalue of the loops' Lambda^-1: smaller ones are redundant rows
@@ -69,9 +70,10 @@ class ContactStepper:
         self.residual = np.zeros(1)
         # impulses of contacts (batch, contacts, 3), along which axes, within which time
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
-        self._last = np.zeros((0, self.rows))  # impulses from which the next step's are sought
+        # impulses from which the next step's are sought, and where contacts slipped
+        self._last, self._slid = np.zeros((0, self.rows)), np.ones(0)
         self._compiled = (
-            CompiledSteps(effects, self.contacts, contacts.sweeps, self._composed, strict)
+            CompiledSteps(Setting(effects, self.contacts, contacts.sweeps, strict), self._composed)
             if contacts and self.contacts and serves(effects, contacts)
             else None
         )
@@ -81,22 +83,23 @@ class ContactStepper:
     ) -> tuple[FloatArray, FloatArray]:
         """The state after dt; `friction` (batch,) are coefficients that differ from row to row."""
         one = q.ndim == 1
-        Q, V, T = (np.atleast_2d(x) for x in (q, v, np.broadcast_to(tau, v.shape)))
-        each = np.full(len(Q), self.friction) if friction is None else friction
-        mu = np.broadcast_to(each[:, None], (len(Q), self.count))
-        width = len(self._compiled.joints) + 3 * self.count if self._compiled else self.rows
-        start = self._last if self._last.shape == (len(Q), width) else np.zeros((len(Q), width))
-        found = (self._compiled or self._composed)(Situation(Q, V, T, mu, start), dt)
+        Q, V, T = (np.atleast_2d(x) for x in (q, v, tau if tau.shape == v.shape else np.broadcast_to(tau, v.shape)))
+        mu = np.empty((len(Q), self.count))
+        mu[...] = self.friction if friction is None else friction[:, None]
+        if len(self._last) != len(Q):
+            width = self._compiled.lean.width if self._compiled else self.rows
+            self._last, self._slid = np.zeros((len(Q), width)), np.ones(len(Q))
+        found = (self._compiled or self._composed)(Situation(Q, V, T, mu, self._last, self._slid), dt)
         self._last, self.residual = found.lam, found.residual
-        if self._compiled:
-            of_contacts = found.lam[:, width - 3 * self.count :].reshape(len(Q), self.count, 3)
-            self._pushed = of_contacts, self._compiled.axes, dt
+        if self._compiled and found.slid is not None:
+            of_contacts = found.lam[:, found.lam.shape[1] - 3 * self.count :].reshape(len(Q), self.count, 3)
+            self._slid, self._pushed = found.slid, (of_contacts, self._compiled.axes, dt)
         return (found.q[0], found.v[0]) if one else (found.q, found.v)
 
     def forget(self, rows: Any) -> None:
         """The next step of these rows begins without the impulses of the last."""
         if len(self._last):
-            self._last[rows] = 0.0
+            self._last[rows], self._slid[rows] = 0.0, 1.0
 
     def check_closed(self, q: FloatArray) -> None:
         """Refuse states whose loops are open: closing them would be no motion."""

@@ -56,6 +56,15 @@ def test_rows_of_a_pile_are_taken_once(gate):
     assert pile.take().start >= 100
 
 
+def test_nothing_is_measured_for_one_thread():
+    """Whether by argument or by setting: batches that fit then go to the code as they are."""
+    batches = threads.Batches(lambda *arrays: OK, lambda pile: None, 64)
+    assert batches.will_probe(1000, 2)
+    assert not batches.will_probe(1000, 1)
+    with settings.most_threads(1):
+        assert not batches.will_probe(1000, None)
+
+
 def test_as_many_threads_as_pay(monkeypatch):
     monkeypatch.undo()
     assert threads.crew(0.0, 16) == 1

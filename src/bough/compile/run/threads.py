@@ -34,6 +34,7 @@ class Batches:
 
     def will_probe(self, batch: int, threads: int | None) -> bool:
         """Are the first rows of a batch to be run apart, to measure them?"""
+        threads = settings.threads() if threads is None else threads
         return threads != 1 and not self._seconds_per_row and batch >= PROBE_ROWS
 
     def is_short(self, batch: int) -> bool:

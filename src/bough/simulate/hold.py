@@ -1,0 +1,110 @@
+"""Impulses of contacts that stick, all at once by one factor: what sweeps would find where nothing slips.
+
+Contacts that pressed before are held and the others left alone; a joint with dry friction sticks, or slips with all of
+its friction, as before. That makes A lam = -b of the rows that are held, which a dense L D L' solves. Where the laws
+agree with the guess (impulses within their cones, nothing going into the ground), this is a solution, as far as
+`velocities` shows; elsewhere sweeps must find one (`cone`).
+"""
+
+from __future__ import annotations
+
+from bough.compile.kernel import kernel
+from bough.compile.scalar import clip, larger, size, step
+from bough.simulate.cone import JOINT, Laws
+from bough.types import Rows, Scalar, Workspace
+
+
+@kernel
+def hold(k: Laws, A: Rows, b: Rows, friction: Rows, start: Rows, lam: Rows, w: Workspace) -> None:
+    """lam (rows,): rows of which `start` says that they were held are stopped. Leaves which those are in w.held.
+
+    Rows may be redundant: a share of each mobility that changes no digit of a velocity picks the least impulses.
+    """
+    for i in range(len(k.row)):
+        r = k.row[i]
+        if k.kind[i] == JOINT:
+            w.held[r] = k.one[0] - step(size(start[r]) - (k.one[0] - k.small[0]) * friction[i])
+            lam[r] = (k.one[0] - w.held[r]) * clip(start[r], -friction[i], friction[i])
+            w.factor[r, r] = A[r, r] + k.hold[0] * A[r, r] + k.tiny[0]
+        else:
+            share = k.hold[0] * (A[r, r] + A[r + 1, r + 1] + A[r + 2, r + 2]) + k.tiny[0]
+            for s in range(r, r + 3):
+                w.held[s] = k.one[0] - step(-start[r])
+                lam[s] = k.zero[0]
+                w.factor[s, s] = A[s, s] + share
+    for r in range(len(lam)):
+        # what is not held does not move: to be put out of the way is cheaper than to be taken out
+        w.factor[r, r] = w.factor[r, r] + (k.one[0] - w.held[r]) * k.far[0]
+        w.after[r] = -b[r]
+        for i in range(len(k.row)):
+            if k.kind[i] == JOINT:
+                w.after[r] = w.after[r] - A[r, k.row[i]] * lam[k.row[i]]
+        for s in range(r):
+            w.factor[r, s] = A[r, s]
+    factorise(k, w.factor)
+    substitute(w.factor, w.after)
+    for r in range(len(lam)):
+        lam[r] = lam[r] + w.held[r] * w.after[r]
+
+
+@kernel
+def factorise(k: Laws, L: Rows) -> None:
+    """The lower half of L, a matrix before, becomes L and 1 / D of its L D L'."""
+    for c in range(len(L)):
+        L[c, c] = k.one[0] / L[c, c]
+        for r in range(len(L) - 1, c, -1):
+            x = L[r, c] * L[c, c]
+            for s in range(c + 1, r + 1):
+                L[r, s] = L[r, s] - x * L[s, c]
+            L[r, c] = x
+
+
+@kernel
+def substitute(L: Rows, x: Rows) -> None:
+    """x = (L D L')^-1 x."""
+    for r in range(len(x)):
+        for s in range(r):
+            x[r] = x[r] - L[r, s] * x[s]
+    for r in range(len(x) - 1, -1, -1):
+        x[r] = x[r] * L[r, r]
+        for s in range(r + 1, len(x)):
+            x[r] = x[r] - L[s, r] * x[s]
+
+
+@kernel
+def velocities(A: Rows, b: Rows, lam: Rows, after: Rows) -> None:
+    """after = A lam + b."""
+    for r in range(len(lam)):
+        after[r] = b[r]
+        for c in range(len(lam)):
+            after[r] = after[r] + A[r, c] * lam[c]
+
+
+@kernel
+def broken_laws(k: Laws, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace) -> Scalar:
+    """How many laws the guess of `hold` breaks, by the velocities in w.after."""
+    count = k.zero[0]
+    for i in range(len(k.row)):
+        r = k.row[i]
+        held, one = w.held[r], k.one[0]
+        if k.kind[i] == JOINT:
+            sticks = step(friction[i] - size(lam[r]))
+            slips = step(-lam[r] * w.after[r]) * step(w.after[r] - lower[i]) * step(upper[i] - w.after[r])
+            count = count + one - held * sticks - (one - held) * slips
+        else:
+            reach = friction[i] * lam[r]
+            inside = step(reach) * step(reach * reach - lam[r + 1] * lam[r + 1] - lam[r + 2] * lam[r + 2])
+            count = count + one - held * inside - (one - held) * step(w.after[r])
+    return count
+
+
+@kernel
+def held_speed(k: Laws, w: Workspace) -> Scalar:
+    """The largest velocity left in a row that is held."""
+    largest = k.zero[0]
+    for r in range(len(w.held)):
+        largest = larger(largest, w.held[r] * size(w.after[r]))
+    return largest
+
+
+HOLD_WORK = {"held": "rows", "after": "rows", "factor": "rows rows"}
