@@ -19,10 +19,10 @@ KINDS = [(np.float64, lanes) for lanes in (1, 2, 4, 8)] + [(np.float32, lanes) f
 TOLERANCE = {np.float64: 1e-12, np.float32: 2e-5}
 
 
-def run(p, inputs, dtype, lanes, chunk=llvm.CHUNK, width=8, units=None):
+def run(p, inputs, dtype, lanes, chunk=llvm.CHUNK, width=8, units=None, parts=0):
     """Outputs of the compiled program, with guard numbers around them that must survive."""
-    text = llvm.emit(p, np.dtype(dtype), lanes, width, chunk, units)
-    code = native.load(native.compile_ir(text, level=1), llvm.ENTRY)
+    texts = llvm.emit_parts(p, np.dtype(dtype), lanes, width, chunk, parts, units)
+    code = native.load(native.compile_parts(texts, level=1), llvm.ENTRY)
     batch = len(inputs[0])
     given = [np.ascontiguousarray(x, dtype) for x in inputs]
     guarded = [np.full(batch * spec.size + 32, 77.0, dtype) for spec in p.outputs]
@@ -85,6 +85,18 @@ def test_sine_of_a_sine_takes_another_stage():
     p = program(function, {"x": (2,)}, {"y": (5,)})
     for dtype, lanes in KINDS:
         assert_agrees(p, p, dtype, lanes, 3)
+
+
+@pytest.mark.parametrize("parts", [1, 3, 50])
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_a_program_in_several_modules_has_the_bits_of_one_in_one(parts, lanes):
+    p = schedule.optimise(arm(4))
+    inputs = random_inputs(p, 5)
+    texts = list(llvm.emit_parts(p, np.dtype(float), lanes, 4, 40, parts))
+    assert len(texts) == 1 + min(parts, sum("define void @chunk" in line for t in texts for line in t.splitlines()))
+    whole, cut = (run(p, inputs, np.float64, lanes, 40, 4, parts=k) for k in (0, parts))
+    for x, y in zip(whole, cut, strict=True):
+        np.testing.assert_array_equal(x, y)
 
 
 def test_the_text_of_a_module_is_deterministic():

@@ -11,7 +11,7 @@ lane the chunks read and write the user's rows themselves, and only sines and co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -40,7 +40,21 @@ def emit(
 
     With one lane, `units` may say which operations of the row go side by side, and the order.
     """
-    return Emitter(program, Kind.of(dtype, lanes), Kind.of(dtype, max(lanes, width)), units, chunk).module()
+    return "\n".join(emit_parts(program, dtype, lanes, width, chunk, 0, units))
+
+
+def emit_parts(
+    program: Program,
+    dtype: np.dtype,
+    lanes: int,
+    width: int,
+    chunk: int = CHUNK,
+    parts: int = 0,
+    units: Sequence[Unit] | None = None,
+) -> Iterator[str]:
+    """The same as several modules, one after another: so many that hold the chunks, and last that of the entry."""
+    kinds = Kind.of(dtype, lanes), Kind.of(dtype, max(lanes, width))
+    return Emitter(program, *kinds, units, chunk).modules(parts)
 
 
 class Emitter:
@@ -56,23 +70,36 @@ class Emitter:
         self.plan.place_outputs(self.skipped)
         self.columns = [self.plan.reserve(x.size) for x in self.arrays] if kind.lanes > 1 else []
 
-    def module(self) -> str:
-        """Intrinsics and helpers, then the chunks, then the entry point."""
-        parts = square_roots(self.plan, self.kind)
+    def modules(self, parts: int) -> Iterator[str]:
+        """Intrinsics and helpers, then the chunks, then the entry point; the chunks in modules of their own if any."""
+        numbered = list(enumerate(self._chunks()))
+        share = -(-len(numbered) // parts) if parts else len(numbered)
+        for first in range(0, len(numbered), share) if parts else ():
+            own = [self._chunk_function(k, *chunk, "") for k, chunk in numbered[first : first + share]]
+            yield "\n".join([*self._functions(), *own])
+        whole = self._functions()
         if any(stage.angles for stage in self.plan.stages):
-            parts.append(sincos_function(self.pack))
-        if any(self.program.graph.op[i] == ATAN for i in self.plan.live):
-            parts.append(atan_function(self.kind))
+            whole.append(sincos_function(self.pack))
         if self.kind.lanes > 1:
-            parts.append(lane_functions(self.kind))
-        number = 0
+            whole.append(lane_functions(self.kind))
+        if parts:
+            whole += [f"declare void @chunk{k}({self._parameters()})" for k, _ in numbered]
+        else:
+            whole += [self._chunk_function(k, *chunk, "internal ") for k, chunk in numbered]
+        yield "\n".join([*whole, self._entry_function()])
+
+    def _functions(self) -> list[str]:
+        """What chunks may call."""
+        found = square_roots(self.plan, self.kind)
+        if any(self.program.graph.op[i] == ATAN for i in self.plan.live):
+            found.append(atan_function(self.kind))
+        return found
+
+    def _chunks(self) -> Iterator[tuple[list[Unit], list[int]]]:
+        """Units, and the numbers to be copied after them."""
         for stage in self.plan.stages:
             for units in stage.chunks:
-                last = units is stage.chunks[-1]
-                parts.append(self._chunk_function(number, units, self.plan.copies(stage) if last else []))
-                number += 1
-        parts.append(self._entry_function())
-        return "\n".join(parts)
+                yield units, self.plan.copies(stage) if units is stage.chunks[-1] else []
 
     def _cleared_windows(self, roots: tuple[int, ...]) -> list[int]:
         """Windows of an output that hold only the constant 0: cleared in the rows, never computed."""
@@ -83,13 +110,13 @@ class Emitter:
         names = ("%m", *(f"%x{k}" for k in range(len(self.arrays))))
         return ", ".join(f"ptr {attributes}{name}" for name in names)
 
-    def _chunk_function(self, number: int, units: list[Unit], copies: list[int]) -> str:
+    def _chunk_function(self, number: int, units: list[Unit], copies: list[int], linkage: str) -> str:
         chunk = Chunk(self.plan, self.kind)
         for unit in units:
             chunk.compute(unit)
         for i in copies:
             chunk.store(i)
-        head = f"define internal void @chunk{number}({self._parameters('noalias ')}) noinline nounwind {{"
+        head = f"define {linkage}void @chunk{number}({self._parameters('noalias ')}) noinline nounwind {{"
         return f"{head}\n{chunk.b.text()}\n  ret void\n}}"
 
     def _entry_function(self) -> str:

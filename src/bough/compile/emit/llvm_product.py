@@ -59,7 +59,12 @@ class SparseProduct:
 
 
 def emit(program: Program, product: SparseProduct, dtype: np.dtype, lanes: int, text: str, width: int) -> str:
-    """The module: `text` is that of the program, `lanes` the number of its rows side by side."""
+    """The module: `text` is that of the program, `lanes` the number of its rows side by side.
+
+    A module of the program without its entry stays what it is.
+    """
+    if f"@{llvm.ENTRY}(" not in text:
+        return text
     inner = text.replace(f"define i64 @{llvm.ENTRY}(", "define internal i64 @program(")
     kind = Kind.of(dtype, min(width, 1 << max(0, product.n - 1).bit_length()))
     writer = _Writer(product, kind)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +26,7 @@ if hasattr(os, "register_at_fork"):
 
 CARD_USERS = {"cuda", "cupy", "jax", "torch"}
 MAPS = Path("/proc/self/maps")
+PARTS = b"several objects\n"  # what code begins with that is more than one object
 
 
 @dataclass(frozen=True)
@@ -63,23 +66,92 @@ def compile_ir(ir: str, level: int = 2, optimise: bool = False) -> bytes:
         return compile_module(_llvm().parse_assembly(ir), level, optimise)
 
 
+def compile_parts(parts: Iterable[str], level: int = 2) -> bytes:
+    """Object code for modules of LLVM IR text that call one another, each but the last on a thread as soon as it is
+    given."""
+    with compiling, _side_by_side():
+        jobs: list[_Job] = []
+        for ir in parts:
+            if jobs:
+                jobs[-1].start()
+            jobs.append(_Job(ir, level))
+        jobs[-1].run()
+        for job in jobs[:-1]:
+            job.join()
+    codes = [job.result() for job in jobs]
+    return codes[0] if len(codes) == 1 else PARTS + b"".join(len(x).to_bytes(8, "little") + x for x in codes)
+
+
+class _Job(threading.Thread):
+    """A module to compile, in a context of its own. No pool: its lock is taken by a fork before ours."""
+
+    def __init__(self, ir: str, level: int) -> None:
+        super().__init__(name="bough compiler")
+        self._ir, self._level = ir, level
+        self._code = b""
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            llvm = _llvm()
+            self._code = _emit_object(llvm.parse_assembly(self._ir, context=llvm.create_context()), self._level)
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> bytes:
+        if self._error is not None:
+            raise self._error
+        return self._code
+
+
+@contextmanager
+def _side_by_side() -> Iterator[None]:
+    """Threads may generate code at once, each in a context of its own; llvmlite would let only one do anything."""
+    generate = _llvm().ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    lock = getattr(generate, "_lock", None)
+    if lock is None:  # another llvmlite than those we know
+        yield
+        return
+    generate._lock = nullcontext()
+    try:
+        yield
+    finally:
+        generate._lock = lock
+
+
+def _parts(code: bytes) -> Iterator[bytes]:
+    """The objects that were put together, or the only one."""
+    if not code.startswith(PARTS):
+        yield code
+        return
+    at = len(PARTS)
+    while at < len(code):
+        size = int.from_bytes(code[at : at + 8], "little")
+        yield code[at + 8 : at + 8 + size]
+        at += 8 + size
+
+
 def compile_module(module: Any, level: int = 2, optimise: bool = False) -> bytes:
     """Object code for a module of LLVM.
 
     `level` is that of the code generator. The optimiser on IR runs only on request: straight-line code
     from a hash-consed graph leaves it nothing to do.
     """
-    llvm = _llvm()
     with compiling:
-        module.triple = host().triple
-        machine = _target_machine(level)
-        module.data_layout = str(machine.target_data)
-        if optimise:
-            tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-            builder = llvm.create_pass_builder(machine, tuning)
-            builder.getModulePassManager().run(module, builder)
-        code: bytes = machine.emit_object(module)
-        return code
+        return _emit_object(module, level, optimise)
+
+
+def _emit_object(module: Any, level: int, optimise: bool = False) -> bytes:
+    """The same for whoever holds the lock, or works for the one who does in a context of its own."""
+    module.triple = host().triple
+    machine = _target_machine(level)
+    module.data_layout = str(machine.target_data)
+    if optimise:
+        llvm = _llvm()
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+        builder.getModulePassManager().run(module, builder)
+    code: bytes = machine.emit_object(module)
+    return code
 
 
 @dataclass(frozen=True)
@@ -96,7 +168,8 @@ def load(code: bytes, symbol: str) -> LoadedCode:
     with compiling:
         machine = _target_machine(2)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        for part in _parts(code):
+            engine.add_object_file(llvm.ObjectFileRef.from_data(part))
         engine.finalize_object()
         address = engine.get_function_address(symbol)
     if not address:

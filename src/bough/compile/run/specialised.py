@@ -5,6 +5,7 @@ In the lanes of vectors lie the rows of a batch, or in a single call the parts t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,8 +29,9 @@ LEAST_GAIN = 0.9  # moves between numbers and vectors cost more than their numbe
 # Past this many nodes a graph costs more to compile than it gains; past these sizes it is not even tried.
 LARGEST_GRAPH = 60_000
 LARGEST_ARRAY = 20_000
-# Longer programs are cut into smaller functions: these take half the time to compile, and are no slower.
-LONG, LONG_CHUNK = 20_000, 600
+# Longer programs are cut into smaller functions: these take half the time to compile, and are no slower. They are in
+# modules of their own, which compile side by side.
+LONG, LONG_CHUNK, LONG_PARTS = 20_000, 600, 6
 LARGEST_DERIVATIVE = 400_000  # of a routine that only runs traced
 
 _programs: WeakKeyDictionary[Constants, dict[Routine, Program | None]] = WeakKeyDictionary()
@@ -100,11 +102,11 @@ def native_code(
 
     def build() -> bytes:
         is_long = len(program.graph) > LONG
-        text = emit(program, dtype, lanes, width, LONG_CHUNK if is_long else llvm.CHUNK)
+        texts = emit(program, dtype, lanes, width, is_long)
         if product is not None:
-            text = llvm_product.emit(program, product, dtype, lanes, text, width)
+            texts = (llvm_product.emit(program, product, dtype, lanes, text, width) for text in texts)
         # one row at a time, and of long programs, code of a higher level is no faster
-        return native.compile_ir(text, level=1 if lanes == 1 or is_long else 2)
+        return native.compile_parts(texts, level=1 if lanes == 1 or is_long else 2)
 
     after = f" {product}" if product else ""
     name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}{after}"
@@ -112,15 +114,16 @@ def native_code(
     return NativeCode(code.address, code)
 
 
-def emit(program: Program, dtype: np.dtype, lanes: int, width: int, chunk: int = llvm.CHUNK) -> str:
+def emit(program: Program, dtype: np.dtype, lanes: int, width: int, is_long: bool = False) -> Iterator[str]:
     """The LLVM IR of a program: with twins side by side where rows are not and where that shortens the code."""
+    how = (LONG_CHUNK, LONG_PARTS) if is_long else (llvm.CHUNK, 0)
     if lanes == 1 and program.marks:
-        is_long = len(program.graph) > LONG  # then an order takes time to find, and twins are put into one of their own
+        # an order takes time to find where much is to be ordered, and twins are put into one of their own
         arranged, units = twins.side_by_side((schedule.tidied if is_long else schedule.optimise)(program), width)
         alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
         if twins.cost(arranged, units) < LEAST_GAIN * alone:
-            return llvm.emit(arranged, dtype, lanes, width, chunk, units)
-    return llvm.emit(schedule.optimise(drop_dead_code(twins.settle(program))), dtype, lanes, width, chunk)
+            return llvm.emit_parts(arranged, dtype, lanes, width, *how, units)
+    return llvm.emit_parts(schedule.optimise(drop_dead_code(twins.settle(program))), dtype, lanes, width, *how)
 
 
 def cost(program: Program) -> int:
