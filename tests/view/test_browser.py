@@ -87,3 +87,35 @@ def test_many_links_are_drawn(shown):
     page = shown(scene(bough.zoo.molecule(10_000, 1)))
     assert page.run(f"{STATE}.stage.parts.length") <= 3
     assert pixels(page)[:, :560].std() > 8
+
+
+def test_what_is_too_slow_is_drawn_with_less_and_said(shown):
+    """Frame times are told, not measured: thirty pictures a second, or steps down to where they are reached."""
+    page = shown(scene(bough.zoo.molecule(2_000, 1)))
+    page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}")  # nothing is timed from here on
+    page.run(f"{STATE}.pace.level = 0; {STATE}.pace.restart()")
+    tell = f"((ms, n) => {{ for (let k = 0; k < n; k++) {STATE}.pace.took(ms); return {STATE}.pace.level; }})"
+    assert page.run(f"{tell}(30, 60)") == 0
+    assert page.run("document.querySelector('.slow').textContent") == ""
+    levels = [page.run(f"{tell}(60, 11)") for _ in range(8)]
+    assert levels == [1, 2, 3, 4, 5, 6, 6, 6]
+    assert page.run(f"{STATE}.pace.rate") == pytest.approx(1000 / 60)
+    assert "17 pictures a second; while it moves: few pixels" in page.run("document.querySelector('.slow').textContent")
+    page.run(f"{STATE}.pace.level = 0; {STATE}.pace.restart()")
+    assert page.run(f"{tell}(900, 2)") == 4
+
+
+def test_every_level_draws_and_rest_brings_all_back(shown):
+    page = shown(scene(bough.zoo.molecule(2_000, 1)))
+    page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}; {STATE}.pace.level = 0")
+    page.run(f"clearTimeout(); {STATE}.draw()")
+    whole = pixels(page)[:, :560]
+    for level in range(1, 7):
+        page.run(
+            f"{STATE}.pace.level = {level}; {STATE}.stage.draw({STATE}.camera, {STATE}.content.view, LEVELS[{level}])"
+        )
+        assert pixels(page)[:, :560].std() > 2, level
+    frames = page.run(f"{STATE}.pace.level = 6; {STATE}.draw(); {STATE}.frames")
+    page.wait(f"{STATE}.frames > {frames}")
+    assert np.abs(pixels(page)[:, :560] - whole).mean() < 0.5
+    assert page.errors() == []

@@ -1,32 +1,36 @@
 "use strict";
-// WebGL 2: every geometry once, its pieces as instances. Bodies are rows of a texture, so that a new configuration
-// uploads 64 bytes a body and nothing else; tens of thousands of links are a few calls.
+// WebGL 2: every geometry once, its pieces as instances; of small geometries many pieces to an instance, since each one
+// has a price, above all where no card draws. Pieces and bodies are rows of textures, so that a new configuration uploads
+// 64 bytes a body and nothing else; tens of thousands of links are a few calls.
 
 const LIGHT = [0.42, -0.36, 0.83];
 const WIDE = 1024; // texels in a row; four for each body
+const MANY = 1000; // pieces of one geometry beyond which some may be left out
+const BATCH = 64; // of so many, that are one instance
 
 const COMMON = `#version 300 es
 precision highp float;
 precision highp int;
 uniform mat4 camera;
-uniform sampler2D bodies;
+uniform sampler2D bodies, pieces;
+uniform ivec2 batch; // pieces in an instance, and in all
 uniform vec3 light;
 uniform vec4 shadow; // floor, on or off, faint
 layout(location=0) in vec3 position;
 layout(location=1) in vec3 normal;
-layout(location=2) in float body;
-layout(location=3) in vec4 row0;
-layout(location=4) in vec4 row1;
-layout(location=5) in vec4 row2;
-layout(location=6) in vec3 colour;
+layout(location=2) in float slot;
 vec4 texel(int k) { return texelFetch(bodies, ivec2(k % ${WIDE}, k / ${WIDE}), 0); }
+vec4 piece(int k) { return texelFetch(pieces, ivec2(k % ${WIDE}, k / ${WIDE}), 0); }
 `;
 
 const VERTEX = COMMON + `
 out vec3 at, facing, tint;
 out float state;
 void main() {
-  int k = 4 * (int(body) + 1);
+  int own = gl_InstanceID * batch.x + int(slot);
+  if (own >= batch.y) { at = facing = tint = vec3(0); state = 0.0; gl_Position = vec4(0, 0, 2, 1); return; }
+  vec4 row0 = piece(4 * own), row1 = piece(4 * own + 1), row2 = piece(4 * own + 2), colour = piece(4 * own + 3);
+  int k = 4 * (int(colour.w) + 1);
   vec4 a = texel(k), b = texel(k + 1), c = texel(k + 2);
   state = texel(k + 3).x;
   vec4 p = vec4(dot(row0, vec4(position, 1)), dot(row1, vec4(position, 1)), dot(row2, vec4(position, 1)), 1);
@@ -37,7 +41,7 @@ void main() {
   vec3 n = normal / max(s, vec3(1e-20));
   n = vec3(dot(row0.xyz, n), dot(row1.xyz, n), dot(row2.xyz, n));
   facing = normalize(vec3(dot(a.xyz, n), dot(b.xyz, n), dot(c.xyz, n)));
-  tint = colour;
+  tint = colour.xyz;
   if (shadow.y > 0.5) at -= light * max(at.z - shadow.x, 0.0) / light.z;
   gl_Position = camera * vec4(at, 1);
 }`;
@@ -99,12 +103,11 @@ class Stage {
     const gl = canvas.getContext("webgl2", { antialias: true, stencil: true, preserveDrawingBuffer: true });
     if (!gl) throw new Error("this browser has no WebGL 2");
     this.gl = gl;
-    this.program = this.compile(VERTEX, FRAGMENT, ["camera", "bodies", "light", "shadow", "eye", "adaptive"]);
+    this.program = this.compile(VERTEX, FRAGMENT, ["camera", "bodies", "pieces", "batch", "light", "shadow", "eye", "adaptive"]);
     this.floor = this.compile(GROUND_VERTEX, GROUND_FRAGMENT, ["camera", "ground", "spacing"]);
     this.square = this.geometry(new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]), new Int32Array([0, 1, 2, 0, 2, 3]));
     this.parts = [];
     this.adaptive = 0;
-    this.coarse = 0; // 1: no shadows, 2: fewer pixels, 3: still fewer
   }
 
   compile(vertex, fragment, uniforms) {
@@ -129,11 +132,17 @@ class Stage {
     this.table = new Float32Array(4 * WIDE * this.rows);
     this.table[0] = this.table[5] = this.table[10] = 1;
     this.table[12] = -1; // the world neither moves nor fades
-    this.texture = gl.createTexture();
-    gl.bindTexture(gl.TEXTURE_2D, this.texture);
-    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA32F, WIDE, this.rows);
+    this.texture = this.numbers(this.rows);
+  }
+
+  /** A texture with rows of four numbers a texel. */
+  numbers(rows) {
+    const gl = this.gl, texture = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA32F, WIDE, rows);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+    return texture;
   }
 
   /** World placements, twelve numbers a body, and how active each body is, 0 to 1. */
@@ -148,52 +157,56 @@ class Stage {
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, WIDE, this.rows, gl.RGBA, gl.FLOAT, table);
   }
 
-  geometry(vertices, faces) {
+  /** A geometry, as many times over as pieces go into an instance. */
+  geometry(vertices, faces, times = 1) {
     const gl = this.gl, { points, normals, order } = corners(vertices, faces), vao = gl.createVertexArray();
+    const one = points.length / 3, slot = Float32Array.from({ length: one * times }, (_, k) => Math.floor(k / one));
+    const index = Uint32Array.from({ length: order.length * times }, (_, k) => order[k % order.length] + one * Math.floor(k / order.length));
+    const again = (array) => Float32Array.from({ length: array.length * times }, (_, k) => array[k % array.length]);
     gl.bindVertexArray(vao);
-    [points, normals].forEach((array, place) => this.attribute(array, place, 3, 0));
+    [[again(points), 3], [again(normals), 3], [slot, 1]].forEach(([array, size], place) => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+      gl.bufferData(gl.ARRAY_BUFFER, array, gl.STATIC_DRAW);
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, size, gl.FLOAT, false, 0, 0);
+    });
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
-    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, order, gl.STATIC_DRAW);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, index, gl.STATIC_DRAW);
     gl.bindVertexArray(null);
-    return { vao, count: order.length };
+    return { vao, count: index.length };
   }
 
-  attribute(array, place, size, divisor, buffer = this.gl.createBuffer(), usage = this.gl.STATIC_DRAW) {
-    const gl = this.gl;
-    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    gl.bufferData(gl.ARRAY_BUFFER, array, usage);
-    gl.enableVertexAttribArray(place);
-    gl.vertexAttribPointer(place, size, array instanceof Uint8Array ? gl.UNSIGNED_BYTE : gl.FLOAT, array instanceof Uint8Array, 0, 0);
-    gl.vertexAttribDivisor(place, divisor);
-    return buffer;
-  }
-
-  /** Pieces of one geometry; returns what `replace` takes to move them. */
-  add(vertices, faces, body, placement, colour) {
-    const gl = this.gl, part = this.geometry(vertices, faces);
-    gl.bindVertexArray(part.vao);
-    this.attribute(Float32Array.from(body), 2, 1, 1);
-    part.rows = this.attribute(placement, 3, 4, 1);
-    for (let k = 0; k < 3; k++) {
-      gl.enableVertexAttribArray(3 + k);
-      gl.vertexAttribPointer(3 + k, 4, gl.FLOAT, false, 48, 16 * k);
-      gl.vertexAttribDivisor(3 + k, 1);
+  /** Pieces of one geometry; returns what `replace` takes to move them. Many of them have a plain stand-in, by kind. */
+  add({ vertices, faces, body, placement, colour, kind }) {
+    const pieces = body.length, many = pieces > MANY, batch = many ? BATCH : 1;
+    const part = { ...this.geometry(vertices, faces, batch), pieces, many, batch, body, colour };
+    if (many && ["cylinder", "cone", "sphere"].includes(kind)) {
+      const shape = plain_shape(kind);
+      part.simple = this.geometry(shape.vertices, shape.faces, batch);
     }
-    this.attribute(colour, 6, 3, 1);
-    gl.bindVertexArray(null);
-    part.pieces = body.length;
+    part.order = many ? spread(pieces) : Uint32Array.from({ length: pieces }, (_, k) => k);
+    part.rows = Math.max(1, Math.ceil((4 * pieces) / WIDE));
+    part.texture = this.numbers(part.rows);
+    this.replace(part, placement);
     this.parts.push(part);
     return part;
   }
 
+  /** Twelve numbers for each piece say where it is in its body. */
   replace(part, placement) {
-    const gl = this.gl;
-    gl.bindBuffer(gl.ARRAY_BUFFER, part.rows);
-    gl.bufferData(gl.ARRAY_BUFFER, placement, gl.DYNAMIC_DRAW);
+    const gl = this.gl, table = new Float32Array(4 * WIDE * part.rows);
+    part.order.forEach((from, to) => {
+      table.set(placement.subarray(12 * from, 12 * from + 12), 16 * to);
+      for (let k = 0; k < 3; k++) table[16 * to + 12 + k] = part.colour[3 * from + k] / 255;
+      table[16 * to + 15] = part.body[from];
+    });
+    gl.bindTexture(gl.TEXTURE_2D, part.texture);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, WIDE, part.rows, gl.RGBA, gl.FLOAT, table);
   }
 
-  draw(camera, view) {
-    const gl = this.gl, canvas = this.canvas, dense = Math.min(window.devicePixelRatio || 1, 2) * [1, 1, 0.7, 0.4][this.coarse];
+  /** All there is, as finely as `quality` says (see pace.js). */
+  draw(camera, view, quality) {
+    const gl = this.gl, canvas = this.canvas, dense = Math.min(window.devicePixelRatio || 1, 2) * quality.pixels;
     const wide = Math.max(1, Math.round(canvas.clientWidth * dense)), high = Math.max(1, Math.round(canvas.clientHeight * dense));
     if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
     gl.viewport(0, 0, wide, high);
@@ -209,14 +222,16 @@ class Stage {
     gl.uniform3fv(at.eye, eye);
     gl.uniform3fv(at.light, LIGHT);
     gl.uniform1f(at.adaptive, this.adaptive);
+    gl.uniform1i(at.bodies, 0);
+    gl.uniform1i(at.pieces, 1);
     gl.bindTexture(gl.TEXTURE_2D, this.texture);
-    if (eye[2] > view.floor && !this.coarse) this.shadows(at, view);
+    if (eye[2] > view.floor && quality.shadows) this.shadows(at, view, quality);
     gl.uniform4f(at.shadow, view.floor, 0, 0, 0);
-    this.pieces();
+    this.pieces(quality);
   }
 
   /** Bodies cast on the floor, each pixel darkened once. */
-  shadows(at, view) {
+  shadows(at, view, quality) {
     const gl = this.gl;
     gl.uniform4f(at.shadow, view.floor, 1, 0.16, 0);
     gl.enable(gl.BLEND);
@@ -224,20 +239,26 @@ class Stage {
     gl.stencilFunc(gl.EQUAL, 0, 255);
     gl.stencilOp(gl.KEEP, gl.KEEP, gl.INCR);
     gl.depthMask(false);
-    this.pieces();
+    this.pieces(quality);
     gl.depthMask(true);
     gl.disable(gl.STENCIL_TEST);
     gl.disable(gl.BLEND);
   }
 
-  pieces() {
+  pieces(quality) {
     const gl = this.gl;
+    gl.activeTexture(gl.TEXTURE1);
     for (const part of this.parts) {
       if (part.hidden) continue;
-      gl.bindVertexArray(part.vao);
-      gl.drawElementsInstanced(gl.TRIANGLES, part.count, gl.UNSIGNED_INT, 0, part.pieces);
+      const { vao, count } = quality.simple && part.simple ? part.simple : part;
+      const shown = part.many ? Math.ceil(part.pieces * quality.share) : part.pieces;
+      gl.bindVertexArray(vao);
+      gl.bindTexture(gl.TEXTURE_2D, part.texture);
+      gl.uniform2i(this.program.at.batch, part.batch, shown);
+      gl.drawElementsInstanced(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0, Math.ceil(shown / part.batch));
     }
     gl.bindVertexArray(null);
+    gl.activeTexture(gl.TEXTURE0);
   }
 
   ground(matrix, view) {

@@ -14,12 +14,20 @@ async function open_scene(element) {
     return;
   }
   stage.bodies(n);
-  for (const s of content.shapes) stage.add(s.vertices, s.faces, s.body, s.placement, s.colour);
+  for (const s of content.shapes) stage.add(s);
   const camera = new Camera(content.view), q = Float64Array.from(content.q), world = new Float64Array(12 * n);
   const state = { content, stage, camera, q, world, frames: 0, sample: 0 };
-  let waiting = false;
-  const smooth = keep_smooth(stage, element);
-  state.draw = () => { stage.draw(camera, content.view); state.frames++; smooth(); };
+  let waiting = false, rest = 0;
+  const note = make("p", "hint slow"), pace = new Pace(note);
+  element.append(note);
+  state.pace = pace;
+  state.still = () => { stage.draw(camera, content.view, pace.still); state.frames++; pace.restart(); };
+  state.draw = () => {
+    stage.draw(camera, content.view, pace.moving);
+    const own = ++state.frames;
+    clearTimeout(rest);
+    pace.drawn(() => { if (pace.level && own === state.frames) rest = setTimeout(state.still, PATIENCE); });
+  };
   const changed = () => {
     if (waiting) return;
     waiting = true;
@@ -45,30 +53,6 @@ async function open_scene(element) {
   if (motion && element.classList.contains("boxed")) play_when_seen(element, motion.bar);
   element.bough = state;
   element.dataset.ready = "yes";
-}
-
-/** Where pictures follow each other at less than 25 a second, they are drawn more coarsely, and the page says so. */
-function keep_smooth(stage, element) {
-  const words = ["", "drawn without shadows", "drawn without shadows, with fewer pixels", "drawn without shadows, with few pixels"];
-  const note = make("p", "hint slow");
-  element.append(note);
-  let slow = 0, count = -3, hidden = 0; // the first frames compile shaders
-  document.addEventListener("visibilitychange", () => { hidden++; slow = count = 0; });
-  // the next frame is asked for only when this one is on its way to the screen
-  return () => {
-    const began = performance.now(), before = hidden;
-    requestAnimationFrame(() => {
-      if (before !== hidden || ++count <= 0) return;
-      slow += performance.now() - began;
-      const mean = slow / count;
-      if (count < (mean > 200 ? 3 : 12)) return;
-      if (mean > 40 && stage.coarse < 3) {
-        stage.coarse = mean > 200 ? 3 : stage.coarse + 1;
-        note.textContent = `${words[stage.coarse]}, to stay smooth`;
-      }
-      slow = count = 0;
-    });
-  };
 }
 
 /** In a page of several scenes the one that is looked at plays. */
@@ -113,8 +97,8 @@ function add_arrows(stage, content) {
   const long = (0.45 * content.view.radius) / most, wide = 0.018 * content.view.radius;
   const colour = new Uint8Array(3 * k).map((_, i) => [214, 69, 46][i % 3]), none = new Int32Array(k).fill(-1);
   const blank = () => new Float32Array(12 * k);
-  const rod = stage.add(units.cylinder.vertices, units.cylinder.faces, none, blank(), colour);
-  const tip = stage.add(units.cone.vertices, units.cone.faces, none, blank(), colour);
+  const rod = stage.add({ ...units.cylinder, body: none, placement: blank(), colour });
+  const tip = stage.add({ ...units.cone, body: none, placement: blank(), colour });
   return (world, sample) => {
     const rods = blank(), tips = blank(), from = Math.min(sample, force.length / (3 * k) - 1) * 3 * k;
     for (let i = 0; i < k; i++) {
