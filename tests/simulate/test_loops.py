@@ -36,13 +36,14 @@ def test_steps_agree_with_accelerations():
     np.testing.assert_allclose(motion.v[-1] / 1e-6, qdd, rtol=1e-6)
 
 
-def test_loops_can_be_left_out_and_need_their_integrator():
+def test_loops_can_be_left_out_and_contacts_need_their_integrator():
     model = four_bar()
     q = close_loops(model, [0.6, -0.5, -1.5]).q
     free = rollout(model, q, np.zeros(3), duration=0.2, dt=1e-3, without=["closures"])
     assert np.abs(Loops(model).gap(free.q[-1])).max() > 1e-2
-    with pytest.raises(ShapeError, match="closures are held by the integrator"):
-        rollout(model, q, np.zeros(3), duration=0.1, dt=1e-3, integrator="lie_midpoint")
+    ground = Contacts([ContactPoint("crank", (0.3, 0, 0))])
+    with pytest.raises(ShapeError, match="contacts are held by the integrator"):
+        rollout(model, q, np.zeros(3), duration=0.1, dt=1e-3, integrator="lie_midpoint", contacts=ground)
 
 
 def test_a_loop_a_limit_and_the_ground_at_once():

@@ -13,6 +13,7 @@ from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError
 from bough.model import Model
 from bough.record import progress_bar
+from bough.simulate.closures import ClosedMotion, check_closed
 from bough.simulate.contacts import Contacts
 from bough.simulate.integrators import INTEGRATORS, Integrator
 from bough.simulate.joint_effects import Effect, JointEffects
@@ -56,10 +57,11 @@ def rollout(
     less than a step before it stops. With `motion(q, v, tau)`, which gives the whole acceleration, joints act only
     through it.
 
-    Loops of the model are held, unless `without` names "closures"; start from `bough.close_loops`. `contacts` are
-    points that may touch the ground (see `contacts`), which records "contact_force" (T, contacts, 3), in newtons, and
-    "contact_residual" (T,), by which the last sweep of the solver still changed a velocity (see `stepping`). With
-    either, the integrator is "semi_implicit_euler", and impulses of loops, contacts and joints are found together.
+    Loops of the model are held, unless `without` names "closures"; start from `bough.close_loops`. Integrators keep
+    their order with them (see `closures`). `contacts` are points that may touch the ground (see `contacts`), which
+    records "contact_force" (T, contacts, 3), in newtons, and "contact_residual" (T,), by which the last sweep of the
+    solver still changed a velocity (see `stepping`). With contacts the integrator is "semi_implicit_euler", and
+    impulses of loops, contacts and joints are found together.
 
     A state whose motion cannot be continued raises, named; with failures="record" it stays where it was, the others go
     on, and `Recording.failed_at` says when. Every `every`-th step is recorded, start and end too.
@@ -78,9 +80,9 @@ def rollout(
     dynamics = dynamics or Dynamics(model)
     effects = JointEffects(dynamics, without)
     stepper = _stepper(dynamics, effects, contacts, integrator, motion)
-    if stepper:
-        stepper.check_closed(q)
-    advance = stepper.advance if stepper else _advance(dynamics, motion, integrator, effects)
+    if stepper and stepper.loops:
+        check_closed(stepper.loops, q)
+    advance = _advance(dynamics, motion, integrator, effects, stepper)
     steps = _Steps(advance, q, v, failures == "raise")
     count, rest, taken = max(1, math.ceil(duration / dt - 1e-9)), np.zeros_like(v), []
     reports: list[dict[str, FloatArray]] = []
@@ -124,9 +126,8 @@ def _stepper(
         raise ShapeError(f"contacts are bough.simulate.Contacts(points, ground, friction), got {contacts!r}")
     if motion is not None:
         raise ShapeError("contacts act on the motion of the model itself: leave motion= out, and give torque=")
-    if integrator != "semi_implicit_euler":
-        what = "contacts" if contacts else "closures"
-        raise ShapeError(f"{what} are held by the integrator 'semi_implicit_euler', got {integrator!r}")
+    if contacts is not None and integrator != "semi_implicit_euler":
+        raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {integrator!r}")
     return ContactStepper(dynamics, effects, contacts, effects.closures)
 
 
@@ -186,8 +187,18 @@ class _Steps:
             raise NumericalError(f"the motion{which} {reason} (at t = {t:g} s)") from None
 
 
-def _advance(dynamics: Dynamics, motion: Law | None, integrator: Integrator, effects: JointEffects) -> Advance:
+def _advance(
+    dynamics: Dynamics,
+    motion: Law | None,
+    integrator: Integrator,
+    effects: JointEffects,
+    stepper: ContactStepper | None,
+) -> Advance:
     """One step of all states, chosen once for a rollout."""
+    if stepper is not None and integrator == "semi_implicit_euler":
+        return stepper.advance
+    if stepper is not None and stepper.loops:
+        return ClosedMotion(dynamics, effects, stepper.loops, integrator, stepper).advance
     model, step = dynamics.model, INTEGRATORS[integrator]
     law = motion or dynamics.forward_dynamics
     if motion is not None or effects.none:

@@ -12,15 +12,15 @@ taken out.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import ShapeError
 from bough.opspace import Loops
+from bough.simulate.closures import Held
 from bough.simulate.compiled import CompiledSteps, Stepped, serves
 from bough.simulate.cone import IMPULSES, laws
 from bough.simulate.contacts import ContactRows, Contacts, ContactSpace
@@ -28,22 +28,8 @@ from bough.simulate.joint_effects import JointEffects
 from bough.simulate.kernels import Setting, Situation
 from bough.types import FloatArray
 
-SINGULAR = 1e-10  # of the largest eigenvalue of the loops' Lambda^-1: smaller ones are redundant rows
 LARGE, TINY = 1e30, 1e-300
-OPEN = 1e-3  # metres or radians by which loops may be open at the start
 NEAR = 0.02  # metres: contacts further away than this, and than a step leads, are left out
-
-
-class Held(NamedTuple):
-    """What loops do to a velocity: v -> v - X P Jc v."""
-
-    Jc: FloatArray  # (batch, k, nv)
-    X: FloatArray  # (batch, nv, k) M^-1 Jc'
-    P: FloatArray  # (batch, k, k) pseudo-inverse of Jc X
-
-    def project(self, columns: FloatArray) -> FloatArray:
-        """Columns (batch, nv, c) without what opens the loops."""
-        return columns - self.X @ (self.P @ (self.Jc @ columns))
 
 
 class ContactStepper:
@@ -101,19 +87,6 @@ class ContactStepper:
         if len(self._last):
             self._last[rows], self._slid[rows] = 0.0, 1.0
 
-    def check_closed(self, q: FloatArray) -> None:
-        """Refuse states whose loops are open: closing them would be no motion."""
-        if self.loops is None:
-            return
-        gap = np.abs(self.loops.gap(np.atleast_2d(q))).max(axis=1)
-        row = int(gap.argmax())
-        if not gap[row] <= OPEN:
-            which = f"row {row} of the batch" if q.ndim == 2 else "the state"
-            raise ShapeError(
-                f"{which} has a loop of {self.model.name!r} open by {gap[row]:.3g} m or rad: start from "
-                f'bough.close_loops(model, q).q, or leave loops out with without=["closures"]'
-            )
-
     @property
     def force(self) -> FloatArray:
         """Mean forces on the points in the last step (batch, contacts, 3), in newtons, world axes."""
@@ -152,7 +125,7 @@ class ContactStepper:
         held = None
         u, Y = solved[..., :1], solved[..., 1 : 1 + self.rows]
         if Jc is not None:
-            held = _held(Jc, solved[..., 1 + self.rows :])
+            held = Held.of(Jc, solved[..., 1 + self.rows :])
             u, Y = held.project(u), held.project(Y)
         u = u[..., 0]
         after, lam = self._stopped(q, u, J, Y, touching, dt)
@@ -163,9 +136,21 @@ class ContactStepper:
             spent = _energy(M, u) - _energy(M, after)
             moved = self._lifted(moved, J, Y, spent)
         if held is not None and self.loops is not None:
-            gap = self.loops.gap(moved)
-            moved = self.model.integrate(moved, -(held.X @ (held.P @ gap[..., None]))[..., 0])
+            moved = self.model.integrate(moved, held.closing(self.loops.gap(moved)))
         return moved, after, lam
+
+    def settled(self, q: FloatArray, v: FloatArray, dt: float) -> FloatArray:
+        """What loops, and stops and dry friction of joints over a time dt, leave of v (batch, nv) at q; no contacts."""
+        if self.loops is None or self.count:
+            raise ValueError("only loops and joints settle")
+        Jc, M = self.loops.space.jacobian(q), self.dynamics.mass_matrix(q)
+        J = self._jacobian(q, None)
+        solved: Any = np.linalg.solve(M, np.swapaxes(np.concatenate([J, Jc], axis=1), -1, -2))
+        held = Held.of(Jc, solved[..., self.rows :])
+        nothing = np.zeros((len(q), 0)), np.zeros((len(q), self.rows)), np.zeros(len(q))
+        self._now = Situation(q, v, v, *nothing)
+        u = held.project(v[..., None])[..., 0]
+        return self._stopped(q, u, J, held.project(solved[..., : self.rows]), None, dt)[0]
 
     def _momentum(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
         """M = H + dt B and H v + dt (tau - C - K x)."""
@@ -236,11 +221,6 @@ class ContactStepper:
         out = q.copy()
         out[some] = self.model.integrate(q[some], share[:, None] * move)
         return out
-
-
-def _held(Jc: FloatArray, X: FloatArray) -> Held:
-    P: Any = np.linalg.pinv(Jc @ X, rcond=SINGULAR, hermitian=True)
-    return Held(Jc, X, P)
 
 
 def _energy(M: FloatArray, v: FloatArray) -> FloatArray:

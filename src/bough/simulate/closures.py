@@ -1,0 +1,103 @@
+"""Loops in rollouts: what they leave of velocities and positions, and steps of higher order that keep them closed.
+
+Those integrate the accelerations of `ConstrainedDynamics`, an ordinary differential equation whatever the state, and
+put positions and velocities back onto the loops after each step, along the least way in the metric of the masses. As
+what a step leaves is of its own order, so is the result (Hairer & Wanner 1996, VII.2).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import NumericalError, ShapeError
+from bough.opspace import ConstrainedDynamics, Loops
+from bough.simulate.integrators import INTEGRATORS, Integrator
+from bough.simulate.joint_effects import JointEffects
+from bough.types import FloatArray
+
+SINGULAR = 1e-10  # of the largest eigenvalue of the loops' Lambda^-1: smaller ones are redundant rows
+OPEN = 1e-3  # metres or radians by which loops may be open at the start
+CLOSED, TURNS = 1e-12, 4  # metres or radians that are left after a step, and turns to get there
+UNMET = 1e-6  # of the accelerations: rows of loops that are further off have no motion
+
+
+class Held(NamedTuple):
+    """What loops do to a velocity: v -> v - X P Jc v."""
+
+    Jc: FloatArray  # (batch, k, nv)
+    X: FloatArray  # (batch, nv, k) M^-1 Jc'
+    P: FloatArray  # (batch, k, k) pseudo-inverse of Jc X
+
+    @classmethod
+    def of(cls, Jc: FloatArray, X: FloatArray) -> Held:
+        """From Jc and M^-1 Jc'."""
+        P: Any = np.linalg.pinv(Jc @ X, rcond=SINGULAR, hermitian=True)
+        return cls(Jc, X, P)
+
+    def project(self, columns: FloatArray) -> FloatArray:
+        """Columns (batch, nv, c) without what opens the loops."""
+        return columns - self.X @ (self.P @ (self.Jc @ columns))
+
+    def closing(self, gap: FloatArray) -> FloatArray:
+        """The least move (batch, nv) that undoes a gap (batch, k)."""
+        return -(self.X @ (self.P @ gap[..., None]))[..., 0]
+
+
+def check_closed(loops: Loops, q: FloatArray) -> None:
+    """Refuse states whose loops are open: closing them would be no motion."""
+    gap = np.abs(loops.gap(np.atleast_2d(q))).max(axis=1)
+    row = int(gap.argmax())
+    if not gap[row] <= OPEN:
+        which = f"row {row} of the batch" if q.ndim == 2 else "the state"
+        raise ShapeError(
+            f"{which} has a loop of {loops.model.name!r} open by {gap[row]:.3g} m or rad: start from "
+            f'bough.close_loops(model, q).q, or leave loops out with without=["closures"]'
+        )
+
+
+class Settles(Protocol):
+    """What knows the stops and the friction of joints within loops."""
+
+    def settled(self, q: FloatArray, v: FloatArray, dt: float) -> FloatArray:
+        """What they and the loops leave of v (batch, nv)."""
+
+
+class ClosedMotion:
+    """Steps of one state or many by an integrator of `integrators`, with the loops of the model held."""
+
+    def __init__(
+        self, dynamics: Dynamics, effects: JointEffects, loops: Loops, integrator: Integrator, joints: Settles
+    ) -> None:
+        self.dynamics, self.model, self.effects, self.joints = dynamics, dynamics.model, effects, joints
+        self.loops, self.step = loops, INTEGRATORS[integrator]
+        self.motion = ConstrainedDynamics(loops.space)
+
+    def advance(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+        """The state after dt."""
+        Q, V, T = (np.atleast_2d(x) for x in (q, v, np.broadcast_to(tau, v.shape)))
+        Q, V = self.step(self.model, lambda x, y: self._acceleration(x, y, T), Q, V, dt)
+        Q = self._closed(Q)
+        V = self.joints.settled(Q, V, dt)
+        return (Q[0], V[0]) if q.ndim == 1 else (Q, V)
+
+    def _acceleration(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
+        found = self.motion(q, v, np.ascontiguousarray(tau + self.effects.forces(q, v)))
+        size = np.maximum(1.0, np.abs(found.qdd).max(axis=-1))
+        if not (found.residual <= UNMET * size).all():
+            worst = float(np.max(found.residual))
+            raise NumericalError(f"the loops of {self.model.name!r} cannot be met by any motion here (by {worst:.2g})")
+        return np.asarray(found.qdd)
+
+    def _closed(self, q: FloatArray) -> FloatArray:
+        """q moved onto the loops, by Gauss-Newton steps in the metric of the masses."""
+        for _ in range(TURNS):
+            gap = self.loops.gap(q)
+            if np.abs(gap).max(initial=0.0) <= CLOSED:
+                break
+            Jc = self.loops.space.jacobian(q)
+            X: Any = np.linalg.solve(self.dynamics.mass_matrix(q), np.swapaxes(Jc, -1, -2))
+            q = self.model.integrate(q, Held.of(Jc, X).closing(gap))
+        return q

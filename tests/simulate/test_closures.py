@@ -1,0 +1,148 @@
+"""Integrators of higher order with loops: their order, closed loops, stops and friction within them, beside MuJoCo."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bough
+from bough import close_loops
+from bough.opspace import Loops
+from bough.simulate import rollout
+from opspace.mechanisms import ROD, four_bar
+
+
+def pinned_chain(links=5, **law):
+    """A chain whose end is pinned to the ground: it sags and swings with links - 2 freedoms."""
+    builder = bough.Builder("pinned chain")
+    up = "world"
+    for k in range(links):
+        place, rod = (0.2 * bool(k), 0, 0), {"mass": 1.0, "inertia": np.eye(3) * 0.004, "com": (0.1, 0, 0)}
+        builder.add_body(f"link{k}", up, placement=place, axis=(0, 1, 0), **rod, **law)
+        up = f"link{k}"
+    builder.add_closure(up, "world", point=(0.2, 0, 0), other_point=(0.7, 0, 0), name="pin")
+    return builder.build()
+
+
+def start(model):
+    guess = [0.6, -0.5, -1.5] if model.nv == 3 else [-0.6, 0.4, 0.3, 0.3, 0.3]
+    q = close_loops(model, guess).q
+    J = Loops(model).space.jacobian(q)
+    v = np.random.default_rng(0).normal(size=model.nv) * 2.0
+    return q, v - np.linalg.pinv(J) @ (J @ v)
+
+
+@pytest.mark.parametrize("make", [four_bar, pinned_chain])
+@pytest.mark.parametrize(("integrator", "order"), [("lie_midpoint", 2), ("runge_kutta_4", 4)])
+def test_integrators_keep_their_order(make, integrator, order):
+    model = make()
+    q, v = start(model)
+    options = {"duration": 0.16, "integrator": integrator}
+    exact = rollout(model, q, v, duration=0.16, dt=5e-4, integrator="runge_kutta_4").q[-1]
+    errors, drifts = [], []
+    for dt in (8e-3, 4e-3):
+        motion = rollout(model, q, v, dt=dt, **options)
+        energy = motion.energy()
+        errors.append(np.abs(motion.q[-1] - exact).max())
+        drifts.append(np.abs(energy - energy[0]).max())
+        assert np.abs(Loops(model).gap(motion.q[1:])).max() < 1e-11
+        speeds = np.einsum("tij,tj->ti", Loops(model).space.jacobian(motion.q[1:]), motion.v[1:])
+        assert np.abs(speeds).max() < 1e-9
+    for coarse, fine in (errors, drifts):
+        assert abs(np.log2(coarse / fine) - order) < 0.35
+
+
+def test_energy_of_a_pinned_chain_at_a_millisecond():
+    """What the first order loses of some joules, the fourth keeps to 1e-7."""
+    model = pinned_chain()
+    q, v = start(model)
+    lost = {}
+    for integrator in ("semi_implicit_euler", "runge_kutta_4"):
+        energy = rollout(model, q, v, duration=0.2, dt=1e-3, integrator=integrator).energy()
+        lost[integrator] = np.abs(energy - energy[0]).max()
+    assert lost["runge_kutta_4"] < 1e-7 < 1e-3 < lost["semi_implicit_euler"]
+
+
+def test_energy_drifts_no_more_than_in_mujoco():
+    """By the plain step of both: MuJoCo's loops are soft, and its energy that of its own states."""
+    mujoco = pytest.importorskip("mujoco")
+    model = pinned_chain()
+    q, v = start(model)
+    inner = '<geom size="0.01" contype="0" conaffinity="0" mass="0"/>'
+    text = ""
+    for k in range(5):
+        text += f'<body name="b{k}" pos="{0.2 * bool(k)} 0 0"><joint axis="0 1 0"/>{inner}'
+        text += '<inertial pos="0.1 0 0" mass="1" diaginertia="0.004 0.004 0.004"/>'
+    xml = f"""<mujoco><compiler angle="radian"/><option timestep="0.001"><flag energy="enable"/></option>
+    <worldbody>{text}{"</body>" * 5}</worldbody>
+    <equality><connect body1="b4" anchor="0.2 0 0" solref="0.002 1"/></equality></mujoco>"""
+    theirs = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(theirs)
+    data.qpos[:] = q
+    # the anchor in the world is where the tip is at qpos0: put it where ours is
+    theirs.eq_data[0, 3:6] = [0.7, 0.0, 0.0]
+    data.qvel[:] = v
+    energies = []
+    for _ in range(200):
+        mujoco.mj_forward(theirs, data)
+        energies.append(data.energy.sum())
+        mujoco.mj_step(theirs, data)
+    motion = rollout(model, q, v, duration=0.2, dt=1e-3)
+    np.testing.assert_allclose(motion.q[-1], data.qpos, atol=0.1)  # the same motion
+    ours = motion.energy()
+    assert np.abs(ours - ours[0]).max() < 1.2 * np.abs(np.array(energies) - energies[0]).max()
+
+
+def test_damping_springs_and_torques_within_loops():
+    """A motor at one joint of a four-bar: power in less what damping takes is the energy gained."""
+    builder = bough.Builder("driven")
+    law = {"damping": 0.3, "stiffness": 2.0, "rest": 0.2}
+    builder.add_body("crank", com=(0.15, 0, 0), **ROD, **law)
+    builder.add_body("coupler", "crank", placement=(0.3, 0, 0), com=(0.45, 0, 0), **ROD)
+    builder.add_body("rocker", placement=(1.0, 0, 0), com=(0.3, 0, 0), **ROD)
+    builder.add_closure("coupler", "rocker", point=(0.9, 0, 0), other_point=(0.6, 0, 0), name="pin")
+    model = builder.build()
+    q = close_loops(model, [0.6, -0.5, -1.5]).q
+    push = np.array([4.0, 0.0, 0.0])
+    motion = rollout(
+        model, q, np.zeros(3), duration=0.4, dt=1e-3, integrator="runge_kutta_4", torque=lambda t, q, v: push
+    )
+    spring = lambda q: 0.5 * 2.0 * (q[..., 0] - 0.2) ** 2  # noqa: E731
+    gained = motion.energy() + spring(motion.q)
+    power = 4.0 * motion.v[:, 0] - 0.3 * motion.v[:, 0] ** 2
+    work = np.trapezoid(power, motion.time)
+    np.testing.assert_allclose(gained[-1] - gained[0], work, rtol=1e-4)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
+def test_stops_and_friction_act_within_loops(integrator):
+    """The crank falls to its limit and stays there, with the loop closed."""
+    stop = {"lower": -1.0, "upper": 0.75}
+    builder = bough.Builder("stopped")
+    builder.add_body("crank", com=(0.15, 0, 0), **ROD, **stop)
+    builder.add_body("coupler", "crank", placement=(0.3, 0, 0), com=(0.45, 0, 0), **ROD, friction=0.02)
+    builder.add_body("rocker", placement=(1.0, 0, 0), com=(0.3, 0, 0), **ROD)
+    builder.add_closure("coupler", "rocker", point=(0.9, 0, 0), other_point=(0.6, 0, 0), name="pin")
+    model = builder.build()
+    q = close_loops(model, [0.6, -0.5, -1.5], hold=["crank"]).q
+    motion = rollout(model, q, np.zeros(3), duration=1.0, dt=1e-3, integrator=integrator)
+    assert motion.q[:, 0].max() < 0.75 + 1e-2
+    np.testing.assert_allclose(motion.q[-1, 0], 0.75, atol=1e-2)
+    np.testing.assert_allclose(motion.v[-1], 0.0, atol=1e-6)
+    assert np.abs(Loops(model).gap(motion.q)).max() < 1e-6
+    assert np.diff(motion.energy())[5:].max() < 1e-4
+
+
+def test_many_are_as_one_and_a_failed_row_stops_no_other():
+    model = four_bar()
+    q, _ = start(model)
+    Q = np.stack([q, q, close_loops(model, [0.9, -0.5, -1.5]).q])
+    V = np.zeros((3, 3))
+    options = {"duration": 0.05, "dt": 1e-3, "integrator": "runge_kutta_4"}
+    many = rollout(model, Q, V, **options)
+    one = rollout(model, Q[2], V[2], **options)
+    np.testing.assert_allclose(many.q[:, 2], one.q, atol=1e-9)
+    torque = lambda t, q, v: np.array([[0.0] * 3, [1e308] * 3, [0.0] * 3])  # noqa: E731
+    found = rollout(model, Q, V, torque=torque, failures="record", **options)
+    assert found.ok.tolist() == [True, False, True]
+    np.testing.assert_allclose(found.q[-1, [0, 2]], many.q[-1, [0, 2]], atol=1e-9)
