@@ -7,7 +7,7 @@ import pytest
 
 import bough
 from bough.control import Contact, CubicPath, Gains, LimitMonitor, Reference, WholeBody
-from bough.errors import MissingExtraError, OptionError, TaskError
+from bough.errors import MissingExtraError, NonFiniteError, OptionError, ShapeError, TaskError
 
 pytest.importorskip("qpsolvers")
 
@@ -190,15 +190,20 @@ def test_joints_approach_their_limits_and_never_pass_them():
     assert q[0] == pytest.approx(0.5, abs=1e-3)
 
 
-def test_conflicts_are_named():
-    """A hand held by a contact cannot slow its joints down."""
+def held_arm():
+    """An arm whose hand is held: it cannot slow down where its joints are too fast."""
     builder, parent = bough.Builder("arm"), "world"
     for k, axis in enumerate([(0, 0, 1), (0, 1, 0), (0, 1, 0)]):
         place = (0.0 if k < 2 else 0.4, 0, 0)
         builder.add_body(f"l{k}", parent, "revolute", place, axis=axis, mass=1.0, inertia=0.1 * np.eye(3), velocity=1.0)
         parent = f"l{k}"
     builder.add_frame("hand", "l2", (0.4, 0, 0))
-    model = builder.build()
+    return builder.build()
+
+
+def test_conflicts_are_named():
+    """A hand held by a contact cannot slow its joints down."""
+    model = held_arm()
     controller = WholeBody(model, [bough.opspace.posture()], [Contact("hand")], general=True)
     command = controller(0.0, np.array([0.1, 0.4, 0.7]), np.array([0.0, 3.0, 0.0]))
     assert not command.success
@@ -273,3 +278,61 @@ def test_a_missing_solver_says_how_to_get_one(monkeypatch):
     monkeypatch.setitem(sys.modules, "qpsolvers", None)
     with pytest.raises(MissingExtraError, match="bough\\[control\\]"):
         WholeBody(MODEL, [bough.center_of_mass()], [Contact(f) for f in FEET])
+
+
+def test_one_bad_row_leaves_the_others_alone():
+    model = held_arm()
+    q, v = np.tile([0.1, 0.4, 0.7], (4, 1)), np.zeros((4, 3))
+    q[3] = 0.2, 0.3, 0.5
+    v[1, 1], v[2, 0] = 3.0, np.nan
+    controller = WholeBody(model, [bough.opspace.posture()], [Contact("hand")], general=True)
+    found, status = controller.with_status(0.0, q, v)
+    assert status.tolist() == [0, 4, 2, 0]
+    assert found.success.tolist() == [True, False, False, True]
+    assert found.conflicts[0] == found.conflicts[2] == ()
+    assert any("contact of 'hand'" in name for name in found.conflicts[1])
+    assert np.isnan(found.tau[2]).all()
+    assert found.forces["hand"].shape == (4, 3)
+    for row in (0, 1, 3):  # each as if it were alone
+        alone = WholeBody(model, [bough.opspace.posture()], [Contact("hand")], general=True)(0.0, q[row], v[row])
+        np.testing.assert_allclose(found.tau[row], alone.tau, atol=1e-8)
+        np.testing.assert_allclose(found.forces["hand"][row], alone.forces["hand"], atol=1e-8)
+    with pytest.raises(NonFiniteError, match="row 2"):
+        controller(0.0, q, v)
+    assert controller(0.0, q[:2], v[:2]).success.tolist() == [True, False]
+    command, one = controller.with_status(0.0, q[0], v[0])
+    assert (command.tau.shape, int(one)) == ((3,), 0)
+    for bad, words in (((q[:2], v), "one size"), ((q[:, :2], v), "q has shape"), ((q[0], v[0, :2]), "v has shape")):
+        with pytest.raises(ShapeError, match=words):
+            controller.with_status(0.0, *bad)
+
+
+def test_each_robot_of_a_batch_remembers_its_own_contacts():
+    """Feet of two robots, one meter apart: contacts that slipped are pulled back to where each was made."""
+    feet = [Contact(f) for f in FEET]
+    q = np.tile(STANCE, (2, 1))
+    q[1, 0] += 1.0
+    rest = np.zeros((2, MODEL.nv))
+    controller = WholeBody(MODEL, [bough.orientation("trunk")], feet, posture=STANCE, general=True)
+    first = controller(0.0, q, rest)
+    for name, gap in first.error.items():
+        if name.startswith("contact"):
+            np.testing.assert_allclose(gap, 0.0, atol=1e-12)
+    moved = q.copy()
+    moved[1, 0] += 0.01
+    second = controller(0.0, moved, rest)
+    assert second.error[feet[0].name][:, 0] == pytest.approx([0.0, -0.01], abs=1e-9)
+    controller.forget([1])
+    assert controller(0.0, moved, rest).error[feet[0].name][:, 0] == pytest.approx([0.0, 0.0], abs=1e-9)
+    lifted = controller(0.0, moved, rest, [FEET, FEET[1:]])
+    assert not lifted.forces[FEET[0]][1].any()
+    assert lifted.forces[FEET[0]][0].any()
+    with pytest.raises(ShapeError, match="named for 1 rows"):
+        controller(0.0, moved, rest, [FEET])
+
+
+def test_without_tasks_the_posture_is_held():
+    controller = WholeBody(MODEL, [], [Contact(f) for f in FEET], posture=STANCE, general=True)
+    command = controller(0.0, STANCE, np.zeros(MODEL.nv))
+    assert command.success
+    possible(controller, STANCE, np.zeros(MODEL.nv), command)

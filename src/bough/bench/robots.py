@@ -128,7 +128,8 @@ def whole_body() -> list[Timing]:
         contestants[name] = partial(controller, 0.1, q, v)
         if name == "bough":
             controller(0.0, q, v)
-            given = (q, v, controller._target, controller._goal)
+            memory = controller._memories[0]
+            given = (q, v, memory.target, memory.goal)
             contestants["bough matrices alone"] = partial(controller._function.call, *given)
     return [Timing("whole-body control, one step", model.name, "24 task rows, two soles", contest(contestants))]
 

@@ -6,6 +6,7 @@ Belongs here: references, gains, limits and controllers on top of `opspace`. Doe
 
 from __future__ import annotations
 
+from bough.control.command import WholeBodyCommand
 from bough.control.contacts import Contact
 from bough.control.grasp import (
     AugmentedObject,
@@ -21,7 +22,7 @@ from bough.control.paths import CubicPath, PosePath
 from bough.control.references import Gains, Reference
 from bough.control.stabiliser import Stabiliser
 from bough.control.task_controller import Command, TaskController
-from bough.control.whole_body import WholeBody, WholeBodyCommand
+from bough.control.whole_body import WholeBody
 
 __all__ = [
     "AugmentedObject",

@@ -24,6 +24,7 @@ class Layout:
     ) -> None:
         model, slices = tasks.model, tasks.slices
         self.contacts, self.names = contacts, tuple(contact.name for contact in contacts)
+        self.held = set(self.names)
         self.rows = np.concatenate([np.zeros(0, np.int64), *(np.r_[slices[name]] for name in self.names)]).astype(int)
         ends = np.cumsum([0, *(contact.rows for contact in contacts)])
         self.parts = [slice(a, b) for a, b in pairwise(ends.tolist())]

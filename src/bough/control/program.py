@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -59,15 +60,23 @@ class Minimum(NamedTuple):
 
 def _by_daqp(P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None) -> Minimum | None:
     """The same solver without what `qpsolvers` adds to a call, which is a quarter of its time."""
-    daqp: Any = import_module("daqp")
     box, below = len(s.lower), len(s.h)
-    upper = np.concatenate([s.upper, s.h, s.b])
-    lower = np.full(len(upper), -FAR)
-    lower[:box], lower[box + below :] = s.lower, s.b
-    sense = np.zeros(len(upper), np.int32)
-    sense[box + below :] = EQUALITY
-    x, _, status, more = daqp.solve(P, c, np.concatenate([s.G, s.A]), upper, lower, sense, primal_start=start)
+    none, sense = _senses(box, below, len(s.b))
+    upper, lower = np.concatenate([s.upper, s.h, s.b]), np.concatenate([s.lower, none, s.b])
+    rows = np.concatenate([s.G, s.A])
+    x, _, status, more = _daqp().solve(P, c, rows, upper, lower, sense.copy(), primal_start=start)
     return Minimum(x, more["lam"][box : box + below]) if status > 0 and np.isfinite(x).all() else None
+
+
+@cache
+def _daqp() -> Any:
+    return import_module("daqp")
+
+
+@lru_cache
+def _senses(box: int, below: int, equal: int) -> tuple[FloatArray, Any]:
+    """No lower bounds for rows G, and what DAQP is told of each bound and row."""
+    return np.full(below, -FAR), np.concatenate([np.zeros(box + below, np.int32), np.full(equal, EQUALITY, np.int32)])
 
 
 def _solution(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: FloatArray | None) -> Any:

@@ -10,40 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from itertools import repeat
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction
+from bough.control.asked import Cone, check_flight, checked_cone, configuration, gains_of, priorities_of
 from bough.control.bounds import AccelerationBounds
+from bough.control.command import UnsolvedError, WholeBodyCommand, no_command, stacked
 from bough.control.cones import cone_solver, minimise_in_cones
 from bough.control.contacts import Contact, Loop
 from bough.control.layout import Layout
+from bough.control.memory import Memory
 from bough.control.program import Constraints, chosen_solver, minimise, relaxed
 from bough.control.references import Gains, Reference
-from bough.errors import ShapeError, TaskError
+from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError
 from bough.model import Model
 from bough.opspace import AimSet, Task, TaskSet, closure_tasks
 from bough.opspace.methods import Prepared
+from bough.opspace.status import BAD_INPUT, BAD_OUTPUT, OK, UNMET, common_rows
 from bough.opspace.sweeps.whole import WHOLE
-from bough.opspace.tasks import CenterOfMassTask, MomentumTask
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
-Cone: TypeAlias = Literal["pyramid", "second_order"]
+Held: TypeAlias = Iterable[str] | Iterable[Iterable[str]] | None
 POSTURE_WEIGHT, LESS, FORCE_WEIGHT = 1e-4, 1e-3, 1e-8  # beside tasks of weight 1; less while others follow
 BAND = 1e-6  # how far the acceleration of a task may leave what its priority has reached
-
-
-class WholeBodyCommand(NamedTuple):
-    """One answer of a `WholeBody` controller."""
-
-    tau: FloatArray  # (nv,), zero where there is no motor
-    qdd: FloatArray  # (nv,) the acceleration that they give while the contacts hold
-    forces: dict[str, FloatArray]  # of each contact that is held, by frame, and of loops: in the rows of their tasks
-    error: dict[str, FloatArray]  # target less position of each task
-    success: bool  # False: constraints conflict, and the command breaks them as little as possible
-    conflicts: tuple[str, ...]  # which, in words
 
 
 class WholeBody:
@@ -79,43 +72,90 @@ class WholeBody:
         self.loops = tuple(Loop(task) for task in closure_tasks(model))
         self.held: tuple[Contact | Loop, ...] = (*self.contacts, *self.loops)
         self.tasks = TaskSet(model, [*wanted, *(held.task() for held in self.held)])
-        _check_flight(model, wanted, self.contacts)
+        check_flight(model, wanted, self.contacts)
         self.aims, self.references = AimSet(self.tasks, all_rows=False), dict(references or {})
         names = [task.name for task in wanted]
         for given in (self.references, weights or {}, priorities or {}, {} if isinstance(gains, Gains) else gains):
             odd = [name for name in given if name not in names]
             if odd:
                 raise TaskError(f"{odd[0]!r} is none of the tasks {', '.join(map(repr, names))}")
-        self.posture = None if posture is None else _configuration(model, posture)
-        self.posture_gains, self.cone, self.general = posture_gains, _checked_cone(cone), general
+        self.posture = None if posture is None else configuration(model, posture)
+        self.posture_gains, self.cone, self.general = posture_gains, checked_cone(cone), general
         self.solver = cone_solver(solver) if cone == "second_order" else chosen_solver(solver)
         self._namer = chosen_solver(None) if cone == "second_order" else self.solver  # of conflicts
         self.bounds = AccelerationBounds(model, dt, horizon)
-        self._levels = _levels(self.tasks, names, weights or {}, priorities or {})
-        self.stiffness, self.damping = _gains(self.tasks, gains)
-        self._target = np.tile(np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], (self.aims.size, 1))
-        self._goal = model.neutral.copy()
-        self._place = {task.name: a for a, (task, _) in enumerate(self.aims.placed)}
+        self._levels = priorities_of(self.tasks, names, weights or {}, priorities or {})
+        self.stiffness, self.damping = gains_of(self.tasks, gains)
+        self._posture_stiffness = np.where(model.actuated, posture_gains.stiffness, 0.0)
         self._layouts: dict[tuple[str, ...], Layout] = {}
-        self._held: dict[str, Any] = {}
-        self._last: dict[tuple[tuple[str, ...], int], FloatArray] = {}
+        self._memories = [Memory(self.aims)]
 
-    def __call__(self, t: float, q: Any, v: Any, contacts: Iterable[str] | None = None) -> WholeBodyCommand:
-        """The command at time t; `contacts` names the frames that hold now (all if none are named)."""
+    def __call__(self, t: float, q: Any, v: Any, contacts: Held = None) -> WholeBodyCommand:
+        """The command at time t; `contacts` names the frames that hold now (all if none are named).
+
+        For one state, or for a batch of robots, of which row k is the same robot in every call.
+        """
         q, v = np.asarray(q, float), np.asarray(v, float)
-        if q.ndim != 1 or v.ndim != 1:
-            raise ShapeError(f"a controller takes one state, q ({self.model.nq},) and v ({self.model.nv},)")
-        layout = self._layout(contacts)
-        self._hold(layout, q)
-        speed, acceleration, aimed = self._refer(t)
-        H, C, J, rate, bias, error = self._function.call(q, v, self._target, self._goal)
-        wanted = acceleration + self.damping * (speed - rate) + np.where(aimed, self.stiffness * error, 0.0)
+        if q.shape == (self.model.nq,) and v.shape == (self.model.nv,):
+            return self._command(self._memories[0], t, q, v, self._layout(contacts))
+        command, status = self.with_status(t, q, v, contacts)
+        if (status % UNMET).any():
+            row = int(np.flatnonzero(status % UNMET)[0])
+            raise NonFiniteError(f"there is no command for row {row}: q, v or the result is not finite")
+        return command
+
+    def with_status(self, t: float, q: Any, v: Any, contacts: Held = None) -> tuple[WholeBodyCommand, IntArray]:
+        """The same and a status for each row: no row of a batch stops the others.
+
+        It is 0 where all is well, 2 where an input is not finite and 3 where there is no answer (both with NaN), and 4
+        where constraints conflict: `conflicts` says which, and the command breaks them as little as possible.
+        `contacts` may be a list of names for each row.
+        """
+        q, v = np.asarray(q, float), np.asarray(v, float)
+        for name, x, n in (("q", q, self.model.nq), ("v", v, self.model.nv)):
+            if x.ndim not in (1, 2) or x.shape[-1] != n:
+                raise ShapeError(f"{name} has shape ({n},) or (batch, {n}), got {x.shape}")
+        states = common_rows([q, v])
+        layouts = self._layouts_of(contacts, len(states[0]))
+        self._memories += [Memory(self.aims) for _ in range(len(layouts) - len(self._memories))]
+        found = [self._row(*each) for each in zip(self._memories, repeat(t), *states, layouts, strict=False)]
+        status = np.array([code for _, code in found], np.int64)
+        if q.ndim == v.ndim == 1:
+            return found[0][0], status[0]
+        sizes = {held.frame: held.rows for held in self.held}
+        return stacked(self.tasks, [command for command, _ in found], sizes), status
+
+    def forget(self, rows: Iterable[int] | None = None) -> None:
+        """Begin anew with robots that were put elsewhere, all rows by default: contacts hold where they are next."""
+        for k in range(len(self._memories)) if rows is None else rows:
+            if 0 <= k < len(self._memories):
+                self._memories[k] = Memory(self.aims)
+
+    def _row(
+        self, memory: Memory, t: float, q: FloatArray, v: FloatArray, layout: Layout
+    ) -> tuple[WholeBodyCommand, int]:
+        """One row of a batch with its status."""
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return no_command(self.tasks, layout), BAD_INPUT
+        try:
+            command = self._command(memory, t, q, v, layout)
+        except (NumericalError, NonFiniteError, UnsolvedError):
+            return no_command(self.tasks, layout), BAD_OUTPUT
+        return command, OK if command.success else UNMET
+
+    def _command(self, memory: Memory, t: float, q: FloatArray, v: FloatArray, layout: Layout) -> WholeBodyCommand:
+        self._hold(memory, layout, q)
+        speed, acceleration, aimed = self._refer(memory, t)
+        H, C, J, rate, bias, error = self._function.call(q, v, memory.target, memory.goal)
+        wanted = acceleration + self.damping * (speed - rate) + aimed * self.stiffness * error
         need, Jc = wanted - bias, J[layout.rows]
         D = np.concatenate([H, -Jc.T], axis=1)  # tau = D x + C
         limits = layout.constraints(D, C, Jc, need[layout.rows], self.bounds(q, v))
-        x, conflicts = self._solve(layout, limits, (J, need, self._pull(q, v)), (D, C))
+        x, conflicts = self._solve(memory, layout, limits, (J, need, self._pull(q, v)), (D, C))
         if x is None:
-            raise TaskError(f"the solver {self.solver!r} found no answer, nor which constraints conflict; try another")
+            raise UnsolvedError(
+                f"the solver {self.solver!r} found no answer, nor which constraints conflict; try another"
+            )
         tau = D @ x + C
         tau[layout.loose] = 0.0
         errors = {name: error[rows] for name, rows in self.tasks.slices.items()}
@@ -123,7 +163,12 @@ class WholeBody:
         return WholeBodyCommand(tau, x[:nv], layout.shared(x[nv:]), errors, not conflicts, conflicts)
 
     def _solve(
-        self, layout: Layout, s: Constraints, ask: tuple[FloatArray, ...], torque: tuple[FloatArray, ...]
+        self,
+        memory: Memory,
+        layout: Layout,
+        s: Constraints,
+        ask: tuple[FloatArray, ...],
+        torque: tuple[FloatArray, ...],
     ) -> Any:
         """x of the last priority, each solved within what those before it have reached; or the least conflict.
 
@@ -139,14 +184,14 @@ class WholeBody:
             P[:nv, :nv] += weighed @ own
             c[:nv] = -small * pull - weighed @ need[level.rows]
             key = (layout.names, k)
-            x = self._minimum(layout, P, c, s, self._last.get(key))
+            x = self._minimum(layout, P, c, s, memory.last.get(key))
             if x is not None and not layout.within(x, *torque):
                 s = layout.with_torques(s, *torque)
                 x = self._minimum(layout, P, c, s, x)
             if x is None:
-                self._last.clear()
+                memory.last.clear()
                 return relaxed(P, c, layout.with_pyramids(layout.with_torques(s, *torque)), self._namer)
-            self._last[key] = x
+            memory.last[key] = x
             if not last:
                 s = layout.kept(s, own, x[:nv], BAND)
         return x, ()
@@ -160,14 +205,12 @@ class WholeBody:
 
     def _pull(self, q: FloatArray, v: FloatArray) -> FloatArray:
         """The acceleration (nv,) towards the posture, or to rest."""
-        g = self.posture_gains
-        pull = -g.rate * v
+        pull = -self.posture_gains.rate * v
         if self.posture is not None:
-            way = self.model.difference(q, self.posture)
-            pull = pull + np.where(self.model.actuated, g.stiffness * way, 0.0)
+            pull += self._posture_stiffness * self.model.difference(q, self.posture)
         return pull
 
-    def _refer(self, t: float) -> tuple[FloatArray, FloatArray, Any]:
+    def _refer(self, memory: Memory, t: float) -> tuple[FloatArray, FloatArray, Any]:
         """Velocity and acceleration of the references (rows,), and which rows have a position to go to."""
         speed, acceleration, aimed = np.zeros(self.tasks.size), np.zeros(self.tasks.size), self._aimed.copy()
         for name, given in self.references.items():
@@ -178,29 +221,8 @@ class WholeBody:
             speed[rows], acceleration[rows] = reference.velocity, reference.acceleration
             if reference.position is not None:
                 aimed[rows] = True
-                self._aim(name, reference.position, callable(given))
+                memory.aim(name, reference.position, callable(given))
         return speed, acceleration, aimed
-
-    def _aim(self, name: str, position: Any, again: bool) -> None:
-        """Put a target where the kernel reads it; one that does not change only once."""
-        if not again and name in self._aimed_once:
-            return
-        shape, place = np.shape(position), self._place.get(name)
-        if name in self._aimed_once and place is not None and shape in ((4, 4), (3,)):
-            row = self._target[place]  # its kind was checked when it was first given
-            if shape == (3,):
-                row[9:] = position
-            else:
-                row[:9], row[9:] = position[:3, :3].ravel(), position[:3, 3]
-            return
-        self._aimed_once.add(name)
-        target, self._goal = self.aims.target(name, position, self._goal)
-        if place is not None:
-            self._target[place] = target
-
-    @cached_property
-    def _aimed_once(self) -> set[str]:
-        return set()
 
     @cached_property
     def _aimed(self) -> Any:
@@ -210,22 +232,38 @@ class WholeBody:
             aimed[self.tasks.slices[held.name]] = True
         return aimed
 
-    def _hold(self, layout: Layout, q: FloatArray) -> None:
+    def _hold(self, memory: Memory, layout: Layout, q: FloatArray) -> None:
         """Contacts that are new hold where they are now; those that are gone are forgotten."""
-        for name in set(self._held) - set(layout.names):
-            del self._held[name]
+        if memory.held.keys() == layout.held:
+            return
+        memory.release(memory.held.keys() - layout.held)
         for task in self.tasks.tasks:
-            if task.name in layout.names and task.name not in self._held:
+            if task.name in layout.held and task.name not in memory.held:
                 closed = task.name in self._closed
-                self._held[task.name] = np.eye(4) if closed else task.position(self._dynamics, q)
-                self._target[self._place[task.name]] = self.aims.target(task.name, self._held[task.name], self._goal)[0]
+                memory.hold(task.name, np.eye(4) if closed else task.position(self._dynamics, q))
 
     @cached_property
     def _closed(self) -> set[str]:
         return {loop.name for loop in self.loops}
 
-    def _layout(self, contacts: Iterable[str] | None) -> Layout:
-        chosen = self.contacts if contacts is None else self._named(contacts)
+    def _layouts_of(self, contacts: Held, batch: int) -> list[Layout]:
+        """A layout for each row."""
+        if contacts is not None and not isinstance(contacts, str):
+            contacts = list(contacts)
+            if contacts and not isinstance(contacts[0], str):
+                if len(contacts) != batch:
+                    raise ShapeError(f"contacts are named for {len(contacts)} rows, but there are {batch}")
+                return [self._layout(each) for each in contacts]
+        return [self._layout(contacts)] * batch
+
+    @cached_property
+    def _all_held(self) -> Layout:
+        return self._layout([contact.frame for contact in self.contacts])
+
+    def _layout(self, contacts: Any) -> Layout:
+        if contacts is None:
+            return self._all_held
+        chosen = self._named(contacts)
         held: tuple[Contact | Loop, ...] = (*chosen, *self.loops)
         key = tuple(contact.name for contact in held)
         if key not in self._layouts:
@@ -233,7 +271,7 @@ class WholeBody:
         return self._layouts[key]
 
     def _named(self, frames: Iterable[str]) -> tuple[Contact, ...]:
-        chosen = set(frames)
+        chosen = {frames} if isinstance(frames, str) else set(frames)
         odd = chosen - {contact.frame for contact in self.contacts}
         if odd:
             known = ", ".join(repr(contact.frame) for contact in self.contacts)
@@ -252,56 +290,3 @@ class WholeBody:
         tasks = self.tasks
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays)
         return Prepared(WHOLE, constants, tasks.sizes | {"aims": self.aims.size}).bind(tasks, self.general)
-
-
-def _checked_cone(cone: Cone) -> Cone:
-    if cone not in get_args(Cone):
-        raise TaskError(f"cone is 'pyramid' or 'second_order', got {cone!r}")
-    return cone
-
-
-def _check_flight(model: Model, tasks: tuple[Task, ...], contacts: tuple[Contact, ...]) -> None:
-    if not model.actuated.any():
-        raise TaskError(f"no joint of {model.name!r} has a motor: there is nothing to command")
-    loose = [j for j in model.joints if j.type == "floating" and not model.actuated[j.v].any()]
-    asked = [task.name for task in tasks if isinstance(task, CenterOfMassTask | MomentumTask)]
-    if loose and asked and not contacts:
-        raise TaskError(
-            f"{model.name!r} cannot fly: its joint {loose[0].name!r} has no motor and there is no contact to push "
-            f"against, so that no torque changes {asked[0]!r}"
-        )
-
-
-class Priority(NamedTuple):
-    """Rows of one priority, and the weight of each."""
-
-    rows: Any  # (k,)
-    weight: FloatArray  # (k,)
-    weighs: bool  # whether a weight is not 1
-
-
-def _levels(tasks: TaskSet, names: list[str], weights: Mapping[str, float], ranks: Mapping[str, int]) -> list[Priority]:
-    for name, weight in weights.items():
-        if not 0.0 < weight < np.inf:
-            raise TaskError(f"the weight of {name!r} must be a finite number above zero, got {weight}")
-    found = []
-    for rank in sorted({ranks.get(name, 0) for name in names}):
-        chosen = [(np.r_[tasks.slices[n]], float(weights.get(n, 1.0))) for n in names if ranks.get(n, 0) == rank]
-        each = np.concatenate([np.full(len(rows), w) for rows, w in chosen])
-        found.append(Priority(np.concatenate([rows for rows, _ in chosen]), each, bool((each != 1.0).any())))
-    return found
-
-
-def _gains(tasks: TaskSet, gains: Gains | Mapping[str, Gains]) -> tuple[FloatArray, FloatArray]:
-    stiffness, damping = np.empty(tasks.size), np.empty(tasks.size)
-    for name, rows in tasks.slices.items():
-        own = gains if isinstance(gains, Gains) else gains.get(name, Gains())
-        stiffness[rows], damping[rows] = own.stiffness, own.rate
-    return stiffness, damping
-
-
-def _configuration(model: Model, given: npt.ArrayLike) -> FloatArray:
-    q = np.asarray(given, float)
-    if q.shape != (model.nq,) or not np.isfinite(q).all():
-        raise ShapeError(f"posture is a finite configuration ({model.nq},), got shape {q.shape}")
-    return q

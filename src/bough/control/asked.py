@@ -1,0 +1,81 @@
+"""What is asked of a whole-body controller, checked: priorities, weights, gains, motors, contacts to push with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.control.contacts import Contact
+from bough.control.references import Gains
+from bough.errors import ShapeError, TaskError
+from bough.model import Model
+from bough.opspace import Task, TaskSet
+from bough.opspace.tasks import CenterOfMassTask, MomentumTask
+from bough.types import FloatArray
+
+Cone: TypeAlias = Literal["pyramid", "second_order"]
+
+
+def checked_cone(cone: Cone) -> Cone:
+    if cone not in get_args(Cone):
+        raise TaskError(f"cone is 'pyramid' or 'second_order', got {cone!r}")
+    return cone
+
+
+def check_flight(model: Model, tasks: tuple[Task, ...], contacts: tuple[Contact, ...]) -> None:
+    if not model.actuated.any():
+        raise TaskError(f"no joint of {model.name!r} has a motor: there is nothing to command")
+    loose = [j for j in model.joints if j.type == "floating" and not model.actuated[j.v].any()]
+    asked = [task.name for task in tasks if isinstance(task, CenterOfMassTask | MomentumTask)]
+    if loose and asked and not contacts:
+        raise TaskError(
+            f"{model.name!r} cannot fly: its joint {loose[0].name!r} has no motor and there is no contact to push "
+            f"against, so that no torque changes {asked[0]!r}"
+        )
+
+
+class Priority(NamedTuple):
+    """Rows of one priority, and the weight of each."""
+
+    rows: Any  # (k,), or a slice
+    weight: FloatArray  # (k,)
+    weighs: bool  # whether a weight is not 1
+
+
+def priorities_of(
+    tasks: TaskSet, names: list[str], weights: Mapping[str, float], ranks: Mapping[str, int]
+) -> list[Priority]:
+    for name, weight in weights.items():
+        if not 0.0 < weight < np.inf:
+            raise TaskError(f"the weight of {name!r} must be a finite number above zero, got {weight}")
+    found = []
+    for rank in sorted({ranks.get(name, 0) for name in names}):
+        chosen = [(np.r_[tasks.slices[n]], float(weights.get(n, 1.0))) for n in names if ranks.get(n, 0) == rank]
+        each = np.concatenate([np.full(len(rows), w) for rows, w in chosen])
+        rows = together(np.concatenate([rows for rows, _ in chosen]))
+        found.append(Priority(rows, each, bool((each != 1.0).any())))
+    return found or [Priority(np.zeros(0, np.int64), np.zeros(0), False)]
+
+
+def together(rows: Any) -> Any:
+    """Rows as a slice where they follow each other: no copy is made of them."""
+    first = int(rows[0]) if len(rows) else 0
+    return slice(first, first + len(rows)) if np.array_equal(rows, first + np.arange(len(rows))) else rows
+
+
+def gains_of(tasks: TaskSet, gains: Gains | Mapping[str, Gains]) -> tuple[FloatArray, FloatArray]:
+    stiffness, damping = np.empty(tasks.size), np.empty(tasks.size)
+    for name, rows in tasks.slices.items():
+        own = gains if isinstance(gains, Gains) else gains.get(name, Gains())
+        stiffness[rows], damping[rows] = own.stiffness, own.rate
+    return stiffness, damping
+
+
+def configuration(model: Model, given: npt.ArrayLike) -> FloatArray:
+    q = np.asarray(given, float)
+    if q.shape != (model.nq,) or not np.isfinite(q).all():
+        raise ShapeError(f"posture is a finite configuration ({model.nq},), got shape {q.shape}")
+    return q
