@@ -138,6 +138,24 @@ class TestCalls:
         with pytest.raises(bough.BoughError, match="finite"):
             dyn.forward_dynamics(*one, {name: np.full(6, np.nan)})
 
+    def test_a_number_that_is_not_finite_is_found_among_many(self, dyn, state):
+        """In batches wrenches are not looked at, but what comes of them: the message is the same."""
+        forces = np.ones((9, len(dyn.model.body_names), 6))
+        for bad in (np.nan, np.inf, -np.inf):
+            for column in range(6):
+                spoiled = forces.copy()
+                spoiled[5, -1, column] = bad
+                for f in (dyn.forward_dynamics, dyn.inverse_dynamics):
+                    with pytest.raises(
+                        bough.errors.NonFiniteError, match=rf"forces\[\(5, 6, {column}\)\] is {bad}"
+                    ) as caught:
+                        f(*state, spoiled)
+                    assert caught.value.rows == (5,)
+        tau = state[2].copy()
+        tau[4, 0] = np.nan
+        with pytest.raises(bough.errors.NonFiniteError, match=r"tau\[\(4, 0\)\] is nan"):
+            dyn.forward_dynamics(state[0], state[1], tau)
+
     def test_out_and_threads(self, dyn, state):
         name = dyn.model.body_names[-1]
         expected, out = dyn.forward_dynamics(*state, {name: np.ones(6)}), np.empty_like(state[1])

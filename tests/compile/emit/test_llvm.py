@@ -52,6 +52,23 @@ def test_large_programs(make, dtype, lanes):
         assert_agrees(p, schedule.optimise(p), dtype, lanes, batch, chunk=400)
 
 
+@pytest.mark.parametrize(("dtype", "lanes"), [(np.float64, 4), (np.float64, 8), (np.float32, 16)])
+@pytest.mark.parametrize("size", [64, 67])
+def test_wide_arrays_are_read_from_their_rows(dtype, lanes, size):
+    """Chunks transpose what they use of a wide array; one that many chunks read is gathered."""
+    graph = Graph()
+    wide, often = ([graph.input(k, c) for c in range(size)] for k in (0, 1))
+    sums = [wide[c] * often[0] - wide[size - 1 - c] * often[c % 3] for c in range(size)]
+    roots = tuple((x * often[k % 5]).id for k, x in enumerate(sums))
+    p = Program(graph, (Array("x", (size,)), Array("y", (size,))), (Array("z", (size,)),), (roots,))
+    for batch in (1, 3, 16, 21):
+        assert_agrees(p, p, dtype, lanes, batch, chunk=10_000)
+    text = llvm.emit(p, np.dtype(dtype), lanes, lanes, 10_000)
+    assert f"%x0 = alloca [{lanes} x ptr]" in text
+    assert f"%x0 = alloca [{lanes} x ptr]" not in llvm.emit(p, np.dtype(dtype), lanes, lanes, 5)
+    assert_agrees(p, p, dtype, lanes, 21, chunk=5)
+
+
 @settings(max_examples=40, deadline=None)
 @given(random_programs(), st.sampled_from(KINDS), st.integers(1, 20), st.sampled_from([3, 20, 1000]))
 def test_random_programs(p, kind, batch, chunk):

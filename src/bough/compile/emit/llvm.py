@@ -5,7 +5,8 @@ The module exports one function, the ABI of all compiled code in Bough:
     int64_t entry(void **arrays, int64_t batch, void *context)
 
 `arrays` are the C-contiguous inputs, then the outputs, each (batch, size). With W lanes, a step gathers W
-rows into columns in the workspace, runs the chunks on vectors, and scatters the outputs. With one
+rows into columns in the workspace (of wide arrays the chunks do that, for what they use), runs the chunks
+on vectors, and scatters the outputs. With one
 lane the chunks read and write the user's rows themselves, and only sines and cosines use vectors.
 """
 
@@ -17,8 +18,8 @@ import numpy as np
 
 from bough.compile.emit.ir import Block, Kind
 from bough.compile.emit.llvm_atan import atan_function
-from bough.compile.emit.llvm_chunk import Chunk, pointer, square_roots
-from bough.compile.emit.llvm_lanes import covering_windows, lane_functions, zero_windows
+from bough.compile.emit.llvm_chunk import Chunk, pointer, rowwise_inputs, square_roots
+from bough.compile.emit.llvm_lanes import covering_windows, lane_functions, row_pointers, zero_windows
 from bough.compile.emit.llvm_sincos import sincos_function
 from bough.compile.emit.plan import Place, Plan
 from bough.compile.graph.expr import ATAN, CONST
@@ -68,7 +69,12 @@ class Emitter:
         self.cleared = [self._cleared_windows(roots) for roots in program.roots]
         self.skipped = [{c for start in starts for c in range(start, start + self.window)} for starts in self.cleared]
         self.plan.place_outputs(self.skipped)
-        self.columns = [self.plan.reserve(x.size) for x in self.arrays] if kind.lanes > 1 else []
+        self.rowwise = rowwise_inputs(self.plan, kind)
+        self.columns = {k: self.plan.reserve(x.size) for k, x in enumerate(self.arrays) if self._has_columns(k)}
+
+    def _has_columns(self, k: int) -> bool:
+        """Does a transposed copy of array k lie in the workspace?"""
+        return self.kind.lanes > 1 and k not in self.rowwise
 
     def modules(self, parts: int) -> Iterator[str]:
         """Intrinsics and helpers, then the chunks, then the entry point; the chunks in modules of their own if any."""
@@ -111,7 +117,7 @@ class Emitter:
         return ", ".join(f"ptr {attributes}{name}" for name in names)
 
     def _chunk_function(self, number: int, units: list[Unit], copies: list[int], linkage: str) -> str:
-        chunk = Chunk(self.plan, self.kind)
+        chunk = Chunk(self.plan, self.kind, self.rowwise)
         for unit in units:
             chunk.compute(unit)
         for i in copies:
@@ -125,8 +131,10 @@ class Emitter:
         b.do(f"%m = alloca [{max(1, self.plan.size)} x {self.kind.type}], align 64")
         for k in range(len(self.arrays)):
             b.do(f"%a{k} = load ptr, ptr {b(f'getelementptr ptr, ptr %arrays, i64 {k}')}")
-        for k, column in enumerate(self.columns):
+        for k, column in self.columns.items():
             b.do(f"%x{k} = {pointer(self.kind, Place(-1, column))}")
+        for k in sorted(self.rowwise):
+            b.do(f"%x{k} = alloca [{self.kind.lanes} x ptr]")
         self._clear_padding(b)
         b.do("%last = sub i64 %batch, 1")
         b.do("%any = icmp sgt i64 %batch, 0")
@@ -163,7 +171,10 @@ class Emitter:
     def _gather_compute_scatter(self, b: Block) -> list[str]:
         """Rows to columns, the chunks, columns to rows; returns the tables of windows that the calls refer to."""
         n_inputs = len(self.program.inputs)
-        tables = [self._move(b, "gather", k, set()) for k in range(n_inputs)]
+        for k in sorted(self.rowwise):
+            for lane, row in enumerate(row_pointers(b, self.kind, f"%a{k}", self.arrays[k].size)):
+                b.do(f"store ptr {row}, ptr {b(f'getelementptr ptr, ptr %x{k}, i64 {lane}')}")
+        tables = [self._move(b, "gather", k, set()) for k in range(n_inputs) if k in self.columns]
         self._compute(b)
         for output, (starts, skipped) in enumerate(zip(self.cleared, self.skipped, strict=True)):
             tables.append(self._move(b, "scatter", n_inputs + output, skipped))

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from itertools import pairwise
 
 from bough.compile.emit.ir import Block, Kind
+from bough.compile.emit.llvm_lanes import columns_of_rows
 from bough.compile.emit.plan import Place, Plan
-from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, STEP, SUB
+from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, INPUT, MUL, NEG, SQRT, STEP, SUB
 from bough.compile.graph.program import Unit
 
 MNEMONIC = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv", NEG: "fneg"}
+
+WIDE, LEAST_LANES = 64, 4  # columns of an array that is not gathered; narrower ones most chunks read a part of
+MOST_READ = 1.25  # times that such an array is read, on average
 
 
 def pointer(kind: Kind, place: Place) -> str:
@@ -26,16 +32,41 @@ def square_roots(plan: Plan, kind: Kind) -> list[str]:
     return [f"declare {k.type} @llvm.sqrt.{k.suffix}({k.type})" for k in sorted(kinds, key=lambda k: k.lanes)]
 
 
+def half_window(size: int, lanes: int, column: int) -> int:
+    """The first of the lanes / 2 columns that are loaded together with `column`."""
+    return min(column - column % (lanes // 2), size - lanes // 2)
+
+
+def rowwise_inputs(plan: Plan, kind: Kind) -> frozenset[int]:
+    """Wide arrays whose columns are read by hardly more than one chunk each: chunks take them from the rows."""
+    if kind.lanes < LEAST_LANES:
+        return frozenset()
+    graph, inputs = plan.program.graph, plan.program.inputs
+    wide = {k for k, x in enumerate(inputs) if x.size >= WIDE}
+    read: Counter[int] = Counter()
+    for chunk in (chunk for stage in plan.stages for chunk in stage.chunks):
+        operands = {x for unit in chunk for i in unit for x in (graph.a[i], graph.b[i]) if x >= 0}
+        places = {(graph.a[x], graph.b[x]) for x in operands if graph.op[x] == INPUT and graph.a[x] in wide}
+        read.update(k for k, _ in {(k, half_window(inputs[k].size, kind.lanes, c)) for k, c in places})
+    return frozenset(k for k in wide if read[k] * kind.lanes // 2 <= MOST_READ * inputs[k].size)
+
+
 def unit_kind(kind: Kind, unit: Unit) -> Kind:
     """The type of a unit whose nodes are of type `kind`."""
     return kind if len(unit) == 1 else Kind(kind.scalar, len(unit))
 
 
 class Chunk:
-    """The body of a function under construction."""
+    """The body of a function under construction.
 
-    def __init__(self, plan: Plan, kind: Kind) -> None:
+    Of the arrays in `rowwise`, argument %x is a table of addresses: those of the rows in its lanes.
+    """
+
+    def __init__(self, plan: Plan, kind: Kind, rowwise: Collection[int] = ()) -> None:
         self.plan, self.kind, self.graph = plan, kind, plan.program.graph
+        self.rowwise = rowwise
+        self.rows: dict[int, list[str]] = {}  # addresses of the rows of an array
+        self.windows: dict[tuple[int, int], list[str]] = {}  # columns from a place of an array on
         self.b = Block()
         self.names: dict[Unit, str] = {}
         self.computed: set[int] = set()
@@ -87,7 +118,19 @@ class Chunk:
         if i in self.lanes:
             unit, lane = self.lanes[i]
             return self.b(f"extractelement {unit_kind(self.kind, unit).type} {self.names[unit]}, i64 {lane}")
+        if self.graph.op[i] == INPUT and self.graph.a[i] in self.rowwise:
+            return self._from_rows(self.graph.a[i], self.graph.b[i])
         return self.b(f"load {self.kind.type}, ptr {self._address(self.plan.source[i])}")
+
+    def _from_rows(self, array: int, column: int) -> str:
+        """A column of an array whose rows lie as the user gave them, and with it those beside it."""
+        start = half_window(self.plan.program.inputs[array].size, self.kind.lanes, column)
+        if array not in self.rows:
+            places = (self.b(f"getelementptr ptr, ptr %x{array}, i64 {lane}") for lane in range(self.kind.lanes))
+            self.rows[array] = [self.b(f"load ptr, ptr {place}") for place in places]
+        if (array, start) not in self.windows:
+            self.windows[array, start] = columns_of_rows(self.b, self.kind, self.rows[array], start)
+        return self.windows[array, start][column - start]
 
     def _vector(self, unit: Unit) -> str:
         T = unit_kind(self.kind, unit)

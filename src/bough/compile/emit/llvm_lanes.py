@@ -5,6 +5,9 @@ columns back into rows: blocks of W x W numbers ("windows", named by their first
 row and transposed in registers. Windows may overlap, so any width of at least W needs no remainder.
 Arrays narrower than W go number by number. Lanes past the batch repeat its last row: nothing outside the
 arrays is read, and they store what the last row stores anyway.
+
+Wide arrays of which a chunk reads a part are not gathered at all: chunks load and transpose what they use
+(`columns_of_rows`), between their arithmetic, which leaves the units for that idle.
 """
 
 from __future__ import annotations
@@ -40,6 +43,32 @@ def covering_windows(size: int, lanes: int, skipped: Collection[int] = ()) -> li
     return starts
 
 
+def columns_of_rows(b: Block, kind: Kind, rows: Sequence[str], start: int) -> list[str]:
+    """W / 2 columns from `start` of the W rows at these addresses, as vectors: half a window, with a round less.
+
+    Rows k and k + W / 2 are loaded into one register, and its halves transposed side by side.
+    """
+    W, half = kind.lanes, Kind(kind.scalar, kind.lanes // 2)
+    both = ", ".join(f"i32 {p}" for p in range(W))
+    joined = []
+    for upper, lower in zip(rows[: half.lanes], rows[half.lanes :], strict=True):
+        parts = []
+        for row in (upper, lower):
+            address = b(f"getelementptr {kind.scalar}, ptr {row}, i64 {start}")
+            parts.append(b(f"load {half.type}, ptr {address}, align {kind.bytes}"))
+        joined.append(b(f"shufflevector {half.type} {parts[0]}, {half.type} {parts[1]}, <{W} x i32> <{both}>"))
+    return _transpose(b, kind, joined)
+
+
+def row_pointers(b: Block, kind: Kind, rows: str, size: int | str) -> list[str]:
+    """The addresses of the rows of a step in an array of `size` columns, from %row on and up to %last."""
+    found = []
+    for lane in range(kind.lanes):
+        row = b(f"call i64 @llvm.smin.i64(i64 {b(f'add i64 %row, {lane}')}, i64 %last)")
+        found.append(b(f"getelementptr {kind.scalar}, ptr {rows}, i64 {b(f'mul i64 {row}, {size}')}"))
+    return found
+
+
 def lane_functions(kind: Kind) -> str:
     """The five functions `@name(rows, columns, size, row, last, starts, n)`, each a loop over `starts`.
 
@@ -60,10 +89,7 @@ def lane_functions(kind: Kind) -> str:
 def _loop(name: str, body: Body, kind: Kind) -> str:
     b = Block()
     b.label("entry")
-    rows = []
-    for lane in range(kind.lanes):
-        row = b(f"call i64 @llvm.smin.i64(i64 {b(f'add i64 %row, {lane}')}, i64 %last)")
-        rows.append(b(f"getelementptr {kind.scalar}, ptr %rows, i64 {b(f'mul i64 {row}, %size')}"))
+    rows = row_pointers(b, kind, "%rows", "%size")
     b.do("br label %next")
     b.label("next")
     b.do("%i = phi i64 [ 0, %entry ], [ %after, %next ]")
@@ -115,12 +141,15 @@ def _column_pointer(b: Block, kind: Kind, offset: int) -> str:
 
 
 def _transpose(b: Block, kind: Kind, rows: list[str]) -> list[str]:
-    """The W x W transpose: log2(W) rounds, each swapping off-diagonal blocks of `step` columns between rows."""
-    W, rows = kind.lanes, list(rows)
-    for step in (1 << s for s in range(W.bit_length() - 1)):
+    """The n x n transpose of n rows, in each n of the W lanes: log2(n) rounds.
+
+    Each round swaps off-diagonal blocks of `step` columns between rows.
+    """
+    W, n, rows = kind.lanes, len(rows), list(rows)
+    for step in (1 << s for s in range(n.bit_length() - 1)):
         upper = [p if not p & step else W + p - step for p in range(W)]
         lower = [p + step if not p & step else W + p for p in range(W)]
-        for i in (i for i in range(W) if not i & step):
+        for i in (i for i in range(n) if not i & step):
             pair = f"{kind.type} {rows[i]}, {kind.type} {rows[i + step]}"
             rows[i], rows[i + step] = (
                 b(f"shufflevector {pair}, <{W} x i32> <{', '.join(f'i32 {p}' for p in mask)}>")

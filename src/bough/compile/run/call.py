@@ -23,7 +23,7 @@ from bough.compile.run import complaints
 from bough.compile.run.arguments import conform, results
 from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Code, Entry, own_gate, shared_gate
-from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, rows_at_once
+from bough.compile.run.gate import MISFIT, OK, Gate, Signature, rows_at_once
 from bough.compile.run.mappings import Mappings
 from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
@@ -172,7 +172,7 @@ class BoundFunction:
             status = self._gate(False)(*arrays, *outputs)
         else:
             status = self._batched().run([*arrays, *outputs], threads)
-        if status == BAD_INPUT:
+        if status != OK and not all(np.isfinite(x).all() for x in arrays):
             raise complaints.bad_input(self.name, self.inputs, arrays, batch is not None)
         if status != OK:
             self._all_rows(arrays, outputs, batch, threads)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -43,12 +43,14 @@ class NativeCode:
     """`int64_t entry(void **arrays, int64_t batch, void *context)` in memory.
 
     `owner` keeps it there. Code that needs scratch memory gives `new_context`, which returns the
-    address of a fresh context and what keeps it alive; each running call has its own.
+    address of a fresh context and what keeps it alive; each running call has its own. Inputs that are `felt` (see
+    `graph.felt`) are not looked at, where the results are.
     """
 
     address: int
     owner: Any = None
     new_context: Callable[[], tuple[int, Any]] | None = None
+    felt: frozenset[int] = frozenset()
 
     @property
     def is_shared(self) -> bool:
@@ -56,6 +58,7 @@ class NativeCode:
 
     def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
         context, keep = self.new_context() if self.new_context else (0, None)
+        signature = replace(signature, felt=self.felt)
         gate = make_gate(signature, self.address, context, pile)
         alone = not signature.batched and len(signature.outputs) == 1
         return Opened(gate, make_maker(signature, self.address, context) if alone else None, (self, keep))

@@ -11,10 +11,10 @@
 ; depend on the processor and the operating system.
 
 %Shape = type { i64, i64, [3 x i64] }                                       ; numbers in an element, its ndim, its extents
-%Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, ptr, [0 x %Shape] }
+%Record = type { ptr, ptr, i64, i64, i64, i64, ptr, ptr, i64, i64, ptr, i64, ptr, i64, [0 x %Shape] }
 ; 0 entry, 1 context, 2 arrays, 3 inputs among them, 4 batched (0 or 1), 5 bytes of a number, 6 ndarray type,
 ; 7 dtype, 8 whether to check outputs, 9 rows to handle at once, 10 None, 11 numpy's number of the dtype,
-; 12 null or the pile of rows that several threads take from, 13 shapes
+; 12 null or the pile of rows that several threads take from, 13 a bit for each input that need not be checked, 14 shapes
 %Pile = type { i64, i64, i64, ptr }
 ; first row that is left, rows to take at once, helpers, and for each of them its seat and the record that it works with
 %Seat = type { i32, i32, ptr, ptr, i64, i64 }
@@ -45,7 +45,7 @@ define internal ptr @field(ptr %object, ptr %offset_constant) alwaysinline {
 }
 
 define internal i64 @size_of(ptr %record, i64 %k) alwaysinline {
-  %p = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 0
+  %p = getelementptr %Record, ptr %record, i64 0, i32 14, i64 %k, i32 0
   %size = load i64, ptr %p
   ret i64 %size
 }
@@ -177,7 +177,7 @@ array:
   %flags.fit = icmp eq i32 %present, %wanted
   %batched.p = getelementptr %Record, ptr %record, i64 0, i32 4
   %batched = load i64, ptr %batched.p
-  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 1
+  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 14, i64 %k, i32 1
   %ndim = load i64, ptr %ndim.p
   %nd.p = call ptr @field(ptr %argument, ptr @ndim_of)
   %nd32 = load i32, ptr %nd.p
@@ -199,7 +199,7 @@ next:
 compare:
   %given.p = getelementptr i64, ptr %own, i64 %d
   %given = load i64, ptr %given.p
-  %asked.p = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 2, i64 %d
+  %asked.p = getelementptr %Record, ptr %record, i64 0, i32 14, i64 %k, i32 2, i64 %d
   %asked = load i64, ptr %asked.p
   %d.next = add i64 %d, 1
   %equal = icmp eq i64 %given, %asked
@@ -273,6 +273,8 @@ entry:
   %arrays = load i64, ptr %arrays.p
   %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
   %inputs = load i64, ptr %inputs.p
+  %felt.p = getelementptr %Record, ptr %record, i64 0, i32 13
+  %felt = load i64, ptr %felt.p
   br label %move
 move:
   %k = phi i64 [ 0, %entry ], [ %k.next, %move.on ]
@@ -283,7 +285,11 @@ move:
   %target = getelementptr ptr, ptr %moved, i64 %k
   store ptr %data, ptr %target
   %is.input = icmp slt i64 %k, %inputs
-  br i1 %is.input, label %check.input, label %move.on
+  %felt.bits = lshr i64 %felt, %k
+  %is.felt = trunc i64 %felt.bits to i1
+  %is.unfelt = xor i1 %is.felt, true
+  %is.checked = and i1 %is.input, %is.unfelt
+  br i1 %is.checked, label %check.input, label %move.on
 check.input:
   %size = call i64 @size_of(ptr %record, i64 %k)
   %count = mul i64 %size, %rows
@@ -570,10 +576,10 @@ define internal ptr @new_output(ptr %record, i64 %k) {
   %number.p = getelementptr %Record, ptr %record, i64 0, i32 11
   %number = load i64, ptr %number.p
   %type = trunc i64 %number to i32
-  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 1
+  %ndim.p = getelementptr %Record, ptr %record, i64 0, i32 14, i64 %k, i32 1
   %ndim = load i64, ptr %ndim.p
   %nd = trunc i64 %ndim to i32
-  %extents = getelementptr %Record, ptr %record, i64 0, i32 13, i64 %k, i32 2
+  %extents = getelementptr %Record, ptr %record, i64 0, i32 14, i64 %k, i32 2
   %new = call ptr @PyArray_New(ptr %ndarray, i32 %nd, ptr %extents, i32 %type, ptr null, ptr null, i32 0, i32 0, ptr null)
   ret ptr %new
 }

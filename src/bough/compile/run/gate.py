@@ -1,9 +1,9 @@
 """Gates: Python callables that pass arrays to compiled code, in about a tenth of a microsecond.
 
 `gate(*inputs, *outputs)` returns a status: OK, or MISFIT when an argument is not exactly a C-contiguous array
-of the right dtype and shape (nothing is computed then), BAD_INPUT or BAD_OUTPUT for a non-finite number. The gate
-is native code (gate.ll) that reads numpy's array objects itself. Their layout is checked first;
-where it is not the expected one, a gate through ctypes does the same, more slowly.
+of the right dtype and shape (nothing is computed then), BAD_INPUT or BAD_OUTPUT for a non-finite number (one of an
+input that is `felt` is found in an output). The gate is native code (gate.ll) that reads numpy's array objects itself.
+Their layout is checked first; where it is not the expected one, a gate through ctypes does the same, more slowly.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class Signature:
     dtype: np.dtype
     batched: bool
     is_checked: bool = True  # a result that is not finite ends the run
+    felt: frozenset[int] = frozenset()  # inputs that are seen in the results where they are not finite
 
     def __post_init__(self) -> None:
         arrays = self.inputs + self.outputs
@@ -333,7 +334,8 @@ def _record(signature: Signature, entry: int, context: int, pile: Pile | None = 
         id(None),
         signature.dtype.num,
     ]
-    words += [pile.address if pile else 0]
+    felt = sum(1 << k for k in signature.felt) if signature.is_checked else 0
+    words += [pile.address if pile else 0, felt]
     for x in arrays:
         words += [x.size, len(x.shape), *x.shape, *[0] * (MAX_NDIM - len(x.shape))]
     return struct.pack(f"<{len(words)}Q", *words)

@@ -16,6 +16,7 @@ from bough.compile.emit import llvm, llvm_product
 from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.graph import schedule, twins
 from bough.compile.graph.expr import GraphTooLargeError
+from bough.compile.graph.felt import felt_inputs
 from bough.compile.graph.passes import drop_dead_code
 from bough.compile.graph.program import Program
 from bough.compile.routine import Axes, Constants, FindTwins, Groups, Routine, Sizes, operations, trace
@@ -111,7 +112,13 @@ def native_code(
     after = f" {product}" if product else ""
     name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}{after}"
     code = native.load(cache.fetch(name, build), llvm.ENTRY)
-    return NativeCode(code.address, code)
+    # one row is soon looked at; of a product the outputs are not those of the program
+    of_rows = lanes > 1 and product is None
+    return NativeCode(code.address, code, felt=felt_inputs(_settled(program)) if of_rows else frozenset())
+
+
+def _settled(program: Program) -> Program:
+    return drop_dead_code(twins.settle(program))
 
 
 def emit(program: Program, dtype: np.dtype, lanes: int, width: int, is_long: bool = False) -> Iterator[str]:
@@ -123,7 +130,7 @@ def emit(program: Program, dtype: np.dtype, lanes: int, width: int, is_long: boo
         alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
         if twins.cost(arranged, units) < LEAST_GAIN * alone:
             return llvm.emit_parts(arranged, dtype, lanes, width, *how, units)
-    return llvm.emit_parts(schedule.optimise(drop_dead_code(twins.settle(program))), dtype, lanes, width, *how)
+    return llvm.emit_parts(schedule.optimise(_settled(program)), dtype, lanes, width, *how)
 
 
 def cost(program: Program) -> int:
