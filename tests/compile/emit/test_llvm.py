@@ -67,6 +67,8 @@ def test_wide_arrays_are_read_from_their_rows(dtype, lanes, size):
     assert f"%x0 = alloca [{lanes} x ptr]" in text
     assert f"%x0 = alloca [{lanes} x ptr]" not in llvm.emit(p, np.dtype(dtype), lanes, lanes, 5)
     assert_agrees(p, p, dtype, lanes, 21, chunk=5)
+    for part in llvm.emit_parts(p, np.dtype(dtype), lanes, lanes, 40, 2):
+        native.compile_ir(part, level=1)  # each stands on its own
 
 
 @settings(max_examples=40, deadline=None)

@@ -19,7 +19,7 @@ import numpy as np
 from bough.compile.emit.ir import Block, Kind
 from bough.compile.emit.llvm_atan import atan_function
 from bough.compile.emit.llvm_chunk import Chunk, pointer, rowwise_inputs, square_roots
-from bough.compile.emit.llvm_lanes import covering_windows, lane_functions, row_pointers, zero_windows
+from bough.compile.emit.llvm_lanes import PREFETCH, covering_windows, lane_functions, row_pointers, zero_windows
 from bough.compile.emit.llvm_sincos import sincos_function
 from bough.compile.emit.plan import Place, Plan
 from bough.compile.graph.expr import ATAN, CONST
@@ -99,6 +99,8 @@ class Emitter:
         found = square_roots(self.plan, self.kind)
         if any(self.program.graph.op[i] == ATAN for i in self.plan.live):
             found.append(atan_function(self.kind))
+        if self.rowwise:
+            found.append(PREFETCH)
         return found
 
     def _chunks(self) -> Iterator[tuple[list[Unit], list[int]]]:

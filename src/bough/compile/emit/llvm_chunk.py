@@ -124,12 +124,13 @@ class Chunk:
 
     def _from_rows(self, array: int, column: int) -> str:
         """A column of an array whose rows lie as the user gave them, and with it those beside it."""
-        start = half_window(self.plan.program.inputs[array].size, self.kind.lanes, column)
+        size = self.plan.program.inputs[array].size
+        start = half_window(size, self.kind.lanes, column)
         if array not in self.rows:
             places = (self.b(f"getelementptr ptr, ptr %x{array}, i64 {lane}") for lane in range(self.kind.lanes))
             self.rows[array] = [self.b(f"load ptr, ptr {place}") for place in places]
         if (array, start) not in self.windows:
-            self.windows[array, start] = columns_of_rows(self.b, self.kind, self.rows[array], start)
+            self.windows[array, start] = columns_of_rows(self.b, self.kind, self.rows[array], start, size)
         return self.windows[array, start][column - start]
 
     def _vector(self, unit: Unit) -> str:

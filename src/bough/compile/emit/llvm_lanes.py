@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from bough.compile.emit.ir import Block, Kind
 
+PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"  # what `columns_of_rows` calls
 Body = Callable[[Block, Kind, list[str]], None]
 
 
@@ -43,21 +44,38 @@ def covering_windows(size: int, lanes: int, skipped: Collection[int] = ()) -> li
     return starts
 
 
-def columns_of_rows(b: Block, kind: Kind, rows: Sequence[str], start: int) -> list[str]:
+def columns_of_rows(b: Block, kind: Kind, rows: Sequence[str], start: int, size: int) -> list[str]:
     """W / 2 columns from `start` of the W rows at these addresses, as vectors: half a window, with a round less.
 
-    Rows k and k + W / 2 are loaded into one register, and its halves transposed side by side.
+    Two rows are loaded into one register, and its halves transposed side by side. What the next step will read is asked
+    for meanwhile: no one has looked at it before.
     """
-    W, half = kind.lanes, Kind(kind.scalar, kind.lanes // 2)
-    both = ", ".join(f"i32 {p}" for p in range(W))
+    W, n = kind.lanes, kind.lanes // 2
+    half, both = Kind(kind.scalar, n), ", ".join(f"i32 {p}" for p in range(W))
+    if start % W == 0:
+        for row in rows:
+            ahead = b(f"getelementptr {kind.scalar}, ptr {row}, i64 {start + W * size}")
+            b.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
     joined = []
-    for upper, lower in zip(rows[: half.lanes], rows[half.lanes :], strict=True):
-        parts = []
-        for row in (upper, lower):
-            address = b(f"getelementptr {kind.scalar}, ptr {row}, i64 {start}")
-            parts.append(b(f"load {half.type}, ptr {address}, align {kind.bytes}"))
-        joined.append(b(f"shufflevector {half.type} {parts[0]}, {half.type} {parts[1]}, <{W} x i32> <{both}>"))
-    return _transpose(b, kind, joined)
+    for pair in _joined_rows(n):
+        places = [b(f"getelementptr {kind.scalar}, ptr {rows[k]}, i64 {start}") for k in pair]
+        x, y = (b(f"load {half.type}, ptr {place}, align {kind.bytes}") for place in places)
+        joined.append(b(f"shufflevector {half.type} {x}, {half.type} {y}, <{W} x i32> <{both}>"))
+    if n == 2:
+        return _transpose(b, kind, joined)
+    # all rounds but the last in each half of the registers; the last puts blocks end to end, which takes no table
+    step = n // 2
+    parts = _transpose(b, kind, joined[:step]), _transpose(b, kind, joined[step:])
+    masks = [[p for p in range(2 * W) if (p // step) % 2 == odd] for odd in (0, 1)]
+    return [_shuffle(b, kind, pair, mask) for mask in masks for pair in zip(*parts, strict=True)]
+
+
+def _joined_rows(n: int) -> list[tuple[int, int]]:
+    """Which of 2 n rows lie in one register, so that the columns come out in the order of the rows."""
+    if n == 2:
+        return [(0, 2), (1, 3)]
+    step = n // 2
+    return [(first + k, first + step + k) for first in (0, n) for k in range(step)]
 
 
 def row_pointers(b: Block, kind: Kind, rows: str, size: int | str) -> list[str]:
@@ -150,9 +168,11 @@ def _transpose(b: Block, kind: Kind, rows: list[str]) -> list[str]:
         upper = [p if not p & step else W + p - step for p in range(W)]
         lower = [p + step if not p & step else W + p for p in range(W)]
         for i in (i for i in range(n) if not i & step):
-            pair = f"{kind.type} {rows[i]}, {kind.type} {rows[i + step]}"
-            rows[i], rows[i + step] = (
-                b(f"shufflevector {pair}, <{W} x i32> <{', '.join(f'i32 {p}' for p in mask)}>")
-                for mask in (upper, lower)
-            )
+            pair = rows[i], rows[i + step]
+            rows[i], rows[i + step] = (_shuffle(b, kind, pair, mask) for mask in (upper, lower))
     return rows
+
+
+def _shuffle(b: Block, kind: Kind, pair: tuple[str, str], mask: Sequence[int]) -> str:
+    places = ", ".join(f"i32 {p}" for p in mask)
+    return b(f"shufflevector {kind.type} {pair[0]}, {kind.type} {pair[1]}, <{kind.lanes} x i32> <{places}>")
