@@ -27,6 +27,8 @@ from bough.adaptive.passes import PLACE, Loads
 from bough.errors import ModelError, NumericalError
 from bough.types import FloatArray, IntArray
 
+# Joints moved by steps, for each joint of the linkage, between two looks at friction everywhere; what a step counts for
+CHECK, AT_HAND = 10, 100
 MOST_PARTS = 1000  # of one step
 LEAST_SHARE = 1e-6  # of eps, to which a rule is tightened until the error is met
 
@@ -70,6 +72,7 @@ class Mover:
         self.last = "full"  # how the last step was taken
         self.age, self.h = every, 0.0  # steps since the region was chosen, and their size
         self.begun = False  # whether there is a region for this configuration
+        self.unchecked = 0  # work since friction was looked at everywhere
         self.urgent = False  # whether torques of locked joints have changed
         self.body_mass = model.total_mass / max(1, len(model.body_names))
 
@@ -136,6 +139,7 @@ class Mover:
             engine = self.region.engine
             left = self._march(engine, self.region.loads, h, n) if self.region.joints else 0
             self.age += n - left
+            self.unchecked += (n - left) * (self.region.joints + AT_HAND)
         self.steps, self.time = self.steps + n - left, self.time + (n - left) * h
         if left:
             raise self._diverged(engine, h)
@@ -211,6 +215,8 @@ class Mover:
             region.note(changes.everything or changes.most_forces, changes.forces, changes.torques)
             changes.taken_by_tree()
             region.reload(loads)
+        if self.effort.stops[0]:
+            self._look_at_friction(changed and not keep)
         if self.age >= (self.every // 5 if self.urgent else self.every) or (changed and not keep):
             self.age, self.urgent = 0, False
             if not self._choose():
@@ -218,6 +224,14 @@ class Mover:
                 return False
             turns.succeeded()
         return True
+
+    def _look_at_friction(self, now: bool) -> None:
+        """See that friction holds what is welded: now, or for a small part of the work of the steps since."""
+        assert self.region is not None
+        due = self.unchecked >= CHECK * len(self.inputs.model.joints)
+        if now or (due and self.age >= self.every):
+            self.region.loosen(self.full, self.inputs.forces.loads())
+            self.unchecked = 0
 
     def make_region(self) -> ActiveRegion:
         """The assembly tree and all that goes with it."""

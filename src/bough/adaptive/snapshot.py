@@ -13,7 +13,7 @@ from bough.adaptive.mover import Mover
 
 Arrays = dict[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
-OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts")
+OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts", "unchecked")
 REGION = ("energy_lost", "delta", "opened", "closed", "stale")
 
 
@@ -40,7 +40,8 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
         if mover.begun:
             work = region.engine.work
             facts["felt"] = region.engine.felt
-            arrays |= {"grip": mover.effort.grip, "gripped": work.grip, "held": work.held}
+            arrays |= {"grip": mover.effort.grip, "weld": mover.effort.weld}
+            arrays |= {"gripped": work.grip, "held": work.held}
             arrays |= {"open": region.open_nodes.copy(), "touched": np.array(region.touched, np.int64)}
     return arrays, facts
 
@@ -58,10 +59,11 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
     if "region" in facts:
         region = mover.make_region()
         if mover.begun:
-            mover.effort.grip[:] = arrays["grip"]
+            mover.effort.grip[:], mover.effort.weld[:] = arrays["grip"], arrays["weld"]
             region.begin(mover.inputs.forces.loads(), mover.h, arrays["open"])
             engine = region.engine
-            engine.felt, engine.work.grip[:], engine.work.held[:] = facts["felt"], arrays["gripped"], arrays["held"]
+            work, engine.felt = engine.work, facts["felt"]
+            work.grip[:], work.held[:] = arrays["gripped"], arrays["held"]
             region.touched = arrays["touched"].tolist()
         for name in REGION:
             setattr(region, name, facts["region"][name])

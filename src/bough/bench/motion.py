@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from bough import dynamics
 from bough.adaptive import Dynamics, body_acceleration
 from bough.bench.report import Timing
-from bough.model import Model
+from bough.model import Model, Passive
 from bough.types import FloatArray, IntArray
 from bough.zoo import chain, molecule
 
@@ -50,6 +52,16 @@ def floating_molecule(n: int) -> Limb:
     return Limb(model, np.zeros(3), np.flatnonzero(inside).astype(np.int64))
 
 
+def hanging_molecule(n: int) -> Limb:
+    """A molecule under gravity, held by dry friction at all its bonds but those of a limb, which are free."""
+    limb = floating_molecule(n)
+    model, none = limb.model.with_gravity((0.0, 0.0, -9.81)), np.zeros(n)
+    friction = np.full(n, 3.0 * np.abs(dynamics.Dynamics(model, general=True).gravity(np.zeros(n))).max())
+    friction[limb.freedoms] = 0.0
+    model = replace(model, passive=Passive(none, friction, none, none))
+    return Limb(model, np.array(model.gravity), limb.freedoms)
+
+
 def kicked(limb: Limb, eps: float, method: str) -> Dynamics:
     """The limb in motion."""
     sim = Dynamics(limb.model, body_acceleration(eps), method, every=EVERY)
@@ -71,7 +83,8 @@ def rows() -> list[Timing]:
     """50,000 joints beside plain steps, in turn; a million joints; and a chain that moves everywhere, by "auto"."""
     found = [
         beside_plain("chain, hanging", hanging_chain(JOINTS), 10.0),
-        beside_plain("molecule", floating_molecule(JOINTS), 0.03),
+        beside_plain("molecule, hanging, held by friction", hanging_molecule(JOINTS), 0.3),
+        beside_plain("molecule, no gravity", floating_molecule(JOINTS), 0.03),
     ]
     return [*found, many("chain, hanging", hanging_chain, 10.0), everywhere()]
 

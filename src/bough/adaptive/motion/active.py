@@ -17,7 +17,6 @@ from bough.adaptive.motion.choose import CLOSED, FRESH, OPEN, Choice, Rule, make
 from bough.adaptive.motion.command import BUILD, CHOOSE, LOST, MOMENTA, SETTLE, SURVEY, attend
 from bough.adaptive.motion.engine import MotionEngine, with_armature
 from bough.adaptive.motion.layout import Effort, Moving, make_part, take_part
-from bough.adaptive.motion.stops import STUCK
 from bough.adaptive.motion.survey import Survey, joint_sums, make_survey
 from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.joints import Mechanism
@@ -77,8 +76,9 @@ class ActiveRegion:
     def begin(self, loads: Loads, h: float, nodes: IntArray | None = None) -> None:
         """Take the linkage as it is: joints that move are active, all others are rigid; or these nodes are. O(n)."""
         tree, plan, y = self.tree, self.tree.plan, self.survey
-        tree.mechanism = with_armature(self.mechanism, self.effort, h)
         y.lead[0] = h
+        tree.mechanism = with_armature(self.mechanism, self.effort, h)
+        self._weigh()
         if nodes is None:
             nodes = self._moving()
         y.active[:] = 0
@@ -188,13 +188,26 @@ class ActiveRegion:
     def _feel(self) -> None:
         """Friction and stops as the last step had them; of joints that are held, some of what they do now is taken over
         at each choice, so that loads that come and go leave them open, and loads that stay do not."""
-        work, at = self.engine.work, self.pieces.dofs
         if self.engine.felt or not self.effort.stops[0]:
             return
-        before, now = self.effort.grip[at], work.grip
-        part = self.engine.effort.grip
-        part[:] = np.where(work.held >= STUCK, before + SHARE * (now - before), now)
-        self.effort.grip[at], self.engine.felt = part, True
+        self.engine.feel(SHARE)
+        part, at = self.engine.effort, self.pieces.dofs
+        self.effort.grip[at], self.effort.weld[at] = part.grip, part.weld
+        self._weigh(at)
+
+    def _weigh(self, at: Any = slice(None)) -> None:
+        """Let surveys know the armatures of implicit steps and of welded joints."""
+        e, h = self.effort, float(self.survey.lead[0])
+        self.tree.mechanism.armature[at] = e.rotor[at] + h * e.damping[at] + h * h * e.stiffness[at] + e.weld[at]
+
+    def loosen(self, full: MotionEngine, loads: Loads) -> None:
+        """See that what friction is thought to hold easily is so, as the linkage moves now. O(n)."""
+        self.state.qdd[:] = 0.0
+        self.engine.solve_with_stops(self.loads, float(self.survey.lead[0]))
+        loose = full.loosen(loads)
+        if len(loose):
+            self._weigh()
+            self.note(False, [], loose.tolist())
 
     def _look(self) -> float:
         """Let the survey know how the pieces move; returns their kinetic energy."""

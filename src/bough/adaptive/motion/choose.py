@@ -12,7 +12,7 @@ import numpy as np
 
 from bough.adaptive.motion.layout import Effort, Moving
 from bough.adaptive.motion.sums import H_SUM, K_SUM, SQUARE_A, SQUARE_V, get_far, put_far
-from bough.adaptive.motion.survey import Survey, close_node, is_active, joint_pull, motion_of
+from bough.adaptive.motion.survey import Survey, close_node, is_active, is_solid, joint_pull, motion_of
 from bough.adaptive.node import (
     IDENTITY,
     T1,
@@ -167,7 +167,7 @@ def choose(
             a1, a2, b1, b2 = hand_down(plan, st, code, f1, f2)
         else:
             E = 0.0
-            if code >= 0:
+            if not is_solid(y, code):
                 E, size = released_square(m, plan, st, code, squares((v[0], v[1], v[2])), f1, f2)
                 x.size[0] = max(x.size[0], size)
             more = E

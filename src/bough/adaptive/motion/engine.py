@@ -10,11 +10,11 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.engines import mark_needs
 from bough.adaptive.motion.layout import Effort, Moving, Room, make_room
 from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4
-from bough.adaptive.motion.stops import solve_with_stops
+from bough.adaptive.motion.stops import loosen, solve_with_stops, weld
 from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally, transmit
 from bough.adaptive.passes import Loads
 from bough.joints import Mechanism
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
 INTEGRATORS = {"semi_implicit": march_euler, "rk4": march_rk4, "momentum": march_momentum}
 
@@ -70,18 +70,34 @@ class MotionEngine:
 
     def solve_gripped(self, loads: Loads, h: float) -> None:
         """The same, with friction and stops as they were lately."""
-        if not self.effort.stops[0]:
-            return self.solve(loads, h)
-        kept = self.effort.tau.copy()
-        self.effort.tau[:] += self.effort.grip
-        self.solve(loads, h)
-        self.effort.tau[:] = kept
+        e, m = self.effort, self.implicit(h)[0]
+        if e.stops[0]:
+            e, m = e._replace(tau=e.tau + e.grip), m._replace(armature=m.armature + e.weld)
+        self.load(loads)
+        compiled(solve)(m, self.state, e, loads, self.work, h)
 
     def feel_all(self, loads: Loads, h: float) -> None:
         """What friction and stops do now to joints of the linkage, for all surveys to come. O(n)."""
+        self.solve_with_stops(loads, h)
+        self.feel(1.0)
+
+    def solve_with_stops(self, loads: Loads, h: float) -> None:
+        """Accelerations of a step of h, with friction and limits."""
         self.load(loads)
         compiled(solve_with_stops)(self.implicit(h)[0], self.state, self.effort, loads, self.work, h)
-        self.effort.grip[:] = self.work.grip
+
+    def feel(self, share: float) -> None:
+        """Let surveys know what friction and stops did in the last step; of joints that are held, a share of it."""
+        compiled(weld)(self.effort, self.work, share)
+        self.felt = True
+
+    def loosen(self, loads: Loads) -> IntArray:
+        """Primitives whose joints friction does not hold easily any more, though surveys think so, as the linkage moves
+        now. O(n)."""
+        self.transmitted(loads)
+        if not compiled(loosen)(self.mechanism, self.state, self.effort, self.work):
+            return np.zeros(0, np.int64)
+        return np.searchsorted(self.mechanism.dof, np.flatnonzero(self.work.held), "right") - 1
 
     def kinetic_energy(self) -> float:
         """Of bodies and rotors, J."""

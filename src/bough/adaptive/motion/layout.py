@@ -44,6 +44,7 @@ class Effort(NamedTuple):
     upper: Rows  # (n,)
     place: Rows  # (n,) where that coordinate is in q, -1 = nowhere
     grip: Rows  # (n,) what friction and stops did lately, held joints on average: taken as given by surveys
+    weld: Rows  # (n,) armature that surveys give to joints that friction holds with strength to spare
     stops: Rows  # (1,) whether there is friction or a limit at all
 
 
@@ -103,8 +104,9 @@ def make_effort(model: Model, m: Mechanism, tau: FloatArray, without: tuple[str,
     body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
     sprung = np.zeros(len(m.parent), np.int8)
     sprung[body[stiffness != 0.0]] = 1
-    given = (damping, stiffness, np.array(m.armature), sprung, friction, lower, upper, place, np.zeros(len(v)))
-    return with_stops(Effort._make([tau, *map(np.ascontiguousarray, given), np.zeros(1, np.int8)]))
+    given = (damping, stiffness, np.array(m.armature), sprung, friction, lower, upper, place)
+    held = np.zeros(len(v)), np.zeros(len(v))
+    return with_stops(Effort._make([tau, *map(np.ascontiguousarray, given), *held, np.zeros(1, np.int8)]))
 
 
 def with_stops(effort: Effort) -> Effort:
@@ -138,6 +140,7 @@ def take_part(e: Effort, plan: Blueprint, t: Pieces, part: Effort) -> None:
         part.tau[d], part.damping[d], part.stiffness[d] = e.tau[k], e.damping[k], e.stiffness[k]
         part.rotor[d], part.friction[d], part.place[d] = e.rotor[k], e.friction[k], e.place[k]
         part.lower[d], part.upper[d], part.grip[d] = e.lower[k], e.upper[k], e.grip[k]
+        part.weld[d] = e.weld[k]
         if e.friction[k] > 0.0 or abs(e.lower[k]) < HUGE or abs(e.upper[k]) < HUGE:
             part.stops[0] = 1
     for k in range(len(t.body)):

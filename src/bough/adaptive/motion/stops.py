@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from bough.adaptive.motion.layout import Effort, Moving, Room
 from bough.adaptive.motion.sweeps import accelerations, effort, outward
+from bough.adaptive.node import WELDED
 from bough.adaptive.passes import Loads
 from bough.compile.kernel import kernel
-from bough.joints import Mechanism, along, articulated_freedom, by_freedom
+from bough.joints import Mechanism, along, articulated_freedom, by_freedom, difference_joint
 from bough.spatial import add6, articulated_times, get6, get21
 from bough.types import Scalar
 
@@ -22,6 +23,7 @@ RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # what a freedom does; hel
 HEAVY = 1e9  # how much heavier a held freedom is than it would be
 CLOSE, SOON = 0.1, 4  # relative change of what holds a joint after which it is not asked again, in the first tries
 NEAR = 1e-12  # rad or m from a limit: there
+EASY, HARD = 0.5, 0.75  # shares of friction up to which a joint gets welded, and stays so
 MOST = 64  # tries in a step
 LETS_GO = 3  # times that friction or a limit lets go in a step
 
@@ -136,3 +138,37 @@ def solve_with_stops(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, 
             break
     for k in range(len(m.axis)):
         m.armature[k] = w.rotor[k]
+
+
+# What surveys are told: friction that holds with strength to spare welds its joint
+
+
+@kernel
+def weld(e: Effort, w: Room, share: float) -> None:
+    """Take over what friction and stops do now, of held joints a share; those that are held easily are welded."""
+    for k in range(len(w.held)):
+        before, now = e.grip[k], w.grip[k]
+        e.grip[k] = before + share * (now - before) if w.held[k] >= STUCK else now
+        e.weld[k] = WELDED if w.held[k] == STUCK and abs(now) <= EASY * e.friction[k] else 0.0
+
+
+@kernel
+def loosen(m: Mechanism, s: Moving, e: Effort, w: Room) -> int:
+    """Undo welds of joints that are not held easily any more; w.momentum: forces through all joints, w.held: 1 there.
+
+    Returns how many they are."""
+    count = 0
+    for i in range(len(m.parent)):
+        if e.sprung[i] == 1:
+            difference_joint(m, i, s.rest, s.q, s.stretch)
+        for k in range(m.dof[i], m.dof[i + 1]):
+            j = m.v_index[k]
+            w.held[k] = 0
+            if e.weld[k] > 0.0:
+                t = along(m, k, get6(w.momentum, i)) - e.tau[k] + e.rotor[k] * s.qdd[j] + e.damping[k] * s.v[j]
+                if e.sprung[i] == 1:
+                    t += e.stiffness[k] * s.stretch[j]
+                if abs(t) > HARD * e.friction[k]:
+                    e.weld[k], e.grip[k], w.held[k] = 0.0, min(max(t, -e.friction[k]), e.friction[k]), 1
+                    count += 1
+    return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bough.adaptive.motion.layout import Effort, Moving
-from bough.adaptive.motion.survey import Survey, climb, is_active, motion_of, products
+from bough.adaptive.motion.survey import Survey, climb, is_active, is_solid, motion_of, products
 from bough.adaptive.node import (
     IDENTITY,
     ZERO3,
@@ -72,7 +72,7 @@ def _add_sums(m: Mechanism, plan: Blueprint, st: State, n: int, code: int, I: An
 def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, code: int, f1: Any, f2: Any) -> None:
     """Sums of a closed child of node n under forces on its handles."""
     E = 0.0
-    if code >= 0:
+    if not is_solid(y, code):
         E, _ = released_square(m, plan, st, code, products(plan, y, code), f1, f2)
     if is_ground(plan, code):
         _add_sums(m, plan, st, n, code, ZERO10, ZERO6, ZERO6, (E, 0.0))

@@ -25,6 +25,7 @@ from bough.adaptive.node import (
     IDENTITY,
     T1,
     T2,
+    WELDED,
     ZERO3,
     ZERO6,
     Blueprint,
@@ -70,6 +71,7 @@ class Survey(NamedTuple):
     """What a survey reads and writes beside the tree."""
 
     active: Any  # (nodes,) 1 where a node is active
+    solid: Any  # (nodes,) 1 where all joints of a closed node are welded
     piece: Any  # (N + 1,) the primitive of the contracted tree that a near body is; -1 the ground
     velocity: Any  # (P, 6) of these, spatial, in their frames; for `lost`, their accelerations
     momentum: Any  # (P, 6) theirs
@@ -91,15 +93,20 @@ class Survey(NamedTuple):
 def make_survey(nodes: int, bodies: int, depth: int) -> Survey:
     """Room for surveys of an assembly tree."""
     stack = np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)), np.zeros((depth + 3, 6))
-    active, piece = np.zeros(nodes, np.int8), np.full(bodies + 1, -1, np.int64)
+    active, piece = np.zeros((2, nodes), np.int8), np.full(bodies + 1, -1, np.int64)
     pieces = np.zeros((0, 6)), np.zeros((0, 6))
     rest = np.zeros(1), np.zeros((0, 2))
-    return Survey._make([active, piece, *pieces, np.zeros(6), *make_columns(), *stack, *rest])
+    return Survey._make([*active, piece, *pieces, np.zeros(6), *make_columns(), *stack, *rest])
 
 
 @inlined
 def is_active(y: Survey, code: int) -> bool:
     return code >= 0 and y.active[code] == 1
+
+
+@inlined
+def is_solid(y: Survey, code: int) -> bool:
+    return code < 0 or y.solid[code] == 1
 
 
 @inlined
@@ -225,6 +232,12 @@ def close_node(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n
     join_inertia(m, plan, st, n)
     joint_pull(m, plan, e, s, plan.body[n], y)
     columns(m, plan, st, n, y.Q, y)
+    b = plan.body[n]
+    y.solid[n] = 1 if is_solid(y, plan.left[n]) and is_solid(y, plan.right[n]) else 0
+    if b >= 0:
+        for k in range(plan.dof[b], plan.dof[b + 1]):
+            if m.armature[k] < WELDED:
+                y.solid[n] = 0
 
 
 @inlined
@@ -260,6 +273,8 @@ def climb(
             joint_pull(m, plan, e, s, plan.body[n], y)
             instant(m, plan, st, s, n, y)
         else:
+            if e.stops[0] == 1:  # joints may be welded that were not
+                matrices(m, plan, st, n)
             close_node(m, plan, st, e, s, n, y)
         fr.tier[n] = 0
 

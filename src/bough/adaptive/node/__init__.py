@@ -21,6 +21,7 @@ from bough.adaptive.node.columns import (
     pull_of,
     released_square,
 )
+from bough.adaptive.node.constrain import WELDED
 from bough.adaptive.node.layout import (
     ETA,
     GAMMA,
@@ -94,6 +95,7 @@ __all__ = [
     "T1",
     "T2",
     "TOTAL",
+    "WELDED",
     "ZERO3",
     "ZERO6",
     "ZERO10",

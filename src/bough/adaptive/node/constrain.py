@@ -15,6 +15,8 @@ from bough.compile.kernel import inlined, kernel
 from bough.joints import Mechanism
 from bough.types import Rows
 
+WELDED = 1e300  # an armature that nothing moves
+
 
 @inlined
 def constrain(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
@@ -117,8 +119,8 @@ def _any_subspace(S: Rows, freedoms: Rows, k0: int, d: int) -> None:
 
 @kernel
 def _add_armature(S: Rows, a: int, d: int, armature: float) -> None:
-    """A rotor on freedom a: D' = (D^-1 + armature)^-1, and W, U with it, by one rank-one change."""
-    x = armature / (1.0 + armature * S[D_, a, a])
+    """A rotor on freedom a: D' = (D^-1 + armature)^-1, and W, U with it, by one rank-one change; it may be welded."""
+    x = 1.0 / S[D_, a, a] if armature >= WELDED else armature / (1.0 + armature * S[D_, a, a])
     for i in range(6):
         for j in range(6):
             S[W_, i, j] += x * S[U_, a, i] * S[U_, a, j]
@@ -133,3 +135,8 @@ def _add_armature(S: Rows, a: int, d: int, armature: float) -> None:
             S[U_, c, j] -= S[V_, 0, c] * S[V_, 1, j]
         for e in range(d):
             S[D_, c, e] -= S[V_, 0, c] * S[V_, 2, e]
+    if armature >= WELDED:
+        for j in range(6):
+            S[U_, a, j] = 0.0
+        for c in range(d):
+            S[D_, a, c], S[D_, c, a] = 0.0, 0.0
