@@ -48,6 +48,32 @@ def test_quantities_are_those_of_the_changed_model(inputs):
             assert np.abs(x - y).max() < 1e-9 * max(1.0, np.abs(y).max())
 
 
+@pytest.mark.parametrize("general", [False, True])
+def test_the_centre_of_mass_and_momentum_are_those_of_the_given_masses(general):
+    """Also where the model itself has a body without any."""
+    b = bough.Builder("two arms and a payload")
+    b.add_body("first", joint="revolute", axis=(0, 1, 0), mass=2.0, com=(0.1, 0, -0.3), inertia=np.eye(3) * 0.1)
+    b.add_body("sensor", parent="first", joint="revolute", axis=(1, 0, 0), placement=(0, 0.1, -0.5), mass=0.0)
+    b.add_body("last", parent="sensor", joint="revolute", axis=(0, 0, 1), placement=(0.2, 0, 0), mass=1.0,
+               com=(0.1, 0.2, 0.1), inertia=np.eye(3) * 0.02)  # fmt: skip
+    model = b.build()
+    inertia = model.inertias.copy()
+    inertia[1] = [0.7, 0.07, 0.0, 0.0, 0.01, 0.0, 0.02, 0.0, 0.0, 0.02]
+    inertia[2] *= 3.0
+    other = model.with_inertias(inertia)
+    q, v = state(model)
+    for tasks in ([bough.center_of_mass()], [bough.momentum("angular")]):
+        ours = bough.OperationalSpace(model, tasks, inputs=["inertia"], general=general)(q, v, inertia=inertia)
+        theirs = bough.OperationalSpace(other, tasks)(q, v)
+        for name in ("J", "bias", "drift"):
+            np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), atol=1e-11)
+        own = bough.OperationalSpace(model, tasks, general=general)(q, v)
+        assert np.abs(own.J - ours.J).max() > 1e-3
+    wanted = bough.Dynamics(other).center_of_mass_jacobian(q)
+    space = bough.OperationalSpace(model, [bough.center_of_mass()], inputs=["inertia"], general=general)
+    np.testing.assert_allclose(space.jacobian(q, inertia=inertia), wanted, atol=1e-12)
+
+
 def test_another_robot_in_each_row_and_the_model_itself_without_a_word():
     model, rng = zoo.arm(5), np.random.default_rng(0)
     tasks = [bough.position("hand")]
@@ -87,8 +113,6 @@ def test_bad_input():
         space.jacobian(q, mass=3.0)
     with pytest.raises(bough.BoughError, match="no quantity is called 'mass'"):
         bough.OperationalSpace(model, [bough.position("hand")], inputs=["mass"])
-    with pytest.raises(bough.BoughError, match="take the model's masses"):
-        bough.OperationalSpace(model, [bough.center_of_mass()], inputs=["inertia"])
     free = bough.OperationalSpace(model, [bough.position("hand")])
     with pytest.raises(TypeError):
         free.inverse_inertia(q, inertia=model.inertias)

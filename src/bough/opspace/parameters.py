@@ -24,10 +24,6 @@ def parameters_of(tasks: TaskSet, inputs: Sequence[str], dynamics: Dynamics | No
         theirs = ", ".join(dynamics.inputs) or "none"
         raise TaskError(f"the inputs of the space are {', '.join(known)}, and those of its dynamics {theirs}")
     found = known or (dynamics.inputs if dynamics else ())
-    if "inertia" in found and bool(tasks.seeds.central[0]):
-        raise TaskError(
-            "tasks on the centre of mass and on momentum take the model's masses: inertia cannot be an input"
-        )
     return Parameters(model, found, dynamics.check if dynamics else None)
 
 

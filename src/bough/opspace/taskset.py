@@ -17,7 +17,7 @@ from bough.errors import TaskError
 from bough.joints import Mechanism
 from bough.model import Model, parents_of_dofs
 from bough.opspace.sweeps.patterns import JacobianPattern, Slots
-from bough.opspace.sweeps.wrenches import JOINT, LOCAL, MOMENTUM, REACTION, Seeds
+from bough.opspace.sweeps.wrenches import CENTER, JOINT, LOCAL, MOMENTUM, REACTION, Seeds
 from bough.opspace.tasks import Seed, Task
 from bough.types import BoolArray, IntArray
 
@@ -91,14 +91,13 @@ class TaskSet:
             of_body=np.searchsorted(body, np.arange(len(m.parent) + 1)).astype(np.int64),
             placed=self._placed(flat),
             root=root,
-            central=np.array([int((kinds == MOMENTUM).any())], np.int64),
-            mass=np.array([self.model.total_mass]),
+            central=np.array([int(np.isin(kinds, (MOMENTUM, CENTER)).any())], np.int64),
         )
 
     def _placed(self, flat: Sequence[tuple[Seed, int]]) -> IntArray:
         """Bodies that a seed's K or a column of J needs to be placed: all on the way to the root."""
         parent = self.model.mechanism.parent.tolist()
-        if any(s.kind == MOMENTUM for s, _ in flat):
+        if any(s.kind in (MOMENTUM, CENTER) for s, _ in flat):
             return np.arange(len(parent), dtype=np.int64)
         found: set[int] = set()
         for s, _ in flat:

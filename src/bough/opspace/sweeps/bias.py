@@ -13,6 +13,7 @@ from bough.dynamics.newton_euler import gyroscopic_force, squares
 from bough.joints import Mechanism, by_freedom, joint_motion, joint_velocity, motion_to_body, turn_to_body
 from bough.opspace.sweeps.wrenches import (
     ALIGNED,
+    CENTER,
     FOLLOWING,
     FOLLOWING_ALIGNED,
     JOINT,
@@ -136,7 +137,7 @@ def seed_acceleration(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Scalar:
     if kind == ALIGNED:
         # a point of the body: centripetal acceleration
         return dot6(K, a) + dot3(linear(K), cross(omega, cross(omega, get3(t.point, s))))
-    if kind == MOMENTUM:
+    if MOMENTUM <= kind <= CENTER:
         return dot6(K, a) + dot6(momentum_motion(t, s, w), gyroscopic_force(get10(m.inertia, i), squares(omega)))
     # what follows is the spatial acceleration: of body-fixed components, or at a fixed point
     y = dot6(K, join(angular(a), sub3(linear(a), cross(omega, linear(u)))))

@@ -33,9 +33,10 @@ from bough.spatial import (
     rotate,
     rotate_back,
     scale3,
+    scale6,
     sub3,
 )
-from bough.types import Force, Motion, Rows, Vector, Workspace
+from bough.types import Force, Motion, Rows, Scalar, Vector, Workspace
 
 # Kinds of seeds: how K follows from the constant wrench c of the seed
 LOCAL = 0  # K = c
@@ -44,8 +45,9 @@ FIXED = 2  # c fixed in the world, about its origin
 FOLLOWING = 3  # c fixed in another body
 FOLLOWING_ALIGNED = 4  # c in world axes, acting at a point of another body
 MOMENTUM = 5  # K = I c with c a motion in world axes about the centre of mass
-JOINT = 6  # K = c, the freed axis of the body's own joint
-REACTION = 7  # minus that, on the parent; `other` is the child
+CENTER = 6  # the same over the mass of all bodies
+JOINT = 7  # K = c, the freed axis of the body's own joint
+REACTION = 8  # minus that, on the parent; `other` is the child
 
 
 class Seeds(NamedTuple):
@@ -61,7 +63,6 @@ class Seeds(NamedTuple):
     placed: Rows  # bodies whose placement is needed, ancestors first
     root: Rows  # (N,) root body of each body's tree
     central: Rows  # (1,) whether the centre of mass is needed
-    mass: Rows  # (1,) of all bodies
 
 
 # Placements: w.place holds R and the position about the root's origin, w.origin the root's origin in the world
@@ -88,7 +89,16 @@ def place_bodies(m: Mechanism, t: Seeds, w: Workspace) -> None:
         put9(w.place, i, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
         put_tail(w.place, i, position)
     if t.central[0]:
+        w.share[0] = m.one[0] / total_mass(m)
         put3(w.center, 0, center_of_mass(m, t, w))
+
+
+@kernel
+def total_mass(m: Mechanism) -> Scalar:
+    mass = m.zero[0]
+    for i in range(len(m.parent)):
+        mass = mass + m.inertia[i, 9]
+    return mass
 
 
 @kernel
@@ -99,7 +109,7 @@ def center_of_mass(m: Mechanism, t: Seeds, w: Workspace) -> Vector:
         h = rotate(get9(w.place, i), (m.inertia[i, 6], m.inertia[i, 7], m.inertia[i, 8]))
         p = add3(get3(w.origin, t.root[i]), get_tail(w.place, i))
         total = add3(total, add3(h, scale3(m.inertia[i, 9], p)))
-    return scale3(m.one[0] / t.mass[0], total)
+    return scale3(w.share[0], total)
 
 
 @kernel
@@ -144,7 +154,7 @@ def body_wrench(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
     if kind == ALIGNED:
         R = get9(w.place, i)
         return act_at(join(rotate_back(R, angular(c)), rotate_back(R, linear(c))), get3(t.point, s))
-    if kind == MOMENTUM:
+    if MOMENTUM <= kind <= CENTER:
         return rigid_times(get10(m.inertia, i), momentum_motion(t, s, w))
     if kind == REACTION:
         return force_to_parent(m, w.X, t.other[s], c)
@@ -155,6 +165,8 @@ def body_wrench(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
 def momentum_motion(t: Seeds, s: int, w: Workspace) -> Motion:
     """The motion c about the centre of mass, in the frame of the seed's body."""
     i, c = t.body[s], get6(t.wrench, s)
+    if t.kind[s] == CENTER:
+        c = scale6(w.share[0], c)
     p = sub3(add3(get3(w.origin, t.root[i]), get_tail(w.place, i)), get3(w.center, 0))
     return motion_out(get9(w.place, i), p, c)
 
@@ -176,5 +188,5 @@ def task_wrenches(m: Mechanism, t: Seeds, w: Workspace) -> None:
         put6(w.K, s, task_wrench(m, t, s, w))
 
 
-PLACEMENT_WORK = {"X": "bodies 12", "place": "bodies 12", "origin": "bodies 3", "center": "1 3"}
+PLACEMENT_WORK = {"X": "bodies 12", "place": "bodies 12", "origin": "bodies 3", "center": "1 3", "share": "1"}
 WRENCH_WORK = PLACEMENT_WORK | {"K": "seeds 6"}

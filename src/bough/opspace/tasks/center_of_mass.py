@@ -7,10 +7,11 @@ from typing import Any
 
 from bough.dynamics.dynamics import Dynamics
 from bough.model import Model
-from bough.opspace.tasks.aim import CENTER, Aim
+from bough.opspace.tasks import aim
+from bough.opspace.tasks.aim import Aim
 from bough.opspace.tasks.matrix import LINEAR, component_names
 from bough.opspace.tasks.momentum import momentum_seeds
-from bough.opspace.tasks.seed import Seed
+from bough.opspace.tasks.seed import CENTER, Seed
 from bough.opspace.tasks.task import Task
 from bough.types import FloatArray
 
@@ -20,7 +21,7 @@ class CenterOfMassTask(Task):
     """The velocity of the centre of mass: linear momentum over mass. Its position is a point (3,)."""
 
     def seeds(self, model: Model) -> list[list[Seed]]:
-        return momentum_seeds(model, LINEAR, 1.0 / model.total_mass)
+        return momentum_seeds(model, LINEAR, CENTER)
 
     def row_names(self, count: int) -> tuple[str, ...]:
         return component_names(self.name, LINEAR)
@@ -29,7 +30,7 @@ class CenterOfMassTask(Task):
         return dynamics.center_of_mass(q)
 
     def aim(self, model: Model) -> Aim:
-        return Aim(CENTER)
+        return Aim(aim.CENTER)
 
 
 def center_of_mass(*, name: str = "center_of_mass") -> CenterOfMassTask:

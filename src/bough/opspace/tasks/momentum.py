@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from bough.errors import TaskError
-from bough.model import Model
+from bough.model import Model, body_frames
 from bough.opspace.tasks.matrix import ANGULAR, LINEAR, WHOLE, Matrix, component_names
 from bough.opspace.tasks.seed import MOMENTUM, Seed, angular_first
 from bough.opspace.tasks.task import Task
@@ -39,7 +39,7 @@ def momentum(part: Literal["linear", "angular", "both"] = "both", *, name: str |
     return MomentumTask(name or ("momentum" if part == "both" else f"momentum({part})"), parts[part])
 
 
-def momentum_seeds(model: Model, matrix: Matrix, scale: float = 1.0) -> list[list[Seed]]:
-    """A seed on every body that has inertia."""
-    heavy = np.flatnonzero(model.mechanism.inertia.any(axis=1)).tolist()
-    return [[Seed(MOMENTUM, i, scale * c) for i in heavy] for c in angular_first(matrix)]
+def momentum_seeds(model: Model, matrix: Matrix, kind: int = MOMENTUM) -> list[list[Seed]]:
+    """A seed on every body that has inertia, or may be given some."""
+    bodies = sorted({*body_frames(model)[0].tolist(), *np.flatnonzero(model.mechanism.inertia.any(axis=1)).tolist()})
+    return [[Seed(kind, i, c) for i in bodies] for c in angular_first(matrix)]

@@ -11,6 +11,7 @@ from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.sweeps.wrenches import (
     ALIGNED,
+    CENTER,
     FIXED,
     FOLLOWING,
     FOLLOWING_ALIGNED,
@@ -23,6 +24,7 @@ from bough.types import FloatArray
 
 __all__ = [
     "ALIGNED",
+    "CENTER",
     "FIXED",
     "FOLLOWING",
     "FOLLOWING_ALIGNED",
@@ -45,8 +47,8 @@ class Seed(NamedTuple):
 
     LOCAL: c in the body's frame. ALIGNED: c in world axes at `point` of the body. FIXED: c fixed in the world, about
     its origin. FOLLOWING: c in the frame of body `other`. FOLLOWING_ALIGNED: c in world axes at `point` of `other`.
-    MOMENTUM: the body's inertia times c, a motion in world axes about the centre of mass. JOINT: c along freedom `dof`
-    of the body's own joint, with REACTION on its parent.
+    MOMENTUM: the body's inertia times c, a motion in world axes about the centre of mass; CENTER: the same over the
+    mass of all bodies. JOINT: c along freedom `dof` of the body's own joint, with REACTION on its parent.
     """
 
     kind: int
