@@ -27,6 +27,7 @@ from bough.adaptive.measures import (
 from bough.adaptive.potential import Potential, barrier, dihedral, harmonic
 from bough.adaptive.quasistatics import QuasiStatics
 from bough.adaptive.recorder import Recorder
+from bough.adaptive.restraints import Restraints
 from bough.adaptive.stats import MotionStats, Stats
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Potential",
     "QuasiStatics",
     "Recorder",
+    "Restraints",
     "Settled",
     "Stats",
     "absolute_joint",

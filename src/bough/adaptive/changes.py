@@ -11,6 +11,7 @@ from bough.types import IntArray
 
 # A tree of which more than this share of the leaves changed is redone as a whole: that is cheaper.
 WHOLE = 1.0 / 8.0
+FORCES = 0.5  # the same where forces have changed, which costs half or less
 
 
 @dataclass
@@ -32,26 +33,27 @@ class Changes:
     def force(self, body: int) -> None:
         """Another force on a body."""
         self.forces.append(body)
-        self._note(self.forces)
+        self._note(self.forces, FORCES)
 
     def many_forces(self, bodies: Sequence[int] | IntArray) -> None:
         """Other forces on several bodies."""
-        if len(bodies) > WHOLE * self.size:
-            self.most_forces = self.closures = self.solution = True
-        else:
+        self.closures = self.solution = True
+        if len(bodies) > FORCES * self.size:
+            self.most_forces = True
+        elif not self.most_forces:
             self.forces.extend(bodies.tolist() if isinstance(bodies, np.ndarray) else bodies)
-            self._note(self.forces)
+            self._note(self.forces, FORCES)
 
     def torque(self, joints: Sequence[int]) -> None:
         """Other torques at several joints."""
         self.torques.extend(joints)
-        self._note(self.torques)
+        self._note(self.torques, WHOLE)
 
-    def _note(self, listed: list[int]) -> None:
+    def _note(self, listed: list[int], most: float) -> None:
         self.closures = self.solution = True
-        if len(listed) > WHOLE * self.size + 64:  # named again and again, or many
+        if len(listed) > most * self.size + 64:  # named again and again, or many
             listed[:] = set(listed)
-            if len(listed) > WHOLE * self.size:
+            if len(listed) > most * self.size:
                 self.all()
 
     def all(self) -> None:
@@ -79,7 +81,8 @@ class Changes:
     @property
     def is_small(self) -> bool:
         """Whether the tree may be brought up to date along some of its ways only."""
-        return not (self.everything or self.most_forces) and len(self.forces) + len(self.torques) <= WHOLE * self.size
+        few = len(self.torques) <= WHOLE * self.size and len(self.forces) <= FORCES * self.size + 64
+        return few and not (self.everything or self.most_forces)
 
     def taken_by_tree(self) -> None:
         """The tree is up to date with forces and torques."""

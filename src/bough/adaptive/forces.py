@@ -180,6 +180,17 @@ class Forces:
             self._place[used] = place[: len(used)]
         return self._loads
 
+    def places(self, rows: IntArray) -> IntArray:
+        """Where the forces of these rows are in `loads()`."""
+        self.loads()
+        return self._place[rows]
+
+    def read(self, rows: IntArray) -> FloatArray:
+        """Forces (k, 3) in these rows, which kernels have written into `loads()`."""
+        found = self.loads().force[self._place[rows]]
+        self.rows.force[rows] = found
+        return found
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything, as arrays."""
         self.flush()

@@ -22,6 +22,7 @@ from bough.adaptive.outputs import Outputs
 from bough.adaptive.potential import Function, Potential
 from bough.adaptive.quality import stats
 from bough.adaptive.recorder import Recorder
+from bough.adaptive.restraints import Restraints, listed
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Stats
 from bough.adaptive.stepper import Stepper, step_size
@@ -44,8 +45,8 @@ class QuasiStatics(LoadedLinkage):
     of h, each solved anew. The tree is redone every `refresh` steps.
 
     Joints that are left out are locked where `culled` is "rigid": the others are solved exactly with them as rigid
-    bodies, on a tree of its own, whose joints are chosen anew every few steps (`every`); each step goes downhill. With
-    "zero" their accelerations are put to zero afterwards, as in the paper, which `catch_up` needs.
+    bodies, on a tree of its own, whose joints are chosen anew after `every` steps, with None 10 to 50; each step goes
+    downhill. With "zero" their accelerations are put to zero afterwards, as in the paper, which `catch_up` needs.
 
     It has `inputs` (what is set), a `solver` (what follows here and now), a `stepper` and a `switch`.
     """
@@ -62,7 +63,7 @@ class QuasiStatics(LoadedLinkage):
         max_turn: float = MAX_TURN,
         refresh: int = 10_000,
         culled: str | None = None,
-        every: int = 10,
+        every: int | None = None,
     ) -> None:
         self.model = model
         self.inputs, self.switch = Inputs(model), Switch(len(model.joints))
@@ -100,6 +101,28 @@ class QuasiStatics(LoadedLinkage):
         moved, only. Joints have one coordinate, and are named or given by place in `joint_names`.
         """
         self.inputs.set_potential(joints, *potentials)
+
+    def restraints(
+        self,
+        bodies: Iterable[str | int],
+        targets: npt.ArrayLike | None = None,
+        stiffness: npt.ArrayLike = 1.0,
+        *,
+        points: npt.ArrayLike | None = None,
+        others: Iterable[str | int] | None = None,
+        other_points: npt.ArrayLike | None = None,
+        length: npt.ArrayLike = 0.0,
+    ) -> Restraints:
+        """Springs (N/m) from `points` (k, 3) of bodies to `targets` (k, 3) in space, or to points of `others`.
+
+        They act where they are the load of `run` or `minimize`: `run(n, h=h, load=restraints)`, which is quicker than
+        a function that sets forces. `length` (m) is theirs at rest. Points are origins unless they are given.
+        """
+        if (targets is None) == (others is None):
+            raise ValueError("restraints: expected targets in space or other bodies, one of them")
+        given = {"points": points, "other_points": other_points, "targets": targets}
+        first = listed(bodies)
+        return Restraints(self.solver, first or [], listed(others), stiffness=stiffness, length=length, **given)
 
     @property
     def gravity(self) -> FloatArray:
@@ -213,13 +236,17 @@ class QuasiStatics(LoadedLinkage):
         if n < 0:
             raise ValueError(f"the number of steps must not be negative, got {n}")
         last = self.steps + n
+        follows = isinstance(load, Restraints) and self.stepper.follows
+        self.stepper.keeps_region = load is not None
+        self.stepper.pull = load if follows and isinstance(load, Restraints) else None
+        if follows and load is not None:
+            load(self)
         with progress_bar("quasi-statics", n, progress) as advance:
             while self.steps < last:
                 most = min(last - self.steps, 64 if progress else n)
                 if record is not None:
                     most = min(most, record.every - self.steps % record.every)
-                self.stepper.keeps_region = load is not None
-                if load is not None:
+                if load is not None and not follows:
                     done = self.stepper.whole(h, dt, lambda: load(self))
                 else:
                     done = self.stepper.take(most, h, dt)

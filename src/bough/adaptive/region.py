@@ -11,24 +11,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.engines import NO_LIMIT, HybridEngine
+from bough.adaptive.engines import GROWN, NO_LIMIT, STEPS, HybridEngine, cost
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.passes import DONE, MET, PLACE, ROOT, WAITING
+from bough.adaptive.passes import DONE, MET, PLACE, ROOT, WAITING, Loads
+from bough.types import FloatArray
 
 if TYPE_CHECKING:
     from bough.adaptive.solver import Solver
 
 
-GROWN = 4.0  # times the power for which a region was chosen: another one is, before its time
+LEAST, MOST = 10, 50  # steps with one region
+DEARER = 2.0  # times what redoing nodes costs: a choice, with opening and contracting
+GROWTH = 4.0  # times the power for which a region was chosen: another one is, before its time
 
 
 class Region:
-    """Joints that move while all others are locked; it is chosen anew after `every` steps."""
+    """Joints that move while all others are locked; it is chosen anew after `every` steps.
 
-    def __init__(self, solver: Solver, every: int) -> None:
-        if every < 1:
+    With None these are 10 to 50: the more, the more choosing costs beside a step, in counted nodes and joints.
+    """
+
+    def __init__(self, solver: Solver, every: int | None) -> None:
+        if every is not None and every < 1:
             raise ValueError(f"every: the region must be chosen anew after at least 1 step, got {every}")
-        self.solver, self.every = solver, every
+        self.solver, self.every, self.fixed = solver, every or LEAST, every is not None
         self.hybrid: HybridEngine | None = None
         self.age = 0  # steps since it was chosen
         self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
@@ -37,6 +43,8 @@ class Region:
         self.placed = True  # whether its placements are not
         self._begun = -1  # which pass over the tree chose it
         self._asked = False  # whether the tree was used for questions since
+        self._loads: Loads | None = None
+        self._above = 0  # nodes above the bodies of these loads
         self.share = 1.0  # of eps at which clusters were left closed: what they would do is less than what is lost
 
     @property
@@ -57,7 +65,7 @@ class Region:
     @property
     def left(self) -> int:
         """Steps until it is chosen anew."""
-        return self.every - self.age
+        return self.every - self.age if self.joints else 1
 
     def ready(self, budget: int = NO_LIMIT, keep: bool = False) -> bool:
         """Choose the region where that is due; False if it would have more than `budget` clusters.
@@ -75,7 +83,7 @@ class Region:
         """Whether forces have not outgrown those for which the region was chosen; looked at after 1, 2, 4 ... steps."""
         if self.joints == 0:
             return False
-        return bool(self.age & (self.age - 1)) or not self._engine.power() > GROWN * self.power
+        return bool(self.age & (self.age - 1)) or not self._engine.power() > GROWTH * self.power
 
     @property
     def _engine(self) -> HybridEngine:
@@ -99,6 +107,8 @@ class Region:
             hybrid.contract(loads)
             hybrid.solve()
             self.age, self._begun = 0, tree.begun
+            if not self.fixed:
+                self.every = self._spaced(loads)
             self.power = hybrid.power()
             self.full = float(tree.front.value[ROOT]) if error.over == "energy" else math.nan
             lost = self.full - self.power
@@ -113,6 +123,13 @@ class Region:
             first, self.share = False, 0.5 * self.share
         self._begun = -1
         return False
+
+    def _spaced(self, loads: Loads) -> int:
+        """After how many steps to choose again: what is open and what lies above forces is redone then."""
+        if loads is not self._loads:
+            self._loads, self._above = loads, self._engine.tree.root_paths(loads.body)
+        spent = cost(self.joints, self._above)
+        return min(MOST, max(LEAST, round(DEARER * spent / self.joints))) if self.joints else 1
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
@@ -183,6 +200,17 @@ class Region:
         self._note(steps - left)
         return left
 
+    def pulled(self, ties: Any, order: FloatArray) -> float:
+        """Take steps under springs until forces outgrow the region; returns the springs' energy."""
+        order[GROWN] = GROWTH * self.power if self.power > 0.0 else math.inf
+        steps, h = int(order[STEPS]), float(order[0])
+        energy = self._engine.pulled(ties, order)
+        done = steps - round(float(order[STEPS]))
+        self.solver.clock[0] += done * h
+        self.solver.clock[3] += done
+        self._note(done)
+        return energy
+
     def _note(self, steps: int) -> None:
         tree = self._engine.tree
         self.age += steps
@@ -212,7 +240,8 @@ class Region:
 
     def state(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
         """The region, as arrays and plain facts."""
-        facts: dict[str, Any] = {"every": self.every, "age": self.age if self.is_chosen else self.every}
+        facts: dict[str, Any] = {"every": self.every, "fixed": self.fixed}
+        facts["age"] = self.age if self.is_chosen else self.every
         opened = np.zeros(0, np.int64)
         if self.is_chosen:
             tree = self._engine.tree
@@ -222,7 +251,7 @@ class Region:
     def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
         """What `state` gave."""
         self.age, self.full, self.power = facts["age"], facts["full"], facts["power"]
-        self.share = facts["share"]
+        self.share, self.every, self.fixed = facts["share"], facts["every"], facts["fixed"]
         if self.age >= self.every:
             return
         tree, opened = self.solver.ready_tree(), arrays["region"]

@@ -47,7 +47,7 @@ class Solver:
         self.region: Region | None = None
         self.cost = Cost("aba")
 
-    def lock(self, culled: str | None, every: int, must_be_zero: bool) -> None:
+    def lock(self, culled: str | None, every: int | None, must_be_zero: bool) -> None:
         """Decide what clusters that are left out do: they are rigid, or zero accelerations are put into the others."""
         if culled not in (None, *CULLED):
             raise ValueError(f"culled clusters cannot be {culled!r}; known: {', '.join(CULLED)}")

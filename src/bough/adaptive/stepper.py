@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bough.adaptive.engines import NO_LIMIT, Switch
+from bough.adaptive.engines import CALMED, CODE, CUTS, NO_LIMIT, NO_NUMBER, OUTGROWN, PARTS, STEPS, Switch
 from bough.adaptive.passes import FAR, FULL_TIER, LINEAR_TIER, OPENED
+from bough.adaptive.restraints import Restraints
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
 from bough.errors import ModelError, NumericalError
@@ -36,6 +37,7 @@ class Stepper:
         self.solver, self.switch, self.max_turn, self.refresh = solver, switch, float(max_turn), refresh
         self.steps, self.time, self.cuts = 0, 0.0, 0
         self.keeps_region = False  # whether forces that change between steps leave the region of open joints as it is
+        self.pull: Restraints | None = None  # springs that are followed in compiled code
         self.parts, self._calm = 1, 0  # into how many parts steps are cut that would swing, and for how long in vain
         self.before = np.zeros(0)  # accelerations of the step before
         self._least_open, self._since = math.inf, 0  # smallest opening of the loops so far, and steps since
@@ -104,10 +106,10 @@ class Stepper:
     def _some(self, most: int, h: float) -> int:
         solver = self.solver
         if solver.is_plain and not (solver.switches and self._goes_to_tree()):
-            return self._plain_step(h)
+            return self._plain_step(h, most)
         solver.examine()
         if solver.is_plain:
-            return self._plain_step(h)
+            return self._plain_step(h, most)
         if solver.is_exact:
             tree = solver.ready_tree()
             self._in_parts(h)
@@ -125,11 +127,15 @@ class Stepper:
     def _all_joints(self) -> float:
         return float(len(self.solver.inputs.model.joints))
 
-    def _plain_step(self, h: float) -> int:
-        self._in_parts(h, plainly=True)
-        self.switch.wait -= 1
+    def _plain_step(self, h: float, most: int = 1) -> int:
+        done = 1
+        if self.pull is None:
+            self._in_parts(h, plainly=True)
+        else:
+            done = self._pulled(max(1, min(most, self.switch.wait)) if self.solver.switches else most, h, plainly=True)
+        self.switch.wait -= done
         self.solver.cost = Cost("aba", self._all_joints)
-        return 1
+        return done
 
     def _goes_to_tree(self) -> bool:
         """Whether the switch goes over to the tree now."""
@@ -188,7 +194,10 @@ class Stepper:
             solver.inputs.shared.qdd[:] = 0.0
             return self._plain_step(h)
         n = min(n, region.left, switch.chunk if solver.switches else n)
-        done = 0 if self._asks else n - region.march(n, h, self.max_turn)
+        if self.pull is not None:
+            done = self._pulled(n, h)
+        else:
+            done = 0 if self._asks else n - region.march(n, h, self.max_turn)
         if not done:
             done = 1
             self._in_parts(h)
@@ -199,6 +208,41 @@ class Stepper:
         solver.cost = Cost("adaptive", float(region.joints), full / done, linear / done)
         if solver.switches and not switch.took(done, full, linear, region.joints * done):
             switch.leave()
+        return done
+
+    # Springs that are followed
+
+    @property
+    def follows(self) -> bool:
+        """Whether steps under springs are taken in compiled code, many at once."""
+        solver = self.solver
+        on_tree = solver.region is not None and not (solver.is_exact and not solver.is_plain)
+        return solver.closures is None and not self._asks and (solver.method == "aba" or on_tree)
+
+    def _pulled(self, n: int, h: float, plainly: bool = False) -> int:
+        """At least one step under springs and at most n; returns how many."""
+        solver, pull, region = self.solver, self.pull, self.solver.region
+        assert pull is not None
+        order = np.array([h, self.max_turn, n, self.parts, self._calm, 0.0, math.inf, 0.0])
+        if plainly:
+            loads = solver.ready_plain()
+            energy = solver.plain.pulled(pull.ties(None), order, solver.inputs.potentials.springs, loads)
+        else:
+            assert region is not None
+            assert region.hybrid is not None
+            energy = region.pulled(pull.ties(region.hybrid), order)
+        done, code = n - round(float(order[STEPS])), int(order[CODE])
+        if plainly:
+            solver.clock[0] += done * h
+            self._all_moved(self.steps + done)
+        self.parts, self._calm = max(1, round(float(order[PARTS]))), round(float(order[CALMED]))
+        self.cuts += round(float(order[CUTS]))
+        pull.note(energy)
+        solver.changes.many_forces(pull.load.bodies)
+        if not done:
+            raise solver.no_number() if code == NO_NUMBER else self._too_long(h)
+        if code == OUTGROWN and region is not None:
+            region.age = region.every
         return done
 
     # Parts of a step
@@ -212,10 +256,7 @@ class Stepper:
         try:
             while not self._all_parts(h, plainly):
                 if closures is None or closures.rate < SLOWEST:
-                    raise NumericalError(
-                        f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {self._most} parts, so "
-                        f"that no joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
-                    )
+                    raise self._too_long(h)
                 self._put_back(before)
                 closures.rate /= 4.0
         except BaseException:
@@ -223,6 +264,12 @@ class Stepper:
             raise
         if closures is not None:
             closures.rate = min(1.0, 2.0 * closures.rate)
+
+    def _too_long(self, h: float) -> NumericalError:
+        return NumericalError(
+            f"a step of pseudo-time {h:.3g} s^2 would have to be cut into more than {self._most} parts, so "
+            f"that no joint turns by more than {self.max_turn:.3g} rad in one: take a smaller step"
+        )
 
     @property
     def _most(self) -> int:
@@ -276,11 +323,7 @@ class Stepper:
             solver.plain.move(h)
             solver.inputs.potentials.refresh()
             clock[0] += h
-            solver.all_moved = self.steps + 1
-            solver.changes.all()
-            if solver.tree is not None:
-                solver.tree.state.last_move[:] = clock[0]
-                solver.tree.state.oldest[:] = clock[0]
+            self._all_moved(self.steps + 1)
         elif solver.region is not None:
             clock[3] = self.steps + 1
             solver.region.move(h)
@@ -295,6 +338,15 @@ class Stepper:
             if self._asks:
                 solver.inputs.potentials.refresh()
                 solver.changes.all()
+
+    def _all_moved(self, step: int) -> None:
+        """A plain step took every joint along."""
+        solver = self.solver
+        solver.all_moved = step
+        solver.changes.all()
+        if solver.tree is not None:
+            solver.tree.state.last_move[:] = solver.clock[0]
+            solver.tree.state.oldest[:] = solver.clock[0]
 
     def _snapshot(self) -> list[FloatArray]:
         return [a.copy() for a in self._moving()]

@@ -20,6 +20,7 @@ SECTIONS = (
     "robots",
     "scale",
     "adaptive",
+    "restraints",
     "motion",
     "threads",
     "sweeps",

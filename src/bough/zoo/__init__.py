@@ -14,6 +14,7 @@ from bough.zoo.families import (
     side_branches,
     star,
 )
+from bough.zoo.proteins import fold, protein
 from bough.zoo.robots import (
     ASIMO_VARIANTS,
     arm,
@@ -39,11 +40,13 @@ __all__ = [
     "chain",
     "ck_standin",
     "floating_chain",
+    "fold",
     "grid",
     "hair",
     "humanoid",
     "millipede",
     "molecule",
+    "protein",
     "quadruped",
     "random_tree",
     "shimanovskij",

@@ -19,18 +19,44 @@ from bough.adaptive.engines.newton import (
 )
 from bough.adaptive.engines.noise import Noise
 from bough.adaptive.engines.plain import PlainEngine, mark_needs, orient, plain_move
-from bough.adaptive.engines.switch import CHUNK, Switch
+from bough.adaptive.engines.restrained import (
+    CALMED,
+    CODE,
+    CUTS,
+    FAR_TURN,
+    FINE,
+    GROWN,
+    NO_NUMBER,
+    OUTGROWN,
+    PARTS,
+    STEPS,
+    Ties,
+    tie,
+)
+from bough.adaptive.engines.switch import CHUNK, Switch, cost
 from bough.adaptive.engines.tree import NO_LIMIT, TreeEngine
 
 __all__ = [
+    "CALMED",
     "CHUNK",
+    "CODE",
+    "CUTS",
+    "FAR_TURN",
+    "FINE",
+    "GROWN",
     "NO_LIMIT",
+    "NO_NUMBER",
+    "OUTGROWN",
+    "PARTS",
+    "STEPS",
     "HybridEngine",
     "LoopRows",
     "Noise",
     "PlainEngine",
     "Switch",
+    "Ties",
     "TreeEngine",
+    "cost",
     "loop_work",
     "make_loops",
     "mark_needs",
@@ -44,4 +70,5 @@ __all__ = [
     "orient",
     "plain_move",
     "solve_loops",
+    "tie",
 ]

@@ -13,7 +13,16 @@ import numpy as np
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.looped import LoopRows, make_loops, march_loops, solve_loops
-from bough.adaptive.engines.plain import PlainWork, make_work, mark_needs, motion_square, plain_move, plain_solve, turns
+from bough.adaptive.engines.plain import (
+    PlainWork,
+    make_work,
+    mark_needs,
+    motion_product,
+    plain_move,
+    plain_solve,
+    turns,
+)
+from bough.adaptive.engines.restrained import PulledLinkage, Ties, Trial, make_trial, pulled_march
 from bough.adaptive.engines.tree import TreeEngine
 from bough.adaptive.node import Springs, spring_all
 from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
@@ -65,6 +74,7 @@ class HybridEngine:
         self._from: Loads | None = None  # the loads that were contracted
         self._closing: tuple[IntArray, FloatArray, list[list[int]]] | None = None
         self.loops: LoopRows | None = None
+        self.trial: Trial | None = None
         self.rate = 0.0  # share of the loops' gaps to close, by h
 
     @property
@@ -108,7 +118,7 @@ class HybridEngine:
         compiled(contract)(m, plan, tree.state, self.mechanism, self.pieces)
         self._dofs, primitives = self.pieces.dofs, len(self.mechanism.parent)
         self.work = make_work(primitives, len(self._dofs))
-        self.force, self._source = np.zeros((primitives, 6)), None
+        self.force, self._source, self.trial = np.zeros((primitives, 6)), None, None
         self.loads, self._from = piece_loads(self.pieces.bearer, primitives), loads
         compiled(mark_needs)(self.mechanism, self.loads, self.work)
         self._close(loads)
@@ -128,6 +138,23 @@ class HybridEngine:
     def forget(self) -> None:
         """Joints have moved within closed clusters."""
         self._from = None
+
+    def borne(self, slot: IntArray, points: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Which pieces bear points of loaded bodies, -1 = the ground, and where the points are in their frames."""
+        pose = self.pieces.pose[slot]
+        return self.pieces.bearer[slot], pose[:, 9:] + np.einsum("nij,nj->ni", pose[:, :9].reshape(-1, 3, 3), points)
+
+    def pulled(self, ties: Ties, order: FloatArray) -> float:
+        """Take steps under springs; see `pulled_march`. Returns their energy."""
+        if self.trial is None:
+            self.trial = make_trial(self.mechanism, len(self.shared.q), len(self.shared.qdd))
+        assert self._from is not None
+        m, q, tau, force, qdd, loads, w = self._arguments()
+        trial = self.trial._replace(order=order)
+        scene = PulledLinkage(m, q, tau, force, qdd, loads, w, self._springs, ties, self._from, self.pieces, trial)
+        energy = float(compiled(pulled_march)(scene))
+        self._write_back()
+        return energy
 
     def fits(self, loads: Loads) -> bool:
         """Whether these are the loads that were contracted, perhaps with other values."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.node import Shared, compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.node import ZERO6, Shared, compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.passes import FAR, Loads, load_body, no_forces
 from bough.compile.kernel import kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
@@ -160,19 +160,31 @@ def turns(m: Mechanism, qdd: Rows, h: float, turn: float) -> bool:
 
 
 @kernel
-def motion_square(m: Mechanism, qdd: Rows, X: Rows, a: Rows) -> Scalar:
-    """qdd' M qdd: the sum over bodies of a' I a, relative to the ground, and that of the rotors."""
+def turn_of(m: Mechanism, qdd: Rows, turn: float) -> Scalar:
+    """The largest joint acceleration, by the largest turn or distance that a step may have."""
+    most = 0.0
+    for k in range(len(m.axis)):
+        x = abs(qdd[m.v_index[k]]) / (turn if m.axis[k] <= 2 else FAR)
+        most = x if not x <= most else most
+    return most
+
+
+@kernel
+def motion_product(m: Mechanism, x: Rows, y: Rows, X: Rows, a: Rows, b: Rows) -> Scalar:
+    """x' M y: the sum over bodies of a' I b, relative to the ground, and that of the rotors; a and b are scratch."""
     total = 0.0
     for i in range(len(m.parent)):
-        x = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        s, t = ZERO6, ZERO6
         if m.parent[i] >= 0:
-            x = motion_to_body(m, X, i, get6(a, m.parent[i]))
+            s = motion_to_body(m, X, i, get6(a, m.parent[i]))
+            t = motion_to_body(m, X, i, get6(b, m.parent[i]))
         for k in range(m.dof[i], m.dof[i + 1]):
-            s = qdd[m.v_index[k]]
-            total += m.armature[k] * s * s
-            x = add6(x, freedom(m, k, s))
-        put6(a, i, x)
-        total += dot6(x, rigid_times(get10(m.inertia, i), x))
+            v = m.v_index[k]
+            total += m.armature[k] * x[v] * y[v]
+            s, t = add6(s, freedom(m, k, x[v])), add6(t, freedom(m, k, y[v]))
+        put6(a, i, s)
+        put6(b, i, t)
+        total += dot6(s, rigid_times(get10(m.inertia, i), t))
     return total
 
 
@@ -202,6 +214,7 @@ class PlainEngine:
         self.mechanism, self.shared = mechanism, shared
         self._work: PlainWork | None = None
         self._loaded: Loads | None = None
+        self._trial: Any = None
 
     @property
     def work(self) -> PlainWork:
@@ -229,12 +242,25 @@ class PlainEngine:
         """Move every joint by h qdd."""
         compiled(plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
 
+    def pulled(self, ties: Any, order: FloatArray, springs: Any, loads: Loads) -> float:
+        """Take steps under springs; see `restrained.pulled_march`. Returns their energy."""
+        from bough.adaptive.engines.restrained import PulledLinkage, make_trial, no_pieces, pulled_march
+
+        s, m = self.shared, self.mechanism
+        if self._trial is None:
+            self._trial = make_trial(m, len(s.q), len(s.qdd))
+        self.load(loads)
+        trial = self._trial._replace(order=order)
+        return float(compiled(pulled_march)(PulledLinkage(
+            m, s.q, s.tau, s.force, s.qdd, loads, self.work, springs, ties, loads, no_pieces(), trial
+        )))  # fmt: skip
+
     def power(self) -> float:
         """qdd' M qdd of the solution found last: the rate of descent, tau' qdd. O(n); NaN before the first."""
         if self._work is None:
             return float("nan")
         s, w = self.shared, self.work
-        return float(compiled(motion_square)(self.mechanism, s.qdd, w.X, np.zeros_like(w.a)))
+        return float(compiled(motion_product)(self.mechanism, s.qdd, s.qdd, w.X, *np.zeros((2, len(w.a), 6))))
 
     def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
         """(k, 12) R and p in the world of the laid frames of some primitives. O(n)."""

@@ -1,0 +1,147 @@
+"""Restraints: springs from points of bodies to points in space or of other bodies, followed in compiled code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.adaptive.compiled import compiled
+from bough.adaptive.engines import HybridEngine, Ties, tie
+from bough.errors import NonFiniteError, ShapeError
+from bough.types import FloatArray
+
+if TYPE_CHECKING:
+    from bough.adaptive.solver import Solver
+
+
+class Restraints:
+    """Springs, made by `QuasiStatics.restraints`; `run(..., load=restraints)` takes its steps in compiled code.
+
+    Called with the simulation, as any load of `run` and `minimize` is, it sets the forces where bodies are now.
+    """
+
+    def __init__(self, solver: Solver, bodies: list[str | int], others: list[str | int] | None, **given: Any) -> None:
+        self._solver, k = solver, len(bodies)
+        ends = [None if given["points"] is None else numbers("points", given["points"], (k, 3)) for _ in range(2)]
+        second = given["targets"] if others is None else given["other_points"]
+        if others is not None and len(others) != k:
+            raise ShapeError(f"others: expected {k} bodies, one for each of the first, got {len(others)}")
+        ends[1] = None if second is None and others is not None else numbers("targets", second, (k, 3))
+        self.stiffness = numbers("stiffness", given["stiffness"], (k,))
+        self.length = numbers("length", given["length"], (k,))
+        if (self.stiffness < 0.0).any() or (self.length < 0.0).any():
+            raise ValueError("restraints: stiffness and length must not be negative")
+        self._targets = np.zeros((k, 3)) if others is not None else np.array(ends[1])
+        self._drift, self._passed, self._since = np.zeros((k, 3)), np.zeros(1), self._now
+        on = [None if p is None else np.array(p) for p in ends[: 1 if others is None else 2]]
+        at = np.concatenate([np.zeros((k, 3)) if p is None else p for p in on])
+        self.load = solver.inputs.loads([*bodies, *(others or [])], at, "world", False)
+        self._pairs = others is not None
+        self._energy = math.nan
+        self._ties: dict[bool, tuple[Any, Ties]] = {}  # on the plain mechanism, and on a contracted one
+
+    def __len__(self) -> int:
+        return len(self.stiffness)
+
+    def __repr__(self) -> str:
+        return f"Restraints of {len(self)} {'pairs' if self._pairs else 'points'}"
+
+    @property
+    def targets(self) -> FloatArray:
+        """Where the springs lead in space now (k, 3), a copy; others may be assigned."""
+        return np.asarray(self._targets + (self._now - self._since) * self._drift)
+
+    @targets.setter
+    def targets(self, value: npt.ArrayLike) -> None:
+        self._refuse_pairs("targets")
+        self._targets[:], self._since = numbers("targets", value, self._targets.shape), self._now
+        self._ties.clear()
+
+    @property
+    def drift(self) -> FloatArray:
+        """How far targets move for each unit of pseudo-time (k, 3), a copy; zero until others are assigned."""
+        return self._drift.copy()
+
+    @drift.setter
+    def drift(self, value: npt.ArrayLike) -> None:
+        self._refuse_pairs("drift")
+        new = numbers("drift", value, self._drift.shape)
+        self._targets[:], self._since = self.targets, self._now
+        self._drift[:] = new
+        self._ties.clear()
+
+    @property
+    def _now(self) -> float:
+        return float(self._solver.clock[0])
+
+    def _refuse_pairs(self, what: str) -> None:
+        if self._pairs:
+            raise ValueError(f"restraints between bodies have no {what} in space")
+
+    @property
+    def energy(self) -> float:
+        """Of all springs (J) where forces were last set; NaN before."""
+        return self._energy
+
+    def __call__(self, simulation: Any = None) -> None:
+        """Set the forces where the bodies are now."""
+        solver, loads = self._solver, self._solver.inputs.forces.loads()
+        region, self._passed[0] = solver.region, self._now - self._since
+        hybrid = None if region is None or solver.is_plain or solver.changes.everything else region.hybrid
+        if hybrid is not None and hybrid.fits(loads):
+            m, w, t = hybrid.mechanism, hybrid.work, self.ties(hybrid)
+        else:
+            solver.plain.load(loads)
+            m, w, t = solver.plain.mechanism, solver.plain.work, self.ties(None)
+        self.note(float(compiled(tie)(m, solver.inputs.shared.q, w, t, loads)))
+        solver.changes.many_forces(self.load.bodies)
+
+    def note(self, energy: float) -> None:
+        """The forces are those of the springs where bodies are now, with this energy."""
+        self._energy = energy
+        self.load.read()
+
+    def ties(self, hybrid: HybridEngine | None) -> Ties:
+        """The springs as the kernels read them, on all bodies or on the pieces of a contracted tree."""
+        inputs = self._solver.inputs
+        loads, forces = inputs.forces.loads(), inputs.forces
+        key = loads if hybrid is None else hybrid.pieces
+        known = self._ties.get(hybrid is None)
+        if known is not None and known[0] is key:
+            return known[1]
+        rows = self.load.rows()
+        body, point, place = self.load.bodies, forces.rows.point[rows], forces.places(rows)
+        size = len(self._solver.plain.mechanism.parent)
+        if hybrid is not None:
+            body, point = hybrid.borne(loads.slot[body], point)
+            size = len(hybrid.mechanism.parent)
+        k, none = len(self), np.full(len(self), -1, np.int64)
+        second = [body[k:], point[k:], place[k:]] if self._pairs else [none, self._targets, none]
+        ends = zip([body[:k], point[:k], place[:k]], second, strict=True)
+        bodies, points, places = (np.stack(pair, axis=1) for pair in ends)
+        made = Ties(
+            np.ascontiguousarray(bodies), points.reshape(-1, 3), np.ascontiguousarray(places), self.stiffness,
+            self.length, self._drift, self._passed, np.zeros((size, 12)),
+        )  # fmt: skip
+        self._ties[hybrid is None] = key, made
+        return made
+
+
+def numbers(what: str, value: Any, shape: tuple[int, ...]) -> FloatArray:
+    """Finite numbers of this shape, or that make one by repetition."""
+    try:
+        array = np.array(np.broadcast_to(np.asarray(value, float), shape))
+    except (TypeError, ValueError):
+        raise ShapeError(f"restraints: {what} must have the shape {shape}, got {np.shape(value)}") from None
+    if not np.isfinite(array).all():
+        raise NonFiniteError(f"restraints: {what} must be finite, got {array[~np.isfinite(array)][0]}")
+    return array
+
+
+def listed(bodies: Iterable[str | int] | None) -> list[str | int] | None:
+    """Bodies by name or place; one name is not a list of letters."""
+    return None if bodies is None else [bodies] if isinstance(bodies, str) else list(bodies)
