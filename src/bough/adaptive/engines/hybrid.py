@@ -202,4 +202,5 @@ class HybridEngine:
 
     def power(self) -> float:
         """qdd' M qdd of the solution found last: the rate of descent, tau' qdd."""
-        return float(compiled(motion_square)(self.mechanism, self.shared.qdd, self.work.X, np.zeros_like(self.force)))
+        s, scratch = self.shared, np.zeros((2, len(self.force), 6))
+        return float(compiled(motion_product)(self.mechanism, s.qdd, s.qdd, self.work.X, *scratch))

@@ -61,8 +61,8 @@ def make_trial(m: Mechanism, nq: int, nv: int) -> Trial:
 @cache
 def no_pieces() -> Pieces:
     """Of a tree that is not contracted."""
-    none = np.zeros(0, np.int64)
-    return Pieces(none, none, none, none, none, np.zeros(0, np.int8), none, none, np.zeros((0, 12)), np.zeros((0, 12)))
+    none, poses = np.zeros(0, np.int64), np.zeros((0, 12))
+    return Pieces(none, none, none, none, none, none, np.zeros(0, np.int8), none, none, poses, poses)
 
 
 @inlined
