@@ -90,6 +90,26 @@ def test_a_joint_that_meets_its_stop_leaves_the_others_as_impulses_do(seed):
     assert inside[beyond].all()
 
 
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_stops_after_a_step_of_fourth_order_are_impulses(seed):
+    """H (v' - v) = S' lam at the end of the step, where all joints that would pass their stops reach them."""
+    model, dt = jointed(base="floating"), 0.02
+    q, v, tau = state(model, seed, speed=5.0)
+    q1, v1 = interpreted(RUNGE_KUTTA_STEP, model, joint_laws(model), q, v, tau, [dt])
+    free_q, free = interpreted(RUNGE_KUTTA_STEP, model, joint_laws(model, ["limits"]), q, v, tau, [dt])
+    np.testing.assert_array_equal(q1, free_q)
+    effects = bough.simulate.JointEffects(bough.Dynamics(model))
+    lower, upper = (x[0] for x in effects.bounds(q1[None], dt))
+    goal = np.clip(free[effects.rows], lower, upper)
+    struck = np.flatnonzero(goal != free[effects.rows])
+    at = effects.rows[struck]
+    A = np.linalg.inv(bough.Dynamics(model).mass_matrix(q1))
+    impulse = np.linalg.solve(A[np.ix_(at, at)], (goal - free[effects.rows])[struck])
+    np.testing.assert_allclose(v1, free + A[:, at] @ impulse, atol=1e-9)
+    np.testing.assert_allclose(v1[at], goal[struck], atol=1e-11)
+
+
 def test_servos_are_a_linear_system():
     model = jointed(stops=False, stiffness=0.0)
     q, v, tau = state(model)

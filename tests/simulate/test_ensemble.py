@@ -85,9 +85,29 @@ def test_what_would_be_left_out_is_refused():
     q, v = np.zeros((2, 1)), np.zeros((2, 1))
     with pytest.raises(bough.BoughError, match="has friction"):
         Ensemble(model, q, v, dt=0.01)
-    with pytest.raises(bough.BoughError, match="has limits"):
-        Ensemble(model, q, v, dt=0.01, integrator="runge_kutta_4", without=["friction"])
-    Ensemble(model, q, v, dt=0.01, integrator="runge_kutta_4", without=["friction", "limits"]).step()
+    Ensemble(model, q, v, dt=0.01, without=["friction"]).step()
+
+
+def swing():
+    """A pendulum and a bead on it, with stops that they meet soon."""
+    builder = bough.Builder("swing")
+    builder.add_body("link", mass=1.0, com=(1, 0, 0), axis=(0, 1, 0), lower=-0.5, upper=0.8, damping=0.05)
+    builder.add_body("slide", "link", joint="prismatic", axis=(1, 0, 0), mass=2.0, upper=0.3)
+    return builder.build()
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
+def test_stops_hold_as_in_a_rollout(integrator):
+    model = swing()
+    q, v = np.array([[0.0, 0.0], [0.2, 0.1]]), np.array([[3.0, 1.0], [-2.0, 0.5]])
+    runs = Ensemble(model, q, v, dt=0.01, integrator=integrator)
+    runs.step(80, tau=np.array([0.0, 1.0]))
+    wanted = rollout(
+        model, q, v, duration=0.8, dt=0.01, integrator=integrator, torque=lambda t, q, v: np.tile([0.0, 1.0], (2, 1))
+    )
+    assert (np.abs(wanted.v[1:, :, 1]) < 1e-12).any()  # a stop was met
+    np.testing.assert_allclose(runs.q, wanted.q[-1], atol=1e-9)
+    np.testing.assert_allclose(runs.v, wanted.v[-1], atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -136,10 +156,10 @@ def test_arrays_on_a_card_are_never_brought_here_in_silence():
 
 @needs_card
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_card_does_the_same(integrator, dtype):
+@pytest.mark.parametrize(("dtype", "stops"), [("float64", False), ("float32", False), ("float64", True)])
+def test_a_card_does_the_same(integrator, dtype, stops):
     torch = pytest.importorskip("torch")
-    model = zoo.humanoid()
+    model = swing() if stops else zoo.humanoid()
     q, v = (x.astype(dtype) for x in states(model, 9))
     more = {"dt": 1e-3, "integrator": integrator, "servo": (100.0, 10.0), "inputs": ("gravity",), "gravity": (0, 0, -3)}
     here = Ensemble(model, q, v, **more)

@@ -193,7 +193,7 @@ _ROWS = (
     ),
     Function(
         "runge_kutta_step",
-        "q and v after dt, of fourth order: joints with springs and damping",
+        "q and v after dt, of fourth order: joints with springs, damping and stops",
         {"runge_kutta_step": Method(RUNGE_KUTTA_STEP, _laws, mimic=False)},
     ),
 )

@@ -126,9 +126,9 @@ class Offered:
     def runge_kutta_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt (1,), of fourth order: joints with springs and damping, tau held.
+        """(q, v) after dt (1,), of fourth order: joints with springs and damping, tau held; stops act at the end.
 
-        Stops, dry friction and loops are left out; `bough.simulate.rollout` has them.
+        Dry friction and loops are left out; `bough.simulate.rollout` has them.
         """
         found: tuple[RealArray, RealArray] = self._library.function("runge_kutta_step").call(q, v, tau, dt, **call)
         return found

@@ -1,6 +1,9 @@
 """One step of a motion by the rule of Runge and Kutta, on the manifold of configurations (Munthe-Kaas 1999).
 
-Damping, springs and servos act as they are (nothing is implicit), and stops do not act within the step.
+Damping, springs and servos act as they are (nothing is implicit). Stops act at the end of the step, as impulses: a
+joint that would pass its stop within the next dt is given the velocity that just reaches it, and all others move as if
+they were struck by that, so a joint may pass its stop by less than a step. `rollout` does the same; here a joint that
+is driven past its own stop only by the impulse of another is stopped a step later.
 """
 
 from __future__ import annotations
@@ -8,7 +11,19 @@ from __future__ import annotations
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.aba import aba
-from bough.dynamics.stepping import INPUTS, OUTPUTS, WORK, JointLaws, StepNumbers, forces_and_rotors, stretch, take
+from bough.dynamics.stepping import (
+    INPUTS,
+    OUTPUTS,
+    WORK,
+    JointLaws,
+    StepNumbers,
+    aba_with_held,
+    forces_and_rotors,
+    hold_stopped,
+    stretch,
+    take,
+    with_rotors_and_gravity,
+)
 from bough.joints import LAST_SCREW, Mechanism, along, integrate_joint, joint_velocity
 from bough.spatial import add6, cross_motion, scale6
 from bough.types import Rows, Workspace
@@ -41,6 +56,26 @@ def stage(m: Mechanism, j: JointLaws, c: StepNumbers, s: int, q: Rows, f_ext: Ro
 
 
 @kernel
+def strike_stops(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, f_ext: Rows, w: Workspace) -> None:
+    """v (nv,) at q after the impulses of stops, H (v' - v) = S' lam; w.h is dt, and f_ext is zero."""
+    zero = m.zero[0]
+    for k in range(len(v)):
+        w.qdd[k], w.push[k], w.at[k] = zero, zero, zero
+    for k in range(3):
+        w.pull[k] = zero
+    hold_stopped(m, j, c, q, v, w)
+    for k in range(len(m.v_index)):
+        if j.stops[k] > 0:
+            w.end[k] = w.end[k] - v[m.v_index[k]]
+    aba_with_held(with_rotors_and_gravity(m, w.rotor, w.pull), q, w.at, f_ext, w)
+    for k in range(len(m.v_index)):
+        i, change = m.v_index[k], w.h[0] * w.qdd[m.v_index[k]]
+        if j.stops[k] > 0:
+            change = (m.one[0] - w.held[k]) * change + w.held[k] * w.end[k]
+        v[i] = v[i] + change
+
+
+@kernel
 def runge_kutta_step(
     m: Mechanism,
     j: JointLaws,
@@ -57,7 +92,7 @@ def runge_kutta_step(
     v_next: Rows,
     w: Workspace,
 ) -> None:
-    """q and v after dt, of fourth order in dt (Munthe-Kaas 1999); stops do not act within the step."""
+    """q and v after dt, of fourth order in dt where no stop is met (Munthe-Kaas 1999)."""
     h = dt[0]
     w.h[0] = m.zero[0]  # nothing is implicit
     take(tau, target, kp, kd, w)
@@ -74,8 +109,11 @@ def runge_kutta_step(
         v_next[k] = v[k] + outer * (w.gain[0, k] + w.gain[3, k]) + inner * (w.gain[1, k] + w.gain[2, k])
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, w.to, m.one[0], q_next)
+    if c.held[0] == 1:
+        w.h[0] = h
+        strike_stops(m, j, c, q_next, v_next, f_ext, w)
 
 
-STAGES = {**WORK, "here": "nq", "to": "nv", "at": "nv", "slope": "4 nv", "gain": "4 nv"}
+STAGES = {**WORK, "pull": "3", "here": "nq", "to": "nv", "at": "nv", "slope": "4 nv", "gain": "4 nv"}
 SERVO_RUNGE_KUTTA = Routine("runge_kutta_step", runge_kutta_step, INPUTS, OUTPUTS, STAGES).without("f_ext")
 RUNGE_KUTTA_STEP = SERVO_RUNGE_KUTTA.without("target", "kp", "kd")

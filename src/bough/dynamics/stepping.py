@@ -91,14 +91,15 @@ def joint_laws(model: Model, without: Collection[str] = ()) -> tuple[JointLaws, 
     return laws, StepNumbers(np.array(model.rest_configuration), held, np.array([LOCK]), share)
 
 
-def _with_rotors() -> Any:
-    """A kernel: the mechanism with other rotor inertias."""
-    fields = ", ".join("rotor" if name == "armature" else f"m.{name}" for name in Mechanism._fields)
+def _mechanism_with(name: str, **others: str) -> Any:
+    """A kernel of that name: the mechanism with other fields, each named by the argument that it takes."""
+    fields = ", ".join(others.get(field, f"m.{field}") for field in Mechanism._fields)
     scope: dict[str, Any] = {"Mechanism": Mechanism, "__name__": __name__}
-    return kernel(from_text(f"def with_rotors(m, rotor):\n    return Mechanism({fields})", scope))
+    return kernel(from_text(f"def {name}(m, {', '.join(others.values())}):\n    return Mechanism({fields})", scope))
 
 
-with_rotors = _with_rotors()
+with_rotors = _mechanism_with("with_rotors", armature="rotor")
+with_rotors_and_gravity = _mechanism_with("with_rotors_and_gravity", armature="rotor", gravity="pull")
 
 
 @kernel

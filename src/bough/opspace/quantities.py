@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.routine import Routine
-from bough.compile.run.cuda.arrays import torch_stream
 from bough.dynamics.engine import Device
 from bough.errors import ShapeError
 from bough.opspace.methods import dof_tree
@@ -80,24 +79,20 @@ def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
 def beside(device: Device, q: Any, x: float) -> Any:
     """A number as an array (1,) in the library, precision and place of q; nothing is copied from the host."""
     if device.name == "cuda" and type(q).__module__.startswith("torch"):
-        return _tensor_beside(q, x)
+        return q.new_full((1,), x)
     if device.name == "cuda" and hasattr(q, "__cuda_array_interface__"):
         return q.reshape(-1)[:1] * 0 + x
     return np.full(1, x, np.asarray(q).dtype)
 
 
-def _tensor_beside(q: Any, x: float) -> Any:
-    """The same for a tensor, made once for each stream: filling one takes as long as a small kernel."""
-    key = q.device, q.dtype, x, torch_stream(q.device) if q.is_cuda else 0
-    found = _numbers.get(key)
+def kept_beside(device: Device, q: Any, x: float, kept: dict[Any, Any]) -> Any:
+    """The same for a number that is always the same, made once: filling a tensor takes as long as a small kernel."""
+    if device.name != "cuda" or not type(q).__module__.startswith("torch") or not q.is_cuda:
+        return beside(device, q, x)
+    found = kept.get((q.device, q.dtype))
     if found is None:
-        found = q.new_full((1,), x)
-        if not (q.is_cuda and modules["torch"].cuda.is_current_stream_capturing()):  # what is recorded is not done yet
-            if len(_numbers) >= MOST_NUMBERS:
-                _numbers.clear()
-            _numbers[key] = found
+        found, cuda = beside(device, q, x), modules["torch"].cuda
+        if not cuda.is_current_stream_capturing():  # what is recorded is not done yet
+            cuda.current_stream(q.device).synchronize()  # for all streams
+            kept[q.device, q.dtype] = found
     return found
-
-
-_numbers: dict[Any, Any] = {}
-MOST_NUMBERS = 1000

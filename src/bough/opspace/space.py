@@ -22,7 +22,16 @@ from bough.opspace.methods import METHODS, Prepared, prepare
 from bough.opspace.parameters import bind_with, dynamics_of, parameters_of
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
 from bough.opspace.products import ByFactor, ByMatrices
-from bough.opspace.quantities import PRECISIONS, PUBLIC, FullPass, Weighted, beside, checked_dtype, routines
+from bough.opspace.quantities import (
+    PRECISIONS,
+    PUBLIC,
+    FullPass,
+    Weighted,
+    beside,
+    checked_dtype,
+    kept_beside,
+    routines,
+)
 from bough.opspace.singular import Singular
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import Task
@@ -89,6 +98,7 @@ class OperationalSpace:
         self.dynamics = dynamics or dynamics_of(model, self.parameters, general)
         self._method: MethodName = method
         self._functions: dict[str, BoundFunction] = {}
+        self._numbers: dict[Any, Any] = {}  # on a card
         self._one = {t: np.eye(model.nv, dtype=t) for t in PRECISIONS}
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
@@ -160,11 +170,17 @@ class OperationalSpace:
             raise TaskError("torques needs a tree: mimic joints tie branches together")
         v = v if hasattr(v, "dtype") else np.asarray(v, float)
         zeros = 0 * v if tau0 is None else tau0
-        damped = self.damping if self.singular == "damp" else 1e-6 * float(self.mobility.mean())
         arrays = self.inputs(q, v, acceleration, zeros)
-        if damping is not None:
+        if damping is None:
+            amount = kept_beside(self.device, arrays[0], self._usual_damping, self._numbers)
+        else:
             damped = 0.0 if damping == 0.0 else choices.check_damping(damping)
-        return self.function("torques").call(*arrays, beside(self.device, arrays[0], damped), **given)
+            amount = beside(self.device, arrays[0], damped)
+        return self.function("torques").call(*arrays, amount, **given)
+
+    @cached_property
+    def _usual_damping(self) -> float:
+        return self.damping if self.singular == "damp" else 1e-6 * float(self.mobility.mean())
 
     def jacobian(self, q: Any, **given: Any) -> RealArray:
         """J (m, nv)."""

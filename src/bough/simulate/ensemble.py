@@ -274,11 +274,10 @@ def _checked(model: Model, integrator: str, without: Collection[str]) -> tuple[s
     has = {
         "friction": bool(np.any(model.friction)),
         "closures": bool(model.closures),
-        "limits": integrator == "runge_kutta_4" and bool(joint_laws(model)[1].held[0]),
     }
     for name in (name for name, there in has.items() if there and name not in off):
         raise ModelError(
-            f"{model.name!r} has {name}, which an ensemble with {integrator!r} does not take: use rollout, "
+            f"{model.name!r} has {name}, which an ensemble does not take: use rollout, "
             f"or leave them out with without=[{name!r}]"
         )
     return off

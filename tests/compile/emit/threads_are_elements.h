@@ -49,7 +49,7 @@ static long long current_row;
 #define ROWS(p, base, stride) auto p = base + row * (stride)
 #define LOAD(p, place) load(p, every(place))
 #define STORE(p, place, mask, value) store(p, every(place), mask, value)
-#define BLOCK_OF(threads)
+#define BLOCK_OF(threads, blocks)
 #define SHELVES Real shelf[1024]
 #define SHELVE(slot, x) shelf[slot] = x
 #define FETCH(slot) shelf[slot]

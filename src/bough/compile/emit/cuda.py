@@ -35,7 +35,8 @@ LARGEST = 150_000  # operations: more take minutes to compile and overflow the i
 MOST_LANES = 8
 SHELF_BLOCK = 64  # threads of a block with shelves
 SHELF_BYTES = 228 * 1024  # shared memory of a multiprocessor; each block on it takes 1 kB for itself
-HELD = {8: 100, 4: 210}  # values of so many bytes that a thread holds in registers beside what it works on
+ALL_REGISTERS = 65_536  # of a multiprocessor; a thread has 255 at most
+AT_WORK = 45  # registers of a thread beside the values that wait for a use
 
 Layout = Literal["rows", "columns"]
 
@@ -46,7 +47,7 @@ class Form(NamedTuple):
     Arrays are (batch, n) "rows" or (n, batch) "columns". `staged`: results are gathered in shared memory and leave it
     in long runs of neighbours, which for rows with many numbers is several times faster. `shelved`: values that wait
     long for their next use lie there (see `shelves`), which pays where registers are short; it says how many blocks
-    share the memory of a multiprocessor, 4 with as many threads as 255 registers allow, 2 with room for twice as much.
+    share the registers and the memory of a multiprocessor.
     """
 
     lanes: int = 1
@@ -80,9 +81,27 @@ def emit(program: Program, dtype: npt.DTypeLike, form: Form) -> CudaText:
     return CudaText(kernel.text(), form, row_bytes)
 
 
-def registers(program: Program, dtype: npt.DTypeLike, lanes: int) -> int:
-    """How many registers the values take that wait for a use at one time, with so many threads for a row."""
-    return peak(_written(program, np.dtype(dtype), Form(lanes)).lines) * np.dtype(dtype).itemsize // 4
+class Needs(NamedTuple):
+    """What a kernel needs without shelves: its lines, and values that wait at one time, in registers of four bytes."""
+
+    lines: int
+    registers: int
+
+
+def needs(program: Program, dtype: npt.DTypeLike, lanes: int) -> Needs:
+    """The same for so many threads for a row."""
+    lines = _written(program, np.dtype(dtype), Form(lanes)).lines
+    return Needs(len(lines), peak(lines) * np.dtype(dtype).itemsize // 4)
+
+
+def held(shelved: int) -> int:
+    """Registers for values that wait, where so many blocks share a multiprocessor."""
+    return min(255, ALL_REGISTERS // (SHELF_BLOCK * shelved)) - AT_WORK
+
+
+def room(shelved: int) -> int:
+    """Bytes of shared memory for a thread there."""
+    return (SHELF_BYTES // shelved - 1024) // SHELF_BLOCK
 
 
 def _written(program: Program, dtype: np.dtype, form: Form) -> _Kernel:
@@ -243,10 +262,10 @@ class _Kernel:
 
     def put_on_shelves(self) -> int:
         """Lines with shelves, and how many of these a thread has."""
-        size = np.dtype(self.scalar).itemsize
+        size, shelved = np.dtype(self.scalar).itemsize, self.form.shelved
         tables = sum({"int": 4}.get(kind, size) * count for kind, _, count in self._shared())
-        room = SHELF_BYTES // self.form.shelved - 1024 - tables
-        shelves = Shelves(self.lines, HELD[size], room // (SHELF_BLOCK * size))
+        slots = (room(shelved) - -(-tables // SHELF_BLOCK)) // size
+        shelves = Shelves(self.lines, held(shelved) * 4 // size, slots)
         self.lines = ["SHELVES;", *shelves.lines]
         return shelves.slots
 
@@ -262,7 +281,7 @@ class _Kernel:
         head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))
         head = head.replace("@ROWS@", "1" if self.form.layout == "rows" else "0").replace("@BLOCK@", str(SHELF_BLOCK))
         tables = _table("Number", "tables", list(self.tables)) + _table("int", "offsets", list(self.offsets))
-        bounds = f"BLOCK_OF({SHELF_BLOCK}) " if self.form.shelved else ""
+        bounds = f"BLOCK_OF({SHELF_BLOCK}, {self.form.shelved}) " if self.form.shelved else ""
         return f'{head}{tables}\nextern "C" __global__ {bounds}void {ENTRY}({parameters})\n{{\n{body}\n}}\n'
 
     def _result_pointers(self) -> tuple[list[str], list[str]]:

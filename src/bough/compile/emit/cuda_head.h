@@ -38,7 +38,7 @@ typedef Number Real;
         for (int k = threadIdx.x; k < rows * (size); k += blockDim.x) \
             base[begin * (size) + k] = tile[k / (size) * (pitch) + k % (size)]; \
     }
-#define BLOCK_OF(threads) __launch_bounds__(threads)
+#define BLOCK_OF(threads, blocks) __launch_bounds__(threads, blocks)
 #define SHELVES \
     extern __shared__ __align__(16) unsigned char shelf_bytes[]; \
     volatile Number *const shelf = reinterpret_cast<volatile Number *>(shelf_bytes) + threadIdx.x

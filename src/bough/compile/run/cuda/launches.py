@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.emit.cuda import CudaText, Form, Layout, emit, registers
+from bough.compile.emit.cuda import CudaText, Form, Layout, emit, held, needs, room
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
 from bough.compile.run.cuda.card import Card, Kernel, Launch
@@ -27,7 +27,11 @@ MOST_KEPT = 256  # launches that are kept prepared
 LARGEST_TILE = 114 * 1024  # bytes of shared memory for the results of a block, or its shelves
 STAGED_FROM = 48  # numbers of a row; smaller rows leave in one piece anyway
 REGISTERS = 230  # that values may take beside what a thread works with
-WASTE = 1.5  # forms that take more registers than that times the least are not tried, if they are too many
+WASTE = 1.5  # widths that take more registers than that times the least are not tried, if they are too many
+SHORTER = 0.9  # of twice as many threads for a row: lines, or they are not tried
+OVERFLOW = 2 * REGISTERS  # where values take more, and shelves are enough, these are better
+SLACK = 1.25  # a little that is left to the compiler does no harm
+SHELVED = (8, 6, 4, 2)  # blocks on a multiprocessor, of forms with shelves
 
 
 class Choice(NamedTuple):
@@ -99,19 +103,27 @@ class Launches:
         return choice, self._kernels[dtype, choice.form].kernel
 
     def _forms(self, dtype: np.dtype) -> list[Form]:
-        """Forms worth trying, the likeliest first."""
-        lanes = (4, 2, 1) if self.program().marks else (1,)
+        """Forms worth trying."""
+        many = (1, 2, 4) if self.program().marks else (1,)
+        wanted = {n: needs(self.program(), dtype, n) for n in many}
+        least = min(x.registers for x in wanted.values())
+        found = []
+        for n, (lines, registers) in wanted.items():
+            idle = n > 1 and n // 2 in wanted and lines > SHORTER * wanted[n // 2].lines
+            if not idle and (registers <= REGISTERS or registers <= WASTE * least):
+                found += self._ways(n, registers)
+        return found
+
+    def _ways(self, lanes: int, registers: int) -> list[Form]:
+        """Uses of shared memory worth trying for values that take so many registers."""
+        shelves = [s for s in SHELVED if registers > held(s)]
+        enough = [s for s in shelves if SLACK * (held(s) + room(s) // 4) >= registers]
         large = self.layout == "rows" and sum(spec.size for spec in self.outputs) >= STAGED_FROM
-        needed = {n: registers(self.program(), dtype, n) for n in lanes}
-        least = min(needed.values())
-        forms = []
-        for n in lanes:
-            crowded = needed[n] > REGISTERS
-            if crowded and needed[n] > WASTE * least:
-                continue
-            forms += [Form(n, self.layout, staged) for staged in ((True, False) if large else (False,))]
-            forms += [Form(n, self.layout, False, shelved) for shelved in ((4, 2) if crowded else ())]
-        return forms
+        plain = [] if enough and registers > OVERFLOW else [False]
+        return [
+            *(Form(lanes, self.layout, staged) for staged in plain + [True] * large),
+            *(Form(lanes, self.layout, False, s) for s in enough or shelves[-2:]),
+        ]
 
     def _try(self, card: Card, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> Choice:
         """Run all forms in all blocks, and take the fastest."""
