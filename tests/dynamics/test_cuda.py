@@ -39,16 +39,85 @@ def arguments(names, batch):
     return [special.get(name, lambda: rng.normal(size=(batch, MODEL.nv)))() for name in names]
 
 
+TOLERANCES = {"float64": 1e-12, "float32": 1e-5}  # of the largest component of a row
+
+
+def assert_close(found, wanted, dtype):
+    """Results of rows are equal, beside the largest component of each row."""
+    for a, b in zip(*((x if isinstance(x, tuple) else (x,)) for x in (found, wanted)), strict=True):
+        assert a.dtype == dtype
+        rows = np.asarray(b).reshape(len(b), -1)
+        scale = np.maximum(np.abs(rows).max(axis=1, initial=0.0, keepdims=True), 1.0 if dtype == "float64" else 1e-3)
+        assert (np.abs(np.asarray(a).reshape(len(b), -1) - rows) / scale).max(initial=0.0) <= TOLERANCES[dtype]
+
+
+def single_and_double(x, dtype):
+    """The same numbers in the precision that is tried, and in double precision for the CPU."""
+    given = [np.ascontiguousarray(a, dtype) for a in x]
+    return given, [a.astype(float) for a in given]
+
+
 @needs_card
+@pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "factorize"])
-def test_every_function_of_the_table(name):
+def test_every_function_of_the_table(name, dtype):
     row = FUNCTIONS[name]
     options = {"frame": MODEL.frame_names[-1]} if "frame" in row.options else {}
-    x = arguments(row.arguments, 20)
+    given, known = single_and_double(arguments(row.arguments, 20), dtype)
     cpu, card = bough.Dynamics(MODEL, general=True), bough.Dynamics(MODEL, device="cuda")
-    wanted, got = getattr(cpu, name)(*x, **options), getattr(card, name)(*x, **options)
-    for a, b in zip(*((x if isinstance(x, tuple) else (x,)) for x in (got, wanted)), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-12 * max(1.0, np.abs(b).max()))
+    assert_close(getattr(card, name)(*given, **options), getattr(cpu, name)(*known, **options), dtype)
+
+
+INPUTS = ("inertia", "armature", "gravity", "placement")
+PARAMETRISED = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "semi_implicit_step")
+
+
+@needs_card
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("name", PARAMETRISED)
+def test_with_quantities_of_the_model_as_inputs(name, dtype):
+    given, known = single_and_double(arguments(FUNCTIONS[name].arguments, 10), dtype)
+    heavier = MODEL.inertias * np.linspace(0.8, 1.2, 10)[:, None, None]
+    (inertia, gravity), more = single_and_double([heavier, [0.1, 0.2, -5.0]], dtype)
+    cpu, card = bough.Dynamics(MODEL, general=True, inputs=INPUTS), bough.Dynamics(MODEL, device="cuda", inputs=INPUTS)
+    wanted = getattr(cpu, name)(*known, inertia=more[0], gravity=more[1])
+    assert_close(getattr(card, name)(*given, inertia=inertia, gravity=gravity), wanted, dtype)
+    torch = pytest.importorskip("torch")
+    there = [torch.asarray(x, device="cuda") for x in (*given, inertia, gravity)]
+    found = getattr(card, name)(*there[:-2], inertia=there[-2], gravity=there[-1])  # the others are the model's own
+    found = tuple(x.cpu().numpy() for x in (found if isinstance(found, tuple) else (found,)))
+    assert_close(found, wanted if isinstance(wanted, tuple) else (wanted,), dtype)
+
+
+@needs_card
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics", "mass_matrix", "gravity"])
+def test_products_with_derivatives(name, dtype):
+    model = bough.zoo.star(4)
+    rng = np.random.default_rng(1)
+    q = model.random_configuration(rng, 10)
+    x = [q, *rng.normal(size=(len(FUNCTIONS[name].arguments) - 1, 10, model.nv))]
+    weight = rng.normal(size=(10, model.nv, model.nv) if name == "mass_matrix" else (10, model.nv))
+    given, known = single_and_double([*x, weight], dtype)
+    inputs = ("inertia", "gravity")
+    cpu, card = bough.Dynamics(model, inputs=inputs), bough.Dynamics(model, device="cuda", inputs=inputs)
+    wanted = cpu.vjp(name, *known[:-1], weight=known[-1])
+    found = card.vjp(name, *given[:-1], weight=given[-1])
+    assert list(found) == list(wanted)
+    assert_close(tuple(found.values()), tuple(wanted.values()), dtype)
+    along = {"q": given[1] if len(x) > 1 else np.ones((10, model.nv), dtype), "gravity": np.ones(3, dtype)}
+    wanted = cpu.jvp(name, *known[:-1], along={k: y.astype(float) for k, y in along.items()})
+    assert_close(card.jvp(name, *given[:-1], along=along), wanted, dtype)
+
+
+@needs_card
+def test_a_status_for_each_row():
+    q, v, tau = arguments(("q", "v", "tau"), 6)
+    q[2, 3:7], v[4, 1] = 0.0, np.nan
+    found, status = bough.Dynamics(MODEL, device="cuda").with_status("forward_dynamics", q, v, tau)
+    assert status.tolist() == [0, 0, 3, 0, 2, 0]
+    assert np.isfinite(found[[0, 1, 3, 5]]).all()
+    assert not np.isfinite(found[[2, 4]]).any(axis=1).all()
 
 
 @needs_card

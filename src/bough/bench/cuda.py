@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from bough import zoo
 from bough.bench import card_motion, card_peers
 from bough.bench.dynamics import robot_file
 from bough.bench.report import Timing
-from bough.compile.routine import Constants, Routine, interpret, operations
-from bough.compile.run.cuda import CudaFunction, bind
+from bough.compile.emit.cuda import Layout
+from bough.compile.executions import Device, bind_arrays
+from bough.compile.routine import Routine, interpret, operations
+from bough.compile.run.cuda import CudaFunction
 from bough.dynamics.functions import Options, function
 from bough.errors import NumericalError
 from bough.io import load
@@ -27,6 +29,7 @@ from bough.opspace import TaskSet, pose
 from bough.opspace.methods import prepare
 
 BATCHES = (262_144, 1_048_576)
+LAYOUTS: tuple[Layout, ...] = ("rows", "columns")
 TOLERANCE: dict[np.dtype, float] = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 PEAK_PER_SM: dict[np.dtype, int] = {
     np.dtype(np.float32): 256,
@@ -53,7 +56,13 @@ def rows() -> list[Timing]:
         for dtype in TOLERANCE:
             for batch in BATCHES:
                 found.append(measured(case, dtype, batch))
-    return [*found, *card_motion.rows(), *card_peers.rows()]
+    return [*found, *card_motion.rows(), *card_peers.rows(_forward(found))]
+
+
+def _forward(found: list[Timing]) -> dict[str, float]:
+    """Our seconds for one forward dynamics in single precision, by model."""
+    wanted = f"forward_dynamics, aba, float32, batch {BATCHES[0]:,}"
+    return {row.model: row.seconds["bough"] for row in found if row.case == wanted}
 
 
 def cases() -> Iterator[Case]:
@@ -89,9 +98,8 @@ def models() -> list[Model]:
 def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
     """The time of one configuration, in the better layout."""
     best: tuple[float, str, CudaFunction] | None = None
-    for layout in ("rows", "columns"):
-        constants = Constants(case.constants, lambda: case.folded, mark_limbs)
-        f = bind(case.routine, constants, case.sizes, layout)
+    for layout in LAYOUTS:
+        f = on_the_card(case, Device("cuda", layout))
         inputs = states(case, f, dtype)
         check(case, f, [x[:4] for x in inputs], dtype, layout)
         seconds = timed(f, [tiled(x, batch, layout) for x in inputs]) / batch
@@ -105,6 +113,11 @@ def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
         {"bough": best[0]},
         about(*best, dtype, batch),
     )
+
+
+def on_the_card(case: Case, device: Device) -> CudaFunction:
+    how: dict[str, Any] = {"folded": lambda: case.folded, "twins": mark_limbs, "device": device}
+    return cast(CudaFunction, bind_arrays(case.routine, case.constants, case.sizes, **how))
 
 
 def title(case: Case, dtype: np.dtype, batch: int) -> str:

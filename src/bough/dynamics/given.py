@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from inspect import Parameter, signature
+from sys import modules
 from typing import Any, cast
 
 import numpy as np
@@ -53,12 +54,39 @@ class Parameters:
             return routine, constants, twins
         return parametrised(routine, self.inputs, 1 + len(constants)), (self.seats, *constants), marks_of(twins)
 
+    def defaults(self, inputs: Sequence[Any]) -> dict[str, Any]:
+        """The model's own values in the precision of the inputs, and beside them where these are on a card."""
+        first = inputs[0] if inputs else None
+        library = modules.get(type(first).__module__.split(".")[0])
+        if library is not None and hasattr(first, "__cuda_array_interface__"):
+            return self._on_the_card(first, library)
+        if inputs and all(getattr(x, "dtype", None) == np.float32 for x in inputs):
+            return {name: own.astype(np.float32) for name, own in self.own.items()}
+        return self.own
+
+    def _on_the_card(self, like: Any, library: Any) -> dict[str, Any]:
+        if not hasattr(library, "asarray"):
+            raise ModelError(
+                f"on a card the model's own values are put beside arrays of PyTorch or CuPy, not {library}"
+            )
+        where = {"device": like.device} if library.__name__ == "torch" else {}
+        key = library.__name__, str(like.dtype), str(like.device)
+        if key not in self._there:
+            self._there[key] = {n: library.asarray(x, dtype=like.dtype, **where) for n, x in self.own.items()}
+        return self._there[key]
+
+    @cached_property
+    def _there(self) -> dict[Any, dict[str, Any]]:
+        return {}
+
     def given_to(self, function: BoundFunction) -> BoundFunction:
         return cast(BoundFunction, WithParameters(function, self)) if self else function
 
     def examine(self, name: str, value: Any, check: bool | None = None) -> None:
         """Refuse what no mechanism has, by the name of the body or joint; rows of a batch only with `check`."""
         check = self.check if check is None else check
+        if hasattr(value, "__cuda_array_interface__"):
+            return  # on a card, where it stays
         rows = np.asarray(value, float)
         own = self.own[name]
         batch = rows[None] if rows.shape == own.shape else rows
@@ -105,12 +133,12 @@ class WithParameters:
             if name not in names:
                 raise OptionError(f"{self.name} takes no {name!r}: the inputs of this Dynamics are {', '.join(names)}")
         found = []
-        single = bool(inputs) and all(getattr(x, "dtype", None) == np.float32 for x in inputs)
+        defaults = self.parameters.defaults(inputs)
         for name, own in self.parameters.own.items():
             value = given.get(name)
             if value is None or value is own:
-                value = own.astype(np.float32) if single else own
-            elif self.parameters.check is not False and not hasattr(value, "__cuda_array_interface__"):
+                value = defaults[name]
+            elif self.parameters.check is not False:
                 self.parameters.examine(name, value)
             found.append(value)
         return found
@@ -120,6 +148,8 @@ class WithParameters:
 
         Numbers that were examined once are not examined again: a copy of the last is kept.
         """
+        if not hasattr(self.function, "lend_make"):
+            return method  # on a card there is no shorter way
         names = self.parameters.inputs
         taken = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         count = len(self.function.inputs) - len(names)

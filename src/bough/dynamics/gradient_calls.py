@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from bough.dynamics.bound import Library
 from bough.dynamics.engine import BoundFunction
 from bough.dynamics.functions import Function, function, suggestion
@@ -97,11 +95,10 @@ class Gradients:
             raise ShapeError(f"{row.name} takes {', '.join(row.arguments)}, got {len(inputs)} arrays")
         options = {key: x for key, x in given.items() if key not in parameters.inputs}
         values = dict(zip(row.arguments, inputs, strict=True))
-        single = bool(parameters) and all(getattr(x, "dtype", None) == np.float32 for x in inputs)
-        for key, own in parameters.own.items():
+        for key, own in parameters.defaults(inputs).items():
             if given.get(key) is not None:
                 parameters.examine(key, given[key])
-            values[key] = given.get(key, own.astype(np.float32) if single else own)
+            values[key] = given.get(key, own)
         return row, options, values
 
     def _chosen(self, row: Function, names: Sequence[str] | Mapping[str, Any] | None) -> tuple[str, ...]:

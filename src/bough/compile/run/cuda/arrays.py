@@ -81,13 +81,15 @@ def _own(shape: tuple[int, ...], dtype: np.dtype, card: Card) -> Given:
     return Given("host", shape, dtype, card.address_of(memory), memory)
 
 
-def look_at(x: Any, function: str, name: str) -> Given:
-    """An array of any library; the arrays of one call must be contiguous."""
+def look_at(x: Any, function: str, name: str, any_number: bool = False) -> Given:
+    """An array of any library; the arrays of one call must be contiguous, and finite unless `any_number` will do."""
     if type(x).__module__.split(".")[0] == "torch":
+        if not x.is_cuda and not x.requires_grad:
+            return _on_host(x.numpy(), function, name, any_number)
         return _tensor(x, function, name)
     about = getattr(x, "__cuda_array_interface__", None)
     if about is None:
-        return _on_host(x, function, name)
+        return _on_host(x, function, name, any_number)
     if about.get("strides") is not None and not getattr(x, "flags", {"C_CONTIGUOUS": False})["C_CONTIGUOUS"]:
         raise ShapeError(f"{function}: {name} must be C-contiguous on the card")
     kind = "cupy" if type(x).__module__.split(".")[0] == "cupy" else "other"
@@ -97,21 +99,19 @@ def look_at(x: Any, function: str, name: str) -> Given:
 def _tensor(x: Any, function: str, name: str) -> Given:
     if x.requires_grad:
         raise ShapeError(f"{function}: {name} asks for gradients; use bough.torch, which knows them, or x.detach()")
-    if not x.is_cuda:
-        return _on_host(x.numpy(), function, name)
     if not x.is_contiguous():
         raise ShapeError(f"{function}: {name} must be contiguous; use x.contiguous()")
     dtype = np.dtype(str(x.dtype).removeprefix("torch."))
     return Given("torch", tuple(x.shape), dtype, int(x.data_ptr()), x)
 
 
-def _on_host(x: Any, function: str, name: str) -> Given:
+def _on_host(x: Any, function: str, name: str, any_number: bool) -> Given:
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
         raise ShapeError(f"{function}: {name} must be an array of real numbers, got dtype {array.dtype}")
     dtype = array.dtype if array.dtype in (np.float32, np.float64) else np.dtype(float)
     array = np.ascontiguousarray(array, dtype)
-    if not np.isfinite(array).all():
+    if not any_number and not np.isfinite(array).all():
         raise ShapeError(f"{function}: {name} has entries that are not finite")
     return Given("host", array.shape, array.dtype, 0, array)
 

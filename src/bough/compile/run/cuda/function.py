@@ -18,6 +18,7 @@ from bough.compile.graph.program import Array, Program
 from bough.compile.run.cuda.arrays import Given, TensorCall, look_at, signature, torch_stream
 from bough.compile.run.cuda.card import Card, the_card
 from bough.compile.run.cuda.launches import Launches, room_in
+from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT
 from bough.errors import NumericalError, ShapeError
 
 
@@ -58,7 +59,7 @@ class CudaFunction:
             names = ", ".join(x.name for x in self.inputs)
             raise ShapeError(f"{self.name} takes {len(self.inputs)} arrays ({names}), got {len(inputs)}")
         card = the_card()
-        given = [look_at(x, self.name, spec.name) for x, spec in zip(inputs, self.inputs, strict=True)]
+        given = [look_at(x, self.name, spec.name, status) for x, spec in zip(inputs, self.inputs, strict=True)]
         home = next((g for g in given if not g.on_host), given[0])
         given = [g.on_the_card(card, home) for g in given]
         dtype = self._dtype(given)
@@ -79,6 +80,25 @@ class CudaFunction:
         return (found, bad.returned(card)) if status else self._checked(found, bad.returned(card))
 
     call = __call__
+
+    def with_status(self, *inputs: Any, out: Any = None, threads: int | None = None) -> tuple[Any, Any]:
+        """(result, status): 0 where all is well, 2 where an input is not finite, 3 where the result is not.
+
+        Nothing looks at inputs that are on the card: a row of them that is not finite has status 3.
+        """
+        found, bad = self(*inputs, out=out, threads=threads, status=True)
+        if not isinstance(bad, np.ndarray):
+            return found, BAD_OUTPUT * bad
+        status = BAD_OUTPUT * bad.astype(np.int64)
+        for x, spec in zip(inputs, self.inputs, strict=True):
+            finite = np.isfinite(np.asarray(x, float))
+            if finite.ndim > len(spec.shape):
+                finite = np.moveaxis(finite, -1, 0) if self.layout == "columns" else finite
+                status[~finite.reshape(len(status), -1).all(axis=1)] = BAD_INPUT
+            elif not finite.all():
+                status[:] = BAD_INPUT
+        one = all(np.shape(x) == spec.shape for x, spec in zip(inputs, self.inputs, strict=True))
+        return found, status[0] if one else status
 
     def _again(self, inputs: tuple[Any, ...]) -> Any:
         """The same for tensors of shapes that were examined before; None where it must be looked at again."""
