@@ -1,5 +1,6 @@
 """The command as a whole: examples of help pages, errors as one line, exit codes."""
 
+import json
 import shlex
 import time
 
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from app.conftest import URDF
 from bough import __version__
 from bough.app import cli, demo, shell
+from bough.errors import BoughError
 
 
 def commands(group, path=("bough",)):
@@ -24,8 +26,13 @@ def commands(group, path=("bough",)):
 COMMANDS = {" ".join(path): command for path, command in commands(typer.main.get_command(cli.app))}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_example_of_a_help_page_works(run, name, monkeypatch, tmp_path):
+@pytest.fixture
+def prepared(run, monkeypatch, tmp_path):
+    """The example of a help page, with the files that it needs, and less work where that changes nothing."""
+    return lambda name: example_of(name, run, monkeypatch, tmp_path)
+
+
+def example_of(name, run, monkeypatch, tmp_path):
     if name.startswith("bough cache"):
         monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(demo, "ROUNDS", 1)
@@ -41,13 +48,57 @@ def test_the_example_of_a_help_page_works(run, name, monkeypatch, tmp_path):
     shown = run(*name.split()[1:], "--help")
     line = shown.split("Example:\n")[1].strip()
     assert line.startswith(f"{name} ") or line == name
-    assert run(*shlex.split(line)[1:])
+    return line
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_speaks_json_or_draws(name):
+def test_the_example_of_a_help_page_works(run, name, prepared):
+    assert run(*shlex.split(prepared(name))[1:])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_speaks_json(name):
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
-    assert "--json" in options or name == "bough demo"
+    assert "--json" in options
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_of_the_example_is_one_document(run, name, prepared):
+    line = prepared(name)
+    words = [*shlex.split(line)[1:], *(() if "--json" in line else ("--json",))]
+    assert json.loads(run(*words)) is not None
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_refuses_what_it_does_not_know_in_few_lines(name, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", [*name.split(), "--ghost"])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    said = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert "No such option: --ghost" in said
+    assert "Traceback" not in said
+
+
+OF_MODELS = [name for name, command in COMMANDS.items() if any(p.name == "model" for p in command.params)]
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_every_command_of_a_model_says_what_is_wrong_with_it_in_one_line(name, refused, monkeypatch):
+    """And with --debug where."""
+    rest = {"simulate": [], "sweep": ["gravity", "--to", "a"], "export": ["a.c"], "identify": ["a.npz"]}
+    model = ["--model", "ghost.urdf"] if name == "bough bench" else ["ghost.urdf"]
+    words = [*name.split()[1:], *model, *rest.get(name.split()[-1], [])]
+    assert "there is no file ghost.urdf" in refused(*words)
+    monkeypatch.setattr("sys.argv", ["bough", "--debug", *words])
+    with pytest.raises(BoughError, match=r"ghost\.urdf"):
+        cli.main()
+
+
+@pytest.mark.parametrize("name", OF_MODELS)
+def test_models_are_completed_wherever_they_are_asked_for(name):
+    parameter = next(p for p in COMMANDS[name].params if p.name == "model")
+    assert parameter._custom_shell_complete is not None
 
 
 def test_version(run):

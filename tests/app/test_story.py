@@ -67,7 +67,8 @@ def test_the_page_stands_alone(monkeypatch, tmp_path, carried):
     monkeypatch.setattr(settling.millipede, "__defaults__", (4,))
     monkeypatch.setattr(settling.bridge, "__defaults__", (40,))
     said = []
-    path = page.write(tmp_path / "demo", said.append)
+    path, numbers = page.write(tmp_path / "demo", said.append)
+    assert {name: bool(found) for name, found in numbers.items()} == {"carry": True, "settle": True, "cost": True}
     text = path.read_text()
     parser = Balanced()
     parser.open = []
@@ -88,6 +89,7 @@ def test_numbers_and_ticks():
 def test_without_the_extra_the_first_part_is_left_out(monkeypatch):
     monkeypatch.setattr(box, "carry", lambda: (_ for _ in ()).throw(MissingExtraError("install <it>")))
     said = []
-    found = page.carrying(said.append)
+    found, numbers = page.carrying(said.append)
+    assert numbers == {"left_out": "install <it>"}
     assert "install &lt;it&gt;" in found["carry_scene"]
     assert said[-1] == "   left out: install <it>"

@@ -45,6 +45,23 @@ def run(model: Model, picture: Path, out: Console) -> None:
     out.print(_table(timings(dynamics, q, v, tau)))
 
 
+def facts(model: Model, picture: Path) -> dict[str, Any]:
+    """The same numbers for machines."""
+    try:
+        show.save_pattern(model, picture)
+        written: list[Path] = [picture]
+    except MissingExtraError:
+        written = []
+    dynamics, rng = Dynamics(model), np.random.default_rng(0)
+    q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
+    tree, dense = model.dof_tree, _ways(dynamics, q, v, tau)["dense LAPACK"]
+    return {
+        "model": model.name, "nv": model.nv, "density": tree.density, "D1": tree.D1, "D2": tree.D2,
+        "operations": counts.counted(model), "seconds": timings(dynamics, q, v, tau), "files": written,
+        "off": {name: _gap(qdd, dense) for name, qdd in _ways(dynamics, q, v, tau).items()},
+    }  # fmt: skip
+
+
 def _corner(H: Any, most: int = 11) -> Text:
     """The last rows and columns, where branches meet; zeros as dots."""
     part = H[-most:, -most:]
@@ -55,13 +72,23 @@ def _corner(H: Any, most: int = 11) -> Text:
 
 def _agreement(dynamics: Dynamics, q: Any, v: Any, tau: Any, out: Console) -> None:
     out.rule("Forward dynamics three ways")
+    found = _ways(dynamics, q, v, tau)
+    for name, qdd in found.items():
+        gap = _gap(qdd, found["dense LAPACK"])
+        out.print(Text(f"{name:14} qdd[-4:] = {np.array2string(qdd[-4:], precision=5)} off by {gap:.1e}"))
+
+
+def _ways(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> dict[str, Any]:
+    """Forward dynamics by each way."""
     dense = np.linalg.solve(dynamics.mass_matrix(q), tau - dynamics.bias_force(q, v))
     found = {"dense LAPACK": dense, "CRBA and LTDL": dynamics.forward_dynamics(q, v, tau, method="crba")}
     if not dynamics.model.couplings:
         found["ABA"] = dynamics.forward_dynamics(q, v, tau, method="aba")
-    for name, qdd in found.items():
-        gap = np.abs(qdd - dense).max() / np.abs(dense).max()
-        out.print(Text(f"{name:14} qdd[-4:] = {np.array2string(qdd[-4:], precision=5)} off by {gap:.1e}"))
+    return found
+
+
+def _gap(qdd: Any, dense: Any) -> float:
+    return float(np.abs(qdd - dense).max() / np.abs(dense).max())
 
 
 def timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> dict[str, float]:

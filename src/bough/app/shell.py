@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import cache
 from threading import Timer
@@ -54,6 +54,13 @@ def patient(what: str, after: float = 1.0) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def working(what: str) -> AbstractContextManager[object]:
+    """A bar that runs to and fro beside what cannot be counted, if it takes long and somebody watches."""
+    from bough.record import progress_bar
+
+    return progress_bar(what, None, watched())
 
 
 def show_json(value: Any) -> None:

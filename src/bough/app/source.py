@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bough.app.shell import working
 from bough.errors import ModelError, short
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ class Source:
 
     def model(self) -> Model:
         """Made, or read."""
+        with working("reading the model"):
+            return self._model()
+
+    def _model(self) -> Model:
         from bough.app.named import robot_file, zoo_model
 
         if self.file.startswith("zoo:"):
@@ -108,7 +113,8 @@ def load_options(floating: bool, free: bool, weld: list[str], drop: bool, check:
     return {name: value for name, value in options.items() if value}
 
 
-def _complete(incomplete: str) -> list[str]:
+def complete_model(incomplete: str) -> list[str]:
+    """What a shell offers for a model."""
     from bough.app.named import complete
 
     return complete(incomplete)
@@ -134,7 +140,7 @@ OPTIONS = _parameters()
 
 def of_model(default: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A command whose first parameter is a `Source`: it takes the argument MODEL and the options of `load`."""
-    argument = typer.Argument(help=HELP, autocompletion=_complete, metavar="MODEL")
+    argument = typer.Argument(help=HELP, autocompletion=complete_model, metavar="MODEL")
     first = inspect.Parameter(
         "model",
         inspect.Parameter.KEYWORD_ONLY,

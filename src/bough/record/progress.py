@@ -4,32 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic
+from threading import Event, Lock, Thread
 
+_SCREEN = Lock()  # one bar at a time: those within another stay unseen
 PATIENCE = 1.5  # s; what is done sooner needs no bar
 
 
 @contextmanager
-def progress_bar(title: str, total: int, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Gives a function to be called with the number of steps just taken; a bar appears when it takes long."""
+def progress_bar(title: str, total: int | None, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """Gives a function to be called with the number of steps just taken; a bar appears when it takes long.
+
+    Without a `total` it runs to and fro.
+    """
     if not shown:
         yield lambda done: None
         return
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress
-
-    bar = Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=Console(stderr=True))
-    task, begun, started = bar.add_task(title, total=total), monotonic(), False
+    ended, taken = Event(), [0]
+    thread = Thread(target=_shown, args=(title, total, taken, ended), daemon=True)
+    thread.start()
 
     def advance(done: int) -> None:
-        nonlocal started
-        bar.advance(task, done)
-        if not started and monotonic() - begun > PATIENCE:
-            started = True
-            bar.start()
+        taken[0] += done
 
     try:
         yield advance
     finally:
-        if started:
-            bar.stop()
+        ended.set()
+        thread.join()
+
+
+def _shown(title: str, total: int | None, taken: list[int], ended: Event) -> None:
+    """In a thread of its own: waits, then draws ten times a second."""
+    if ended.wait(PATIENCE) or not _SCREEN.acquire(blocking=False):
+        return
+    try:
+        _drawn(title, total, taken, ended)
+    finally:
+        _SCREEN.release()
+
+
+def _drawn(title: str, total: int | None, taken: list[int], ended: Event) -> None:
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
+
+    columns = Progress.get_default_columns()
+    counted = (*columns, MofNCompleteColumn()) if total is not None else columns
+    with Progress(*counted, console=Console(stderr=True), transient=total is None) as bar:
+        task = bar.add_task(title, total=total)
+        while not ended.wait(0.1):
+            bar.update(task, completed=taken[0])
+        bar.update(task, completed=taken[0])

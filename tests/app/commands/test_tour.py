@@ -15,6 +15,10 @@ def test_demo(run, tmp_path, monkeypatch):
     assert picture.read_bytes().startswith(b"\x89PNG")
     for words in ("left_arm1", "D2", "ABA", "dense LAPACK", "off by"):
         assert words in text
+    found = json.loads(run("demo", "zoo:humanoid", "--picture", picture, "--json"))
+    assert max(found["off"].values()) < 1e-8
+    assert min(found["seconds"].values()) > 0.0
+    assert found["files"] == [str(picture)]
 
 
 def test_lists(run):
@@ -32,12 +36,14 @@ def test_bench(run, refused, monkeypatch):
 
 
 def test_demo_without_a_model_writes_a_page(run, monkeypatch, tmp_path):
-    def write(to, say):
+    def write(to, say, progress):
         say("1 of 3")
-        return to / "index.html"
+        return to / "index.html", {"cost": {"microseconds": 1.0}}
 
     monkeypatch.setattr("bough.app.story.page.write", write)
     said = run("demo", "--to", tmp_path / "page")
     assert "1 of 3" in said
     assert str(tmp_path / "page" / "index.html") in said
     assert "bough view robot.urdf" in said
+    found = json.loads(run("demo", "--to", tmp_path / "page", "--json"))
+    assert found == {"file": str(tmp_path / "page" / "index.html"), "cost": {"microseconds": 1.0}}

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from bough.app.shell import Json, example, out, say, show_json
-from bough.app.source import HELP, Source, load_options
+from bough.app.source import HELP, Source, complete_model, load_options
 
 app = typer.Typer(help="Compiled code that is kept on disk.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -26,7 +26,10 @@ def info(json: Json = False) -> None:
 
 @app.command(epilog=example("bough cache warm zoo:arm"))
 def warm(
-    model: Annotated[str | None, typer.Argument(help=f"A model whose own code is compiled, too. {HELP}")] = None,
+    model: Annotated[
+        str | None,
+        typer.Argument(help=f"A model whose own code is compiled, too. {HELP}", autocompletion=complete_model),
+    ] = None,
     floating_base: Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")] = False,
     json: Json = False,
 ) -> None:

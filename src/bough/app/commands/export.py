@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, say, show_json
+from bough.app.shell import Json, say, show_json, working
 from bough.app.source import Source, of_model
 
 DEFAULT = ["forward_dynamics", "inverse_dynamics", "mass_matrix"]
@@ -46,7 +46,9 @@ def export(
         raise OptionError(f"{short(str(file))!r}: expected the name of a .c file")
     check_folder(file)
     asked = [wanted(text) for text in functions or DEFAULT]
-    written = export_c(source.model(), asked, file, dtype=np.float32 if single else np.float64, prefix=prefix)
+    model = source.model()
+    with working("writing C"):
+        written = export_c(model, asked, file, dtype=np.float32 if single else np.float64, prefix=prefix)
     header = written[1].read_text()
     names = re.findall(r"^(?:void|int|double|float) (\w+)\(", header, re.MULTILINE)
     snippet = file.with_suffix(".cmake")

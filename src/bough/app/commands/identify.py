@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, patient, say, show_json
+from bough.app.shell import Json, patient, say, show_json, working
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def identify(
         check_folder(to)
     model = source.model()
     samples = measurements(data, model)
-    with patient("compiling the regressor of this robot"):
+    with patient("compiling the regressor of this robot"), working("identifying"):
         found = fit(model, *samples, drive=tuple(term.value for term in drive), noise=noise, prior=prior)
     if to is not None:
         write_urdf(found.model, source.file, to)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bough.app.shell import FAILED, Json, out, patient, say, show_json, watched
-from bough.app.source import HELP, Source, load_options, of_model
+from bough.app.shell import FAILED, Json, note, out, patient, say, show_json, watched
+from bough.app.source import HELP, Source, complete_model, load_options, of_model
 
 
 @of_model("")
@@ -18,16 +18,21 @@ def demo(
     picture: Annotated[Path, typer.Option(help="Where to put the picture of the pattern, with MODEL.")] = Path(
         "build/sparsity.png"
     ),
+    json: Json = False,
 ) -> None:
     """Show what the library does: a page with scenes, plots and numbers; with MODEL, a tour of it in the terminal."""
     if source.file:
-        from bough.app.demo import run
+        from bough.app import demo
 
-        run(source.model(), picture, out())
+        model = source.model()
+        show_json(demo.facts(model, picture)) if json else demo.run(model, picture, out())
         return
     from bough.app.story.page import NEXT, write
 
-    path = write(to, say)
+    path, numbers = write(to, note if json else say, watched())
+    if json:
+        show_json({"file": path, **numbers})
+        return
     say(f"\nThe page: {path.resolve()}\n\nWhat to try next:")
     for command, words in NEXT:
         say(f"  {command}\n      {words}")
@@ -62,7 +67,9 @@ def reproduce(
 def bench(
     sections: Annotated[list[str] | None, typer.Argument(help="Sections; all without. See --list.")] = None,
     docs: Annotated[Path | None, typer.Option(help="Record the results in this docs folder, and renew it.")] = None,
-    model: Annotated[str | None, typer.Option(help=f"Measure this model instead. {HELP}")] = None,
+    model: Annotated[
+        str | None, typer.Option(help=f"Measure this model instead. {HELP}", autocompletion=complete_model)
+    ] = None,
     floating_base: Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")] = False,
     seconds: Annotated[float, typer.Option(min=0.0, help="For each contestant of --model.")] = 0.3,
     list_all: Annotated[bool, typer.Option("--list", help="List the sections, and run nothing.")] = False,

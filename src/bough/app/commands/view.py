@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bough.app.shell import Json, note, say, show_json
+from bough.app.shell import Json, note, say, show_json, working
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
@@ -38,15 +38,17 @@ def view(
     for file in (html, screenshot):
         if file is not None:
             check_folder(file)
-    found = scene(source, of, state)
+    with working("making the scene"):
+        found = scene(source, of, state)
     if screenshot is not None and found.motion is None and sample is not None:
         from bough.errors import OptionError
 
         raise OptionError("--sample is of a recording; a model has none")
-    if html is not None:
-        found.save_html(html)
-    if screenshot is not None:
-        found.screenshot(screenshot, size=wide_high, sample=checked_sample(found, sample))
+    with working("drawing"):
+        if html is not None:
+            found.save_html(html)
+        if screenshot is not None:
+            found.screenshot(screenshot, size=wide_high, sample=checked_sample(found, sample))
     written = [path for path in (html, screenshot) if path is not None]
     pieces = sum(len(part) for part in found.shapes)
     if json:

@@ -9,6 +9,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from bough.app.story.drawings import bars, plot, table, three
 from bough.dynamics import Dynamics
 from bough.errors import MissingExtraError
 from bough.model import Model
-from bough.record import replacing
+from bough.record import progress_bar, replacing
 from bough.view.html import START, data, document, scene_element, scripts
 from bough.zoo import humanoid
 
@@ -35,9 +36,14 @@ NEXT = (
 Say = Callable[[str], None]
 
 
-def write(to: Path, say: Say) -> Path:
-    """Run everything, and write the page into a folder."""
-    parts = carrying(say) | settled(say) | costing(say)
+def write(to: Path, say: Say, progress: bool = False) -> tuple[Path, dict[str, Any]]:
+    """Run everything, and write the page into a folder: its file, and the numbers that are in it."""
+    parts, numbers = {}, {}  # type: tuple[dict[str, str], dict[str, Any]]
+    with progress_bar("demonstrating", 3, progress) as advance:
+        for name, part in (("carry", carrying), ("settle", settled), ("cost", costing)):
+            texts, numbers[name] = part(say)
+            parts |= texts
+            advance(1)
     steps = "\n".join(f"{command:<80} <span class='note'># {words}</span>" for command, words in NEXT)
     body = Template(text("story.html")).substitute(parts, version=__version__, next_steps=steps)
     style = f"<style>{text('story.css')}</style>"
@@ -45,7 +51,7 @@ def write(to: Path, say: Say) -> Path:
     to.mkdir(parents=True, exist_ok=True)
     with replacing(to / "index.html") as file:
         file.write(page.encode())
-    return to / "index.html"
+    return to / "index.html", numbers
 
 
 def text(name: str) -> str:
@@ -53,18 +59,15 @@ def text(name: str) -> str:
     return (files("bough.app.story") / name).read_text(encoding="utf-8")
 
 
-def carrying(say: Say) -> dict[str, str]:
+def carrying(say: Say) -> tuple[dict[str, str], dict[str, Any]]:
     """The humanoid and the box."""
     say("1 of 3: a humanoid puts a box on the floor ...")
     try:
         found = box.carry()
     except MissingExtraError as error:
         say(f"   left out: {error}")
-        return {
-            "carry_scene": f"<p class='note'>Left out: {escape(str(error))}</p>",
-            "carry_table": "",
-            "carry_plot": "",
-        }
+        left_out = f"<p class='note'>Left out: {escape(str(error))}</p>"
+        return {"carry_scene": left_out, "carry_table": "", "carry_plot": ""}, {"left_out": str(error)}
     weight, off, pushed = 9.81 * found.model.total_mass, 1e3 * found.box_error.max(), found.forces[:, :, 2]
     rows = [
         ["degrees of freedom, robot and box", f"{found.model.nv}"],
@@ -76,32 +79,35 @@ def carrying(say: Say) -> dict[str, str]:
     ]
     say(f"   {found.steps:,} commands, {1e3 * found.seconds:.2f} ms each; the box within {off:.2f} mm of its path")
     words = f"Normal force under each foot, N: the box leaves the hands at {box.DOWN:g} s"
-    return {
+    parts = {
         "carry_scene": scene_element(data(box.shown(found)), "boxed tall"),
         "carry_table": table(["", ""], rows),
         "carry_plot": plot(found.time, {"left foot": pushed[:, 0], "right foot": pushed[:, 1]}, "time, s", words),
     }
+    return parts, {"commands": found.steps, "seconds": found.seconds, "box_off": found.box_error.max()}
 
 
-def settled(say: Say) -> dict[str, str]:
+def settled(say: Say) -> tuple[dict[str, str], dict[str, Any]]:
     """The linkages that settle."""
     say("2 of 3: a millipede and a cable bridge settle ...")
-    rows, plots, scenes = [], [], []
+    rows, plots, scenes, numbers = [], [], [], {}
     for case in (settling.millipede(), settling.bridge()):
         run = settling.beside(case)
         joints, took, plain = len(case.model.joints), 1e6 * run.seconds, 1e6 * run.plain
         rows.append([case.title, f"{joints:,}", f"{run.joints:,.0f}", f"{took:,.0f} us", f"{plain:,.0f} us",
                      f"{plain / took:.1f}x", f"{run.apart:.2%}"])  # fmt: skip
         say(f"   {case.title}: {took:.0f} us a step, plain {plain:.0f} us; {run.joints:.0f} of {joints:,} joints")
+        numbers[case.title] = {"joints": joints, "computed": run.joints, "seconds": run.seconds, "plain": run.plain}
         samples = run.recorder.arrays()
         computed = {"joints computed": samples["joints"], "all joints": np.full(len(samples["joints"]), float(joints))}
         plots.append(plot(samples["step"], computed, "step", case.title, log=True))
         scenes.append(scene_element(data(settling.shown(run)), "boxed"))
     head = ["", "joints", "computed", "adaptive step", "plain step", "", "ends apart"]
-    return {"settle_scenes": "<br>".join(scenes), "settle_table": table(head, rows), "settle_plots": "".join(plots)}
+    texts = {"settle_scenes": "<br>".join(scenes), "settle_table": table(head, rows), "settle_plots": "".join(plots)}
+    return texts, numbers
 
 
-def costing(say: Say) -> dict[str, str]:
+def costing(say: Say) -> tuple[dict[str, str], dict[str, Any]]:
     """Costs and speeds."""
     say("3 of 3: costs and speeds ...")
     model = humanoid()
@@ -110,12 +116,13 @@ def costing(say: Say) -> dict[str, str]:
     times = {name: 1e6 * x for name, x in demo.timings(dynamics, q, v, tau).items()}
     name, best = next(iter(times.items()))
     say(f"   {name}: {three(best)} us a call")
-    return {
+    texts = {
         "density": f"{model.dof_tree.density:.0%}",
         "cost_table": table(["", "mul", "add", "div", "paper"], cost_rows(model)),
         "speed_bars": bars(times, "us"),
         "machine": escape(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}"),
     }
+    return texts, {"microseconds": times}
 
 
 def cost_rows(model: Model) -> list[list[str]]:
