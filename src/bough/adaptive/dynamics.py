@@ -158,17 +158,17 @@ class Dynamics(LoadedLinkage):
 
     @property
     def energy(self) -> float:
-        """Kinetic and potential energy of gravity and springs, J. O(n)."""
+        """Kinetic energy and potential one of gravity and springs, J. O(active joints), after O(n) at first."""
         return float(self.mover.tally()[:3].sum())
 
     @property
     def momentum(self) -> FloatArray:
-        """[linear, angular] (6,) about the world's origin, in its axes. O(n)."""
+        """[linear, angular] (6,) about the world's origin, in its axes. O(active joints), like `energy`."""
         return self.mover.tally()[3:]
 
     @property
     def stats(self) -> MotionStats:
-        """Costs and quality; see `MotionStats`. O(n), for energy and momentum."""
+        """Costs and quality; see `MotionStats`. O(active joints), like `energy`."""
         mover, found = self.mover, self.mover.tally()
         return MotionStats(
             mover.last, mover.steps, mover.time, mover.active, mover.acceleration_error, mover.energy_lost,

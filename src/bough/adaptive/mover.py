@@ -338,7 +338,9 @@ class Mover:
         return qdd
 
     def tally(self) -> FloatArray:
-        """See `MotionEngine.tally`. O(n)."""
+        """See `MotionEngine.tally`; O(active joints) where joints are locked, but for the first time."""
+        if self.region is not None and self.begun and self.last == "adaptive":
+            return self.region.tally(self.full)
         return self.full.tally()
 
     def poses(self, bodies: IntArray) -> FloatArray:

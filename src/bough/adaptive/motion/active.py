@@ -21,7 +21,7 @@ from bough.adaptive.motion.survey import Survey, joint_sums, make_survey
 from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.joints import Mechanism
 from bough.model import Model
-from bough.types import IntArray
+from bough.types import FloatArray, IntArray
 
 NOTHING = np.zeros(0, np.int64)
 NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0, 0)
@@ -46,6 +46,7 @@ class ActiveRegion:
         self.loads: Loads
         self._from: Loads | None = None  # the loads that were contracted
         self.energy_lost, self.delta = 0.0, math.nan
+        self.hidden: float | None = None  # J, of what is locked to the ground and of locked springs, once asked for
         self.stale = False  # whether all records are behind
         self.touched: list[int] = []  # nodes below which forces or torques are others
         self.opened = self.closed = 0  # clusters, since the beginning
@@ -86,7 +87,7 @@ class ActiveRegion:
         self._set_done(nodes)
         tree.reserve(loads, len(plan.left))
         self._attend(BUILD, loads)
-        self.touched, self.stale = [], False
+        self.touched, self.stale, self.hidden = [], False, None
         self._contract(loads)
 
     def _moving(self) -> IntArray:
@@ -221,15 +222,26 @@ class ActiveRegion:
         count = self.choice.count
         while len(self.tree.front.done) < int(count[OPEN]) + 2:
             self.tree.grow()
+        potential = 0.0 if self.hidden is None else float(self.engine.tally()[1:3].sum())
         self._attend(SETTLE, loads)
         self.opened, self.closed = self.opened + int(count[FRESH]), self.closed + int(count[CLOSED])
         self._contract(loads)
         engine = self.engine
         self.survey = self.survey._replace(velocity=engine.work.a, momentum=engine.work.momentum)
+        if self.hidden is not None:  # nothing has moved
+            self.hidden += potential - float(engine.tally()[1:3].sum())
         if count[CLOSED]:
             self._attend(MOMENTA, loads)
             engine.velocities_from(engine.effort.rotor * self.state.v[engine.mechanism.v_index])
             self.energy_lost += energy - engine.kinetic_energy()
+
+    def tally(self, full: MotionEngine) -> FloatArray:
+        """See `MotionEngine.tally`, of the whole linkage: from its pieces, but for the first time."""
+        if self.hidden is None:
+            self.hidden = float(full.tally()[1:3].sum() - self.engine.tally()[1:3].sum())
+        found = self.engine.tally()
+        found[1] += self.hidden
+        return found
 
     def march(self, integrator: str, h: float, steps: int) -> int:
         """Take steps; returns how many are left before one that diverges."""
