@@ -11,6 +11,7 @@ import naive
 from bough import sparsity
 from bough.errors import FactorizationError, NonFiniteError, ShapeError
 from bough.sparsity.factor import METHODS
+from bough.sparsity.routines import mates
 from bough.tree.tree import Tree
 from strategies import TREES, random_matrix, regular_parents, relative_error, seeds, trees
 
@@ -203,12 +204,18 @@ def test_packed_rows_are_refused_wherever_they_are_wrong(bad):
             sparsity.factorize(wrong, tree)
 
 
-def test_packed_rows_are_kept_and_give_the_same_as_dense_ones():
-    tree = Tree([-1, 0, 0, 1, 1, 2, 5])
-    H = random_matrix(tree, 3)
+@given(trees(), seeds, st.sampled_from([np.float64, np.float32]))
+def test_packed_rows_are_kept_and_give_the_same_as_dense_ones(tree, seed, dtype):
+    H = random_matrix(tree, seed).astype(dtype)
     packed = sparsity.pack(H, tree)
     before = packed.copy()
-    for dtype in (np.float64, np.float32):
-        quick, slow = (sparsity.factorize(x.astype(dtype), tree).packed for x in (packed, H))
-        assert relative_error(quick, slow) <= 4 * np.finfo(dtype).eps
+    quick, slow = (sparsity.factorize(x, tree).packed for x in (packed, H))
+    assert quick.dtype == dtype
+    assert relative_error(quick, slow) <= 100 * np.finfo(dtype).eps
     np.testing.assert_array_equal(packed, before)
+
+
+def test_siblings_are_eliminated_together():
+    """Three children: the last two, then the first alone; leaves and nodes with subtrees alike."""
+    tree = Tree([-1, 0, 1, 1, 0, 4, 0])
+    assert mates(tree).tolist() == [0, 1, 3, -1, 6, 5, -1]

@@ -124,7 +124,7 @@ def batch(model: Model) -> list[Timing]:
     found = []
     for case, (count, contestants) in cases.items():
         times = contest(contestants, burst=10e-3)
-        each = {name: t / (64 if name.startswith("loop") else count) for name, t in times.items()}
+        each = times.per({name: 64 if name.startswith("loop") else count for name in times})
         found.append(Timing(f"gradients and parameters, batch of {count}", model.name, case, each))
     return found
 
@@ -158,9 +158,7 @@ def bridges(model: Model) -> list[Timing]:
         if find_spec("jax"):
             calls["bough.jax, jit"] = _jax_call(model, arrays)
         times = contest(calls, burst=10e-3)
-        found.append(
-            Timing(f"bridges, {group}", model.name, "forward dynamics", {k: t / count for k, t in times.items()})
-        )
+        found.append(Timing(f"bridges, {group}", model.name, "forward dynamics", times.per(count)))
     return [*found, *(_casadi(model) if find_spec("casadi") else [])]
 
 

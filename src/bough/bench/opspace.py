@@ -142,7 +142,7 @@ def constrained() -> list[Timing]:
         ),
     }
     seconds = contest(one)
-    many = {name: t / BATCH for name, t in contest({"bough": lambda: ours(Q, V, T, threads=1)}, seconds=1.0).items()}
+    many = contest({"bough": lambda: ours(Q, V, T, threads=1)}, seconds=1.0).per(BATCH)
     return [
         Timing("constrained dynamics, single call", model.name, "two feet held", seconds),
         Timing(f"constrained dynamics, batch of {BATCH}", model.name, "two feet held", many),
@@ -164,7 +164,7 @@ def batch(p: Peers) -> list[Timing]:
         "bough two threads": lambda: p.space.function(p.space.method)(Q, threads=2),
         "bough general code": lambda: loop(Q, threads=1),
     }
-    seconds = {name: t / BATCH for name, t in contest(contestants, seconds=1.0).items()}
+    seconds = contest(contestants, seconds=1.0).per(BATCH)
     seconds |= contest({"loop over pin.computeDelassusMatrix": p.delassus})
     return [Timing(f"operational space, batch of {BATCH}", p.model.name, "Lambda^-1", seconds)]
 

@@ -1,24 +1,27 @@
-"""A model of a user: Bough beside the engines that are here, each checked to give the same before it is timed."""
+"""One mechanism: Bough beside the engines that are here, each checked to give the same before it is timed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.bench.engines import ENGINES, State, agreed, expected, random_state
+from bough.bench.engines.common import check, ours
+from bough.bench.engines.mujoco import start
 from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import BoughError, NumericalError
-from bough.joints import FREE
+from bough.errors import BoughError
 from bough.model import Model
-from bough.types import FloatArray
+from bough.sparsity.pattern import Float
 
 BATCH = 1024
-EQUAL = 1e-7  # of the largest acceleration
-Calls = dict[str, Callable[[], Any]]  # by the name of the function that they compute
+DT = 1e-3
+Calls = dict[str, Callable[[], Any]]
 
 
 class OwnComparison(NamedTuple):
@@ -28,118 +31,128 @@ class OwnComparison(NamedTuple):
     left_out: dict[str, str]
 
 
-class MeasuredState(NamedTuple):
-    """A random state, the base at rest, in Bough's order and joint by joint as the twins have it."""
-
-    q: FloatArray
-    v: FloatArray
-    tau: FloatArray
-    q_order: FloatArray
-    v_order: FloatArray
-
-
-def compare(model: Model, seconds: float = 0.3) -> OwnComparison:
+def compare(model: Model, seconds: float = 0.3, batches: Sequence[int] = (BATCH,)) -> OwnComparison:
     """Single calls and batches of the functions that everybody needs."""
     dyn, state = Dynamics(model), random_state(model)
+    functions = ours(model, dyn, state)
+    wanted = expected(functions, model, state)
     left_out: dict[str, str] = {}
-    peers: list[Calls] = []
-    for name, make in {"Pinocchio": pinocchio_calls, "MuJoCo": mujoco_calls}.items():
+    peers: dict[str, Calls] = {case: {"bough": run} for case, run in functions.items()}
+    for engine in ENGINES:
         try:
-            peers.append(make(model, state, dyn.forward_dynamics(state.q, state.v, state.tau)))
+            for case, call in agreed(engine, model, state, wanted).items():
+                peers[case][call.label] = call.run
         except (BoughError, ValueError, RuntimeError) as error:
-            left_out[name] = str(error)
-    q, v, tau = state.q, state.v, state.tau
-    ours: Calls = {
-        "forward dynamics": lambda: dyn.forward_dynamics(q, v, tau),
-        "inverse dynamics": lambda: dyn.inverse_dynamics(q, v, tau),
-        "mass matrix": lambda: dyn.mass_matrix(q),
-        "inverse mass matrix": lambda: dyn.inverse_mass_matrix(q),
+            left_out[engine] = str(error)
+    rows = [Timing("single call", model.name, case, contest(calls, seconds)) for case, calls in peers.items()]
+    for size in batches:
+        rows += batch(model, dyn, size, seconds, [e for e in ("pinocchio", "mujoco") if e not in left_out])
+    return OwnComparison(rows, left_out)
+
+
+# Batches
+
+
+class Rows(NamedTuple):
+    """Arrays of a batch, in one precision, and where results go."""
+
+    q: Float
+    v: Float
+    tau: Float
+    out: Float
+    rows: Float  # of packed H
+
+
+def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Sequence[str]) -> list[Timing]:
+    """Per configuration: one thread and all, float64 and float32; engines on one thread, in the smallest batch."""
+    rng, s = np.random.default_rng(1), random_state(model)
+    Q, (V, T) = model.random_configuration(rng, size), rng.normal(size=(2, size, model.nv))
+    Q[0], V[0], T[0] = s.q, s.v, s.tau
+    double = Rows(Q, V, T, np.empty_like(V), np.empty((size, int(model.dof_tree.rows[-1]))))
+    single = Rows(*(x.astype(np.float32) for x in double))
+    found = []
+    for case, run in batched(dyn).items():
+        calls: Calls = {
+            "bough": partial(run, double, threads=1),
+            "bough float32": partial(run, single, threads=1),
+            "bough, all threads": partial(run, double),
+            "bough float32, all threads": partial(run, single),
+        }
+        if size <= 4096:
+            for engine in engines:
+                calls |= PEERS.get((engine, case), nothing)(model, s, double)
+        times = contest(calls, seconds, burst=5e-3).per(size)
+        found.append(Timing(f"batch of {size}", model.name, case, times))
+    return found
+
+
+def batched(dyn: Dynamics) -> dict[str, Callable[..., Any]]:
+    """Bough's functions of many configurations, into given arrays where there is one result."""
+    dt = {kind: np.array([DT], kind) for kind in (np.float64, np.float32)}
+    return {
+        "forward dynamics": lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, out=b.out, **k),
+        "inverse dynamics": lambda b, **k: dyn.inverse_dynamics(b.q, b.v, b.tau, out=b.out, **k),
+        "packed mass matrix": lambda b, **k: dyn.packed_mass_matrix(b.q, out=b.rows, **k),
+        "one step of 1 ms": lambda b, **k: dyn.semi_implicit_step(b.q, b.v, b.tau, dt[b.q.dtype.type], **k),
     }
-    rows = []
-    for case, call in ours.items():
-        contestants = {"bough": call}
-        for peer in peers:
-            contestants |= {name: f for name, f in peer.items() if CASES[name] == case}
-        rows.append(Timing("single call", model.name, case, contest(contestants, seconds)))
-    return OwnComparison([*rows, *batches(model, dyn, seconds)], left_out)
 
 
-CASES = {
-    "pin.aba": "forward dynamics", "mj_forward": "forward dynamics", "pin.rnea": "inverse dynamics",
-    "pin.crba": "mass matrix", "pin.computeMinverse": "inverse mass matrix",
-}  # fmt: skip
+def nothing(model: Model, s: State, b: Rows) -> Calls:
+    return {}
 
 
-def batches(model: Model, dyn: Dynamics, seconds: float) -> list[Timing]:
-    """Per configuration, on one thread and on all."""
-    rng = np.random.default_rng(1)
-    Q, (V, T) = model.random_configuration(rng, BATCH), rng.normal(size=(2, BATCH, model.nv))
-    times = contest({
-        "bough": lambda: dyn.forward_dynamics(Q, V, T, threads=1),
-        "bough, all threads": lambda: dyn.forward_dynamics(Q, V, T),
-    }, seconds)  # fmt: skip
-    each = {name: time / BATCH for name, time in times.items()}
-    return [Timing(f"batch of {BATCH}", model.name, "forward dynamics", each)]
-
-
-def random_state(model: Model) -> MeasuredState:
-    """At rest at the base, so that velocities are the same in all engines' frames."""
-    m, rng = model.mechanism, np.random.default_rng(0)
-    q, (v, tau) = model.random_configuration(rng), rng.normal(size=(2, model.nv))
-    q_order: list[int] = []
-    v_order: list[int] = []
-    for i in range(len(m.parent)):
-        own = sorted(int(k) for k in m.v_index[m.dof[i] : m.dof[i + 1]])
-        v_order += own
-        size = {6: 7, 3: 4}.get(len(own), len(own))
-        q_order += range(int(m.q_index[i]), int(m.q_index[i]) + size)
-        if m.kind[i] == FREE:
-            v[own] = tau[own] = 0.0
-    return MeasuredState(q, v, tau, np.array(q_order), np.array(v_order))
-
-
-def pinocchio_calls(model: Model, s: MeasuredState, expected: FloatArray) -> Calls:
-    """Pinocchio's functions on a twin of the model."""
-    twin = pinocchio_twin(model)
+def pinocchio_forward(model: Model, s: State, b: Rows) -> Calls:
     import pinocchio as pin
 
-    data, q, v, tau = twin.createData(), s.q[s.q_order], s.v[s.v_order], s.tau[s.v_order]
-    check("Pinocchio", pin.aba(twin, data, q, v, tau), expected[s.v_order])
-    return {
-        "pin.aba": lambda: pin.aba(twin, data, q, v, tau),
-        "pin.rnea": lambda: pin.rnea(twin, data, q, v, tau),
-        "pin.crba": lambda: pin.crba(twin, data, q),
-        "pin.computeMinverse": lambda: pin.computeMinverse(twin, data, q),
-    }
+    twin = pinocchio_twin(model)
+    pool = pin.ModelPool(twin, 1)
+    given = [np.asfortranarray(x.T) for x in (b.q[:, s.q_order], b.v[:, s.v_order], b.tau[:, s.v_order], b.out)]
+    pin.abaInParallel(1, pool, *given)
+    check("pin.abaInParallel", given[3][:, 0], Dynamics(model).forward_dynamics(s.q, s.v, s.tau)[s.v_order])
+    return {"pin.abaInParallel, 1 thread": partial(pin.abaInParallel, 1, pool, *given)}
 
 
-def mujoco_calls(model: Model, s: MeasuredState, expected: FloatArray) -> Calls:
-    """MuJoCo's forward dynamics on a twin of the model, without contacts and constraints."""
+def pinocchio_inverse(model: Model, s: State, b: Rows) -> Calls:
+    import pinocchio as pin
+
+    twin = pinocchio_twin(model)
+    pool = pin.ModelPool(twin, 1)
+    given = [np.asfortranarray(x.T) for x in (b.q[:, s.q_order], b.v[:, s.v_order], b.tau[:, s.v_order], b.out)]
+    pin.rneaInParallel(1, pool, *given)
+    check("pin.rneaInParallel", given[3][:, 0], Dynamics(model).inverse_dynamics(s.q, s.v, s.tau)[s.v_order])
+    return {"pin.rneaInParallel, 1 thread": partial(pin.rneaInParallel, 1, pool, *given)}
+
+
+def mujoco_forward(model: Model, s: State, b: Rows) -> Calls:
+    peer = mujoco_batch(model, s, len(b.q))
+    return {"mujoco.batch forward, 1 thread": peer.forward} if peer else {}
+
+
+def mujoco_step(model: Model, s: State, b: Rows) -> Calls:
+    """Semi-implicit, as ours; all rows go on from where they are."""
+    peer = mujoco_batch(model, s, len(b.q))
+    return {"mujoco.batch step, 1 thread": peer.step} if peer else {}
+
+
+def mujoco_batch(model: Model, s: State, size: int) -> Any:
+    """As many copies of the state, where MuJoCo has batches."""
+    try:
+        from mujoco.batch import Batch
+    except ImportError:
+        return None
     twin = mujoco_twin(model)
-    import mujoco
-
-    state, free, ball = mujoco.MjData(twin), int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
-    q, wanted = s.q[s.q_order], expected[s.v_order].copy()
-    for j in range(twin.njnt):
-        a, b = int(twin.jnt_qposadr[j]), int(twin.jnt_dofadr[j])
-        kind = int(twin.jnt_type[j])
-        if kind in (free, ball):
-            at = a + 3 * (kind == free)
-            q[at : at + 4] = q[[at + 3, at, at + 1, at + 2]]
-        if kind == free:
-            R = np.empty(9)
-            mujoco.mju_quat2Mat(R, q[a + 3 : a + 7] / np.linalg.norm(q[a + 3 : a + 7]))
-            wanted[b : b + 3] = R.reshape(3, 3) @ wanted[b : b + 3]
-    state.qpos[:], state.qvel[:], state.qfrc_applied[:] = q, s.v[s.v_order], s.tau[s.v_order]
-    mujoco.mj_forward(twin, state)
-    check("MuJoCo", state.qacc, wanted)
-    return {"mj_forward": lambda: mujoco.mj_forward(twin, state)}
+    twin.opt.timestep = DT
+    state, peer = start(twin, model, s), Batch(twin, size, 1)
+    peer.qpos[:], peer.qvel[:], peer.qfrc_applied[:] = state.qpos, state.qvel, state.qfrc_applied
+    found = peer.qacc  # what is not asked for before is not brought back
+    peer.forward()
+    check("mujoco.batch", found[0], state.qacc)
+    return peer
 
 
-def check(name: str, found: Any, expected: FloatArray) -> None:
-    """Refuse to time what gives other results."""
-    gap = np.abs(np.asarray(found) - expected).max(initial=0.0) / max(np.abs(expected).max(initial=0.0), 1e-300)
-    if not gap < EQUAL:
-        raise NumericalError(
-            f"its accelerations differ by {gap:.1e} of the largest ({name} reads this model otherwise)"
-        )
+PEERS: dict[tuple[str, str], Callable[[Model, State, Rows], Calls]] = {
+    ("pinocchio", "forward dynamics"): pinocchio_forward,
+    ("pinocchio", "inverse dynamics"): pinocchio_inverse,
+    ("mujoco", "forward dynamics"): mujoco_forward,
+    ("mujoco", "one step of 1 ms"): mujoco_step,
+}

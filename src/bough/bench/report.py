@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bough import record
+from bough.bench.timing import Times
 
 PACKAGES = (
     "bough",
@@ -36,6 +37,18 @@ class Timing:
     case: str
     seconds: Mapping[str, float]
     note: str = field(default="")
+    median: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Times bring their medians along."""
+        if isinstance(self.seconds, Times):
+            object.__setattr__(self, "median", self.seconds.median)
+            object.__setattr__(self, "seconds", dict(self.seconds))
+
+    def noted(self, left_out: Mapping[str, str]) -> Timing:
+        """The same row, saying which engines do not take part and why."""
+        why = "; ".join([self.note] * bool(self.note) + [f"without {name}: {text}" for name, text in left_out.items()])
+        return replace(self, note=why)
 
     def ratio(self) -> float | None:
         """How many times faster than the fastest peer, if there is one."""
@@ -52,14 +65,16 @@ def show(rows: Iterable[Timing]) -> None:
     for row in rows:
         groups.setdefault(row.group, []).append(row)
     for group, members in groups.items():
-        table = Table("model", "function", "microseconds", "times faster", "note", title=group)
+        table = Table("model", "function", "microseconds (median)", "times faster", "note", title=group)
         for row in members:
             table.add_row(row.model, row.case, _times(row), _ratio(row), row.note)
         Console().print(table)
 
 
 def _times(row: Timing) -> str:
-    return ", ".join(f"{name} {_rounded(1e6 * t)}" for name, t in row.seconds.items())
+    """Microseconds, the best; the median in brackets where it is known."""
+    middle = {name: f" ({_rounded(1e6 * t)})" for name, t in row.median.items()}
+    return ", ".join(f"{name} {_rounded(1e6 * t)}{middle.get(name, '')}" for name, t in row.seconds.items())
 
 
 def _rounded(x: float) -> str:
@@ -100,7 +115,11 @@ def markdown(path: Path) -> str:
     for item in saved["rows"]:
         groups.setdefault(item["group"], []).append(Timing(**item))
     for group, members in groups.items():
-        lines += [f"### {group[0].upper()}{group[1:]}", "", "| model | function | microseconds | times faster | note |"]
+        lines += [
+            f"### {group[0].upper()}{group[1:]}",
+            "",
+            "| model | function | microseconds (median) | times faster | note |",
+        ]
         lines += ["| --- | --- | --- | --- | --- |"]
         for row in members:
             lines.append(f"| {row.model} | {row.case} | {_times(row)} | {_ratio(row)} | {row.note} |")

@@ -41,7 +41,7 @@ def per_joint(model: Model, name: str) -> list[Timing]:
         "inverse dynamics": lambda: dyn.inverse_dynamics(q, v, tau),
     }
     return [
-        Timing("large trees: per joint", name, case, {"bough": contest({"bough": run})["bough"] / model.nv})
+        Timing("large trees: per joint", name, case, contest({"bough": run}).per(model.nv))
         for case, run in cases.items()
     ]
 

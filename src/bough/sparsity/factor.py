@@ -229,10 +229,10 @@ def factorize(H: Any, tree: Tree, method: MethodName = "ltdl", names: Names = No
 
 def _factor_of_rows(H: Any, tree: Tree) -> Float | None:
     """L of packed rows by code bound to the tree; None for other matrices, and for what is refused by name then."""
-    if type(H) is not np.ndarray or H.shape != (int(tree.rows[-1]),) or H.dtype.char not in "fd":
+    if type(H) is not np.ndarray or H.shape != (tree.rows[-1],) or H.dtype.char not in "fd":
         return None
-    with suppress(NonFiniteError, NumericalError):
+    try:
         found: Float = factor_function(tree, H.dtype)(H)  # which is finite
-        if found.take(diagonal(tree)).min(initial=np.inf) > 0:
-            return found
-    return None
+    except (NonFiniteError, NumericalError):
+        return None
+    return found if np.minimum.reduce(found.take(diagonal(tree)), initial=np.inf) > 0 else None

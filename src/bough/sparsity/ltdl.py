@@ -16,7 +16,7 @@ def ltdl(parent: Rows, rows: Rows, H: Rows) -> None:
     k = len(parent) - 1
     while k >= 0:
         if k > 0 and parent[k] == parent[k - 1]:
-            eliminate_siblings(parent, rows, H, k)
+            eliminate_siblings(parent, rows, H, k, k - 1)
             k -= 2
         else:
             eliminate(parent, rows, H, k)
@@ -46,10 +46,23 @@ def eliminate(parent: Rows, rows: Rows, H: Rows, k: int) -> None:
 
 
 @kernel
-def eliminate_siblings(parent: Rows, rows: Rows, H: Rows, k: int) -> None:
-    """Eliminate node k and its sibling k - 1, a leaf, together: they have the same ancestors."""
-    one, two, end = rows[k - 1], rows[k], rows[k + 1]
-    p, i, D, E = end - two - 2, parent[k], H[end - 1], H[two - 1]
+def ltdl_in_pairs(parent: Rows, rows: Rows, mate: Rows, H: Rows) -> None:
+    """The same for a tree that is not deep, siblings together: the second of two waits until the first is due.
+
+    `mate[k]` is the sibling that is eliminated with k, k itself where there is none, and -1 where k waits for another.
+    """
+    for k in range(len(parent) - 1, -1, -1):
+        if mate[k] > k:
+            eliminate_siblings(parent, rows, H, mate[k], k)
+        elif mate[k] == k:
+            eliminate(parent, rows, H, k)
+
+
+@kernel
+def eliminate_siblings(parent: Rows, rows: Rows, H: Rows, k: int, sibling: int) -> None:
+    """Eliminate node k and a sibling before it together: they have the same ancestors."""
+    one, two, end = rows[sibling], rows[k], rows[k + 1]
+    p, i, D, E = end - two - 2, parent[k], H[end - 1], H[rows[sibling + 1] - 1]
     while p > 0:
         up = parent[i]
         r, s = rows[i], rows[up]

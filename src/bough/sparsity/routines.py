@@ -9,10 +9,10 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.sparsity.ltdl import ltdl_solve
+from bough.sparsity.ltdl import ltdl_in_pairs, ltdl_solve
 from bough.sparsity.ltl import ltl_solve
 from bough.sparsity.products import lmul, lsolve, ltmul, ltsolve, unit_lmul, unit_lsolve, unit_ltmul, unit_ltsolve
-from bough.sparsity.stretch import ltdl_in_blocks
+from bough.sparsity.stretch import DEEP, ltdl_in_blocks
 from bough.sparsity.udut import udut_solve
 from bough.tree import Tree
 from bough.types import IntArray, Rows, Workspace
@@ -40,6 +40,7 @@ class PackedRows(NamedTuple):
     rows: IntArray  # (n + 1,)
     order: IntArray  # (n,) the user's number of each node
     product: IntArray  # (1,)
+    mate: IntArray  # (n,) which siblings are eliminated together, as `ltdl_in_pairs` has it; (0,) for deep trees
 
 
 @kernel
@@ -47,7 +48,10 @@ def factorize_copy(t: PackedRows, H: Rows, L: Rows, w: Workspace) -> None:
     """L and D of H, both in packed rows; H is kept."""
     for k in range(len(H)):
         L[k] = H[k]
-    ltdl_in_blocks(t.parent, t.rows, L)
+    if len(t.mate) > 0:
+        ltdl_in_pairs(t.parent, t.rows, t.mate, L)
+    else:
+        ltdl_in_blocks(t.parent, t.rows, L)
 
 
 @kernel
@@ -107,8 +111,22 @@ def _bound(tree: Tree, routine: Routine, product: int, dtype: np.dtype[Any]) -> 
     if found is None:
         from bough.compile.executions import bind_arrays
 
-        rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([product]))
+        paired = routine is LTDL and tree.height < DEEP
+        mate = mates(tree) if paired else np.empty(0, np.int64)
+        rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([product]), mate)
         sizes = {"n": tree.n, "packed": int(tree.rows[-1])}
         found = bind_arrays(routine, (rows,), sizes, general=True, dtype=dtype).call
         kept[routine.name, product, dtype] = found
+    return found
+
+
+def mates(tree: Tree) -> IntArray:
+    """Siblings in pairs, from the last one on: the first of two has the other, and that has -1; the rest themselves."""
+    found, last = np.arange(tree.n), dict[int, int]()
+    for k in range(tree.n - 1, -1, -1):
+        other = last.pop(int(tree.regular[k]), None)
+        if other is None:
+            last[int(tree.regular[k])] = k
+        else:
+            found[k], found[other] = other, -1
     return found

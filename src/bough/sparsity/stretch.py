@@ -38,7 +38,7 @@ def ltdl_in_blocks(parent: Rows, rows: Rows, H: Rows) -> None:
             eliminate_block(parent, rows, H, top, k)
             k = top - 1
         elif k > 0 and parent[k] == parent[k - 1]:
-            eliminate_siblings(parent, rows, H, k)
+            eliminate_siblings(parent, rows, H, k, k - 1)
             k -= 2
         else:
             eliminate(parent, rows, H, k)

@@ -77,7 +77,7 @@ def bench(
 ) -> None:
     """Measure Bough beside other libraries: ratios of one run, contestants alternating. Takes minutes.
 
-    With --model it is a robot of yours, beside Pinocchio and MuJoCo where they are installed and give the same.
+    With --model it is a robot of yours, beside Pinocchio, MuJoCo, Drake and DART where they are here and agree.
     """
     from bough.bench import __main__ as runner
     from bough.bench import report

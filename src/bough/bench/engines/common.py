@@ -1,0 +1,127 @@
+"""One state for all engines, what Bough finds there, and the comparison before anything is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import MissingExtraError, NumericalError
+from bough.joints import FREE
+from bough.model import Model
+from bough.sparsity import Factor
+from bough.types import FloatArray, IntArray
+
+EQUAL = 1e-7  # of the largest number of a result
+FORWARD, INVERSE, MASS, MASS_INVERSE = "forward dynamics", "inverse dynamics", "mass matrix", "inverse mass matrix"
+PUSHED, FACTOR, SOLVE = "forward dynamics, forces on all bodies", "LTDL of H", "solve with the factor"
+FRAMES, JACOBIAN = "all frames", "Jacobian of one frame"
+
+
+class Call(NamedTuple):
+    """One function of an engine: what it is called there, how it is run, and its result in Bough's order and axes."""
+
+    label: str
+    run: Callable[[], Any]
+    result: Callable[[], Any]
+
+
+class State(NamedTuple):
+    """A random state, the base at rest so that velocities mean the same in all engines."""
+
+    q: FloatArray
+    v: FloatArray
+    tau: FloatArray
+    forces: FloatArray  # (bodies, 6) as `Dynamics` takes them
+    q_order: IntArray  # joint by joint, depth-first: as the twins have it
+    v_order: IntArray
+    frame: int  # whose Jacobian is asked for
+
+
+def random_state(model: Model, seed: int = 0) -> State:
+    m, rng = model.mechanism, np.random.default_rng(seed)
+    q, (v, tau) = model.random_configuration(rng), rng.normal(size=(2, model.nv))
+    forces = rng.normal(size=(len(model.body_names), 6))
+    q_order: list[int] = []
+    v_order: list[int] = []
+    for i in range(len(m.parent)):
+        own = sorted(int(k) for k in m.v_index[m.dof[i] : m.dof[i + 1]])
+        v_order += own
+        size = {6: 7, 3: 4}.get(len(own), len(own))
+        q_order += range(int(m.q_index[i]), int(m.q_index[i]) + size)
+        if m.kind[i] == FREE:
+            v[own] = tau[own] = 0.0
+    frame = int(np.flatnonzero(np.asarray(model.frames.body) >= 0)[-1])
+    return State(q, v, tau, forces, np.array(q_order), np.array(v_order), frame)
+
+
+def ours(model: Model, dyn: Dynamics, s: State) -> dict[str, Callable[[], Any]]:
+    """Bough's functions by what they compute."""
+    name, H, factor = model.frame_names[s.frame], dyn.packed_mass_matrix(s.q), dyn.factorize(s.q)
+    from bough.sparsity import ltdl
+
+    return {
+        FORWARD: lambda: dyn.forward_dynamics(s.q, s.v, s.tau),
+        PUSHED: lambda: dyn.forward_dynamics(s.q, s.v, s.tau, s.forces),
+        INVERSE: lambda: dyn.inverse_dynamics(s.q, s.v, s.tau),
+        MASS: lambda: dyn.mass_matrix(s.q),
+        FACTOR: lambda: ltdl(H, model.dof_tree),
+        SOLVE: lambda: factor.solve(s.tau),
+        MASS_INVERSE: lambda: dyn.inverse_mass_matrix(s.q),
+        FRAMES: lambda: dyn.placements(s.q),
+        JACOBIAN: lambda: dyn.jacobian(s.q, name),
+    }
+
+
+def expected(functions: Mapping[str, Callable[[], Any]], model: Model, s: State) -> dict[str, FloatArray]:
+    """What engines must find: of a factor its solution, of frames the origins of those that move."""
+    found = {case: run() for case, run in functions.items()}
+    factor: Factor = found[FACTOR]
+    found[FACTOR] = factor.solve(s.tau)
+    found[FRAMES] = found[FRAMES][np.asarray(model.frames.body) >= 0, :3, 3]
+    return found
+
+
+def agreed(engine: str, model: Model, s: State, wanted: Mapping[str, FloatArray]) -> dict[str, Call]:
+    """The calls of an engine, each of which was found to give what Bough gives."""
+    calls: dict[str, Call] = import_module(f"bough.bench.engines.{engine}").calls(model, s)
+    for case, call in calls.items():
+        call.run()
+        check(f"{call.label} on {model.name}", call.result(), wanted[case])
+    return calls
+
+
+def check(name: str, found: Any, wanted: FloatArray) -> None:
+    """Refuse to time what gives other results."""
+    gap = np.abs(np.asarray(found) - wanted).max(initial=0.0) / max(np.abs(wanted).max(initial=0.0), 1e-300)
+    if not gap < EQUAL:
+        raise NumericalError(f"{name} differs by {gap:.1e} of the largest number: it reads this model otherwise")
+
+
+def required(module: str, engine: str) -> Any:
+    """An engine's module, or how to get it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(f"this comparison needs {engine}: pip install 'bough[bench,peers]'") from None
+
+
+def axes_of_base(q: FloatArray) -> FloatArray:
+    """Rotation (3, 3) of a floating base, whose q ends with a quaternion x, y, z, w."""
+    x, y, z, w = q[3:7] / np.linalg.norm(q[3:7])
+    return np.array([
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ])  # fmt: skip
+
+
+def origins(model: Model, R: Any, p: Any) -> FloatArray:
+    """Origins of the frames that move, from rotations (n, 3, 3) and origins (n, 3) of the bodies."""
+    body = np.asarray(model.frames.body)
+    moving = np.flatnonzero(body >= 0)
+    at = body[moving]
+    return np.asarray(p)[at] + np.einsum("nij,nj->ni", np.asarray(R)[at], np.asarray(model.frames.p)[moving])
