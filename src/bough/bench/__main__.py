@@ -16,6 +16,8 @@ SECTIONS = (
     "dynamics",
     "gradients",
     "compile",
+    "start",
+    "factor",
     "opspace",
     "robots",
     "scale",

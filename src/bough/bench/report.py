@@ -38,6 +38,7 @@ class Timing:
     seconds: Mapping[str, float]
     note: str = field(default="")
     median: Mapping[str, float] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)  # what else was found, by a name that says its unit
 
     def __post_init__(self) -> None:
         """Times bring their medians along."""
@@ -67,7 +68,7 @@ def show(rows: Iterable[Timing]) -> None:
     for group, members in groups.items():
         table = Table("model", "function", "microseconds (median)", "times faster", "note", title=group)
         for row in members:
-            table.add_row(row.model, row.case, _times(row), _ratio(row), row.note)
+            table.add_row(row.model, row.case, _times(row), _ratio(row), _note(row))
         Console().print(table)
 
 
@@ -75,6 +76,11 @@ def _times(row: Timing) -> str:
     """Microseconds, the best; the median in brackets where it is known."""
     middle = {name: f" ({_rounded(1e6 * t)})" for name, t in row.median.items()}
     return ", ".join(f"{name} {_rounded(1e6 * t)}{middle.get(name, '')}" for name, t in row.seconds.items())
+
+
+def _note(row: Timing) -> str:
+    """Numbers that are no times, and the note."""
+    return "; ".join([f"{_rounded(x)} {unit}" for unit, x in row.numbers.items()] + [row.note] * bool(row.note))
 
 
 def _rounded(x: float) -> str:
@@ -122,7 +128,7 @@ def markdown(path: Path) -> str:
         ]
         lines += ["| --- | --- | --- | --- | --- |"]
         for row in members:
-            lines.append(f"| {row.model} | {row.case} | {_times(row)} | {_ratio(row)} | {row.note} |")
+            lines.append(f"| {row.model} | {row.case} | {_times(row)} | {_ratio(row)} | {_note(row)} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -1,0 +1,66 @@
+"""Twins of a mechanism in other engines give what Bough gives, function by function; nothing is timed here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bough import zoo
+from bough.bench import factor, own
+from bough.bench.engines import ENGINES, agreed, expected, random_state
+from bough.bench.engines.common import MASS, check, ours
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import MissingExtraError, NumericalError
+
+MODULES = {"pinocchio": "pinocchio", "mujoco": "mujoco", "drake": "pydrake", "dart": "dartpy"}
+MODELS = {"arm": lambda: zoo.arm(4), "walker": lambda: zoo.quadruped()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_agree(engine, name):
+    pytest.importorskip(MODULES[engine])
+    model = MODELS[name]()
+    state = random_state(model)
+    wanted = expected(ours(model, Dynamics(model, general=True), state), model, state)
+    found = agreed(engine, model, state, wanted)
+    assert MASS in found
+    assert len({call.label for call in found.values()}) >= 5
+
+
+def test_other_results_are_not_timed():
+    check("same", [1.0, 2.0], np.array([1.0, 2.0]))
+    with pytest.raises(NumericalError, match=r"differs by 5\.0e-01"):
+        check("other", [1.0, 3.0], np.array([1.0, 2.0]))
+    with pytest.raises(NumericalError):
+        check("not finite", [1.0, np.nan], np.array([1.0, 2.0]))
+
+
+def test_what_an_engine_cannot_have_is_left_out():
+    model = zoo.arm(3)
+    state = random_state(model)
+    wanted = expected(ours(model, Dynamics(model, general=True), state), model, state)
+    with pytest.raises(NumericalError, match=r"on arm differs"):
+        agreed("pinocchio", model, state, {case: 2 * x for case, x in wanted.items()})
+
+
+def test_an_engine_that_is_missing_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pydrake.multibody.tree", None)
+    with pytest.raises(MissingExtraError, match=r"needs Drake: pip install 'bough\[bench,peers\]'"):
+        agreed("drake", zoo.arm(3), random_state(zoo.arm(3)), {})
+
+
+def test_a_mechanism_beside_all_engines(monkeypatch):
+    """Every row has Bough and at least one other; batches have four of ours."""
+    found = own.compare(zoo.arm(3), 0.0, (2,))
+    rows = {(row.group, row.case): row for row in found.rows}
+    assert all(set(row.seconds) - {"bough"} for key, row in rows.items() if key[0] == "single call")
+    assert all(row.median.keys() == row.seconds.keys() for row in found.rows)
+    assert len([name for name in rows["batch of 2", "one step of 1 ms"].seconds if name.startswith("bough")]) == 4
+
+
+def test_factorizations_agree():
+    """All that take a matrix are found to solve the same system; those that are not here are named."""
+    row = factor.one(zoo.binary(3), "binary 7")
+    assert {"bough", "mj_factorM", "dpotrf (scipy)"} <= row.seconds.keys()
+    assert ("cholmod.numeric (cvxopt)" in row.seconds) != ("without cholmod" in row.note)
