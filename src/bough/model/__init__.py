@@ -22,7 +22,7 @@ from bough.model.bodies import (
 from bough.model.builder import GRAVITY, Builder, Mimic
 from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Passive, unknown
 from bough.model.coupling import parents_of_dofs
-from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL
+from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL, blocks
 from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
 from bough.model.loops import ClosureKind, LoopClosure
 from bough.model.model import Model
@@ -50,6 +50,7 @@ __all__ = [
     "Parts",
     "Passive",
     "assemble",
+    "blocks",
     "body_frames",
     "check_physical",
     "find_limbs",

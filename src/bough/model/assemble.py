@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.joints import PRIMITIVES, TURN, Mechanism, close_table
-from bough.model.laid_frames import LaidFrames, Placement, lay, sizes
+from bough.model.laid_frames import LaidFrames, Placement, blocks, lay, sizes
 from bough.spatial import inertia_matrix
 from bough.tree import Tree
 from bough.types import FloatArray, IntArray
@@ -48,8 +48,7 @@ def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanis
     inertia = laid_inertia(sorted_parts.inertia, layout.R, layout.p)
     axes = _axes(kind)
     dofs = np.count_nonzero(axes >= 0, axis=1)
-    sorted_tree = tree if np.array_equal(parent, tree.parent) else Tree(parent)
-    expansion = sorted_tree.expanded(dofs)
+    expansion = tree.sorted().expanded(dofs)
     body = np.repeat(np.arange(len(parent)), dofs)
     place = np.arange(len(body)) - expansion.first[body]
     theta = layout.offset[:, 0] + np.where(kind == TURN, sorted_parts.shift, 0.0)
@@ -93,6 +92,13 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def laid_inertia(inertia: FloatArray, R: FloatArray, p: FloatArray) -> FloatArray:
     """Rigid inertias (N, 10) brought into frames placed at (R, p) in their own frames."""
+    out = np.empty((len(inertia), 10))
+    for b in blocks(np.arange(len(inertia))):
+        out[b] = _laid_inertia(inertia[b], R[b], p[b])
+    return out
+
+
+def _laid_inertia(inertia: FloatArray, R: FloatArray, p: FloatArray) -> FloatArray:
     mass, h = inertia[:, 9], inertia[:, 6:9]
     J = inertia_matrix(inertia)
     # about the new origin: h' = h - m p, J' = J - (2 h.p - m p.p) 1 + h p' + p h' - m p p'

@@ -109,6 +109,6 @@ def freeze(value: Any) -> Any:
         value.flags.writeable = False
         freeze(value.base)
     elif isinstance(value, tuple):
-        for item in value:
+        for item in value if not (value and isinstance(value[0], str)) else ():  # names, perhaps a million
             freeze(item)
     return value

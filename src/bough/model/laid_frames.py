@@ -19,6 +19,7 @@ PARALLEL, NEARLY_PARALLEL = 1e-13, 0.05
 ROUNDING = 1e-15
 # A frame this many times a body's size away from it costs the square of that in digits of its inertia.
 FAR = 30.0
+BLOCK = 8192  # bodies
 
 
 class Line(NamedTuple):
@@ -68,31 +69,50 @@ def lay(
 
     # A body with a Denavit-Hartenberg child: x along the common normal of its own axis and that child's.
     dh = _usable_dh_child(screw, axis, joint.R, dh_child)
-    b = np.flatnonzero(dh >= 0)
-    c = dh[b]
-    own = Line(np.zeros((len(b), 3)), axis[b])
-    childs = Line(joint.p[c], np.einsum("nij,nj->ni", joint.R[c], axis[c]))
-    normal, frame.p[b], _ = common_normal(own, childs, frame.R[b, :, 0])
-    frame.R[b] = frame_of(axis[b], normal)
+    for b in blocks(np.flatnonzero(dh >= 0)):
+        c = dh[b]
+        own = Line(np.zeros((len(b), 3)), axis[b])
+        childs = Line(joint.p[c], np.einsum("nij,nj->ni", joint.R[c], axis[c]))
+        normal, frame.p[b], _ = common_normal(own, childs, frame.R[b, :, 0])
+        frame.R[b] = frame_of(axis[b], normal)
 
     # A body without one: its frame is free, so lay it where its own transform is cheapest, unless that is far away.
-    user = _in_parent_frame(parent, joint, frame)
-    b = np.flatnonzero(screw & (dh < 0))
-    z, x = np.tile(np.eye(3)[2], (len(b), 1)), np.tile(np.eye(3)[0], (len(b), 1))
-    own = Line(user.p[b], np.einsum("nij,nj->ni", user.R[b], axis[b]))
-    normal, _, foot = common_normal(Line(np.zeros((len(b), 3)), z), own, x)
-    usable = _well_separated(np.linalg.norm(np.cross(z, own.direction), axis=1))
-    b, normal, foot = b[usable], normal[usable], foot[usable]
-    frame.R[b] = np.swapaxes(user.R[b], 1, 2) @ frame_of(own.direction[usable], normal)
-    away = np.einsum("nji,nj->ni", user.R[b], foot - user.p[b])
-    near = np.linalg.norm(away, axis=1) <= FAR * size[b]
-    frame.p[b] = np.where(near[:, None], away, 0.0)
+    free = [_cheapest(b, parent, joint, frame, axis, size) for b in blocks(np.flatnonzero(screw & (dh < 0)))]
+    for b, R, p in free:
+        frame.R[b], frame.p[b] = R, p
 
     # A file that gives the laid frames already keeps them exactly.
-    frame = Placement(snap(frame.R), np.where(np.abs(frame.p) < ROUNDING, 0.0, frame.p))
-    is_dh = np.zeros(len(parent), bool)
-    is_dh[c] = True
-    return _constants(screw, is_dh, _in_parent_frame(parent, joint, frame), frame)
+    is_dh, every = np.zeros(len(parent), bool), np.arange(len(parent))
+    is_dh[dh[dh >= 0]] = True
+    for b in blocks(every):
+        frame.R[b], frame.p[b] = snap(frame.R[b]), np.where(np.abs(frame.p[b]) < ROUNDING, 0.0, frame.p[b])
+    n = len(parent)
+    laid = LaidFrames(frame.R, frame.p, np.empty(n, np.int64), np.empty((n, 12)), np.empty((n, 2)))
+    for b in blocks(every):
+        constants = _constants(screw[b], is_dh[b], _in_parent_frame(b, parent, joint, frame), frame, b)
+        laid.fixed_kind[b], laid.fixed[b], laid.offset[b] = constants
+    return laid
+
+
+def blocks(bodies: IntArray) -> list[IntArray]:
+    """Bodies, some at a time: what is found for them in between stays in the cache. At least one block."""
+    return np.split(bodies, range(BLOCK, len(bodies), BLOCK))
+
+
+def _cheapest(
+    b: IntArray, parent: IntArray, joint: Placement, frame: Placement, axis: FloatArray, size: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Bodies whose frames are free, and frames on the common normals with their parents' axes, unless too far away."""
+    user = _in_parent_frame(b, parent, joint, frame)
+    z, x = np.tile(np.eye(3)[2], (len(b), 1)), np.tile(np.eye(3)[0], (len(b), 1))
+    own = Line(user.p, np.einsum("nij,nj->ni", user.R, axis[b]))
+    normal, _, foot = common_normal(Line(np.zeros((len(b), 3)), z), own, x)
+    usable = _well_separated(np.linalg.norm(np.cross(z, own.direction), axis=1))
+    b, normal, foot, R = b[usable], normal[usable], foot[usable], user.R[usable]
+    laid = np.swapaxes(R, 1, 2) @ frame_of(own.direction[usable], normal)
+    away = np.einsum("nji,nj->ni", R, foot - user.p[usable])
+    near = np.linalg.norm(away, axis=1) <= FAR * size[b]
+    return b, laid, np.where(near[:, None], away, 0.0)
 
 
 def common_normal(a: Line, b: Line, default: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -145,32 +165,36 @@ def _well_separated(sine: FloatArray) -> Any:
 def _first_frames(screw: BoolArray, axis: FloatArray) -> FloatArray:
     """Frames with z on the axis (screw joints), x along whichever user axis is most nearly perpendicular."""
     R = np.tile(np.eye(3), (len(axis), 1, 1))
-    x = np.eye(3)[np.argmin(np.abs(axis), axis=1)]
-    straight = axis[:, 2] > 1.0 - 1e-15
-    R[:] = np.where((screw & ~straight)[:, None, None], frame_of(axis, x), R)
+    b = np.flatnonzero(screw & (axis[:, 2] <= 1.0 - 1e-15))
+    R[b] = frame_of(axis[b], np.eye(3)[np.argmin(np.abs(axis[b]), axis=1)])
     return R
 
 
 def _usable_dh_child(screw: BoolArray, axis: FloatArray, R: FloatArray, dh_child: IntArray) -> IntArray:
-    c = np.maximum(dh_child, 0)
-    sine = np.linalg.norm(np.cross(axis, np.einsum("nij,nj->ni", R[c], axis[c])), axis=1)
-    usable = (dh_child >= 0) & screw & screw[c] & _well_separated(sine)
-    return np.where(usable, dh_child, -1)
+    found = np.full(len(dh_child), -1, np.int64)
+    for b in blocks(np.flatnonzero(dh_child >= 0)):
+        c = dh_child[b]
+        sine = np.linalg.norm(np.cross(axis[b], np.einsum("nij,nj->ni", R[c], axis[c])), axis=1)
+        found[b] = np.where(screw[b] & screw[c] & _well_separated(sine), c, -1)
+    return found
 
 
-def _in_parent_frame(parent: IntArray, joint: Placement, frame: Placement) -> Placement:
-    """Where the user's joint frames sit in the laid frames of the parents (the world is laid as the user has it)."""
-    up = np.maximum(parent, 0)
-    parent_R = np.where((parent >= 0)[:, None, None], frame.R[up], np.eye(3))
-    parent_p = np.where((parent >= 0)[:, None], frame.p[up], 0.0)
-    return Placement(np.swapaxes(parent_R, 1, 2) @ joint.R, np.einsum("nji,nj->ni", parent_R, joint.p - parent_p))
+def _in_parent_frame(b: IntArray, parent: IntArray, joint: Placement, frame: Placement) -> Placement:
+    """Where the user's joint frames of bodies b sit in the laid frames of the parents (the world is laid as given)."""
+    up, roots = np.maximum(parent[b], 0), np.flatnonzero(parent[b] < 0)
+    parent_R, parent_p = frame.R[up], frame.p[up]
+    parent_R[roots], parent_p[roots] = np.eye(3), 0.0
+    return Placement(np.swapaxes(parent_R, 1, 2) @ joint.R[b], np.einsum("nji,nj->ni", parent_R, joint.p[b] - parent_p))
 
 
-def _constants(screw: BoolArray, is_dh: BoolArray, user: Placement, frame: Placement) -> LaidFrames:
-    """Write each laid frame, seen from the laid parent frame, as screws z (psi, e), x (alpha, a), z (theta, d)."""
+def _constants(
+    screw: BoolArray, is_dh: BoolArray, user: Placement, frame: Placement, b: IntArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Write the laid frames of bodies b, seen from those of the parents, as screws z (psi, e), x (alpha, a), z (theta,
+    d); user frames and what is known of the bodies are theirs alone."""
     n = len(screw)
-    R = snap(user.R @ frame.R)
-    p = user.p + np.einsum("nij,nj->ni", user.R, frame.p)
+    R = snap(user.R @ frame.R[b])
+    p = user.p + np.einsum("nij,nj->ni", user.R, frame.p[b])
     x, z = np.tile(np.eye(3)[0], (n, 1)), np.tile(np.eye(3)[2], (n, 1))
     normal, foot, far_foot = common_normal(Line(np.zeros((n, 3)), z), Line(p, R[:, :, 2]), x)
     # By construction the frame of a body with a DH child already lies on that child's normal.
@@ -194,4 +218,4 @@ def _constants(screw: BoolArray, is_dh: BoolArray, user: Placement, frame: Place
     fixed[placed] = np.concatenate([R.reshape(n, 9), p], axis=1)[placed]
     offset = np.stack([np.where(np.abs(theta) < ROUNDING, 0.0, theta), lengths[2]], axis=1)
     offset[placed] = 0.0
-    return LaidFrames(frame.R, frame.p, fixed_kind.astype(np.int64), fixed, offset)
+    return fixed_kind.astype(np.int64), fixed, offset

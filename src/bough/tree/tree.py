@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bough.errors import TreeError
-from bough.tree.parents import depth_and_size, depth_first_rank, validated
+from bough.tree.parents import numbering, validated
 from bough.types import IntArray
 
 
@@ -51,8 +51,7 @@ class Tree:
 
     def __init__(self, parent: ArrayLike) -> None:
         parent = validated(parent)
-        depth, size = depth_and_size(parent)
-        rank = depth_first_rank(parent, size)
+        depth, size, rank = numbering(parent)
         order = np.empty_like(rank)
         order[rank] = np.arange(len(rank))
         above = parent[order]
@@ -73,6 +72,14 @@ class Tree:
                 raise TreeError(f"node {child} has two parents, {parents[child]} and {above}: expected one")
             parents[child] = above
         return cls([-1 if above is None else above for above in parents])
+
+    def sorted(self) -> Tree:
+        """The same tree with nodes numbered depth-first."""
+        tree, places = object.__new__(Tree), np.arange(self.n)
+        arrays = {"parent": self.regular, "depth": self.depth[self.order], "size": self.size[self.order]}
+        arrays |= {"order": places, "rank": places, "regular": self.regular}
+        tree.__dict__.update({name: _frozen(array) for name, array in arrays.items()})
+        return tree
 
     # Identity: a tree is its parent array.
 

@@ -110,8 +110,7 @@ def molecule(n: int, seed: int = 0, floating: bool = False, window: int = 30) ->
     rng = generator("molecule", seed)
     size = n + floating
     parent = _bonds(size, window, rng)
-    tree, angle = Tree(parent), np.arccos(1 / 3)
-    first = tree.parent < 0
+    angle, first = np.arccos(1 / 3), parent < 0
     psi = 2 * np.pi / 3 * _place_among_siblings(parent) + rng.normal(0.0, 0.05, size)
     alpha, length = angle + rng.normal(0.0, 0.03, size), 0.15 * rng.uniform(0.95, 1.05, size)
     theta, zero = rng.uniform(-np.pi, np.pi, size), np.zeros(size)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.joints import FREE, TURN
-from bough.model import WORLD, Frames, JointLimits, Joints, Model, Parts, Passive, assemble
+from bough.model import WORLD, Frames, JointLimits, Joints, Model, Parts, Passive, assemble, blocks
 from bough.tree import Tree
 from bough.types import FloatArray, IntArray
 
@@ -40,6 +40,14 @@ class Screws(NamedTuple):
 
 def placements(s: Screws) -> tuple[FloatArray, FloatArray]:
     """Rotations (N, 3, 3) and origins (N, 3) of screws."""
+    n = len(s.psi)
+    R, p = np.empty((n, 3, 3)), np.empty((n, 3))
+    for b in blocks(np.arange(n)):
+        R[b], p[b] = _placements(Screws._make(column[b] for column in s))
+    return R, p
+
+
+def _placements(s: Screws) -> tuple[FloatArray, FloatArray]:
     c1, s1, c2, s2, c3, s3 = (f(x) for x in (s.psi, s.alpha, s.theta) for f in (np.cos, np.sin))
     x = np.stack([c1 * c3 - s1 * c2 * s3, s1 * c3 + c1 * c2 * s3, s2 * s3], axis=1)
     y = np.stack([-c1 * s3 - s1 * c2 * c3, c1 * c2 * c3 - s1 * s3, s2 * c3], axis=1)
@@ -80,9 +88,12 @@ def clouds(rng: np.random.Generator, n: int, length: float) -> FloatArray:
     """Inertias (n, 10) of random links: six point masses each, in three opposite pairs about the centre of mass."""
     mass = rng.uniform(0.5, 2.0, n)
     com = length * _apart(rng, (n, 3), 0.1, 0.5)
-    arms = length * rng.uniform(-0.1, 0.1, (n, 3, 3)) + length * rng.uniform(0.2, 0.4, (n, 3, 1)) * np.eye(3)
-    second = arms @ np.swapaxes(arms, 1, 2) + com[:, :, None] * com[:, None, :]
-    return from_second_moments(mass, com, second)
+    skew, straight, inertia = rng.uniform(-0.1, 0.1, (n, 3, 3)), rng.uniform(0.2, 0.4, (n, 3, 1)), np.empty((n, 10))
+    for b in blocks(np.arange(n)):
+        arms = length * skew[b] + length * straight[b] * np.eye(3)
+        second = arms @ np.swapaxes(arms, 1, 2) + com[b, :, None] * com[b, None, :]
+        inertia[b] = from_second_moments(mass[b], com[b], second)
+    return inertia
 
 
 def rods(mass: FloatArray, length: float) -> FloatArray:
@@ -122,7 +133,7 @@ class Naming(NamedTuple):
 
 def numbered(n: int) -> Naming:
     """link0, link1, ... on joint0, joint1, ..."""
-    return Naming(tuple(map("link{}".format, range(n))), tuple(map("joint{}".format, range(n))), {})
+    return Naming(tuple([f"link{i}" for i in range(n)]), tuple([f"joint{i}" for i in range(n)]), {})
 
 
 def model_of(
@@ -169,15 +180,14 @@ def _frames(naming: Naming, rank: IntArray, R: FloatArray, p: FloatArray) -> Fra
     """The world, every link, then the extra frames; `R` and `p` place laid frames in the links' frames."""
     number = {body: i for i, body in enumerate(naming.bodies)} if naming.frames else {}
     link = np.concatenate([np.arange(len(rank)), [number[b] for b in naming.frames.values()]]).astype(np.int64)
-    body = rank[link]
-    back = np.swapaxes(R, 1, 2)[body]
-    origin = -np.einsum("nij,nj->ni", back, p[body])
-    return Frames(
-        (WORLD, *naming.bodies, *naming.frames),
-        _read_only(np.concatenate([[-1], body])),
-        _read_only(np.concatenate([np.eye(3)[None], back])),
-        _read_only(np.concatenate([np.zeros((1, 3)), origin])),
-    )
+    body, places = rank[link], np.arange(len(link))
+    turned, origin = np.empty((len(link) + 1, 3, 3)), np.zeros((len(link) + 1, 3))
+    turned[0] = np.eye(3)
+    for b in blocks(places):
+        turned[1 + b] = back = np.swapaxes(R[body[b]], 1, 2)
+        origin[1 + b] = -np.einsum("nij,nj->ni", back, p[body[b]])
+    where = np.concatenate([[-1], body])
+    return Frames((WORLD, *naming.bodies, *naming.frames), *map(_read_only, (where, turned, origin)))
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
