@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bough
-from bough.errors import ModelError, ShapeError
+from bough.errors import ModelError, OptionError, ShapeError
 from bough.simulate import Contacts
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -125,6 +125,36 @@ def test_friction_is_drawn_for_each_row():
     np.testing.assert_array_equal(env.robots.friction[1:], first[1:])
 
 
+@pytest.mark.parametrize("grounded", [True, False])
+def test_inertias_differ_from_row_to_row_and_are_drawn_at_reset(grounded):
+    """With and without contacts: each row moves as a robot of its own would."""
+    model = bough.zoo.quadruped()
+    heavy = lambda x: np.array(model.inertias) * x  # noqa: E731
+    drawn = []
+
+    def draw(rng, count):
+        drawn.append(rng.uniform(0.8, 1.5, count))
+        return np.stack([heavy(x) for x in drawn[-1]])
+
+    more = {} if grounded else {"contacts": None}
+    env = envs(2, parameters={"inertia": draw}, dtype=np.float64, **more)
+    env.reset(seed=0)
+    for _ in range(3):
+        seen = env.step(np.full((2, 12), 0.3))[0]
+    assert len(drawn) == 1
+    alone = bough.env.RobotVectorEnv(
+        model.with_inertias(heavy(drawn[0][1])), 1, start=stance(model), servo=(60.0, 1.5), dtype=np.float64,
+        contacts=Contacts(FEET, friction=0.8, sweeps=8) if grounded else None,
+    )  # fmt: skip
+    alone.reset(seed=0)
+    for _ in range(3):
+        other = alone.step(np.full((1, 12), 0.3))[0]
+    np.testing.assert_allclose(seen[1], other[0], atol=1e-8)
+    assert not np.allclose(seen[0], seen[1], atol=1e-5)
+    env.reset(options={"reset_mask": np.array([False, True])})
+    assert len(drawn[1]) == 1
+
+
 def test_nonsense_is_refused(arm):
     with pytest.raises(ModelError, match="gains from zero"):
         bough.env.RobotVectorEnv(arm, 2, servo=(-1.0, 0.0))
@@ -132,6 +162,14 @@ def test_nonsense_is_refused(arm):
         bough.env.RobotVectorEnv(arm, 2, servo=(np.ones(5), 0.0))
     with pytest.raises(ShapeError, match="coefficient from zero for each of 3 rows"):
         envs(friction=-1.0).reset()
+    with pytest.raises(ShapeError, match="a value for each of 3 rows"):
+        envs(friction=[0.5, 0.6]).reset()
+    with pytest.raises(ShapeError, match="inertia must be finite and have shape"):
+        envs(parameters={"inertia": np.ones((3, 2))}).reset()
+    with pytest.raises(ModelError, match="mass"):
+        envs(parameters={"inertia": -np.array(bough.zoo.quadruped().inertias)}).reset()
+    with pytest.raises(OptionError, match="no quantity is called 'mass'"):
+        envs(parameters={"mass": 1.0})
     with pytest.raises(ModelError, match="no effort to take shares of"):
         bough.env.RobotVectorEnv(bough.zoo.arm(3), 2)
     with pytest.raises(ShapeError, match="at least 1"):

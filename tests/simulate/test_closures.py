@@ -88,7 +88,7 @@ def test_energy_drifts_no_more_than_in_mujoco():
         energies.append(data.energy.sum())
         mujoco.mj_step(theirs, data)
     motion = rollout(model, q, v, duration=0.2, dt=1e-3)
-    np.testing.assert_allclose(motion.q[-1], data.qpos, atol=0.1)  # the same motion
+    np.testing.assert_allclose(motion.q[-1], data.qpos, atol=1e-3)  # the same motion
     ours = motion.energy()
     assert np.abs(ours - ours[0]).max() < 1.2 * np.abs(np.array(energies) - energies[0]).max()
 

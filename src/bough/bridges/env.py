@@ -6,7 +6,7 @@ about where it starts. Rows end, are truncated, fail and start anew by themselve
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from bough.bridges.extras import required
 from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.parameters import own_values
 from bough.errors import ModelError, ShapeError
 from bough.joints import LAST_SCREW
 from bough.model import Model
@@ -47,8 +48,9 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
 
     `start` is a configuration (nq,), or a function of (generator, count) that gives q and v of so many rows. `reward`,
     `ended` and `observe` are functions of a `RobotState`; without `observe`, q and v are seen. Rows are truncated after
-    `horizon` actions. `friction` of contacts and the gains `servo` = (kp, kd) may differ from row to row; friction may
-    be a function of (generator, count), drawn anew at each reset. `info["failed"]` says which rows lost their state
+    `horizon` actions. `friction` of contacts, the gains `servo` = (kp, kd) and `parameters` of the model by name
+    (`inertia`, `armature`, `gravity`, `placement`: see `Dynamics`) may differ from row to row; friction and parameters
+    may be functions of (generator, count), drawn anew at each reset. `info["failed"]` says which rows lost their state
     (they end, with their last finite observation), `info["contact_residual"]` how well contacts were solved.
     """
 
@@ -65,6 +67,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         observe: Judge | None = None,
         contacts: Contacts | None = None,
         friction: Draw | None = None,
+        parameters: Mapping[str, Draw] | None = None,
         servo: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
         reach: float = 0.5,
         dt: float = 2e-3,
@@ -79,11 +82,12 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         self.motors = _motors(model, servo is not None)
         self.start, self.reward, self.ended, self.observe = start, reward, ended, observe
         self.friction, self.reach, self.dtype = friction, reach, np.dtype(dtype)
+        self.parameters = dict(parameters or {})
         self.servo = _gains(servo, (num_envs, len(self.motors)))
         self._random = np.random.default_rng()
         q, v = self._begin(num_envs)
         self._home = q.copy()
-        rows = {"dt": dt, "without": without}
+        rows = {"dt": dt, "without": without, "inputs": tuple(self.parameters)}
         self.robots: Any = (
             Ensemble(model, q, v, **rows)
             if contacts is None
@@ -143,14 +147,24 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         q, v = self._begin(count)
         self.robots.reset(rows, q, v)
         self._home[rows], self._steps[rows], self._over[rows] = q, 0, False
+        for name, value in self.parameters.items():
+            self.robots.assign(rows, **{name: self._drawn(value, rows, np.ndim(own_values(self.model, name)))})
         if isinstance(self.robots, GroundedEnsemble) and self.friction is not None:
-            given: Any = self.friction
-            drawn = given(self._random, count) if callable(given) else np.broadcast_to(given, self.num_envs)[rows]
-            if np.shape(drawn) != (count,) or not (np.isfinite(drawn) & (np.asarray(drawn) >= 0.0)).all():
+            drawn = self._drawn(self.friction, rows, 0)
+            if np.shape(drawn) not in ((), (count,)) or not (np.isfinite(drawn) & (np.asarray(drawn) >= 0.0)).all():
                 raise ShapeError(f"friction is a coefficient from zero for each of {count} rows, got {drawn!r}")
             self.robots.friction[rows] = drawn
         state = self._state(np.zeros((self.num_envs, len(self.motors))))
         self._seen[rows] = self._observed(state)[rows]
+
+    def _drawn(self, given: Any, rows: npt.NDArray[np.bool_], dimensions: int) -> Any:
+        """What these rows get of something that is drawn, the same for all, or given for each of all rows."""
+        if callable(given):
+            return given(self._random, int(np.count_nonzero(rows)))
+        value = np.asarray(given, float)
+        if value.ndim > dimensions and len(value) != self.num_envs:
+            raise ShapeError(f"a value for each of {self.num_envs} rows has as many rows, got shape {value.shape}")
+        return value[rows] if value.ndim > dimensions else value
 
     def _begin(self, count: int) -> tuple[FloatArray, FloatArray]:
         """q and v of so many new rows."""

@@ -38,9 +38,20 @@ def bind_with(
     """A routine as a function of arrays, with parameters as keywords if it depends on the mechanism at all."""
     if not parameters or "q" not in prepared.routine.inputs:
         return prepared.bind(tasks, how["general"], how["dtype"], how["name"], device)
+    return parameters.given_to(_with_inputs(prepared, parameters, tasks, {"device": device, **how}))
+
+
+def bind_plain(prepared: Prepared, parameters: Parameters, tasks: TaskSet, general: bool) -> BoundFunction:
+    """A routine as a function of arrays, the last of which are the parameters."""
+    if not parameters:
+        return prepared.bind(tasks, general)
+    return _with_inputs(prepared, parameters, tasks, {"general": general})
+
+
+def _with_inputs(prepared: Prepared, parameters: Parameters, tasks: TaskSet, how: dict[str, Any]) -> BoundFunction:
     mechanism, *constants = prepared.constants
     routine, more, twins = parameters.prepared(prepared.routine, tuple(constants), mark_limbs)
     first = tasks.traced_mechanism if parameters.folds else mechanism
-    how = {"twins": twins, "explain": tasks.model.explain, "device": device, **how}
+    how = {"twins": twins, "explain": tasks.model.explain, **how}
     groups, folded = (mechanism, *more), (first, *more)
-    return parameters.given_to(bind_arrays(routine, groups, prepared.sizes, folded=lambda: folded, **how))
+    return bind_arrays(routine, groups, prepared.sizes, folded=lambda: folded, **how)

@@ -82,7 +82,8 @@ class CompiledSteps:
                 q_after[beyond], v_after[beyond], lam[beyond], report[beyond] = again
         deep = np.flatnonzero((report[:, DEPTH] > DEEP) & (report[:, SPENT] > 0.0))
         if len(deep):
-            q_after[deep] = (self.full or self.lean).lift.call(q_after[deep], report[deep, SPENT : SPENT + 1])
+            given = (x[deep] for x in now.given)
+            q_after[deep] = (self.full or self.lean).lift.call(q_after[deep], report[deep, SPENT : SPENT + 1], *given)
         residual = report[:, CHANGE]
         if len(beyond) and self.full is None:
             slow = self.otherwise(now.some(beyond), dt)

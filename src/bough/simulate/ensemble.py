@@ -120,6 +120,21 @@ class Ensemble:
             raise ShapeError(f"reset: rows, q and v do not fit together: {error}") from None
         self._bad[rows] = 0
 
+    def assign(self, rows: Rows, **parameters: Array) -> None:
+        """Change quantities that are `inputs` in some rows (numbers, a mask or a slice), as for new robots at reset."""
+        for name, value in parameters.items():
+            if name not in self._quantities.inputs:
+                raise UnknownNameError(f"{name!r} is not among the inputs of this ensemble {self._quantities.inputs}")
+            self._quantities.examine(name, _host(value), check=True)
+            at, own = self._quantities.inputs.index(name), self._quantities.own[name]
+            if self._given[at].ndim == own.ndim:  # the same for all rows so far
+                self._given[at] = self._full((len(self.q), *own.shape), 0.0) + self._given[at]
+                self._launches = []
+            try:
+                self._given[at][rows] = self._like(value)
+            except (IndexError, ValueError, RuntimeError) as error:
+                raise ShapeError(f"assign: rows and {name} do not fit together: {error}") from None
+
     # Steps
 
     def _advance(self) -> None:
@@ -186,7 +201,7 @@ class Ensemble:
         return gains
 
     def _parameters(self, inputs: Sequence[str], given: dict[str, Array]) -> list[Array]:
-        quantities = Parameters(self.model, check_inputs(self.model, inputs))
+        quantities = self._quantities = Parameters(self.model, check_inputs(self.model, inputs))
         unknown = [name for name in given if name not in quantities.inputs]
         if unknown:
             raise UnknownNameError(f"{unknown[0]!r} is not among the inputs of this ensemble {quantities.inputs}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from bough.model import Model
 from bough.simulate.compiled import serves
 from bough.simulate.contacts import Contacts
 from bough.simulate.joint_effects import Effect, JointEffects
+from bough.simulate.row_parameters import RowParameters
 from bough.simulate.stepping import ContactStepper
 from bough.types import FloatArray
 
@@ -24,9 +25,10 @@ class GroundedEnsemble:
     """States q (batch, nq) and v (batch, nv) of one model with `contacts` on planes, stepped together by dt.
 
     The sibling of `Ensemble` for robots that touch the ground: the same names, and `force`, `residual` of contacts as
-    `rollout` records them. `friction` (batch,) may differ from row to row. Joints have their damping, springs, dry
-    friction and limits, less what `without` names. A row that has no finite state any more is NaN from then on and
-    `failed`; `reset` starts rows anew.
+    `rollout` records them. `friction` (batch,) may differ from row to row, and so may what `inputs` names: `inertia`,
+    `armature`, `gravity`, `placement`, given by name. Joints have their damping, springs, dry friction and limits, less
+    what `without` names. A row that has no finite state any more is NaN from then on and `failed`; `reset` starts rows
+    anew.
     """
 
     def __init__(
@@ -39,7 +41,9 @@ class GroundedEnsemble:
         contacts: Contacts,
         friction: npt.ArrayLike | None = None,
         without: Iterable[Effect] = (),
+        inputs: Sequence[str] = (),
         dynamics: Dynamics | None = None,
+        **parameters: npt.ArrayLike,
     ) -> None:
         self.model, self.dt, self.time, self.contacts = model, dt, 0.0, contacts
         self.q, self.v = _rows(q, model.nq, "q"), _rows(v, model.nv, "v")
@@ -55,7 +59,13 @@ class GroundedEnsemble:
                 f"{model.name!r} with these contacts makes no ensemble: grounds must be planes, without loops or mimic "
                 f"joints; rollout takes them all"
             )
-        self._stepper = ContactStepper(dynamics, effects, contacts, strict=False)
+        self._given = RowParameters(model, inputs, parameters, len(self.q))
+        self._stepper = ContactStepper(dynamics, effects, contacts, strict=False, parameters=self._given.quantities)
+        if self._given.quantities and not self._stepper.is_traced:
+            raise ModelError(
+                f"{model.name!r} has too many joints with limits for contacts whose {', '.join(self._given.values)} "
+                f"differ from row to row; leave them out with without=['limits']"
+            )
         self.friction = self._frictions(contacts.friction if friction is None else friction)
 
     def __repr__(self) -> str:
@@ -83,7 +93,8 @@ class GroundedEnsemble:
             raise ShapeError(f"tau must have shape ({self.model.nv},) or {self.v.shape}, got {given.shape}")
         push = np.ascontiguousarray(np.broadcast_to(given, self.v.shape))
         for _ in range(count):
-            self.q, self.v = self._stepper.advance(self.q, self.v, push, self.dt, self.friction)
+            rows = tuple(self._given.values.values())
+            self.q, self.v = self._stepper.advance(self.q, self.v, push, self.dt, self.friction, rows)
         self.time += count * self.dt
 
     def reset(self, rows: Which, q: npt.ArrayLike | None = None, v: npt.ArrayLike | None = None) -> None:
@@ -91,6 +102,10 @@ class GroundedEnsemble:
         self.q[rows] = self._start[0][rows] if q is None else q
         self.v[rows] = self._start[1][rows] if v is None else v
         self._stepper.forget(rows)
+
+    def assign(self, rows: Which, **parameters: npt.ArrayLike) -> None:
+        """Change quantities that are `inputs` in some rows (numbers, a mask or a slice), as for new robots at reset."""
+        self._given.assign(rows, parameters)
 
     def _frictions(self, given: npt.ArrayLike) -> FloatArray:
         found, batch = np.asarray(given, float), len(self.q)

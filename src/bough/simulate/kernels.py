@@ -14,10 +14,12 @@ import numpy as np
 from bough.compile.executions import LARGEST_GRAPH, BoundFunction
 from bough.compile.routine import Routine
 from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.given import Parameters
 from bough.errors import NonFiniteError, NumericalError
 from bough.opspace import TaskSet, joint, rows
 from bough.opspace.methods import Prepared
 from bough.opspace.methods.method import dof_tree
+from bough.opspace.parameters import bind_plain
 from bough.simulate.cone import PACES, laws
 from bough.simulate.cone import SWEEPS as AT_ONE_PACE
 from bough.simulate.contacts import ContactSpace, Ground, Plane, tangent_axes
@@ -40,6 +42,7 @@ class Setting(NamedTuple):
     space: ContactSpace
     sweeps: int | None
     strict: bool
+    parameters: Parameters  # quantities of the model that are inputs
 
 
 class Situation(NamedTuple):
@@ -51,10 +54,12 @@ class Situation(NamedTuple):
     friction: FloatArray  # (batch, contacts)
     start: FloatArray  # (batch, rows), as the last step found them; without joints that only have limits, or with
     slid: FloatArray  # (batch,) not zero where contacts slipped in the last step, or nothing is known of it
+    given: tuple[FloatArray, ...] = ()  # quantities of the model that differ from row to row
 
     def some(self, rows: IntArray) -> Situation:
         """These rows alone."""
-        return Situation(*(x[rows] for x in self))
+        of_rows: Any = (*(x[rows] for x in self[:-1]), tuple(x[rows] for x in self.given))
+        return Situation(*of_rows)
 
 
 def is_small(nv: int, joints: int, contacts: int) -> bool:
@@ -144,7 +149,8 @@ class Kernels:
 
     def _call(self, kernel: BoundFunction, now: Situation, dt: float, pace: float) -> Any:
         count = len(now.q)
-        arrays = (*now[:-1], np.full((count, 1), dt), np.full((count, 1), pace))  # arrays that fit need no second look
+        # arrays that fit need no second look
+        arrays = (*now[:5], np.full((count, 1), dt), np.full((count, 1), pace), *now.given)
         try:
             return kernel.call(*arrays)
         except (NumericalError, NonFiniteError):
@@ -195,12 +201,14 @@ class Kernels:
         space, joints = self.setting.space, self._joint_rows()
         planes = [(tuple(g.point), tuple(g.normal)) for g in map(plane, space.contacts.grounds)]
         points = [(p.frame, *map(float, p.point), p.radius) for p in space.points]
-        key = repr((routine.name, sweeps, self.names, planes, points, [x.tobytes() for x in joints]))
+        inputs = self.setting.parameters.inputs
+        key = repr((routine.name, sweeps, self.names, planes, points, inputs, [x.tobytes() for x in joints]))
         known = _known.setdefault(space.dynamics, {})
         if key not in known:
             tasks = self.tasks
             constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, *self.constants(sweeps))
-            known[key] = Prepared(routine, constants, self.sizes).bind(tasks, space.dynamics.general)
+            prepared = Prepared(routine, constants, self.sizes)
+            known[key] = bind_plain(prepared, self.setting.parameters, tasks, space.dynamics.general)
         return known[key]
 
     def _joint_rows(self) -> JointRows:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.given import Parameters
 from bough.opspace import Loops
 from bough.simulate.closures import Held
 from bough.simulate.compiled import CompiledSteps, Stepped, serves
@@ -43,6 +44,7 @@ class ContactStepper:
         closures: bool = True,
         *,
         strict: bool = True,
+        parameters: Parameters | None = None,
     ) -> None:
         self.dynamics, self.model, self.effects = dynamics, dynamics.model, effects
         self.loops = Loops(self.model, dynamics=dynamics) if closures and self.model.closures else None
@@ -58,16 +60,23 @@ class ContactStepper:
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         # impulses from which the next step's are sought, and where contacts slipped
         self._last, self._slid = np.zeros((0, self.rows)), np.ones(0)
+        inputs = parameters or Parameters(self.model)
         self._compiled = (
-            CompiledSteps(Setting(effects, self.contacts, contacts.sweeps, strict), self._composed)
+            CompiledSteps(Setting(effects, self.contacts, contacts.sweeps, strict, inputs), self._composed)
             if contacts and self.contacts and serves(effects, contacts)
             else None
         )
 
     def advance(
-        self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float, friction: FloatArray | None = None
+        self,
+        q: FloatArray,
+        v: FloatArray,
+        tau: FloatArray,
+        dt: float,
+        friction: FloatArray | None = None,
+        given: tuple[FloatArray, ...] = (),
     ) -> tuple[FloatArray, FloatArray]:
-        """The state after dt; `friction` (batch,) are coefficients that differ from row to row."""
+        """The state after dt; `friction` (batch,) and the parameters `given` (batch, ...) differ from row to row."""
         one = q.ndim == 1
         Q, V, T = (np.atleast_2d(x) for x in (q, v, tau if tau.shape == v.shape else np.broadcast_to(tau, v.shape)))
         mu = np.empty((len(Q), self.count))
@@ -75,12 +84,17 @@ class ContactStepper:
         if len(self._last) != len(Q):
             width = self._compiled.lean.width if self._compiled else self.rows
             self._last, self._slid = np.zeros((len(Q), width)), np.ones(len(Q))
-        found = (self._compiled or self._composed)(Situation(Q, V, T, mu, self._last, self._slid), dt)
+        found = (self._compiled or self._composed)(Situation(Q, V, T, mu, self._last, self._slid, given), dt)
         self._last, self.residual = found.lam, found.residual
         if self._compiled and found.slid is not None:
             of_contacts = found.lam[:, found.lam.shape[1] - 3 * self.count :].reshape(len(Q), self.count, 3)
             self._slid, self._pushed = found.slid, (of_contacts, self._compiled.axes, dt)
         return (found.q[0], found.v[0]) if one else (found.q, found.v)
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether every step is one kernel, whatever acts in it."""
+        return self._compiled is not None and self._compiled.full is not None
 
     def forget(self, rows: Any) -> None:
         """The next step of these rows begins without the impulses of the last."""
