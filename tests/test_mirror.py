@@ -9,21 +9,6 @@ SOURCE, TESTS = Path(bough.__file__).parent, Path(__file__).parent
 # Kernels that other files' tests cover; to be brought down, never up.
 ELSEWHERE = {
     "adaptive": "tests of whole linkages: exact, bounds, rigid, steps, dynamics",
-    "control/ik/wishes.py": "ik",
-    "dynamics/forward_derivatives.py": "derivatives",
-    "dynamics/inverse_derivatives.py": "derivatives",
-    "dynamics/runge_kutta.py": "stepping",
-    "joints/quaternion.py": "ball, free, planar",
-    "opspace/methods/articulated.py": "chang_khatib, rjk, efpa",
-    "opspace/methods/blocks.py": "chang_khatib, rjk",
-    "opspace/sweeps/complete.py": "export",
-    "opspace/sweeps/errors.py": "aims",
-    "opspace/sweeps/factored.py": "space",
-    "opspace/sweeps/held.py": "constrained",
-    "opspace/sweeps/residuals.py": "derivatives of constrained dynamics",
-    "opspace/sweeps/sparse.py": "innovations, ltdl",
-    "opspace/sweeps/wrenches.py": "jacobian, bias",
-    "sparsity/routines.py": "factor",
 }
 
 

@@ -1,0 +1,58 @@
+"""Factors and products bound to one tree: beside dense matrices, in the user's order, in both precisions."""
+
+import numpy as np
+import pytest
+
+from bough import sparsity
+from bough.sparsity.routines import PRODUCTS, factor_function, vector_function
+from bough.tree.tree import Tree
+from strategies import random_matrix
+
+TREE = Tree([-1, 0, 0, 2, 1, 2, 5])
+
+
+def packed_matrix(seed):
+    """A positive definite matrix with the pattern of the tree, and its factor."""
+    H = random_matrix(TREE, seed)
+    return H, sparsity.ltdl(H, TREE)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_all_products(dtype):
+    rng = np.random.default_rng(0)
+    H, factor = packed_matrix(0)
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    packed = np.asarray(factor.packed, dtype)
+    x = rng.normal(size=TREE.n).astype(dtype)
+    solve = next(f for f in PRODUCTS if f.__name__ == "ltdl_solve")
+    np.testing.assert_allclose(vector_function(TREE, solve, np.dtype(dtype))(packed, x), np.linalg.solve(H, x),
+                               rtol=tolerance, atol=tolerance)  # fmt: skip
+    for there, back in (("unit_lmul", "unit_lsolve"), ("unit_ltmul", "unit_ltsolve"),
+                        ("lmul", "lsolve"), ("ltmul", "ltsolve")):  # fmt: skip
+        f, g = (next(p for p in PRODUCTS if p.__name__ == name) for name in (there, back))
+        y = vector_function(TREE, f, np.dtype(dtype))(packed, x)
+        assert y.dtype == dtype
+        assert np.abs(y - x).max() > 1e-3
+        np.testing.assert_allclose(vector_function(TREE, g, np.dtype(dtype))(packed, y), x, atol=tolerance)
+
+
+def test_a_factor_is_made_from_packed_rows_which_are_kept():
+    H, factor = packed_matrix(0)
+    rows = np.concatenate([_row(H, k) for k in TREE.order])
+    before = rows.copy()
+    np.testing.assert_allclose(factor_function(TREE, np.dtype(float))(rows), factor.packed, atol=1e-13)
+    np.testing.assert_array_equal(rows, before)
+
+
+def test_functions_are_kept_with_the_tree():
+    solve = next(iter(PRODUCTS))
+    assert vector_function(TREE, solve, np.dtype(float)) is vector_function(TREE, solve, np.dtype(float))
+
+
+def _row(H, k):
+    """The entries of row k from the root to itself."""
+    path, j = [], k
+    while j >= 0:
+        path.append(j)
+        j = TREE.parent[j]
+    return H[k, path[::-1]]
