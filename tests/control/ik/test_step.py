@@ -93,8 +93,7 @@ def test_damping_follows_the_error_within_its_bounds():
     assert share([1e-10, 8.0, 0.0, 0.0]) == pytest.approx(10.0)
 
 
-def test_loops_stay_closed():
-    """A four-bar linkage: its crank is where it was asked to be, and its last pin where it belongs."""
+def four_bar():
     builder, parent = bough.Builder("four-bar"), "world"
     for name, length in (("crank", 1.0), ("coupler", 3.0), ("rocker", 2.0)):
         place = {"crank": 0.0, "coupler": 1.0, "rocker": 3.0}[name]
@@ -103,9 +102,28 @@ def test_loops_stay_closed():
     builder.add_frame("pin", "rocker", (2.0, 0, 0))
     builder.add_frame("ground", "world", (3.5, 0, 0))
     builder.add_closure("pin", "ground", kind="connect")
-    model = builder.build()
+    return builder.build()
+
+
+def test_loops_stay_closed():
+    """A four-bar linkage: its crank is where it was asked to be, and its last pin where it belongs."""
+    model = four_bar()
     crank = bough.opspace.joint("crank")
     found = bough.ik.solve(model, {crank: 0.7}, q0=[0.2, 0.8, -1.5])
     assert found.success
     assert found.q[0] == pytest.approx(0.7, abs=1e-6)
     assert bough.Dynamics(model).placement(found.q, "pin")[:3, 3] == pytest.approx([3.5, 0, 0], abs=2e-6)
+
+
+def test_loops_stay_closed_where_the_target_is_out_of_reach():
+    """The end of the crank is asked to leave its circle: the nearest point of it is found, and the loop is not bent."""
+    model, dyn = four_bar(), bough.Dynamics(four_bar(), general=True)
+    goals = np.array([[2.0, 2.0, 0.0], [0.0, 5.0, 0.0], [np.cos(0.7), np.sin(0.7), 0.0]])
+    found = bough.ik.solve(model, {"coupler": goals}, q0=[0.2, 0.8, -1.5])
+    assert found.success.tolist() == [False, False, True]
+    place = dyn.placement(found.q, "pin")[:, :3, 3]
+    assert place == pytest.approx(np.tile([3.5, 0, 0], (3, 1)), abs=2e-6)
+    assert found.error[:2] == pytest.approx([np.sqrt(8) - 1, 4.0], abs=1e-3)
+    assert found.error[:2] == pytest.approx(
+        np.linalg.norm(dyn.placement(found.q, "coupler")[:2, :3, 3] - goals[:2], axis=1)
+    )

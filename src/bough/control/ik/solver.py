@@ -64,6 +64,7 @@ class InverseKinematics:
         loops = closure_tasks(model)
         self.closed = {task.name: np.eye(4) for task in loops}
         self.bounds = Bounds(model, limits)
+        self.loops = levels(self.bounds, loops, {}, {})
         self.levels = levels(self.bounds, (*loops, *self.tasks), by_name(weights, names, "a weight"), ranks)
         if not 0.0 <= manipulability < np.inf:
             raise TaskError(f"manipulability is a gain that is not negative, got {manipulability}")
@@ -206,7 +207,17 @@ class InverseKinematics:
         if len(rows):
             goals = [g.of(rows) for g in goals]
             _merge(best, rows, descent(best.q[rows], goals, np.arange(len(rows)), tolerance, PATIENCE * most))
+            if self.loops:
+                self._close(best, rows, goals, (tolerance, PATIENCE * most))
         return Solution(best.q, best.error <= tolerance, best.error, best.iterations, tried)
+
+    def _close(self, best: Ended, rows: IntArray, goals: list[Goals], limits: tuple[float, int]) -> None:
+        """Rows whose targets would pull their loops open are closed again, and their errors measured there."""
+        whole = self.loops[0].goals(self.closed)[0].repeated(len(rows))
+        found = Descent(self.loops, None)(best.q[rows], [whole], np.arange(len(rows)), *limits)
+        state = Descent(self.levels, self.wish).step(found.q, goals, begun(len(rows)))[1]
+        closed = found.error <= limits[0]
+        best.q[rows[closed]], best.error[rows[closed]] = found.q[closed], state[closed, SIZE]
 
     def _drawn(self, q: FloatArray, rng: Any) -> FloatArray:
         """Starts (rows, nq): all joints of one freedom are drawn anew, others (a floating base) stay."""
