@@ -272,6 +272,57 @@ def test_bad_questions_are_refused_in_one_sentence():
         WholeBody(MODEL, [com], feet, dt=0.0)
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Contact("a", friction="much"), "friction must be"),
+        (lambda: Contact("a", friction=None), "friction must be"),
+        (lambda: Contact("a", size=1.0), "size is"),
+        (lambda: Contact("a", most="all"), "largest normal force"),
+        (lambda: WholeBody(MODEL, bough.center_of_mass(), []), "are lists"),
+        (lambda: WholeBody(MODEL, [bough.center_of_mass()], [FEET[0]]), "expected contacts such as"),
+        (lambda: asked(gains=3.0), "gains are Gains"),
+        (lambda: asked(gains=Gains(-1.0)), "none negative"),
+        (lambda: asked(gains=Gains(np.nan)), "none negative"),
+        (lambda: asked(gains={"center_of_mass": 2.0}), "none negative"),
+        (lambda: asked(posture_gains=Gains("stiff")), "gains of 'posture'"),
+        (lambda: asked(weights={"center_of_mass": "big"}), "weight"),
+        (lambda: asked(priorities={"center_of_mass": "high"}), "priority"),
+        (lambda: asked(priorities={"center_of_mass": -1}), "priority"),
+        (lambda: asked(Reference(None, np.zeros(5)))(0.0, STANCE, REST), "velocity of the reference of 'c"),
+        (lambda: asked(Reference(None, 0.0, "fast"))(0.0, STANCE, REST), "acceleration of the reference"),
+        (lambda: asked(Reference(None, 0.0, [0, np.nan, 0]))(0.0, STANCE, REST), "acceleration of the .* not finite"),
+        (lambda: asked([0.0, 0.0, 1e30])(0.0, STANCE, REST), "'center_of_mass' asks for an acceleration of 1e.32"),
+        (lambda: asked()(0.0, "here", REST), "q is an array of numbers"),
+    ],
+)  # fmt: skip
+def test_what_is_no_number_is_refused_by_name(make, words):
+    with pytest.raises(bough.BoughError, match=words):
+        make()
+
+
+REST = np.zeros(MODEL.nv)
+
+
+def asked(reference=None, **options):
+    references = {} if reference is None else {"center_of_mass": reference}
+    feet = [Contact(f) for f in FEET]
+    return WholeBody(MODEL, [bough.center_of_mass()], feet, references=references, general=True, **options)
+
+
+def test_what_tasks_do_not_get_is_said():
+    """Asked for 5 m/s^2 to the side on ice, and to rise without anything to push against."""
+    ice = [Contact(f, friction=0.0) for f in FEET]
+    ask = {"center_of_mass": Reference(None, 0.0, [5.0, 0.0, 0.0])}
+    found = WholeBody(MODEL, [bough.center_of_mass()], ice, references=ask, general=True)(0.0, STANCE, REST)
+    assert found.missed["center_of_mass"] == pytest.approx([5.0, 0.0, 0.0], abs=1e-3)
+    up = {"position(trunk)": Reference(None, 0.0, [0.0, 0.0, 100.0])}
+    found = WholeBody(MODEL, [bough.position("trunk")], references=up, general=True)(0.0, STANCE, REST)
+    assert found.missed["position(trunk)"][2] > 5.0
+    fine = asked(Reference(None, 0.0, [0.1, 0.0, 0.0]))(0.0, STANCE, REST)
+    assert fine.missed["center_of_mass"] == pytest.approx(np.zeros(3), abs=1e-3)
+
+
 def test_a_missing_solver_says_how_to_get_one(monkeypatch):
     import sys
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -17,6 +18,18 @@ from bough.opspace.tasks import CenterOfMassTask, MomentumTask
 from bough.types import FloatArray
 
 Cone: TypeAlias = Literal["pyramid", "second_order"]
+
+
+def checked_tasks(tasks: Any, contacts: Any) -> tuple[tuple[Task, ...], tuple[Contact, ...]]:
+    """Both as tuples of what they should be."""
+    if isinstance(tasks, Task | str) or isinstance(contacts, Contact | str):
+        raise TaskError(
+            "tasks and contacts are lists, such as [bough.center_of_mass()] and [bough.control.Contact(foot)]"
+        )
+    for contact in (held := tuple(contacts)):
+        if not isinstance(contact, Contact):
+            raise TaskError(f"expected contacts such as bough.control.Contact(frame, friction=0.7), got {contact!r}")
+    return tuple(tasks), held
 
 
 def checked_cone(cone: Cone) -> Cone:
@@ -49,8 +62,11 @@ def priorities_of(
     tasks: TaskSet, names: list[str], weights: Mapping[str, float], ranks: Mapping[str, int]
 ) -> list[Priority]:
     for name, weight in weights.items():
-        if not 0.0 < weight < np.inf:
-            raise TaskError(f"the weight of {name!r} must be a finite number above zero, got {weight}")
+        if not isinstance(weight, Real) or not 0.0 < weight < np.inf:
+            raise TaskError(f"the weight of {name!r} must be a finite number above zero, got {weight!r}")
+    for name, rank in ranks.items():
+        if not isinstance(rank, Integral) or rank < 0:
+            raise TaskError(f"the priority of {name!r} is a number 0, 1, ... (0 comes first), got {rank!r}")
     found = []
     for rank in sorted({ranks.get(name, 0) for name in names}):
         chosen = [(np.r_[tasks.slices[n]], float(weights.get(n, 1.0))) for n in names if ranks.get(n, 0) == rank]
@@ -67,11 +83,25 @@ def together(rows: Any) -> Any:
 
 
 def gains_of(tasks: TaskSet, gains: Gains | Mapping[str, Gains]) -> tuple[FloatArray, FloatArray]:
+    """Stiffness and damping of each row."""
+    if not isinstance(gains, Gains | Mapping):
+        raise TaskError(f"gains are Gains(stiffness, damping), or one for each task by name, got {gains!r}")
     stiffness, damping = np.empty(tasks.size), np.empty(tasks.size)
     for name, rows in tasks.slices.items():
         own = gains if isinstance(gains, Gains) else gains.get(name, Gains())
+        check_gains(own, name, rows.stop - rows.start)
         stiffness[rows], damping[rows] = own.stiffness, own.rate
     return stiffness, damping
+
+
+def check_gains(gains: Any, name: str, rows: int) -> None:
+    """Refuse gains that are negative, no numbers, or too many."""
+    given = gains if isinstance(gains, Gains) else Gains(np.nan)
+    for x in (given.stiffness, 0.0 if given.damping is None else given.damping):
+        numbers = np.asarray(x)
+        fits = numbers.dtype.kind in "iuf" and numbers.shape in ((), (rows,))
+        if not fits or not (np.isfinite(numbers) & (numbers >= 0)).all():
+            raise TaskError(f"gains of {name!r}: expected Gains of one or {rows} numbers, none negative, got {gains!r}")
 
 
 def configuration(model: Model, given: npt.ArrayLike) -> FloatArray:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -34,12 +36,12 @@ class Contact:
 
     def __post_init__(self) -> None:
         where = f"contact {self.frame!r}"
-        if not 0.0 <= self.friction < np.inf:
-            raise TaskError(f"{where}: friction must be a finite number that is not negative, got {self.friction}")
-        if self.size is not None and not (len([*self.size]) == 2 and all(0.0 <= x < np.inf for x in self.size)):
-            raise TaskError(f"{where}: size is (length, width) of its rectangle, not negative, got {self.size}")
-        if not self.most > 0.0:
-            raise TaskError(f"{where}: the largest normal force must be above zero, got {self.most}")
+        if not _fits(self.friction, ()) or not 0.0 <= self.friction < np.inf:
+            raise TaskError(f"{where}: friction must be a finite number that is not negative, got {self.friction!r}")
+        if self.size is not None and not (_fits(self.size, (2,)) and all(0.0 <= x < np.inf for x in self.size)):
+            raise TaskError(f"{where}: size is (length, width) of its rectangle, not negative, got {self.size!r}")
+        if not _fits(self.most, ()) or not self.most > 0.0:
+            raise TaskError(f"{where}: the largest normal force must be above zero, got {self.most!r}")
 
     @property
     def name(self) -> str:
@@ -79,6 +81,12 @@ class Contact:
         if self.size is None:
             return (friction,) * 4 + (lift,)
         return (friction,) * 4 + (lift,) + (f"centre of pressure of {self.frame!r}",) * 4 + (friction,) * 8
+
+
+def _fits(given: Any, shape: tuple[int, ...]) -> bool:
+    """Whether these are so many real numbers."""
+    numbers = np.array(given, dtype=object)
+    return numbers.shape == shape and all(isinstance(x, Real) for x in numbers.ravel().tolist())
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.control.actuation import MotorSpace, check_contacts, undriven
+from bough.control.asked import gains_of
 from bough.control.limits import LimitMonitor, LimitReport
 from bough.control.references import Gains, Reference
 from bough.errors import TaskError
@@ -65,10 +66,7 @@ class TaskController:
         self.dynamics, self.tracker, self.monitor = space.dynamics, Tracker(space), LimitMonitor(space.model)
         self.posture = None if posture is None else np.asarray(posture, float)
         self.posture_gains = posture_gains
-        self.stiffness, self.rate = np.empty(space.tasks.size), np.empty(space.tasks.size)
-        for name, rows in space.tasks.slices.items():
-            own = gains if isinstance(gains, Gains) else gains.get(name, Gains())
-            self.stiffness[rows], self.rate[rows] = own.stiffness, own.rate
+        self.stiffness, self.rate = gains_of(space.tasks, gains)
 
     def __call__(self, t: float, q: Any, v: Any, feed_forward: FloatArray | float = 0.0) -> Command:
         """The torques (nv,) at time t. `feed_forward` (m,) is added to the task force: a load that the tasks carry."""

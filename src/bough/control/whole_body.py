@@ -17,7 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction
-from bough.control.asked import Cone, check_flight, checked_cone, configuration, gains_of, priorities_of
+from bough.control.asked import (
+    Cone,
+    check_flight,
+    check_gains,
+    checked_cone,
+    checked_tasks,
+    configuration,
+    gains_of,
+    priorities_of,
+)
 from bough.control.bounds import AccelerationBounds
 from bough.control.command import UnsolvedError, WholeBodyCommand, no_command, stacked
 from bough.control.cones import cone_solver, minimise_in_cones
@@ -25,7 +34,8 @@ from bough.control.contacts import Contact, Loop
 from bough.control.layout import Layout
 from bough.control.memory import Memory
 from bough.control.program import Constraints, chosen_solver, minimise, relaxed
-from bough.control.references import Gains, Reference
+from bough.control.references import Gains
+from bough.control.referring import FASTEST, Asked
 from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError
 from bough.model import Model
 from bough.opspace import AimSet, Task, TaskSet, closure_tasks
@@ -67,15 +77,17 @@ class WholeBody:
         cone: Cone = "pyramid",
         general: bool = False,
     ) -> None:
-        self.model, self.contacts = model, tuple(contacts)
-        wanted = tuple(tasks)
+        wanted, self.contacts = checked_tasks(tasks, contacts)
+        self.model = model
         self.loops = tuple(Loop(task) for task in closure_tasks(model))
         self.held: tuple[Contact | Loop, ...] = (*self.contacts, *self.loops)
         self.tasks = TaskSet(model, [*wanted, *(held.task() for held in self.held)])
         check_flight(model, wanted, self.contacts)
-        self.aims, self.references = AimSet(self.tasks, all_rows=False), dict(references or {})
+        self.aims = AimSet(self.tasks, all_rows=False)
         names = [task.name for task in wanted]
-        for given in (self.references, weights or {}, priorities or {}, {} if isinstance(gains, Gains) else gains):
+        self.stiffness, self.damping = gains_of(self.tasks, gains)
+        check_gains(posture_gains, "posture", model.nv)
+        for given in (references or {}, weights or {}, priorities or {}, {} if isinstance(gains, Gains) else gains):
             odd = [name for name in given if name not in names]
             if odd:
                 raise TaskError(f"{odd[0]!r} is none of the tasks {', '.join(map(repr, names))}")
@@ -84,8 +96,8 @@ class WholeBody:
         self.solver = cone_solver(solver) if cone == "second_order" else chosen_solver(solver)
         self._namer = chosen_solver(None) if cone == "second_order" else self.solver  # of conflicts
         self.bounds = AccelerationBounds(model, dt, horizon)
+        self.asked = Asked(self.tasks, dict(references or {}), names, [held.name for held in self.held])
         self._levels = priorities_of(self.tasks, names, weights or {}, priorities or {})
-        self.stiffness, self.damping = gains_of(self.tasks, gains)
         self._posture_stiffness = np.where(model.actuated, posture_gains.stiffness, 0.0)
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._memories = [Memory(self.aims)]
@@ -95,7 +107,7 @@ class WholeBody:
 
         For one state, or for a batch of robots, of which row k is the same robot in every call.
         """
-        q, v = np.asarray(q, float), np.asarray(v, float)
+        q, v = _numbers("q", q), _numbers("v", v)
         if q.shape == (self.model.nq,) and v.shape == (self.model.nv,):
             return self._command(self._memories[0], t, q, v, self._layout(contacts))
         command, status = self.with_status(t, q, v, contacts)
@@ -111,7 +123,7 @@ class WholeBody:
         where constraints conflict: `conflicts` says which, and the command breaks them as little as possible.
         `contacts` may be a list of names for each row.
         """
-        q, v = np.asarray(q, float), np.asarray(v, float)
+        q, v = _numbers("q", q), _numbers("v", v)
         for name, x, n in (("q", q, self.model.nq), ("v", v, self.model.nv)):
             if x.ndim not in (1, 2) or x.shape[-1] != n:
                 raise ShapeError(f"{name} has shape ({n},) or (batch, {n}), got {x.shape}")
@@ -136,19 +148,21 @@ class WholeBody:
     ) -> tuple[WholeBodyCommand, int]:
         """One row of a batch with its status."""
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            return no_command(self.tasks, layout), BAD_INPUT
+            return no_command(self.tasks, layout, self.asked.names), BAD_INPUT
         try:
             command = self._command(memory, t, q, v, layout)
         except (NumericalError, NonFiniteError, UnsolvedError):
-            return no_command(self.tasks, layout), BAD_OUTPUT
+            return no_command(self.tasks, layout, self.asked.names), BAD_OUTPUT
         return command, OK if command.success else UNMET
 
     def _command(self, memory: Memory, t: float, q: FloatArray, v: FloatArray, layout: Layout) -> WholeBodyCommand:
         self._hold(memory, layout, q)
-        speed, acceleration, aimed = self._refer(memory, t)
+        speed, acceleration, aimed = self.asked(memory, t)
         H, C, J, rate, bias, error = self._function.call(q, v, memory.target, memory.goal)
         wanted = acceleration + self.damping * (speed - rate) + aimed * self.stiffness * error
         need, Jc = wanted - bias, J[layout.rows]
+        if not np.abs(need).max() < FASTEST:
+            self.asked.complain(t, need)
         D = np.concatenate([H, -Jc.T], axis=1)  # tau = D x + C
         limits = layout.constraints(D, C, Jc, need[layout.rows], self.bounds(q, v))
         x, conflicts = self._solve(memory, layout, limits, (J, need, self._pull(q, v)), (D, C))
@@ -158,9 +172,10 @@ class WholeBody:
             )
         tau = D @ x + C
         tau[layout.loose] = 0.0
-        errors = {name: error[rows] for name, rows in self.tasks.slices.items()}
-        nv = self.model.nv
-        return WholeBodyCommand(tau, x[:nv], layout.shared(x[nv:]), errors, not conflicts, conflicts)
+        nv, slices = self.model.nv, self.tasks.slices
+        errors, left = {name: error[rows] for name, rows in slices.items()}, need - J @ x[:nv]
+        missed = {name: left[slices[name]] for name in self.asked.names}
+        return WholeBodyCommand(tau, x[:nv], layout.shared(x[nv:]), errors, not conflicts, conflicts, missed)
 
     def _solve(
         self,
@@ -209,28 +224,6 @@ class WholeBody:
         if self.posture is not None:
             pull += self._posture_stiffness * self.model.difference(q, self.posture)
         return pull
-
-    def _refer(self, memory: Memory, t: float) -> tuple[FloatArray, FloatArray, Any]:
-        """Velocity and acceleration of the references (rows,), and which rows have a position to go to."""
-        speed, acceleration, aimed = np.zeros(self.tasks.size), np.zeros(self.tasks.size), self._aimed.copy()
-        for name, given in self.references.items():
-            reference: Any = given(t) if callable(given) else given
-            if not isinstance(reference, Reference):
-                reference = Reference(reference)
-            rows = self.tasks.slices[name]
-            speed[rows], acceleration[rows] = reference.velocity, reference.acceleration
-            if reference.position is not None:
-                aimed[rows] = True
-                memory.aim(name, reference.position, callable(given))
-        return speed, acceleration, aimed
-
-    @cached_property
-    def _aimed(self) -> Any:
-        """(rows,) rows of contacts always go back to where they were made, those of loops are closed."""
-        aimed = np.zeros(self.tasks.size, bool)
-        for held in self.held:
-            aimed[self.tasks.slices[held.name]] = True
-        return aimed
 
     def _hold(self, memory: Memory, layout: Layout, q: FloatArray) -> None:
         """Contacts that are new hold where they are now; those that are gone are forgotten."""
@@ -290,3 +283,10 @@ class WholeBody:
         tasks = self.tasks
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays)
         return Prepared(WHOLE, constants, tasks.sizes | {"aims": self.aims.size}).bind(tasks, self.general)
+
+
+def _numbers(name: str, given: Any) -> FloatArray:
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} is an array of numbers, got {given!r}") from None
