@@ -303,3 +303,10 @@ def test_spaces_and_states_are_copied_after_use(copied):
     np.testing.assert_array_equal(other(q, v).jbar, want)
     np.testing.assert_array_equal(again.jbar, want)
     assert again.space is not space
+
+
+def test_tasks_that_are_no_list_are_refused_by_what_they_are():
+    model = zoo.arm(4)
+    for given, what in (("hand", "the name 'hand'"), (bough.pose("hand"), r"the task 'pose\(hand\)'")):
+        with pytest.raises(TaskError, match=f"tasks are a list .* got {what}"):
+            bough.OperationalSpace(model, given)

@@ -14,6 +14,7 @@ from bough.errors import SettingError
 OFF = ("", "0", "false", "no", "off")
 DEFAULT_LIMIT = 512 * 2**20
 _most_threads: ContextVar[int | None] = ContextVar("most_threads", default=None)
+_chosen_threads: ContextVar[int | None] = ContextVar("chosen_threads", default=None)
 
 
 def interpreted() -> bool:
@@ -22,9 +23,33 @@ def interpreted() -> bool:
 
 
 def threads() -> int:
-    """BOUGH_NUM_THREADS, or the number of CPUs this process may use; within `most_threads` at most so many."""
-    limit = _most_threads.get()
-    return threads_of_environment() if limit is None else min(limit, threads_of_environment())
+    """What `on_threads` says, or BOUGH_NUM_THREADS, or the number of CPUs; within `most_threads` at most so many."""
+    limit, chosen = _most_threads.get(), _chosen_threads.get()
+    count = threads_of_environment() if chosen is None else chosen
+    return count if limit is None else min(limit, count)
+
+
+def check_threads(count: int) -> int:
+    """A number of threads that someone asks for, if it is one."""
+    if not (hasattr(count, "__index__") and count >= 1):
+        raise SettingError(f"threads must be a whole number, at least 1, got {count!r}")
+    return count
+
+
+@contextmanager
+def on_threads(count: int | None) -> Iterator[None]:
+    """Batches in this block, in this thread, are run as if each call had threads=count; None changes nothing.
+
+    For functions that make several calls, so that their own `threads=` reaches all of them.
+    """
+    if count is None:
+        yield
+        return
+    token = _chosen_threads.set(check_threads(count))
+    try:
+        yield
+    finally:
+        _chosen_threads.reset(token)
 
 
 @contextmanager

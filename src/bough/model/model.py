@@ -267,17 +267,17 @@ class Model:
 
         return edit.welded_at(self, q, joints)
 
-    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray:
+    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike, *, threads: int | None = None) -> FloatArray:
         """q moved by the tangent vector v (velocity times time), on the quaternion manifolds; (nq,) or (batch, nq)."""
-        return self._integrate(q, v)
+        return self._integrate(q, v, threads=threads)
 
     @cached_property
     def _integrate(self) -> Callable[..., FloatArray]:
         return self._bind(INTEGRATE)
 
-    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> FloatArray:
+    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike, *, threads: int | None = None) -> FloatArray:
         """The tangent vector that integrates q0 to q1, by the shortest rotations; (nv,) or (batch, nv)."""
-        return self._difference(q0, q1)
+        return self._difference(q0, q1, threads=threads)
 
     @cached_property
     def _difference(self) -> Callable[..., FloatArray]:

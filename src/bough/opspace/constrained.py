@@ -17,6 +17,7 @@ from bough import __version__
 from bough.compile.emit import c
 from bough.compile.executions import BoundFunction, bind_arrays
 from bough.compile.routine import Routine, trace
+from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
 from bough.opspace.constrained_derivatives import ConstrainedDerivatives, Derived
 from bough.opspace.loops import closure_tasks
@@ -97,7 +98,8 @@ class ConstrainedDynamics:
         plain = gap is None and isinstance(acceleration, float) and acceleration == 0.0
         target = rest if plain else self._target(acceleration, gap, q.dtype)
         if self._in_parts:
-            return self._by_parts(q, v, tau, target)
+            with on_threads(threads):
+                return self._by_parts(q, v, tau, target)
         if self.stabilise is None:
             qdd, force, residual = self._free.call(q, v, tau, target, proximal, threads=threads)
         else:
@@ -123,7 +125,8 @@ class ConstrainedDynamics:
         _, damping, proximal = self._given[q.dtype]
         target = self._target(acceleration, gap, q.dtype)
         if self._in_parts:
-            parts, status = row_by_row(self._by_parts, (q, v, tau, target))
+            with on_threads(threads):
+                parts, status = row_by_row(self._by_parts, (q, v, tau, target))
             return self._judged(Constrained(*parts), status)
         free = self.stabilise is None
         more = (target, proximal) if free else (target, damping, proximal)
@@ -138,15 +141,23 @@ class ConstrainedDynamics:
         return found, np.where((status == OK) & unmet, UNMET, status)
 
     def derivatives(
-        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *, gap: npt.ArrayLike | None = None
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        acceleration: npt.ArrayLike = 0.0,
+        *,
+        gap: npt.ArrayLike | None = None,
+        threads: int | None = None,
     ) -> ConstrainedDerivatives:
         """The derivatives of qdd and of the constraint forces by q (along velocities), v, tau and `acceleration`.
 
         By the implicit function theorem, for motions that meet their rows; in float64. `.force` is None where rows are
         redundant. Traced, so refused for models that are too large; `gap` is taken as constant.
         """
-        q, v, found = self._motion(q, v, tau, acceleration, gap)
-        return self._derived.jacobians(q, v, found)
+        with on_threads(threads):
+            q, v, found = self._motion(q, v, tau, acceleration, gap)
+            return self._derived.jacobians(q, v, found)
 
     def vjp(
         self,
@@ -157,6 +168,7 @@ class ConstrainedDynamics:
         *,
         qdd: npt.ArrayLike | None = None,
         force: npt.ArrayLike | None = None,
+        threads: int | None = None,
     ) -> dict[str, RealArray]:
         """The gradient of sum(qdd * accelerations) + sum(force * forces) by "q", "v", "tau" and "acceleration".
 
@@ -164,8 +176,9 @@ class ConstrainedDynamics:
         """
         if qdd is None and force is None:
             raise TaskError("vjp needs weights: qdd=, force= or both")
-        q, v, found = self._motion(q, v, tau, acceleration, None)
-        return self._derived.vjp(q, v, found, (qdd, force))
+        with on_threads(threads):
+            q, v, found = self._motion(q, v, tau, acceleration, None)
+            return self._derived.vjp(q, v, found, (qdd, force))
 
     def _motion(
         self, q: Any, v: Any, tau: Any, acceleration: Any, gap: Any
@@ -188,7 +201,7 @@ class ConstrainedDynamics:
     def _derived(self) -> Derived:
         return Derived(self)
 
-    def impact(self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0) -> Impact:
+    def impact(self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None) -> Impact:
         """The velocity after the rows are caught: J v' = -restitution J v, by impulses along the rows alone.
 
         `restitution` is a number between 0 and 1, or one for each row.
@@ -197,15 +210,17 @@ class ConstrainedDynamics:
         e = np.broadcast_to(np.asarray(restitution, q.dtype), (self.tasks.size,))
         if not ((e >= 0.0) & (e <= 1.0)).all():
             raise TaskError(f"restitution is between 0 and 1, got {np.asarray(restitution).tolist()}")
-        if self._in_parts:
-            return self._impact_by_parts(q, v, e)
-        found, impulse, residual = self._impact.call(q, v, np.ascontiguousarray(e), self._given[q.dtype][2])
+        with on_threads(threads):
+            if self._in_parts:
+                return self._impact_by_parts(q, v, e)
+            found, impulse, residual = self._impact.call(q, v, np.ascontiguousarray(e), self._given[q.dtype][2])
         return Impact(found, impulse, residual[..., 0])
 
-    def free_acceleration(self, q: Any, v: Any, tau: Any) -> RealArray:
+    def free_acceleration(self, q: Any, v: Any, tau: Any, *, threads: int | None = None) -> RealArray:
         """The rows' acceleration without constraint forces, (m,)."""
         q, v, tau = self.space.inputs(q, v, tau)
-        return self.space.drift(q, v) + apply(self.space.jacobian(q), self.dynamics.forward_dynamics(q, v, tau))
+        with on_threads(threads):
+            return self.space.drift(q, v) + apply(self.space.jacobian(q), self.dynamics.forward_dynamics(q, v, tau))
 
     def export_c(self, path: str | Path, *, dtype: Any = np.float64, prefix: str | None = None) -> tuple[Path, Path]:
         """Write `constrained_dynamics` and `impact` to a C99 file at `path` and a header beside it."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.settings import on_threads
 from bough.errors import ShapeError
 from bough.opspace.constrained import with_closures
 from bough.opspace.products import apply
@@ -55,19 +56,23 @@ class ConstrainedInverseDynamics:
         self.torque_weights = _weights(torque_weights, self.model.nv, "torque_weights")[self.driven]
         self.force_weights = _weights(force_weights, self.tasks.size, "force_weights")
 
-    def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike) -> ConstrainedInverse:
+    def __call__(
+        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None
+    ) -> ConstrainedInverse:
         """The forces under which (q, v) accelerates by qdd (nv,), or for a batch of all three."""
-        return self._forces(*self.space.inputs(q, v, qdd))
+        with on_threads(threads):
+            return self._forces(*self.space.inputs(q, v, qdd))
 
     def with_status(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike
+        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None
     ) -> tuple[ConstrainedInverse, IntArray]:
         """The same and a status for each row: no row of a batch raises for the others.
 
         It is 0 where all is well, 2 where an input is not finite (the result is NaN there), 3 where the result is not,
         and 4 where no forces give the motion, or it breaks constraints: see `residual` and `violation`.
         """
-        found, status = row_by_row(self._forces, self.space.inputs(q, v, qdd))
+        with on_threads(threads):
+            found, status = row_by_row(self._forces, self.space.inputs(q, v, qdd))
         result = ConstrainedInverse(*found)
         need, moved = (np.maximum(1.0, np.abs(x).max(axis=-1)) for x in (result.tau, np.asarray(qdd, float)))
         unmet = (result.residual > UNMET_SHARE * need) | (result.violation > UNMET_SHARE * moved)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction
+from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
 from bough.errors import TaskError
@@ -142,18 +143,26 @@ class OperationalSpace:
     # What depends on the configuration
 
     def inverse_inertia(
-        self, q: Any, method: MethodName | None = None, *, out: RealArray | None = None, **given: Any
+        self,
+        q: Any,
+        method: MethodName | None = None,
+        *,
+        out: RealArray | None = None,
+        threads: int | None = None,
+        **given: Any,
     ) -> RealArray:
         """Lambda^-1 (m, m) by the space's method or the one named."""
-        if method is None or method == "auto":
-            return self._inverse_inertia(self._input(q), out=out, **given)
-        call = self.function(method).call
-        return call(self._input(q), out=out, **given) if given else call(self._input(q), out=out)
+        call = self._inverse_inertia if method is None or method == "auto" else self.function(method).call
+        if threads is None:
+            return call(self._input(q), out=out, **given)
+        with on_threads(threads):
+            return call(self._input(q), out=out, **given)
 
-    def inertia(self, q: Any, **given: Any) -> RealArray:
+    def inertia(self, q: Any, *, threads: int | None = None, **given: Any) -> RealArray:
         """Lambda (m, m)."""
         self._refuse_card("Lambda")
-        return self.invert(self.inverse_inertia(q, **given))
+        with on_threads(threads):
+            return self.invert(self.inverse_inertia(q, **given))
 
     def torques(
         self, q: Any, v: Any, acceleration: Any, tau0: Any = None, *, damping: float | None = None, **given: Any

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.settings import on_threads
 from bough.errors import TaskError
 from bough.opspace.products import apply
 from bough.types import RealArray
@@ -139,7 +140,10 @@ class OperationalState:
 
     def _keep(self, name: str, make: Callable[[], Any]) -> Any:
         kept = self._kept
-        if name not in kept:
+        if name not in kept and "threads" in self.given:
+            with on_threads(self.given["threads"]):
+                kept[name] = make()
+        elif name not in kept:
             kept[name] = make()
         return kept[name]
 

@@ -30,6 +30,10 @@ class TaskSet:
 
     def __init__(self, model: Model, tasks: Iterable[Task]) -> None:
         self.model = model
+        alone: object = tasks  # mistaken for a list
+        if isinstance(alone, str | Task):
+            what = f"the name {alone!r}" if isinstance(alone, str) else f"the task {alone.name!r}"
+            raise TaskError(f"tasks are a list such as [bough.pose(frame)], got {what}")
         self.tasks = tuple(tasks)
         for task in self.tasks:
             if not isinstance(task, Task):

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.settings import check_threads, on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, ShapeError
 from bough.model import Model
@@ -43,8 +44,10 @@ class GroundedEnsemble:
         without: Iterable[Effect] = (),
         inputs: Sequence[str] = (),
         dynamics: Dynamics | None = None,
+        threads: int | None = None,
         **parameters: npt.ArrayLike,
     ) -> None:
+        self.threads = None if threads is None else check_threads(threads)
         self.model, self.dt, self.time, self.contacts = model, dt, 0.0, contacts
         self.q, self.v = _rows(q, model.nq, "q"), _rows(v, model.nv, "v")
         if len(self.q) != len(self.v):
@@ -92,9 +95,10 @@ class GroundedEnsemble:
         if given.shape not in ((), (self.model.nv,), self.v.shape):
             raise ShapeError(f"tau must have shape ({self.model.nv},) or {self.v.shape}, got {given.shape}")
         push = np.ascontiguousarray(np.broadcast_to(given, self.v.shape))
-        for _ in range(count):
-            rows = tuple(self._given.values.values())
-            self.q, self.v = self._stepper.advance(self.q, self.v, push, self.dt, self.friction, rows)
+        with on_threads(self.threads):
+            for _ in range(count):
+                rows = tuple(self._given.values.values())
+                self.q, self.v = self._stepper.advance(self.q, self.v, push, self.dt, self.friction, rows)
         self.time += count * self.dt
 
     def reset(self, rows: Which, q: npt.ArrayLike | None = None, v: npt.ArrayLike | None = None) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError
 from bough.model import Model
@@ -46,6 +47,7 @@ def rollout(
     every: int = 1,
     progress: bool = False,
     dynamics: Dynamics | None = None,
+    threads: int | None = None,
 ) -> Recording:
     """The motion from q (nq,) and v (nv,), or from many states (batch, ...), for exactly `duration` seconds.
 
@@ -64,7 +66,8 @@ def rollout(
     impulses of loops, contacts and joints are found together.
 
     A state whose motion cannot be continued raises, named; with failures="record" it stays where it was, the others go
-    on, and `Recording.failed_at` says when. Every `every`-th step is recorded, start and end too.
+    on, and `Recording.failed_at` says when. Every `every`-th step is recorded, start and end too. Many states are
+    advanced on at most so many `threads`.
     """
     if integrator not in INTEGRATORS:
         raise ShapeError(f"there is no integrator {integrator!r}; expected {', '.join(INTEGRATORS)}")
@@ -74,7 +77,7 @@ def rollout(
         raise ShapeError(f"expected 0 < dt <= duration and every >= 1, got dt={dt}, duration={duration}, every={every}")
     q, v = np.array(q, float), np.array(v, float)
     _check_state(model, q, v)
-    model.integrate(q, np.zeros_like(v))  # a quaternion of zeros or NaN is refused by name
+    model.integrate(q, np.zeros_like(v), threads=threads)  # a quaternion of zeros or NaN is refused by name
     if forces is not None and motion is not None:
         raise ShapeError("forces act on the motion of the model itself: leave motion= out, or put them into it")
     dynamics = dynamics or Dynamics(model)
@@ -86,7 +89,7 @@ def rollout(
     steps = _Steps(advance, q, v, failures == "raise")
     count, rest, taken = max(1, math.ceil(duration / dt - 1e-9)), np.zeros_like(v), []
     reports: list[dict[str, FloatArray]] = []
-    with progress_bar("simulating", count, progress) as advanced:
+    with on_threads(threads), progress_bar("simulating", count, progress) as advanced:
         for k in range(count):
             t = k * dt
             tau = rest if torque is None else _checked_torque(torque(t, steps.q, steps.v), v.shape)

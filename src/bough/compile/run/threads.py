@@ -12,7 +12,6 @@ import numpy as np
 from bough.compile import settings
 from bough.compile.run import helpers, seats
 from bough.compile.run.gate import OK, Gate, Pile, record_of, serve
-from bough.errors import SettingError
 
 # What each further thread costs: a fraction of a microsecond where it is awake, a few where it must be woken.
 WAKE_SECONDS = 6e-6
@@ -43,9 +42,7 @@ class Batches:
 
     def run(self, arrays: Sequence[np.ndarray], threads: int | None) -> int:
         """All rows of the arrays, on at most so many threads (None = the default); a status."""
-        threads = settings.threads() if threads is None else threads
-        if not (hasattr(threads, "__index__") and threads >= 1):
-            raise SettingError(f"threads must be a whole number, at least 1, got {threads!r}")
+        threads = settings.threads() if threads is None else settings.check_threads(threads)
         if self.will_probe(len(arrays[0]), threads):
             begin = time.perf_counter()
             status = self._gate(*(x[:PROBE_ROWS] for x in arrays))

@@ -146,6 +146,7 @@ class InverseKinematics:
         gain: float = 1.0,
         dt: float = 1.0,
         damping: float = LEAST,
+        threads: int | None = None,
     ) -> Step:
         """One step towards the targets from q: `gain` is the share of the error that goes away in a unit of time.
 
@@ -159,11 +160,11 @@ class InverseKinematics:
         batch = common_batch({"q": len(x), "targets": len(goals[0].target)})
         x = self.bounds.clip(np.array(np.broadcast_to(x, (batch, self.model.nq))))
         full = [g.repeated(batch) for g in goals]
-        _, state, step = Descent(self.levels, self.wish).step(x, full, begun(batch, damping, 0.0))
+        _, state, step = Descent(self.levels, self.wish, threads).step(x, full, begun(batch, damping, 0.0))
         v = gain * step
         v /= np.maximum(1.0, np.abs(v / self.model.limits.velocity).max(axis=1))[:, None]
-        moved = self.bounds.clip(self.model.integrate(x, dt * v))
-        v = self.model.difference(x, moved) / dt
+        moved = self.bounds.clip(self.model.integrate(x, dt * v, threads=threads))
+        v = self.model.difference(x, moved, threads=threads) / dt
         found = Step(v, moved, state[:, SIZE])
         return Step(*(y[0] for y in found)) if alone and np.ndim(q) == 1 else found
 
