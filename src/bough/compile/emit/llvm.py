@@ -18,7 +18,7 @@ import numpy as np
 
 from bough.compile.emit.ir import Block, Kind
 from bough.compile.emit.llvm_atan import atan_function
-from bough.compile.emit.llvm_chunk import Chunk, pointer, rowwise_inputs, square_roots
+from bough.compile.emit.llvm_chunk import Chunk, pointer, room_for_moves, rowwise_inputs, square_roots
 from bough.compile.emit.llvm_lanes import PREFETCH, covering_windows, lane_functions, row_pointers, zero_windows
 from bough.compile.emit.llvm_sincos import sincos_function
 from bough.compile.emit.plan import Place, Plan
@@ -64,7 +64,7 @@ class Emitter:
     def __init__(self, program: Program, kind: Kind, pack: Kind, units: Sequence[Unit] | None, chunk: int) -> None:
         self.program, self.kind, self.pack = program, kind, pack
         self.arrays = (*program.inputs, *program.outputs)
-        self.plan = Plan(program, chunk, pack.lanes // kind.lanes, units)
+        self.plan = Plan(program, room_for_moves(program, kind, chunk), pack.lanes // kind.lanes, units)
         self.window = kind.lanes if kind.lanes > 1 else pack.lanes
         self.cleared = [self._cleared_windows(roots) for roots in program.roots]
         self.skipped = [{c for start in starts for c in range(start, start + self.window)} for starts in self.cleared]

@@ -10,12 +10,13 @@ from bough.compile.emit.ir import Block, Kind
 from bough.compile.emit.llvm_lanes import columns_of_rows
 from bough.compile.emit.plan import Place, Plan
 from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, INPUT, MUL, NEG, SQRT, STEP, SUB
-from bough.compile.graph.program import Unit
+from bough.compile.graph.program import Program, Unit
 
 MNEMONIC = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv", NEG: "fneg"}
 
 WIDE, LEAST_LANES = 64, 4  # columns of an array that is not gathered; narrower ones most chunks read a part of
 MOST_READ = 1.25  # times that such an array is read, on average
+MOVES = 4  # instructions for each column of it
 
 
 def pointer(kind: Kind, place: Place) -> str:
@@ -35,6 +36,13 @@ def square_roots(plan: Plan, kind: Kind) -> list[str]:
 def half_window(size: int, lanes: int, column: int) -> int:
     """The first of the lanes / 2 columns that are loaded together with `column`."""
     return min(column - column % (lanes // 2), size - lanes // 2)
+
+
+def room_for_moves(program: Program, kind: Kind, chunk: int) -> int:
+    """How many operations make a chunk of so many instructions, where wide arrays are taken from their rows."""
+    columns = sum(x.size for x in program.inputs if x.size >= WIDE) if kind.lanes >= LEAST_LANES else 0
+    operations = len(program.graph) - columns
+    return max(1, chunk * operations // (operations + MOVES * columns)) if operations > 0 else chunk
 
 
 def rowwise_inputs(plan: Plan, kind: Kind) -> frozenset[int]:
