@@ -50,13 +50,19 @@ class Case(NamedTuple):
 
 
 def rows() -> list[Timing]:
+    """What follows, motion and control, and other libraries."""
+    found = own()
+    return [*found, *card_motion.rows(), *card_peers.rows(_forward(found))]
+
+
+def own() -> list[Timing]:
     """Forward and inverse dynamics, mass matrix and Lambda^-1, both precisions, in the better of the two layouts."""
     found: list[Timing] = []
     for case in cases():
         for dtype in TOLERANCE:
             for batch in BATCHES:
                 found.append(measured(case, dtype, batch))
-    return [*found, *card_motion.rows(), *card_peers.rows(_forward(found))]
+    return found
 
 
 def _forward(found: list[Timing]) -> dict[str, float]:

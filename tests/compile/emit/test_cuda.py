@@ -74,7 +74,7 @@ def test_threads_compute_what_the_kernel_does(robot, name, lanes, tmp_path):
 
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_values_on_shelves_come_back(lanes, tmp_path, monkeypatch):
-    monkeypatch.setattr(cuda, "AT_WORK", 215)
+    monkeypatch.setattr(cuda, "AT_WORK", {8: 215})
     model, routine = zoo.humanoid(), ROUTINES["aba"]
     program = traced(routine, (model.mechanism,), model.sizes, mark_limbs if lanes > 1 else None)
     source = cuda.emit(program, np.float64, cuda.Form(lanes, shelved=4))

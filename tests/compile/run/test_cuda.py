@@ -202,6 +202,7 @@ def test_known_shapes_are_launched_as_the_first_time(monkeypatch, tmp_path):
         Tensor=FakeTensor,
         float64="torch.float64",
         empty=lambda shape, dtype, device: FakeTensor(*shape),
+        empty_like=lambda x: FakeTensor(*x.shape),
         cuda=SimpleNamespace(current_stream=lambda device: stream),
         _C=SimpleNamespace(),
     )

@@ -36,7 +36,7 @@ MOST_LANES = 8
 SHELF_BLOCK = 64  # threads of a block with shelves
 SHELF_BYTES = 228 * 1024  # shared memory of a multiprocessor; each block on it takes 1 kB for itself
 ALL_REGISTERS = 65_536  # of a multiprocessor; a thread has 255 at most
-AT_WORK = 45  # registers of a thread beside the values that wait for a use
+AT_WORK = {4: 45, 8: 55}  # registers of a thread beside the values that wait for a use, by bytes of a number
 
 Layout = Literal["rows", "columns"]
 
@@ -94,9 +94,9 @@ def needs(program: Program, dtype: npt.DTypeLike, lanes: int) -> Needs:
     return Needs(len(lines), peak(lines) * np.dtype(dtype).itemsize // 4)
 
 
-def held(shelved: int) -> int:
+def held(dtype: npt.DTypeLike, shelved: int) -> int:
     """Registers for values that wait, where so many blocks share a multiprocessor."""
-    return min(255, ALL_REGISTERS // (SHELF_BLOCK * shelved)) - AT_WORK
+    return min(255, ALL_REGISTERS // (SHELF_BLOCK * shelved)) - AT_WORK[np.dtype(dtype).itemsize]
 
 
 def room(shelved: int) -> int:
@@ -265,7 +265,7 @@ class _Kernel:
         size, shelved = np.dtype(self.scalar).itemsize, self.form.shelved
         tables = sum({"int": 4}.get(kind, size) * count for kind, _, count in self._shared())
         slots = (room(shelved) - -(-tables // SHELF_BLOCK)) // size
-        shelves = Shelves(self.lines, held(shelved) * 4 // size, slots)
+        shelves = Shelves(self.lines, held(self.scalar, shelved) * 4 // size, slots)
         self.lines = ["SHELVES;", *shelves.lines]
         return shelves.slots
 

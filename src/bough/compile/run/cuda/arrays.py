@@ -120,7 +120,8 @@ class TensorCall(NamedTuple):
     """A call on tensors of certain shapes, all but their addresses."""
 
     launch: Launch
-    shapes: list[tuple[int, ...]]
+    shapes: list[tuple[int, ...]]  # of results
+    likes: list[int | None]  # an input of the same shape: what is like a tensor is made a little sooner
     rest: list[int]  # the arguments after the addresses
 
 

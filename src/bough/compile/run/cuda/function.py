@@ -72,8 +72,10 @@ class CudaFunction:
         arguments += [self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True)]
         launch = self.launches.launch(card, dtype, batch or 1, arguments, stream)
         if plain and launch and all(g.kind == "torch" for g in given):
-            shapes, addresses = [r.shape for r in results], len(given) + len(results)
-            room_in(self._known)[signature(inputs)] = TensorCall(launch, shapes, arguments[addresses:])
+            shapes, places = [r.shape for r in results], [g.shape for g in given]
+            likes = [places.index(shape) if shape in places else None for shape in shapes]
+            rest = arguments[len(given) + len(results) :]
+            room_in(self._known)[signature(inputs)] = TensorCall(launch, shapes, likes, rest)
         found = out if out is not None and not home.on_host else self._returned(results, out, card)
         if bad is None:
             return found
@@ -102,15 +104,18 @@ class CudaFunction:
 
     def _again(self, inputs: tuple[Any, ...]) -> Any:
         """The same for tensors of shapes that were examined before; None where it must be looked at again."""
-        Tensor = modules["torch"].Tensor
+        torch = modules["torch"]
         for x in inputs:
-            if type(x) is not Tensor or x.requires_grad or not x.is_contiguous():
+            if type(x) is not torch.Tensor or x.requires_grad or not x.is_contiguous():
                 return None
         known = self._known.get(signature(inputs))
         if known is None:
             return None
         like = inputs[0]
-        found = [like.new_empty(shape) for shape in known.shapes]
+        found = [
+            like.new_empty(shape) if k is None else torch.empty_like(inputs[k])
+            for shape, k in zip(known.shapes, known.likes, strict=True)
+        ]
         arguments = [x.data_ptr() for x in inputs]
         arguments += [x.data_ptr() for x in found]
         known.launch(arguments + known.rest, torch_stream(like.device))

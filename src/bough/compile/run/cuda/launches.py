@@ -111,13 +111,15 @@ class Launches:
         for n, (lines, registers) in wanted.items():
             idle = n > 1 and n // 2 in wanted and lines > SHORTER * wanted[n // 2].lines
             if not idle and (registers <= REGISTERS or registers <= WASTE * least):
-                found += self._ways(n, registers)
+                found += self._ways(dtype, n, registers)
         return found
 
-    def _ways(self, lanes: int, registers: int) -> list[Form]:
+    def _ways(self, dtype: np.dtype, lanes: int, registers: int) -> list[Form]:
         """Uses of shared memory worth trying for values that take so many registers."""
-        shelves = [s for s in SHELVED if registers > held(s)]
-        enough = [s for s in shelves if SLACK * (held(s) + room(s) // 4) >= registers]
+        shelves = [s for s in SHELVED if registers > held(dtype, s)]
+        enough = [s for s in shelves if SLACK * (held(dtype, s) + room(s) // 4) >= registers]
+        if held(dtype, 4) + room(4) // 4 >= registers:  # then 2 would be the same
+            enough = [s for s in enough if s > 2]
         large = self.layout == "rows" and sum(spec.size for spec in self.outputs) >= STAGED_FROM
         plain = [] if enough and registers > OVERFLOW else [False]
         return [
