@@ -8,13 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bough import zoo
+from bough.bench.dynamics import robot_file
 from bough.bench.report import Timing
 from bough.dynamics import Dynamics
+from bough.io import load
 from bough.model import Model
 from bough.opspace import OperationalSpace, pose
 from bough.simulate import Ensemble
@@ -31,8 +34,7 @@ def torques() -> Iterator[Timing]:
     """Operational-space torques, J-bar' F + N' tau0, of 4,096 robots: from a CUDA graph, and called from Python."""
     humanoid = zoo.humanoid()
     tips = [name for k, name in enumerate(humanoid.body_names) if k not in set(humanoid.parent.tolist())]
-    arm = zoo.arm(7)
-    for model, names in ((arm, [arm.body_names[-1]]), (humanoid, tips[:4])):
+    for model, names in (panda(), (humanoid, tips[:4])):
         space = OperationalSpace(model, [pose(name) for name in names], device="cuda", singular="damp")
         size = space.tasks.size
         for dtype in ("float32", "float64"):
@@ -43,6 +45,16 @@ def torques() -> Iterator[Timing]:
 
             seconds = {"bough": _from_graph(run), "bough, called from Python": _called(run)}
             yield Timing("on a card, task torques of 4,096 robots", model.name, f"{size} rows, {dtype}", seconds)
+
+
+def panda() -> tuple[Model, list[str]]:
+    """The arm, with fingers that move for themselves, and its hand; an arm of seven joints where its file is not."""
+    folder, name = os.environ.get("BOUGH_BENCH_ROBOTS"), "panda.urdf"
+    path = Path(folder) / name if folder else robot_file(name)
+    if path is None or not path.exists():
+        arm = zoo.arm(7)
+        return arm, [arm.body_names[-1]]
+    return load(path, mimic="independent"), ["panda_hand"]
 
 
 def motions() -> Iterator[Timing]:
