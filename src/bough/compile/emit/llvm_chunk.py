@@ -16,7 +16,7 @@ MNEMONIC = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DI
 
 WIDE, LEAST_LANES = 64, 4  # columns of an array that is not gathered; narrower ones most chunks read a part of
 MOST_READ = 1.25  # times that such an array is read, on average
-MOVES = 4  # instructions for each column of it
+MOVING_CHUNK = 1200  # operations of a chunk that may transpose, too: in longer ones fewer values stay in registers
 
 
 def pointer(kind: Kind, place: Place) -> str:
@@ -39,10 +39,9 @@ def half_window(size: int, lanes: int, column: int) -> int:
 
 
 def room_for_moves(program: Program, kind: Kind, chunk: int) -> int:
-    """How many operations make a chunk of so many instructions, where wide arrays are taken from their rows."""
-    columns = sum(x.size for x in program.inputs if x.size >= WIDE) if kind.lanes >= LEAST_LANES else 0
-    operations = len(program.graph) - columns
-    return max(1, chunk * operations // (operations + MOVES * columns)) if operations > 0 else chunk
+    """How many operations make a chunk, fewer where wide arrays are taken from their rows."""
+    is_wide = kind.lanes >= LEAST_LANES and any(x.size >= WIDE for x in program.inputs)
+    return min(chunk, MOVING_CHUNK) if is_wide else chunk
 
 
 def rowwise_inputs(plan: Plan, kind: Kind) -> frozenset[int]:
