@@ -72,3 +72,24 @@ def test_packed_rows_are_those_that_are_not_zero():
     rest[:, freedoms, bodies] = 0.0
     assert not rest.any()
     np.testing.assert_array_equal(dyn.packed_regressor(q[1], v[1], qdd[1]).shape, packed.shape[1:])
+
+
+def test_results_go_into_arrays_of_the_shape_that_they_have():
+    model, rng = bough.zoo.arm(3), np.random.default_rng(0)
+    dyn = bough.Dynamics(model)
+    for rows in ((), (5,)):
+        q, v, a = rng.normal(size=(3, *rows, 3))
+        wanted = dyn.regressor(q, v, a)
+        out = np.zeros_like(wanted)
+        assert dyn.regressor(q, v, a, out=out) is out
+        np.testing.assert_array_equal(out, wanted)
+        for name in ("forward_dynamics_derivatives", "inverse_dynamics_derivatives"):
+            wanted = getattr(dyn, name)(q, v, a)
+            outs = tuple(np.zeros_like(x, order="C", subok=False) for x in map(np.ascontiguousarray, wanted))
+            assert all(x is y for x, y in zip(getattr(dyn, name)(q, v, a, out=outs), outs, strict=True))
+            for x, y in zip(outs, wanted, strict=True):
+                np.testing.assert_array_equal(x, y)
+    with pytest.raises(bough.BoughError, match=r"regressor: out must be a C-contiguous array \(nv, 10 bodies\)"):
+        dyn.regressor(q, v, a, out=np.zeros((5, 3, 29)))
+    with pytest.raises(bough.BoughError, match="out must be a tuple of 3 arrays"):
+        dyn.forward_dynamics_derivatives(q, v, a, out=outs[:2])

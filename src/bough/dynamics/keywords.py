@@ -26,6 +26,12 @@ class CallKeywords(RunKeywords, total=False):
     out: npt.NDArray[Any] | None
 
 
+class TupleKeywords(RunKeywords, total=False):
+    """The same, and a tuple of arrays for several results."""
+
+    out: tuple[npt.NDArray[Any], ...] | None
+
+
 # by the name that a method gives to its last argument
 KEYWORDS = {"given": ("threads",), "call": ("out", "threads")}
 

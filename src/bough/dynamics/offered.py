@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from bough.dynamics.bound import Library
 from bough.dynamics.engine import Device
 from bough.dynamics.functions import REFERENCE
-from bough.dynamics.keywords import CallKeywords, RunKeywords, written_out
+from bough.dynamics.keywords import CallKeywords, RunKeywords, TupleKeywords, written_out
+from bough.dynamics.outs import by_bodies, copied
 from bough.errors import ModelError, ShapeError
 from bough.model import Model
 from bough.sparsity.factor import Factor
@@ -86,10 +87,13 @@ class Offered:
         packed = self._library.function("factorize").call(q, **parameters)
         return Factor(self.model.dof_tree, "ltdl", packed, self._joint_of_freedom)
 
-    def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[RunKeywords]) -> RealArray:
+    def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
-        Y = self._library.function("regressor").call(q, v, qdd, **given)
-        return Y.reshape(*Y.shape[:-2], Y.shape[-2] * Y.shape[-1])
+        out = call.get("out")
+        if out is not None:
+            call["out"] = by_bodies("regressor", out)
+        Y = self._library.function("regressor").call(q, v, qdd, **call)
+        return out if out is not None else Y.reshape(*Y.shape[:-2], Y.shape[-2] * Y.shape[-1])
 
     def packed_regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """The rows of Y that are not zero, (pairs, 10): `bough.dynamics.regressor_pairs` says whose they are.
@@ -99,17 +103,22 @@ class Offered:
         return self._plain("packed_regressor")(q, v, qdd, **call)
 
     def inverse_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **given: Unpack[RunKeywords]
+        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[TupleKeywords]
     ) -> tuple[RealArray, RealArray, RealArray]:
         """dtau/dq, dtau/dv and dtau/dqdd = H, (nv, nv) each; q is varied in its tangent space."""
-        found: Any = self._library.function("inverse_dynamics_derivatives").call(q, v, qdd, **given)
+        found: Any = self._library.function("inverse_dynamics_derivatives").call(q, v, qdd, **call)
         return found
 
     def forward_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **given: Unpack[RunKeywords]
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **call: Unpack[TupleKeywords]
     ) -> tuple[RealArray, RealArray, RealArray]:
-        """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1."""
-        return self._library.forward_derivatives((q, v, tau), given)
+        """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1.
+
+        The first two are views of one array; `out` takes a copy of all three.
+        """
+        out = call.pop("out", None)
+        found = self._library.forward_derivatives((q, v, tau), call)
+        return found if out is None else copied("forward_dynamics_derivatives", found, out)
 
     # Steps in time
 

@@ -1,0 +1,29 @@
+"""Arrays for results whose shape, to the user, is not that of the compiled function's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bough.compile.graph.program import Array
+from bough.compile.run.arguments import results
+from bough.errors import ShapeError
+from bough.types import RealArray
+
+
+def by_bodies(name: str, out: Any) -> RealArray:
+    """An array (..., nv, 10 bodies) for a regressor as one (..., nv, bodies, 10)."""
+    if not isinstance(out, np.ndarray) or out.ndim < 2 or out.shape[-1] % 10 or not out.flags.c_contiguous:
+        found = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ShapeError(f"{name}: out must be a C-contiguous array (nv, 10 bodies), batches first, got {found}")
+    return out.reshape(*out.shape[:-1], out.shape[-1] // 10, 10)
+
+
+def copied(name: str, found: Sequence[RealArray], out: Any) -> Any:
+    """The arrays `out`, which must fit, filled with results."""
+    specs = [Array(f"result {k}", tuple(x.shape)) for k, x in enumerate(found)]
+    for x, y in zip(results(name, specs, out, None, found[0].dtype), found, strict=True):
+        np.copyto(x, y)
+    return out
