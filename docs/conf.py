@@ -14,12 +14,13 @@ version = release = bough.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "algorithms",
     "public_names",
     "notebooks",
+    "mathml",
 ]
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"Bough {release}"
 html_static_path = ["_static"]

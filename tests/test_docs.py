@@ -6,6 +6,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tomllib
 from importlib.metadata import files
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -17,6 +19,7 @@ from typer.testing import CliRunner
 import bough
 from bough.app import cli
 from bough.bench import report, summary
+from card import needs_card
 
 ROOT = Path(__file__).parents[1]
 MADE = ("api", "notebooks", "_build")  # pages that Sphinx makes from docstrings and notebooks
@@ -29,6 +32,17 @@ NAME = re.compile(r"(?<!\{algorithm\} )\bbough(?:\.[A-Za-z_]\w*)+")  # pages of 
 NAMED = [(p.name, name) for p in PAGES for name in sorted(set(NAME.findall(p.read_text())))]
 COMMAND = re.compile(r"`(bough [^`]+)`|^(bough [^#\n]+)", re.MULTILINE)
 COMMANDS = sorted({(a or b).strip() for page in PAGES for a, b in COMMAND.findall(page.read_text())})
+NEEDED = {
+    "bough.sweep": "pyarrow",
+    "WholeBody": "qpsolvers",
+    "bough.env": "gymnasium",
+    "import torch": "torch",
+    "import casadi": "casadi",
+}
+TESTED_WITH = {
+    re.split(r"[<>=]", package)[0]
+    for package in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["test"]
+}
 ARM = (
     """<robot name="arm"><link name="base"/>"""
     + "".join(
@@ -75,7 +89,6 @@ def with_python(page):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with the robot that the docs load."""
-    pytest.importorskip("pinocchio")
     robots = [Path(str(f.locate())) for f in files("example-robot-data") or [] if f.name == "g1_29dof_rev_1_0.urdf"]
     shutil.copy(robots[0], tmp_path / "g1.urdf")
     (tmp_path / "arm.urdf").write_text(ARM)
@@ -92,17 +105,71 @@ GUIDES = [page for page in PAGES if page.parent.name == "guides" and with_python
 def test_examples_run(page, folder):
     """All blocks of a page, one after the other, as a reader would type them."""
     code = "\n".join(with_python(page))
-    needed = {
-        "bough.sweep": "pyarrow",
-        "WholeBody": "qpsolvers",
-        "bough.env": "gymnasium",
-        "import torch": "torch",
-        "import casadi": "casadi",
-    }
-    for word, package in needed.items():
-        if word in code:
-            pytest.importorskip(package)
+    for word, package in NEEDED.items():
+        if word in code and package not in TESTED_WITH:  # what the tests come with must be there
+            pytest.importorskip(package, reason=f"{page.name} needs {package}, which is not of the extra `test`")
     exec(code, {})
+
+
+def test_examples_are_left_out_for_nothing_but_large_packages():
+    assert {package for package in NEEDED.values() if package not in TESTED_WITH} == {"torch"}
+    packages = set(re.findall(r"^(?:import|from) (\w+)", "\n".join(c for p in PAGES for c in with_python(p)), re.M))
+    known = {"bough", "numpy", "polars", *NEEDED.values(), *PEERS.values(), *sys.stdlib_module_names}
+    assert packages - known - TESTED_WITH == set()
+
+
+def test_every_block_is_of_a_kind_that_is_run():
+    """Python, shell, C, CUDA; others are directives of Sphinx."""
+    for page in PAGES:
+        kinds = re.findall(r"^```(.*)$", page.read_text(), re.MULTILINE)[::2]  # every second one is an end
+        wrong = {kind for kind in kinds if kind not in ("python", "sh", "c") and not kind.startswith("{")}
+        assert wrong <= ({"python cuda"} if page.stem == "gpu" else set()), f"{page.name}: {wrong}"
+
+
+SHELL = [
+    (page.name, line.split("#")[0].strip())
+    for page in PAGES
+    for block in re.findall(r"```sh\n(.*?)```", page.read_text(), re.DOTALL)
+    for line in block.splitlines()
+    if line.split("#")[0].strip()
+]
+
+
+@pytest.mark.parametrize(("page", "line"), SHELL)
+def test_every_line_of_the_shell_is_looked_after(page, line):
+    """Bough's commands are run below; extras and targets must be there; the C compiler is run on its page."""
+    if line.startswith("bough "):
+        assert line in COMMANDS
+    elif line.startswith("pip install "):
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        extras = [name for given in re.findall(r"\[(.*?)\]", line) for name in given.split(",")]
+        assert {*extras} <= {*project["optional-dependencies"]}
+        assert line.split()[2].strip("\"'").split("[")[0] in (".", "bough")
+    elif line.startswith("make "):
+        assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    else:
+        assert (page, line.split()[0]) == ("exporting.md", "gcc")
+
+
+@needs_card
+def test_the_example_on_a_card_runs(folder):
+    torch = pytest.importorskip("torch")
+    block = re.search(r"```python cuda\n(.*?)```", (ROOT / "docs" / "gpu.md").read_text(), re.DOTALL)[1]
+    names = {"bough": bough, "torch": torch, "robot": bough.zoo.humanoid()}
+    exec(block, names)
+    assert torch.isfinite(names["qdd"]).all()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_equations_become_markup_of_the_browser(page):
+    """No page needs a script or a network for its formulas."""
+    markup = module_of("mathml").markup
+    prose = re.sub(r"`[^`]*`", "", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE))
+    for block, inline in re.findall(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", prose, flags=re.DOTALL):
+        found = markup(block or inline, "block" if block else "inline")
+        assert found.startswith("<math")
+        assert "\\" not in found
+    assert "mathjax" not in (ROOT / "docs" / "conf.py").read_text()
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda p: p.name)
@@ -128,11 +195,16 @@ def test_notebooks_run(path, folder, monkeypatch):
     exec("\n".join("".join(cell["source"]) for cell in cells), {})
 
 
-def test_the_pages_of_the_reference_have_every_room(tmp_path):
-    spec = spec_from_file_location("public_names", ROOT / "docs" / "_ext" / "public_names.py")
+def module_of(name):
+    """An extension of Sphinx that is kept with the pages."""
+    spec = spec_from_file_location(name, ROOT / "docs" / "_ext" / f"{name}.py")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.write(tmp_path)
+    return module
+
+
+def test_the_pages_of_the_reference_have_every_room(tmp_path):
+    module_of("public_names").write(tmp_path)
     for room in bough._ROOMS:
         assert f"automodule:: bough.{room}" in (tmp_path / f"{room}.md").read_text()
         assert f"\n{room}\n" in (tmp_path / "index.md").read_text()

@@ -28,7 +28,7 @@ class Algorithm(SphinxDirective):
         text = import_module(name).__doc__ or ""
         path = nodes.literal(text=f"src/{name.replace('.', '/')}.py")
         line = nodes.paragraph("", "", nodes.Text("In the code: "), path)
-        words = nodes.literal_block(text.strip(), text.strip(), language="text")
+        words = nodes.literal_block(text.strip(), text.strip(), language="text", classes=["algorithm"])
         return [line, words]
 
 
