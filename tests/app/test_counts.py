@@ -21,7 +21,7 @@ def test_counts_are_kept_on_the_disk(monkeypatch, tmp_path):
 def test_other_sources_are_counted_again(monkeypatch, tmp_path):
     monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
     counts.counted(bough.zoo.arm(3))
-    monkeypatch.setattr(counts, "_library", lambda: "edited")
+    monkeypatch.setattr(counts, "source_digest", lambda package: "edited")
     monkeypatch.setattr(counting, "count", None)
     with pytest.raises(TypeError):
         counts.counted(bough.zoo.arm(3))

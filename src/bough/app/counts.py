@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from pathlib import Path
 
 from rich.table import Table
 
-import bough
 from bough.compile.graph.program import OperationCount
-from bough.compile.run.cache import SOURCES, fetch
+from bough.compile.run.cache import fetch, source_digest
 from bough.model import Model
 
 SHOWN = (
@@ -23,7 +20,7 @@ SHOWN = (
 
 def counted(model: Model) -> dict[str, OperationCount]:
     """The four functions, as far as they serve the model; from the disk if they were counted before."""
-    found = fetch(f"counts of {model.hash} by {_library()}", lambda: _count(model), machine="any")
+    found = fetch(f"counts of {model.hash} by {source_digest('bough')}", lambda: _count(model), machine="any")
     return {label: OperationCount(*numbers) for label, numbers in json.loads(found).items()}
 
 
@@ -32,15 +29,6 @@ def _count(model: Model) -> bytes:
 
     served = [row for row in SHOWN if not (row[2] == "aba" and model.couplings)]
     return json.dumps({label: count(model, name, method=method).astuple() for label, name, method in served}).encode()
-
-
-def _library() -> str:
-    """A digest of all sources: an edited kernel is counted again."""
-    digest = hashlib.sha256()
-    for source in sorted(path for path in Path(bough.__file__).parent.rglob("*") if path.suffix in SOURCES):
-        if source.parent.name != "__pycache__":
-            digest.update(source.read_bytes())
-    return digest.hexdigest()
 
 
 def table(model: Model) -> Table:

@@ -14,7 +14,7 @@ from _thread import interrupt_main
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ ad, batching, mlir = (import_module(f"jax.interpreters.{name}") for name in ("ad
 __all__ = ["call", *FUNCTIONS]
 
 MANY = 1024  # rows that are worth asking Python for its threads
-HANDLER = (Path(__file__).parent / "xla_handler.ll").read_text()
+HANDLER = (files("bough.bridges") / "xla_handler.ll").read_text()
 
 
 def call(model: Model, name: str, *arrays: Any, **options: Any) -> Any:

@@ -68,6 +68,7 @@ def lessons_digest() -> str:
     digest = hashlib.sha256()
     for module, source in sorted(_lessons):
         found = find_spec(module)
+        loader: Any = found.loader if found else None  # which reads from zip files, too
         for path in (source, found.origin if found and found.origin else source):
-            digest.update(Path(path).read_bytes())
+            digest.update(loader.get_data(path) if loader else Path(path).read_bytes())
     return digest.hexdigest()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from bough.compile.graph.schedule import optimise
 from bough.errors import TooLargeError
 
 ENTRY = "entry"
-HEAD = (Path(__file__).parent / "cuda_head.h").read_text()
+HEAD = (files("bough.compile.emit") / "cuda_head.h").read_text()
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*"}
 LARGEST = 150_000  # operations: more take minutes to compile and overflow the instruction cache many times
 MOST_LANES = 8

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +70,23 @@ def fingerprint(program: Program) -> str:
 @cache
 def compiler_hash() -> str:
     """A digest of the compiler's own sources: code made by another version is never reused."""
+    return source_digest("bough.compile")
+
+
+def source_digest(package: str) -> str:
+    """A digest of all sources of a package, in a folder or in a zip file."""
     digest = hashlib.sha256()
-    for source in sorted(p for p in Path(__file__).parents[1].rglob("*") if p.suffix in SOURCES):
-        if source.parent.name != "__pycache__":
-            digest.update(source.read_bytes())
+    for source in _sources(files(package)):
+        digest.update(source.read_bytes())
     return digest.hexdigest()
+
+
+def _sources(folder: Traversable) -> Iterator[Traversable]:
+    for found in sorted(folder.iterdir(), key=lambda x: x.name):
+        if found.name.endswith(SOURCES):
+            yield found
+        elif found.name != "__pycache__" and found.is_dir():
+            yield from _sources(found)
 
 
 def fetch(name: str, build: Callable[[], bytes], machine: str | None = None) -> bytes:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -297,7 +297,7 @@ def _method(layout: ObjectLayout, name: str) -> _PyMethodDef:
 @cache
 def _gate_code(layout: ObjectLayout, name: str) -> native.LoadedCode:
     constants = [f"@{field} = internal constant i64 {offset}" for field, offset in asdict(layout).items()]
-    ir = "\n".join([*constants, seats.platform_ir(), Path(__file__).with_name("gate.ll").read_text()])
+    ir = "\n".join([*constants, seats.platform_ir(), (files("bough.compile.run") / "gate.ll").read_text()])
     for symbol in PYTHON_API:
         function = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p)
         native.define_symbol(symbol, function.value or 0)

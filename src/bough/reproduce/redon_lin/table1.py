@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from bough.reproduce.redon_lin.recording import OWN_RECORD, cells, record
 from bough.reproduce.result import MEASURED, Figure, Result, Row, text
 from bough.reproduce.style import COLOURS, legend_outside
 
-RECORDED = Path(__file__).parent / "recorded.json"
+RECORDED = files("bough.reproduce.redon_lin") / "recorded.json"
 # by the number of forces, for eps = 2^-3, 2^-7, 2^-11, 2^-15, 2^-19
 PRINTED: dict[str, dict[int, tuple[float, ...]]] = {
     "milliseconds": {1: (0.6, 0.9, 1.4, 1.9, 2.4), 10: (0.9, 1.3, 1.8, 2.6, 3.1), 100: (2.7, 4.1, 6.4, 7.8, 8.4),
