@@ -21,18 +21,20 @@ from bough.io import load
 from bough.model import Model
 
 BATCH, MANY = 4096, 65_536
+PUSHED = (512, BATCH)  # rows of batches with wrenches
 SECONDS = 0.15  # for each contestant
 G1 = "g1_29dof_rev_1_0.urdf"
 
 
 def rows() -> list[Timing]:
-    """All mechanisms; then the code that serves every model."""
+    """All mechanisms; then the code that serves every model, and external forces."""
     found: list[Timing] = []
     for model in mechanisms():
         compared = compare(model, SECONDS, (BATCH, MANY))
         found += [row.noted(compared.left_out) for row in compared.rows]
     for model in models():
         found += general(model)
+        found += [row for count in PUSHED for row in pushed(model, count)]
     return found
 
 
@@ -99,3 +101,21 @@ def general(model: Model) -> list[Timing]:
         for case, contestants in cases.items():
             contestants[calls[case].label] = calls[case].run
     return [Timing("general code, single call", model.name, case, contest(c)) for case, c in cases.items()]
+
+
+def pushed(model: Model, count: int) -> list[Timing]:
+    """A wrench on every body, as one array, beside the same call without: per row of a batch, on one thread."""
+    dyn, rng = Dynamics(model), np.random.default_rng(1)
+    q, (v, x) = model.random_configuration(rng, batch=count), rng.normal(size=(2, count, model.nv))
+    forces, out = rng.normal(size=(count, len(model.body_names), 6)), np.empty((count, model.nv))
+    found = []
+    for case, function in ((FORWARD, dyn.forward_dynamics), (INVERSE, dyn.inverse_dynamics)):
+        calls: dict[str, Callable[[], Any]] = {
+            "bough": lambda f=function: f(q, v, x, forces, out=out, threads=1),  # type: ignore[misc]
+            "bough without": lambda f=function: f(q, v, x, out=out, threads=1),  # type: ignore[misc]
+        }
+        times = contest(calls).per(count)
+        share = times["bough"] / times["bough without"]
+        note = f"{share:.2f} times the time without"
+        found.append(Timing(f"a wrench on every body, batch of {count:,}", model.name, case, times, note))
+    return found
