@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bough.compile.graph.program import Array
-from bough.compile.run import gate, native
+from bough.compile.run import gate, native, objects
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, MISFIT, OK, Signature, ctypes_gate, make_gate
 
 DOUBLE = """
@@ -205,7 +205,7 @@ def test_a_wrong_layout_is_noticed():
     layout = gate.object_layout()
     for field in layout.__dataclass_fields__:
         shifted = {**vars(layout), field: getattr(layout, field) + 8}
-        assert not gate._matches(gate.ObjectLayout(**shifted), np.ones((2, 3)))
+        assert not objects._matches(objects.ObjectLayout(**shifted), np.ones((2, 3)))
 
 
 def test_signatures_that_cannot_be_are_refused():
