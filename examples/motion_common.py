@@ -5,49 +5,57 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from bough import adaptive
+from bough import adaptive, view
 from bough.model import Model
 
 SAMPLES = 40  # of a run
+ACTIVE, LOCKED, PLAIN = (0.86, 0.16, 0.10), (0.62, 0.65, 0.70), (0.16, 0.36, 0.62)
+Load = Callable[[adaptive.Dynamics], None]
 
 
 class Scene(NamedTuple):
-    """A linkage, what sets it in motion, and for how long."""
+    """A linkage, what sets it in motion, for how long, and how it is drawn."""
 
     model: Model
-    begin: Callable[[adaptive.Dynamics], Callable[[adaptive.Dynamics], None] | None]  # gives a callback for loads
+    begin: Callable[[adaptive.Dynamics], Load | None]  # gives a callback for loads
     steps: int
     dt: float
     integrator: str
-    plane: tuple[int, int]  # axes of the picture
+    shown: tuple[float, ...]  # instants of the picture, as shares of the time
+    apart: tuple[float, float, float]  # from one instant to the next, m
+    direction: tuple[float, float]  # where the camera stands: radians about z from x, then upwards
+    zoom: float = 1.0
+    within: tuple[float, float] = (0.0, 1.0)  # what is drawn, along the longest side of the linkage
+    every: int = 10
 
 
 class Run(NamedTuple):
     """One run, sampled."""
 
     time: np.ndarray
+    q: np.ndarray  # (samples, nq)
     positions: np.ndarray  # (samples, bodies, 3)
+    moving: np.ndarray  # (samples, bodies) whether the joint of a body is active
     energy: np.ndarray
     momentum: np.ndarray  # (samples,) its norm
     lost: np.ndarray
     active: np.ndarray
     error: np.ndarray  # sqrt(Delta / M)
-    moving: np.ndarray  # (bodies,) whether the joint above is active at the end
     seconds: float
 
 
 def run(scene: Scene, eps: float | None) -> Run:
     """All joints without eps, else those that it leaves active."""
     error = None if eps is None else adaptive.body_acceleration(eps)
-    sim = adaptive.Dynamics(
-        scene.model, error, "full" if eps is None else "adaptive", integrator=scene.integrator, every=10
-    )
+    method = "full" if eps is None else "adaptive"
+    sim = adaptive.Dynamics(scene.model, error, method, integrator=scene.integrator, every=scene.every)
     load = scene.begin(sim)
     rows, times, each = [_sample(sim)], [], max(1, scene.steps // SAMPLES)
     for _ in range(max(1, scene.steps // each)):
@@ -56,17 +64,14 @@ def run(scene: Scene, eps: float | None) -> Run:
         times.append((time.perf_counter() - began) / each)
         rows.append(_sample(sim))
     columns = [np.array(c) for c in zip(*rows, strict=True)]
-    moving = np.ones(len(scene.model.body_names), bool)
-    if sim.mover.region is not None and sim.stats.method == "adaptive":
-        moving[:] = False
-        moving[sim.mover.region.pieces.body] = True
-    return Run(*columns, moving, float(np.median(times)))  # the first is much longer: trees are built in it
+    return Run(*columns, float(np.median(times)))  # the first is much longer: trees are built in it
 
 
 def _sample(sim: adaptive.Dynamics) -> tuple[Any, ...]:
     s = sim.stats
     momentum = float(np.linalg.norm(s.momentum[:3]))
-    return s.time, sim.positions(), s.energy, momentum, s.energy_lost, s.active, s.acceleration_error
+    place = sim.configuration, sim.positions(), sim.moving
+    return s.time, *place, s.energy, momentum, s.energy_lost, s.active, s.acceleration_error
 
 
 def errors(found: Run, exact: Run) -> np.ndarray:
@@ -89,42 +94,57 @@ def table(scene: Scene, exact: Run, tolerances: Sequence[float]) -> list[Run]:
     return found
 
 
+def drawn(scene: Scene, r: Run, size: tuple[int, int], plain: bool) -> np.ndarray:
+    """Pixels: the linkage at some instants, one beside the other, active bodies in red."""
+    base, parts = view.scene(scene.model, r.q[0]), []
+    start = base.placements(r.q[0])[:, :3, 3]
+    x = start[:, np.ptp(start, axis=0).argmax()]
+    seen = np.abs((x - x.min()) / max(np.ptp(x), 1e-300) - np.mean(scene.within)) <= 0.5 * np.ptp(scene.within) + 1e-9
+    body = np.asarray(scene.model.frames.body)[[scene.model.frame(name) for name in scene.model.body_names]]
+    for k, share in enumerate(scene.shown):
+        sample = round(share * (len(r.time) - 1))
+        colours = np.tile(PLAIN if plain else LOCKED, (len(base.links.parent), 1))
+        if not plain:
+            colours[body[r.moving[sample]]] = ACTIVE
+        T = base.placements(r.q[sample])
+        for whole in base.shapes:
+            here = seen[whole.body]
+            part = replace(
+                whole, body=whole.body[here], placement=whole.placement[here], colour=colours[whole.body[here]]
+            )
+            placed = T[part.body][:, :3, :3] @ part.placement
+            placed[:, :, 3] += T[part.body][:, :3, 3] + k * np.array(scene.apart)
+            ground = np.full(len(part), -1)
+            parts.append(replace(part, body=ground, placement=placed))
+    shapes = replace(base, shapes=parts)
+    return view.picture(shapes, size, direction=scene.direction, zoom=scene.zoom)
+
+
 def picture(scene: Scene, exact: Run, found: Sequence[Run], tolerances: Sequence[float], path: Path) -> None:
-    """Shapes at the end, active bodies coloured, and energy, momentum and error over time."""
-    figure, axes = plt.subplots(2, 3, figsize=(14, 8))
-    x, y = scene.plane
+    """Shapes at some instants, active bodies coloured, and energy, momentum and error over time."""
+    figure = plt.figure(figsize=(15, 9.5), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[1.5, 1.0])
     chosen = len(found) // 2
-    moved = np.linalg.norm(exact.positions[-1] - exact.positions[0], axis=1)
-    there = exact.positions[-1][moved > 0.01 * moved.max()]
-    low, high = there.min(axis=0), there.max(axis=0)
-    edge = 0.05 * (high - low).max()
-    for panel, r, title in (
-        (axes[0, 0], exact, "all joints"),
-        (axes[0, 1], found[chosen], f"eps = {tolerances[chosen]:g} m/s²; active in red"),
-    ):
-        p = r.positions[-1]
-        panel.scatter(p[:, x], p[:, y], s=2, c=np.where(r.moving, "tab:red", "0.6"), linewidths=0)
-        panel.set_title(title)
-        panel.set_xlim(low[x] - edge, high[x] + edge)
-        panel.set_ylim(low[y] - edge, high[y] + edge)
-    axes[0, 2].plot(exact.time, np.full(len(exact.time), len(exact.moving)), "k", label="all joints")
-    axes[1, 0].plot(exact.time, exact.energy, "k", label="all joints")
-    axes[1, 1].plot(exact.time, exact.momentum, "k", label="all joints")
+    titles = "all joints", f"eps = {tolerances[chosen]:g} m/s²: active joints red, locked ones grey"
+    for panel, r, title in zip(above.subplots(1, 2), (exact, found[chosen]), titles, strict=True):
+        panel.imshow(drawn(scene, r, (1100, 840), r is exact))
+        panel.set_title(f"{title}; t = " + ", ".join(f"{s * r.time[-1]:.2g}" for s in scene.shown) + " s")
+        panel.set_axis_off()
+    count, energy, momentum, error = below.subplots(1, 4)
+    for panel, values in ((energy, exact.energy), (momentum, exact.momentum)):
+        panel.plot(exact.time, values, "k", label="all joints")
+    count.axhline(len(exact.moving[0]), color="k", label="all joints")
     for eps, r in zip(tolerances, found, strict=True):
-        axes[0, 2].semilogy(r.time[1:], np.maximum(r.active[1:], 1), label=f"{eps:g}")
-        axes[1, 0].plot(r.time, r.energy + r.lost, "--", label=f"{eps:g}, with what locking took")
-        axes[1, 1].plot(r.time, r.momentum, "--", label=f"{eps:g}")
-        axes[1, 2].semilogy(r.time[1:], np.maximum(errors(r, exact)[1:], 1e-16), label=f"{eps:g}")
-    for panel, name in zip(
-        (axes[0, 2], *axes[1]),
-        ("active joints", "energy, J", "linear momentum, kg m/s", "error / displacement"),
-        strict=True,
-    ):
+        count.semilogy(r.time[1:], np.maximum(r.active[1:], 1), label=f"{eps:g}")
+        energy.plot(r.time, r.energy + r.lost, "--", label=f"{eps:g}, with what locking took")
+        momentum.plot(r.time, r.momentum, "--", label=f"{eps:g}")
+        error.semilogy(r.time[1:], np.maximum(errors(r, exact)[1:], 1e-16), label=f"{eps:g}")
+    names = "active joints", "energy, J", "linear momentum, kg m/s", "error / displacement"
+    for panel, name in zip((count, energy, momentum, error), names, strict=True):
         panel.set_xlabel("t, s")
         panel.set_title(name)
         panel.legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=100)
     print(f"wrote {path}")
 
 

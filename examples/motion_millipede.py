@@ -8,14 +8,16 @@ import numpy as np
 from bough import adaptive
 from bough.zoo import millipede
 
+TORQUE, DT = 30.0, 1e-3  # N m, s
+
 
 def scene(scale: float, steps: int) -> motion_common.Scene:
     legs = max(4, int(1000 * scale))
     model = millipede(legs=legs, floating=True, geometry="straight")
     hips = [model.joint_names[3 * legs + 10 * k] for k in range(legs)]
-    duration = 2e-4 * steps
+    duration = DT * steps
 
-    def begin(sim: adaptive.Dynamics) -> object:
+    def begin(sim: adaptive.Dynamics) -> motion_common.Load:
         sim.gravity = np.zeros(3)
 
         def step(sim: adaptive.Dynamics) -> None:
@@ -24,12 +26,14 @@ def scene(scale: float, steps: int) -> motion_common.Scene:
             for k, hip in enumerate(hips):
                 x = (k / legs - front) * 100.0
                 if abs(x) < 1.5:
-                    sim.set_torque(hip, 30.0 * np.sin(np.pi * x) if abs(x) < 1.0 else 0.0)
+                    sim.set_torque(hip, TORQUE * np.sin(np.pi * x) if abs(x) < 1.0 else 0.0)
 
         return step
 
-    return motion_common.Scene(model, begin, steps, 2e-4, "semi_implicit", (0, 1))  # type: ignore[arg-type]
+    return motion_common.Scene(
+        model, begin, steps, DT, "rk4", (0.1, 0.55, 1.0), (0.0, 14.0, 0.0), (-1.57, 0.9), 1.7, (0.09, 0.16)
+    )
 
 
 if __name__ == "__main__":
-    motion_common.main(__doc__, scene, 400, (0.3, 0.03, 0.003), "motion_millipede.png")
+    motion_common.main(__doc__, scene, 400, (3.0, 0.3, 0.03), "motion_millipede.png")

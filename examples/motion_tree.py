@@ -9,6 +9,8 @@ from bough import adaptive
 from bough.model import Model
 from bough.zoo import tree
 
+GUST, STRENGTH = 0.05, 0.05  # s, N on each piece that is hit
+
 
 def grown(scale: float) -> Model:
     levels = max(3, round(8 + np.log(max(scale, 1e-3)) / np.log(3.0)))
@@ -18,21 +20,23 @@ def grown(scale: float) -> Model:
 def scene(scale: float, steps: int) -> motion_common.Scene:
     model = grown(scale)
 
-    def begin(sim: adaptive.Dynamics) -> object:
+    def begin(sim: adaptive.Dynamics) -> motion_common.Load:
         sim.gravity = np.zeros(3)
         places = sim.positions()
         lee = places[:, 0] - places[:, 0].max()
-        hit = np.flatnonzero(lee > 0.15 * lee.min())
+        hit = np.flatnonzero(lee > 0.06 * lee.min())
         load = sim.loads(hit.tolist())
 
         def gust(sim: adaptive.Dynamics) -> None:
-            strength = np.sin(np.pi * min(sim.time / 0.05, 1.0)) ** 2
-            load.values[:] = (0.0, 2e-3 * strength, 0.0)
+            strength = np.sin(np.pi * min(sim.time / GUST, 1.0)) ** 2
+            load.values[:] = (0.0, STRENGTH * strength, 0.0)
 
         return gust
 
-    return motion_common.Scene(model, begin, steps, 2.5e-4, "semi_implicit", (0, 2))  # type: ignore[arg-type]
+    return motion_common.Scene(
+        model, begin, steps, 5e-4, "semi_implicit", (0.25, 0.8), (3.3, 0.0, 0.0), (-1.2, 0.25), 1.5
+    )
 
 
 if __name__ == "__main__":
-    motion_common.main(__doc__, scene, 400, (1.0, 0.3, 0.1, 0.03), "motion_tree.png")
+    motion_common.main(__doc__, scene, 240, (10.0, 3.0, 1.0), "motion_tree.png")

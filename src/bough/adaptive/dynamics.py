@@ -23,7 +23,7 @@ from bough.adaptive.stats import MotionStats
 from bough.errors import CheckpointError
 from bough.model import Model
 from bough.record import progress_bar
-from bough.types import FloatArray
+from bough.types import BoolArray, FloatArray
 
 
 class Dynamics(LoadedLinkage):
@@ -135,6 +135,11 @@ class Dynamics(LoadedLinkage):
     def active(self) -> int:
         """Joints that move by themselves now; all others are locked."""
         return self.mover.active
+
+    @property
+    def moving(self) -> BoolArray:
+        """(bodies,) True where the joint that moves a body is active now, in the order of `body_names`."""
+        return self.mover.moving()
 
     @property
     def energy_lost(self) -> float:

@@ -25,7 +25,7 @@ from bough.adaptive.motion import (
 from bough.adaptive.options import check_error, check_options
 from bough.adaptive.passes import PLACE, Loads
 from bough.errors import ModelError, NumericalError
-from bough.types import FloatArray, IntArray
+from bough.types import BoolArray, FloatArray, IntArray
 
 # Joints moved by steps, for each joint of the linkage, between two looks at friction everywhere; what a step counts for
 CHECK, AT_HAND = 10, 100
@@ -313,6 +313,16 @@ class Mover:
         if (self.last == "full" and self.steps) or self.region is None or not self.begun:
             return len(self.inputs.model.joints)
         return self.region.joints
+
+    def moving(self) -> BoolArray:
+        """(bodies,) whether the joint of a body is active."""
+        model, region = self.inputs.model, self.region
+        if region is None or self.active == len(model.joints):
+            return np.ones(len(model.body_names), bool)
+        host, frames = region.tree.plan.host, self.inputs.forces.frames(model.body_names)
+        awake = np.zeros(len(region.tree.plan.parent), bool)
+        awake[region.pieces.body] = True
+        return np.asarray(awake[host[model.frames.body[frames]]])
 
     @property
     def acceleration_error(self) -> float:

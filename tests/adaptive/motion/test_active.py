@@ -305,6 +305,8 @@ def test_few_poses_are_those_of_all():
     sim = kicked(model, adaptive.body_acceleration(0.1))
     sim.run(30, 1e-3)
     assert sim.stats.method == "adaptive"
+    assert sim.moving.sum() == sim.active
+    assert sim.moving[np.abs(sim.velocity) > 0.0].all()
     some = [0, 17, 150, 299]
     assert np.allclose(sim.poses(some), sim.poses()[some], atol=1e-12)
     sim.configuration = model.random_configuration(np.random.default_rng(5))
