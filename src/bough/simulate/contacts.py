@@ -97,14 +97,17 @@ class ContactPoint(NamedTuple):
 class Contacts:
     """Points (names of frames, or `ContactPoint`s) that may touch any of the `ground`, with a `friction` coefficient.
 
-    Contacts are hard and inelastic. Every point meets every ground, in that order: points x grounds contacts. A step
-    sweeps over them until their impulses have converged, or `sweeps` times and no more.
+    Contacts are hard and inelastic, unless they have a `compliance` in m/N: then each is a spring along its normal with
+    a `damping` in N s/m, both implicit. Every point meets every ground, in that order: points x grounds contacts. A
+    step sweeps over them until their impulses have converged, or `sweeps` times and no more.
     """
 
     points: Sequence[str | ContactPoint]
     ground: Ground | Sequence[Ground] = (Plane(),)
     friction: float = 0.8
     sweeps: int | None = None
+    compliance: float = 0.0
+    damping: float = 0.0
 
     def __post_init__(self) -> None:
         if isinstance(self.points, str) or not len(self.points):
@@ -116,6 +119,11 @@ class Contacts:
                 raise ModelError(f"contact at {p.frame!r}: expected a point (3,) and a radius from zero, got {p}")
         if not 0.0 <= self.friction < np.inf:
             raise ModelError(f"friction is a coefficient from zero, got {self.friction}")
+        for name, value in (("compliance", self.compliance), ("damping", self.damping)):
+            if not 0.0 <= value < np.inf:
+                raise ModelError(f"{name} of contacts is a number from zero, got {value}")
+        if self.damping and not self.compliance:
+            raise ModelError("damping is that of contacts with a compliance: hard ones take all of the motion")
         sweeps: object = self.sweeps
         if sweeps is not None and not (isinstance(sweeps, int | np.integer) and sweeps >= 1):
             raise ModelError(f"sweeps is a whole number from one, got {self.sweeps!r}")
@@ -127,6 +135,17 @@ class Contacts:
     def count(self) -> int:
         """Points x grounds."""
         return len(self.points) * len(self.grounds)
+
+    def softness(self, distance: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+        """(rate, mobility), each as `distance`: a contact obeys w + rate + mobility lam >= 0 within a step of dt.
+
+        Hard ones may close their distance. Soft ones push with (depth at the end) / compliance - damping w; the
+        damping acts within the ground only.
+        """
+        if not self.compliance:
+            return np.maximum(distance, 0.0) / dt, np.zeros_like(distance)
+        time = dt + np.where(distance <= 0.0, self.compliance * self.damping, 0.0)
+        return distance / time, self.compliance / (dt * time)
 
     @property
     def grounds(self) -> tuple[Ground, ...]:

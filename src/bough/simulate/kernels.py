@@ -201,8 +201,8 @@ class Kernels:
         space, joints = self.setting.space, self._joint_rows()
         planes = [(tuple(g.point), tuple(g.normal)) for g in map(plane, space.contacts.grounds)]
         points = [(p.frame, *map(float, p.point), p.radius) for p in space.points]
-        inputs = self.setting.parameters.inputs
-        key = repr((routine.name, sweeps, self.names, planes, points, inputs, [x.tobytes() for x in joints]))
+        more = self.setting.parameters.inputs, self._softness.tolist()
+        key = repr((routine.name, sweeps, self.names, planes, points, more, [x.tobytes() for x in joints]))
         known = _known.setdefault(space.dynamics, {})
         if key not in known:
             tasks = self.tasks
@@ -226,6 +226,11 @@ class Kernels:
             watched, np.array([place[v] for v in watched.tolist()], np.int64), lower[watched], upper[watched],
         )  # fmt: skip
 
+    @property
+    def _softness(self) -> FloatArray:
+        contacts = self.setting.space.contacts
+        return np.array([contacts.compliance, contacts.compliance * contacts.damping])
+
     def _planes(self) -> GroundPlanes:
         space, frames = self.setting.space, self.model.frames
         body = frames.body[space.frames]
@@ -237,4 +242,5 @@ class Kernels:
         return GroundPlanes(
             np.tile(body, n).astype(np.int64), np.tile(point, (n, 1)), normal, height,
             np.array([len(self.joints)], np.int64),
+            np.array([space.contacts.compliance > 0.0], np.int64), self._softness,
         )  # fmt: skip

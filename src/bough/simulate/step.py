@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.compile.scalar import larger, positive
+from bough.compile.scalar import larger, positive, step
 from bough.dynamics.center_of_mass import WORK as MOMENT_WORK
 from bough.dynamics.crba import WORK as CRBA_WORK
 from bough.dynamics.crba import crba
@@ -58,6 +58,8 @@ class GroundPlanes(NamedTuple):
     normal: Rows  # (contacts, 3)
     offset: Rows  # (contacts,) height of the plane along its normal, and the radius of a sphere
     first: Rows  # (1,) row of the first contact
+    is_soft: Rows  # (1,) whether contacts are springs
+    soft: Rows  # (2,) their compliance, and that times their damping
 
 
 @kernel
@@ -78,9 +80,7 @@ def contact_step(
     jacobian_times(p, w.J, w.u, w.b)
     set_laws(m, e, k, q, friction, dt[0], w)
     place_points(m, t, g, w.ahead, w)
-    for c in range(len(w.ahead)):
-        w.ahead[c] = positive(w.ahead[c]) / dt[0]
-        w.b[g.first[0] + 3 * c] = w.b[g.first[0] + 3 * c] + w.ahead[c]
+    soften(m, g, dt[0], w)
     report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, start, lam, w)
     if k.most[0] == 0:
         hold(k, w.A, w.b, w.friction, start, lam, w)
@@ -96,12 +96,27 @@ def contact_step(
     report[EXCESS] = limit_excess(m, e, q, v_after, dt[0])
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, v_after, dt[0], q_after)
-    joint_motion(m, q_after, w.X)
-    place_bodies(m, t, w)
-    place_points(m, t, g, w.ahead, w)
     report[DEPTH] = m.zero[0]
+    if g.is_soft[0] == 0:
+        joint_motion(m, q_after, w.X)
+        place_bodies(m, t, w)
+        place_points(m, t, g, w.ahead, w)
+        for c in range(len(w.ahead)):
+            report[DEPTH] = larger(report[DEPTH], -w.ahead[c])
+
+
+@kernel
+def soften(m: Mechanism, g: GroundPlanes, dt: Scalar, w: Workspace) -> None:
+    """What w.A and w.b must have so that contacts obey A lam + b >= 0: see `Contacts.softness`."""
     for c in range(len(w.ahead)):
-        report[DEPTH] = larger(report[DEPTH], -w.ahead[c])
+        r = g.first[0] + 3 * c
+        if g.is_soft[0] == 1:
+            time = dt + step(-w.ahead[c]) * g.soft[1]
+            w.ahead[c] = w.ahead[c] / time
+            w.A[r, r] = w.A[r, r] + g.soft[0] / (dt * time)
+        else:
+            w.ahead[c] = positive(w.ahead[c]) / dt
+        w.b[r] = w.b[r] + w.ahead[c]
 
 
 @kernel

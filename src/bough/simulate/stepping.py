@@ -49,7 +49,7 @@ class ContactStepper:
         self.dynamics, self.model, self.effects = dynamics, dynamics.model, effects
         self.loops = Loops(self.model, dynamics=dynamics) if closures and self.model.closures else None
         self.contacts = ContactSpace(dynamics, contacts) if contacts else None
-        self.count = self.contacts.count if self.contacts else 0
+        self.count, self.is_soft = self.contacts.count if self.contacts else 0, bool(contacts and contacts.compliance)
         joints = len(effects.rows)
         self.rows, self.friction = joints + 3 * self.count, contacts.friction if contacts else 0.0
         sizes = {"rows": self.rows, "laws": joints + self.count}
@@ -148,7 +148,7 @@ class ContactStepper:
             of_contacts = lam[:, len(self.effects.rows) :].reshape(len(lam), self.count, 3)
             self._pushed = of_contacts, touching.axes, dt
             spent = _energy(M, u) - _energy(M, after)
-            moved = self._lifted(moved, J, Y, spent)
+            moved = moved if self.is_soft else self._lifted(moved, J, Y, spent)
         if held is not None and self.loops is not None:
             moved = self.model.integrate(moved, held.closing(self.loops.gap(moved)))
         return moved, after, lam
@@ -191,12 +191,17 @@ class ContactStepper:
         busy = (b[:, :joints] < lower).any(axis=1) | (b[:, :joints] > upper).any(axis=1) | self.effects.friction.any()
         if touching is not None:
             normal = slice(joints, None, 3)
-            b[:, normal] += np.maximum(touching.distance, 0.0) / dt
+            assert self.contacts is not None
+            rate, mobility = self.contacts.contacts.softness(touching.distance, dt)
+            b[:, normal] += rate
             busy |= ((b[:, normal] < 0.0) | (touching.distance < NEAR)).any(axis=1)
         some = np.flatnonzero(busy)
         if not len(some):
             return u, lam
         A = J[some] @ Y[some]
+        if touching is not None:
+            place = np.arange(joints, self.rows, 3)
+            A[:, place, place] += mobility[some]
         own = np.broadcast_to(dt * self.effects.friction[self.effects.rows], (len(some), joints))
         friction = np.hstack([own, self._now.friction[some]])
         wide = np.full((len(some), self.count), LARGE)
