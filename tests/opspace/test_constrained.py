@@ -243,6 +243,26 @@ def test_a_row_that_fails_stops_no_other(stabilise):
         np.testing.assert_allclose(rows.force[r], expected.force[r], rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda space: ConstrainedDynamics(space.model), "OperationalSpace of the rows"),
+        (lambda space: ConstrainedDynamics(space, stabilise="soon"), "a time above zero"),
+        (lambda space: ConstrainedDynamics(space, iterations=1.5), "iterations at least 1"),
+        (
+            lambda space: ConstrainedDynamics(space).impact(np.zeros(4), np.zeros(4), [0.1, 0.2]),
+            "one for each of the 3",
+        ),
+        (lambda space: ConstrainedDynamics(space)(np.zeros(4), np.zeros(4), np.zeros(4), "up"), "real numbers"),
+        (lambda space: ConstrainedDynamics(space)("here", np.zeros(4), np.zeros(4)), "real numbers"),
+    ],
+)
+def test_what_is_no_number_is_refused(make, words):
+    model = bough.zoo.arm(4)
+    with pytest.raises(bough.BoughError, match=words):
+        make(OperationalSpace(model, [bough.position(model.body_names[-1])], general=True))
+
+
 def test_rows_that_contradict_each_other_are_a_status():
     """Two prescribed accelerations for one point: in compiled code and in general code, the other rows as ever."""
     model = bough.zoo.arm(4)

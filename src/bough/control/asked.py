@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.run.arguments import is_count, is_real
 from bough.control.contacts import Contact
 from bough.control.references import Gains
 from bough.errors import ShapeError, TaskError
@@ -62,10 +62,10 @@ def priorities_of(
     tasks: TaskSet, names: list[str], weights: Mapping[str, float], ranks: Mapping[str, int]
 ) -> list[Priority]:
     for name, weight in weights.items():
-        if not isinstance(weight, Real) or not 0.0 < weight < np.inf:
+        if not is_real(weight) or not 0.0 < weight < np.inf:
             raise TaskError(f"the weight of {name!r} must be a finite number above zero, got {weight!r}")
     for name, rank in ranks.items():
-        if not isinstance(rank, Integral) or rank < 0:
+        if not is_count(rank, 0):
             raise TaskError(f"the priority of {name!r} is a number 0, 1, ... (0 comes first), got {rank!r}")
     found = []
     for rank in sorted({ranks.get(name, 0) for name in names}):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from bough.compile.run.arguments import is_real
 from bough.errors import TaskError
 from bough.opspace import Task, pose, position
 from bough.opspace.tasks import RelativeTask
@@ -86,7 +86,7 @@ class Contact:
 def _fits(given: Any, shape: tuple[int, ...]) -> bool:
     """Whether these are so many real numbers."""
     numbers = np.array(given, dtype=object)
-    return numbers.shape == shape and all(isinstance(x, Real) for x in numbers.ravel().tolist())
+    return numbers.shape == shape and all(map(is_real, numbers.ravel().tolist()))
 
 
 @dataclass(frozen=True)

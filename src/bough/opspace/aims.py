@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bough.compile.run.arguments import real_array
 from bough.errors import NonFiniteError, ShapeError, TaskError
 from bough.opspace.sweeps.errors import CENTER, FRAME, JOINTS, Aims
 from bough.opspace.sweeps.wrenches import JOINT
@@ -19,7 +20,7 @@ from bough.types import FloatArray
 # How far R' R of a target may be from the identity
 ORTHOGONAL = 1e-6
 FARTHEST = 1e50
-EYE = np.eye(3)
+EYE, LAST_ROW = np.eye(3), np.array([0.0, 0.0, 0.0, 1.0])
 
 
 class AimSet:
@@ -127,12 +128,12 @@ class AimSet:
 
     def usable(self, task: Task, given: Any) -> Any:
         """(batch,) which targets of a task are finite, near enough and placements where they should be."""
-        x = np.atleast_1d(np.asarray(given, float))
+        x = np.atleast_1d(np.asarray(real_array(f"task {task.name!r}: the target", given), float))
         x = x if self.is_batch(task, given) else x[None]
         rows = x.reshape(len(x), math.prod(x.shape[1:]))
         good = np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1, initial=0.0) <= FARTHEST)
         if x.shape[1:] == (4, 4):
-            good[good] = [are_rotations(R[None]) for R in x[good, :3, :3]]
+            good[good] = [are_placements(T[None]) for T in x[good]]
         return good
 
     def _one_placement_each(self, given: Mapping[str, Any]) -> FloatArray | None:
@@ -143,7 +144,7 @@ class AimSet:
         if not all(type(T) is np.ndarray and T.shape == (4, 4) and T.dtype == np.float64 for T in x):
             return None
         T = np.array(x)
-        if not np.abs(T).max() <= FARTHEST or not are_rotations(T[:, :3, :3]):
+        if not np.abs(T).max() <= FARTHEST or not are_placements(T):
             return None
         return np.concatenate([T[:, :3, :3].reshape(-1, 9), T[:, :3, 3]], axis=1)[None]
 
@@ -156,10 +157,12 @@ class AimSet:
         x = checked(task.name, given)
         if x.shape[-2:] == (4, 4) and aim.kind == FRAME and x.ndim <= 3:
             x = x.reshape(-1, 4, 4)
-            R = x[:, :3, :3]
-            if not are_rotations(R):
-                raise TaskError(f"task {task.name!r}: the target is no placement, its 3 x 3 part is no rotation")
-            return np.concatenate([R.reshape(-1, 9), x[:, :3, 3]], axis=1)
+            if not are_placements(x):
+                raise TaskError(
+                    f"task {task.name!r}: the target is no placement, its 3 x 3 part is no rotation or its last row "
+                    f"not 0 0 0 1"
+                )
+            return np.concatenate([x[:, :3, :3].reshape(-1, 9), x[:, :3, 3]], axis=1)
         if x.shape[-1:] == (3,) and x.ndim <= 2 and (aim.kind == CENTER or not turns(aim).any()):
             x = x.reshape(-1, 3)
             return np.concatenate([np.tile(np.eye(3).ravel(), (len(x), 1)), x], axis=1)
@@ -178,10 +181,12 @@ class AimSet:
         return x.reshape(-1, n)
 
 
-def are_rotations(R: FloatArray) -> bool:
-    """Whether all of R (k, 3, 3) are."""
+def are_placements(T: FloatArray) -> bool:
+    """Whether all of T (k, 4, 4) are: a rotation and a point over 0 0 0 1."""
+    R = T[:, :3, :3]
     off: FloatArray = np.abs(R @ R.transpose(0, 2, 1) - EYE)
-    return bool(off.max(initial=0.0) <= ORTHOGONAL and np.linalg.det(R).min(initial=1.0) > 0.0)
+    turned = off.max(initial=0.0) <= ORTHOGONAL and np.linalg.det(R).min(initial=1.0) > 0.0
+    return bool(turned and np.abs(T[:, 3] - LAST_ROW).max(initial=0.0) <= ORTHOGONAL)
 
 
 def turns(aim: Aim) -> Any:
@@ -191,7 +196,7 @@ def turns(aim: Aim) -> Any:
 
 def checked(name: str, given: Any) -> FloatArray:
     """A target as an array of finite numbers."""
-    x = np.asarray(given, float)
+    x = np.asarray(real_array(f"task {name!r}: the target", given), float)
     if not np.isfinite(x).all():
         raise NonFiniteError(f"task {name!r}: the target is not finite")
     if np.abs(x).max(initial=0.0) > FARTHEST:

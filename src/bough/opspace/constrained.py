@@ -17,6 +17,7 @@ from bough import __version__
 from bough.compile.emit import c
 from bough.compile.executions import BoundFunction, bind_arrays
 from bough.compile.routine import Routine, trace
+from bough.compile.run.arguments import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
 from bough.opspace.constrained_derivatives import ConstrainedDerivatives, Derived
@@ -69,10 +70,12 @@ class ConstrainedDynamics:
         iterations: int = 3,
         stabilise: float | None = None,
     ) -> None:
-        if not 0.0 < proximal < 1.0 or iterations < 1:
-            raise TaskError(f"proximal is between 0 and 1 and iterations at least 1, got {proximal} and {iterations}")
-        if stabilise is not None and not 0.0 < stabilise < np.inf:
-            raise TaskError(f"stabilise is a time above zero in seconds, got {stabilise}")
+        if not isinstance(space, OperationalSpace):
+            raise TaskError(f"expected a bough.OperationalSpace of the rows that are held, got {space!r}")
+        if not is_real(proximal) or not 0.0 < proximal < 1.0 or not is_count(iterations):
+            raise TaskError(f"proximal is between 0 and 1 and iterations at least 1, got {proximal!r}, {iterations!r}")
+        if stabilise is not None and (not is_real(stabilise) or not 0.0 < stabilise < np.inf):
+            raise TaskError(f"stabilise is a time above zero in seconds, got {stabilise!r}")
         self.space = with_closures(space)
         self.tasks, self.dynamics = self.space.tasks, space.dynamics
         self.proximal, self.iterations, self.stabilise = proximal, iterations, stabilise
@@ -207,7 +210,12 @@ class ConstrainedDynamics:
         `restitution` is a number between 0 and 1, or one for each row.
         """
         q, v = self.space.inputs(q, v)
-        e = np.broadcast_to(np.asarray(restitution, q.dtype), (self.tasks.size,))
+        e = real_array("restitution", restitution)
+        if e.shape not in ((), (self.tasks.size,)):
+            raise TaskError(
+                f"restitution is a number, or one for each of the {self.tasks.size} rows, got shape {e.shape}"
+            )
+        e = np.broadcast_to(e.astype(q.dtype), (self.tasks.size,))
         if not ((e >= 0.0) & (e <= 1.0)).all():
             raise TaskError(f"restitution is between 0 and 1, got {np.asarray(restitution).tolist()}")
         with on_threads(threads):
@@ -244,7 +252,7 @@ class ConstrainedDynamics:
 
     def _target(self, acceleration: Any, gap: Any, dtype: np.dtype[Any]) -> RealArray:
         """Accelerations (m,) or (batch, m) that the rows are to have."""
-        wanted = np.asarray(acceleration, dtype)
+        wanted = real_array("acceleration", acceleration).astype(dtype)
         if gap is not None:
             if self.stabilise is None:
                 raise TaskError("a gap is only closed with stabilise=, the time in which it is to vanish")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import BoundFunction
+from bough.compile.run.arguments import real_array
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
@@ -138,7 +139,11 @@ class OperationalSpace:
             return arrays
         single = all(getattr(x, "dtype", None) == np.float32 for x in arrays)
         dtype = self.dtype or (np.float32 if single else np.float64)
-        return tuple([np.asarray(x, dtype) for x in arrays])
+        try:
+            return tuple([np.asarray(x, dtype) for x in arrays])
+        except (TypeError, ValueError):
+            [real_array("q, v or a force", x) for x in arrays]
+            raise
 
     # What depends on the configuration
 

@@ -104,6 +104,16 @@ def test_one_bad_row_leaves_the_others_alone():
         bough.ik.with_status(ARM, {HAND: T}, np.zeros(3))
 
 
+def test_a_start_that_is_no_rotation_stops_no_other():
+    model = bough.zoo.floating_chain(3)
+    frame, q0 = model.body_names[-1], np.tile(model.neutral, (3, 1))
+    q0[1, 3:7] = 0.0
+    T = bough.Dynamics(model, general=True).placement(model.neutral, frame)
+    found, status = bough.ik.with_status(model, {frame: T}, q0)
+    assert status.tolist() == [0, 2, 0]
+    assert np.isnan(found.q[1]).all()
+
+
 def test_numbers_for_one_joint_are_as_many_targets():
     first = ARM.joint_names[0]
     found = bough.ik.solve(ARM, {joint(first): [0.1, 0.2, 0.3]})
@@ -245,6 +255,9 @@ def test_bad_questions_are_refused_in_one_sentence():
         ({HAND: np.zeros(5)}, "placement", ShapeError),
         ({3: T}, "frame's name", TaskError),
         ({bough.momentum(): np.zeros(6)}, "no aim", TaskError),
+        ({HAND: [[1, 2], [3]]}, "ragged", ShapeError),
+        ({HAND: T * 1j}, "real numbers", ShapeError),
+        ({HAND: np.vstack([T[:3], [0.1, 0.2, 0.3, 1.0]])}, "last row not 0 0 0 1", TaskError),  # transposed
     ):
         with pytest.raises(error, match=words):
             bough.ik.solve(ARM, given)
@@ -255,6 +268,13 @@ def test_bad_questions_are_refused_in_one_sentence():
         ({"weights": {"foot": 1.0}}, "no target", TaskError),
         ({"priorities": {HAND: -1}}, "priority", TaskError),
         ({"tolerance": 0.0}, "tolerance", TaskError),
+        ({"tolerance": "small"}, "tolerance", TaskError),
+        ({"iterations": 1.5}, "iterations", TaskError),
+        ({"seed": -1}, "seed", TaskError),
+        ({"limits": "no"}, "limits", TaskError),
+        ({"manipulability": "yes"}, "manipulability", TaskError),
+        ({"weights": {HAND: "big"}}, "weight", ShapeError),
+        ({"q0": "home"}, "q0 must be an array of real numbers", ShapeError),
         ({"q0": np.zeros((3, 7)), "seed": 1}, "batches", ShapeError),
     ):
         with pytest.raises(error, match=words):

@@ -30,15 +30,31 @@ def conform(
     return arrays, batch
 
 
-def _as_array(what: str, x: Any, spec: Array, dtype: np.dtype) -> np.ndarray:
+def real_array(what: str, x: Any, expected: str = "") -> np.ndarray:
+    """An array of real numbers of some kind; anything else is refused."""
     if isinstance(x, np.ma.MaskedArray):
         raise ShapeError(f"{what} is a masked array, whose mask would be lost; fill it first")
     try:
         given = np.asarray(x)
     except ValueError:
-        raise ShapeError(f"{what} is ragged; expected shape {_expected(spec)}") from None
+        raise ShapeError(f"{what} is ragged{expected and f'; expected shape {expected}'}") from None
     if given.dtype.kind not in "fiub":
         raise ShapeError(f"{what} must be an array of real numbers, got dtype {given.dtype}")
+    return given
+
+
+def is_real(x: Any) -> bool:
+    """Whether x is one real number."""
+    return isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
+
+
+def is_count(x: Any, least: int = 1) -> bool:
+    """Whether x is a whole number, at least `least`."""
+    return isinstance(x, int | np.integer) and not isinstance(x, bool) and bool(x >= least)
+
+
+def _as_array(what: str, x: Any, spec: Array, dtype: np.dtype) -> np.ndarray:
+    given = real_array(what, x, _expected(spec))
     if given.shape != spec.shape and (given.ndim != len(spec.shape) + 1 or given.shape[1:] != spec.shape):
         raise ShapeError(f"{what} must have shape {_expected(spec)}, got {given.shape}")
     return np.require(given, dtype, ("C", "A")).view(dtype)  # has the dtype object that the gate knows

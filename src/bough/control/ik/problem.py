@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from bough.compile.executions import BoundFunction
+from bough.compile.run.arguments import real_array
 from bough.control.ik.step import Limited, step_routine
 from bough.errors import ShapeError, TaskError
 from bough.joints import LAST_SCREW
@@ -110,7 +111,7 @@ def named(targets: Targets) -> tuple[tuple[Task, ...], dict[str, Any], dict[Key,
         if isinstance(key, Task):
             tasks.append(key)
         elif isinstance(key, str):
-            tasks.append(_of_frame(key, np.shape(target)))
+            tasks.append(_of_frame(key, real_array(f"target of {key!r}", target).shape))
         else:
             raise TaskError(f"a target belongs to a frame's name or to a task, got {key!r}")
     names = {key: task.name for key, task in zip(targets, tasks, strict=True)}
@@ -150,7 +151,7 @@ def _of_frame(frame: str, shape: tuple[int, ...]) -> Task:
 
 
 def _weight(given: Any, name: str, rows: int) -> FloatArray:
-    x = np.asarray(given, float)
+    x = np.asarray(real_array(f"the weight of {name!r}", given), float)
     if x.shape not in ((), (rows,)) or not np.isfinite(x).all() or (x < 0.0).any() or not x.any():
         raise TaskError(
             f"the weight of {name!r} is a number above zero, or {rows} numbers of which none is negative, got {given!r}"

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.run.arguments import is_count, is_real, real_array
 from bough.control.ik.descent import LEAST, Descent, Ended, begun
 from bough.control.ik.problem import Bounds, Goals, Key, by_name, levels
 from bough.control.ik.step import SIZE
 from bough.control.ik.wishes import away_from_singularity, both, towards
-from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
+from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError, UnknownNameError
 from bough.model import Model
 from bough.opspace import Task, closure_tasks
 from bough.opspace.status import BAD_INPUT, OK, UNMET
@@ -57,6 +58,8 @@ class InverseKinematics:
         manipulability: float = 0.0,
         limits: bool = True,
     ) -> None:
+        if limits not in (True, False):
+            raise TaskError(f"limits is True or False, got {limits!r}")
         self.model, self.tasks = model, tuple(tasks)
         names: dict[Key, str] = {task: task.name for task in self.tasks}
         ranks = by_name(priorities, names, "a priority")
@@ -66,8 +69,8 @@ class InverseKinematics:
         self.bounds = Bounds(model, limits)
         self.loops = levels(self.bounds, loops, {}, {})
         self.levels = levels(self.bounds, (*loops, *self.tasks), by_name(weights, names, "a weight"), ranks)
-        if not 0.0 <= manipulability < np.inf:
-            raise TaskError(f"manipulability is a gain that is not negative, got {manipulability}")
+        if not is_real(manipulability) or not 0.0 <= manipulability < np.inf:
+            raise TaskError(f"manipulability is a gain that is not negative, got {manipulability!r}")
         if posture is not None and np.ndim(posture) != 1:
             raise ShapeError(f"posture has shape ({model.nq},), got {np.shape(posture)}")
         wishes = [] if posture is None else [towards(model, configurations(model, "posture", posture)[0])]
@@ -88,10 +91,7 @@ class InverseKinematics:
     ) -> Solution:
         """Configurations in which the tasks are at their targets, given by their names: see `bough.ik.solve`."""
         model = self.model
-        if not tolerance > 0.0 or starts < 1 or (iterations is not None and iterations < 1):
-            raise TaskError(
-                f"tolerance is above zero, starts and iterations at least 1, got {tolerance}, {starts}, {iterations}"
-            )
+        _check_search(tolerance, iterations, starts, seed)
         goals, alone = self.goals(targets)
         given = model.neutral if q0 is None else q0
         first = configurations(model, "q0", given)
@@ -111,7 +111,7 @@ class InverseKinematics:
         (q and error are NaN there), and 4 where they are not reached: q is the nearest configuration found.
         """
         self._check_names(targets)
-        start = np.asarray(self.model.neutral if q0 is None else q0, float)
+        start = np.asarray(real_array("q0", self.model.neutral if q0 is None else q0), float)
         batches, good = self._usable(targets, start)
         rows = np.flatnonzero(good)
         begin = np.broadcast_to(start, (len(good), self.model.nq))
@@ -128,7 +128,7 @@ class InverseKinematics:
     def _usable(self, targets: Mapping[str, Any], start: FloatArray) -> tuple[set[str], Any]:
         """Which targets come as batches, and for each row (batch,) whether all that it needs can be used."""
         configurations(self.model, "q0", np.zeros(start.shape))
-        parts: dict[str, Any] = {"q0": np.isfinite(start.reshape(-1, self.model.nq)).all(axis=1)}
+        parts: dict[str, Any] = {"q0": _configured(self.model, start.reshape(-1, self.model.nq))}
         batches = set()
         for level in self.levels:
             for task in level.tasks.tasks:
@@ -153,8 +153,8 @@ class InverseKinematics:
         The velocity is slowed down as a whole where a joint would exceed its velocity limit, and joints stop at their
         position limits after `dt`.
         """
-        if not gain >= 0.0 or not dt > 0.0 or not damping > 0.0:
-            raise TaskError(f"gain must not be negative, dt and damping above zero, got {gain}, {dt}, {damping}")
+        if not all(map(is_real, (gain, dt, damping))) or not (gain >= 0.0 and dt > 0.0 and damping > 0.0):
+            raise TaskError(f"gain must not be negative, dt and damping above zero, got {gain!r}, {dt!r}, {damping!r}")
         goals, alone = self.goals(targets)
         x = configurations(self.model, "q", q)
         batch = common_batch({"q": len(x), "targets": len(goals[0].target)})
@@ -237,9 +237,30 @@ def _merge(best: Ended, rows: IntArray, ended: Ended) -> None:
     best.error[rows[order]] = ended.error[order]
 
 
+def _check_search(tolerance: Any, iterations: Any, starts: Any, seed: Any) -> None:
+    counts = [x for x in (starts, iterations) if x is not None]
+    if not is_real(tolerance) or not tolerance > 0.0 or not all(map(is_count, counts)):
+        raise TaskError(
+            f"tolerance is above zero, starts and iterations at least 1, got {tolerance!r}, {starts!r}, {iterations!r}"
+        )
+    if not is_count(seed, 0):
+        raise TaskError(f"seed is a number 0, 1, ..., got {seed!r}")
+
+
+def _configured(model: Model, q: FloatArray) -> Any:
+    """(batch,) which rows are configurations: finite, and with quaternions that are rotations."""
+    good: Any = np.isfinite(q).all(axis=1)
+    rows = np.flatnonzero(good)
+    try:
+        model.integrate(q[rows], np.zeros((len(rows), model.nv)))
+    except NumericalError as error:
+        good[rows[list(error.rows)]] = False
+    return good
+
+
 def configurations(model: Model, name: str, given: npt.ArrayLike) -> FloatArray:
     """(batch, nq) of finite numbers."""
-    q = np.asarray(given, float)
+    q = np.asarray(real_array(name, given), float)
     if q.ndim not in (1, 2) or q.shape[-1] != model.nq:
         raise ShapeError(f"{name} has shape ({model.nq},) or (batch, {model.nq}), got {q.shape}")
     if not np.isfinite(q).all():
