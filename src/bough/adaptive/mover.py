@@ -80,12 +80,8 @@ class Mover:
         """Loops, whose ends are among the loads from now on."""
         if not closures:
             return None
-        if self.integrator != "semi_implicit" or self.effort.stops[0]:
-            what = (
-                "loops go with the integrator semi_implicit"
-                if self.integrator != "semi_implicit"
-                else ("loops do not go with dry friction and limits: expected without=('friction', 'limits')")
-            )
+        if self.effort.stops[0]:
+            what = "loops do not go with dry friction and limits: expected without=('friction', 'limits')"
             raise ModelError(f"{self.inputs.model.name!r} has the loop {closures[0].a!r} to {closures[0].b!r}: {what}")
         found = Closures(self.inputs.model, closures)
         self.inputs.forces.always = tuple(found.bodies.tolist())
@@ -162,8 +158,9 @@ class Mover:
     def _march_loops(self, engine: MotionEngine, loads: Loads, h: float, n: int) -> int:
         """n steps with loops."""
         assert self.loops is not None
-        seats = self._seats()
-        while n and self.loops.step(engine, loads, seats, h):
+        seats, loops = self._seats(), self.loops
+        steps = {"semi_implicit": loops.step, "momentum": loops.step_momenta, "rk4": loops.step_rk4}
+        while n and steps[self.integrator](engine, loads, seats, h):
             n -= 1
         return n
 

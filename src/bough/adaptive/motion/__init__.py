@@ -10,7 +10,7 @@ from bough.adaptive.motion.active import ActiveRegion
 from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
 from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving
 from bough.adaptive.motion.rules import BY_JOINT, NO_LIMIT, Turns, make_rule
-from bough.adaptive.motion.steps import FASTEST, advance
+from bough.adaptive.motion.steps import FASTEST, advance, put_back, rk4_begin, rk4_end, rk4_stage
 from bough.adaptive.motion.sweeps import place, velocities
 
 __all__ = [
@@ -28,5 +28,9 @@ __all__ = [
     "make_moving",
     "make_rule",
     "place",
+    "put_back",
+    "rk4_begin",
+    "rk4_end",
+    "rk4_stage",
     "velocities",
 ]

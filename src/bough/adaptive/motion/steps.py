@@ -47,33 +47,51 @@ def _rate(m: Mechanism, i: int, x: Rows) -> Motion:
 
 
 @kernel
-def rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> None:
-    """One step of fourth order."""
+def rk4_begin(m: Mechanism, s: Moving) -> None:
+    """Keep the beginning of a step of fourth order."""
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q, s.v, 0.0, s.q0)
     for k in range(len(m.axis)):
         j = m.v_index[k]
         s.v0[j], s.u[j], s.move[j], s.gain[j] = s.v[j], 0.0, 0.0, 0.0
-    for stage in range(4):
-        share = 0.5 if stage < 2 else 1.0
-        weight = (1.0 if stage in (0, 3) else 2.0) / 6.0
-        solve(m, s, e, loads, w, 0.0)
-        tangent_rates(m, s)
-        for k in range(len(m.axis)):
-            j = m.v_index[k]
-            s.move[j] += weight * s.stretch[j]
-            s.gain[j] += weight * s.qdd[j]
-            if stage < 3:
-                s.u[j], s.v[j] = share * h * s.stretch[j], s.v0[j] + share * h * s.qdd[j]
+
+
+@kernel
+def rk4_stage(m: Mechanism, s: Moving, stage: int, h: float) -> None:
+    """Take account of the accelerations s.qdd of a stage, and go where the next one is."""
+    share = 0.5 if stage < 2 else 1.0
+    weight = (1.0 if stage in (0, 3) else 2.0) / 6.0
+    tangent_rates(m, s)
+    for k in range(len(m.axis)):
+        j = m.v_index[k]
+        s.move[j] += weight * s.stretch[j]
+        s.gain[j] += weight * s.qdd[j]
         if stage < 3:
-            for i in range(len(m.parent)):
-                integrate_joint(m, i, s.q0, s.u, 1.0, s.q)
+            s.u[j], s.v[j] = share * h * s.stretch[j], s.v0[j] + share * h * s.qdd[j]
+    if stage < 3:
+        for i in range(len(m.parent)):
+            integrate_joint(m, i, s.q0, s.u, 1.0, s.q)
+
+
+@kernel
+def rk4_end(m: Mechanism, s: Moving, h: float) -> None:
+    """Go from the beginning by what the stages sum up to."""
     for k in range(len(m.axis)):
         j = m.v_index[k]
         s.qdd[j] = s.gain[j]
         s.v[j] = s.v0[j] + h * s.gain[j]
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q0, s.move, h, s.q)
+
+
+@kernel
+def rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> None:
+    """One step of fourth order."""
+    rk4_begin(m, s)
+    for stage in range(4):
+        solve(m, s, e, loads, w, 0.0)
+        rk4_stage(m, s, stage, h)
+    rk4_end(m, s, h)
 
 
 @kernel
