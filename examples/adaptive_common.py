@@ -35,7 +35,9 @@ class Result(NamedTuple):
 
 def simulation(case: Case, method: str, exponent: int | None = None) -> QuasiStatics:
     """A run about to start, without gravity."""
-    sim = QuasiStatics(case.model, None if exponent is None else relative_joint(2.0**-exponent), method, culled="zero")
+    sim = QuasiStatics(
+        case.model, None if exponent is None else relative_joint(2.0**-exponent), method, culled="zero", catch_up=False
+    )
     sim.gravity = (0.0, 0.0, 0.0)
     sim.configuration = case.start
     case.load(sim)

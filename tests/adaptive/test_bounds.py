@@ -41,7 +41,7 @@ def violations(seed, forces_per_model):
     model = twin.model
     q, forces = model.random_configuration(rng), random_forces(twin, rng, 3)
     sim, plain = (
-        simulate(model, q, forces, error=relative_joint(0.5), method=name, culled="zero")
+        simulate(model, q, forces, error=relative_joint(0.5), method=name, culled="zero", catch_up=False)
         for name in ("adaptive", "aba")
     )
     trials = broken = misreported = culled = 0
@@ -98,6 +98,7 @@ def test_refining_goes_on_where_it_stopped_and_ends_exact():
         random_forces(twin, rng),
         error=relative_joint(0.9),
         culled="zero",
+        catch_up=False,
     )
     exact = simulate(twin.model, sim.configuration, [], method="dca")
     exact.inputs.forces.restore(sim.inputs.forces.state(), sim.inputs.forces.following)
@@ -124,7 +125,7 @@ def test_at_the_noise_floor_the_bound_still_holds(make, decades):
     model = twin.model.with_gravity((0, 0, 0))
     q, forces = model.random_configuration(rng), [(40, rng.normal(size=6), np.zeros(3), "world")]
     exact = simulate(model, q, forces, method="aba").accelerations()
-    sim = simulate(model, q, forces, error=make(1e-300), culled="zero")
+    sim = simulate(model, q, forces, error=make(1e-300), culled="zero", catch_up=False)
     with pytest.warns(UserWarning, match="below the noise floor"):
         found = sim.accelerations()
     size = joint_norms(model, exact)
@@ -144,7 +145,7 @@ def wide(seed=1):
 def test_a_linkage_on_which_the_tree_is_wrong_is_solved_plainly_and_says_so(method, eps):
     model, q, forces, tau = wide()
     plain = simulate(model, q, forces, tau, method="aba")
-    sim = simulate(model, q, forces, tau, relative_joint(eps), method, culled="zero")
+    sim = simulate(model, q, forces, tau, relative_joint(eps), method, culled="zero", catch_up=False)
     sim.switch.wait = 0
     if method == "auto":
         with warnings.catch_warnings():
@@ -181,6 +182,7 @@ def test_an_eps_below_the_noise_floor_is_clamped_with_a_warning():
         random_forces(twin, np.random.default_rng(0)),
         error=relative_joint(1e-15),
         culled="zero",
+        catch_up=False,
     )
     with pytest.warns(UserWarning, match="below the noise floor"):
         sim.accelerations()

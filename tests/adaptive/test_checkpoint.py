@@ -52,7 +52,7 @@ def test_how_a_run_is_divided_changes_nothing():
 
 def test_clusters_opened_by_hand_stay_open(tmp_path):
     model = chain(200)
-    sim = loaded(model, relative_joint(0.5), "adaptive", culled="zero")
+    sim = loaded(model, relative_joint(0.5), "adaptive", culled="zero", catch_up=False)
     sim.refine(budget=40)
     sim.checkpoint(tmp_path / "run.npz")
     again = QuasiStatics.resume(model, tmp_path / "run.npz")

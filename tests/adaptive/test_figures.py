@@ -31,7 +31,7 @@ def linkage():
 
 def simulation(linkage, forces, exponent, method="adaptive"):
     pushes = np.random.default_rng(5).normal(size=(forces, 3))
-    sim = QuasiStatics(linkage, relative_joint(2.0**-exponent), method, culled="zero")
+    sim = QuasiStatics(linkage, relative_joint(2.0**-exponent), method, culled="zero", catch_up=False)
     for k, push in enumerate(pushes):
         sim.apply_force(50_000 - forces + k, push)
     return sim

@@ -154,3 +154,29 @@ def test_bad_restraints_are_refused_and_leave_no_load(chain):
     with pytest.raises(UnknownNameError):
         sim.restraints(["nose"], np.zeros((1, 3)))
     assert sim.all_loads == ()
+
+
+@pytest.mark.parametrize("method", ["aba", "adaptive"])
+def test_a_function_that_returns_its_energy_has_steps_taken_back_that_raise_it(chain, method):
+    sim = simulation(chain, adaptive.energy(0.2), method)
+    sim.set_potential(range(len(chain[0].joints)), adaptive.dihedral([0.01], [3]))
+    load = sim.loads(chain[2])
+
+    def pull(sim):
+        d = chain[3] - sim.positions(chain[2])
+        load.values[:] = d
+        return 0.5 * float((d * d).sum())
+
+    energies = [pull(sim) + sim.inputs.potentials.energy()]
+    for _ in range(40):
+        sim.run(1, h=5.0, load=pull)
+        energies.append(pull(sim) + sim.inputs.potentials.energy())
+    assert (np.diff(energies) <= 1e-12 * energies[0]).all()
+    assert energies[-1] < 0.5 * energies[0]
+    assert sim.stats.cuts > 0
+    assert sim.pseudo_time == pytest.approx(200.0)
+    q, time = sim.configuration, sim.time
+    with pytest.raises(NumericalError, match="finite number"):
+        sim.run(1, h=5.0, load=lambda sim: float("nan"))
+    np.testing.assert_array_equal(sim.configuration, q)
+    assert sim.time == time

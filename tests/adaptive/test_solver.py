@@ -15,7 +15,12 @@ def sim():
     twin = random_linkage(1, 60, types=("revolute",), forest=False)
     rng = np.random.default_rng(0)
     return simulate(
-        twin.model, twin.model.random_configuration(rng), random_forces(twin, rng), method="adaptive", culled="zero"
+        twin.model,
+        twin.model.random_configuration(rng),
+        random_forces(twin, rng),
+        method="adaptive",
+        culled="zero",
+        catch_up=False,
     )
 
 

@@ -8,6 +8,7 @@ belong here: contacts and batches of small robots (`simulate`, `dynamics`).
 from __future__ import annotations
 
 from bough.adaptive import handles
+from bough.adaptive.assembly import near
 from bough.adaptive.closure import Closure
 from bough.adaptive.dynamics import Dynamics
 from bough.adaptive.equilibrium import Settled
@@ -52,6 +53,7 @@ __all__ = [
     "handles",
     "harmonic",
     "joint_motion",
+    "near",
     "relative_joint",
     "relative_linkage",
     "rms_acceleration",

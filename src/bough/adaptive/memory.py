@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from bough.adaptive.assembly import Given, Near, rows_of
 from bough.adaptive.closure import Closure
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.solver import Solver
@@ -21,6 +22,7 @@ def solver_state(solver: Solver) -> tuple[Arrays, Facts]:
     error, exact = solver.error, solver.is_exact or solver.is_plain or solver.region is not None
     facts: Facts = {
         "method": solver.method, "h": solver.h, "measure": measure_facts(error),
+        "assembly": assembly_facts(solver),
         "all_moved": solver.all_moved, "culled": solver.culled, "refined": not (solver.changes.solution or exact),
     }  # fmt: skip
     if solver.closures is not None:
@@ -62,6 +64,21 @@ def measure_facts(error: ErrorMeasure) -> list[Any]:
     return [error.name, error.eps, error.over, list(error.scale), error.metres, bodies]
 
 
+def assembly_facts(solver: Solver) -> Any:
+    """The assembly that was asked for, as plain facts."""
+    shape = solver.assembly
+    if isinstance(shape, str):
+        return shape
+    return {"near": list(shape.bodies)} if isinstance(shape, Near) else {"rows": rows_of(solver.assemble().plan).rows}
+
+
+def assembly_of(facts: Any) -> Any:
+    """What `assembly_facts` gave."""
+    if isinstance(facts, str):
+        return facts
+    return Near(tuple(facts["near"])) if "near" in facts else Given(tuple((a, b) for a, b in facts["rows"]))
+
+
 def options_of(arrays: Arrays, facts: Facts) -> dict[str, Any]:
     """The arguments of a simulation whose parts gave these facts."""
     solver, stepper = facts["solver"], facts["stepper"]
@@ -69,5 +86,5 @@ def options_of(arrays: Arrays, facts: Facts) -> dict[str, Any]:
         "error": measure_of(solver), "method": solver["method"], "catch_up": bool(arrays["clock"][2]),
         "closures": [Closure(*c) for c in solver.get("closures", [])], "culled": solver["culled"],
         "every": solver["region"]["every"] if "region" in solver else None,
-        "max_turn": stepper["max_turn"], "refresh": stepper["refresh"],
+        "assembly": assembly_of(solver["assembly"]), "max_turn": stepper["max_turn"], "refresh": stepper["refresh"],
     }  # fmt: skip

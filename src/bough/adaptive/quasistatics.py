@@ -39,14 +39,16 @@ class QuasiStatics(LoadedLinkage):
 
     `error` is an error measure; None or eps = 0 is exact. Methods: "adaptive" (bounded passes over an assembly tree),
     "dca" (the whole tree every step), "aba" (plain O(n)), "auto" (adaptive or aba, whichever is cheaper). `metric`
-    weighs joints in the error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. With
-    `catch_up`, joints that were left out later move for all the time they missed. `closures` close loops, beside those
-    of the model. A step in which a joint would turn by more than `max_turn` (rad) is cut into parts with the same sum
-    of h, each solved anew. The tree is redone every `refresh` steps.
+    weighs joints in the error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}.
+    `assembly` is the shape of the tree: "balanced", "chain_first", `near(bodies)`, or nested pairs of bodies. With
+    `catch_up`, joints that were left out later move for all the time they missed; it is on where `culled` is "zero":
+    rigid clusters have nothing to catch up. `closures` close loops, beside those of the model. A step in which a joint
+    would turn by more than `max_turn` (rad) is cut into parts with the same sum of h, each solved anew. The tree is
+    redone every `refresh` steps.
 
     Joints that are left out are locked where `culled` is "rigid": the others are solved exactly with them as rigid
     bodies, on a tree of its own, whose joints are chosen anew after `every` steps, with None 10 to 50; each step goes
-    downhill. With "zero" their accelerations are put to zero afterwards, as in the paper, which `catch_up` needs.
+    downhill. With "zero" their accelerations are put to zero afterwards, as in the paper.
 
     It has `inputs` (what is set), a `solver` (what follows here and now), a `stepper` and a `switch`.
     """
@@ -58,12 +60,13 @@ class QuasiStatics(LoadedLinkage):
         method: str = "auto",
         *,
         metric: Any = None,
-        catch_up: bool = False,
+        catch_up: bool | None = None,
         closures: Sequence[Closure] = (),
         max_turn: float = MAX_TURN,
         refresh: int = 10_000,
         culled: str | None = None,
         every: int | None = None,
+        assembly: Any = "balanced",
     ) -> None:
         self.model = model
         self.inputs, self.switch = Inputs(model), Switch(len(model.joints))
@@ -71,8 +74,8 @@ class QuasiStatics(LoadedLinkage):
         self.outputs = Outputs(self.solver)
         self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
         loops = with_those_of(model, closures)
-        self.solver.lock(culled, every, must_be_zero=catch_up)
-        self.solver.prepare(catch_up, loops)
+        self.solver.lock(culled, every, must_be_zero=bool(catch_up))
+        self.solver.prepare(catch_up, loops, assembly)
 
     # What is set
 
@@ -224,12 +227,13 @@ class QuasiStatics(LoadedLinkage):
         record: Recorder | None = None,
         *,
         h: float | None = None,
-        load: Callable[[QuasiStatics], None] | None = None,
+        load: Callable[[QuasiStatics], float | None] | None = None,
     ) -> None:
         """n steps of dt (s), or of pseudo-time h = dt^2 / 2 (s^2); `record` takes a sample every few of them.
 
         `load` is called with this simulation before every step, to set forces. Where they turn round from step to step
-        and grow, steps are too long: each is cut into parts, with forces set before every part, until they do not.
+        and grow, steps are too long: each is cut into parts, with forces set before every part, until they do not. If
+        it returns a number, the energy of all forces but potentials, a step that raises it is taken back and cut.
         When a step fails, all is as it was after the step before.
         """
         dt, h = step_size(dt, h)

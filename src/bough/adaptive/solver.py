@@ -44,6 +44,7 @@ class Solver:
         self.closures: Closures | None = None
         self.loops: LoopRows | None = None  # the closures as the plain engine sees them
         self._metric = metric
+        self.assembly: Any = "balanced"
         self.region: Region | None = None
         self.cost = Cost("aba")
 
@@ -67,8 +68,10 @@ class Solver:
         if measure.over == "energy" and self.region is None:
             raise ValueError('an error in energy needs culled clusters to be rigid: culled="rigid"')
 
-    def prepare(self, catch_up: bool, closures: Sequence[Closure]) -> None:
+    def prepare(self, catch_up: bool | None, closures: Sequence[Closure], assembly: Any) -> None:
         """Take the options that decide which engines there are."""
+        self.assembly = assembly
+        catch_up = self.region is None and not self.is_exact if catch_up is None else catch_up
         if self.region is not None and catch_up:
             raise ValueError('catching up and rigid clusters do not go together: expected culled="zero"')
         self.clock[2] = float(catch_up)
@@ -81,7 +84,7 @@ class Solver:
         if self.method != "aba" and not self.switches:
             self.cost = Cost(self._tree_method)
             self.assemble()
-        elif self._metric is not None:
+        elif self._metric is not None or assembly != "balanced":
             self.assemble()
 
     @property
@@ -140,8 +143,7 @@ class Solver:
         """The tree, made when it is first needed."""
         if self.tree is None:
             i = self.inputs
-            self.tree = TreeEngine(i.model, self._metric, i.mechanism, i.shared, self.clock)
-
+            self.tree = TreeEngine(i.model, self._metric, i.mechanism, i.shared, self.clock, self.assembly)
             self._keep()
         return self.tree
 

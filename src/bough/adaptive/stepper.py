@@ -21,6 +21,7 @@ from bough.types import FloatArray
 
 MAX_PARTS = 1000  # of one step
 CALM = 64  # steps without swinging after which they are cut into half as many parts
+ROUNDING = 1e-12  # of the energy
 SLOWEST = 1e-6  # share of the gap of a loop that a step must close at least
 # Loops that stay open by more than this (m or rad), and have not come closer for so many steps, do not close.
 OPEN, PATIENCE, CLOSER = 1e-4, 30, 0.95
@@ -60,23 +61,41 @@ class Stepper:
         self._watch_loops(done)
         return done
 
-    def whole(self, h: float, dt: float, load: Callable[[], None]) -> int:
-        """One step in parts with the same sum of h, forces set before each of them."""
-        parts, steps, passed = self.parts, self.steps, self.time
-        before = self._snapshot() if parts > 1 else []
-        try:
-            for _ in range(parts):
-                load()
-                self.take(1, h / parts, dt / parts)
-                self.steps = steps
-        except BaseException:
-            if before:
-                self._put_back(before)
-                self.time = passed
-            raise
+    def whole(self, h: float, dt: float, load: Callable[[], float | None]) -> int:
+        """One step in parts with the same sum of h, forces set before each of them; one that raises energy is cut."""
+        first = self._energy(load())
+        before = [] if first is None and self.parts == 1 else self._snapshot()
+        steps, passed, cuts = self.steps, self.time, self.cuts
+        while True:
+            parts = self.parts
+            try:
+                for part in range(parts):
+                    if part:
+                        load()
+                    self.take(1, h / parts, dt / parts)
+                    self.steps = steps
+                last = None if first is None else self._energy(load())
+            except BaseException:
+                if before:
+                    self._put_back(before)
+                    self.time, self.cuts = passed, cuts
+                raise
+            if first is None or last is None or last <= first + ROUNDING * abs(first) or 2 * parts > MAX_PARTS:
+                break
+            self._put_back(before)
+            self.time, self.parts, self._calm, self.cuts = passed, 2 * parts, 0, cuts
+            load()
         self.steps, self.cuts = steps + 1, self.cuts + parts - 1
         self._judge()
         return 1
+
+    def _energy(self, given: float | None) -> float | None:
+        """All of it, where a load says what that of the forces is."""
+        if given is None:
+            return None
+        if not isinstance(given, (int, float)) or not math.isfinite(given):
+            raise NumericalError(f"a load returns its energy, a finite number, or nothing: got {given!r}")
+        return float(given) + self.solver.inputs.potentials.energy()
 
     def _judge(self) -> None:
         """Forces that turned round along the last motion, and grew, say that steps are too long: they swing."""

@@ -50,12 +50,16 @@ class Assembly(NamedTuple):
         return depth
 
 
-def assembly_tree(parent: npt.ArrayLike) -> Assembly:
-    """The assembly tree of bodies numbered depth-first, `parent[i] < i`, -1 = ground. O(n log n)."""
+def assembly_tree(parent: npt.ArrayLike, weight: IntArray | None = None, longest: bool = False) -> Assembly:
+    """The assembly tree of bodies numbered depth-first, `parent[i] < i`, -1 = ground. O(n log n).
+
+    Bodies of more `weight` lie nearer to the root; with `longest` a path goes on into the deepest subtree instead of
+    the heaviest.
+    """
     parent = np.ascontiguousarray(parent, np.int64)
     n = len(parent)
-    size, heavy = np.ones(n + 1, np.int64), np.full(n + 1, -1, np.int64)
-    compiled(_sizes)(parent, size, heavy)
+    size, heavy = np.append(np.ones(n, np.int64) if weight is None else weight, 1), np.full(n + 1, -1, np.int64)
+    compiled(_sizes)(parent, size, heavy, np.zeros(n + 1, np.int64), int(longest))
     above = np.where(parent < 0, n, parent)
     # The ground begins no path: a floating base must be joined to it by the root node.
     light = np.flatnonzero((parent < 0) | (heavy[above] != np.arange(n)))
@@ -93,15 +97,18 @@ class _Work(NamedTuple):
 
 
 @kernel
-def _sizes(parent: Rows, size: Rows, heavy: Rows) -> None:
+def _sizes(parent: Rows, size: Rows, heavy: Rows, height: Rows, longest: int) -> None:
     n = len(parent)
     for i in range(n - 1, -1, -1):
         p = parent[i]
         if p < 0:
             p = n
         size[p] += size[i]
-        if p < n and (heavy[p] < 0 or size[i] >= size[heavy[p]]):
-            heavy[p] = i
+        height[p] = max(height[p], height[i] + 1)
+        if p < n:
+            rank = height if longest == 1 else size
+            if heavy[p] < 0 or rank[i] >= rank[heavy[p]]:
+                heavy[p] = i
 
 
 @kernel

@@ -41,11 +41,19 @@ def stop(error: ErrorMeasure | None) -> Stop:
 class TreeEngine:
     """Divide and conquer over an assembly tree, exact or error-bounded."""
 
-    def __init__(self, model: Model, metric: Any, mechanism: Mechanism, shared: Shared, clock: FloatArray) -> None:
+    def __init__(
+        self,
+        model: Model,
+        metric: Any,
+        mechanism: Mechanism,
+        shared: Shared,
+        clock: FloatArray,
+        assembly: Any = "balanced",
+    ) -> None:
         self.model, self.mechanism = model, mechanism
         self.plan: Blueprint
         self.link: Linkage
-        self.plan, self.link = make_blueprint(model)
+        self.plan, self.link = make_blueprint(model, assembly)
         self.state: State = make_state(
             model, self.plan, self.link, make_metric(model, self.link, metric), shared, bool(clock[2])
         )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.assembly import Assembly, Linkage, assembly_tree, make_linkage
+from bough.adaptive.assembly import Assembly, Linkage, make_linkage, shaped_tree
 from bough.adaptive.node.rows import WIDTH
 from bough.compile.kernel import inlined
 from bough.errors import TooLargeError
@@ -95,10 +95,10 @@ def record_size(handles: Any, freedoms: Any) -> Any:
     return base + freedoms * (freedoms + 7 + 6 * handles)
 
 
-def make_blueprint(model: Model) -> tuple[Blueprint, Linkage]:
+def make_blueprint(model: Model, assembly: Any = "balanced") -> tuple[Blueprint, Linkage]:
     """Blueprint the assembly of a model. O(n log n), no loop in Python."""
     link = make_linkage(model)
-    tree = assembly_tree(link.parent)
+    tree = shaped_tree(model, link, assembly)
     joint = np.maximum(tree.body, 0)
     freedoms = np.where(tree.body >= 0, np.diff(link.dof)[joint], 0)
     offset = np.concatenate([[0], np.cumsum(record_size(tree.handles, freedoms))]).astype(np.int64)

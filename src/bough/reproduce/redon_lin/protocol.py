@@ -56,7 +56,7 @@ def simulation(model: Model, plan: Experiment, forces: int, exponent: int | None
     """The same start and the same forces for all thresholds and methods."""
     rng, n = np.random.default_rng(forces), len(model.joints)
     error = None if exponent is None else relative_joint(2.0**-exponent)
-    sim = QuasiStatics(model, error, method, culled="zero")
+    sim = QuasiStatics(model, error, method, culled="zero", catch_up=False)
     start, bodies = model.random_configuration(rng), rng.choice(n, min(forces, n), replace=False)
     if plan.linkage == "bicycle chain":
         start = model.neutral
