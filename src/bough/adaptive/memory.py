@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bough.adaptive.assembly import Given, Near, rows_of
+from bough.adaptive.assembly import GivenPairs, NearBodies, rows_of
 from bough.adaptive.closure import Closure
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.solver import Solver
@@ -69,14 +69,18 @@ def assembly_facts(solver: Solver) -> Any:
     shape = solver.assembly
     if isinstance(shape, str):
         return shape
-    return {"near": list(shape.bodies)} if isinstance(shape, Near) else {"rows": rows_of(solver.assemble().plan).rows}
+    return (
+        {"near": list(shape.bodies)}
+        if isinstance(shape, NearBodies)
+        else {"rows": rows_of(solver.assemble().plan).rows}
+    )
 
 
 def assembly_of(facts: Any) -> Any:
     """What `assembly_facts` gave."""
     if isinstance(facts, str):
         return facts
-    return Near(tuple(facts["near"])) if "near" in facts else Given(tuple((a, b) for a, b in facts["rows"]))
+    return NearBodies(tuple(facts["near"])) if "near" in facts else GivenPairs(tuple((a, b) for a, b in facts["rows"]))
 
 
 def options_of(arrays: Arrays, facts: Facts) -> dict[str, Any]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from bough.adaptive.assembly.linkage import Linkage, body_name, is_floating_base, make_linkage
 from bough.adaptive.assembly.metric import lever, make_metric
-from bough.adaptive.assembly.shapes import Given, Near, near, rows_of, shaped_tree
+from bough.adaptive.assembly.shapes import GivenPairs, NearBodies, near, rows_of, shaped_tree
 from bough.adaptive.assembly.tree import GROUND_WELD, Assembly, assembly_tree
 
 __all__ = [
     "GROUND_WELD",
     "Assembly",
-    "Given",
+    "GivenPairs",
     "Linkage",
-    "Near",
+    "NearBodies",
     "assembly_tree",
     "body_name",
     "is_floating_base",

@@ -18,32 +18,32 @@ SHAPES = ("balanced", "chain_first")
 
 
 @dataclass(frozen=True)
-class Near:
+class NearBodies:
     """An assembly tree in which these bodies, and those around them, lie near the root."""
 
     bodies: tuple[str | int, ...]
 
 
-def near(bodies: Iterable[str | int]) -> Near:
+def near(bodies: Iterable[str | int]) -> NearBodies:
     """For `assembly=`: bodies of interest, on which forces will act, get short ways to the root of the tree."""
     chosen = (bodies,) if isinstance(bodies, str) else tuple(bodies)
     if not chosen:
         raise ValueError("near: expected at least one body")
-    return Near(chosen)
+    return NearBodies(chosen)
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenPairs:
     """A tree of a user's own, as `as_rows` has it."""
 
     rows: tuple[tuple[int, int], ...]
 
 
-def rows_of(tree: Any) -> Given:
+def rows_of(tree: Any) -> GivenPairs:
     """The rows of an assembly without copies, or of a blueprint."""
     n = len(tree.node_of)
     codes = np.stack([tree.left, tree.right], axis=1).astype(np.int64)
-    return Given(tuple((a, b) for a, b in np.where(codes >= 0, n + 1 + codes, ~codes).tolist()))
+    return GivenPairs(tuple((a, b) for a, b in np.where(codes >= 0, n + 1 + codes, ~codes).tolist()))
 
 
 def shaped_tree(model: Model, link: Linkage, shape: Any) -> Assembly:
@@ -52,12 +52,12 @@ def shaped_tree(model: Model, link: Linkage, shape: Any) -> Assembly:
         return assembly_tree(link.parent)
     if shape == "chain_first":
         return assembly_tree(link.parent, longest=True)
-    if isinstance(shape, Near):
+    if isinstance(shape, NearBodies):
         weight = np.bincount([_body(model, link, b) for b in shape.bodies], minlength=len(link.parent))
         return assembly_tree(link.parent, _weights(np.asarray(link.parent), np.flatnonzero(weight)))
     if isinstance(shape, str):
         raise ValueError(f"there is no assembly {shape!r}; known: {', '.join(SHAPES)}, near(bodies), nested pairs")
-    return given_tree(model, link, list(shape.rows) if isinstance(shape, Given) else as_rows(model, link, shape))
+    return given_tree(model, link, list(shape.rows) if isinstance(shape, GivenPairs) else as_rows(model, link, shape))
 
 
 def _weights(parent: IntArray, chosen: IntArray) -> IntArray:
