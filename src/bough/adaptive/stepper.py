@@ -89,7 +89,7 @@ class Stepper:
         self._judge()
         return 1
 
-    def _energy(self, given: float | None) -> float | None:
+    def _energy(self, given: Any) -> float | None:
         """All of it, where a load says what that of the forces is."""
         if given is None:
             return None
