@@ -5,6 +5,7 @@ import pytest
 
 import bough
 from bough import zoo
+from card import needs_card
 
 torch = pytest.importorskip("torch")
 
@@ -196,3 +197,24 @@ def test_strided_tensors_are_read_as_they_are_meant():
     q, v, tau = (x[:, ::2] for x in (torch.randn(5, 8, dtype=torch.float64) for _ in range(3)))
     wanted = bough.torch.forward_dynamics(ARM, *(x.contiguous() for x in (q, v, tau)))
     torch.testing.assert_close(bough.torch.forward_dynamics(ARM, q, v, tau), wanted)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_card)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+def test_values_and_gradients_where_the_tensors_are(device, dtype, tolerance):
+    """On a card they stay there, and so do gradients, by states and by parameters of each row."""
+    given = [*state(ARM, 7), torch.tensor(np.linspace(0.9, 1.1, 7)[:, None, None] * ARM.inertias)]
+    given = [x.to(dtype) for x in given]
+    weight = torch.linspace(-1.0, 1.0, 28, dtype=dtype).reshape(7, 4)
+
+    def run(tensors, weight):
+        tensors = [x.clone().requires_grad_() for x in tensors]
+        y = bough.torch.forward_dynamics(ARM, *tensors[:3], inertia=tensors[3])
+        (y * weight).sum().backward()
+        return [y.detach(), *(x.grad for x in tensors)]
+
+    wanted = run([x.double() for x in given], weight.double())
+    for a, b in zip(run([x.to(device) for x in given], weight.to(device)), wanted, strict=True):
+        assert a.device.type == device
+        assert a.dtype == dtype
+        assert (a.cpu().double() - b).abs().max() <= tolerance * b.abs().max()

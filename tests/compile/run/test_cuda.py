@@ -1,6 +1,7 @@
 """Functions on a card: skipped where there is none; what can be said without one is said first."""
 
 import importlib.util
+import subprocess
 import sys
 from types import SimpleNamespace
 from typing import ClassVar
@@ -11,12 +12,13 @@ import pytest
 from bough import zoo
 from bough.compile.routine import Constants, interpret
 from bough.compile.run.cuda import bind
+from bough.compile.run.cuda import card as cards
 from bough.compile.run.cuda import function as cuda_function
 from bough.compile.run.cuda.arrays import look_at
 from bough.compile.run.cuda.card import Kernel
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
-from bough.errors import BoughError, MissingExtraError, ShapeError
+from bough.errors import BoughError, MissingExtraError, ShapeError, TooLargeError
 from bough.model import mark_limbs
 from card import has_card, needs_card
 
@@ -222,3 +224,105 @@ def test_known_shapes_are_launched_as_the_first_time(monkeypatch, tmp_path):
     other = FakeTensor(6, 3)
     assert f(other, v, FakeTensor(6, 3)).shape == (6, 3)  # another number of rows is looked at anew
     assert card.launched[-1][3][5] == 6
+
+
+def test_code_is_kept_on_disk(monkeypatch, tmp_path):
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
+    card, made = FakeCard(), []
+    card.compile = lambda text, fast: made.append(text) or b"code"
+    model = zoo.arm(3)
+    for _ in range(2):
+        function(model).launches.launch(card, np.dtype(np.float32), 5, [0] * 9, 0)
+    assert len(made) == 1
+    assert len(card.launched) == 2
+    function(model).launches.launch(card, np.dtype(np.float64), 5, [0] * 9, 0)
+    assert len(made) == 2
+
+
+def test_the_best_form_is_found_once_for_each_class_of_batch(monkeypatch, tmp_path):
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
+    card, tried = FakeCard(), []
+
+    def seconds(work, stream):
+        work()
+        tried.append(card.launched[-1][:3])
+        return 1.0 / len(tried)
+
+    card.seconds = seconds
+    model, kind = zoo.humanoid(), np.dtype(np.float64)
+    f = function(model)
+    f.launches.launch(card, kind, 100, [0] * 9, 0)
+    assert not tried  # too small to tell
+    for batch, is_new in ((5000, True), (6000, False), (100_000, True), (200_000, False)):
+        before = len(tried)
+        f.launches.launch(card, kind, batch, [0] * 9, 0)
+        assert (len(tried) > before) == is_new
+        choice, _ = f.launches.choice(kind, batch)
+        rows = choice.block // choice.form.lanes
+        assert card.launched[-1][0] == -(-batch // rows)
+    count = len(tried)
+    again = function(model)
+    again.launches.launch(card, kind, 5000, [0] * 9, 0)
+    assert len(tried) == count  # kept on disk
+    assert {x.shelved for x in again.launches._forms(kind)} >= {0, 4}  # double precision is short of registers
+
+
+def test_nothing_is_tried_while_a_graph_is_recorded(monkeypatch, tmp_path):
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
+    card = FakeCard()
+    card.is_capturing = lambda stream: True
+    f = function(zoo.arm(3))
+    assert f.launches.launch(card, np.dtype(np.float64), 10_000, [0] * 9, 0) is None  # to be chosen later
+    assert len(card.launched) == 1
+
+
+@pytest.mark.parametrize("there", ["cuda-core", "cupy"])
+def test_a_card_by_either_library(there, monkeypatch):
+    def missing():
+        raise ImportError
+
+    monkeypatch.setattr(cards, "_by_cuda_core", (lambda: "cuda-core") if there == "cuda-core" else missing)
+    monkeypatch.setattr(cards, "_by_cupy", lambda: "cupy")
+    assert cards.the_card.__wrapped__() == there
+
+
+def test_what_is_missing_is_said(monkeypatch):
+    def missing():
+        raise ImportError
+
+    def broken():
+        raise RuntimeError("CUDA_ERROR_NO_DEVICE")
+
+    monkeypatch.setattr(cards, "_by_cupy", missing)
+    monkeypatch.setattr(cards, "_by_cuda_core", missing)
+    with pytest.raises(MissingExtraError, match=r'pip install "bough\[cuda\]"'):
+        cards.the_card.__wrapped__()
+    monkeypatch.setattr(cards, "_by_cuda_core", broken)
+    with pytest.raises(BoughError, match="no CUDA device can be used: CUDA_ERROR_NO_DEVICE"):
+        cards.the_card.__wrapped__()
+
+
+def test_importing_touches_no_card():
+    code = "import sys, bough; bough.Dynamics; print([m for m in ('cuda', 'cupy', 'torch', 'jax') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_too_many_operations_are_refused():
+    model = zoo.chain(1200) if hasattr(zoo, "chain") else zoo.arm(1200)
+    with pytest.raises(TooLargeError, match="too many operations for the card"):
+        function(model, MASS_MATRIX).launches.program()
+
+
+@needs_card
+def test_cupy_compiles_and_launches_as_well(monkeypatch, tmp_path):
+    pytest.importorskip("cupy")
+    from bough.compile.run.cuda.by_cupy import CupyCard
+
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(cuda_function, "the_card", CupyCard)
+    model = zoo.arm(4)
+    q, v, tau = states(model, 5000)
+    got = function(model)(q, v, tau)
+    wanted = expected(model, FORWARD, q[:4], v[:4], tau[:4])
+    np.testing.assert_allclose(got[:4], wanted, atol=1e-12 * np.abs(wanted).max())

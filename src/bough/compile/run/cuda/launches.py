@@ -27,10 +27,10 @@ MOST_KEPT = 256  # launches that are kept prepared
 LARGEST_TILE = 114 * 1024  # bytes of shared memory for the results of a block, or its shelves
 STAGED_FROM = 48  # numbers of a row; smaller rows leave in one piece anyway
 REGISTERS = 230  # that values may take beside what a thread works with
-WASTE = 1.5  # widths that take more registers than that times the least are not tried, if they are too many
+WASTE = 1.5  # widths that overflow, and take more registers than that times the least, are not tried
 SHORTER = 0.9  # of twice as many threads for a row: lines, or they are not tried
 OVERFLOW = 2 * REGISTERS  # where values take more, and shelves are enough, these are better
-SLACK = 1.25  # a little that is left to the compiler does no harm
+SLACK = 1.4  # a little that is left to the compiler does no harm
 SHELVED = (8, 6, 4, 2)  # blocks on a multiprocessor, of forms with shelves
 
 
@@ -110,7 +110,7 @@ class Launches:
         found = []
         for n, (lines, registers) in wanted.items():
             idle = n > 1 and n // 2 in wanted and lines > SHORTER * wanted[n // 2].lines
-            if not idle and (registers <= REGISTERS or registers <= WASTE * least):
+            if not idle and (registers <= OVERFLOW or registers <= WASTE * least):
                 found += self._ways(dtype, n, registers)
         return found
 
