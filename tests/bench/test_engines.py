@@ -50,7 +50,7 @@ def test_an_engine_that_is_missing_says_how_to_get_it(monkeypatch):
         agreed("drake", zoo.arm(3), random_state(zoo.arm(3)), {})
 
 
-def test_a_mechanism_beside_all_engines(monkeypatch):
+def test_a_mechanism_beside_all_engines():
     """Every row has Bough and at least one other; batches have four of ours."""
     found = own.compare(zoo.arm(3), 0.0, (2,))
     rows = {(row.group, row.case): row for row in found.rows}
@@ -59,8 +59,9 @@ def test_a_mechanism_beside_all_engines(monkeypatch):
     assert len([name for name in rows["batch of 2", "one step of 1 ms"].seconds if name.startswith("bough")]) == 4
 
 
-def test_factorizations_agree():
+def test_factorizations_agree(monkeypatch):
     """All that take a matrix are found to solve the same system; those that are not here are named."""
+    monkeypatch.setattr(factor, "SECONDS", 0.0)
     row = factor.one(zoo.binary(3), "binary 7")
     assert {"bough", "mj_factorM", "dpotrf (scipy)"} <= row.seconds.keys()
     assert ("cholmod.numeric (cvxopt)" in row.seconds) != ("without cholmod" in row.note)

@@ -26,6 +26,7 @@ LEVELS = (6, 8, 10, 12)  # balanced trees of 63, 255, 1023 and 4095 joints
 LINKS = (30, 100, 300, 1000, 2000, 4000)
 MOST_DENSE = 4000  # DoF, for LAPACK
 EQUAL = 1e-10
+SECONDS = 0.8
 GROUP = "factorization of H, in all"
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL", "OMP", "BOUGH")}
 
@@ -56,7 +57,7 @@ def one(model: Model, name: str) -> Timing:
         except (BoughError, ImportError, ValueError) as error:
             left_out[peer] = str(error).splitlines()[0]
     long = model.nv > 1000 and name.startswith("chain")
-    times = contest(contestants, seconds=3.0 if long else 0.8, burst=0.0 if long else 2e-3)
+    times = contest(contestants, seconds=4 * SECONDS if long else SECONDS, burst=30e-3 if model.nv >= 1000 else 2e-3)
     note = f"{int(tree.rows[-1]):,} elements of H"
     return Timing(GROUP, name, "LTDL", times, note).noted(left_out)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.bench.engines import ENGINES, State, agreed, expected, random_state
-from bough.bench.engines.common import check, ours
+from bough.bench.engines.common import FORWARD, INVERSE, PUSHED, check, ours
 from bough.bench.engines.mujoco import start
 from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Timing
@@ -19,7 +19,7 @@ from bough.errors import BoughError
 from bough.model import Model
 from bough.sparsity.pattern import Float
 
-BATCH = 1024
+BATCH, SOME = 1024, 4096
 DT = 1e-3
 Calls = dict[str, Callable[[], Any]]
 
@@ -59,6 +59,7 @@ class Rows(NamedTuple):
     q: Float
     v: Float
     tau: Float
+    forces: Float
     out: Float
     rows: Float  # of packed H
 
@@ -68,17 +69,20 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
     rng, s = np.random.default_rng(1), random_state(model)
     Q, (V, T) = model.random_configuration(rng, size), rng.normal(size=(2, size, model.nv))
     Q[0], V[0], T[0] = s.q, s.v, s.tau
-    double = Rows(Q, V, T, np.empty_like(V), np.empty((size, int(model.dof_tree.rows[-1]))))
+    pushed = rng.normal(size=(size if size <= SOME else 0, len(model.body_names), 6))
+    double = Rows(Q, V, T, pushed, np.empty_like(V), np.zeros((size, int(model.dof_tree.rows[-1]))))
     single = Rows(*(x.astype(np.float32) for x in double))
     found = []
     for case, run in batched(dyn).items():
+        if case == PUSHED and size > SOME:
+            continue
         calls: Calls = {
             "bough": partial(run, double, threads=1),
             "bough float32": partial(run, single, threads=1),
             "bough, all threads": partial(run, double),
             "bough float32, all threads": partial(run, single),
         }
-        if size <= 4096:
+        if size <= SOME:
             for engine in engines:
                 calls |= PEERS.get((engine, case), nothing)(model, s, double)
         times = contest(calls, seconds, burst=5e-3).per(size)
@@ -90,8 +94,9 @@ def batched(dyn: Dynamics) -> dict[str, Callable[..., Any]]:
     """Bough's functions of many configurations, into given arrays where there is one result."""
     dt = {kind: np.array([DT], kind) for kind in (np.float64, np.float32)}
     return {
-        "forward dynamics": lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, out=b.out, **k),
-        "inverse dynamics": lambda b, **k: dyn.inverse_dynamics(b.q, b.v, b.tau, out=b.out, **k),
+        FORWARD: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, out=b.out, **k),
+        PUSHED: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, b.forces, out=b.out, **k),
+        INVERSE: lambda b, **k: dyn.inverse_dynamics(b.q, b.v, b.tau, out=b.out, **k),
         "packed mass matrix": lambda b, **k: dyn.packed_mass_matrix(b.q, out=b.rows, **k),
         "one step of 1 ms": lambda b, **k: dyn.semi_implicit_step(b.q, b.v, b.tau, dt[b.q.dtype.type], **k),
     }
@@ -151,8 +156,8 @@ def mujoco_batch(model: Model, s: State, size: int) -> Any:
 
 
 PEERS: dict[tuple[str, str], Callable[[Model, State, Rows], Calls]] = {
-    ("pinocchio", "forward dynamics"): pinocchio_forward,
-    ("pinocchio", "inverse dynamics"): pinocchio_inverse,
-    ("mujoco", "forward dynamics"): mujoco_forward,
+    ("pinocchio", FORWARD): pinocchio_forward,
+    ("pinocchio", INVERSE): pinocchio_inverse,
+    ("mujoco", FORWARD): mujoco_forward,
     ("mujoco", "one step of 1 ms"): mujoco_step,
 }

@@ -1,29 +1,53 @@
-"""Large trees: time to build, and time per joint, which must not grow with the number of joints."""
+"""Large trees: time to build, time by the number of joints, and its exponent beside that of the operation counts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bough import zoo
+from bough import cost, zoo
 from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
 from bough.model import Model
+from bough.sparsity import ltdl
+
+FAMILIES: dict[str, tuple[Callable[[int], Model], Sequence[int]]] = {
+    "chain": (zoo.chain, (1_000, 10_000, 100_000, 300_000, 1_000_000)),
+    "binary tree": (zoo.binary, (10, 13, 17, 18, 20)),  # levels
+    "random tree": (zoo.random_tree, (1_000, 10_000, 100_000)),
+}
+# What is factorized: with ten times as many joints at the end as at the beginning
+FACTORED: dict[str, tuple[Callable[[int], Model], Sequence[int]]] = {
+    "chain": (zoo.chain, (400, 1_000, 2_000, 4_000)),
+    "binary tree": (zoo.binary, (12, 13, 14, 15, 16)),
+}
+DECADE = 10.5
 
 
 def rows() -> list[Timing]:
-    """Chains and random trees of 1,000 to 100,000 joints; mass matrix and factor of a binary tree of 65,535."""
+    """Models, forward and inverse dynamics per joint, LTDL in all; then exponents over the last decade."""
     found: list[Timing] = []
-    for name, family in (("chain", zoo.chain), ("random tree", zoo.random_tree)):
-        for n in (1_000, 10_000, 100_000):
-            model, seconds = timed(lambda family=family, n=n: family(n))  # type: ignore[misc]
-            found.append(Timing("large trees: build, in all", f"{name} {n:,}", "model", {"bough": seconds}))
-            found += per_joint(model, f"{name} {n:,}")
-    return found + factor_of_binary_tree()
+    taken: dict[str, dict[int, tuple[float, float]]] = {}
+    for name, (family, sizes) in FAMILIES.items():
+        for size in sizes:
+            model, seconds = timed(partial(family, size))
+            found.append(Timing("large trees: build, in all", f"{name} {model.nv:,}", "model", {"bough": seconds}))
+            for row in per_joint(model, f"{name} {model.nv:,}"):
+                found.append(row)
+                taken.setdefault(f"{name}: {row.case}", {})[model.nv] = (row.seconds["bough"] * model.nv, model.nv)
+    for name, (family, sizes) in FACTORED.items():
+        for size in sizes:
+            model = family(size)
+            row = factored(model, f"{name} {model.nv:,}")
+            found.append(row)
+            operations = float(cost.ltdl(model.dof_tree).total)
+            taken.setdefault(f"{name}: LTDL", {})[model.nv] = (row.seconds["bough"], operations)
+    return [*found, *exponents(taken)]
 
 
 def timed(make: Callable[[], Any]) -> tuple[Any, float]:
@@ -32,23 +56,29 @@ def timed(make: Callable[[], Any]) -> tuple[Any, float]:
     return made, time.perf_counter() - start
 
 
-def per_joint(model: Model, name: str) -> list[Timing]:
-    dyn, rng = Dynamics(model), np.random.default_rng(0)
+def per_joint(model: Model, name: str) -> Iterator[Timing]:
+    dyn, rng = Dynamics(model, general=True), np.random.default_rng(0)
     q = model.random_configuration(rng)
     v, tau = rng.normal(size=(2, model.nv))
     cases = {
         "forward dynamics": lambda: dyn.forward_dynamics(q, v, tau, method="aba"),
         "inverse dynamics": lambda: dyn.inverse_dynamics(q, v, tau),
     }
-    return [
-        Timing("large trees: per joint", name, case, contest({"bough": run}).per(model.nv))
-        for case, run in cases.items()
-    ]
+    for case, run in cases.items():
+        yield Timing("large trees: per joint", name, case, contest({"bough": run}).per(model.nv))
 
 
-def factor_of_binary_tree() -> list[Timing]:
-    model = zoo.binary(16)
-    dyn, q = Dynamics(model), model.random_configuration(np.random.default_rng(0))
-    cases = {"packed mass matrix": lambda: dyn.packed_mass_matrix(q), "factorize": lambda: dyn.factorize(q)}
-    group = "large trees: mass matrix and LTDL, in all"
-    return [Timing(group, f"binary {model.nv:,}", case, contest({"bough": run})) for case, run in cases.items()]
+def factored(model: Model, name: str) -> Timing:
+    dyn, q = Dynamics(model, general=True), model.random_configuration(np.random.default_rng(0))
+    H, tree = dyn.packed_mass_matrix(q), model.dof_tree
+    return Timing("large trees: LTDL, in all", name, "LTDL", contest({"bough": lambda: ltdl(H, tree)}))
+
+
+def exponents(taken: dict[str, dict[int, tuple[float, float]]]) -> Iterator[Timing]:
+    """Slopes of time and of operations in a doubly logarithmic plot, over the last decade of n."""
+    for what, points in taken.items():
+        last = {n: point for n, point in points.items() if n * DECADE >= max(points)}
+        n = np.log(list(last))
+        fitted, predicted = (float(np.polyfit(n, np.log([p[k] for p in last.values()]), 1)[0]) for k in (0, 1))
+        off = {"fitted": fitted, "predicted": predicted, "off the predicted": abs(fitted - predicted)}
+        yield Timing("scaling: exponents", what, "exponent", {}, f"n = {min(last):,} to {max(last):,}", numbers=off)

@@ -124,7 +124,12 @@ def size() -> Timing:
     own = sum(f.stat().st_size for f in Path(__file__).parents[1].rglob("*") if f.suffix not in (".pyc", ".so"))
     packages = with_requirements(NEEDED)
     others = sum(map(bytes_of, packages))
-    numbers = {"packages": float(len(packages) + 1), "MB": (own + others) / 1e6, "MB of its own": own / 1e6}
+    numbers = {
+        "required": float(len(NEEDED)),
+        "packages": float(len(packages) + 1),
+        "MB": (own + others) / 1e6,
+        "MB of its own": own / 1e6,
+    }
     return Timing("beginning, in a new process", "", "pip install bough", {}, numbers=numbers)
 
 
