@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,14 +17,15 @@ from bough.bench.peers import mujoco_twin
 from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import BoughError, NumericalError
+from bough.errors import BoughError, ModelError, NumericalError
 from bough.model import Model
 from bough.sparsity import Factor, ltdl
+from bough.sparsity.pattern import to_dense
 from bough.types import FloatArray
 
 LEVELS = (6, 8, 10, 12)  # balanced trees of 63, 255, 1023 and 4095 joints
-LINKS = (30, 100, 300, 1000, 2000, 4000)
-MOST_DENSE = 4000  # DoF, for LAPACK
+LINKS = (30, 100, 300, 1000, 4000)
+MOST_FULL = 1000  # links of a chain, for those that look for zeros
 EQUAL = 1e-10
 SECONDS = 0.8
 GROUP = "factorization of H, in all"
@@ -53,7 +54,7 @@ def one(model: Model, name: str) -> Timing:
     left_out = {}
     for peer, make in PEERS.items():
         try:
-            contestants |= make(model, q, factor, b)
+            contestants |= make(Given(model, q, H, b, factor))
         except (BoughError, ImportError, ValueError) as error:
             left_out[peer] = str(error).splitlines()[0]
     long = model.nv > 1000 and name.startswith("chain")
@@ -62,59 +63,74 @@ def one(model: Model, name: str) -> Timing:
     return Timing(GROUP, name, "LTDL", times, note).noted(left_out)
 
 
-def require_solution(name: str, x: FloatArray, factor: Factor, b: FloatArray) -> None:
+class Given(NamedTuple):
+    """A model, H of a configuration in packed rows, a right-hand side, and what we make of it."""
+
+    model: Model
+    q: FloatArray
+    H: FloatArray
+    b: FloatArray
+    factor: Factor
+
+
+def require_solution(name: str, x: FloatArray, given: Given) -> None:
     """Refuse to time what solves another system: |H x - b| is rounding beside |H| |x|, however ill-conditioned H is."""
-    largest = float(np.abs(factor.reconstruct("packed")).max())
-    gap = np.abs(factor.hmul(x) - b).max() / (largest * np.abs(x).max() + np.abs(b).max())
+    left = np.abs(given.factor.hmul(x) - given.b).max()
+    gap = left / (np.abs(given.H).max() * np.abs(x).max() + np.abs(given.b).max())
     if not gap < EQUAL:
         raise NumericalError(f"{name} solves another system: {gap:.1e} is left of it")
 
 
-def mj_factor(model: Model, q: FloatArray, factor: Factor, b: FloatArray) -> dict[str, Callable[[], Any]]:
+def mj_factor(given: Given) -> dict[str, Callable[[], Any]]:
     import mujoco
 
+    model = given.model
+    refuse_long_chains(model)
     twin, m = mujoco_twin(model), model.mechanism
-    state, found = mujoco.MjData(twin), np.empty((1, model.nv))
-    state.qpos[:] = q[m.q_index]
+    state, found, x = mujoco.MjData(twin), np.empty((1, model.nv)), np.empty(model.nv)
+    state.qpos[:] = given.q[m.q_index]
     mujoco.mj_kinematics(twin, state)
     mujoco.mj_comPos(twin, state)
     (getattr(mujoco, "mj_makeM", None) or mujoco.mj_crb)(twin, state)
     mujoco.mj_factorM(twin, state)
-    mujoco.mj_solveM(twin, state, found, b[m.v_index][None].copy())
-    x = np.empty(model.nv)
+    mujoco.mj_solveM(twin, state, found, given.b[m.v_index][None].copy())
     x[m.v_index] = found[0]
-    require_solution("mj_factorM", x, factor, b)
+    require_solution("mj_factorM", x, given)
     return {"mj_factorM": lambda: mujoco.mj_factorM(twin, state)}
 
 
-def cholmod(model: Model, q: FloatArray, factor: Factor, b: FloatArray) -> dict[str, Callable[[], Any]]:
+def cholmod(given: Given) -> dict[str, Callable[[], Any]]:
     """Numeric refactorization: the symbolic analysis, with the order that CHOLMOD chooses, was done before."""
     import cvxopt
     import cvxopt.cholmod
 
-    tree = model.dof_tree
-    packed = factor.reconstruct("packed")
-    rows = np.repeat(tree.order, np.diff(tree.rows))
-    columns = tree.order[tree.ancestors]
+    tree = given.model.dof_tree
+    refuse_long_chains(given.model)
+    rows, columns = np.repeat(tree.order, np.diff(tree.rows)), tree.order[tree.ancestors]
     lower = np.maximum(rows, columns).tolist(), np.minimum(rows, columns).tolist()
-    H = cvxopt.spmatrix(packed.tolist(), *lower, (model.nv, model.nv))
-    known = cvxopt.cholmod.symbolic(H)
+    H = cvxopt.spmatrix(given.H.tolist(), *lower, (tree.n, tree.n))
+    known, x = cvxopt.cholmod.symbolic(H), cvxopt.matrix(given.b)
     cvxopt.cholmod.numeric(H, known)
-    x = cvxopt.matrix(b)
     cvxopt.cholmod.solve(known, x)
-    require_solution("CHOLMOD", np.array(x)[:, 0], factor, b)
+    require_solution("CHOLMOD", np.array(x)[:, 0], given)
     return {"cholmod.numeric (cvxopt)": lambda: cvxopt.cholmod.numeric(H, known)}
 
 
-def lapack(model: Model, q: FloatArray, factor: Factor, b: FloatArray) -> dict[str, Callable[[], Any]]:
+def lapack(given: Given) -> dict[str, Callable[[], Any]]:
     """Cholesky of the full matrix, which does not know of branches."""
     from scipy.linalg.lapack import dpotrf, dpotrs
 
-    if model.nv > MOST_DENSE:
-        return {}
-    H = np.asfortranarray(factor.reconstruct())
-    require_solution("LAPACK", dpotrs(dpotrf(H, lower=1)[0], b, lower=1)[0], factor, b)
+    tree = given.model.dof_tree
+    if tree.n > MOST_FULL and tree.height < tree.n:
+        raise ModelError(f"a full matrix of {tree.n:,} rows, of which most are zero")
+    H = np.asfortranarray(to_dense(given.H, tree))
+    require_solution("LAPACK", dpotrs(dpotrf(H, lower=1)[0], given.b, lower=1)[0], given)
     return {"dpotrf (scipy)": lambda: dpotrf(H, lower=1, clean=0)}
+
+
+def refuse_long_chains(model: Model) -> None:
+    if model.dof_tree.height > MOST_FULL:
+        raise ModelError("without zeros there is nothing to look for")
 
 
 PEERS = {"mujoco": mj_factor, "cholmod": cholmod, "lapack": lapack}
