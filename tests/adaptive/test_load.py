@@ -182,3 +182,25 @@ def test_rows_are_used_again():
         sim.remove_load(sim.loads([0, 1, 2]))
         sim.remove_force(sim.apply_force(3, [1.0, 0.0, 0.0]))
     assert len(sim.inputs.forces.rows.body) <= 16
+
+
+def test_forces_that_were_changed_one_by_one_act_in_every_form():
+    model = chain(6)
+    waits, plain = (QuasiStatics(model, method="aba") for _ in range(2))
+    numbers = [waits.apply_force(b, (0.0, 0.0, 1.0)) for b in (1, 3, 5)]
+    values = [(0.1, 0.2, 0.3), [0.4, 0.5, 0.6], np.array([0.7, 0.8, 0.9])]
+    for number, value in zip(numbers, values, strict=True):
+        waits.change_force(number, (9.0, 9.0, 9.0))
+        waits.change_force(number, value)
+    waits.change_force(numbers[0], (1, 2, 3))  # whole numbers are written at once, over what waits
+    for body, value in zip((1, 3, 5), [(1.0, 2.0, 3.0), *values[1:]], strict=True):
+        plain.apply_force(body, value)
+    np.testing.assert_array_equal(waits.accelerations(), plain.accelerations())
+    waits.change_force(numbers[1], (5.0, 5.0, 5.0))
+    waits.remove_force(numbers[1])
+    with pytest.raises(UnknownNameError):
+        waits.change_force(numbers[1], (1.0, 1.0, 1.0))
+    gone = QuasiStatics(model, method="aba")
+    gone.apply_force(1, (1.0, 2.0, 3.0))
+    gone.apply_force(5, values[2])
+    np.testing.assert_array_equal(waits.accelerations(), gone.accelerations())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -51,6 +50,8 @@ class Forces:
         self._loads: Loads | None = None
         self.removals = 0
         self.waiting: list[Callable[[], None]] = []  # what writes forces that were set one by one
+        self.in_world: set[int] = set()  # numbers of forces in the world's axes
+        self.pending: dict[int, tuple[float, float, float]] = {}  # other values of those, by number, which wait
         self._place: IntArray = np.zeros(0, np.int64)  # (rows,) where a row's force is in the gathered loads
 
     @cached_property
@@ -89,6 +90,7 @@ class Forces:
         known = self.model.frames
         if (known.body[frames] < 0).any():
             raise UnknownNameError("a force on the world moves nothing: expected a moving body")
+        self.flush()
         at, rows = self._new_rows(len(frames)), self.rows
         rows.body[at], rows.world[at] = known.body[frames], FRAMES[frame]
         rows.point[at] = known.p[frames] + np.einsum("nij,nj->ni", known.R[frames], points)
@@ -96,6 +98,8 @@ class Forces:
         self.rows.number[at] = numbers = np.arange(self.following, self.following + len(frames))
         self.following += len(frames)
         self.row_of.update(zip(numbers.tolist(), at.tolist(), strict=True))
+        if FRAMES[frame]:
+            self.in_world.update(numbers.tolist())
         self._loads = None
         self.write(at, values)
         return numbers
@@ -116,27 +120,18 @@ class Forces:
             raise UnknownNameError(f"there is no force number {number}")
         return row
 
-    def change(self, number: int, force: npt.ArrayLike) -> int:
-        """Another value for a force; returns the body."""
-        row = self.row(number)
-        self.write_one(row, force)
-        return int(self.rows.body[row])
-
-    def write_one(self, row: int, force: Any) -> None:
-        """Another value (3,) or (6,) for the force in a row; quickest for three floats in the world's axes."""
-        rows, given = self.rows, force.tolist() if type(force) is np.ndarray else force
-        if rows.world[row] and type(given) in (list, tuple) and len(given) == 3:
-            x, y, z = given
-            if type(x) is type(y) is type(z) is float and math.isfinite(x + y + z):
-                rows.force[row], rows.moment[row] = given, 0.0
-                if self._loads is not None:
-                    place = self._place[row]
-                    self._loads.force[place], self._loads.moment[place] = given, 0.0
-                return
-        self.write(np.array([row]), wrench(force)[None])
+    def write_pending(self) -> IntArray:
+        """Write forces that were changed one by one; returns their bodies."""
+        rows = np.array([self.row_of[n] for n in self.pending], np.int64)
+        given = np.zeros((len(rows), 6))
+        given[:, :3] = list(self.pending.values())
+        self.pending.clear()
+        self.write(rows, given)
+        return self.rows.body[rows]
 
     def write(self, at: IntArray, values: FloatArray) -> None:
         """Other values [force, moment] (k, 6), in the user's axes, for forces in these rows."""
+        self.flush()
         rows = self.rows
         turned = np.einsum("nij,nwj->nwi", rows.turn[at], values.reshape(-1, 2, 3))
         rows.force[at], rows.moment[at] = turned[:, 0], turned[:, 1]
@@ -146,6 +141,7 @@ class Forces:
 
     def write_plain(self, at: IntArray, values: FloatArray) -> None:
         """Other values (k, 3), in the world's axes, for forces without moments in these rows."""
+        self.flush()
         self.rows.force[at] = values
         if self._loads is not None:
             self._loads.force[self._place[at]] = values
@@ -162,6 +158,7 @@ class Forces:
         at = [self.row(n) for n in numbers]
         for n in numbers:
             del self.row_of[n]
+            self.in_world.discard(n)
         self.rows.number[at] = -1
         self._free.extend(at)
         self._loads = None
@@ -205,6 +202,7 @@ class Forces:
         self.rows = ForceRows._make(np.concatenate([a, b]) for a, b in zip(rows, spare, strict=True))
         self._free = list(range(count + 7, count - 1, -1))
         self.row_of = dict(zip(self.rows.number[:count].tolist(), range(count), strict=True))
+        self.in_world = {n for n, row in self.row_of.items() if self.rows.world[row]}
         self.following, self._loads = following, None
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.changes import Changes
-from bough.adaptive.forces import Forces, vector
+from bough.adaptive.forces import Forces, vector, wrench
 from bough.adaptive.load import Load
 from bough.adaptive.node import make_shared
 from bough.adaptive.potential import Function, Potential
@@ -45,8 +46,25 @@ class Inputs:
         return number
 
     def change_force(self, number: int, force: npt.ArrayLike) -> None:
-        """See `QuasiStatics.change_force`."""
-        self.changes.force(self.forces.change(number, force))
+        """See `QuasiStatics.change_force`. Three floats in the world's axes wait until they are needed."""
+        forces, changes = self.forces, self.changes
+        given: Any = force.tolist() if type(force) is np.ndarray else force
+        if type(given) in (tuple, list) and len(given) == 3 and number in forces.in_world:
+            x, y, z = given
+            if type(x) is type(y) is type(z) is float and isfinite(x + y + z):
+                if not forces.pending:
+                    forces.waiting.append(self._flush)
+                forces.pending[number] = (x, y, z)
+                changes.closures = changes.solution = True
+                return
+        row = forces.row(number)
+        forces.write(np.array([row]), wrench(force)[None])
+        changes.force(int(forces.rows.body[row]))
+
+    def _flush(self) -> None:
+        """Write forces that wait."""
+        if self.forces.pending:
+            self.changes.many_forces(self.forces.write_pending())
 
     def remove_force(self, number: int) -> None:
         """See `QuasiStatics.remove_force`."""
