@@ -16,6 +16,7 @@ from bough.compile.run.cuda import card as cards
 from bough.compile.run.cuda import function as cuda_function
 from bough.compile.run.cuda.arrays import look_at
 from bough.compile.run.cuda.card import Kernel
+from bough.compile.run.cuda.exchange import OnCard
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
 from bough.errors import BoughError, MissingExtraError, ShapeError, TooLargeError
@@ -310,8 +311,49 @@ def test_importing_touches_no_card():
 
 def test_too_many_operations_are_refused():
     model = zoo.chain(1200) if hasattr(zoo, "chain") else zoo.arm(1200)
-    with pytest.raises(TooLargeError, match="too many operations for the card"):
+    with pytest.raises(TooLargeError, match="too many operations for the card, more than 60,000"):
         function(model, MASS_MATRIX).launches.program()
+
+
+class Lender:
+    """An array of some library on a card, which only DLPack knows."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, **_):
+        return OnCard(self.x.shape, self.x.dtype, self.x.ctypes.data, self.x, 2).__dlpack__()
+
+
+def test_arrays_of_any_library_come_by_dlpack(monkeypatch, tmp_path):
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
+    card = FakeCard()
+    card.empty, card.address_of, card.wait = (lambda size: bytearray(size)), (lambda memory: 77), (lambda: None)
+    monkeypatch.setattr(cuda_function, "the_card", lambda: card)
+    model = zoo.arm(3)
+    q, v, tau = states(model, 5)
+    found = function(model)(*map(Lender, (q, v, tau)))
+    assert isinstance(found, OnCard)
+    assert (found.shape, found.address) == ((5, 3), 77)
+    assert card.launched[-1][3][:4] == [q.ctypes.data, v.ctypes.data, tau.ctypes.data, 77]
+    with pytest.raises(ShapeError, match="some arrays are on the card and some are not"):
+        function(model)(Lender(q), v, tau)
+
+
+@needs_card
+def test_arrays_of_jax_come_and_go_without_a_copy():
+    jax = pytest.importorskip("jax")
+    if not any(device.platform == "gpu" for device in jax.devices()):
+        pytest.skip("JAX has no card")
+    model = zoo.arm(4)
+    x = [a.astype(np.float32) for a in states(model, 100)]
+    found = function(model)(*(jax.device_put(a, jax.devices("gpu")[0]) for a in x))
+    assert isinstance(found, jax.Array)
+    wanted = expected(model, FORWARD, *(a[:5].astype(float) for a in x))
+    np.testing.assert_allclose(np.asarray(found)[:5], wanted, atol=1e-5 * np.abs(wanted).max())
 
 
 @needs_card

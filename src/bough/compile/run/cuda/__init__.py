@@ -10,7 +10,7 @@ from bough.compile.emit.cuda import Layout
 from bough.compile.graph.program import Program
 from bough.compile.routine import Constants, Routine, Sizes
 from bough.compile.run.cuda.function import CudaFunction
-from bough.compile.run.specialised import program_of
+from bough.compile.run.specialised import LARGEST_DERIVATIVE, LARGEST_GRAPH, program_of
 from bough.errors import TooLargeError
 
 __all__ = ["CudaFunction", "bind"]
@@ -22,7 +22,11 @@ def bind(routine: Routine, constants: Constants, sizes: Sizes, layout: Layout = 
     def program() -> Program:
         found = program_of(routine, constants, sizes)
         if found is None:
-            raise TooLargeError(f"{routine.name} takes too many operations for the card; the CPU has no such limit")
+            limit = LARGEST_DERIVATIVE if routine.only_traced else LARGEST_GRAPH
+            raise TooLargeError(
+                f"{routine.name} takes too many operations for the card, more than {limit:,}; "
+                "general code on the CPU has no such limit"
+            )
         return found
 
     inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)

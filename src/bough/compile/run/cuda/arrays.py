@@ -11,14 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.compile.run.cuda.card import Card, Launch
+from bough.compile.run.cuda.exchange import OnCard, is_on_card, lent_by
 from bough.errors import ShapeError
+
+JAX = ("jax", "jaxlib")
 
 
 @dataclass(frozen=True)
 class Given:
     """An array: where it is and what it is. `keep` is the library's own object or memory of ours."""
 
-    kind: str  # "torch", "cupy", "host" or "other"
+    kind: str  # "torch", "cupy", "jax", "host" or "other"
     shape: tuple[int, ...]
     dtype: np.dtype
     address: int
@@ -55,30 +58,37 @@ class Given:
         if self.kind == "cupy":
             made = modules["cupy"].empty(shape, dtype)
             return Given("cupy", shape, dtype, int(made.data.ptr), made)
-        return _own(shape, dtype, card)
+        return _own(shape, dtype, card, self.kind)
 
     def zeros(self, shape: tuple[int, ...], dtype: np.dtype, card: Card) -> Given:
+        if self.kind not in ("torch", "cupy"):
+            made = _own(shape, dtype, card)
+            card.upload(made.keep, np.zeros(shape, dtype))
+            return made
         made = self.empty(shape, dtype, card)
         if made.kind == "torch":
             made.keep.zero_()
-        elif made.kind == "cupy":
-            made.keep.fill(0)
         else:
-            card.upload(made.keep, np.zeros(shape, dtype))
+            made.keep.fill(0)
         return made
 
     def returned(self, card: Card) -> Any:
-        """What the user gets: the library's own array, or a numpy array."""
+        """What the user gets: the library's own array, one that any library takes, or a numpy array."""
         if self.kind in ("torch", "cupy"):
             return self.keep
+        if not self.on_host:
+            card.wait()  # for streams of theirs that we do not know
+            found = OnCard(self.shape, self.dtype, self.address, self.keep)
+            return modules["jax"].dlpack.from_dlpack(found) if self.kind == "jax" else found
         array = np.empty(self.shape, self.dtype)
         card.download(self.keep, array)
         return array
 
 
-def _own(shape: tuple[int, ...], dtype: np.dtype, card: Card) -> Given:
+def _own(shape: tuple[int, ...], dtype: np.dtype, card: Card, kind: str = "host") -> Given:
+    """Memory of ours, for results that go to the host or to a library that makes no arrays for us."""
     memory = card.empty(prod(shape) * dtype.itemsize)
-    return Given("host", shape, dtype, card.address_of(memory), memory)
+    return Given(kind, shape, dtype, card.address_of(memory), memory)
 
 
 def look_at(x: Any, function: str, name: str, any_number: bool = False) -> Given:
@@ -87,13 +97,25 @@ def look_at(x: Any, function: str, name: str, any_number: bool = False) -> Given
         if not x.is_cuda and not x.requires_grad:
             return _on_host(x.numpy(), function, name, any_number)
         return _tensor(x, function, name)
-    about = getattr(x, "__cuda_array_interface__", None)
-    if about is None:
+    if not is_on_card(x):
         return _on_host(x, function, name, any_number)
+    library = type(x).__module__.split(".")[0]
+    about = None if library in JAX else getattr(x, "__cuda_array_interface__", None)
+    if about is None:
+        return _lent(x, library, f"{function}: {name}")
     if about.get("strides") is not None and not getattr(x, "flags", {"C_CONTIGUOUS": False})["C_CONTIGUOUS"]:
         raise ShapeError(f"{function}: {name} must be C-contiguous on the card")
-    kind = "cupy" if type(x).__module__.split(".")[0] == "cupy" else "other"
+    kind = "cupy" if library == "cupy" else "other"
     return Given(kind, tuple(about["shape"]), np.dtype(about["typestr"]), int(about["data"][0]), x)
+
+
+def _lent(x: Any, library: str, what: str) -> Given:
+    """An array of which only DLPack is known. JAX computes on streams of its own, so it is waited for."""
+    if library in JAX:
+        x.block_until_ready()
+    found = lent_by(x, what)
+    kind = "jax" if library in JAX else "other"
+    return Given(kind, found.shape, found.dtype, found.address, (x, found.capsule))
 
 
 def _tensor(x: Any, function: str, name: str) -> Given:

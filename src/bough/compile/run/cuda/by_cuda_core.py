@@ -75,11 +75,14 @@ class CudaCoreCard:
     def address_of(self, memory: Any) -> int:
         return int(memory.handle)
 
+    def wait(self) -> None:
+        self.device.sync()
+
     def upload(self, memory: Any, array: np.ndarray) -> None:
         _done(driver.cuMemcpyHtoD(memory.handle, array.ctypes.data, array.nbytes))
 
     def download(self, memory: Any, array: np.ndarray) -> None:
-        self.device.sync()
+        self.wait()
         _done(driver.cuMemcpyDtoH(array.ctypes.data, memory.handle, array.nbytes))
 
 

@@ -71,9 +71,12 @@ class CupyCard:
     def address_of(self, memory: Any) -> int:
         return int(memory.data.ptr)
 
+    def wait(self) -> None:
+        cupy.cuda.Device().synchronize()
+
     def upload(self, memory: Any, array: np.ndarray) -> None:
         memory.data.copy_from_host(array.ctypes.data, array.nbytes)
 
     def download(self, memory: Any, array: np.ndarray) -> None:
-        cupy.cuda.Device().synchronize()
+        self.wait()
         memory.data.copy_to_host(array.ctypes.data, array.nbytes)

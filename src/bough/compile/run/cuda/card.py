@@ -51,6 +51,9 @@ class Card(Protocol):
 
     def address_of(self, memory: Any) -> int: ...
 
+    def wait(self) -> None:
+        """For all work on the card."""
+
     def upload(self, memory: Any, array: np.ndarray) -> None: ...
 
     def download(self, memory: Any, array: np.ndarray) -> None:

@@ -17,6 +17,7 @@ from bough.compile.emit.cuda import Layout
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cuda.arrays import Given, TensorCall, look_at, signature, torch_stream
 from bough.compile.run.cuda.card import Card, the_card
+from bough.compile.run.cuda.exchange import is_on_card
 from bough.compile.run.cuda.launches import Launches, room_in
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT
 from bough.errors import NumericalError, ShapeError
@@ -92,6 +93,8 @@ class CudaFunction:
         if not isinstance(bad, np.ndarray):
             return found, BAD_OUTPUT * bad
         status = BAD_OUTPUT * bad.astype(np.int64)
+        if any(map(is_on_card, inputs)):
+            return found, status
         for x, spec in zip(inputs, self.inputs, strict=True):
             finite = np.isfinite(np.asarray(x, float))
             if finite.ndim > len(spec.shape):

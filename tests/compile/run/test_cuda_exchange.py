@@ -1,0 +1,69 @@
+"""DLPack by hand, tried on memory of the host: what others lend is read, and others read what we lend."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from bough.compile.run.cuda import exchange
+from bough.compile.run.cuda.exchange import OnCard, lent_by
+from bough.errors import ShapeError
+
+HOST = 1  # the type of device
+
+
+def lend(x):
+    return OnCard(x.shape, x.dtype, x.ctypes.data, x, HOST)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (4, 1, 2)])
+def test_there_and_back(dtype, shape):
+    x = np.arange(np.prod(shape, dtype=int), dtype=dtype).reshape(shape)
+    ours = lend(x)
+    y = np.from_dlpack(ours)
+    np.testing.assert_array_equal(y, x)
+    assert y.dtype == dtype
+    assert y.shape == shape
+    found = lent_by(ours, "x")
+    assert (found.shape, found.dtype, found.address) == (shape, np.dtype(dtype), x.ctypes.data)
+
+
+def test_memory_is_kept_while_someone_reads_it():
+    before = len(exchange._lent)
+    y = np.from_dlpack(lend(np.arange(5.0)))
+    gc.collect()
+    assert len(exchange._lent) == before + 1
+    np.testing.assert_array_equal(y, np.arange(5.0))
+    del y
+    gc.collect()
+    assert len(exchange._lent) == before
+    capsule = lend(np.arange(5.0)).__dlpack__()
+    assert len(exchange._lent) == before + 1
+    del capsule  # nobody used it
+    gc.collect()
+    assert len(exchange._lent) == before
+
+
+def test_other_libraries():
+    torch = pytest.importorskip("torch")
+    x = np.arange(6.0).reshape(2, 3)
+    y = torch.from_dlpack(lend(x))
+    y[1, 2] = 9.0
+    assert x[1, 2] == 9.0  # the same memory
+    t = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+    found = lent_by(t, "t")
+    assert (found.shape, found.dtype, found.address) == ((2, 3), np.dtype(np.float32), t.data_ptr())
+    with pytest.raises(ShapeError, match="t must be C-contiguous"):
+        lent_by(t.T, "t")
+    with pytest.raises(ShapeError, match="real numbers"):
+        lent_by(torch.zeros(2, dtype=torch.complex64), "t")
+
+
+def test_the_interface_for_cuda():
+    x = np.zeros((2, 3), np.float32)
+    about = OnCard(x.shape, x.dtype, 4096, None).__cuda_array_interface__
+    assert about["shape"] == (2, 3)
+    assert about["typestr"] == "<f4"
+    assert about["data"] == (4096, False)
+    assert "OnCard((2, 3), float32)" in repr(OnCard(x.shape, x.dtype, 4096, None))
