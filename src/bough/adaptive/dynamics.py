@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
+from bough.adaptive.chooser import MotionOptions
 from bough.adaptive.closure import Closure
 from bough.adaptive.forces import vector
 from bough.adaptive.inputs import Inputs
@@ -56,7 +57,8 @@ class Dynamics(LoadedLinkage):
     ) -> None:
         self.model, self.inputs = model, Inputs(model)
         off = (without,) if isinstance(without, str) else tuple(without)
-        self.mover = Mover(self.inputs, error, method, (integrator, off), every, most, max_turn, tuple(closures))
+        options = MotionOptions(method, integrator, off, every, most, max_turn)
+        self.mover = Mover(self.inputs, error, options, tuple(closures))
         self.outputs: MotionOutputs = MotionOutputs(self.mover)
 
     # What is set

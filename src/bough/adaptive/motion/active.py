@@ -204,7 +204,7 @@ class ActiveRegion:
     def loosen(self, full: MotionEngine, loads: Loads) -> None:
         """See that what friction is thought to hold easily is so, as the linkage moves now. O(n)."""
         self.state.qdd[:] = 0.0
-        self.engine.solve_with_stops(self.loads, float(self.survey.lead[0]))
+        self.engine.solve_with_stops(self.loads, float(self.survey.lead[0]) or 1e-3)
         loose = full.loosen(loads)
         if len(loose):
             self._weigh()
