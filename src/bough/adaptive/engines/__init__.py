@@ -7,7 +7,8 @@ Belongs here: arrays and compiled passes behind one object each. Does not belong
 from __future__ import annotations
 
 from bough.adaptive.engines.hybrid import HybridEngine
-from bough.adaptive.engines.looped import LoopRows, loop_work, make_loops, solve_loops
+from bough.adaptive.engines.loop_rows import LoopRows, loop_work, make_loops
+from bough.adaptive.engines.looped import solve_loops
 from bough.adaptive.engines.newton import (
     newton_factor,
     newton_forces,

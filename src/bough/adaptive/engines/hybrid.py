@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.looped import LoopRows, make_loops, march_loops, solve_loops
+from bough.adaptive.engines.loop_rows import LoopRows, make_loops
+from bough.adaptive.engines.looped import march_loops, solve_loops
 from bough.adaptive.engines.plain import (
     PlainWork,
     make_work,
