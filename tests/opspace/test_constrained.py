@@ -15,7 +15,7 @@ from bough import close_loops, load, pose, position, relative, zoo
 from bough.compile.routine import interpret
 from bough.errors import TaskError
 from bough.opspace import ConstrainedDynamics, OperationalSpace, closure_tasks
-from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT
+from bough.opspace.sweeps.held import IMPACT
 from models import random_state, random_twin
 from opspace.cases import random_case
 from opspace.mechanisms import GRIPPER, four_bar
@@ -37,7 +37,8 @@ def kkt(space, q, v, tau, target):
 
 
 def compose(cd):
-    return cd._prepared(HELD_DYNAMICS), cd._prepared(IMPACT)
+    """Both routes to held motion, and impacts."""
+    return (*cd._routes.by_name.values(), cd._routes.by_sweeps(IMPACT))
 
 
 @pytest.mark.interpreted
@@ -54,7 +55,7 @@ def test_random_rows_on_random_trees_meet_the_kkt_system(seed):
     values = np.linalg.eigvalsh(A)
     small = values[values > 1e-10 * values.max()].min() / values.max()
     for found in (
-        interpret(*compose(cd)[0], q, v, tau, target, [0.0], [1e-7]), cd(q, v, tau, target),
+        *(interpret(*way, q, v, tau, target, [0.0], [1e-7]) for way in compose(cd)[:2]), cd(q, v, tau, target),
     ):  # fmt: skip
         tolerance = 1e-9 / small
         np.testing.assert_allclose(found[0], qdd, rtol=tolerance, atol=tolerance * np.abs(qdd).max())
@@ -73,7 +74,7 @@ def test_impacts_stop_the_rows_and_nothing_else(seed):
     q, v, _, _ = random_state(twin.model, seed)
     cd, J, H = ConstrainedDynamics(space, iterations=6), space.jacobian(q), space.mass_matrix(q)
     e = 0.5 * np.ones(tasks.size)
-    for found in (interpret(*compose(cd)[1], q, v, e, [1e-7]), cd.impact(q, v, 0.5)):
+    for found in (interpret(*compose(cd)[2], q, v, e, [1e-7]), cd.impact(q, v, 0.5)):
         np.testing.assert_allclose(J @ found[0], -0.5 * J @ v, atol=1e-6 * (1 + np.abs(J @ v).max()))
         np.testing.assert_allclose(H @ (found[0] - v), J.T @ found[1], atol=1e-8 * (1 + np.abs(J.T @ found[1]).max()))
     stopped = cd.impact(q, v).v
@@ -261,6 +262,27 @@ def test_what_is_no_number_is_refused(make, words):
     model = bough.zoo.arm(4)
     with pytest.raises(bough.BoughError, match=words):
         make(OperationalSpace(model, [bough.position(model.body_names[-1])], general=True))
+
+
+def test_the_cheaper_route_is_taken_and_both_agree():
+    """An arm is short: its factor is cheap. A chain is deep: sweeps are. In single precision sweeps keep digits."""
+    for model, choice in ((bough.zoo.arm(7), "factor"), (bough.zoo.chain(20), "pv")):
+        space = OperationalSpace(model, [bough.pose(model.body_names[-1])])
+        found = ConstrainedDynamics(space)
+        plan = found.plan()
+        assert plan.choice == choice
+        assert plan.choice == min(plan.total, key=plan.total.get)
+        assert "factor" in str(plan)
+        q, v, tau = state(model, 0)
+        one = found._given[np.dtype(np.float64)]
+        ways = [w._replace(routine=w.routine.without("damping")) for w in found._routes.by_name.values()]
+        (a, f, _), (b, g, _) = (way.bind(found.tasks).call(q, v, tau, one[0], one[2]) for way in ways)
+        np.testing.assert_allclose(a, b, atol=1e-8 * np.abs(a).max())
+        np.testing.assert_allclose(f, g, atol=1e-6 * np.abs(f).max())
+        single = ConstrainedDynamics(OperationalSpace(model, [bough.position(model.body_names[-1])], dtype=np.float32))
+        assert single.plan().choice == "pv"
+    with pytest.raises(TaskError, match="see its plan"):
+        ConstrainedDynamics(OperationalSpace(model, [bough.pose(model.body_names[-1])], general=True)).plan()
 
 
 def test_rows_that_contradict_each_other_are_a_status():

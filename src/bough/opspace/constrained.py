@@ -16,18 +16,20 @@ import numpy.typing as npt
 from bough import __version__
 from bough.compile.emit import c
 from bough.compile.executions import BoundFunction, bind_arrays
-from bough.compile.routine import Routine, trace
+from bough.compile.routine import trace
 from bough.compile.run.arguments import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
 from bough.opspace.constrained_derivatives import ConstrainedDerivatives, Derived
 from bough.opspace.loops import closure_tasks
 from bough.opspace.methods import Prepared
+from bough.opspace.planner import MethodPlan
 from bough.opspace.products import apply
 from bough.opspace.quantities import PRECISIONS
+from bough.opspace.routes import Routes
 from bough.opspace.space import OperationalSpace
 from bough.opspace.status import OK, UNMET, row_by_row
-from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
+from bough.opspace.sweeps.held import IMPACT, ROW_FORCES
 from bough.types import RealArray
 
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
@@ -59,7 +61,8 @@ class ConstrainedDynamics:
     float32. `proximal` is relative to the mean diagonal of Lambda^-1; rows of full rank are met to rounding after two
     or three `iterations`, of redundant rows the least forces are found, and contradictory rows show in the residual.
     With `stabilise`, a time in seconds, velocities along held rows decay (rate 2 / stabilise) and with `gap` position
-    errors too (rate squared 1 / stabilise^2), after Baumgarte (1972).
+    errors too (rate squared 1 / stabilise^2), after Baumgarte (1972). Rows are eliminated in one sweep with the bodies
+    (PV), or by the sparse factor of H, whichever takes fewer operations here: see `plan`.
     """
 
     def __init__(
@@ -103,10 +106,11 @@ class ConstrainedDynamics:
         if self._in_parts:
             with on_threads(threads):
                 return self._by_parts(q, v, tau, target)
+        held = self._held[q.itemsize].call
         if self.stabilise is None:
-            qdd, force, residual = self._free.call(q, v, tau, target, proximal, threads=threads)
+            qdd, force, residual = held(q, v, tau, target, proximal, threads=threads)
         else:
-            qdd, force, residual = self._stabilised.call(q, v, tau, target, damping, proximal, threads=threads)
+            qdd, force, residual = held(q, v, tau, target, damping, proximal, threads=threads)
         return Constrained(qdd, force, residual[..., 0])
 
     def with_status(
@@ -131,9 +135,8 @@ class ConstrainedDynamics:
             with on_threads(threads):
                 parts, status = row_by_row(self._by_parts, (q, v, tau, target))
             return self._judged(Constrained(*parts), status)
-        free = self.stabilise is None
-        more = (target, proximal) if free else (target, damping, proximal)
-        found, status = (self._free if free else self._stabilised).with_status(q, v, tau, *more, threads=threads)
+        more = (target, proximal) if self.stabilise is None else (target, damping, proximal)
+        found, status = self._held[q.itemsize].with_status(q, v, tau, *more, threads=threads)
         qdd, force, residual = found
         return self._judged(Constrained(qdd, force, residual[..., 0]), status)
 
@@ -236,8 +239,8 @@ class ConstrainedDynamics:
             raise ModelError("exported constrained dynamics needs a tree: build the model with mimic='independent'")
         rows = f"Rows {c.quoted(', '.join(self.tasks.row_names))}."
         summary = {"constrained_dynamics": "qdd and row forces.", "impact": "The velocity after an impact; impulses."}
-        routines = (HELD_DYNAMICS, IMPACT)
-        programs = {r.name: trace(*self._prepared(r).traced(self.tasks)) for r in routines}
+        routes = (self._routes.chosen(dtype), self._routes.by_sweeps(IMPACT))
+        programs = {r.routine.name: trace(*r.traced(self.tasks)) for r in routes}
         banner = (
             f"Model {c.quoted(self.space.model.name)}, hash {self.space.model.hash}\nWritten by bough {__version__}"
         )
@@ -287,33 +290,34 @@ class ConstrainedDynamics:
         many = len(self.space.model.mechanism.parent) > MANY
         return many or self.space.general or not self.space.uses_factor
 
-    def _prepared(self, routine: Routine) -> Prepared:
-        tasks = self.tasks
-        constants = (tasks.model.mechanism, tasks.seeds, tasks.slots, tasks.pattern, self._settings)
-        return Prepared(routine, constants, tasks.sizes)
+    @cached_property
+    def _routes(self) -> Routes:
+        return Routes(self.tasks, self.iterations)
+
+    def plan(self) -> MethodPlan:
+        """What both routes to accelerations and forces cost here, and which is taken: print it."""
+        if self._in_parts:
+            raise TaskError("large, general and mimic models are served by functions of the space: see its plan()")
+        return self._routes.plan(self.space.dtype or np.float64)
+
+    def _bound(self, prepared: Prepared, dtype: npt.DTypeLike) -> BoundFunction:
+        return prepared.bind(self.tasks, self.space.general, dtype)
 
     @cached_property
-    def _settings(self) -> Proximal:
-        return Proximal(np.array([self.iterations]), np.array([1.0 / self.tasks.size]))
-
-    def _bound(self, routine: Routine) -> BoundFunction:
-        return self._prepared(routine).bind(self.tasks, self.space.general, self.space.dtype or np.float64)
-
-    @cached_property
-    def _free(self) -> BoundFunction:
-        return self._bound(HELD_DYNAMICS.without("damping"))
-
-    @cached_property
-    def _stabilised(self) -> BoundFunction:
-        return self._bound(HELD_DYNAMICS)
+    def _held(self) -> dict[int, BoundFunction]:
+        """The function for each precision, by the bytes of a number."""
+        found = {t.itemsize: self._routes.chosen(t) for t in PRECISIONS}
+        if self.stabilise is None:
+            found = {size: p._replace(routine=p.routine.without("damping")) for size, p in found.items()}
+        return {t.itemsize: self._bound(found[t.itemsize], t) for t in PRECISIONS}
 
     @cached_property
     def _impact(self) -> BoundFunction:
-        return self._bound(IMPACT)
+        return self._bound(self._routes.by_sweeps(IMPACT), self.space.dtype or np.float64)
 
     @cached_property
     def _solve(self) -> BoundFunction:
-        constants, sizes = (self.space.model.mechanism, self._settings), self.tasks.sizes
+        constants, sizes = (self.space.model.mechanism, self._routes.settings), self.tasks.sizes
         return bind_arrays(ROW_FORCES, constants, sizes, general=self.space.general)
 
 

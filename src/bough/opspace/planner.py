@@ -95,6 +95,23 @@ def choose(tasks: TaskSet, also: Iterable[str], dtype: npt.DTypeLike) -> str:
     return fetch(what, lambda: make_plan(tasks, also, dtype).choice.encode()).decode()
 
 
+def plan_held(routes: dict[str, Prepared], tasks: TaskSet, dtype: npt.DTypeLike = np.float64) -> MethodPlan:
+    """The cheaper route to the motion of held rows: "pv", which eliminates them in sweeps, or the sparse "factor"."""
+    counts = _counts(routes, tasks)
+    total = {name: price(count) for name, count in counts.items()}
+    stable = _wants_recursions(tasks, dtype)
+    if stable or not counts:
+        return MethodPlan("pv", stable or "the graph is too large to be counted", total, bool(counts), counts)
+    return MethodPlan(min(total, key=lambda name: total[name]), "fewest operations", total, True, counts)
+
+
+def choose_held(routes: dict[str, Prepared], tasks: TaskSet, dtype: npt.DTypeLike) -> str:
+    """The choice of `plan_held`, kept on disk."""
+    sources = [identity(prepared.routine.body) for prepared in routes.values()]
+    what = f"held {tasks.hash} {np.dtype(dtype).str} {sources}"
+    return fetch(what, lambda: plan_held(routes, tasks, dtype).choice.encode()).decode()
+
+
 def price(count: OperationCount) -> int:
     """What methods are compared by: one for each operation, square roots included; all need the same sines."""
     return count.total + count.sqrt
