@@ -126,6 +126,27 @@ def test_friction_is_drawn_for_each_row():
 
 
 @pytest.mark.parametrize("grounded", [True, False])
+def test_a_row_that_never_was_a_state_is_named_and_starts_anew(grounded):
+    model, asked = bough.zoo.quadruped(), []
+
+    def start(rng, count):
+        q = np.tile(stance(model), (count, 1))
+        q[0] = np.nan if len(asked) == 1 else q[0]
+        asked.append(count)
+        return q, np.zeros((count, model.nv))
+
+    env = envs(start=start, **({} if grounded else {"contacts": None}))
+    assert env.reset(seed=0)[1]["failed"].tolist() == [True, False, False]
+    _, reward, ended, _, info = env.step(np.zeros((3, 12)))
+    assert ended.tolist() == info["failed"].tolist() == [True, False, False]
+    assert np.isfinite(reward).all()
+    seen, _, ended, _, info = env.step(np.zeros((3, 12)))
+    assert np.isfinite(seen).all()
+    assert not ended.any()
+    assert not info["failed"].any()
+
+
+@pytest.mark.parametrize("grounded", [True, False])
 def test_inertias_differ_from_row_to_row_and_are_drawn_at_reset(grounded):
     """With and without contacts: each row moves as a robot of its own would."""
     model = bough.zoo.quadruped()

@@ -20,10 +20,10 @@ BOTTOM = [ContactPoint("box", (x * H, y * H, -H)) for x in (-1, 1) for y in (-1,
 
 
 def _held(k, A, b, friction, lower, upper, start, lam, left, w):
-    hold(k, A, b, friction, start, lam, w)
+    hold(k, A, b, friction, lower, upper, start, lam, w)
     velocities(A, b, lam, w.after)
     left[0] = held_speed(k, w)
-    left[1] = broken_laws(k, friction, lower, upper, lam, w)
+    left[1] = broken_laws(k, friction, lower, upper, start, lam, w)
 
 
 HELD = Routine("held", _held, dict(IMPULSES.inputs), {"lam": "rows", "left": "2"}, dict(HOLD_WORK))
@@ -61,6 +61,24 @@ def test_some_of_the_problems_stick():
         swept, _ = bind_arrays(IMPULSES, (laws(JOINTS, CONTACTS),), SIZES, general=True).call(*given, np.zeros(ROWS))
         kinds.add(interpret(HELD, (laws(JOINTS, CONTACTS),), SIZES, *given, swept)[1][1] == 0.0)
     assert kinds == {True, False}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_joints_at_stops_are_held_there(seed):
+    """Bounds so tight that both joints stop, beside contacts that stick: the velocities are the bounds."""
+    A, b, friction, _, _ = problem(seed, 20)
+    lower, upper = np.r_[-0.02, -0.01, np.full(3, -1e30)], np.r_[0.03, 0.01, np.full(3, 1e30)]
+    friction[:JOINTS], friction[JOINTS:] = 1e-3, 50.0
+    solver = bind_arrays(IMPULSES, (laws(JOINTS, CONTACTS),), SIZES, general=True)
+    swept, _ = solver.call(A, b, friction, lower, upper, np.zeros(ROWS))
+    lam, left = interpret(HELD, (laws(JOINTS, CONTACTS),), SIZES, A, b, friction, lower, upper, swept)
+    stopped = np.abs(swept[:JOINTS]) > friction[:JOINTS] * (1 + 1e-9)
+    assert stopped.any()
+    assert left[1] == 0.0
+    after = (A @ lam + b)[:JOINTS]
+    bound = np.where(swept[:JOINTS] > 0.0, lower[:JOINTS], upper[:JOINTS])
+    np.testing.assert_allclose(after[stopped], bound[stopped], atol=1e-10)
+    np.testing.assert_allclose(A @ lam, A @ swept, atol=1e-6)
 
 
 @pytest.mark.parametrize("guess", ["open", "held"])

@@ -7,9 +7,10 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.errors import NumericalError, ShapeError
+from bough.errors import NonFiniteError, NumericalError, ShapeError, UnknownNameError
 from bough.simulate import rollout
 from bough.simulate.integrators import INTEGRATORS
+from opspace.mechanisms import four_bar
 
 
 def floating_top():
@@ -191,3 +192,48 @@ def test_external_forces_push_frames():
         rollout(box, **start, duration=1e-3, forces=push, motion=lambda q, v, tau: v)
     with pytest.raises(bough.errors.ShapeError, match="a dictionary of frames and wrenches"):
         rollout(box, **start, duration=1e-3, forces=[1.0])
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
+@pytest.mark.parametrize("what", ["q", "v", "torque", "forces"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_row_that_is_nonsense_from_the_start_stops_no_other(integrator, what, bad):
+    model = zoo.arm(3)
+    q, v, tau = np.full((3, 3), 0.2), np.zeros((3, 3)), np.zeros((3, 3))
+    push = np.zeros((3, 6))
+    {"q": q, "v": v, "torque": tau, "forces": push}[what][1, 0] = bad
+    options = {"duration": 0.02, "dt": 1e-3, "integrator": integrator}
+    options |= {"torque": lambda t, q, v: tau[: len(q)], "forces": {model.body_names[-1]: push}}
+    motion = rollout(model, q, v, failures="record", **options)
+    assert motion.ok.tolist() == [True, False, True]
+    assert motion.failed_at[1] == 0.0
+    assert np.isfinite(motion.q[-1, [0, 2]]).all()
+    assert np.isfinite(motion.energy()[:, [0, 2]]).all()
+    with pytest.raises((NumericalError, NonFiniteError)):
+        rollout(model, q, v, **options)
+
+
+def test_a_quaternion_of_zeros_and_an_open_loop_never_start():
+    builder = bough.Builder("ball")
+    builder.add_body("ball", joint="floating", mass=1.0, inertia=np.eye(3))
+    ball = builder.build()
+    q = np.tile(ball.neutral, (2, 1))
+    q[1, 3:] = 0.0
+    motion = rollout(ball, q, np.zeros((2, 6)), duration=0.01, dt=1e-3, failures="record")
+    assert motion.ok.tolist() == [True, False]
+    loop = four_bar()
+    closed = bough.close_loops(loop, [0.6, -0.5, -1.5]).q
+    Q = np.stack([closed, closed + 0.1])
+    for integrator in ("semi_implicit_euler", "runge_kutta_4"):
+        motion = rollout(loop, Q, np.zeros((2, 3)), duration=0.01, dt=1e-3, failures="record", integrator=integrator)
+        assert motion.ok.tolist() == [True, False]
+    assert not rollout(loop, Q[1], np.zeros(3), duration=0.01, dt=1e-3, failures="record").ok
+
+
+def test_wrenches_are_checked_by_name_and_shape():
+    model = zoo.arm(3)
+    start = {"q": np.zeros(3), "v": np.zeros(3), "duration": 0.01, "dt": 1e-3, "failures": "record"}
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        rollout(model, **start, forces={model.body_names[-1] + "x": np.zeros(6)})
+    with pytest.raises(ShapeError, match=r"must have shape \(6,\)"):
+        rollout(model, **start, forces={model.body_names[-1]: np.zeros(3)})

@@ -110,7 +110,8 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
             self._random = np.random.default_rng(seed)
         chosen = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
         self._restart(np.asarray(chosen, bool))
-        return self._seen.copy(), self._info(np.zeros(self.num_envs, bool))
+        state = np.concatenate([self.robots.q, self.robots.v], axis=1)
+        return self._seen.copy(), self._info(~np.isfinite(state).all(axis=1))
 
     def step(self, actions: npt.ArrayLike) -> tuple[Any, ...]:
         """(observations, rewards, terminations, truncations, infos); rows that are over start anew instead."""

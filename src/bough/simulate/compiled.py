@@ -78,7 +78,7 @@ class CompiledSteps:
             wide, start = (self._widened(x) for x in (lam, now.start))
             lam, now = wide, now._replace(start=start)
             if self.full is not None:
-                again = self.full.swept(now.some(beyond), dt)
+                again = self.full.converged(now.some(beyond), dt)
                 q_after[beyond], v_after[beyond], lam[beyond], report[beyond] = again
         deep = np.flatnonzero((report[:, DEPTH] > DEEP) & (report[:, SPENT] > 0.0))
         if len(deep):

@@ -1,9 +1,9 @@
 """Impulses of contacts that stick, all at once by one factor: what sweeps would find where nothing slips.
 
-Contacts that pressed before are held and the others left alone; a joint with dry friction sticks, or slips with all of
-its friction, as before. That makes A lam = -b of the rows that are held, which a dense L D L' solves. Where the laws
-agree with the guess (impulses within their cones, nothing going into the ground), this is a solution, as far as
-`velocities` shows; elsewhere sweeps must find one (`cone`).
+Contacts that pressed before are held and the others left alone; a joint sticks, slips with all of its friction, or is
+at a stop, as before. That makes A lam = -b of the rows that are held, which a dense L D L' solves. Where the laws agree
+with the guess (impulses within their cones, nothing going into the ground), this is a solution, as far as `velocities`
+shows; elsewhere sweeps must find one (`cone`).
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from bough.types import Rows, Scalar, Workspace
 
 
 @kernel
-def hold(k: Laws, A: Rows, b: Rows, friction: Rows, start: Rows, lam: Rows, w: Workspace) -> None:
-    """lam (rows,): rows of which `start` says that they were held are stopped. Leaves which those are in w.held.
+def hold(
+    k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, w: Workspace
+) -> None:
+    """lam (rows,): rows of which `start` says that they were held get the velocities w.target. Leaves w.held.
 
     Rows may be redundant: a share of each mobility that changes no digit of a velocity picks the least impulses.
     """
     for i in range(len(k.row)):
         r = k.row[i]
         if k.kind[i] == JOINT:
-            w.held[r] = k.one[0] - step(size(start[r]) - (k.one[0] - k.small[0]) * friction[i])
-            lam[r] = (k.one[0] - w.held[r]) * clip(start[r], -friction[i], friction[i])
+            guess_joint(k, r, (friction[i], lower[i], upper[i]), start, lam, w)
             w.factor[r, r] = A[r, r] + k.hold[0] * A[r, r] + k.tiny[0]
         else:
             share = k.hold[0] * (A[r, r] + A[r + 1, r + 1] + A[r + 2, r + 2]) + k.tiny[0]
             for s in range(r, r + 3):
                 w.held[s] = k.one[0] - step(-start[r])
-                lam[s] = k.zero[0]
+                w.target[s], lam[s] = k.zero[0], k.zero[0]
                 w.factor[s, s] = A[s, s] + share
     for r in range(len(lam)):
         # what is not held does not move: to be put out of the way is cheaper than to be taken out
         w.factor[r, r] = w.factor[r, r] + (k.one[0] - w.held[r]) * k.far[0]
-        w.after[r] = -b[r]
+        w.after[r] = w.target[r] - b[r]
         for i in range(len(k.row)):
             if k.kind[i] == JOINT:
                 w.after[r] = w.after[r] - A[r, k.row[i]] * lam[k.row[i]]
@@ -45,6 +46,19 @@ def hold(k: Laws, A: Rows, b: Rows, friction: Rows, start: Rows, lam: Rows, w: W
     substitute(w.factor, w.after)
     for r in range(len(lam)):
         lam[r] = lam[r] + w.held[r] * w.after[r]
+
+
+@kernel
+def guess_joint(k: Laws, r: int, law: tuple[Scalar, ...], start: Rows, lam: Rows, w: Workspace) -> None:
+    """A joint sticks with less than its friction, slips with all of it, and with more is at a stop."""
+    friction, lower, upper = law
+    one = k.one[0]
+    sticks = one - step(size(start[r]) - (one - k.small[0]) * friction)
+    low = one - step((one + k.small[0]) * friction - start[r])
+    high = one - step((one + k.small[0]) * friction + start[r])
+    w.held[r] = sticks + low + high
+    w.target[r] = low * lower + high * upper
+    lam[r] = (one - w.held[r]) * clip(start[r], -friction, friction)
 
 
 @kernel
@@ -81,16 +95,18 @@ def velocities(A: Rows, b: Rows, lam: Rows, after: Rows) -> None:
 
 
 @kernel
-def broken_laws(k: Laws, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace) -> Scalar:
+def broken_laws(k: Laws, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, w: Workspace) -> Scalar:
     """How many laws the guess of `hold` breaks, by the velocities in w.after."""
     count = k.zero[0]
     for i in range(len(k.row)):
         r = k.row[i]
         held, one = w.held[r], k.one[0]
         if k.kind[i] == JOINT:
-            sticks = step(friction[i] - size(lam[r]))
+            f, side = friction[i], one - step(-start[r]) - one + step(start[r])
+            stops = one - step((one + k.small[0]) * f - size(start[r]))
+            stopped, sticks = step(side * lam[r] - f), step(f - size(lam[r]))
             slips = step(-lam[r] * w.after[r]) * step(w.after[r] - lower[i]) * step(upper[i] - w.after[r])
-            count = count + one - held * sticks - (one - held) * slips
+            count = count + one - stops * stopped - (held - stops) * sticks - (one - held) * slips
         else:
             reach = friction[i] * lam[r]
             inside = step(reach) * step(reach * reach - lam[r + 1] * lam[r + 1] - lam[r + 2] * lam[r + 2])
@@ -100,11 +116,11 @@ def broken_laws(k: Laws, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w:
 
 @kernel
 def held_speed(k: Laws, w: Workspace) -> Scalar:
-    """The largest velocity left in a row that is held."""
+    """By how much a row that is held misses its velocity, at most."""
     largest = k.zero[0]
     for r in range(len(w.held)):
-        largest = larger(largest, w.held[r] * size(w.after[r]))
+        largest = larger(largest, w.held[r] * size(w.after[r] - w.target[r]))
     return largest
 
 
-HOLD_WORK = {"held": "rows", "after": "rows", "factor": "rows rows"}
+HOLD_WORK = {"held": "rows", "target": "rows", "after": "rows", "factor": "rows rows"}

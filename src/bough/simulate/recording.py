@@ -51,15 +51,22 @@ class Recording:
     def energy(self) -> FloatArray:
         """Kinetic energy and potential energy in gravity (T,) in joules; springs are not counted."""
         dynamics = Dynamics(self.model, general=True)
-        flat = self.q.reshape(-1, self.q.shape[-1]), self.v.reshape(-1, self.v.shape[-1])
-        total = dynamics.kinetic_energy(*flat) + dynamics.potential_energy(flat[0])
-        return np.asarray(total).reshape(self.q.shape[:-1])
+        q, v, known = self._known()
+        found = np.full(known.shape, np.nan)
+        found[known] = dynamics.kinetic_energy(q, v) + dynamics.potential_energy(q)
+        return found
 
     def momentum(self) -> FloatArray:
         """[linear, angular] momentum (T, 6) about the world's origin."""
-        dynamics = Dynamics(self.model, general=True)
-        flat = self.q.reshape(-1, self.q.shape[-1]), self.v.reshape(-1, self.v.shape[-1])
-        return dynamics.momentum(*flat).reshape(*self.q.shape[:-1], 6)
+        q, v, known = self._known()
+        found = np.full((*known.shape, 6), np.nan)
+        found[known] = Dynamics(self.model, general=True).momentum(q, v)
+        return found
+
+    def _known(self) -> tuple[FloatArray, FloatArray, Any]:
+        """States (count, ...) that are some, and where they are: what was none from the start has no energy."""
+        known = np.isfinite(self.q).all(axis=-1) & np.isfinite(self.v).all(axis=-1)
+        return self.q[known], self.v[known], known
 
     def drift(self) -> dict[str, float]:
         """Largest change of energy (J) and of momentum (N s, N m s) since the start."""

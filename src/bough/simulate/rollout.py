@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError
 from bough.model import Model
+from bough.opspace import Loops
 from bough.record import progress_bar
 from bough.simulate.closures import ClosedMotion, check_closed
 from bough.simulate.contacts import Contacts
@@ -24,6 +26,7 @@ from bough.types import FloatArray
 
 Torque: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike]
 Pushes: TypeAlias = Callable[[float, FloatArray, FloatArray], Mapping[str, npt.ArrayLike]]
+Forces: TypeAlias = Pushes | Mapping[str, npt.ArrayLike]
 Law: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Advance: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, float], tuple[FloatArray, FloatArray]]
 # Beyond this speed (rad/s or m/s) a motion that fails is said to have diverged.
@@ -38,7 +41,7 @@ def rollout(
     duration: float,
     dt: float,
     torque: Torque | None = None,
-    forces: Pushes | Mapping[str, npt.ArrayLike] | None = None,
+    forces: Forces | None = None,
     motion: Law | None = None,
     integrator: Integrator = "semi_implicit_euler",
     without: Iterable[Effect] = (),
@@ -77,16 +80,14 @@ def rollout(
         raise ShapeError(f"expected 0 < dt <= duration and every >= 1, got dt={dt}, duration={duration}, every={every}")
     q, v = np.array(q, float), np.array(v, float)
     _check_state(model, q, v)
-    model.integrate(q, np.zeros_like(v), threads=threads)  # a quaternion of zeros or NaN is refused by name
     if forces is not None and motion is not None:
         raise ShapeError("forces act on the motion of the model itself: leave motion= out, or put them into it")
     dynamics = dynamics or Dynamics(model)
     effects = JointEffects(dynamics, without)
     stepper = _stepper(dynamics, effects, contacts, integrator, motion)
-    if stepper and stepper.loops:
-        check_closed(stepper.loops, q)
     advance = _advance(dynamics, motion, integrator, effects, stepper)
     steps = _Steps(advance, q, v, failures == "raise")
+    steps.check_start(partial(_refuse, model, stepper.loops if stepper else None))
     count, rest, taken = max(1, math.ceil(duration / dt - 1e-9)), np.zeros_like(v), []
     reports: list[dict[str, FloatArray]] = []
     with on_threads(threads), progress_bar("simulating", count, progress) as advanced:
@@ -96,8 +97,8 @@ def rollout(
             if k % every == 0:
                 taken.append((t, steps.q, steps.v, tau))
             end = duration if k == count - 1 else (k + 1) * dt
-            pushed = tau if forces is None else tau + _pushed(dynamics, forces, t, steps)
-            steps.take(pushed, t, end - t)
+            pushes = None if forces is None else Pushing(dynamics, forces, t, steps)
+            steps.take(tau, t, end - t, pushes)
             if stepper and contacts and (k % every == 0):
                 reports.append(stepper.report(np.isinf(steps.failed_at)))
             advanced(1)
@@ -109,14 +110,34 @@ def rollout(
     return Recording(model, time, q, v, tau, extra, failed_at=None if failures == "raise" else steps.failed_at)
 
 
-def _pushed(dynamics: Dynamics, forces: Pushes | Mapping[str, npt.ArrayLike], t: float, steps: _Steps) -> FloatArray:
-    """Joint forces (..., nv) that external ones amount to."""
-    q, v = steps.q, steps.v
-    given = forces(t, q, v) if callable(forces) else forces
-    if not isinstance(given, Mapping):
-        raise ShapeError(f"forces are a dictionary of frames and wrenches, got {given!r}")
-    wrenches = {name: np.asarray(x, float) for name, x in given.items()}
-    return np.asarray(dynamics.bias_force(q, v)) - np.asarray(dynamics.bias_force(q, v, wrenches))
+class Pushing:
+    """External wrenches at one time, as joint forces of all states or of some."""
+
+    def __init__(
+        self, dynamics: Dynamics, forces: Pushes | Mapping[str, npt.ArrayLike], t: float, steps: _Steps
+    ) -> None:
+        given = forces(t, steps.q, steps.v) if callable(forces) else forces
+        if not isinstance(given, Mapping):
+            raise ShapeError(f"forces are a dictionary of frames and wrenches, got {given!r}")
+        self.dynamics, self.wrenches = dynamics, {name: np.asarray(x, float) for name, x in given.items()}
+        for name, x in self.wrenches.items():
+            dynamics.model.frame(name)  # an unknown one is refused by name
+            if x.shape not in ((6,), (*steps.q.shape[:-1], 6)):
+                raise ShapeError(f"forces[{name!r}] must have shape (6,) or {(*steps.q.shape[:-1], 6)}, got {x.shape}")
+            if steps.strict and not np.isfinite(x).all():
+                raise NonFiniteError(f"forces[{name!r}] is not finite at t = {t:g} s")
+
+    def __call__(self, q: FloatArray, v: FloatArray, rows: Any) -> FloatArray:
+        """Joint forces (..., nv) at q and v, which are those of `rows`."""
+        some = {name: x if x.ndim == 1 else x[rows] for name, x in self.wrenches.items()}
+        return np.asarray(self.dynamics.bias_force(q, v)) - np.asarray(self.dynamics.bias_force(q, v, some))
+
+
+def _refuse(model: Model, loops: Loops | None, q: FloatArray) -> None:
+    """States from which there is no motion: a quaternion of zeros or NaN, or an open loop."""
+    model.integrate(q, np.zeros((*q.shape[:-1], model.nv)))
+    if loops is not None:
+        check_closed(loops, q)
 
 
 def _stepper(
@@ -141,30 +162,47 @@ class _Steps:
         self.advance, self.q, self.v, self.strict = advance, q, v, strict
         self.failed_at = np.full(q.shape[:-1], np.inf)
 
-    def take(self, tau: FloatArray, t: float, dt: float) -> None:
+    def check_start(self, refuse: Callable[[FloatArray], None]) -> None:
+        """Ask about all states; those that are refused raise, or never start."""
+        try:
+            refuse(self.q)
+            return
+        except BoughError:
+            if self.strict:
+                raise
+        if self.q.ndim == 1:
+            self.failed_at[()] = 0.0
+        for r in range(len(self.q) if self.q.ndim == 2 else 0):
+            try:
+                refuse(self.q[r])
+            except BoughError:
+                self.failed_at[r] = 0.0
+
+    def take(self, tau: FloatArray, t: float, dt: float, pushes: Pushing | None = None) -> None:
         """All states that are still on their way, by dt."""
         alive = np.isinf(self.failed_at)
         try:
             if alive.all():
-                self.q, self.v = self._finite(self.q, self.v, tau, dt)
+                self.q, self.v = self._finite(..., tau, dt, pushes)
                 return
             if not alive.any():
                 return
-            moved = self._finite(self.q[alive], self.v[alive], tau[alive], dt)
+            moved = self._finite(alive, tau, dt, pushes)
         except BoughError as error:
-            self._one_by_one(tau, t, dt, error)
+            self._one_by_one(tau, t, dt, error, pushes)
             return
         self.q, self.v = self.q.copy(), self.v.copy()
         self.q[alive], self.v[alive] = moved
 
-    def _finite(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+    def _finite(self, rows: Any, tau: FloatArray, dt: float, pushes: Pushing | None) -> tuple[FloatArray, FloatArray]:
+        q, v, tau = self.q[rows], self.v[rows], tau[rows]
         with np.errstate(over="ignore", invalid="ignore"):
-            q, v = self.advance(q, v, tau, dt)
+            q, v = self.advance(q, v, tau if pushes is None else tau + pushes(q, v, rows), dt)
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise NonFiniteError("the state became infinite")
         return q, v
 
-    def _one_by_one(self, tau: FloatArray, t: float, dt: float, error: BoughError) -> None:
+    def _one_by_one(self, tau: FloatArray, t: float, dt: float, error: BoughError, pushes: Pushing | None) -> None:
         """After a step that failed: each state by itself, to find those that cannot go on."""
         if self.q.ndim == 1:
             self._fail((), t, error)
@@ -172,7 +210,7 @@ class _Steps:
         q, v = self.q.copy(), self.v.copy()
         for r in np.flatnonzero(np.isinf(self.failed_at)):
             try:
-                moved = self._finite(self.q[r : r + 1], self.v[r : r + 1], tau[r : r + 1], dt)
+                moved = self._finite(slice(r, r + 1), tau, dt, pushes)
                 q[r], v[r] = moved[0][0], moved[1][0]
             except BoughError as own:
                 self._fail((int(r),), t, own)

@@ -83,12 +83,12 @@ def contact_step(
     soften(m, g, dt[0], w)
     report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, start, lam, w)
     if k.most[0] == 0:
-        hold(k, w.A, w.b, w.friction, start, lam, w)
+        hold(k, w.A, w.b, w.friction, w.lower, w.upper, start, lam, w)
     for n in range(k.most[0]):
         report[CHANGE] = sweep(k, (n, pace[0]), w.A, w.b, w.friction, w.lower, w.upper, lam, w)
     velocities(w.A, w.b, lam, w.after)
     if k.most[0] == 0:
-        wrong = broken_laws(k, w.friction, w.lower, w.upper, lam, w)
+        wrong = broken_laws(k, w.friction, w.lower, w.upper, start, lam, w)
         report[CHANGE] = held_speed(k, w) + wrong * (m.one[0] + report[LARGEST] + report[LARGEST])
     report[SLIPS] = slipping(k, w.friction, lam)
     report[SPENT] = energy_spent(m, g, lam, w)
