@@ -103,7 +103,7 @@ class CheckpointError(BoughError, ValueError):
 
 
 class SettingError(BoughError, ValueError):
-    """An environment variable, or a number of threads, that says nothing sensible."""
+    """An environment variable or an option whose value says nothing sensible: a number of threads, a step, an eps."""
 
 
 class RecordingError(BoughError, ValueError):

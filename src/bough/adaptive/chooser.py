@@ -25,7 +25,7 @@ from bough.adaptive.motion import (
 )
 from bough.adaptive.options import check_error, check_options
 from bough.adaptive.passes import Loads
-from bough.errors import ModelError, NumericalError
+from bough.errors import ModelError, NumericalError, SettingError
 
 # Joints moved by steps, for each joint of the linkage, between two looks at friction everywhere; what a step counts for
 CHECK, AT_HAND = 10, 100
@@ -46,11 +46,11 @@ class MotionOptions(NamedTuple):
         """Refuse what cannot be, by name."""
         check_options(inputs.model, error, self.method, self.integrator, self.without)
         if self.max_turn is not None and not self.max_turn > 0.0:
-            raise ValueError(f"max_turn must be a positive angle in rad, got {self.max_turn!r}")
+            raise SettingError(f"max_turn must be a positive angle in rad, got {self.max_turn!r}")
         if self.most is not None and self.most < 1:
-            raise ValueError(f"most: at least 1 joint must be allowed to be active, got {self.most}")
+            raise SettingError(f"most: at least 1 joint must be allowed to be active, got {self.most}")
         if self.every < 1:
-            raise ValueError(f"every: the region must be chosen anew after at least 1 step, got {self.every}")
+            raise SettingError(f"every: the region must be chosen anew after at least 1 step, got {self.every}")
 
 
 class Chooser:

@@ -21,7 +21,7 @@ from bough.adaptive.outputs import MotionOutputs
 from bough.adaptive.recorder import Recorder
 from bough.adaptive.snapshot import mover_options, mover_state, restore_mover
 from bough.adaptive.stats import MotionStats
-from bough.errors import CheckpointError
+from bough.errors import CheckpointError, SettingError
 from bough.model import Model
 from bough.record import progress_bar
 from bough.types import BoolArray, FloatArray
@@ -203,9 +203,9 @@ class Dynamics(LoadedLinkage):
         is as it was after the step before, and the step and the joint are named.
         """
         if not (math.isfinite(dt) and dt > 0.0):
-            raise ValueError(f"a step must be a positive, finite time dt in s, got {dt!r}")
+            raise SettingError(f"a step must be a positive, finite time dt in s, got {dt!r}")
         if n < 0:
-            raise ValueError(f"the number of steps must not be negative, got {n}")
+            raise SettingError(f"the number of steps must not be negative, got {n}")
         last = self.steps + n
         with progress_bar("dynamics", n, progress) as advance:
             while self.steps < last:

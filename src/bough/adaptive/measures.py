@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from bough.errors import SettingError
+
 # What a joint's error is compared with: one, the sum of the squares of all joint accelerations, the largest square
 Scale = tuple[float, float, float]
 ONE: Scale = (1.0, 0.0, 0.0)
@@ -40,15 +42,15 @@ class ErrorMeasure:
     def __post_init__(self) -> None:
         eps: Any = self.eps
         if not (isinstance(eps, (int, float)) and math.isfinite(eps) and eps >= 0.0):
-            raise ValueError(f"{self.name}: eps must be a finite number that is not negative, got {self.eps!r}")
+            raise SettingError(f"{self.name}: eps must be a finite number that is not negative, got {self.eps!r}")
         if self.over not in ("linkage", "joint", "energy", "body"):
-            raise ValueError(
+            raise SettingError(
                 f'{self.name}: a measure goes over the "linkage", each "joint", the "energy" or each "body" in motion, '
                 f"got {self.over!r}"
             )
         scale: Any = self.scale
         if len(scale) != 3 or not all(math.isfinite(s) and s >= 0.0 for s in scale) or not any(scale):
-            raise ValueError(f"{self.name}: scale must be three numbers, none negative and not all 0, got {scale!r}")
+            raise SettingError(f"{self.name}: scale must be three numbers, none negative and not all 0, got {scale!r}")
 
     @property
     def limits(self) -> Scale:
@@ -63,6 +65,12 @@ class ErrorMeasure:
     def clamped(self, floor: float) -> ErrorMeasure:
         """The same measure with eps at least `floor`."""
         return replace(self, eps=max(self.eps, floor))
+
+
+def check_measure(error: object) -> None:
+    """Refuse what is no measure of errors."""
+    if error is not None and not isinstance(error, ErrorMeasure):
+        raise SettingError(f"error is a measure such as adaptive.relative_joint(1e-3), got {error!r}")
 
 
 def absolute_linkage(eps: float) -> ErrorMeasure:
@@ -93,7 +101,7 @@ def displacement(metres: float, bodies: Iterable[str | int] | None = None) -> Er
     """
     chosen = None if bodies is None else tuple(bodies)
     if chosen is not None and not chosen:
-        raise ValueError("displacement: expected at least one body")
+        raise SettingError("displacement: expected at least one body")
     return ErrorMeasure("displacement", metres, "energy", ONE, True, chosen)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.measures import ErrorMeasure, check_measure
 from bough.adaptive.motion import INTEGRATORS
-from bough.errors import ModelError
+from bough.dynamics.functions import suggestion
+from bough.errors import ModelError, SettingError
 from bough.model import Model
 
 METHODS = ("auto", "adaptive", "full")
@@ -20,12 +21,12 @@ def check_options(
 ) -> None:
     """Refuse options that do not exist, and what a motion does not have."""
     if method not in METHODS:
-        raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+        raise SettingError(f"there is no method {method!r}{suggestion(str(method), METHODS)}")
     if integrator not in INTEGRATORS:
-        raise ValueError(f"there is no integrator {integrator!r}; known: {', '.join(INTEGRATORS)}")
+        raise SettingError(f"there is no integrator {integrator!r}{suggestion(str(integrator), INTEGRATORS)}")
     unknown = [name for name in without if name not in EFFECTS]
     if unknown:
-        raise ValueError(f"joints have no effect {unknown[0]!r}; known: {', '.join(EFFECTS)}")
+        raise SettingError(f"joints have no effect {unknown[0]!r}; known: {', '.join(EFFECTS)}")
     if error is not None:
         check_error(error)
     if model.couplings:
@@ -42,7 +43,8 @@ def check_options(
 
 def check_error(error: ErrorMeasure) -> None:
     """Refuse measures of joints: a motion is measured in space."""
+    check_measure(error)
     if error.over != "body":
-        raise ValueError(
+        raise SettingError(
             f"{error.name} measures joints at rest: expected body_acceleration or rms_acceleration, in m/s^2"
         )

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.node import BARRIER, COSINE, HARMONIC
-from bough.errors import NonFiniteError, ShapeError
+from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray
 
 # f(x, which) -> V, dV/dx, d2V/dx2, (k,) each, of the joints in these places of those that were named
@@ -49,12 +49,12 @@ def harmonic(stiffness: npt.ArrayLike, rest: npt.ArrayLike = 0.0, *, max_h: floa
     """k/2 (x - rest)^2, stiffness in N m or N/m. A negative one needs `max_h` (s^2): longer steps are then refused."""
     _finite("harmonic", stiffness, rest)
     if np.min(stiffness, initial=0.0) < 0.0 and max_h is None:
-        raise ValueError(
+        raise SettingError(
             f"harmonic: a stiffness of {np.min(stiffness):g} drives the joint away, and only short steps follow that: "
             f"give max_h, the longest step h in s^2"
         )
     if max_h is not None and not max_h > 0.0:
-        raise ValueError(f"harmonic: max_h must be positive, got {max_h!r}")
+        raise SettingError(f"harmonic: max_h must be positive, got {max_h!r}")
     return Potential(HARMONIC, ((stiffness, rest),), math.inf if max_h is None else float(max_h))
 
 
@@ -81,10 +81,10 @@ def barrier(lower: npt.ArrayLike, upper: npt.ArrayLike, strength: float, gap: fl
     low, high = np.broadcast_arrays(np.asarray(lower, float), np.asarray(upper, float))
     _finite("barrier", low, high, strength)
     if not (high > low).all():
-        raise ValueError("barrier: the lower limit must be below the upper one")
+        raise SettingError("barrier: the lower limit must be below the upper one")
     width = 0.01 * (high - low) if gap is None else np.broadcast_to(np.asarray(gap, float), low.shape)
     if not (strength > 0.0 and (width > 0.0).all() and (width < 0.5 * (high - low)).all()):
-        raise ValueError(
+        raise SettingError(
             f"barrier: strength must be positive, and gap less than half the range, got {strength!r}, {gap!r}"
         )
     return Potential(BARRIER, ((low, high, strength, width),))

@@ -11,7 +11,7 @@ import numpy as np
 from bough.adaptive.compiled import compiled
 from bough.adaptive.node import GIVEN, HARMONIC, Shared, Springs, spring_all, spring_energy
 from bough.adaptive.potential import Function, Potential, evaluated
-from bough.errors import CheckpointError, ModelError, UnknownNameError
+from bough.errors import CheckpointError, ModelError, OptionError, SettingError, UnknownNameError
 from bough.joints import LAST_SCREW, Mechanism
 from bough.model import Model
 from bough.types import FloatArray, IntArray
@@ -118,7 +118,7 @@ class Potentials:
                 raise ModelError(f"joint {joint.name!r} is {joint.type}: a potential is a function of one coordinate")
             found.append(k)
         if len(set(found)) < len(found):
-            raise ValueError("a joint is named twice")
+            raise SettingError("a joint is named twice")
         return np.array(found, np.int64)
 
     def set(self, joints: str | int | Iterable[str | int], *potentials: Any) -> None:
@@ -126,7 +126,7 @@ class Potentials:
         at = self.freedoms(joints)
         unknown: list[Any] = [p for p in potentials if not (isinstance(p, Potential) or callable(p))]
         if unknown:
-            raise TypeError(
+            raise OptionError(
                 f"a potential is made by harmonic, dihedral or barrier, or is a function, got {unknown[0]!r}"
             )
         known = [p for p in potentials if isinstance(p, Potential)]
@@ -158,7 +158,7 @@ class Potentials:
             return False
         longest = min((p.max_h for given in self._set.values() for p in given), default=math.inf)
         if h > longest:
-            raise ValueError(
+            raise SettingError(
                 f"a step of h = {h:g} s^2 is too long for a potential that was set with max_h = {longest:g}"
             )
         self._h[0] = h

@@ -26,7 +26,7 @@ from bough.adaptive.restraints import Restraints, listed
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Stats
 from bough.adaptive.stepper import Stepper, step_size
-from bough.errors import CheckpointError
+from bough.errors import CheckpointError, SettingError
 from bough.model import Model
 from bough.record import progress_bar
 from bough.types import FloatArray
@@ -122,7 +122,7 @@ class QuasiStatics(LoadedLinkage):
         a function that sets forces. `length` (m) is theirs at rest. Points are origins unless they are given.
         """
         if (targets is None) == (others is None):
-            raise ValueError("restraints: expected targets in space or other bodies, one of them")
+            raise SettingError("restraints: expected targets in space or other bodies, one of them")
         given = {"points": points, "other_points": other_points, "targets": targets}
         first = listed(bodies)
         return Restraints(self.solver, first or [], listed(others), stiffness=stiffness, length=length, **given)
@@ -238,7 +238,7 @@ class QuasiStatics(LoadedLinkage):
         """
         dt, h = step_size(dt, h)
         if n < 0:
-            raise ValueError(f"the number of steps must not be negative, got {n}")
+            raise SettingError(f"the number of steps must not be negative, got {n}")
         last = self.steps + n
         follows = isinstance(load, Restraints) and self.stepper.follows
         self.stepper.keeps_region = load is not None
@@ -272,7 +272,7 @@ class QuasiStatics(LoadedLinkage):
         with a warning. `load` is called wherever forces are needed, to set them. O(n) for a step.
         """
         if not tol > 0.0:
-            raise ValueError(f"tol must be positive, got {tol!r}")
+            raise SettingError(f"tol must be positive, got {tol!r}")
         with progress_bar("settling", steps, progress) as advance:
             found = minimize(self.solver, tol, steps, None if load is None else lambda: load(self), advance)
         self.solver.all_moved = self.steps + 1

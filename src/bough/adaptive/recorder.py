@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.errors import SettingError
 from bough.record import write_arrays, write_table
 
 
@@ -17,7 +18,7 @@ class Recorder:
 
     def __init__(self, bodies: Sequence[str | int] = (), every: int = 1, configuration: bool = False) -> None:
         if every < 1:
-            raise ValueError(f"every must be at least 1 step, got {every}")
+            raise SettingError(f"every must be at least 1 step, got {every}")
         self.bodies, self.every, self.keeps_q = list(bodies), every, configuration
         self.samples: list[dict[str, Any]] = []
 
@@ -51,7 +52,7 @@ class Recorder:
         elif path.suffix == ".parquet":
             _write_parquet(path, arrays, bodies, source)
         else:
-            raise ValueError(f"a recording is saved as .npz or .parquet, got {str(path)!r}")
+            raise SettingError(f"a recording is saved as .npz or .parquet, got {str(path)!r}")
 
 
 def _write_parquet(path: Path, arrays: dict[str, npt.NDArray[Any]], bodies: list[str], source: str) -> None:

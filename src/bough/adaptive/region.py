@@ -14,6 +14,7 @@ import numpy.typing as npt
 from bough.adaptive.engines import GROWN, NO_LIMIT, STEPS, HybridEngine, cost
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.passes import DONE, MET, PLACE, ROOT, WAITING, Loads
+from bough.errors import SettingError
 from bough.types import FloatArray
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Region:
 
     def __init__(self, solver: Solver, every: int | None) -> None:
         if every is not None and every < 1:
-            raise ValueError(f"every: the region must be chosen anew after at least 1 step, got {every}")
+            raise SettingError(f"every: the region must be chosen anew after at least 1 step, got {every}")
         self.solver, self.every, self.fixed = solver, every or LEAST, every is not None
         self.hybrid: HybridEngine | None = None
         self.age = 0  # steps since it was chosen

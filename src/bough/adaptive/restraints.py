@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines import HybridEngine, Ties, tie
-from bough.errors import NonFiniteError, ShapeError
+from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Restraints:
         self.stiffness = numbers("stiffness", given["stiffness"], (k,))
         self.length = numbers("length", given["length"], (k,))
         if (self.stiffness < 0.0).any() or (self.length < 0.0).any():
-            raise ValueError("restraints: stiffness and length must not be negative")
+            raise SettingError("restraints: stiffness and length must not be negative")
         self._targets = np.zeros((k, 3)) if others is not None else np.array(ends[1])
         self._drift, self._passed, self._since = np.zeros((k, 3)), np.zeros(1), self._now
         on = [None if p is None else np.array(p) for p in ends[: 1 if others is None else 2]]
@@ -80,7 +80,7 @@ class Restraints:
 
     def _refuse_pairs(self, what: str) -> None:
         if self._pairs:
-            raise ValueError(f"restraints between bodies have no {what} in space")
+            raise SettingError(f"restraints between bodies have no {what} in space")
 
     @property
     def energy(self) -> float:

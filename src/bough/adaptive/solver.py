@@ -14,12 +14,13 @@ import numpy as np
 from bough.adaptive.closure import Closure, Closures, make_plan
 from bough.adaptive.engines import NO_LIMIT, LoopRows, Noise, PlainEngine, Switch, TreeEngine, solve_loops
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.measures import ErrorMeasure, absolute_linkage
+from bough.adaptive.measures import ErrorMeasure, absolute_linkage, check_measure
 from bough.adaptive.node import RIGID, TOTAL
 from bough.adaptive.passes import BY_ENERGY, FAR, MET, ROOT, Loads
 from bough.adaptive.region import Region
 from bough.adaptive.stats import Cost
-from bough.errors import NumericalError, UnknownNameError
+from bough.dynamics.functions import suggestion
+from bough.errors import NumericalError, SettingError, UnknownNameError
 from bough.types import FloatArray, IntArray
 
 METHODS = ("auto", "adaptive", "dca", "aba")
@@ -32,7 +33,8 @@ class Solver:
 
     def __init__(self, inputs: Inputs, switch: Switch, error: ErrorMeasure | None, method: str, metric: Any) -> None:
         if method not in METHODS:
-            raise ValueError(f"there is no method {method!r}; known: {', '.join(METHODS)}")
+            raise SettingError(f"there is no method {method!r}{suggestion(str(method), METHODS)}")
+        check_measure(error)
         self.inputs, self.switch, self.method = inputs, switch, method
         self.changes = inputs.changes  # since the last solution
         self._error = error if error is not None else absolute_linkage(0.0)
@@ -51,7 +53,7 @@ class Solver:
     def lock(self, culled: str | None, every: int | None, must_be_zero: bool) -> None:
         """Decide what clusters that are left out do: they are rigid, or zero accelerations are put into the others."""
         if culled not in (None, *CULLED):
-            raise ValueError(f"culled clusters cannot be {culled!r}; known: {', '.join(CULLED)}")
+            raise SettingError(f"culled clusters cannot be {culled!r}; known: {', '.join(CULLED)}")
         by_energy = self._error.over == "energy"
         self.culled = culled or ("zero" if must_be_zero and not by_energy else "rigid")
         if self.culled == "rigid":
@@ -59,21 +61,22 @@ class Solver:
         self._check_error(self._error)
 
     def _check_error(self, measure: ErrorMeasure) -> None:
+        check_measure(measure)
         if measure.over == "body":
-            raise ValueError(f"{measure.name} measures motions with velocities: it is for adaptive.Dynamics")
+            raise SettingError(f"{measure.name} measures motions with velocities: it is for adaptive.Dynamics")
         known = self.inputs.model.body_names
         for body in measure.bodies or ():
             if body not in known if isinstance(body, str) else not 0 <= body < len(known):
                 raise UnknownNameError(f"{measure.name}: there is no body {body!r}")
         if measure.over == "energy" and self.region is None:
-            raise ValueError('an error in energy needs culled clusters to be rigid: culled="rigid"')
+            raise SettingError('an error in energy needs culled clusters to be rigid: culled="rigid"')
 
     def prepare(self, catch_up: bool | None, closures: Sequence[Closure], assembly: Any) -> None:
         """Take the options that decide which engines there are."""
         self.assembly = assembly
         catch_up = self.region is None and not self.is_exact if catch_up is None else catch_up
         if self.region is not None and catch_up:
-            raise ValueError('catching up and rigid clusters do not go together: expected culled="zero"')
+            raise SettingError('catching up and rigid clusters do not go together: expected culled="zero"')
         self.clock[2] = float(catch_up)
         if closures:
             self.closures = Closures(self.inputs.model, tuple(closures))
@@ -300,10 +303,10 @@ class Solver:
     def refine(self, budget: int | None, microseconds: float | None) -> float:
         """See `QuasiStatics.refine`."""
         if self.method not in ("adaptive", "auto"):
-            raise ValueError(f"refine continues an adaptive solution, but the method is {self.method!r}")
+            raise SettingError(f"refine continues an adaptive solution, but the method is {self.method!r}")
         if self.region is not None:
             if microseconds is not None:
-                raise ValueError('refine takes a time with culled="zero" only: give a budget of clusters')
+                raise SettingError('refine takes a time with culled="zero" only: give a budget of clusters')
             self.examine()
             if not (self.is_plain or self.is_exact):
                 self.changes.solution, self.cost = False, Cost("adaptive")

@@ -16,7 +16,7 @@ from bough.adaptive.passes import FAR, FULL_TIER, LINEAR_TIER, OPENED
 from bough.adaptive.restraints import Restraints
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
-from bough.errors import ModelError, NumericalError
+from bough.errors import ModelError, NumericalError, SettingError
 from bough.types import FloatArray
 
 MAX_PARTS = 1000  # of one step
@@ -32,9 +32,9 @@ class Stepper:
 
     def __init__(self, solver: Solver, switch: Switch, max_turn: float, refresh: int) -> None:
         if refresh < 1:
-            raise ValueError(f"refresh must be at least 1 step, got {refresh}")
+            raise SettingError(f"refresh must be at least 1 step, got {refresh}")
         if not max_turn > 0.0:
-            raise ValueError(f"max_turn must be a positive angle in rad, got {max_turn!r}")
+            raise SettingError(f"max_turn must be a positive angle in rad, got {max_turn!r}")
         self.solver, self.switch, self.max_turn, self.refresh = solver, switch, float(max_turn), refresh
         self.steps, self.time, self.cuts = 0, 0.0, 0
         self.keeps_region = False  # whether forces that change between steps leave the region of open joints as it is
@@ -425,11 +425,11 @@ class Stepper:
 def step_size(dt: float | None, h: float | None) -> tuple[float, float]:
     """(dt, h) from one of them."""
     if (dt is None) == (h is None):
-        raise ValueError(f"a step is given by dt or by h, one of them, got dt = {dt!r} and h = {h!r}")
+        raise SettingError(f"a step is given by dt or by h, one of them, got dt = {dt!r} and h = {h!r}")
     name, value = ("dt", dt) if h is None else ("h", h)
     if value is None or not (math.isfinite(value) and value > 0.0):
-        raise ValueError(f"{name} must be a positive number of {'seconds' if h is None else 's^2'}, got {value!r}")
+        raise SettingError(f"{name} must be a positive number of {'seconds' if h is None else 's^2'}, got {value!r}")
     dt, h = (value, 0.5 * value * value) if h is None else (math.sqrt(2.0 * value), value)
     if h == 0.0 or not math.isfinite(h):
-        raise ValueError(f"{name} = {value!r} gives a step of pseudo-time {h}: expected a positive number")
+        raise SettingError(f"{name} = {value!r} gives a step of pseudo-time {h}: expected a positive number")
     return dt, h

@@ -28,6 +28,7 @@ Named = tuple[str, ...]
 Derive = Callable[[Routine], Routine]
 
 MANY = 150  # bodies: of more, most functions are served by general code
+MOST_NAMED = 24  # wrenches that come as arrays of their own; of more, which no function could take, one array is made
 
 # What a function needs beyond its inputs, named as the size of its largest array
 NEEDS = {
@@ -115,12 +116,16 @@ class Library:
             return self.with_array(name, method), [forces]
         order = tuple(sorted(forces, key=str))
         found, given = self._with_names(name, method, order), [forces[frame] for frame in order]
-        if self._stacked:
+        if self._stacks(order):
             check_wrenches(name, forces)
             given = [np.stack(np.broadcast_arrays(*map(np.asarray, given)), axis=-2)]
         elif method is None and not self.parameters and self.device.name == "cpu":
             self._mappings[name].add(tuple(forces), found, order)
         return found, given
+
+    def _stacks(self, frames: Named) -> bool:
+        """Are the wrenches on these frames one array?"""
+        return self._stacked or len(frames) > MOST_NAMED
 
     def with_array(self, name: str, method: str | None = None) -> BoundFunction:
         """The function with one more input: wrenches on the model's bodies."""
@@ -210,7 +215,7 @@ class Library:
         first = row.method(self.model, method)
         serving = {key: m for key, m in row.methods.items() if m.mimic or not self.model.couplings}
         fixed = method not in (None, "auto") or self.general or len(serving) == 1
-        if fixed and (not frames or self._stacked):
+        if fixed and (not frames or self._stacks(frames)):
             return self._bound_to(row.name, first, frames, batch=True)
         plain = {key: (m.routine, m.constants(self.model, Options())) for key, m in serving.items()}
         bound: dict[Any, BoundFunction] = {}
@@ -235,7 +240,7 @@ class Library:
         if not frames:
             points: Any = points_of(self.model, self.model.body_names)
             routine = method.pushed.with_array()
-        elif self._stacked:
+        elif self._stacks(frames):
             points = points_of(self.model, frames)
             routine = method.pushed.with_array(str(len(frames)))
         else:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.given import Parameters
+from bough.errors import ModelError
 from bough.opspace import Loops
 from bough.simulate.closures import Held
 from bough.simulate.compiled import CompiledSteps, Stepped, serves
@@ -156,7 +157,7 @@ class ContactStepper:
     def settled(self, q: FloatArray, v: FloatArray, dt: float) -> FloatArray:
         """What loops, and stops and dry friction of joints over a time dt, leave of v (batch, nv) at q; no contacts."""
         if self.loops is None or self.count:
-            raise ValueError("only loops and joints settle")
+            raise ModelError("only loops and joints settle: leave the contacts out")
         Jc, M = self.loops.space.jacobian(q), self.dynamics.mass_matrix(q)
         J = self._jacobian(q, None)
         solved: Any = np.linalg.solve(M, np.swapaxes(np.concatenate([J, Jc], axis=1), -1, -2))

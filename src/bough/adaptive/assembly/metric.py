@@ -8,7 +8,7 @@ import numpy.typing as npt
 from bough.adaptive.assembly.linkage import Linkage, is_floating_base
 from bough.adaptive.compiled import compiled
 from bough.compile.kernel import kernel
-from bough.errors import ModelError, ShapeError
+from bough.errors import ModelError, SettingError, ShapeError
 from bough.joints import PLACED
 from bough.model import Model
 from bough.types import FloatArray, Rows
@@ -30,7 +30,7 @@ def make_metric(model: Model, link: Linkage, metric: str | npt.ArrayLike | None)
     weights[diagonal] = 1.0
     if isinstance(metric, str):
         if metric != "lever":
-            raise ValueError(f'a metric is None, "lever", weights (nv,) or matrices by joint name; got {metric!r}')
+            raise SettingError(f'a metric is None, "lever", weights (nv,) or matrices by joint name; got {metric!r}')
         turning = m.axis <= 2
         weights[diagonal] = np.where(turning, lever(model, link)[body] ** 2, 1.0)
     elif isinstance(metric, dict):

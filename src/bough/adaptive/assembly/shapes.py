@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.adaptive.assembly.linkage import Linkage
 from bough.adaptive.assembly.tree import Assembly, assembly_tree
-from bough.errors import ModelError, UnknownNameError
+from bough.errors import ModelError, SettingError, UnknownNameError
 from bough.model import WORLD, Model
 from bough.types import IntArray
 
@@ -28,7 +28,7 @@ def near(bodies: Iterable[str | int]) -> NearBodies:
     """For `assembly=`: bodies of interest, on which forces will act, get short ways to the root of the tree."""
     chosen = (bodies,) if isinstance(bodies, str) else tuple(bodies)
     if not chosen:
-        raise ValueError("near: expected at least one body")
+        raise SettingError("near: expected at least one body")
     return NearBodies(chosen)
 
 
@@ -56,7 +56,7 @@ def shaped_tree(model: Model, link: Linkage, shape: Any) -> Assembly:
         weight = np.bincount([_body(model, link, b) for b in shape.bodies], minlength=len(link.parent))
         return assembly_tree(link.parent, _weights(np.asarray(link.parent), np.flatnonzero(weight)))
     if isinstance(shape, str):
-        raise ValueError(f"there is no assembly {shape!r}; known: {', '.join(SHAPES)}, near(bodies), nested pairs")
+        raise SettingError(f"there is no assembly {shape!r}; known: {', '.join(SHAPES)}, near(bodies), nested pairs")
     return given_tree(model, link, list(shape.rows) if isinstance(shape, GivenPairs) else as_rows(model, link, shape))
 
 

@@ -1,0 +1,70 @@
+"""What users may do wrong is answered by a `BoughError`: a walk over the source, and calls that once gave others."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+from bough.adaptive import QuasiStatics, displacement, harmonic, relative_joint
+from bough.errors import BoughError
+
+SOURCE = Path(bough.__file__).parent
+# What stands behind the doors (compiling, benchmarks, the command line, which catches its own)
+INSIDE = {"compile", "bench", "app", "view"}
+
+BUILTIN = {"ValueError", "TypeError", "KeyError", "IndexError", "RuntimeError", "NotImplementedError", "OSError"}
+
+
+def raised(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name):
+            yield node.exc.func.id
+
+
+def test_no_room_that_users_enter_raises_errors_of_python():
+    files = [p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] not in INSIDE]
+    assert len(files) > 200
+    found = {(str(p.relative_to(SOURCE)), name) for p in files for name in raised(p) if name in BUILTIN}
+    assert found == set()
+
+
+def chain(**options):
+    return QuasiStatics(zoo.chain(6), **options)
+
+
+@pytest.mark.parametrize(
+    ("do", "sentence"),
+    [
+        (lambda: chain(error=1e-3), "error is a measure such as adaptive.relative_joint"),
+        (lambda: setattr(chain(), "error", "small"), "error is a measure"),
+        (lambda: bough.adaptive.Dynamics(zoo.chain(6), error="small"), "error is a measure"),
+        (lambda: chain(method="adaptve"), "no method 'adaptve'; did you mean 'adaptive'"),
+        (lambda: bough.adaptive.Dynamics(zoo.chain(6), integrator="semi-implicit"), "did you mean 'semi_implicit'"),
+        (lambda: relative_joint(-1.0), "eps must be a finite number"),
+        (lambda: displacement(1e-3, []), "at least one body"),
+        (lambda: harmonic(-1.0), "harmonic"),
+        (lambda: chain().step(-0.1), "dt"),
+        (lambda: chain(assembly="odd"), "no assembly 'odd'"),
+    ],
+)
+def test_adaptive_simulations(do, sentence):
+    with pytest.raises(BoughError, match=sentence):
+        do()
+
+
+def test_more_named_wrenches_than_a_function_takes_arrays():
+    """They become one array; 45 of them gave an error of the gate."""
+    model = zoo.chain(45)
+    dyn, rng = bough.Dynamics(model), np.random.default_rng(0)
+    q, v, tau = rng.normal(size=(3, 7, model.nv))
+    array = rng.normal(size=(7, len(model.body_names), 6))
+    for rows in (slice(None), 2):
+        named = {name: array[rows, k] if rows == 2 else array[:, k] for k, name in enumerate(model.body_names)}
+        expected = dyn.inverse_dynamics(q[rows], v[rows], tau[rows], array[rows])
+        np.testing.assert_allclose(dyn.inverse_dynamics(q[rows], v[rows], tau[rows], named), expected, atol=1e-9)
+    named[model.body_names[3]] = np.ones(5)
+    with pytest.raises(BoughError, match="must have shape"):
+        dyn.inverse_dynamics(q[2], v[2], tau[2], named)
