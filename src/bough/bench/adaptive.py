@@ -10,6 +10,7 @@ import numpy as np
 
 from bough.adaptive import QuasiStatics, Stats, relative_joint
 from bough.bench.report import Timing
+from bough.compile.settings import most_threads
 from bough.model import Model
 from bough.zoo import chain, molecule
 
@@ -34,10 +35,11 @@ class LoadCase(NamedTuple):
 def rows() -> list[Timing]:
     """One step on 50,000 joints for several numbers of forces and thresholds, then a million joints."""
     found: list[Timing] = []
-    for name, make in FAMILIES.items():
-        found += family(f"{name} {JOINTS:,}", make(JOINTS))
-    for name, make in FAMILIES.items():
-        found += scale(f"{name} {MANY_JOINTS:,}", make)
+    with most_threads(1):
+        for name, make in FAMILIES.items():
+            found += family(f"{name} {JOINTS:,}", make(JOINTS))
+        for name, make in FAMILIES.items():
+            found += scale(f"{name} {MANY_JOINTS:,}", make)
     return found
 
 

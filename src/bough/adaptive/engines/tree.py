@@ -14,13 +14,14 @@ from bough.adaptive.assembly import Linkage, body_name, is_floating_base, make_m
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.noise import Noise, make_noise, probe
 from bough.adaptive.engines.plain import PlainEngine
+from bough.adaptive.engines.side_by_side import SHARES, redo_all, subtrees, workers
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state, no_springs
+from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state, no_springs, scratch_space
 from bough.adaptive.passes import Front, Loads, make_front, no_forces
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
 NO_LIMIT = 1 << 62
 
@@ -66,6 +67,8 @@ class TreeEngine:
         self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.springs = no_springs(mechanism, shared)
+        self._states: list[State] = []  # one for each thread
+        self._jobs: tuple[list[IntArray], IntArray] = ([], np.zeros(0, np.int64))
         self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
 
     def do(
@@ -124,7 +127,16 @@ class TreeEngine:
     def rebuild(self, loads: Loads) -> None:
         """All equations anew from q."""
         self.reserve(loads, 0)
-        self.do(passes.REBUILD, loads)
+        count = workers(len(self.plan.left))
+        if count == 1:
+            self.do(passes.REBUILD, loads)
+        else:
+            if len(self._states) != count:
+                self._states = [self.state._replace(scratch=scratch_space()) for _ in range(count)]
+                self._jobs = subtrees(self.plan.up, SHARES * count)
+            self.do(passes.REBUILD, loads, number=(passes.FIRST,))
+            redo_all(self.mechanism, self.plan, self._states, self._jobs, self.keeps)
+            self.do(passes.REBUILD, loads, number=(passes.SECOND,))
         self.state.qdd[:] = 0.0
 
     def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:

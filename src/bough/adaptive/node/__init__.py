@@ -40,6 +40,7 @@ from bough.adaptive.node.layout import (
     make_shared,
     make_state,
     placement,
+    scratch_space,
     tail,
     two_handled,
 )
@@ -144,6 +145,7 @@ __all__ = [
     "released_energy",
     "released_square",
     "rigid_solve",
+    "scratch_space",
     "share_out",
     "six",
     "spring",

@@ -137,11 +137,16 @@ def make_state(model: Model, plan: Blueprint, link: Linkage, metric: FloatArray,
             last_move=np.zeros(nodes if ages else 0),
             oldest=np.zeros(nodes if ages else 0),
             stamp=np.zeros(nodes),
-            scratch=_aligned(BLOCKS, 6, WIDTH),
+            scratch=scratch_space(),
         )
     except MemoryError:
         size = 8 * int(plan.offset[-1]) / 2**30
         raise TooLargeError(f"the records of {nodes} nodes need {size:.1f} GiB, more than there is") from None
+
+
+def scratch_space() -> FloatArray:
+    """Room in which one thread works on a node."""
+    return _aligned(BLOCKS, 6, WIDTH)
 
 
 def _aligned(*shape: int) -> FloatArray:

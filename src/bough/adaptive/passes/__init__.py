@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bough.adaptive.passes.command import (
     CHANGED,
+    FIRST,
     FOLLOW,
     LEFT,
     MARCH,
@@ -17,6 +18,7 @@ from bough.adaptive.passes.command import (
     REBUILD,
     REFINE,
     RESPOND,
+    SECOND,
     SOLVE,
     TRANSMIT,
     Order,
@@ -60,6 +62,7 @@ __all__ = [
     "COARSE",
     "DONE",
     "FAR",
+    "FIRST",
     "FOLLOW",
     "FULL",
     "FULL_TIER",
@@ -82,6 +85,7 @@ __all__ = [
     "REFUSED",
     "RESPOND",
     "ROOT",
+    "SECOND",
     "SOLVE",
     "STEP_LARGEST",
     "STEP_ROOT",
