@@ -34,14 +34,14 @@ SLACK = 1.4  # a little that is left to the compiler does no harm
 SHELVED = (8, 6, 4, 2)  # blocks on a multiprocessor, of forms with shelves
 
 
-class Choice(NamedTuple):
+class FormAndBlock(NamedTuple):
     """How a function is launched."""
 
     form: Form
     block: int
 
 
-class Code(NamedTuple):
+class LoadedForm(NamedTuple):
     """A kernel, and what its launches need to know of its text."""
 
     kernel: Kernel
@@ -57,8 +57,8 @@ class Launches:
     ) -> None:
         self.program, self.inputs, self.outputs, self.layout = program, inputs, outputs, layout
         self._lock = threading.Lock()
-        self._choices: dict[tuple[np.dtype, int], Choice] = {}  # by precision and class of batch
-        self._kernels: dict[tuple[np.dtype, Form], Code] = {}
+        self._choices: dict[tuple[np.dtype, int], FormAndBlock] = {}  # by precision and class of batch
+        self._kernels: dict[tuple[np.dtype, Form], LoadedForm] = {}
         self._prepared: dict[tuple[np.dtype, int], Launch] = {}  # by precision and batch
 
     def launch(self, card: Card, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> Launch | None:
@@ -75,14 +75,14 @@ class Launches:
         launch(arguments, stream)
         return launch
 
-    def _ready(self, card: Card, dtype: np.dtype, choice: Choice, batch: int) -> Launch:
+    def _ready(self, card: Card, dtype: np.dtype, choice: FormAndBlock, batch: int) -> Launch:
         code = self._kernel(card, dtype, choice.form)
         rows, count = choice.block // choice.form.lanes, 2 * len(self.inputs) + len(self.outputs) + 2
         return card.prepared(code.kernel, -(-batch // rows), choice.block, code.row_bytes * rows, count)
 
     def _choose(
         self, card: Card, dtype: np.dtype, batch: int, arguments: list[int], stream: Any
-    ) -> tuple[Choice, bool]:
+    ) -> tuple[FormAndBlock, bool]:
         """The best form and block, and whether that is final: not while a graph is recorded, when nothing is tried."""
         size = size_class(batch)
         found = self._choices.get((dtype, size))
@@ -91,13 +91,13 @@ class Launches:
         if size == 0 or card.is_capturing(stream):
             others = (choice for (kind, _), choice in self._choices.items() if kind == dtype)
             likeliest = Form(4 if self.program().marks else 1, self.layout)
-            return next(others, Choice(likeliest, SMALL_BLOCK)), size == 0
+            return next(others, FormAndBlock(likeliest, SMALL_BLOCK)), size == 0
         name = f"cuda choice {fingerprint(self.program())} {dtype.str} {self.layout} {size} {card.name}"
         kept = json.loads(fetch(name, lambda: json.dumps(self._try(card, dtype, batch, arguments, stream)).encode()))
-        found = self._choices[dtype, size] = Choice(Form(*kept[0]), kept[1])
+        found = self._choices[dtype, size] = FormAndBlock(Form(*kept[0]), kept[1])
         return found, True
 
-    def choice(self, dtype: np.dtype, batch: int) -> tuple[Choice, Kernel]:
+    def choice(self, dtype: np.dtype, batch: int) -> tuple[FormAndBlock, Kernel]:
         """What was chosen for batches of that class, and its kernel."""
         choice = self._choices[dtype, size_class(batch)]
         return choice, self._kernels[dtype, choice.form].kernel
@@ -127,12 +127,14 @@ class Launches:
             *(Form(lanes, self.layout, False, s) for s in enough or shelves[-2:]),
         ]
 
-    def _try(self, card: Card, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> Choice:
+    def _try(self, card: Card, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> FormAndBlock:
         """Run all forms in all blocks, and take the fastest."""
         times = self.trial(card, dtype, batch, arguments, stream)
         return min(times, key=lambda choice: times[choice])
 
-    def trial(self, card: Card, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> dict[Choice, float]:
+    def trial(
+        self, card: Card, dtype: np.dtype, batch: int, arguments: list[int], stream: Any
+    ) -> dict[FormAndBlock, float]:
         """Seconds of a launch, of each form in each block."""
         forms = self._forms(dtype)
         with ThreadPoolExecutor(len(forms)) as pool:
@@ -142,16 +144,16 @@ class Launches:
             code = self._kernel(card, dtype, form)
             for block in code.blocks:
                 if code.row_bytes * block // form.lanes <= LARGEST_TILE and block <= code.kernel.most_threads:
-                    launch = self._ready(card, dtype, Choice(form, block), batch)
-                    times[Choice(form, block)] = card.seconds(partial(launch, arguments, stream), stream)
+                    launch = self._ready(card, dtype, FormAndBlock(form, block), batch)
+                    times[FormAndBlock(form, block)] = card.seconds(partial(launch, arguments, stream), stream)
         return times
 
-    def _kernel(self, card: Card, dtype: np.dtype, form: Form) -> Code:
+    def _kernel(self, card: Card, dtype: np.dtype, form: Form) -> LoadedForm:
         found = self._kernels.get((dtype, form))
         if found is None:
             source = emit(self.program(), dtype, form)
             blocks = (source.block,) if source.block else BLOCKS
-            found = self._kernels[dtype, form] = Code(compiled(card, source, dtype), source.row_bytes, blocks)
+            found = self._kernels[dtype, form] = LoadedForm(compiled(card, source, dtype), source.row_bytes, blocks)
         return found
 
 
