@@ -25,13 +25,19 @@ class AccelerationBounds:
         self.q, self.v = m.q_index[single], m.v_index[m.dof[single]]
         self.lower, self.upper = limits.lower[self.v], limits.upper[self.v]
         self._speed, self._slow, self._rate = self.speed[self.v], -self.speed[self.v], 1.0 / horizon
+        self._slowest, self._often = -self.speed, 1.0 / dt
+        self._lower, self._upper = self.lower * self._rate, self.upper * self._rate
         self.limited = np.flatnonzero(np.isfinite(limits.effort) & model.actuated)
         self.names = [""] * model.nv  # of the joint of each freedom
         for joint in model.joints:
             self.names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
 
     def __call__(self, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        x, fastest, slowest = q[self.q], self.speed.copy(), -self.speed
-        fastest[self.v] = np.minimum(self._speed, (self.upper - x) * self._rate)
-        slowest[self.v] = np.maximum(self._slow, (self.lower - x) * self._rate)
-        return (slowest - v) / self.dt, (fastest - v) / self.dt
+        x, fastest, slowest = q[self.q] * self._rate, self.speed.copy(), self._slowest.copy()
+        fastest[self.v] = np.minimum(self._speed, self._upper - x)
+        slowest[self.v] = np.maximum(self._slow, self._lower - x)
+        slowest -= v
+        fastest -= v
+        slowest *= self._often
+        fastest *= self._often
+        return slowest, fastest

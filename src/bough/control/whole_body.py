@@ -161,7 +161,7 @@ class WholeBody:
         H, C, J, rate, bias, error = self._function.call(q, v, memory.target, memory.goal)
         wanted = acceleration + self.damping * (speed - rate) + aimed * self.stiffness * error
         need, Jc = wanted - bias, J[layout.rows]
-        if not np.abs(need).max() < FASTEST:
+        if not need @ need < FASTEST * FASTEST:
             self.asked.complain(t, need)
         D = np.concatenate([H, -Jc.T], axis=1)  # tau = D x + C
         limits = layout.constraints(D, C, Jc, need[layout.rows], self.bounds(q, v))
@@ -170,7 +170,8 @@ class WholeBody:
             raise UnsolvedError(
                 f"the solver {self.solver!r} found no answer, nor which constraints conflict; try another"
             )
-        tau = D @ x + C
+        tau = D @ x
+        tau += C
         tau[layout.loose] = 0.0
         nv, slices = self.model.nv, self.tasks.slices
         errors, left = {name: error[rows] for name, rows in slices.items()}, need - J @ x[:nv]
@@ -196,7 +197,7 @@ class WholeBody:
             own = J[level.rows]
             weighed = (level.weight * own.T) if level.weighs else own.T
             P, c = layout.cost(small, FORCE_WEIGHT), np.zeros(len(s.lower))
-            P[:nv, :nv] += weighed @ own
+            P[:nv, :nv] += np.dot(weighed, own)
             c[:nv] = -small * pull - weighed @ need[level.rows]
             key = (layout.names, k)
             x = self._minimum(layout, P, c, s, memory.last.get(key))

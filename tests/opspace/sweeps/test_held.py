@@ -6,9 +6,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.compile.routine import interpret
-from bough.opspace.methods import dof_tree
 from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
-from bough.opspace.sweeps.held_by_factor import HELD_BY_FACTOR
 from models import random_state
 
 EXACT = Proximal(np.array([3]), np.array([1.0]))
@@ -44,9 +42,6 @@ def test_motion_and_impact_by_the_dense_equations():
     wanted = np.linalg.solve(kkt, np.concatenate([tau - C, target - 2.0 * J @ v - drift]))
     np.testing.assert_allclose(np.concatenate([qdd, f]), wanted, atol=1e-7 * np.abs(wanted).max())
     assert residual[0] < 1e-8
-    by_factor = (*groups[:2], groups[3], dof_tree(space), groups[4])
-    again = interpret(HELD_BY_FACTOR, by_factor, space.sizes, q, v, tau, target, [2.0], [1e-10])
-    np.testing.assert_allclose(np.concatenate(again[:2]), wanted, atol=1e-7 * np.abs(wanted).max())
     after, impulse, _ = interpret(IMPACT, groups, space.sizes, q, v, np.full(space.size, 0.5), [1e-10])
     np.testing.assert_allclose(J @ after, -0.5 * J @ v, atol=1e-7)
     np.testing.assert_allclose(H @ (after - v), J.T @ impulse, atol=1e-8 * np.abs(impulse).max())
