@@ -55,6 +55,30 @@ def test_adaptive_simulations(do, sentence):
         do()
 
 
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"torque": np.zeros(3)}, r"torque is a function of \(t, q, v\), got ndarray; for a constant one, lambda"),
+        ({"dt": "0.01"}, "dt must be a number, got '0.01'"),
+        ({"duration": None}, "duration must be a number"),
+        ({"every": "all"}, "every must be a number"),
+        ({"integrator": {}}, "no integrator"),
+        ({"q": ["a", "b", "c"]}, "q must be an array of real numbers"),
+        ({"v": {"j": 1.0}}, "v must be an array of real numbers"),
+    ],
+)
+def test_rollouts(given, sentence):
+    usual = {"q": np.zeros(3), "v": np.zeros(3), "duration": 0.02, "dt": 0.01}
+    with pytest.raises(BoughError, match=sentence):
+        bough.simulate.rollout(zoo.arm(3), **{**usual, **given})
+
+
+@pytest.mark.parametrize("gravity", ["down", None, [1.0, 2.0], [0.0, 0.0, np.nan], {"z": -9.81}])
+def test_gravity(gravity):
+    with pytest.raises(BoughError, match="gravity must be three finite numbers"):
+        zoo.arm(3).with_gravity(gravity)
+
+
 def test_more_named_wrenches_than_a_function_takes_arrays():
     """They become one array; 45 of them gave an error of the gate."""
     model = zoo.chain(45)

@@ -210,9 +210,12 @@ class Model:
 
     def with_gravity(self, gravity: npt.ArrayLike) -> Model:
         """The same mechanism under another gravity (3,), for example none."""
-        g = np.array(gravity, float)
+        try:
+            g = np.array(gravity, float)
+        except (TypeError, ValueError):
+            g = np.empty(0)
         if g.shape != (3,) or not np.isfinite(g).all():
-            raise ModelError(f"gravity must be three finite numbers, got {np.asarray(gravity).tolist()}")
+            raise ModelError(f"gravity must be three finite numbers, got {gravity!r}")
         return replace(self, mechanism=self.mechanism._replace(gravity=g))
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -72,13 +73,20 @@ def rollout(
     on, and `Recording.failed_at` says when. Every `every`-th step is recorded, start and end too. Many states are
     advanced on at most so many `threads`.
     """
-    if integrator not in INTEGRATORS:
+    if torque is not None and not callable(torque):
+        raise ShapeError(
+            f"torque is a function of (t, q, v), got {type(torque).__name__}; for a constant one, lambda t, q, v: tau"
+        )
+    for name, x in {"duration": duration, "dt": dt, "every": every}.items():
+        if not isinstance(x, Real):
+            raise ShapeError(f"{name} must be a number, got {x!r}")
+    if integrator not in tuple(INTEGRATORS):
         raise ShapeError(f"there is no integrator {integrator!r}; expected {', '.join(INTEGRATORS)}")
     if failures not in ("raise", "record"):
         raise ShapeError(f"failures is 'raise' or 'record', got {failures!r}")
     if not (dt > 0.0 and math.isfinite(duration) and duration >= dt and every >= 1):
         raise ShapeError(f"expected 0 < dt <= duration and every >= 1, got dt={dt}, duration={duration}, every={every}")
-    q, v = np.array(q, float), np.array(v, float)
+    q, v = _real(q, "q"), _real(v, "v")
     _check_state(model, q, v)
     if forces is not None and motion is not None:
         raise ShapeError("forces act on the motion of the model itself: leave motion= out, or put them into it")
@@ -108,6 +116,14 @@ def rollout(
         reports.append(stepper.report(np.isinf(steps.failed_at)))
     extra = {name: np.array([r[name] for r in reports]) for name in (reports[0] if reports else ())}
     return Recording(model, time, q, v, tau, extra, failed_at=None if failures == "raise" else steps.failed_at)
+
+
+def _real(x: npt.ArrayLike, name: str) -> FloatArray:
+    """An array of the caller's numbers, apart from his own."""
+    try:
+        return np.array(x, float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{name} must be an array of real numbers, got {type(x).__name__}") from None
 
 
 class Pushing:
