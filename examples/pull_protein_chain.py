@@ -40,26 +40,24 @@ def backbone(residues: int, seed: int) -> tuple[Model, np.ndarray]:
     return model.with_gravity((0.0, 0.0, 0.0)), coil
 
 
-class Restraints:
-    """Springs between pairs of bodies, as a load of a simulation."""
+class Pull:
+    """Springs between pairs of bodies, and the energy after every step."""
 
-    def __init__(self, sim: QuasiStatics, pairs: np.ndarray, stiffness: float, length: float) -> None:
-        self.pairs, self.stiffness, self.length = pairs, stiffness, length
-        self.bodies = np.unique(pairs)
-        self.place = np.searchsorted(self.bodies, pairs)
-        self.load, self.energies = sim.loads(self.bodies.tolist()), []
+    def __init__(self, sim: QuasiStatics, pairs: np.ndarray) -> None:
+        first, second = pairs.T.tolist()
+        self.sim, self.springs = sim, sim.restraints(first, stiffness=0.5, others=second, length=0.4)
+        self.springs(sim)
+        self.energies = [self.energy()]
 
-    def __call__(self, sim: QuasiStatics) -> None:
-        x = sim.positions(self.bodies.tolist())
-        arm = x[self.place[:, 1]] - x[self.place[:, 0]]
-        far = np.linalg.norm(arm, axis=1)
-        long = far - self.length
-        self.energies.append(0.5 * self.stiffness * float(long @ long) + sim.inputs.potentials.energy())
-        pull = (self.stiffness * long / far)[:, None] * arm
-        force = np.zeros((len(self.bodies), 3))
-        np.add.at(force, self.place[:, 0], pull)
-        np.add.at(force, self.place[:, 1], -pull)
-        self.load.values[:] = force
+    def energy(self) -> float:
+        """Of springs and torsions."""
+        return self.springs.energy + self.sim.inputs.potentials.energy()
+
+    def run(self, steps: int) -> None:
+        """Take steps, one by one, to see the energy after each."""
+        for _ in range(steps):
+            self.sim.run(1, h=5e-3, load=self.springs)
+            self.energies.append(self.energy())
 
 
 def draw(frames: list[tuple[str, np.ndarray, np.ndarray]], parent: np.ndarray, where: Path) -> None:
@@ -93,11 +91,11 @@ def main() -> None:
     sim.set_potential(range(len(model.joints)), adaptive.dihedral([0.05], [3]))
     first, last = options.residues, 2 * options.residues - 1
     pairs = np.array([(first + k, last - k) for k in range(0, (last - first) // 2 - 2, 2)])
-    pull, frames, parent = Restraints(sim, pairs, 0.5, 0.4), [], np.asarray(model.parent)
+    pull, frames, parent = Pull(sim, pairs), [], np.asarray(model.parent)
     for _ in range(3):
-        sim.run(max(options.steps // 3 - 1, 1), h=5e-3, load=pull)
+        pull.run(max(options.steps // 3 - 1, 1))
         before = sim.configuration
-        sim.run(1, h=5e-3, load=pull)
+        pull.run(1)
         moved = sim.configuration != before
         gap = np.linalg.norm(np.diff(sim.positions(pairs.ravel().tolist()).reshape(-1, 2, 3), axis=1)[:, 0], axis=1)
         title = (
