@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough import dynamics
-from bough.adaptive import Dynamics, body_acceleration
+from bough.adaptive import Dynamics, QuasiStatics, body_acceleration, relative_joint
 from bough.bench.report import Timing
 from bough.model import Model, Passive
 from bough.types import FloatArray, IntArray
@@ -97,7 +97,18 @@ def beside_plain(name: str, limb: Limb, eps: float) -> Timing:
     end = all_.positions()
     error, moved = (np.sqrt((d**2).sum(axis=1).mean()) for d in (few.positions() - end, end - start))
     note = f"{few.active} active, error {error / moved:.1e} of the displacement"
-    return Timing(GROUP, f"{name} {JOINTS:,}", f"eps = {eps:g}", {"plain": times[1], "bough": times[0]}, note)
+    found = {"plain": times[1], "bough": times[0]}
+    return Timing(GROUP, f"{name} {JOINTS:,}", f"eps = {eps:g}", found, note)
+
+
+def memory() -> float:
+    """Bytes held for the hanging chain, beside those of quasi-statics."""
+    limb = hanging_chain(JOINTS)
+    sim, rest = kicked(limb, 10.0, "adaptive"), QuasiStatics(limb.model, relative_joint(1e-3), "adaptive")
+    rest.apply_force(JOINTS // 2, (0.0, 0.0, 1.0))
+    rest.step(1e-3)
+    sim.step(DT)
+    return sim.stats.memory / rest.stats.memory
 
 
 def many(name: str, make: Callable[[int], Limb], eps: float) -> Timing:
@@ -105,7 +116,8 @@ def many(name: str, make: Callable[[int], Limb], eps: float) -> Timing:
     small, large = (kicked(make(n), eps, "adaptive") for n in (JOINTS, MANY_JOINTS))
     times = np.array([(steps(small), steps(large)) for _ in range(ROUNDS)]).min(axis=0).tolist()
     note = f"{large.active} active; {times[1] / times[0]:.2f} times the step of {JOINTS:,} joints"
-    return Timing(GROUP, f"{name} {MANY_JOINTS:,}", f"eps = {eps:g}", {"bough": times[1]}, note)
+    numbers = {"memory beside quasi-statics": memory()}
+    return Timing(GROUP, f"{name} {MANY_JOINTS:,}", f"eps = {eps:g}", {"bough": times[1]}, note, numbers=numbers)
 
 
 def everywhere() -> Timing:
