@@ -72,9 +72,9 @@ class Layout:
             A, b, self.cone, self._zero, lower, upper, (self.equal_names, self.below_names, self.variable_names)
         )
 
-    def within(self, x: FloatArray, D: FloatArray, C: FloatArray) -> bool:
-        """Whether x holds the torque limits; it seldom does not, so that they are looked at afterwards."""
-        return bool((np.abs((D @ x + C)[self.limited]) <= self.effort).all())
+    def within(self, tau: FloatArray) -> bool:
+        """Whether tau holds the torque limits; it seldom does not, so that they are looked at afterwards."""
+        return bool((np.abs(tau[self.limited]) <= self.effort).all())
 
     def with_torques(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
         """The same constraints with torque limits, if they are not there yet."""

@@ -165,13 +165,11 @@ class WholeBody:
             self.asked.complain(t, need)
         D = np.concatenate([H, -Jc.T], axis=1)  # tau = D x + C
         limits = layout.constraints(D, C, Jc, need[layout.rows], self.bounds(q, v))
-        x, conflicts = self._solve(memory, layout, limits, (J, need, self._pull(q, v)), (D, C))
+        x, tau, conflicts = self._solve(memory, layout, limits, (J, need, self._pull(q, v)), (D, C))
         if x is None:
             raise UnsolvedError(
                 f"the solver {self.solver!r} found no answer, nor which constraints conflict; try another"
             )
-        tau = D @ x
-        tau += C
         tau[layout.loose] = 0.0
         nv, slices = self.model.nv, self.tasks.slices
         errors, left = {name: error[rows] for name, rows in slices.items()}, need - J @ x[:nv]
@@ -186,11 +184,11 @@ class WholeBody:
         ask: tuple[FloatArray, ...],
         torque: tuple[FloatArray, ...],
     ) -> Any:
-        """x of the last priority, each solved within what those before it have reached; or the least conflict.
+        """x and torques of the last priority, each within what those before it have reached; or the least conflict.
 
         `ask` is J, a* - Jdot v and the pull of the posture, `torque` D and C.
         """
-        (J, need, pull), nv, x = ask, self.model.nv, None
+        (J, need, pull), (D, C), nv, x, tau = ask, torque, self.model.nv, None, None
         for k, level in enumerate(self._levels):
             last = k == len(self._levels) - 1
             small = POSTURE_WEIGHT * (1.0 if last else LESS)
@@ -201,16 +199,19 @@ class WholeBody:
             c[:nv] = -small * pull - weighed @ need[level.rows]
             key = (layout.names, k)
             x = self._minimum(layout, P, c, s, memory.last.get(key))
-            if x is not None and not layout.within(x, *torque):
+            tau = None if x is None else D @ x + C
+            if tau is not None and not layout.within(tau):
                 s = layout.with_torques(s, *torque)
                 x = self._minimum(layout, P, c, s, x)
+                tau = None if x is None else D @ x + C
             if x is None:
                 memory.last.clear()
-                return relaxed(P, c, layout.with_pyramids(layout.with_torques(s, *torque)), self._namer)
+                x, conflicts = relaxed(P, c, layout.with_pyramids(layout.with_torques(s, *torque)), self._namer)
+                return x, None if x is None else D @ x + C, conflicts
             memory.last[key] = x
             if not last:
                 s = layout.kept(s, own, x[:nv], BAND)
-        return x, ()
+        return x, tau, ()
 
     def _minimum(
         self, layout: Layout, P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None
