@@ -11,14 +11,17 @@ import time
 from pathlib import Path
 
 import numpy as np
+import shaded
 
 from bough.adaptive import Closure, QuasiStatics
 from bough.model import Model
+from bough.view import Shapes
 from bough.zoo.elastic import Rods, frames_along, rod_model
 
 SPAN, SAG, DECK = 100.0, 12.0, -16.0  # m
 EI, CABLE, BEAM = 2e9, 300.0, 1500.0  # N m^2; kg/m of the cable, and of the deck
 TRUCK = 2e5  # N
+WIDE = 9.0  # m between the two sides of the picture; the model is one of them
 
 
 def polyline(points: np.ndarray, first: int, parent: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -63,24 +66,58 @@ def bridge(hangers: int, pieces: int) -> tuple[Model, list[Closure], list[str], 
     return model, closures, list(names[count : 2 * count]), length
 
 
-def draw(pictures: list[tuple[str, np.ndarray]], length: np.ndarray, truck: float, where: Path) -> None:
-    """Every link as a line along the x axis of its frame; the deck's sinking is drawn ten times too large."""
-    import matplotlib.pyplot as plt
-    from matplotlib.collections import LineCollection
+def built(at: np.ndarray, length: np.ndarray, links: int, truck: float | None) -> list[Shapes]:
+    """Both sides of the bridge, the slab between them, towers, and the truck."""
+    start, end = at[:, :3, 3], at[:, :3, 3] + length[:, None] * at[:, :3, 0]
+    cable, deck, rope = slice(0, links), slice(links, 2 * links), slice(2 * links, None)
+    found = []
+    for side in (-WIDE / 2, WIDE / 2):
+        off = np.array([0.0, side, 0.0])
+        found.append(shaded.rods_between(start[cable] + off, end[cable] + off, 0.75, (0.30, 0.36, 0.45)))
+        found.append(shaded.rods_between(start[rope] + off, end[rope] + off, 0.22, (0.45, 0.48, 0.54)))
+        for x in (0.0, SPAN):
+            foot, top = np.array([[x, side, DECK - 9.0]]), np.array([[x, side, 2.5]])
+            found.append(shaded.rods_between(foot, top, 2.2, (0.72, 0.36, 0.24)))
+    middle = (start[deck] + end[deck]) / 2
+    boxes = [(middle, np.stack([1.02 * length[deck], np.full(links, WIDE + 1.0), np.full(links, 0.7)], axis=1), "deck")]
+    if truck is not None:
+        height = float(np.interp(truck, middle[:, 0], middle[:, 2])) + 0.35
+        boxes.append((np.array([[truck, 0.0, height + 2.0]]), np.array([[8.0, 3.0, 3.2]]), "load"))
+        boxes.append((np.array([[truck + 5.4, 0.0, height + 1.6]]), np.array([[2.2, 2.8, 2.4]]), "cab"))
+    colours = {"deck": (0.78, 0.76, 0.70), "load": (0.93, 0.33, 0.10), "cab": (0.98, 0.70, 0.16)}
+    for center, size, kind in boxes:
+        placement = np.zeros((len(center), 3, 4))
+        placement[:, [0, 1, 2], [0, 1, 2]] = size
+        placement[:, :, 3] = center
+        found.append(Shapes("box", np.full(len(center), -1), placement, np.tile(colours[kind], (len(center), 1))))
+    return found
 
-    figure, axes = plt.subplots(len(pictures), 1, figsize=(10, 3 * len(pictures)), sharex=True)
-    for panel, (title, at) in zip(axes, pictures, strict=True):
-        ends = np.stack([at[:, :3, 3], at[:, :3, 3] + length[:, None] * at[:, :3, 0]], axis=1)
-        panel.add_collection(LineCollection(ends[:, :, [0, 2]], colors="0.25", linewidths=1.2))
-        low = ends[np.abs(ends[:, 0, 2] - DECK) < 1.0]
-        panel.plot(low[:, 0, 0], DECK - 3.0 + 10.0 * (low[:, 0, 2] - DECK), "-", color="tab:red", lw=1)
-        panel.set_title(title, fontsize=10)
-        panel.set_xlim(-3.0, SPAN + 3.0)
-        panel.set_ylim(DECK - 6.0, 2.0)
-        panel.set_aspect("equal")
-    axes[-1].annotate("truck", (truck, DECK), (truck, DECK + 5.0), arrowprops={"arrowstyle": "->"}, ha="center")
-    figure.tight_layout()
+
+def draw(
+    model: Model, pictures: list[tuple[str, np.ndarray, np.ndarray]], length: np.ndarray, truck: float, where: Path
+) -> None:
+    """The bridge under the truck, and how far its deck sinks under either load."""
+    import matplotlib.pyplot as plt
+
+    links = len(pictures[0][2])
+    shapes = built(pictures[-1][1], length, links, truck)
+    pixels = shaded.still(model, shapes, (1500, 560), (-1.22, 0.16), 2.05)
+    figure, (top, low) = plt.subplots(
+        2, 1, figsize=(11, 6.2), gridspec_kw={"height_ratios": (3.6, 1.5)}, layout="constrained"
+    )
+    top.imshow(pixels)
+    top.set_axis_off()
+    top.set_title(f"{len(model.joints)} hinges and a loop at every hanger, at rest under a truck of 20 t", loc="left")
+    x = np.linspace(0.0, SPAN, links, endpoint=False)
+    for (title, _, sinks), colour in zip(pictures, ("0.55", "#ed541a"), strict=True):
+        low.fill_between(x, -100.0 * sinks, alpha=0.18, color=colour, lw=0)
+        low.plot(x, -100.0 * sinks, color=colour, label=f"{title}: {100.0 * sinks.max():.1f} cm")
+    low.axvline(truck, color="#ed541a", lw=0.8, ls=":")
+    low.set(xlim=(0.0, SPAN), xlabel="along the deck, m", ylabel="height beside the drawing, cm")
+    low.spines[["top", "right"]].set_visible(False)
+    low.legend(frameon=False, loc="lower right")
     figure.savefig(where, dpi=120)
+    plt.close(figure)
 
 
 def main() -> None:
@@ -102,9 +139,9 @@ def main() -> None:
         print(f"{title}: {found.iterations} steps, {1e3 * (time.perf_counter() - began):.0f} ms, ", end="")
         at = SPAN * sinks.argmax() / len(deck)
         print(f"loops open by {found.opening:.1e} m, the deck sinks by {sinks.max():.3f} m at x = {at:.0f} m")
-        pictures.append((f"{title}: sinks by {sinks.max():.2f} m (red: ten times)", sim.poses()))
+        pictures.append((title, sim.poses(), sinks))
     path = options.out / "settle_cable_bridge.png"
-    draw(pictures, length, SPAN * (len(deck) // 3) / len(deck), path)
+    draw(model, pictures, length, SPAN * (len(deck) // 3) / len(deck), path)
     print(f"wrote {path}")
 
 

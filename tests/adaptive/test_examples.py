@@ -50,6 +50,7 @@ def test_an_example_of_motion_prints_its_table_and_draws(name, options, tmp_path
 
 def test_the_bridge_settles_and_is_drawn(tmp_path, monkeypatch, capsys):
     matplotlib.use("Agg")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setattr(sys, "argv", ["bridge", "--out", str(tmp_path), "--hangers", "5", "--pieces", "3"])
     runpy.run_path(str(EXAMPLES / "settle_cable_bridge.py"), run_name="__main__")
     out = capsys.readouterr().out
