@@ -87,7 +87,9 @@ def _active(model: Model, exponent: int) -> tuple[FloatArray, np.ndarray[Any, np
 
 def _draw_tree(canvas: Any, model: Model, exponents: tuple[int, ...]) -> None:
     parent = model.tree.parent
-    for axes, exponent in zip(canvas.subplots(1, len(exponents)), exponents, strict=True):
+    both = canvas.subplots(1, len(exponents))
+    both[0].set_ylabel("m")
+    for axes, exponent in zip(both, exponents, strict=True):
         points, active, body = _active(model, exponent)
         flat = (points - points.mean(axis=0)) @ _plane(points, points)
         for group, colour, width, order in ((~active, "#bbbbbb", 0.7, 1), (active, COLOURS[1], 2.0, 2)):

@@ -30,7 +30,8 @@ REMARKS = (
     "bodies drawn at random (scattered); dt = 1 ms; random start. A molecule that gives the paper's joints: see below.",
     "Displacement errors: at the end of the run; in the note, that over the number of steps, which the text of the "
     "paper calls the average per time step. The formula printed lacks the difference of the displacements.",
-    "Times: one thread. Those of the adaptive method are of a whole run, those of the exact methods the best of "
+    "Times: one thread, on a machine that did other work as well. Those of the adaptive method are of a whole run, "
+    "those of the exact methods the best of "
     "several, so that the gains are understated.",
 )
 DCA = {1: 875.1, 10: 873.0, 100: 875.0, 1000: 880.0}  # milliseconds
@@ -165,7 +166,8 @@ def _by_forces(axes: Any, recorded: Cells, runs: str, what: str) -> None:
 
 
 FIGURE7 = (
-    "Fig. 7: time of a step (left) and joints computed (right) against the threshold, with 1 to 1,000 forces on "
+    "Fig. 7: time of a step (left; spikes are other work on the machine) and joints computed (right) against the "
+    "threshold, with 1 to 1,000 forces on "
     "neighbouring bodies of linkages with 50,000 joints. Crosses are the figures of Table 1. The chain needs about as "
     "many joints as the paper's molecule, the molecule here more. Dotted: divide and conquer; dash-dotted: plain ABA, "
     "which the paper does not compare with."
@@ -210,6 +212,9 @@ def _millipede(recorded: Cells) -> Figure | None:
     return Figure("figure5", caption, draw, (9.0, 4.0))
 
 
+OVER_STEPS = "over the number of steps"
+
+
 def _errors(recorded: Cells) -> Figure:
     def draw(canvas: Any) -> None:
         both = canvas.subplots(1, 2, sharey=True)
@@ -219,9 +224,13 @@ def _errors(recorded: Cells) -> Figure:
                 x, y = _series(recorded, linkage, "adjacent", forces, "error_end")
                 axes.loglog(x, y, marker=".", color=COLOURS[k], label=label)
                 steps = 4000
-                axes.loglog(x, np.array(y) / steps, ":", color=COLOURS[k])
+                last = k == len(FORCES) - 1
+                axes.loglog(x, np.array(y) / steps, ":", color=COLOURS[k], label=OVER_STEPS if last else None)
                 if linkage == "molecule":
-                    axes.plot([2.0**-e for e in TABLE_EXPONENTS], PRINTED["error"][forces], "x", color=COLOURS[k])
+                    name = "printed" if last else None
+                    axes.plot(
+                        [2.0**-e for e in TABLE_EXPONENTS], PRINTED["error"][forces], "x", color=COLOURS[k], label=name
+                    )
             axes.set_title(linkage)
             axes.set_xlabel("relative joint acceleration error eps")
             axes.invert_xaxis()
