@@ -85,7 +85,7 @@ def _text(numbers: list[float]) -> str:
     return " ".join(repr(x) for x in numbers)
 
 
-# Robotiq's 2F-85: masses, inertias, placements, springs and loops as published (BSD licence) in
+# Robotiq's 2F-85: masses, inertias, placements, springs and loops as published in
 # google-deepmind/mujoco_menagerie, robotiq_2f85. Names, place, mass, centre, turn and moments of inertia, joint.
 FINGER = {
     "driver": ("0 0.0306011 0.054904", 0.00899563, "0 0.0177547 0.00107314", "0.681301 0.732003 0 0",

@@ -10,7 +10,7 @@ import pytest
 from bough.bench import plots, scale, targets
 from bough.bench.__main__ import SECTIONS, run
 from bough.bench.report import Timing, save
-from bough.bench.targets import READERS, Place, Target, listed, shown, table, value
+from bough.bench.targets import READERS, Cell, Target, listed, shown, table, value
 
 G1 = "g1_29dof_rev_1_0"
 
@@ -44,14 +44,14 @@ def test_met_or_not(tmp_path):
 @pytest.mark.parametrize(
     ("place", "found"),
     [
-        (Place("a", "m", "c"), 2.0),
-        (Place("a", "m", "c", "", "peer"), 3.0),
-        (Place("a", "m", "c", "bough on", "best of"), 4.0),
-        (Place("a", "m", "c", "rea", "time beginning with"), 3.0),
-        (Place("a", "m", "c", "bough", "rate"), 5e-7),
-        (Place("a", "m", "c", r"reaches ([\d.]+) %", "note"), 99.5),
-        (Place("a", "m", "c", "MB", "number"), 7.0),
-        (Place("a", "other", "c"), None),
+        (Cell("a", "m", "c"), 2.0),
+        (Cell("a", "m", "c", "", "peer"), 3.0),
+        (Cell("a", "m", "c", "bough on", "best of"), 4.0),
+        (Cell("a", "m", "c", "rea", "time beginning with"), 3.0),
+        (Cell("a", "m", "c", "bough", "rate"), 5e-7),
+        (Cell("a", "m", "c", r"reaches ([\d.]+) %", "note"), 99.5),
+        (Cell("a", "m", "c", "MB", "number"), 7.0),
+        (Cell("a", "other", "c"), None),
     ],
 )
 def test_places(place, found):

@@ -63,7 +63,7 @@ def robot_file(name: str) -> Path | None:
     return None
 
 
-class Setting:
+class Arrangement:
     """One model in all three engines, with random states; vectors for the peers are in depth-first order."""
 
     def __init__(self, model: Model, batch: int = BATCH) -> None:

@@ -54,7 +54,7 @@ def one(model: Model, name: str) -> Timing:
     left_out = {}
     for peer, make in PEERS.items():
         try:
-            contestants |= make(Given(model, q, H, b, factor))
+            contestants |= make(Problem(model, q, H, b, factor))
         except (BoughError, ImportError, ValueError) as error:
             left_out[peer] = str(error).splitlines()[0]
     long = model.nv > 1000 and name.startswith("chain")
@@ -63,7 +63,7 @@ def one(model: Model, name: str) -> Timing:
     return Timing(GROUP, name, "LTDL", times, note).noted(left_out)
 
 
-class Given(NamedTuple):
+class Problem(NamedTuple):
     """A model, H of a configuration in packed rows, a right-hand side, and what we make of it."""
 
     model: Model
@@ -73,7 +73,7 @@ class Given(NamedTuple):
     factor: Factor
 
 
-def require_solution(name: str, x: FloatArray, given: Given) -> None:
+def require_solution(name: str, x: FloatArray, given: Problem) -> None:
     """Refuse to time what solves another system: |H x - b| is rounding beside |H| |x|, however ill-conditioned H is."""
     left = np.abs(given.factor.hmul(x) - given.b).max()
     gap = left / (np.abs(given.H).max() * np.abs(x).max() + np.abs(given.b).max())
@@ -81,7 +81,7 @@ def require_solution(name: str, x: FloatArray, given: Given) -> None:
         raise NumericalError(f"{name} solves another system: {gap:.1e} is left of it")
 
 
-def mj_factor(given: Given) -> dict[str, Callable[[], Any]]:
+def mj_factor(given: Problem) -> dict[str, Callable[[], Any]]:
     import mujoco
 
     model = given.model
@@ -99,7 +99,7 @@ def mj_factor(given: Given) -> dict[str, Callable[[], Any]]:
     return {"mj_factorM": lambda: mujoco.mj_factorM(twin, state)}
 
 
-def cholmod(given: Given) -> dict[str, Callable[[], Any]]:
+def cholmod(given: Problem) -> dict[str, Callable[[], Any]]:
     """Numeric refactorization: the symbolic analysis, with the order that CHOLMOD chooses, was done before."""
     import cvxopt
     import cvxopt.cholmod
@@ -116,7 +116,7 @@ def cholmod(given: Given) -> dict[str, Callable[[], Any]]:
     return {"cholmod.numeric (cvxopt)": lambda: cvxopt.cholmod.numeric(H, known)}
 
 
-def lapack(given: Given) -> dict[str, Callable[[], Any]]:
+def lapack(given: Problem) -> dict[str, Callable[[], Any]]:
     """Cholesky of the full matrix, which does not know of branches."""
     from scipy.linalg.lapack import dpotrf, dpotrs
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bough.bench.compile import with_fresh_cache
-from bough.bench.dynamics import BATCH, Setting, models
+from bough.bench.dynamics import BATCH, Arrangement, models
 from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
@@ -34,7 +34,7 @@ def single(model: Model) -> list[Timing]:
     """One call from Python, everything included."""
     import pinocchio as pin
 
-    s, dyn, given = Setting(model, 2), Dynamics(model), Dynamics(model, inputs=["inertia"])
+    s, dyn, given = Arrangement(model, 2), Dynamics(model), Dynamics(model, inputs=["inertia"])
     free = Dynamics(model, inputs=["inertia"], check=False)
     q, v, tau = s.q, s.v, s.tau
     heavy = 1.01 * model.inertias
@@ -89,7 +89,7 @@ def batch(model: Model) -> list[Timing]:
     """Batches on one thread into given arrays where there are some; times are per configuration."""
     import pinocchio as pin
 
-    s, dyn, given = Setting(model), Dynamics(model), Dynamics(model, inputs=["inertia"])
+    s, dyn, given = Arrangement(model), Dynamics(model), Dynamics(model, inputs=["inertia"])
     few, out = [x[:SMALL].copy() for x in (s.Q, s.V, s.T)], np.empty_like(s.V)
     robots = model.inertias * np.random.default_rng(0).uniform(0.9, 1.1, (BATCH, 1, 1))
     cases: dict[str, tuple[int, dict[str, Callable[[], Any]]]] = {

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.bench.engines import ENGINES, State, agreed, expected, random_state
+from bough.bench.engines import ENGINES, PeerState, agreed, expected, random_state
 from bough.bench.engines.common import FORWARD, INVERSE, PUSHED, check, ours
 from bough.bench.engines.mujoco import start
 from bough.bench.peers import mujoco_twin, pinocchio_twin
@@ -102,11 +102,11 @@ def batched(dyn: Dynamics) -> dict[str, Callable[..., Any]]:
     }
 
 
-def nothing(model: Model, s: State, b: Rows) -> Calls:
+def nothing(model: Model, s: PeerState, b: Rows) -> Calls:
     return {}
 
 
-def pinocchio_forward(model: Model, s: State, b: Rows) -> Calls:
+def pinocchio_forward(model: Model, s: PeerState, b: Rows) -> Calls:
     import pinocchio as pin
 
     twin = pinocchio_twin(model)
@@ -117,7 +117,7 @@ def pinocchio_forward(model: Model, s: State, b: Rows) -> Calls:
     return {"pin.abaInParallel, 1 thread": partial(pin.abaInParallel, 1, pool, *given)}
 
 
-def pinocchio_inverse(model: Model, s: State, b: Rows) -> Calls:
+def pinocchio_inverse(model: Model, s: PeerState, b: Rows) -> Calls:
     import pinocchio as pin
 
     twin = pinocchio_twin(model)
@@ -128,18 +128,18 @@ def pinocchio_inverse(model: Model, s: State, b: Rows) -> Calls:
     return {"pin.rneaInParallel, 1 thread": partial(pin.rneaInParallel, 1, pool, *given)}
 
 
-def mujoco_forward(model: Model, s: State, b: Rows) -> Calls:
+def mujoco_forward(model: Model, s: PeerState, b: Rows) -> Calls:
     peer = mujoco_batch(model, s, len(b.q))
     return {"mujoco.batch forward, 1 thread": peer.forward} if peer else {}
 
 
-def mujoco_step(model: Model, s: State, b: Rows) -> Calls:
+def mujoco_step(model: Model, s: PeerState, b: Rows) -> Calls:
     """Semi-implicit, as ours; all rows go on from where they are."""
     peer = mujoco_batch(model, s, len(b.q))
     return {"mujoco.batch step, 1 thread": peer.step} if peer else {}
 
 
-def mujoco_batch(model: Model, s: State, size: int) -> Any:
+def mujoco_batch(model: Model, s: PeerState, size: int) -> Any:
     """As many copies of the state, where MuJoCo has batches."""
     try:
         from mujoco.batch import Batch
@@ -155,7 +155,7 @@ def mujoco_batch(model: Model, s: State, size: int) -> Any:
     return peer
 
 
-PEERS: dict[tuple[str, str], Callable[[Model, State, Rows], Calls]] = {
+PEERS: dict[tuple[str, str], Callable[[Model, PeerState, Rows], Calls]] = {
     ("pinocchio", FORWARD): pinocchio_forward,
     ("pinocchio", INVERSE): pinocchio_inverse,
     ("mujoco", FORWARD): mujoco_forward,

@@ -15,7 +15,7 @@ LIST = Path(__file__).with_name("targets.toml")
 Sections = dict[str, list[Timing]]
 
 
-class Place(NamedTuple):
+class Cell(NamedTuple):
     """Where a number stands: the first row whose group, model and case begin so."""
 
     group: str = ""
@@ -30,11 +30,11 @@ class Target(NamedTuple):
 
     what: str
     section: str
-    place: Place
+    place: Cell
     limit: float
     at_most: bool
     unit: str
-    over: Place | None
+    over: Cell | None
 
 
 def listed() -> list[Target]:
@@ -44,8 +44,8 @@ def listed() -> list[Target]:
 
 def _target(what: str, section: str, place: Any, over: Any = None, unit: str = "s", **limit: float) -> Target:
     ((sense, amount),) = limit.items()
-    below = None if over is None else Place(**over)
-    return Target(what, section, Place(**place), amount, sense == "at_most", unit, below)
+    below = None if over is None else Cell(**over)
+    return Target(what, section, Cell(**place), amount, sense == "at_most", unit, below)
 
 
 class Answer(NamedTuple):
@@ -111,7 +111,7 @@ def value(target: Target, sections: Sections) -> float | None:
     return first - second if target.unit == "s" else first / second
 
 
-def at(section: str, place: Place, sections: Sections) -> float | None:
+def at(section: str, place: Cell, sections: Sections) -> float | None:
     """A number of the first row that fits; of a time as it is, of a note by the pattern that is looked for."""
     for row in sections.get(section, []):
         if row.group.startswith(place.group) and row.model.startswith(place.model) and row.case.startswith(place.case):

@@ -33,7 +33,7 @@ def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
     leaves that out.
     """
     given = sorted_keywords(options)
-    found = call_of(model, name, given.options, tuple(given.parameters))
+    found = _found(model, name, given.options, tuple(given.parameters))
     tensors = (*tensors, *given.parameters.values())
     leading = _check(found, name, tensors)
     if given.parameters and given.check is not False:
@@ -46,6 +46,12 @@ def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
     if leading:
         results = tuple(y.reshape(*leading, *spec.shape) for y, spec in zip(results, found.outputs, strict=True))
     return results[0] if len(results) == 1 else tuple(results)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _found(model: Model, name: str, options: dict[str, Any], inputs: tuple[str, ...]) -> Call:
+    """Which call it is: found by Python, not by `torch.compile`, which cannot see into it."""
+    return call_of(model, name, options, inputs)
 
 
 def __getattr__(name: str) -> Any:

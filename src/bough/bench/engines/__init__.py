@@ -7,8 +7,8 @@ a `BoughError`; results are compared with Bough's before anything is timed.
 
 from __future__ import annotations
 
-from bough.bench.engines.common import Call, State, agreed, expected, random_state
+from bough.bench.engines.common import PeerCall, PeerState, agreed, expected, random_state
 
 ENGINES = ("pinocchio", "mujoco", "drake", "dart")
 
-__all__ = ["ENGINES", "Call", "State", "agreed", "expected", "random_state"]
+__all__ = ["ENGINES", "PeerCall", "PeerState", "agreed", "expected", "random_state"]

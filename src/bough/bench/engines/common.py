@@ -21,7 +21,7 @@ PUSHED, FACTOR, SOLVE = "forward dynamics, forces on all bodies", "LTDL of H", "
 FRAMES, JACOBIAN = "all frames", "Jacobian of one frame"
 
 
-class Call(NamedTuple):
+class PeerCall(NamedTuple):
     """One function of an engine: what it is called there, how it is run, and its result in Bough's order and axes."""
 
     label: str
@@ -29,7 +29,7 @@ class Call(NamedTuple):
     result: Callable[[], Any]
 
 
-class State(NamedTuple):
+class PeerState(NamedTuple):
     """A random state, the base at rest so that velocities mean the same in all engines."""
 
     q: FloatArray
@@ -41,7 +41,7 @@ class State(NamedTuple):
     frame: int  # whose Jacobian is asked for
 
 
-def random_state(model: Model, seed: int = 0) -> State:
+def random_state(model: Model, seed: int = 0) -> PeerState:
     m, rng = model.mechanism, np.random.default_rng(seed)
     q, (v, tau) = model.random_configuration(rng), rng.normal(size=(2, model.nv))
     forces = rng.normal(size=(len(model.body_names), 6))
@@ -55,10 +55,10 @@ def random_state(model: Model, seed: int = 0) -> State:
         if m.kind[i] == FREE:
             v[own] = tau[own] = 0.0
     frame = int(np.flatnonzero(np.asarray(model.frames.body) >= 0)[-1])
-    return State(q, v, tau, forces, np.array(q_order), np.array(v_order), frame)
+    return PeerState(q, v, tau, forces, np.array(q_order), np.array(v_order), frame)
 
 
-def ours(model: Model, dyn: Dynamics, s: State) -> dict[str, Callable[[], Any]]:
+def ours(model: Model, dyn: Dynamics, s: PeerState) -> dict[str, Callable[[], Any]]:
     """Bough's functions by what they compute."""
     name, H, factor = model.frame_names[s.frame], dyn.packed_mass_matrix(s.q), dyn.factorize(s.q)
     from bough.sparsity import ltdl
@@ -76,7 +76,7 @@ def ours(model: Model, dyn: Dynamics, s: State) -> dict[str, Callable[[], Any]]:
     }
 
 
-def expected(functions: Mapping[str, Callable[[], Any]], model: Model, s: State) -> dict[str, FloatArray]:
+def expected(functions: Mapping[str, Callable[[], Any]], model: Model, s: PeerState) -> dict[str, FloatArray]:
     """What engines must find: of a factor its solution, of frames the origins of those that move."""
     found = {case: run() for case, run in functions.items()}
     factor: Factor = found[FACTOR]
@@ -85,9 +85,9 @@ def expected(functions: Mapping[str, Callable[[], Any]], model: Model, s: State)
     return found
 
 
-def agreed(engine: str, model: Model, s: State, wanted: Mapping[str, FloatArray]) -> dict[str, Call]:
+def agreed(engine: str, model: Model, s: PeerState, wanted: Mapping[str, FloatArray]) -> dict[str, PeerCall]:
     """The calls of an engine, each of which was found to give what Bough gives."""
-    calls: dict[str, Call] = import_module(f"bough.bench.engines.{engine}").calls(model, s)
+    calls: dict[str, PeerCall] = import_module(f"bough.bench.engines.{engine}").calls(model, s)
     for case, call in calls.items():
         call.run()
         check(f"{call.label} on {model.name}", call.result(), wanted[case])

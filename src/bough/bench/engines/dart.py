@@ -13,8 +13,8 @@ from bough.bench.engines.common import (
     JACOBIAN,
     MASS,
     MASS_INVERSE,
-    Call,
-    State,
+    PeerCall,
+    PeerState,
     axes_of_base,
     origins,
     required,
@@ -56,7 +56,7 @@ def skeleton(model: Model) -> tuple[Any, list[Any]]:
     return twin, bodies
 
 
-def calls(model: Model, s: State) -> dict[str, Call]:
+def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
     twin, bodies = skeleton(model)
     q, B = coordinates(model, s, bodies)
     v, tau = B.T @ s.v, B.T @ s.tau
@@ -98,16 +98,16 @@ def calls(model: Model, s: State) -> dict[str, Call]:
         return origins(model, [X.rotation() for X in found], [X.translation() for X in found])
 
     return {
-        FORWARD: Call("dart computeForwardDynamics", forward, lambda: B @ forward()),
-        INVERSE: Call("dart computeInverseDynamics", inverse, lambda: B @ inverse()),
-        MASS: Call("dart getMassMatrix", mass, lambda: B @ mass() @ B.T),
-        MASS_INVERSE: Call("dart getInvMassMatrix", mass_inverse, lambda: B @ mass_inverse() @ B.T),
-        FRAMES: Call("dart computeForwardKinematics (bodies)", frames, places),
-        JACOBIAN: Call("dart getWorldJacobian", jacobian, lambda: np.roll(jacobian(), 3, axis=0) @ B.T),
+        FORWARD: PeerCall("dart computeForwardDynamics", forward, lambda: B @ forward()),
+        INVERSE: PeerCall("dart computeInverseDynamics", inverse, lambda: B @ inverse()),
+        MASS: PeerCall("dart getMassMatrix", mass, lambda: B @ mass() @ B.T),
+        MASS_INVERSE: PeerCall("dart getInvMassMatrix", mass_inverse, lambda: B @ mass_inverse() @ B.T),
+        FRAMES: PeerCall("dart computeForwardKinematics (bodies)", frames, places),
+        JACOBIAN: PeerCall("dart getWorldJacobian", jacobian, lambda: np.roll(jacobian(), 3, axis=0) @ B.T),
     }
 
 
-def coordinates(model: Model, s: State, bodies: list[Any]) -> tuple[Any, Any]:
+def coordinates(model: Model, s: PeerState, bodies: list[Any]) -> tuple[Any, Any]:
     """q as DART has it, and B with v = B v_dart: floating bases have [angular, linear] in the world's axes."""
     dart, m = required("dartpy", "DART"), model.mechanism
     q, B, at = np.empty(model.nv), np.zeros((model.nv, model.nv)), 0

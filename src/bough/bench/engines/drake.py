@@ -12,8 +12,8 @@ from bough.bench.engines.common import (
     INVERSE,
     JACOBIAN,
     MASS,
-    Call,
-    State,
+    PeerCall,
+    PeerState,
     axes_of_base,
     origins,
     required,
@@ -61,7 +61,7 @@ class DrakeTwin:
         self.plant.Finalize()
         self.context = self.plant.CreateDefaultContext()
 
-    def coordinates(self, model: Model, s: State) -> tuple[Any, Any]:
+    def coordinates(self, model: Model, s: PeerState) -> tuple[Any, Any]:
         """q as Drake has it, and B with v = B v_drake: floating bases have [angular, linear] in the world's axes."""
         m = model.mechanism
         q, B, at = np.empty(self.plant.num_positions()), np.zeros((model.nv, self.plant.num_velocities())), 0
@@ -78,7 +78,7 @@ class DrakeTwin:
         return q, B
 
 
-def calls(model: Model, s: State) -> dict[str, Call]:
+def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
     twin = DrakeTwin(model)
     plant, context = twin.plant, twin.context
     q, B = twin.coordinates(model, s)
@@ -115,9 +115,9 @@ def calls(model: Model, s: State) -> dict[str, Call]:
         return origins(model, [X.rotation().matrix() for X in found], [X.translation() for X in found])
 
     return {
-        FORWARD: Call("drake generalized_acceleration", forward, lambda: B @ forward()),
-        INVERSE: Call("drake CalcInverseDynamics", inverse, lambda: B @ inverse()),
-        MASS: Call("drake CalcMassMatrix", mass, lambda: B @ mass() @ B.T),
-        FRAMES: Call("drake body_poses (bodies)", frames, places),
-        JACOBIAN: Call("drake CalcJacobianSpatialVelocity", jacobian, lambda: np.roll(jacobian(), 3, axis=0) @ B.T),
+        FORWARD: PeerCall("drake generalized_acceleration", forward, lambda: B @ forward()),
+        INVERSE: PeerCall("drake CalcInverseDynamics", inverse, lambda: B @ inverse()),
+        MASS: PeerCall("drake CalcMassMatrix", mass, lambda: B @ mass() @ B.T),
+        FRAMES: PeerCall("drake body_poses (bodies)", frames, places),
+        JACOBIAN: PeerCall("drake CalcJacobianSpatialVelocity", jacobian, lambda: np.roll(jacobian(), 3, axis=0) @ B.T),
     }

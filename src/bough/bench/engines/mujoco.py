@@ -15,8 +15,8 @@ from bough.bench.engines.common import (
     MASS,
     PUSHED,
     SOLVE,
-    Call,
-    State,
+    PeerCall,
+    PeerState,
     axes_of_base,
     origins,
     required,
@@ -27,7 +27,7 @@ from bough.model import Model
 from bough.types import FloatArray
 
 
-def calls(model: Model, s: State) -> dict[str, Call]:
+def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
     mujoco = required("mujoco", "MuJoCo")
     twin = mujoco_twin(model)
     back, state = base_change(model, s), start(twin, model, s)
@@ -58,26 +58,26 @@ def calls(model: Model, s: State) -> dict[str, Call]:
 
     mass()
     return {
-        FORWARD: Call("mj_forward", lambda: mujoco.mj_forward(twin, state), lambda: back @ state.qacc),
-        PUSHED: Call("mj_forward", lambda: mujoco.mj_forward(twin, pushed), lambda: back @ pushed.qacc),
-        INVERSE: Call(
+        FORWARD: PeerCall("mj_forward", lambda: mujoco.mj_forward(twin, state), lambda: back @ state.qacc),
+        PUSHED: PeerCall("mj_forward", lambda: mujoco.mj_forward(twin, pushed), lambda: back @ pushed.qacc),
+        INVERSE: PeerCall(
             "mj_inverse", lambda: mujoco.mj_inverse(twin, accelerated), lambda: back @ accelerated.qfrc_inverse
         ),
-        MASS: Call(f"mj_kinematics, mj_comPos, {make.__name__}", mass, dense),
-        FACTOR: Call(
+        MASS: PeerCall(f"mj_kinematics, mj_comPos, {make.__name__}", mass, dense),
+        FACTOR: PeerCall(
             "mj_factorM", lambda: mujoco.mj_factorM(twin, still), lambda: back @ solve(mujoco, twin, still, given)
         ),
-        SOLVE: Call(
+        SOLVE: PeerCall(
             "mj_solveM",
             lambda: mujoco.mj_solveM(twin, still, solved, given),
             lambda: back @ solve(mujoco, twin, still, given),
         ),
-        FRAMES: Call(
+        FRAMES: PeerCall(
             "mj_kinematics (bodies)",
             lambda: mujoco.mj_kinematics(twin, state),
             lambda: origins(model, state.xmat[1:].reshape(-1, 3, 3), state.xpos[1:]),
         ),
-        JACOBIAN: Call("mj_kinematics, mj_comPos, mj_jac", jacobian, lambda: np.vstack([place, turned]) @ back.T),
+        JACOBIAN: PeerCall("mj_kinematics, mj_comPos, mj_jac", jacobian, lambda: np.vstack([place, turned]) @ back.T),
     }
 
 
@@ -88,7 +88,7 @@ def solve(mujoco: Any, twin: Any, state: Any, given: FloatArray) -> FloatArray:
     return found[0]
 
 
-def base_change(model: Model, s: State) -> FloatArray:
+def base_change(model: Model, s: PeerState) -> FloatArray:
     """B with v = B v_mujoco, which is depth-first; floating bases have linear velocities in the world's axes there."""
     m, B = model.mechanism, np.zeros((model.nv, model.nv))
     B[s.v_order, np.arange(model.nv)] = 1.0
@@ -103,7 +103,7 @@ def base_change(model: Model, s: State) -> FloatArray:
     return B
 
 
-def start(twin: Any, model: Model, s: State) -> Any:
+def start(twin: Any, model: Model, s: PeerState) -> Any:
     """An mjData in this state; quaternions begin with w there."""
     mujoco = required("mujoco", "MuJoCo")
     state, q, back = mujoco.MjData(twin), s.q[s.q_order], base_change(model, s)
@@ -117,7 +117,7 @@ def start(twin: Any, model: Model, s: State) -> Any:
     return state
 
 
-def wrenches(model: Model, state: Any, s: State) -> FloatArray:
+def wrenches(model: Model, state: Any, s: PeerState) -> FloatArray:
     """External forces as MuJoCo takes them: on each body in the world's axes, about its centre of mass."""
     found = np.zeros_like(state.xfrc_applied[1:])
     for name, wrench in zip(model.body_names, s.forces, strict=True):

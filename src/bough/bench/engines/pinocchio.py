@@ -16,15 +16,15 @@ from bough.bench.engines.common import (
     MASS_INVERSE,
     PUSHED,
     SOLVE,
-    Call,
-    State,
+    PeerCall,
+    PeerState,
     required,
 )
 from bough.bench.peers import pinocchio_twin
 from bough.model import Model
 
 
-def calls(model: Model, s: State) -> dict[str, Call]:
+def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
     pin = required("pinocchio", "Pinocchio")
     twin = pinocchio_twin(model)
     frames = with_frames(model, twin)
@@ -42,29 +42,29 @@ def calls(model: Model, s: State) -> dict[str, Call]:
         return full[np.ix_(back, back)]
 
     return {
-        FORWARD: Call("pin.aba", lambda: pin.aba(twin, data, q, v, tau), lambda: data.ddq[back]),
-        PUSHED: Call("pin.aba", lambda: pin.aba(twin, data, q, v, tau, pushed), lambda: data.ddq[back]),
-        INVERSE: Call("pin.rnea", lambda: pin.rnea(twin, data, q, v, tau), lambda: data.tau[back]),
-        MASS: Call("pin.crba", lambda: pin.crba(twin, data, q), lambda: symmetric(data.M)),
-        FACTOR: Call(
+        FORWARD: PeerCall("pin.aba", lambda: pin.aba(twin, data, q, v, tau), lambda: data.ddq[back]),
+        PUSHED: PeerCall("pin.aba", lambda: pin.aba(twin, data, q, v, tau, pushed), lambda: data.ddq[back]),
+        INVERSE: PeerCall("pin.rnea", lambda: pin.rnea(twin, data, q, v, tau), lambda: data.tau[back]),
+        MASS: PeerCall("pin.crba", lambda: pin.crba(twin, data, q), lambda: symmetric(data.M)),
+        FACTOR: PeerCall(
             "pin.cholesky.decompose",
             lambda: pin.cholesky.decompose(twin, spare),
             lambda: pin.cholesky.solve(twin, spare, tau)[back],
         ),
-        SOLVE: Call(
+        SOLVE: PeerCall(
             "pin.cholesky.solve",
             lambda: pin.cholesky.solve(twin, spare, tau),
             lambda: pin.cholesky.solve(twin, spare, tau)[back],
         ),
-        MASS_INVERSE: Call(
+        MASS_INVERSE: PeerCall(
             "pin.computeMinverse", lambda: pin.computeMinverse(twin, data, q), lambda: symmetric(data.Minv)
         ),
-        FRAMES: Call(
+        FRAMES: PeerCall(
             "pin.framesForwardKinematics",
             lambda: pin.framesForwardKinematics(twin, data, q),
             lambda: np.array([data.oMf[k].translation for k in frames.values()]),
         ),
-        JACOBIAN: Call("pin.computeFrameJacobian", jacobian, lambda: jacobian()[:, back]),
+        JACOBIAN: PeerCall("pin.computeFrameJacobian", jacobian, lambda: jacobian()[:, back]),
     }
 
 
@@ -79,7 +79,7 @@ def with_frames(model: Model, twin: Any) -> dict[int, int]:
     return found
 
 
-def wrenches(model: Model, twin: Any, q: Any, s: State) -> Any:
+def wrenches(model: Model, twin: Any, q: Any, s: PeerState) -> Any:
     """External forces as Pinocchio takes them: one for each joint, in its axes and about its origin."""
     pin = required("pinocchio", "Pinocchio")
     data, found = twin.createData(), pin.StdVec_Force()
