@@ -64,8 +64,8 @@ class OperationalSpace:
     `dynamics` is the model's `Dynamics`, if there is one already: what stands on the space shares it. `inputs` names
     quantities of the model that are keywords of every call (by default those of `dynamics`): see `Dynamics`.
 
-    With device="cuda", `inverse_inertia`, `jacobian`, `drift`, `bias` and `torques` run on a CUDA card, on arrays that
-    are there (see `Dynamics`); what else a space offers is computed on the CPU and refused there.
+    With device="cuda", `inverse_inertia`, `inertia`, `jacobian`, `drift`, `bias` and `torques` run on a CUDA card, on
+    arrays that are there (see `Dynamics`); what else a space offers is computed on the CPU and refused there.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class OperationalSpace:
     def _refuse_card(self, what: str) -> None:
         if self.device.name == "cuda":
             raise TaskError(
-                f"{what} is computed on the CPU: on the card use inverse_inertia, jacobian, bias or torques"
+                f"{what} is computed on the CPU: on the card use inverse_inertia, inertia, jacobian, bias or torques"
             )
 
     def _input(self, x: Any) -> Any:
@@ -164,8 +164,12 @@ class OperationalSpace:
             return call(self._input(q), out=out, **given)
 
     def inertia(self, q: Any, *, threads: int | None = None, **given: Any) -> RealArray:
-        """Lambda (m, m)."""
-        self._refuse_card("Lambda")
+        """Lambda (m, m); on a card, where nothing can be refused row by row, it is damped as `torques` are."""
+        if self.device.name == "cuda":
+            Lam_inv = self.inverse_inertia(q, **given)
+            amount = kept_beside(self.device, Lam_inv, self._usual_damping, self._numbers)
+            found: RealArray = self.function("invert").call(Lam_inv, amount, 0 * Lam_inv[..., 0])[0]
+            return found
         with on_threads(threads):
             return self.invert(self.inverse_inertia(q, **given))
 
