@@ -2,7 +2,8 @@
 
 `bough.torch.forward_dynamics(model, q, v, tau)` and its siblings take tensors (n,) or with any leading axes (..., n),
 all of one dtype (float32 or float64) on one device, and read them where they are. Gradients by q are those by its
-entries; they are zero along the length of a quaternion. `torch.func` works, and `torch.compile` sees one operator.
+entries; they are zero along the length of a quaternion. `torch.func` works, and `torch.compile` sees one operator;
+before torch 2.13 a function must have been called once on the model before it is compiled.
 """
 
 from __future__ import annotations
@@ -48,10 +49,14 @@ def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _found(model: Model, name: str, options: dict[str, Any], inputs: tuple[str, ...]) -> Call:
     """Which call it is: found by Python, not by `torch.compile`, which cannot see into it."""
     return call_of(model, name, options, inputs)
+
+
+FINDS_CALLS = tuple(int(x) for x in torch.__version__.split(".")[:2]) >= (2, 13)
+if FINDS_CALLS:  # before, this fails in torch itself
+    _found = torch.compiler.assume_constant_result(_found)
 
 
 def __getattr__(name: str) -> Any:
