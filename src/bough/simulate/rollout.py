@@ -95,7 +95,8 @@ def rollout(
     stepper = _stepper(dynamics, effects, contacts, integrator, motion)
     advance = _advance(dynamics, motion, integrator, effects, stepper)
     steps = _Steps(advance, q, v, failures == "raise")
-    steps.check_start(partial(_refuse, model, stepper.loops if stepper else None))
+    with on_threads(threads):
+        steps.check_start(partial(_refuse, model, stepper.loops if stepper else None))
     count, rest, taken = max(1, math.ceil(duration / dt - 1e-9)), np.zeros_like(v), []
     reports: list[dict[str, FloatArray]] = []
     with on_threads(threads), progress_bar("simulating", count, progress) as advanced:

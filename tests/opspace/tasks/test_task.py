@@ -63,8 +63,9 @@ def test_what_the_sweeps_cannot_serve_is_refused():
     arm = zoo.arm(4)
     with pytest.raises(TaskError, match="two seeds on one body"):
         TaskSet(arm, [Middle("middle", "hand", "hand")])
-    for wrong in (["hand"], "hand"):
-        with pytest.raises(TaskError, match="expected tasks such as"):
-            TaskSet(arm, wrong)
+    with pytest.raises(TaskError, match="expected tasks such as"):
+        TaskSet(arm, ["hand"])
+    with pytest.raises(TaskError, match="tasks are a list such as"):
+        TaskSet(arm, "hand")
     with pytest.raises(TaskError, match=r"target has shape \(3,\)"):
         Middle("middle", "hand", "link1").error(bough.Dynamics(arm, general=True), arm.neutral, np.zeros(4))
