@@ -5,22 +5,7 @@ import pinocchio as pin
 import pytest
 
 import bough
-from models import random_state, random_twin
-
-# Pinocchio's derivatives leave out that the axes of its universal joint turn with q: finite differences tell.
-JOINTS = ["floating", "revolute", "spherical", "prismatic", "planar", "helical", "revolute", "cylindrical"]
-PARENT = [-1, 0, 1, 1, 3, 4, 0, 6]
-
-
-@pytest.fixture(scope="module")
-def case():
-    twin = random_twin(5, PARENT, JOINTS)
-    q, v, tau, qdd = random_state(twin.model, 6)
-    return twin, bough.Dynamics(twin.model), q, v, tau, qdd
-
-
-def relative_error(x, reference):
-    return np.abs(x - reference).max() / (np.abs(reference).max() or 1.0)
+from strategies import relative_error
 
 
 def test_forward_dynamics_agrees_with_pinocchio(case):

@@ -106,26 +106,15 @@ def nothing(model: Model, s: PeerState, b: Rows) -> Calls:
     return {}
 
 
-def pinocchio_forward(model: Model, s: PeerState, b: Rows) -> Calls:
+def pinocchio_batch(name: str, ours: str, model: Model, s: PeerState, b: Rows) -> Calls:
+    """`pin.<name>` on one thread, once it was found to give what `ours` gives."""
     import pinocchio as pin
 
-    twin = pinocchio_twin(model)
-    pool = pin.ModelPool(twin, 1)
+    run = partial(getattr(pin, name), 1, pin.ModelPool(pinocchio_twin(model), 1))
     given = [np.asfortranarray(x.T) for x in (b.q[:, s.q_order], b.v[:, s.v_order], b.tau[:, s.v_order], b.out)]
-    pin.abaInParallel(1, pool, *given)
-    check("pin.abaInParallel", given[3][:, 0], Dynamics(model).forward_dynamics(s.q, s.v, s.tau)[s.v_order])
-    return {"pin.abaInParallel, 1 thread": partial(pin.abaInParallel, 1, pool, *given)}
-
-
-def pinocchio_inverse(model: Model, s: PeerState, b: Rows) -> Calls:
-    import pinocchio as pin
-
-    twin = pinocchio_twin(model)
-    pool = pin.ModelPool(twin, 1)
-    given = [np.asfortranarray(x.T) for x in (b.q[:, s.q_order], b.v[:, s.v_order], b.tau[:, s.v_order], b.out)]
-    pin.rneaInParallel(1, pool, *given)
-    check("pin.rneaInParallel", given[3][:, 0], Dynamics(model).inverse_dynamics(s.q, s.v, s.tau)[s.v_order])
-    return {"pin.rneaInParallel, 1 thread": partial(pin.rneaInParallel, 1, pool, *given)}
+    run(*given)
+    check(f"pin.{name}", given[3][:, 0], getattr(Dynamics(model), ours)(s.q, s.v, s.tau)[s.v_order])
+    return {f"pin.{name}, 1 thread": partial(run, *given)}
 
 
 def mujoco_forward(model: Model, s: PeerState, b: Rows) -> Calls:
@@ -156,8 +145,8 @@ def mujoco_batch(model: Model, s: PeerState, size: int) -> Any:
 
 
 PEERS: dict[tuple[str, str], Callable[[Model, PeerState, Rows], Calls]] = {
-    ("pinocchio", FORWARD): pinocchio_forward,
-    ("pinocchio", INVERSE): pinocchio_inverse,
+    ("pinocchio", FORWARD): partial(pinocchio_batch, "abaInParallel", "forward_dynamics"),
+    ("pinocchio", INVERSE): partial(pinocchio_batch, "rneaInParallel", "inverse_dynamics"),
     ("mujoco", FORWARD): mujoco_forward,
     ("mujoco", "one step of 1 ms"): mujoco_step,
 }

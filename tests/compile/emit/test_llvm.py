@@ -21,7 +21,7 @@ TOLERANCE = {np.float64: 1e-12, np.float32: 2e-5}
 
 def run(p, inputs, dtype, lanes, chunk=llvm.CHUNK, width=8, units=None, parts=0):
     """Outputs of the compiled program, with guard numbers around them that must survive."""
-    texts = llvm.emit_parts(p, np.dtype(dtype), lanes, width, chunk, parts, units)
+    texts = llvm.emit(p, np.dtype(dtype), lanes, width, chunk, parts, units)
     code = native.load(native.compile_parts(texts, level=1), llvm.ENTRY)
     batch = len(inputs[0])
     given = [np.ascontiguousarray(x, dtype) for x in inputs]
@@ -63,11 +63,11 @@ def test_wide_arrays_are_read_from_their_rows(dtype, lanes, size):
     p = Program(graph, (Array("x", (size,)), Array("y", (size,))), (Array("z", (size,)),), (roots,))
     for batch in (1, 3, 16, 21):
         assert_agrees(p, p, dtype, lanes, batch, chunk=10_000)
-    text = llvm.emit(p, np.dtype(dtype), lanes, lanes, 10_000)
+    text = "".join(llvm.emit(p, np.dtype(dtype), lanes, lanes, 10_000))
     assert f"%x0 = alloca [{lanes} x ptr]" in text
-    assert f"%x0 = alloca [{lanes} x ptr]" not in llvm.emit(p, np.dtype(dtype), lanes, lanes, 5)
+    assert f"%x0 = alloca [{lanes} x ptr]" not in "".join(llvm.emit(p, np.dtype(dtype), lanes, lanes, 5))
     assert_agrees(p, p, dtype, lanes, 21, chunk=5)
-    for part in llvm.emit_parts(p, np.dtype(dtype), lanes, lanes, 40, 2):
+    for part in llvm.emit(p, np.dtype(dtype), lanes, lanes, 40, 2):
         native.compile_ir(part, level=1)  # each stands on its own
 
 
@@ -111,7 +111,7 @@ def test_sine_of_a_sine_takes_another_stage():
 def test_a_program_in_several_modules_has_the_bits_of_one_in_one(parts, lanes):
     p = schedule.optimise(arm(4))
     inputs = random_inputs(p, 5)
-    texts = list(llvm.emit_parts(p, np.dtype(float), lanes, 4, 40, parts))
+    texts = list(llvm.emit(p, np.dtype(float), lanes, 4, 40, parts))
     assert len(texts) == 1 + min(parts, sum("define void @chunk" in line for t in texts for line in t.splitlines()))
     whole, cut = (run(p, inputs, np.float64, lanes, 40, 4, parts=k) for k in (0, parts))
     for x, y in zip(whole, cut, strict=True):
@@ -119,7 +119,7 @@ def test_a_program_in_several_modules_has_the_bits_of_one_in_one(parts, lanes):
 
 
 def test_the_text_of_a_module_is_deterministic():
-    texts = {llvm.emit(schedule.optimise(arm(8)), np.dtype(np.float64), 4, 4) for _ in range(3)}
+    texts = {tuple(llvm.emit(schedule.optimise(arm(8)), np.dtype(np.float64), 4, 4)) for _ in range(3)}
     assert len(texts) == 1
 
 

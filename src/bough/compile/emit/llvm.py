@@ -35,25 +35,14 @@ def emit(
     lanes: int,
     width: int,
     chunk: int = CHUNK,
-    units: Sequence[Unit] | None = None,
-) -> str:
-    """The module as text. `lanes` rows go side by side; `width` is the number of scalars in a vector register.
-
-    With one lane, `units` may say which operations of the row go side by side, and the order.
-    """
-    return "\n".join(emit_parts(program, dtype, lanes, width, chunk, 0, units))
-
-
-def emit_parts(
-    program: Program,
-    dtype: np.dtype,
-    lanes: int,
-    width: int,
-    chunk: int = CHUNK,
     parts: int = 0,
     units: Sequence[Unit] | None = None,
 ) -> Iterator[str]:
-    """The same as several modules, one after another: so many that hold the chunks, and last that of the entry."""
+    """The modules as text, one after another: so many that hold the chunks, and last that of the entry with the rest.
+
+    `lanes` rows go side by side; `width` is the number of scalars in a vector register. With one lane, `units` may say
+    which operations of the row go side by side, and the order.
+    """
     kinds = Kind.of(dtype, lanes), Kind.of(dtype, max(lanes, width))
     return Emitter(program, *kinds, units, chunk).modules(parts)
 

@@ -129,8 +129,8 @@ def emit(program: Program, dtype: np.dtype, lanes: int, width: int, is_long: boo
         arranged, units = twins.side_by_side((schedule.tidied if is_long else schedule.optimise)(program), width)
         alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
         if twins.cost(arranged, units) < LEAST_GAIN * alone:
-            return llvm.emit_parts(arranged, dtype, lanes, width, *how, units)
-    return llvm.emit_parts(schedule.optimise(_settled(program)), dtype, lanes, width, *how)
+            return llvm.emit(arranged, dtype, lanes, width, *how, units)
+    return llvm.emit(schedule.optimise(_settled(program)), dtype, lanes, width, *how)
 
 
 def cost(program: Program) -> int:

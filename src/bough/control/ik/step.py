@@ -115,19 +115,30 @@ def solve_damped(A: Rows, x: Rows, damping: Scalar, w: Workspace) -> None:
 
 
 @kernel
+def begin(
+    m: Mechanism, t: Seeds, p: JacobianPattern, g: Aims, b: Limited, where: tuple[Rows, Rows, Rows],
+    weight: Rows, state: Rows, pull: Rows, after: Rows, w: Workspace,
+) -> Scalar:  # fmt: skip
+    """W J of what is free in w.WJ and W (e - J z) in w.e, judged; the damping of the step."""
+    q, target, posture = where
+    errors_and_jacobian(m, t, p, g, q, (target, posture), weight, w)
+    square = slopes(m, b, q, w)
+    judge(m, b, weight, state, square, after, w)
+    for r in range(len(weight)):
+        for c in range(len(pull)):
+            w.e[r] = w.e[r] - w.WJ[r, c] * pull[c]
+    return state[FLOOR] + state[SHARE] * square
+
+
+@kernel
 def by_rows(
     m: Mechanism, t: Seeds, p: JacobianPattern, g: Aims, b: Limited,
     q: Rows, target: Rows, posture: Rows, weight: Rows, state: Rows, pull: Rows,
     moved: Rows, after: Rows, motion: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The step by a matrix of rows x rows."""
-    errors_and_jacobian(m, t, p, g, q, (target, posture), weight, w)
-    square = slopes(m, b, q, w)
-    judge(m, b, weight, state, square, after, w)
-    mu = state[FLOOR] + state[SHARE] * square
+    mu = begin(m, t, p, g, b, (q, target, posture), weight, state, pull, after, w)
     for r in range(len(weight)):
-        for c in range(len(motion)):
-            w.e[r] = w.e[r] - w.WJ[r, c] * pull[c]
         for s in range(r + 1):
             x = m.zero[0]
             for c in range(len(motion)):
@@ -149,13 +160,7 @@ def by_freedoms(
     moved: Rows, after: Rows, motion: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The step by a matrix of nv x nv: ((W J)' W J + damping 1) (d - z) = (W J)' W (e - J z)."""
-    errors_and_jacobian(m, t, p, g, q, (target, posture), weight, w)
-    square = slopes(m, b, q, w)
-    judge(m, b, weight, state, square, after, w)
-    mu = state[FLOOR] + state[SHARE] * square
-    for r in range(len(weight)):
-        for c in range(len(motion)):
-            w.e[r] = w.e[r] - w.WJ[r, c] * pull[c]
+    mu = begin(m, t, p, g, b, (q, target, posture), weight, state, pull, after, w)
     for a in range(len(motion)):
         y = m.zero[0]
         for r in range(len(weight)):
