@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import CheckpointError
+from bough.model import Model
 from bough.record import replacing
 
 VERSION = 2
 DIGEST = 64  # characters
+KINDS = {"solver": "quasi-statics", "motion": "a motion"}  # by the part that only they have
 
 
 def write_checkpoint(path: str | Path, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
@@ -43,6 +45,17 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, npt.NDArray[Any]], dict
     facts = json.loads(str(arrays.pop("facts")))
     if facts["version"] != VERSION:
         raise CheckpointError(f"the checkpoint {str(path)!r} has format {facts['version']}, expected {VERSION}")
+    return arrays, facts
+
+
+def checkpoint_of(model: Model, path: str | Path, part: str) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+    """The checkpoint of a simulation that has such a part; one of another model or kind of simulation is refused."""
+    arrays, facts = read_checkpoint(path)
+    if facts["model"] != model.hash:
+        raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
+    if part not in facts:
+        other = next(kind for name, kind in KINDS.items() if name in facts)
+        raise CheckpointError(f"the checkpoint {str(path)!r} is one of {other}: expected one of {KINDS[part]}")
     return arrays, facts
 
 

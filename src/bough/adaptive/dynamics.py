@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
+from bough.adaptive.checkpoint import checkpoint_of
 from bough.adaptive.chooser import MotionOptions
 from bough.adaptive.closure import Closure
 from bough.adaptive.forces import vector
@@ -21,9 +22,8 @@ from bough.adaptive.outputs import MotionOutputs
 from bough.adaptive.recorder import Recorder
 from bough.adaptive.snapshot import mover_options, mover_state, restore_mover
 from bough.adaptive.stats import MotionStats
-from bough.errors import CheckpointError, SettingError
+from bough.errors import SettingError
 from bough.model import Model
-from bough.record import progress_bar
 from bough.types import BoolArray, FloatArray
 
 
@@ -204,40 +204,24 @@ class Dynamics(LoadedLinkage):
         """
         if not (math.isfinite(dt) and dt > 0.0):
             raise SettingError(f"a step must be a positive, finite time dt in s, got {dt!r}")
-        if n < 0:
-            raise SettingError(f"the number of steps must not be negative, got {n}")
-        last = self.steps + n
-        with progress_bar("dynamics", n, progress) as advance:
-            while self.steps < last:
-                most = min(last - self.steps, 64 if progress else n)
-                if record is not None:
-                    most = min(most, record.every - self.steps % record.every)
-                if load is not None:
-                    load(self)
-                done = self.mover.take(1 if load is not None else most, float(dt), keep=load is not None)
-                if record is not None and self.steps % record.every == 0:
-                    record.take(self)
-                advance(done)
+
+        def take(most: int) -> int:
+            if load is not None:
+                load(self)
+            return self.mover.take(1 if load is not None else most, float(dt), keep=load is not None)
+
+        self._run("dynamics", n, progress, record, take)
 
     # Checkpoints
 
-    def checkpoint(self, path: str | Path) -> None:
-        """Write all that is needed to go on exactly as if nothing had happened, to the last bit.
-
-        The file is complete or is not there: a kill while it is written leaves the one before.
-        """
-        arrays, facts = self.inputs.state()
-        more, known = mover_state(self.mover)
-        write_checkpoint(path, arrays | more, {"model": self.model.hash, "inputs": facts, "motion": known})
+    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        arrays, known = mover_state(self.mover)
+        return arrays, {"motion": known}
 
     @classmethod
     def resume(cls, model: Model, path: str | Path) -> Dynamics:
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
-        arrays, facts = read_checkpoint(path)
-        if facts["model"] != model.hash:
-            raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
-        if "motion" not in facts:
-            raise CheckpointError(f"the checkpoint {str(path)!r} is one of quasi-statics: expected one of a motion")
+        arrays, facts = checkpoint_of(model, path, "motion")
         given, options = mover_options(facts["motion"])
         sim = cls(model, *given, **options)
         sim.inputs.restore(arrays, facts["inputs"])

@@ -1,15 +1,21 @@
-"""What simulations of linkages have in common: forces and torques that are set, and places that are asked for."""
+"""What simulations of linkages have in common: forces that are set, places that are asked for, runs, checkpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy.typing as npt
 
+from bough.adaptive.checkpoint import write_checkpoint
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.load import Load
 from bough.adaptive.outputs import Outputs
+from bough.adaptive.recorder import Recorder
+from bough.errors import SettingError
 from bough.model import Model
+from bough.record import progress_bar
 from bough.types import FloatArray
 
 
@@ -77,3 +83,36 @@ class LoadedLinkage:
     def poses(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """World placements (k, 4, 4) of bodies or frames; costs as `positions`."""
         return self.outputs.poses(bodies)
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        raise NotImplementedError
+
+    def _run(self, what: str, n: int, progress: bool, record: Recorder | None, take: Callable[[int], int]) -> None:
+        """n steps, at most so many at once as `take` is told; it says how many it took."""
+        if n < 0:
+            raise SettingError(f"the number of steps must not be negative, got {n}")
+        last = self.steps + n
+        with progress_bar(what, n, progress) as advance:
+            while self.steps < last:
+                most = min(last - self.steps, 64 if progress else n)
+                if record is not None:
+                    most = min(most, record.every - self.steps % record.every)
+                done = take(most)
+                if record is not None and self.steps % record.every == 0:
+                    record.take(self)
+                advance(done)
+
+    def checkpoint(self, path: str | Path) -> None:
+        """Write all that is needed to go on exactly as if nothing had happened, to the last bit.
+
+        The file is complete or is not there: a kill while it is written leaves the one before.
+        """
+        arrays, facts = self.inputs.state()
+        more, parts = self._parts()
+        write_checkpoint(path, arrays | more, {"model": self.model.hash, "inputs": facts, **parts})
+
+    def _parts(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+        """What its parts remember beyond its inputs, as arrays and plain facts."""
+        raise NotImplementedError

@@ -10,11 +10,11 @@ A measure is data: one more needs a function here, or anywhere else, that makes 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from bough.errors import SettingError
+from bough.errors import SettingError, UnknownNameError
 
 # What a joint's error is compared with: one, the sum of the squares of all joint accelerations, the largest square
 Scale = tuple[float, float, float]
@@ -61,6 +61,16 @@ class ErrorMeasure:
     def scaled(self, total: float, largest: float) -> float:
         """What the square of an error is compared with, given the sum of squares of all joints and the largest."""
         return self.scale[0] + self.scale[1] * total + self.scale[2] * largest
+
+    def check_at_rest(self, known: Sequence[str], culled: str) -> None:
+        """Refuse what does not measure a linkage at rest with these bodies, where clusters that are left out are so."""
+        if self.over == "body":
+            raise SettingError(f"{self.name} measures motions with velocities: it is for adaptive.Dynamics")
+        for body in self.bodies or ():
+            if body not in known if isinstance(body, str) else not 0 <= body < len(known):
+                raise UnknownNameError(f"{self.name}: there is no body {body!r}")
+        if self.over == "energy" and culled != "rigid":
+            raise SettingError('an error in energy needs culled clusters to be rigid: culled="rigid"')
 
     def clamped(self, floor: float) -> ErrorMeasure:
         """The same measure with eps at least `floor`."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
+from bough.adaptive.checkpoint import checkpoint_of
 from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.engines import Switch
 from bough.adaptive.equilibrium import Settled, minimize
@@ -19,14 +19,16 @@ from bough.adaptive.loaded import LoadedLinkage
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.memory import options_of, restore_solver, solver_state
 from bough.adaptive.outputs import Outputs
+from bough.adaptive.parts import step_size
 from bough.adaptive.potential import Function, Potential
 from bough.adaptive.quality import stats
 from bough.adaptive.recorder import Recorder
+from bough.adaptive.refining import refine
 from bough.adaptive.restraints import Restraints, listed
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Stats
-from bough.adaptive.stepper import Stepper, step_size
-from bough.errors import CheckpointError, SettingError
+from bough.adaptive.stepper import Stepper
+from bough.errors import SettingError
 from bough.model import Model
 from bough.record import progress_bar
 from bough.types import FloatArray
@@ -191,7 +193,7 @@ class QuasiStatics(LoadedLinkage):
 
         Continues where the last solution stopped. For methods "adaptive" and "auto".
         """
-        return self.solver.refine(budget, microseconds)
+        return refine(self.solver, budget, microseconds)
 
     @property
     def steps(self) -> int:
@@ -237,26 +239,18 @@ class QuasiStatics(LoadedLinkage):
         When a step fails, all is as it was after the step before.
         """
         dt, h = step_size(dt, h)
-        if n < 0:
-            raise SettingError(f"the number of steps must not be negative, got {n}")
-        last = self.steps + n
         follows = isinstance(load, Restraints) and self.stepper.follows
         self.stepper.keeps_region = load is not None
         self.stepper.pull = load if follows and isinstance(load, Restraints) else None
         if follows and load is not None:
             load(self)
-        with progress_bar("quasi-statics", n, progress) as advance:
-            while self.steps < last:
-                most = min(last - self.steps, 64 if progress else n)
-                if record is not None:
-                    most = min(most, record.every - self.steps % record.every)
-                if load is not None and not follows:
-                    done = self.stepper.whole(h, dt, lambda: load(self))
-                else:
-                    done = self.stepper.take(most, h, dt)
-                if record is not None and self.steps % record.every == 0:
-                    record.take(self)
-                advance(done)
+
+        def take(most: int) -> int:
+            if load is not None and not follows:
+                return self.stepper.whole(h, dt, lambda: load(self))
+            return self.stepper.take(most, h, dt)
+
+        self._run("quasi-statics", n, progress, record, take)
 
     def minimize(
         self,
@@ -286,29 +280,19 @@ class QuasiStatics(LoadedLinkage):
 
     # Checkpoints
 
-    def checkpoint(self, path: str | Path) -> None:
-        """Write all that is needed to go on exactly as if nothing had happened, to the last bit.
-
-        The file is complete or is not there: a kill while it is written leaves the one before.
-        """
-        arrays, facts = self.inputs.state()
-        more, known = solver_state(self.solver)
-        parts = {"inputs": facts, "solver": known, "stepper": self.stepper.state(), "switch": self.switch.state()}
-        more["before"] = self.stepper.before
-        write_checkpoint(path, arrays | more, {"model": self.model.hash, **parts})
+    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        arrays, known = solver_state(self.solver)
+        parts = {"solver": known, "stepper": self.stepper.state(), "switch": self.switch.state()}
+        return {**arrays, "before": self.stepper.swings.before}, parts
 
     @classmethod
     def resume(cls, model: Model, path: str | Path) -> QuasiStatics:
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
-        arrays, facts = read_checkpoint(path)
-        if facts["model"] != model.hash:
-            raise CheckpointError(f"the checkpoint {str(path)!r} was made for another model than {model.name!r}")
-        if "solver" not in facts:
-            raise CheckpointError(f"the checkpoint {str(path)!r} is one of a motion: expected one of quasi-statics")
+        arrays, facts = checkpoint_of(model, path, "solver")
         sim = cls(model, **options_of(arrays, facts))
         sim.inputs.restore(arrays, facts["inputs"])
         sim.switch.restore(facts["switch"])
         sim.stepper.restore(facts["stepper"])
-        sim.stepper.before = arrays["before"]
+        sim.stepper.swings.before = arrays["before"]
         restore_solver(sim.solver, arrays, facts["solver"])
         return sim

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.closure import Closure, Closures, make_plan
-from bough.adaptive.engines import NO_LIMIT, LoopRows, Noise, PlainEngine, Switch, TreeEngine, solve_loops
+from bough.adaptive.engines import LoopRows, Noise, PlainEngine, Switch, TreeEngine, solve_loops
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage, check_measure
 from bough.adaptive.node import RIGID, TOTAL
-from bough.adaptive.passes import BY_ENERGY, FAR, MET, ROOT, Loads
+from bough.adaptive.passes import BY_ENERGY, ROOT, Loads
 from bough.adaptive.region import Region
 from bough.adaptive.stats import Cost
+from bough.adaptive.trust import clamped, examine, not_finite
 from bough.dynamics.functions import suggestion
-from bough.errors import NumericalError, SettingError, UnknownNameError
+from bough.errors import NumericalError, SettingError
 from bough.types import FloatArray, IntArray
 
 METHODS = ("auto", "adaptive", "dca", "aba")
@@ -58,18 +57,7 @@ class Solver:
         self.culled = culled or ("zero" if must_be_zero and not by_energy else "rigid")
         if self.culled == "rigid":
             self.region = Region(self, every)
-        self._check_error(self._error)
-
-    def _check_error(self, measure: ErrorMeasure) -> None:
-        check_measure(measure)
-        if measure.over == "body":
-            raise SettingError(f"{measure.name} measures motions with velocities: it is for adaptive.Dynamics")
-        known = self.inputs.model.body_names
-        for body in measure.bodies or ():
-            if body not in known if isinstance(body, str) else not 0 <= body < len(known):
-                raise UnknownNameError(f"{measure.name}: there is no body {body!r}")
-        if measure.over == "energy" and self.region is None:
-            raise SettingError('an error in energy needs culled clusters to be rigid: culled="rigid"')
+        self._error.check_at_rest(self.inputs.model.body_names, self.culled)
 
     def prepare(self, catch_up: bool | None, closures: Sequence[Closure], assembly: Any) -> None:
         """Take the options that decide which engines there are."""
@@ -98,7 +86,8 @@ class Solver:
     @error.setter
     def error(self, measure: ErrorMeasure) -> None:
         if measure != self._error:
-            self._check_error(measure)
+            check_measure(measure)
+            measure.check_at_rest(self.inputs.model.body_names, self.culled)
             kind, self._error = self._error.over, measure
             self.changes.error()
             if (kind == "energy") != (measure.over == "energy"):
@@ -122,6 +111,11 @@ class Solver:
             tree.front.count[BY_ENERGY] = by_energy
             tree.noise = Noise()
             self.changes.all()
+
+    @property
+    def asks(self) -> bool:
+        """Whether functions of the user's must be asked after every step."""
+        return bool(self.inputs.potentials.functions)
 
     @property
     def is_exact(self) -> bool:
@@ -182,9 +176,9 @@ class Solver:
             return tree
         unknown = not tree.noise.is_known
         if unknown:
-            self._measure_noise(tree, loads)
+            examine(tree, self.plain, loads)
         if not self.is_exact and (changes.measure or unknown):
-            self._clamp_eps(tree)
+            self._error = clamped(tree, self._error)
         changes.taken_by_tree()
         if self.region is not None:
             self.region.followed()
@@ -199,31 +193,10 @@ class Solver:
             changes.closures = False
         return tree
 
-    def _measure_noise(self, tree: TreeEngine, loads: Loads) -> None:
-        """Compare the tree with plain solutions, once; one that is wrong is not used."""
-        noise = tree.measure_noise(self.plain, loads)
-        if noise.is_too_large:
-            warnings.warn(
-                f"divide and conquer is off by {noise.rounding:.1e} of the largest acceleration on this linkage (light "
-                f'bodies between heavy ones): plain O(n) steps are taken instead, as with method="aba"',
-                stacklevel=6,
-            )
-
     def examine(self) -> None:
         """Find out whether the tree may be used, where that is not known."""
         if not self.is_plain and not self.assemble().noise.is_known:
             self.ready_tree()
-
-    def _clamp_eps(self, tree: TreeEngine) -> None:
-        """An eps below what rounding may do would be an empty promise: it is raised, with a warning."""
-        floor = tree.noise.floor(self.error)
-        if self.error.eps < floor and not self.distrusts:
-            warnings.warn(
-                f"{self.error.name}: eps = {self.error.eps:g} is below the noise floor of this linkage, {floor:.1e}, "
-                f"which is used instead; eps = 0 is exact",
-                stacklevel=5,
-            )
-            self._error = self.error.clamped(floor)
 
     def ready_plain(self) -> Loads:
         """The plain engine, up to date with forces."""
@@ -254,7 +227,9 @@ class Solver:
         else:
             self.ready_tree().refine(self.error)
             self.cost = replace(self.cost, method="adaptive", joints=math.nan)
-        self.check_finite()
+        tree = self.tree if not (self.is_plain or self.is_exact or self.region) else None
+        if not math.isfinite(float(np.abs(qdd).sum() if tree is None else tree.front.value[ROOT])):
+            raise self.no_number()
         self.changes.solution = False
         return qdd
 
@@ -280,55 +255,10 @@ class Solver:
         solve_loops(plain.mechanism, s.q, s.tau, s.force, s.qdd, loads, plain.work, self.loops)
         self.closures.note_rank(self.loops)
 
-    def check_finite(self) -> None:
-        """Refuse accelerations that are no numbers, with the reason."""
-        tree = self.tree
-        known = tree is not None and not self.is_plain and not self.is_exact and self.region is None
-        value = float(tree.front.value[ROOT]) if known and tree else float(np.abs(self.inputs.shared.qdd).sum())
-        if not math.isfinite(value):
-            raise self.no_number()
-
     def no_number(self) -> NumericalError:
         """Why accelerations are no numbers. The tree is made anew by whatever comes next."""
         self.changes.all()
-        far = float(np.abs(self.inputs.shared.q).max(initial=0.0))
-        if far > FAR:
-            return NumericalError(
-                f"the joint accelerations are not finite: a joint has moved to {far:.1e}, so steps are too large"
-            )
-        return NumericalError(
-            "the joint accelerations are not finite: the linkage is singular or the forces are too large"
-        )
-
-    def refine(self, budget: int | None, microseconds: float | None) -> float:
-        """See `QuasiStatics.refine`."""
-        if self.method not in ("adaptive", "auto"):
-            raise SettingError(f"refine continues an adaptive solution, but the method is {self.method!r}")
-        if self.region is not None:
-            if microseconds is not None:
-                raise SettingError('refine takes a time with culled="zero" only: give a budget of clusters')
-            self.examine()
-            if not (self.is_plain or self.is_exact):
-                self.changes.solution, self.cost = False, Cost("adaptive")
-                return self.region.refine(budget)
-            self.solve()
-            return 0.0
-        if not self.changes.solution and self.is_plain:
-            self.inputs.shared.qdd[:] = 0.0
-        self.switch.enter()
-        tree = self.ready_tree()
-        if self.distrusts:
-            self.changes.solution = True
-            self.solve()
-            return 0.0
-        self.changes.solution, self.cost = False, Cost("adaptive")
-        if microseconds is None:
-            tree.refine(None, NO_LIMIT if budget is None else int(budget))
-        else:
-            end = time.perf_counter() + 1e-6 * microseconds
-            while time.perf_counter() < end and tree.refine(None, 8) != MET:
-                pass
-        return tree.bound(self.error)
+        return not_finite(self.inputs.shared.q)
 
     # Where bodies are
 

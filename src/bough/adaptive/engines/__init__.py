@@ -18,7 +18,7 @@ from bough.adaptive.engines.newton import (
     newton_sum,
     newton_work,
 )
-from bough.adaptive.engines.noise import Noise
+from bough.adaptive.engines.noise import Noise, measure_noise
 from bough.adaptive.engines.plain import PlainEngine, mark_needs, orient, plain_move
 from bough.adaptive.engines.restrained import (
     CALMED,
@@ -61,6 +61,7 @@ __all__ = [
     "loop_work",
     "make_loops",
     "mark_needs",
+    "measure_noise",
     "newton_factor",
     "newton_forces",
     "newton_motion",

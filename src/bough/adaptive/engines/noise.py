@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.passes import COARSE
+from bough.adaptive.passes import CHANGED, COARSE, NOISE, Loads
 from bough.joints import Mechanism
 from bough.types import FloatArray
+
+if TYPE_CHECKING:
+    from bough.adaptive.engines.plain import PlainEngine
+    from bough.adaptive.engines.tree import TreeEngine
 
 # Other forces than the two of the measurement may bring out more: joint accelerations were up to 63 times as wrong on
 # 60 random linkages. So bounds contain a multiple of what is measured, of joints and of total accelerations.
@@ -110,3 +114,37 @@ def probe(m: Mechanism) -> FloatArray:
     force = m.inertia[:, 9:] * push
     moment = np.cross(m.inertia[:, 6:9], push) + m.inertia[:, :3].mean(axis=1, keepdims=True) * turn
     return np.concatenate([moment, force], axis=1)
+
+
+def measure_noise(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> Noise:
+    """How wrong a tree is, beside plain solutions here and now; it must be up to date with `loads`. O(n)."""
+    s, none = tree.shared, tree.no_forces
+    kept = s.force.copy(), s.tau.copy()
+    found = _noise_beside(tree, plain, loads)
+    if found is None:  # refused by whoever reads the accelerations
+        return tree.noise
+    every = np.unique(tree.plan.leaf_up[: len(tree.plan.parent)]).astype(np.int64)
+    tree.reserve(none, len(tree.plan.left))
+    s.force[:], s.tau[:] = probe(tree.mechanism), 0.0
+    tree.do(CHANGED, none, number=every)
+    tree.noise = found.merged(_noise_beside(tree, plain, none) or found)
+    s.force[:], s.tau[:] = kept
+    tree.do(CHANGED, none, number=every)
+    plain.load(loads)
+    return tree.noise
+
+
+def _noise_beside(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> Noise | None:
+    """One measurement, under the forces that act now; None where accelerations are no numbers."""
+    qdd = tree.shared.qdd
+    plain.load(loads)
+    plain.solve(loads)
+    largest = float(np.abs(qdd).max(initial=0.0))
+    work = np.zeros((4, max(len(tree.plan.left), len(qdd), 7)))
+    work[2, : len(qdd)] = qdd
+    tree.do(NOISE, out=work)
+    qdd[:] = 0.0
+    wrong = float(np.abs(work[2]).max())
+    if not math.isfinite(wrong):
+        return None
+    return make_noise(work[3], wrong / largest) if largest > 0.0 else Noise(root=0.0, largest=0.0)

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from bough.adaptive import passes
 from bough.adaptive.assembly import Linkage, body_name, is_floating_base, make_metric
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.noise import Noise, make_noise, probe
-from bough.adaptive.engines.plain import PlainEngine
+from bough.adaptive.engines.noise import Noise
 from bough.adaptive.engines.side_by_side import SHARES, redo_all, subtrees, workers
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state, no_springs, scratch_space
@@ -153,7 +152,7 @@ class TreeEngine:
 
     def restart(self) -> None:
         """Begin the bounded pass anew: nothing is opened."""
-        self.changed(self._no_forces, np.zeros(0, np.int64))
+        self.changed(self.no_forces, np.zeros(0, np.int64))
 
     def refine(self, error: ErrorMeasure | None, budget: int = NO_LIMIT) -> int:
         """Open clusters until the error is met (MET) or the budget of clusters is spent (SPENT); None is never met."""
@@ -200,38 +199,6 @@ class TreeEngine:
             self.state.qdd[:] = 0.0
             self._all_known = False
 
-    def measure_noise(self, plain: PlainEngine, loads: Loads) -> Noise:
-        """How wrong this tree is, beside plain solutions here and now; it must be up to date with `loads`. O(n)."""
-        s, none = self.shared, self._no_forces
-        kept = s.force.copy(), s.tau.copy()
-        found = self._noise_beside(plain, loads)
-        if found is None:  # refused by whoever reads the accelerations
-            return self.noise
-        every = np.unique(self.plan.leaf_up[: len(self.plan.parent)]).astype(np.int64)
-        self.reserve(none, len(self.plan.left))
-        s.force[:], s.tau[:] = probe(self.mechanism), 0.0
-        self.do(passes.CHANGED, none, number=every)
-        self.noise = found.merged(self._noise_beside(plain, none) or found)
-        s.force[:], s.tau[:] = kept
-        self.do(passes.CHANGED, none, number=every)
-        plain.load(loads)
-        return self.noise
-
-    def _noise_beside(self, plain: PlainEngine, loads: Loads) -> Noise | None:
-        """One measurement, under the forces that act now; None where accelerations are no numbers."""
-        qdd = self.shared.qdd
-        plain.load(loads)
-        plain.solve(loads)
-        largest = float(np.abs(qdd).max(initial=0.0))
-        work = np.zeros((4, max(len(self.plan.left), len(qdd), 7)))
-        work[2, : len(qdd)] = qdd
-        self.do(passes.NOISE, out=work)
-        qdd[:] = 0.0
-        wrong = float(np.abs(work[2]).max())
-        if not math.isfinite(wrong):
-            return None
-        return make_noise(work[3], wrong / largest) if largest > 0.0 else Noise(root=0.0, largest=0.0)
-
     def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
         """(k, 12) R and p in the world of the laid frames of some primitives. O(log n) each."""
         out = np.zeros((len(bodies), 12))
@@ -239,14 +206,15 @@ class TreeEngine:
         return out
 
     @cached_property
-    def _no_forces(self) -> Loads:
+    def no_forces(self) -> Loads:
+        """Loads without any."""
         return no_forces(len(self.shared.force))
 
     def respond(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
         """(k, 6) accelerations of some primitives under the forces on them now; see `lazy.respond`. O(log n) each."""
         out = np.zeros((len(bodies), 6))
-        self.reserve(self._no_forces, len(bodies) * int(self.plan.depth[0]))
-        self.do(passes.RESPOND, self._no_forces, number=self.link.host[bodies], out=out)
+        self.reserve(self.no_forces, len(bodies) * int(self.plan.depth[0]))
+        self.do(passes.RESPOND, self.no_forces, number=self.link.host[bodies], out=out)
         return out
 
     def transmit(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
@@ -257,7 +225,7 @@ class TreeEngine:
 
     def reload(self, bodies: npt.NDArray[np.int64]) -> None:
         """Forces on these primitives, written where they act, have changed."""
-        self.changed(self._no_forces, self.plan.leaf_up[self.link.host[bodies]].astype(np.int64))
+        self.changed(self.no_forces, self.plan.leaf_up[self.link.host[bodies]].astype(np.int64))
 
     def nodes_above(self, bodies: list[int], joints: list[int]) -> npt.NDArray[np.int64]:
         """The lowest nodes that forces on these primitives, and torques of these joints, enter."""
