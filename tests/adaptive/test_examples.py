@@ -60,10 +60,14 @@ def test_the_bridge_settles_and_is_drawn(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "settle_cable_bridge.png").stat().st_size > 10_000
 
 
-def test_the_chain_is_pulled_downhill_and_drawn(tmp_path, monkeypatch, capsys):
+def test_the_enzyme_is_pulled_downhill_and_drawn(tmp_path, monkeypatch, capsys):
     matplotlib.use("Agg")
-    monkeypatch.setattr(sys, "argv", ["chain", "--out", str(tmp_path), "--residues", "20", "--steps", "30"])
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr(sys, "argv", ["chain", "--out", str(tmp_path), "--steps", "40", "--eps", "0.5"])
     runpy.run_path(str(EXAMPLES / "pull_protein_chain.py"), run_name="__main__")
-    out = capsys.readouterr().out
-    assert "rose in 0 of 30 steps" in out
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[2:-1]]
+    assert [row[0] for row in rows] == ["all", "0.5"]
+    for row in rows:
+        assert row[-1] == "0"  # energies that rose
+        assert float(row[-2]) < 6.5 < float(row[-4]) == pytest.approx(8.09)
     assert (tmp_path / "pull_protein_chain.png").stat().st_size > 10_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bough.zoo.elastic import cable, hair, tree
+from bough.zoo.enzyme import adenylate_kinase
 from bough.zoo.families import (
     bicycle_chain,
     binary,
@@ -31,6 +32,7 @@ from bough.zoo.walkers import quadruped
 
 __all__ = [
     "ASIMO_VARIANTS",
+    "adenylate_kinase",
     "arm",
     "asimo",
     "asimo_tasks",

@@ -12,7 +12,7 @@ from bough.errors import ModelError
 from bough.model import WORLD, LoopClosure, Model, Passive
 from bough.types import FloatArray, IntArray
 from bough.zoo.arguments import generator, sized
-from bough.zoo.geometry import Geometry, from_second_moments, model_of
+from bough.zoo.geometry import Geometry, from_second_moments, hung, model_of
 
 # Orientation of a joint's frame in that of its rod, whose x goes along it: the hinge's axis is z.
 HINGE = {
@@ -38,16 +38,12 @@ class Rods(NamedTuple):
 def rod_model(name: str, rods: Rods, stiffness: FloatArray, rest: FloatArray) -> Model:
     """A model of these pieces, each on the one before by a hinge with a spring."""
     turn = np.array([HINGE[a] for a in rods.hinge])
-    frame, root = rods.R @ turn, rods.parent < 0
-    up = np.where(root[:, None, None], np.eye(3), frame[rods.parent])
-    back = np.swapaxes(up, 1, 2)
-    arm = rods.p - np.where(root[:, None], 0.0, rods.p[rods.parent])
     com = turn[:, 0, :] * (0.5 * rods.length)[:, None]
     across = 0.25 * rods.radius**2
     along = rods.length**2 / 3.0 - across
     second = across[:, None, None] * np.eye(3) + along[:, None, None] * turn[:, 0, :, None] * turn[:, 0, None, :]
     inertia = from_second_moments(rods.mass, com, second)
-    shape = Geometry(back @ frame, np.einsum("nij,nj->ni", back, arm), inertia)
+    shape = Geometry(*hung(rods.parent, rods.R @ turn, rods.p), inertia)
     model, zero = model_of(name, rods.parent, shape), np.zeros(len(rods.parent))
     return replace(model, passive=Passive(zero, zero.copy(), stiffness, rest))
 

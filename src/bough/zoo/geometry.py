@@ -123,6 +123,14 @@ def from_second_moments(mass: FloatArray, com: FloatArray, second: FloatArray) -
     return np.asarray(mass[:, None] * np.stack(columns, axis=1))
 
 
+def hung(parent: IntArray, R: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Frames (N, 3, 3) and (N, 3) that lie in the world, as placements in the frames of their parents."""
+    root = parent < 0
+    back = np.swapaxes(np.where(root[:, None, None], np.eye(3), R[parent]), 1, 2)
+    arm = p - np.where(root[:, None], 0.0, p[parent])
+    return back @ R, np.einsum("nij,nj->ni", back, arm)
+
+
 class Naming(NamedTuple):
     """Names of bodies and joints, in order, and of extra frames on bodies (frame name -> body name)."""
 
