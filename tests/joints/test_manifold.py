@@ -142,7 +142,16 @@ def test_derivatives(twin, mode, angle):
 
 @pytest.mark.parametrize("joint", ["revolute", "prismatic"])
 @pytest.mark.parametrize(
-    ("lower", "upper"), [(0.5, np.inf), (-np.inf, -0.5), (50.0, np.inf), (-np.inf, -50.0), (-1e6, np.inf), (-0.2, 0.1)]
+    ("lower", "upper"),
+    [
+        (0.5, np.inf),
+        (-np.inf, -0.5),
+        (50.0, np.inf),
+        (-np.inf, -50.0),
+        (-1e6, np.inf),
+        (-0.2, 0.1),
+        (-1.7e308, 1.7e308),
+    ],
 )
 def test_random_configurations_keep_to_one_limit(joint, lower, upper):
     builder = bough.Builder("one")

@@ -72,13 +72,14 @@ def test_a_killed_driver_goes_on(engine, notes, own, tmp_path):
     command = [sys.executable, "-m", "bough", "sweep", "zoo:arm?n=3", "sweep_helper:slow", "--rows", "40", "--seed",
                "3", "--chunk", "1", "--workers", "2", "--engine", engine, "--to", str(folder)]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    driver = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    driver = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while len(list(folder.glob("part-*.parquet"))) < 5 and time.monotonic() < deadline and driver.poll() is None:
         time.sleep(0.01)
     driver.send_signal(signal.SIGKILL)
     assert driver.wait() == -signal.SIGKILL
-    time.sleep(0.3)  # processes that it had end by themselves
+    driver.stderr.read()  # to its end, which comes when the processes that it had have ended by themselves
+    driver.stderr.close()
     kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.parquet")}
     begun = len(noted(notes))
     assert 5 <= len(kept) < 40

@@ -6,15 +6,17 @@ import pytest
 from bough import zoo
 from bough.errors import OptionError, ShapeError
 from bough.sweep import DrawnRows, GivenRows
+from bough.sweep.rows import rows_at_a_time
 
 ARM = zoo.arm(3)
 
 
-@pytest.mark.parametrize("cut", [7, 1023, 1024, 1025, 1500])
+@pytest.mark.parametrize("cut", [7, 31, 32, 33, 50])
 def test_drawn_rows_do_not_depend_on_chunks(cut):
-    rows = DrawnRows(2100, seed=5, spread=0.2)
-    whole = rows.take(ARM, ("q", "tau"), 0, 2100)
-    parts = [rows.take(ARM, ("q", "tau"), a, min(a + cut, 2100)) for a in range(0, 2100, cut)]
+    rows, long = DrawnRows(75, seed=5, spread=0.2), zoo.chain(5000)
+    assert rows_at_a_time(long) == 32
+    whole = rows.take(long, ("q", "tau"), 0, 75)
+    parts = [rows.take(long, ("q", "tau"), a, min(a + cut, 75)) for a in range(0, 75, cut)]
     for name in ("q", "tau", "inertia"):
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), whole[name])
 

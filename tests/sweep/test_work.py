@@ -8,6 +8,7 @@ from bough import zoo
 from bough.errors import BoughError, ModelError, OptionError, UnknownNameError
 from bough.record import read_table
 from bough.sweep import DrawnRows, Evaluate, GivenRows, Job, Roll, YourOwn, job
+from bough.sweep.rows import rows_at_a_time
 
 ARM = zoo.arm(3)
 DYN = bough.Dynamics(ARM)
@@ -113,7 +114,7 @@ def test_rows_fail_alike_in_every_chunk():
 
 
 def test_a_table_of_several_pieces(tmp_path):
-    made = Job(ARM, Evaluate("gravity"), DrawnRows(2 * job.PIECE + 5))
+    made = Job(ARM, Evaluate("gravity"), DrawnRows(2 * rows_at_a_time(ARM) + 5))
     made.write(tmp_path, 0, made.rows.count)
     found, expected = read_table(tmp_path / job.name_of(0)), made.columns(0, made.rows.count)
     for name, column in expected.items():
@@ -121,6 +122,6 @@ def test_a_table_of_several_pieces(tmp_path):
 
 
 def test_pieces_that_differ_are_refused(notes, own, monkeypatch):
-    monkeypatch.setattr(job, "PIECE", 4)
+    monkeypatch.setattr(job, "rows_at_a_time", lambda model: 4)
     with pytest.raises(BoughError, match="the same columns, of the same shapes and kinds"):
         own("moody", 7).part(0, 7)

@@ -1,6 +1,7 @@
 """What a second worker brings to a sweep, beside two plain processes that share nothing: rounds alternate, best counts.
 
-Only a machine with two idle cores gives figures that mean something.
+Jobs of eight chunks of about a second each, as a sweep makes them; times have the start of the workers in them. Only a
+machine with two idle cores gives figures that mean something.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from bough import zoo
 from bough.bench.report import Timing
 from bough.sweep import DrawnRows, Evaluate, Executor, Job, Processes, Roll, Threads, run
 
-CHUNKS, ROUNDS = 16, 2
+CHUNKS, ROUNDS = 8, 4
 CASES = ("forward dynamics", "rollouts of 1 s")
 PLAIN = "import sys; from bough.bench.sweeps import plain; plain(*sys.argv[1:])"
 
 
 def job(case: str, size: float = 1.0) -> Job:
-    """Some seconds of work for one core."""
+    """About eight seconds of work for one core."""
     if case == CASES[0]:
-        return Job(zoo.humanoid(), Evaluate("forward_dynamics"), DrawnRows(int(1_600_000 * size)), inputs=False)
-    return Job(zoo.arm(7), Roll(duration=1.0), DrawnRows(int(32_000 * size)))
+        return Job(zoo.humanoid(), Evaluate("forward_dynamics"), DrawnRows(int(4_194_304 * size)), inputs=False)
+    return Job(zoo.arm(7), Roll(duration=1.0), DrawnRows(int(81_920 * size)))
 
 
 def rows(size: float = 1.0, rounds: int = ROUNDS) -> list[Timing]:
@@ -52,9 +53,10 @@ def measured(case: str, size: float, rounds: int) -> Timing:
                 way(Path(folder))
                 best[name] = min(best[name], perf_counter() - start)
     gains = {kind: best[f"1 {kind}"] / best[f"2 {kind}"] for kind in ("thread", "process", "plain")}
-    note = "two workers beside one: {thread:.2f} (threads), {process:.2f} (processes), {plain:.2f} (apart, no sweep)"
+    note = "two workers beside one: {thread:.2f} (threads), {process:.2f} (processes), {plain:.2f} (apart, no sweep); "
+    note = note.format(**gains) + f"{CHUNKS} chunks of {best['1 thread'] / CHUNKS:.2f} s for one thread"
     seconds = {f"bough {name}": taken / made.rows.count for name, taken in best.items()}
-    return Timing("sweeps: per row", made.model.name, case, seconds, note.format(**gains))
+    return Timing("sweeps: per row", made.model.name, case, seconds, note)
 
 
 def swept(made: Job, executor: Executor, folder: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import IO, Any
@@ -18,12 +19,11 @@ from bough.compile.settings import most_threads
 from bough.errors import OptionError
 from bough.model import Model
 from bough.record import put_table, replacing
-from bough.sweep.rows import Rows
+from bough.sweep.rows import Rows, rows_at_a_time
 from bough.sweep.work import Columns, SweepWork
 
 SECONDS = 1.5  # that a chunk is meant to take
 MOST_BYTES = 256 * 2**20  # of the file of a chunk
-PIECE = 4096  # rows that are computed and written at a time: their arrays stay in the caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,9 @@ class Job:
     def put(self, file: IO[bytes], chunk: int, size: int) -> None:
         """The Parquet file of a chunk of `size` rows, into a file that is open."""
         start, stop = chunk * size, min((chunk + 1) * size, self.rows.count)
-        pieces = (self.columns(first, min(first + PIECE, stop)) for first in range(start, stop, PIECE))
+        piece = rows_at_a_time(self.model)
+        cuts = [start, *range(start - start % piece + piece, stop, piece), stop]
+        pieces = (self.columns(*ends) for ends in pairwise(cuts))
         put_table(file, pieces, {"sweep": self.digest, "rows": f"{start}:{stop}"})
 
     def part(self, chunk: int, size: int) -> bytes:
@@ -104,7 +106,8 @@ class Job:
                 break
             tried *= 4
         by_time, by_size = int(tried * SECONDS / (taken + 1e-9)), tried * MOST_BYTES // weight
-        return max(1, min(by_time, by_size, self.rows.count))
+        rows, piece = min(by_time, by_size), rows_at_a_time(self.model)
+        return max(1, min(rows - rows % piece if rows > piece else rows, self.rows.count))
 
 
 def name_of(chunk: int) -> str:

@@ -96,27 +96,40 @@ class DrawnRows:
         unknown = [name for name in names if name not in STREAMS]
         if unknown:
             raise OptionError(f"{unknown[0]!r} cannot be drawn: give it in a file of rows")
-        blocks = range(start // BLOCK, -(-stop // BLOCK))
-        cut = slice(start - blocks.start * BLOCK, stop - blocks.start * BLOCK)
-        wanted = (*names, *self.parameters)
-        return {name: np.concatenate([self._block(model, name, number) for number in blocks])[cut] for name in wanted}
+        size = rows_at_a_time(model)
+        blocks = range(start // size, -(-stop // size))
+        cut = slice(start - blocks.start * size, stop - blocks.start * size)
+        found = {}
+        for name in (*names, *self.parameters):
+            drawn = [self._block(model, name, number, size) for number in blocks]
+            found[name] = (drawn[0] if len(drawn) == 1 else np.concatenate(drawn))[cut]
+        return found
 
-    def _block(self, model: Model, name: str, number: int) -> FloatArray:
+    def _block(self, model: Model, name: str, number: int, size: int) -> FloatArray:
         """One block of an array, from a stream of its own: what is drawn does not depend on what else is."""
         rng = np.random.default_rng([self.seed, number, STREAMS.index(name)])
         if name == "q":
-            return model.random_configuration(rng, BLOCK)
+            return model.random_configuration(rng, size)
         if name == "inertia":
-            factors = rng.uniform(1.0 - self.spread, 1.0 + self.spread, (BLOCK, len(model.body_names), 1))
+            factors = rng.uniform(1.0 - self.spread, 1.0 + self.spread, (size, len(model.body_names), 1))
             return model.inertias * factors
-        return self.scale * rng.normal(size=(BLOCK, model.nv))
+        x = rng.standard_normal((size, model.nv))
+        x *= self.scale
+        return x
 
     def describe(self) -> dict[str, Any]:
-        """What identifies them."""
-        return {"drawn": self.count, "seed": self.seed, "scale": self.scale, "spread": self.spread}
+        """What identifies them; `streams` changes when other rows are drawn from the same seed."""
+        return {"drawn": self.count, "seed": self.seed, "scale": self.scale, "spread": self.spread, "streams": 2}
 
 
-BLOCK = 1024  # rows that are drawn from one stream
+def rows_at_a_time(model: Model) -> int:
+    """Rows that are drawn from one stream, computed and written together: about 2^18 numbers an array, 16,384 at most.
+
+    So threads meet seldom at the lock of the interpreter, and arrays stay in the caches.
+    """
+    return 1 << max(0, min(14, 18 - model.nv.bit_length()))
+
+
 STREAMS = ("q", "v", "qdd", "tau", "inertia")
 Rows = GivenRows | DrawnRows
 

@@ -23,7 +23,7 @@ from bough.compile.run import complaints
 from bough.compile.run.arguments import conform, results
 from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Code, Entry, own_gate, shared_gate
-from bough.compile.run.gate import MISFIT, OK, Gate, Signature, rows_at_once
+from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, rows_at_once
 from bough.compile.run.mappings import Mappings
 from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
@@ -231,7 +231,8 @@ class BoundFunction:
             self._any_results().run([*(x[good] for x in given), *some], threads)
             for y, part in zip(found, some, strict=True):
                 y[good], y[~good] = part, np.nan
-        status = complaints.rows_status(given, found, count)
+        status = complaints.rows_status((), found, count)
+        status[~good] = BAD_INPUT
         return status if batch is not None else status.reshape(())
 
     def _call_fitting_batch(self, inputs: Sequence[Any], out: Any, threads: int | None) -> Any:
