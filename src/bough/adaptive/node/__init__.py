@@ -11,13 +11,11 @@ from bough.adaptive.node.blocks import full_six, put_six, six, symmetric_six, tr
 from bough.adaptive.node.columns import (
     COLUMNS1,
     COLUMNS2,
-    Columns,
     bias_of,
     cluster_force,
     columns,
     gap_of,
     join_force,
-    make_columns,
     pull_of,
     released_square,
 )
@@ -72,6 +70,7 @@ from bough.adaptive.node.springs import (
     spring_energy,
     term,
 )
+from bough.adaptive.node.squares import Columns, make_columns
 from bough.adaptive.node.substitution import (
     hand_down,
     joint_acceleration,

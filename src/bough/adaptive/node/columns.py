@@ -20,9 +20,7 @@ Clusters with the ground do not turn: only the last column of theirs is used.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from bough.adaptive.node.blocks import full_six, put_six, six, symmetric_six, transposed_six
 from bough.adaptive.node.layout import (
@@ -44,6 +42,7 @@ from bough.adaptive.node.leaves import ZERO6, free_body, leaf_inverse
 from bough.adaptive.node.locked import ZERO10, cluster_inertia, is_ground
 from bough.adaptive.node.motion import cross_pose, far_pose
 from bough.adaptive.node.rigid import handle_force, joined_force, rigid_solve
+from bough.adaptive.node.squares import Columns, dk_at, join_squares, own_square
 from bough.compile.kernel import inlined, kernel
 from bough.dynamics.newton_euler import centripetal, gyroscopic_force
 from bough.joints import Mechanism
@@ -71,7 +70,6 @@ from bough.types import Force, RigidInertia, Rotation, Symmetric
 # Where a record has them: the places of what joint metrics need, which a moving linkage does not keep
 COLUMNS1 = (52, 58, 64, 94, 100, 106, 0)
 COLUMNS2 = (189, 195, 201, 246, 252, 258, 264)
-DK, DK_REST, DK_SPLIT = 6, 70, 25  # dk, packed: the first 25 numbers and the last 3
 STILL = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 UNITS = (
     (1.0, 0.0, 0.0, 0.0, 0.0, 0.0),
@@ -82,23 +80,6 @@ UNITS = (
     (0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
     STILL,
 )
-
-
-class Columns(NamedTuple):
-    """Scratch for the columns of a node."""
-
-    beta: Any  # (7, 6)
-    gamma: Any  # (7, 6)
-    rate: Any  # (7, 6) R
-    beta_r: Any  # (7, 6)
-    gamma_r: Any  # (7, 6)
-    s: Any  # (7, 7) T
-    y: Any  # (7, 7)
-
-
-def make_columns() -> Columns:
-    """Scratch."""
-    return Columns._make([*(np.zeros((7, 6)) for _ in range(5)), np.zeros((7, 7)), np.zeros((7, 7))])
 
 
 @kernel
@@ -216,7 +197,7 @@ def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Any, x: Any) ->
         put_six(r, COLUMNS1[j], near)
     join_force(plan, st, n)
     _rigid_gaps(m, plan, st, n, x)
-    _join_squares(plan, st, n, Q, d, x)
+    join_squares(plan, st, n, Q, d, x)
 
 
 @inlined
@@ -250,39 +231,6 @@ def _rigid_gaps(m: Mechanism, plan: Blueprint, st: State, n: int, x: Columns) ->
         put6(x.gamma_r, j, gamma)
 
 
-@kernel
-def dk_at(i: int, j: int) -> int:
-    """Where a record has entry (i, j) of dk, i <= j."""
-    k = 7 * i - i * (i + 1) // 2 + j
-    return DK + k if k < DK_SPLIT else DK_REST + k - DK_SPLIT
-
-
-@inlined
-def _join_squares(plan: Blueprint, st: State, n: int, Q: Any, d: int, x: Columns) -> None:
-    """dk of node n."""
-    r, A, B = st.record[plan.offset[n] : plan.offset[n + 1]], plan.left[n], plan.right[n]
-    for i in range(7):
-        for j in range(7):
-            x.y[i, j] = 0.0
-            if B >= 0:
-                other = st.record[plan.offset[B] : plan.offset[B + 1]]
-                for k in range(7):
-                    x.y[i, j] += other[dk_at(min(j, k), max(j, k))] * x.s[i, k]
-    for i in range(7):
-        for j in range(i, 7):
-            dk = 0.0
-            if A >= 0:
-                dk += st.record[plan.offset[A] + dk_at(i, j)]
-            for k in range(7):
-                dk += x.s[j, k] * x.y[i, k]
-            dk -= 0.5 * (dot6(get6(x.gamma, i), get6(x.beta, j)) + dot6(get6(x.gamma, j), get6(x.beta, i)))
-            dk += 0.5 * (dot6(get6(x.gamma_r, i), get6(x.beta_r, j)) + dot6(get6(x.gamma_r, j), get6(x.beta_r, i)))
-            if j == 6:
-                for k in range(d):
-                    dk += (1.0 if i == 6 else 0.5) * Q[k] * x.rate[i, k]
-            r[dk_at(i, j)] = dk
-
-
 @inlined
 def released_square(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, f1: Force, f2: Force) -> Any:
     """E of a closed node under forces on its handles, and the size of what it is the difference of.
@@ -292,12 +240,7 @@ def released_square(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetr
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     if plan.near[n] == len(plan.parent):
         return max(r[dk_at(6, 6)], 0.0), 0.0
-    s = (S[0], S[1], S[2], S[3], S[4], S[5], 1.0)
-    E = 0.0
-    for i in range(7):
-        E += r[dk_at(i, i)] * s[i] * s[i]
-        for j in range(i + 1, 7):
-            E += 2.0 * r[dk_at(i, j)] * s[i] * s[j]
+    E = own_square(r, S)
     a1 = symmetric_six(r, PHI1, f1)
     E += dot6(f1, add6(scale6(2.0, _mixed(r, COLUMNS1, S, 1.0)), a1))
     f, size = f1, dot6(f1, a1)
