@@ -63,7 +63,7 @@ def factorize(m: Mechanism, t: DofRows, q: Rows, L: Rows, w: Workspace) -> None:
     joint_motion(m, q, w.X)
     composite_inertia(m, w.H, w)
     couple(m, t, w.H, L)
-    ltdl_in_blocks(t.parent, t.rows, L)
+    ltdl_in_blocks(t.parent, t.rows, L, w.panel)
 
 
 @kernel
@@ -91,12 +91,12 @@ FACTORIZE = Routine(
     factorize,
     inputs={"q": "nq"},
     outputs={"L": "coupled"},
-    work=crba.WORK | {"H": "packed"},
+    work=crba.WORK | {"H": "packed", "panel": "panel"},
 )
 FORWARD_CRBA = Routine(
     "forward_dynamics",
     forward_crba,
     inputs={"q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6"},
     outputs={"qdd": "nv"},
-    work=crba.WORK | rnea.WORK | {"H": "packed", "L": "coupled", "x": "nv 1", "rest": "nv"},
+    work=crba.WORK | rnea.WORK | {"H": "packed", "L": "coupled", "x": "nv 1", "rest": "nv", "panel": "panel"},
 )

@@ -124,14 +124,17 @@ class Model:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """The numbers behind the shapes of kernel arrays."""
+        from bough.sparsity import panel_size  # of no use to those who only load
+
         m = self.mechanism
         sizes = {"nq": self.nq, "nv": self.nv, "bodies": len(m.parent), "dofs": len(m.axis)}
         coupled = self.dof_tree.rows[-1] if self.couplings else m.rows[-1]
+        height = self.dof_tree.height if self.couplings else int(m.depth.max(initial=-1)) + 1
         sizes |= {"joints": len(self.joints), "frames": len(self.frame_names)}
         above = np.zeros(self.nv, np.int64)
         above[m.v_index] = m.depth
         sizes["pairs"] = sum(int(above[j.v].max(initial=-1)) + 1 for j in self.joints)  # of a body and what carries it
-        return sizes | {"packed": int(m.rows[-1]), "coupled": int(coupled)}
+        return sizes | {"packed": int(m.rows[-1]), "coupled": int(coupled), "panel": panel_size(height)}
 
     @cached_property
     def grouped(self) -> Mechanism:

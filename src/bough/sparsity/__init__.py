@@ -17,6 +17,7 @@ from bough.sparsity.execute import run
 from bough.sparsity.factor import Factor, factorize
 from bough.sparsity.pattern import Float, Names, from_columns, pack, to_columns, to_dense, to_scipy
 from bough.sparsity.shares import density
+from bough.sparsity.stretch import panel_size
 from bough.tree import Tree
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "ltdl",
     "ltl",
     "pack",
+    "panel_size",
     "to_dense",
     "to_scipy",
     "udut",

@@ -32,7 +32,7 @@ from bough.sparsity.products import (
 )
 from bough.sparsity.routines import factor_function
 from bough.sparsity.selected_inverse import selected_inverse
-from bough.sparsity.stretch import DEEP, ltdl_in_blocks
+from bough.sparsity.stretch import DEEP, ltdl_in_blocks, panel_size
 from bough.sparsity.udut import udut, udut_solve
 from bough.sparsity.update import rank_one_update
 from bough.tree import Tree
@@ -222,7 +222,8 @@ def factorize(H: Any, tree: Tree, method: MethodName = "ltdl", names: Names = No
     factor = Factor(tree, method, pack(H, tree, names), names)
     with suppress(ValueError):  # an interpreted square root refuses the pivot that is reported below
         deep = method != "ltl" and tree.height >= DEEP
-        run(ltdl_in_blocks if deep else METHODS[method].factorize, tree.regular, tree.rows, factor.packed)
+        panel = (np.zeros(panel_size(tree.height), factor.packed.dtype),) if deep else ()
+        run(ltdl_in_blocks if deep else METHODS[method].factorize, tree.regular, tree.rows, factor.packed, *panel)
     factor.require_positive()
     return factor
 

@@ -12,7 +12,7 @@ from bough.compile.routine import Routine
 from bough.sparsity.ltdl import ltdl_in_pairs, ltdl_solve
 from bough.sparsity.ltl import ltl_solve
 from bough.sparsity.products import lmul, lsolve, ltmul, ltsolve, unit_lmul, unit_lsolve, unit_ltmul, unit_ltsolve
-from bough.sparsity.stretch import DEEP, ltdl_in_blocks
+from bough.sparsity.stretch import DEEP, ltdl_in_blocks, panel_size
 from bough.sparsity.udut import udut_solve
 from bough.tree import Tree
 from bough.types import IntArray, Rows, Workspace
@@ -51,7 +51,7 @@ def factorize_copy(t: PackedRows, H: Rows, L: Rows, w: Workspace) -> None:
     if len(t.mate) > 0:
         ltdl_in_pairs(t.parent, t.rows, t.mate, L)
     else:
-        ltdl_in_blocks(t.parent, t.rows, L)
+        ltdl_in_blocks(t.parent, t.rows, L, w.panel)
 
 
 @kernel
@@ -91,7 +91,7 @@ def multiply(product: int, parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
         ltsolve(parent, rows, L, x)
 
 
-LTDL = Routine("ltdl", factorize_copy, inputs={"H": "packed"}, outputs={"L": "packed"})
+LTDL = Routine("ltdl", factorize_copy, inputs={"H": "packed"}, outputs={"L": "packed"}, work={"panel": "panel"})
 APPLY = Routine("factor", apply, inputs={"L": "packed", "x": "n"}, outputs={"y": "n"}, work={"column": "n 1"})
 
 
@@ -114,7 +114,7 @@ def _bound(tree: Tree, routine: Routine, product: int, dtype: np.dtype[Any]) -> 
         paired = routine is LTDL and tree.height < DEEP
         mate = mates(tree) if paired else np.empty(0, np.int64)
         rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([product]), mate)
-        sizes = {"n": tree.n, "packed": int(tree.rows[-1])}
+        sizes = {"n": tree.n, "packed": int(tree.rows[-1]), "panel": panel_size(tree.height)}
         found = bind_arrays(routine, (rows,), sizes, general=True, dtype=dtype).call
         kept[routine.name, product, dtype] = found
     return found

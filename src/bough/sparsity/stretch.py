@@ -3,39 +3,45 @@
 A stretch is a run of nodes each of which is the parent of the next. Its rows share their ancestors, so that they can be
 eliminated together, in blocks of up to 192 nodes and groups of 8, bottom up:
 
-    for each group G of the block:  eliminate its nodes from the rows of the group
-                                    H_i -= sum_{k in G} (H_ki / D_k) H_k   for the rows i of the block above it
-    for each ancestor i of the block:  H_i -= sum over all k of the block
+    for g = 1, 2, ... groups of the block:  eliminate the nodes of the group from its rows, and keep H_k and H_k / D_k
+        s = the largest power of two in g:  H_i -= sum_k (H_ki / D_k) H_k   over the last s groups, for the next s
+    for each ancestor i of the block:       the same over all groups
 
-The sums run over three rows i and eight k at a time, in tiles that stay in the first cache, so that an element of H is
-moved once for eight products instead of once for each. The operations are those of the plain loop, in the same order
-for each element; from the second tile on, a quotient is taken once for each tile.
+Rows are kept in strips of eight columns (the panel), so that the sums run over eight rows and eight columns at a time in
+registers, from memory that is read in order (Goto & van de Geijn 2008). The operations are those of the plain loop; only
+the order in which an element is summed differs.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from bough.compile.kernel import kernel
+from bough.compile.kernel import inlined, kernel
+from bough.sparsity.eight import eight, over, plus, put, scaled, take_off
 from bough.sparsity.ltdl import eliminate, eliminate_siblings
 from bough.types import Rows, Scalar
 
 GROUP, BLOCK = 8, 192  # nodes
-TILE, CHUNK = 384, 128  # columns, rows
+TILE = 256  # columns whose strips stay in the second cache
 DEEP = 64  # below this depth all rows of a path are in the first cache anyway
 
 Eight: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 Places: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 
 
+def panel_size(height: int) -> int:
+    """Numbers in the panel for paths of so many nodes: strips of H_k, room for one result, strips of L_k, and as much room again."""
+    return 2 * (-(-height // GROUP) * BLOCK * GROUP + GROUP**2) if height >= DEEP else 0
+
+
 @kernel
-def ltdl_in_blocks(parent: Rows, rows: Rows, H: Rows) -> None:
+def ltdl_in_blocks(parent: Rows, rows: Rows, H: Rows, panel: Rows) -> None:
     """Replace H by L and D as `ltdl` does, deep unbranched stretches in blocks: the choice for any tree."""
     k = len(parent) - 1
     while k >= 0:
         top = top_of_block(parent, rows, k)
-        if top <= k:
-            eliminate_block(parent, rows, H, top, k)
+        if k - top >= GROUP - 1:
+            eliminate_block(parent, rows, H, panel, (top, k))
             k = top - 1
         elif k > 0 and parent[k] == parent[k - 1]:
             eliminate_siblings(parent, rows, H, k, k - 1)
@@ -47,32 +53,41 @@ def ltdl_in_blocks(parent: Rows, rows: Rows, H: Rows) -> None:
 
 @kernel
 def top_of_block(parent: Rows, rows: Rows, k: int) -> int:
-    """The first node of the block that ends with k: whole groups of one stretch; k + 1 if there is none."""
-    if rows[k + 1] - rows[k] < DEEP:
-        return k + 1
+    """The first node of the block that ends with k: at the top of the stretch, or at the left end of a strip."""
     top = k
-    while top > 0 and parent[top] == top - 1 and k - top < BLOCK - 1:
-        top -= 1
-    return k + 1 - (k + 1 - top) // GROUP * GROUP
+    if rows[k + 1] - rows[k] >= DEEP:
+        while top > 0 and parent[top] == top - 1 and k - top < BLOCK - 1:
+            top -= 1
+        if top > 0 and parent[top] == top - 1:
+            top += -(rows[top + 1] - rows[top] - 1) % GROUP
+    return top
 
 
 @kernel
-def eliminate_block(parent: Rows, rows: Rows, H: Rows, top: int, bottom: int) -> None:
-    """Eliminate the nodes top..bottom of a stretch."""
-    for k in range(bottom + 1 - GROUP, top - 1, -GROUP):
-        eliminate_group(rows, H, k)
-        # the rows of the block above this group; after the last group the ancestors, from which all groups are due
-        last, start, stop = k + GROUP - 1, k - 1, rows[top + 1] - rows[top] - 1
-        if k == top:
-            last, start, stop = bottom, parent[top], 0
-        if start >= 0:
-            subtract_block(parent, rows, H, (k, last), start, stop)
+def eliminate_block(parent: Rows, rows: Rows, H: Rows, panel: Rows, block: tuple[int, int]) -> None:
+    """Eliminate the nodes of a stretch from its first to its last; a node's place in the panel is counted from the first."""
+    top, bottom = block
+    last, done = bottom, 0
+    while last >= top:
+        first = max(top, last - (rows[last + 1] - rows[last] - 1) % GROUP)
+        eliminate_group(rows, H, first, last)
+        keep_group(rows, H, panel, (first, last), top)
+        done += 1
+        span = GROUP
+        while done % (2 * span // GROUP) == 0:
+            span = 2 * span
+        if first > top:
+            kept = first - top, min(bottom, first + span - 1) - top
+            subtract_nodes(parent, rows, H, panel, kept, (first - 1, min(span, first - top)))
+        last = first - 1
+    if parent[top] >= 0:
+        subtract_nodes(parent, rows, H, panel, (0, bottom - top), (parent[top], rows[top + 1] - rows[top] - 1))
 
 
 @kernel
-def eliminate_group(rows: Rows, H: Rows, top: int) -> None:
-    """Eliminate each of eight nodes from the rows of those above it."""
-    for k in range(top + GROUP - 1, top, -1):
+def eliminate_group(rows: Rows, H: Rows, top: int, bottom: int) -> None:
+    """Eliminate each node of a group from the rows of those above it."""
+    for k in range(bottom, top, -1):
         first, last = rows[k], rows[k + 1] - 1
         p = last - 1
         for i in range(k - 1, top - 1, -1):
@@ -85,97 +100,95 @@ def eliminate_group(rows: Rows, H: Rows, top: int) -> None:
 
 
 @kernel
-def subtract_block(parent: Rows, rows: Rows, H: Rows, block: tuple[int, int], start: int, stop: int) -> None:
-    """Subtract the groups of a block from the rows of the node `start` and its ancestors down to depth `stop`."""
-    top, bottom = block
+def keep_group(rows: Rows, H: Rows, panel: Rows, group: tuple[int, int], top: int) -> None:
+    """Keep the rows of a group, left of it, and their quotients by D in the panel; the quotients replace them in H."""
+    first, last = group
+    columns = rows[first + 1] - rows[first] - 1
+    for k in range(first, last + 1):
+        r, D, at, half = rows[k], H[rows[k + 1] - 1], (k - top) * GROUP, len(panel) // 2
+        for c in range(0, columns - GROUP + 1, GROUP):
+            y = eight(H, r + c)
+            l = over(y, D)
+            put(panel, at, y)
+            put(panel, half + at, l)
+            put(H, r + c, l)
+            at += BLOCK * GROUP
+        for c in range(columns % GROUP):
+            p = rows[k] + columns - columns % GROUP + c
+            panel[at + c], panel[half + at + c] = H[p], H[p] / D
+            H[p] = panel[half + at + c]
+
+
+@kernel
+def subtract_nodes(
+    parent: Rows, rows: Rows, H: Rows, panel: Rows, kept: tuple[int, int], path: tuple[int, int]
+) -> None:
+    """Subtract the nodes in these places of the panel from the rows of a node and so many ancestors, in tiles."""
+    start, count = path
     deepest = rows[start + 1] - rows[start] - 1
     for left in range(0, deepest + 1, TILE):
-        i, p, low = start, deepest, max(stop, left)
-        while p >= low:
-            end = max(low, p + 1 - CHUNK)
-            for k in range(bottom + 1 - GROUP, top - 1, -GROUP):
-                subtract_group(parent, rows, H, k, (i, p, end), left)
-            while p >= end:
+        i, p, end = start, deepest, max(left, deepest + 1 - count)
+        while p >= end:
+            low = max(end, p - p % GROUP)
+            subtract_strip(parent, rows, H, panel, kept, (i, p, low, left))
+            while p >= low:
                 i = parent[i]
                 p -= 1
 
 
 @kernel
-def subtract_group(parent: Rows, rows: Rows, H: Rows, k: int, path: tuple[int, int, int], left: int) -> None:
-    """Subtract the group k.. from one tile of the rows of a path: from node i at depth p up to depth `end`.
-
-    L replaces H in column p of the group as soon as no row needs it any more.
-    """
-    i, p, end = path
-    b, D, right = starts(rows, k), pivots(rows, H, k), left + TILE
-    while p >= end:
-        start, count = left, 1
-        if p >= end + 2:
-            start, count = min(right, p - 1), 3
-            second = parent[i]
-            r, s, t = rows[i], rows[second], rows[parent[second]]
-            l = ratios(column(H, b, p), D)
-            m = ratios(column(H, b, p - 1), D)
-            n = ratios(column(H, b, p - 2), D)
-            for j in range(left, start):
-                y = column(H, b, j)
-                H[r + j] = minus(H[r + j], l, y)
-                H[s + j] = minus(H[s + j], m, y)
-                H[t + j] = minus(H[t + j], n, y)
-        for _ in range(count):
-            finish_row(H, b, rows[i], ratios(column(H, b, p), D), (start, p, right))
-            i = parent[i]
-            p -= 1
-
-
-@kernel
-def finish_row(H: Rows, b: Places, r: int, l: Eight, columns: tuple[int, int, int]) -> None:
-    """Subtract a group from the row r at depth p, from column `start` to its end or that of the tile; then keep L."""
-    start, p, right = columns
-    for j in range(start, min(right, p + 1)):
-        H[r + j] = minus(H[r + j], l, column(H, b, j))
-    if p < right:
-        put_column(H, b, p, l)
-
-
-# Eight rows, and one element of each
+def subtract_strip(
+    parent: Rows, rows: Rows, H: Rows, panel: Rows, kept: tuple[int, int], strip: tuple[int, int, int, int]
+) -> None:
+    """The same for one tile, from column `left` on, of the rows of node i at depth p to that at depth `low`."""
+    i, p, low, left = strip
+    first, count, half, size = kept[0] * GROUP, kept[1] - kept[0] + 1, len(panel) // 2, BLOCK * GROUP
+    l, c, right = half + p // GROUP * size + first, left, min(left + TILE, p + 1)
+    if p - low == GROUP - 1:
+        r = starts(parent, rows, i)
+        while c + GROUP <= min(right, low):
+            x = products(panel, l, c // GROUP * size + first, count)
+            for n in (0, 1, 2, 3, 4, 5, 6, 7):
+                take_off(H, r[7 - n] + c, x[n])
+            c += GROUP
+    while c < right:  # of fewer rows, or right of the diagonal, only what there is
+        x = products(panel, l, c // GROUP * size + first, count)
+        for n in (0, 1, 2, 3, 4, 5, 6, 7):
+            put(panel, half - GROUP * GROUP + GROUP * n, x[n])
+        k, row = i, p
+        while row >= low:
+            at = half - GROUP * GROUP + GROUP * (row % GROUP) - c
+            for j in range(c, min(c + GROUP, row + 1)):
+                H[rows[k] + j] = H[rows[k] + j] - panel[at + j]
+            k = parent[k]
+            row -= 1
+        c += GROUP
 
 
 @kernel
-def starts(rows: Rows, k: int) -> Places:
-    """Where the rows of the group k.. begin."""
-    return rows[k], rows[k + 1], rows[k + 2], rows[k + 3], rows[k + 4], rows[k + 5], rows[k + 6], rows[k + 7]
+def starts(parent: Rows, rows: Rows, i: int) -> Places:
+    """Where the rows of node i and its next seven ancestors begin."""
+    a = parent[i]
+    b = parent[a]
+    c = parent[b]
+    d = parent[c]
+    e = parent[d]
+    f = parent[e]
+    return rows[i], rows[a], rows[b], rows[c], rows[d], rows[e], rows[f], rows[parent[f]]
 
 
-@kernel
-def pivots(rows: Rows, H: Rows, k: int) -> Eight:
-    """D of the group k.., which ends each row."""
-    return column(H, starts(rows, k + 1), -1)
-
-
-@kernel
-def column(H: Rows, b: Places, j: int) -> Eight:
-    """Element j of each row."""
-    upper = (H[b[0] + j], H[b[1] + j], H[b[2] + j], H[b[3] + j])
-    return upper + (H[b[4] + j], H[b[5] + j], H[b[6] + j], H[b[7] + j])
-
-
-@kernel
-def put_column(H: Rows, b: Places, j: int, x: Eight) -> None:
-    """Replace element j of each row."""
-    H[b[0] + j], H[b[1] + j], H[b[2] + j], H[b[3] + j] = x[0], x[1], x[2], x[3]
-    H[b[4] + j], H[b[5] + j], H[b[6] + j], H[b[7] + j] = x[4], x[5], x[6], x[7]
-
-
-@kernel
-def ratios(x: Eight, D: Eight) -> Eight:
-    """x / D"""
-    upper = (x[0] / D[0], x[1] / D[1], x[2] / D[2], x[3] / D[3])
-    return upper + (x[4] / D[4], x[5] / D[5], x[6] / D[6], x[7] / D[7])
-
-
-@kernel
-def minus(x: Scalar, a: Eight, y: Eight) -> Scalar:
-    """x - a y, the deepest node first"""
-    x = x - a[7] * y[7] - a[6] * y[6] - a[5] * y[5] - a[4] * y[4]
-    return x - a[3] * y[3] - a[2] * y[2] - a[1] * y[1] - a[0] * y[0]
+@inlined
+def products(panel: Rows, l: int, y: int, count: int) -> tuple[Eight, Eight, Eight, Eight, Eight, Eight, Eight, Eight]:
+    """sum_k L_ki H_kj for eight rows i and eight columns j, whose strips begin at l and y."""
+    z = eight(panel, y)
+    a, b, c, d = scaled(panel[l], z), scaled(panel[l + 1], z), scaled(panel[l + 2], z), scaled(panel[l + 3], z)
+    e, f, g, h = scaled(panel[l + 4], z), scaled(panel[l + 5], z), scaled(panel[l + 6], z), scaled(panel[l + 7], z)
+    for _ in range(1, count):
+        l += GROUP
+        y += GROUP
+        z = eight(panel, y)
+        a, b = plus(a, panel[l], z), plus(b, panel[l + 1], z)
+        c, d = plus(c, panel[l + 2], z), plus(d, panel[l + 3], z)
+        e, f = plus(e, panel[l + 4], z), plus(f, panel[l + 5], z)
+        g, h = plus(g, panel[l + 6], z), plus(h, panel[l + 7], z)
+    return a, b, c, d, e, f, g, h

@@ -14,7 +14,7 @@ import numpy as np
 
 from bough.compile.lower.kinds import Several
 
-LLVM = {"i": "i64", "f": "double", "s": "float", "b": "i1", "v": "<8 x double>"}
+LLVM = {"i": "i64", "f": "double", "s": "float", "b": "i1", "v": "<8 x double>", "w": "<8 x float>"}
 ELEMENT = {"i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64", "b1": "i8", "f8": "double", "f4": "float"}
 WIDER = "bisf"  # numbers of two kinds meet in the later one
 
@@ -24,7 +24,7 @@ class OutsideError(Exception):
 
 
 class Num(NamedTuple):
-    """A number, or a row of them, that LLVM knows by name: "i" whole, "f" double, "s" float, "b" truth, "v" row."""
+    """A number, or a row of them, that LLVM knows by name: "i" whole, "f" double, "s" float, "b" truth, "v", "w" rows."""
 
     kind: str
     ref: str

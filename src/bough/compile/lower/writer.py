@@ -142,7 +142,7 @@ class Writer:
         """Whether a number is not zero; a constant remains one."""
         if is_constant(x):
             return bool(x)
-        if not isinstance(x, Num) or x.kind == "v":
+        if not isinstance(x, Num) or x.kind in "vw":
             raise OutsideError("a truth value was expected")
         if x.kind == "b":
             return x
