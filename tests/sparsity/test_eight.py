@@ -33,5 +33,7 @@ def test_compiled_as_interpreted(dtype):
     (A, B), (A2, B2) = results
     np.testing.assert_allclose(B2, B, rtol=8 * np.finfo(dtype).eps)
     np.testing.assert_array_equal(A2, A)
-    assert (B[3:11] > 0).all() and not B[:3].any() and not B[11:].any()
+    assert (B[3:11] > 0).all()
+    assert not B[:3].any()
+    assert not B[11:].any()
     assert (A[11:19] == given[11:19] - given[:8]).all()

@@ -230,3 +230,10 @@ def test_refusals():
 def test_sizes_and_seeds_are_checked_before_anything_is_allocated(make, words: str) -> None:
     with pytest.raises(BoughError, match=words):
         make()
+
+
+def test_a_random_tree_along_a_walk():
+    plain, walked = zoo.random_tree(60), zoo.random_tree(60, depth_first=True)
+    assert sorted(plain.tree.depth) == sorted(walked.tree.depth)
+    assert (walked.tree.order == np.arange(60)).all()
+    assert (plain.tree.order != np.arange(60)).any()

@@ -9,7 +9,12 @@ import numpy as np
 
 from bough.bench.report import Timing
 
-COLOURS = {"chain": "#0072B2", "binary tree": "#D55E00", "random tree": "#009E73"}
+COLOURS = {
+    "chain": "#0072B2",
+    "binary tree": "#D55E00",
+    "random tree": "#009E73",
+    "random tree, any numbering": "#999999",
+}
 MARKERS = {"forward dynamics": "o", "inverse dynamics": "s", "LTDL": "^"}
 Line = dict[int, float]  # seconds by the number of joints
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive import ErrorMeasure, QuasiStatics, Restraints, energy
+from bough.bench import settling
 from bough.bench.report import Timing
 from bough.model import Model
 from bough.types import FloatArray
@@ -29,8 +30,8 @@ class Pulled(NamedTuple):
 
 
 def rows() -> list[Timing]:
-    """One domain with restraints all over it, 51 with those on one, and springs that follow a moving target."""
-    return [whole_fold(), one_domain(), follow()]
+    """One domain with restraints all over it, 51 with those on one, springs that follow a target; what settles."""
+    return [whole_fold(), one_domain(), follow(), *settling.rows()]
 
 
 def pulled_fold(copies: int, domain: int, seed: int = 1) -> Pulled:

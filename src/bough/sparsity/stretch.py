@@ -7,9 +7,9 @@ eliminated together, in blocks of up to 192 nodes and groups of 8, bottom up:
         s = the largest power of two in g:  H_i -= sum_k (H_ki / D_k) H_k   over the last s groups, for the next s
     for each ancestor i of the block:       the same over all groups
 
-Rows are kept in strips of eight columns (the panel), so that the sums run over eight rows and eight columns at a time in
-registers, from memory that is read in order (Goto & van de Geijn 2008). The operations are those of the plain loop; only
-the order in which an element is summed differs.
+Rows are kept in strips of eight columns (the panel), so that the sums run over eight rows and eight columns at a time
+in registers, from memory that is read in order (Goto & van de Geijn 2008). The operations are those of the plain loop;
+only the order in which an element is summed differs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Places: TypeAlias = tuple[int, int, int, int, int, int, int, int]
 
 
 def panel_size(height: int) -> int:
-    """Numbers in the panel for paths of so many nodes: strips of H_k, room for one result, strips of L_k, and as much room again."""
+    """Numbers in the panel for paths of so many nodes: strips of H_k and of L_k, and room for a result behind each."""
     return 2 * (-(-height // GROUP) * BLOCK * GROUP + GROUP**2) if height >= DEEP else 0
 
 
@@ -65,7 +65,7 @@ def top_of_block(parent: Rows, rows: Rows, k: int) -> int:
 
 @kernel
 def eliminate_block(parent: Rows, rows: Rows, H: Rows, panel: Rows, block: tuple[int, int]) -> None:
-    """Eliminate the nodes of a stretch from its first to its last; a node's place in the panel is counted from the first."""
+    """Eliminate the first to the last node of a block; places in the panel are counted from the first."""
     top, bottom = block
     last, done = bottom, 0
     while last >= top:

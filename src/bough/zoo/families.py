@@ -66,11 +66,15 @@ def grid(m: int, seed: int = 0, geometry: str = "random") -> Model:
     return _family("grid", parent.clip(-1), seed, geometry)
 
 
-def random_tree(n: int, seed: int = 0, geometry: str = "random") -> Model:
-    """A random recursive tree: the parent of each body is any earlier one, with equal chance."""
+def random_tree(n: int, seed: int = 0, geometry: str = "random", depth_first: bool = False) -> Model:
+    """A random recursive tree: the parent of each body is any earlier one, with equal chance.
+
+    With `depth_first` the bodies are numbered along a walk through the tree, as files of robots have them.
+    """
     sized("random_tree", "n", n)
     rng = generator("random_tree", seed, 1)
-    return _family("random_tree", rng.integers(0, np.arange(n).clip(1)) - (np.arange(n) == 0), seed, geometry)
+    parent = rng.integers(0, np.arange(n).clip(1)) - (np.arange(n) == 0)
+    return _family("random_tree", Tree(parent).regular if depth_first else parent, seed, geometry)
 
 
 def bicycle_chain(seed: int = 0, links: int = 30) -> Model:

@@ -24,7 +24,7 @@ class OutsideError(Exception):
 
 
 class Num(NamedTuple):
-    """A number, or a row of them, that LLVM knows by name: "i" whole, "f" double, "s" float, "b" truth, "v", "w" rows."""
+    """A number, or eight, that LLVM knows by name: "i" whole, "f" double, "s" float, "b" truth, "v" and "w" eight."""
 
     kind: str
     ref: str
