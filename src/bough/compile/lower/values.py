@@ -24,7 +24,7 @@ class OutsideError(Exception):
 
 
 class Num(NamedTuple):
-    """A number, or eight, that LLVM knows by name: "i" whole, "f" double, "s" float, "b" truth, "v" and "w" eight."""
+    """A number that LLVM knows by name: "i" whole, "f" double, "s" float, "b" truth, "v" eight doubles, "w" floats."""
 
     kind: str
     ref: str
