@@ -13,6 +13,7 @@ import pytest
 
 from bough import Builder, Dynamics, zoo
 from bough.errors import OptionError, ShapeError, UnknownNameError
+from bough.model import Numbered
 
 
 def builder(mass: float = 1.0, name: str = "model") -> Builder:
@@ -144,3 +145,32 @@ def test_names_that_are_no_names(name):
     for look in (model.frame, model.joint, lambda x: Dynamics(model).jacobian(np.zeros(3), x)):
         with pytest.raises(UnknownNameError, match=r"the model has no (frame|joint)"):
             look(name)
+
+
+def test_numbered_names_are_made_when_asked_for() -> None:
+    names = Numbered("link", 12, "world")
+    every = ("world", *(f"link{k}" for k in range(12)))
+    assert tuple(names) == every
+    assert (len(names), names[-1], names[1:3]) == (13, "link11", ("link0", "link1"))
+    assert [names.place(name) for name in every] == list(range(13))
+    for wrong in ("link12", "link012", "link-1", "link", "3", "", "link\u0663", "link" + "9" * 5000, "worldlink1"):
+        assert names.place(wrong) is None, wrong
+    with pytest.raises(IndexError):
+        names[13]
+
+
+def test_a_numbered_model_is_asked_by_name_as_any_other() -> None:
+    model = zoo.molecule(9, floating=True)
+    assert (model.frame_names, model.joint_names[3]) == (("world", *model.body_names), "joint3")
+    assert [model.frame(name) for name in model.body_names] == model.body_frames.tolist()
+    assert model.joint("joint3") == model.joints[3]
+    assert pickle.loads(pickle.dumps(model)) == model
+    with pytest.raises(UnknownNameError, match="did you mean 'link"):
+        model.frame("link10")
+    with pytest.raises(UnknownNameError, match="no joint 3"):
+        model.joint(3)  # type: ignore[arg-type]
+
+
+def test_frames_of_bodies_are_found_among_welded_ones() -> None:
+    model = builder().build()
+    assert [model.frame_names[k] for k in model.body_frames] == list(model.body_names)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bough.tree import Tree
+from bough.tree import Tree, parents
 from bough.tree.parents import depth_and_size, depth_first_rank, numbering
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 9, 60])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_sweep_and_doubling_agree(n, seed):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_sweep_and_doubling_agree(n, seed, compiled, monkeypatch):
+    monkeypatch.setattr(parents, "COMPILED", 0 if compiled else 1_000)
     rng = np.random.default_rng(seed)
     parent = rng.integers(-1, np.arange(n)) if n else np.zeros(0, np.int64)
     depth, size = depth_and_size(parent)

@@ -79,7 +79,7 @@ class Chooser:
         self.begun = False  # whether there is a region for this configuration
         self.unchecked = 0  # work since friction was looked at everywhere
         self.urgent = False  # whether torques of locked joints have changed
-        self.body_mass = model.total_mass / max(1, len(model.body_names))
+        self.body_mass = model.total_mass / max(1, len(model.joints))
 
     def _make_loops(self, closures: tuple[Closure, ...]) -> HeldLoops | None:
         """Loops, whose ends are among the loads from now on."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,17 +53,14 @@ class Forces:
         self.pending: dict[int, tuple[float, float, float]] = {}  # other values of those, by number, which wait
         self._place: IntArray = np.zeros(0, np.int64)  # (rows,) where a row's force is in the gathered loads
 
-    @cached_property
-    def _frame_of_body(self) -> IntArray:
-        return np.array([self.model.frame(name) for name in self.model.body_names], np.int64)
-
     def frame(self, body: str | int) -> int:
         """The number of a frame, given by name or as a place in `body_names`."""
         if isinstance(body, str):
             return self.model.frame(body)
-        if not 0 <= int(body) < len(self._frame_of_body):
-            raise UnknownNameError(f"there is no body {body}: expected a name or 0 to {len(self._frame_of_body) - 1}")
-        return int(self._frame_of_body[int(body)])
+        known = self.model.body_frames
+        if not 0 <= int(body) < len(known):
+            raise UnknownNameError(f"there is no body {body}: expected a name or 0 to {len(known) - 1}")
+        return int(known[int(body)])
 
     def frames(self, bodies: Iterable[str | int]) -> IntArray:
         """The numbers of frames."""

@@ -101,8 +101,8 @@ class Mover(Chooser):
         """(bodies,) whether the joint of a body is active."""
         model, region = self.inputs.model, self.region
         if region is None or self.active == len(model.joints):
-            return np.ones(len(model.body_names), bool)
-        host, frames = region.tree.plan.host, self.inputs.forces.frames(model.body_names)
+            return np.ones(len(model.joints), bool)
+        host, frames = region.tree.plan.host, model.body_frames
         awake = np.zeros(len(region.tree.plan.parent), bool)
         awake[region.pieces.body] = True
         return np.asarray(awake[host[model.frames.body[frames]]])

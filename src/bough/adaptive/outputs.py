@@ -20,7 +20,7 @@ class Outputs:
         self.solver, self.inputs = solver, solver.inputs  # a `Solver`, or a `Mover`
 
     def _frames(self, bodies: Iterable[str | int] | None) -> IntArray:
-        return self.inputs.forces.frames(self.inputs.model.body_names if bodies is None else bodies)
+        return self.inputs.model.body_frames if bodies is None else self.inputs.forces.frames(bodies)
 
     def poses(self, bodies: Iterable[str | int] | None) -> FloatArray:
         """World placements (k, 4, 4)."""
@@ -91,8 +91,7 @@ class Outputs:
     def transmitted(self, joints: Iterable[str | int] | None) -> FloatArray:
         """See `QuasiStatics.constraint_forces`."""
         model, frames = self.inputs.model, self.inputs.model.frames
-        named = model.joint_names if joints is None else joints
-        bodies = [model.joint(j).body if isinstance(j, str) else j for j in named]
+        bodies = None if joints is None else [model.joint(j).body if isinstance(j, str) else j for j in joints]
         ks = self._frames(bodies)
         laid, found = self.solver.poses(frames.body[ks]), self._respond(frames.body[ks], forces=True)
         R = laid[:, :9].reshape(-1, 3, 3)

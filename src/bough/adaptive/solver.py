@@ -57,7 +57,7 @@ class Solver:
         self.culled = culled or ("zero" if must_be_zero and not by_energy else "rigid")
         if self.culled == "rigid":
             self.region = Region(self, every)
-        self._error.check_at_rest(self.inputs.model.body_names, self.culled)
+        self._error.check_at_rest(self.inputs.model.joints.bodies, self.culled)
 
     def prepare(self, catch_up: bool | None, closures: Sequence[Closure], assembly: Any) -> None:
         """Take the options that decide which engines there are."""
@@ -87,7 +87,7 @@ class Solver:
     def error(self, measure: ErrorMeasure) -> None:
         if measure != self._error:
             check_measure(measure)
-            measure.check_at_rest(self.inputs.model.body_names, self.culled)
+            measure.check_at_rest(self.inputs.model.joints.bodies, self.culled)
             kind, self._error = self._error.over, measure
             self.changes.error()
             if (kind == "energy") != (measure.over == "energy"):

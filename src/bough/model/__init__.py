@@ -20,9 +20,9 @@ from bough.model.bodies import (
     rigid,
 )
 from bough.model.builder import GRAVITY, Builder, Mimic
-from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Passive, unknown
+from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Joints, Numbered, Passive, unknown
 from bough.model.coupling import parents_of_dofs
-from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL, blocks
+from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL, slices
 from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
 from bough.model.loops import ClosureKind, LoopClosure
 from bough.model.model import Model
@@ -47,10 +47,10 @@ __all__ = [
     "LoopClosure",
     "Mimic",
     "Model",
+    "Numbered",
     "Parts",
     "Passive",
     "assemble",
-    "blocks",
     "body_frames",
     "check_physical",
     "find_limbs",
@@ -65,6 +65,7 @@ __all__ = [
     "planar_frame",
     "principal_moments",
     "rigid",
+    "slices",
     "standard",
     "twin_limbs",
     "unknown",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.joints import PRIMITIVES, TURN, Mechanism, close_table
-from bough.model.laid_frames import LaidFrames, Placement, blocks, lay, sizes
+from bough.model.laid_frames import LaidFrames, UserFrames, columns, lay, rows, sizes, slices
 from bough.spatial import inertia_matrix
 from bough.tree import Tree
 from bough.types import FloatArray, IntArray
@@ -39,36 +39,36 @@ def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanis
     close_table()
     tree = Tree(parts.parent)
     order, rank = tree.order, tree.rank
-    sorted_parts = Parts._make(a[order] for a in parts)
     dh = tree.dh_child[order]
     dh = np.where(dh >= 0, rank[np.maximum(dh, 0)], -1)
-    parent, kind = tree.regular, sorted_parts.kind
-    joint = Placement(sorted_parts.R, sorted_parts.p)
-    layout = lay(parent, kind, joint, sorted_parts.axis, dh, sizes(parent, joint, sorted_parts.inertia))
-    inertia = laid_inertia(sorted_parts.inertia, layout.R, layout.p)
-    axes = _axes(kind)
-    dofs = np.count_nonzero(axes >= 0, axis=1)
-    expansion = tree.sorted().expanded(dofs)
-    body = np.repeat(np.arange(len(parent)), dofs)
-    place = np.arange(len(body)) - expansion.first[body]
-    theta = layout.offset[:, 0] + np.where(kind == TURN, sorted_parts.shift, 0.0)
-    d = layout.offset[:, 1] + np.where(kind == TURN, sorted_parts.pitch, 1.0) * sorted_parts.shift
+    parent, joint, lasting = tree.regular, UserFrames(parts.R, parts.p, order), _sorted(parts, order)
+    kind = lasting.kind
+    layout = lay(parent, kind, joint, lasting.axis, dh, sizes(parent, joint, parts.inertia))
+    inertia = laid_inertia(parts.inertia, layout.R, layout.p, order)
+    axes = _axes()
+    expansion = tree.sorted().expanded(np.count_nonzero(axes >= 0, axis=1)[kind])
+    several = len(expansion.node) > len(parent)
+    # where every joint has one freedom, nothing is repeated, and a million are not copied
+    body = expansion.node if several else slice(None)
+    place = np.arange(len(expansion.node)) - expansion.first[body] if several else 0
+    theta = layout.offset[:, 0] + np.where(kind == TURN, lasting.shift, 0.0)
+    d = layout.offset[:, 1] + np.where(kind == TURN, lasting.pitch, 1.0) * lasting.shift
     mechanism = Mechanism(
         parent=parent,
         kind=kind,
         fixed_kind=layout.fixed_kind,
         dof=expansion.first,
-        q_index=sorted_parts.q_index,
-        v_index=sorted_parts.v_index[body] + place,
-        axis=axes[body, place],
+        q_index=lasting.q_index,
+        v_index=lasting.v_index[body] + place,
+        axis=axes[kind[body], place],
         depth=expansion.depth - 1,
         rows=expansion.rows,
         fixed=layout.fixed,
-        offset=np.stack([theta, d, sorted_parts.pitch, np.cos(theta), np.sin(theta)], axis=1),
-        pitch=np.where(kind[body] == TURN, sorted_parts.pitch[body], 0.0),
-        ratio=sorted_parts.ratio[body],
+        offset=np.stack([theta, d, lasting.pitch, np.cos(theta), np.sin(theta)], axis=1),
+        pitch=np.where(kind[body] == TURN, lasting.pitch[body], 0.0),
+        ratio=lasting.ratio[body],
         inertia=inertia,
-        armature=sorted_parts.armature[body],
+        armature=lasting.armature[body],
         gravity=np.asarray(gravity, float),
         zero=np.zeros(1),
         one=np.ones(1),
@@ -76,11 +76,18 @@ def assemble(parts: Parts, gravity: Sequence[float] = GRAVITY) -> tuple[Mechanis
     return Mechanism(*map(frozen, mechanism)), layout, rank
 
 
-def _axes(kind: IntArray) -> IntArray:
-    """(N, 6) axes that each joint frees, then -1."""
-    table = np.full((len(kind), 6), -1)
+def _sorted(parts: Parts, order: IntArray) -> Parts:
+    """Parts in the given order, but for frames and inertias, which are large; one value for all is in any order."""
+    large = ("R", "p", "inertia")
+    columns = parts._asdict().items()
+    return parts._replace(**{name: a.take(order, 0) for name, a in columns if name not in large and a.strides[0]})
+
+
+def _axes() -> IntArray:
+    """(kinds, 6) axes that a joint of each kind frees, then -1."""
+    table = np.full((max(primitive.kind for primitive in PRIMITIVES.values()) + 1, 6), -1)
     for primitive in PRIMITIVES.values():
-        table[kind == primitive.kind, : len(primitive.axes)] = primitive.axes
+        table[primitive.kind, : len(primitive.axes)] = primitive.axes
     return table
 
 
@@ -90,23 +97,22 @@ def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def laid_inertia(inertia: FloatArray, R: FloatArray, p: FloatArray) -> FloatArray:
-    """Rigid inertias (N, 10) brought into frames placed at (R, p) in their own frames."""
+def laid_inertia(inertia: FloatArray, R: FloatArray, p: FloatArray, order: IntArray | None = None) -> FloatArray:
+    """Rigid inertias (N, 10), taken in an order, brought into frames placed at (R, p) in their own frames."""
     out = np.empty((len(inertia), 10))
-    for b in blocks(np.arange(len(inertia))):
-        out[b] = _laid_inertia(inertia[b], R[b], p[b])
+    for b in slices(len(inertia)):
+        out[b] = _laid_inertia(inertia[b] if order is None else inertia.take(order[b], 0), R[b], p[b])
     return out
 
 
 def _laid_inertia(inertia: FloatArray, R: FloatArray, p: FloatArray) -> FloatArray:
-    mass, h = inertia[:, 9], inertia[:, 6:9]
-    J = inertia_matrix(inertia)
+    mass, h, p = inertia[:, 9].copy(), columns(inertia[:, 6:9]), columns(p)
     # about the new origin: h' = h - m p, J' = J - (2 h.p - m p.p) 1 + h p' + p h' - m p p'
-    hp, ph = h[:, :, None] * p[:, None, :], p[:, :, None] * h[:, None, :]
-    pp = mass[:, None, None] * p[:, :, None] * p[:, None, :]
-    both = hp + ph - pp
-    J = J - np.trace(both, axis1=1, axis2=2)[:, None, None] * np.eye(3) + both
-    J = np.swapaxes(R, 1, 2) @ J @ R
-    h = np.einsum("nji,nj->ni", R, h - mass[:, None] * p)
-    columns = [J[:, 0, 0], J[:, 1, 1], J[:, 2, 2], J[:, 0, 1], J[:, 0, 2], J[:, 1, 2]]
-    return np.stack([*columns, h[:, 0], h[:, 1], h[:, 2], mass], axis=1)
+    both = h[:, None] * p[None] + p[:, None] * h[None] - mass * p[:, None] * p[None]
+    trace = both[0, 0] + both[1, 1] + both[2, 2]
+    J = columns(inertia_matrix(inertia)) - trace * np.eye(3)[:, :, None] + both
+    J = np.swapaxes(R, 1, 2) @ rows(J) @ R
+    out = np.empty_like(inertia)
+    out[:, :6], out[:, 9] = J.reshape(-1, 9)[:, [0, 4, 8, 1, 2, 5]], mass
+    np.einsum("nji,nj->ni", R, rows(h - mass * p), out=out[:, 6:9])
+    return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, overload
 
@@ -24,11 +24,43 @@ class Joint(NamedTuple):
     v: slice
 
 
+class Numbered(Sequence[str]):
+    """Names with a number each, which are made when they are asked for: `first`, then word0, word1, ... up to n."""
+
+    def __init__(self, word: str, n: int, *first: str) -> None:
+        self.word, self.n, self.first = word, n, first
+
+    def __len__(self) -> int:
+        return len(self.first) + self.n
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, i: int | slice) -> str | tuple[str, ...]:
+        if isinstance(i, slice):
+            return tuple(self)[i]
+        k = range(len(self))[i]
+        return self.first[k] if k < len(self.first) else f"{self.word}{k - len(self.first)}"
+
+    def place(self, name: str) -> int | None:
+        """Where a name is, found without making the others; None if it is nowhere."""
+        digits = name.removeprefix(self.word)
+        k = int(digits) if len(digits) < 19 and digits.isdecimal() else -1
+        if 0 <= k < self.n and name == f"{self.word}{k}":
+            return len(self.first) + k
+        return self.first.index(name) if name in self.first else None
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.first
+        yield from [f"{self.word}{k}" for k in range(self.n)]
+
+
 class Joints(Sequence[Joint]):
     """The joints of a model, kept as columns: a `Joint` is made when it is asked for, so a million are cheap."""
 
     def __init__(
-        self, names: tuple[str, ...], bodies: tuple[str, ...], types: tuple[str, ...], q: IntArray, v: IntArray
+        self, names: Sequence[str], bodies: Sequence[str], types: tuple[str, ...], q: IntArray, v: IntArray
     ) -> None:
         """`q` and `v` are (joints, 2): where the part of each joint starts and stops."""
         self.names, self.bodies, self.types = names, bodies, types
@@ -81,7 +113,7 @@ class Passive(NamedTuple):
 class Frames(NamedTuple):
     """Named frames: `body` is the kernel's body number (-1 = world), (R, p) the placement in that body's laid frame."""
 
-    names: tuple[str, ...]
+    names: Sequence[str]
     body: IntArray
     R: FloatArray
     p: FloatArray
@@ -101,6 +133,13 @@ def unknown(what: str, name: Any, known: tuple[str, ...]) -> str:
     near = get_close_matches(str(name)[:200], known[:20000], n=3)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"the model has no {what} {short(name) if isinstance(name, str) else name!r}{hint}"
+
+
+def place_of(name: Any, names: Sequence[str], numbers: Callable[[], Mapping[str, int]]) -> int | None:
+    """The place of a name among others, whose numbers are asked for if they must; none of what is no name."""
+    if not isinstance(name, str):
+        return None
+    return names.place(name) if isinstance(names, Numbered) else numbers().get(name)
 
 
 def freeze(value: Any) -> Any:

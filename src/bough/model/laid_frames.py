@@ -1,7 +1,8 @@
 """Axial-screw frames: lay every joint axis on z, so that a transform is two or three screws.
 
-Denavit & Hartenberg 1955, as used in Featherstone 1987 and McMillan & Orin 1995. All functions work on all bodies at
-once: arrays of shape (N, ...). A "user" frame is the joint frame that a model file gives, a "laid" frame is ours.
+Denavit & Hartenberg 1955, as used in Featherstone 1987 and McMillan & Orin 1995. All functions work on many bodies at
+once: frames as (N, 3, 3) and (N, 3), and inside, for speed, vectors as (3, N) and rotations as (3, 3, N). A "user"
+frame is the joint frame that a model file gives, a "laid" frame is ours.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ BLOCK = 8192  # bodies
 
 
 class Line(NamedTuple):
-    """Joint axes as lines: points and unit directions, (N, 3) each."""
+    """Joint axes as lines: points and unit directions, (3, N) each."""
 
     point: FloatArray
     direction: FloatArray
@@ -46,51 +47,70 @@ class Placement(NamedTuple):
     p: FloatArray
 
 
-def sizes(parent: IntArray, joint: Placement, inertia: FloatArray) -> FloatArray:
+class UserFrames(NamedTuple):
+    """Joint frames in the user's order, of which the one of body b (numbered depth-first) is `order[b]`."""
+
+    R: FloatArray
+    p: FloatArray
+    order: IntArray
+
+    def at(self, b: IntArray | slice) -> Placement:
+        """Those of bodies b."""
+        return Placement(self.R.take(self.order[b], 0), self.p.take(self.order[b], 0))
+
+
+def sizes(parent: IntArray, joint: UserFrames, inertia: FloatArray) -> FloatArray:
     """How far bodies reach from their joints' origins, (N,): radii of gyration, and where their children hang.
 
     Infinite where there is nothing that could lose digits: a body without mass that carries nothing.
     """
-    mass = inertia[:, 9]
-    size = np.sqrt(np.maximum(inertia[:, :3].sum(axis=1), 0.0) / np.where(mass > 1e-200, 2.0 * mass, 1.0))
+    own, size = np.empty(len(parent)), np.zeros(len(parent))
+    for b in slices(len(parent)):
+        I = inertia.take(joint.order[b], 0)
+        own[b] = np.sqrt(np.maximum(I[:, :3].sum(axis=1), 0.0) / np.where(I[:, 9] > 1e-200, 2.0 * I[:, 9], 1.0))
     above = np.flatnonzero(parent >= 0)
-    np.maximum.at(size, parent[above], size[above] + np.linalg.norm(joint.p[above], axis=1))
+    for some in blocks(above):
+        np.maximum.at(size, parent[some], own[some] + length(joint.at(some).p.T))
+    size = np.maximum(own, size)
     carries = np.zeros(len(parent), bool)
     carries[parent[above]] = True
     return np.where((size > 0.0) | carries, size, np.inf)
 
 
 def lay(
-    parent: IntArray, kind: IntArray, joint: Placement, axis: FloatArray, dh_child: IntArray, size: FloatArray
+    parent: IntArray, kind: IntArray, joint: UserFrames, axis: FloatArray, dh_child: IntArray, size: FloatArray
 ) -> LaidFrames:
     """Lay the frames of a tree whose joint frames sit at `joint` in the parent's user frame; `size` is of `sizes`."""
     screw = kind <= LAST_SCREW
     frame = Placement(_first_frames(screw, axis), np.zeros((len(parent), 3)))
 
     # A body with a Denavit-Hartenberg child: x along the common normal of its own axis and that child's.
-    dh = _usable_dh_child(screw, axis, joint.R, dh_child)
+    dh = np.where(screw & (dh_child >= 0) & screw[dh_child], dh_child, -1)
     for b in blocks(np.flatnonzero(dh >= 0)):
-        c = dh[b]
-        own = Line(np.zeros((len(b), 3)), axis[b])
-        childs = Line(joint.p[c], np.einsum("nij,nj->ni", joint.R[c], axis[c]))
-        normal, frame.p[b], _ = common_normal(own, childs, frame.R[b, :, 0])
-        frame.R[b] = frame_of(axis[b], normal)
+        child, z = joint.at(dh[b]), columns(axis[b])
+        own, childs = Line(np.zeros_like(z), z), Line(columns(child.p), turned(columns(child.R), columns(axis[dh[b]])))
+        usable = _well_separated(length(cross(z, childs.direction)))
+        if not usable.all():
+            dh[b[~usable]], b = -1, b[usable]
+            own, childs = (Line(line.point[:, usable], line.direction[:, usable]) for line in (own, childs))
+        normal, foot, _ = common_normal(own, childs, frame.R[b, :, 0].T)
+        frame.R[b], frame.p[b] = rows(frame_of(own.direction, normal)), rows(foot)
 
     # A body without one: its frame is free, so lay it where its own transform is cheapest, unless that is far away.
-    free = [_cheapest(b, parent, joint, frame, axis, size) for b in blocks(np.flatnonzero(screw & (dh < 0)))]
-    for b, R, p in free:
+    lone = blocks(np.flatnonzero(screw & (dh < 0)))
+    for b, R, p in [_cheapest(b, parent, joint, frame, axis, size) for b in lone]:
         frame.R[b], frame.p[b] = R, p
 
     # A file that gives the laid frames already keeps them exactly.
-    is_dh, every = np.zeros(len(parent), bool), np.arange(len(parent))
-    is_dh[dh[dh >= 0]] = True
-    for b in blocks(every):
-        frame.R[b], frame.p[b] = snap(frame.R[b]), np.where(np.abs(frame.p[b]) < ROUNDING, 0.0, frame.p[b])
     n = len(parent)
+    is_dh = np.zeros(n, bool)
+    is_dh[dh[dh >= 0]] = True
+    for k in slices(n):
+        frame.R[k], frame.p[k] = snap(frame.R[k]), np.where(np.abs(frame.p[k]) < ROUNDING, 0.0, frame.p[k])
     laid = LaidFrames(frame.R, frame.p, np.empty(n, np.int64), np.empty((n, 12)), np.empty((n, 2)))
-    for b in blocks(every):
-        constants = _constants(screw[b], is_dh[b], _in_parent_frame(b, parent, joint, frame), frame, b)
-        laid.fixed_kind[b], laid.fixed[b], laid.offset[b] = constants
+    for k in slices(n):
+        constants = _constants(screw[k], is_dh[k], _in_parent_frame(k, parent, joint, frame), frame, k)
+        laid.fixed_kind[k], laid.fixed[k], laid.offset[k] = constants
     return laid
 
 
@@ -99,20 +119,25 @@ def blocks(bodies: IntArray) -> list[IntArray]:
     return np.split(bodies, range(BLOCK, len(bodies), BLOCK))
 
 
+def slices(n: int) -> list[slice]:
+    """All of n bodies, some at a time, as `blocks` has some of them; slices are not copied."""
+    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+
+
 def _cheapest(
-    b: IntArray, parent: IntArray, joint: Placement, frame: Placement, axis: FloatArray, size: FloatArray
+    b: IntArray, parent: IntArray, joint: UserFrames, frame: Placement, axis: FloatArray, size: FloatArray
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Bodies whose frames are free, and frames on the common normals with their parents' axes, unless too far away."""
-    user = _in_parent_frame(b, parent, joint, frame)
-    z, x = np.tile(np.eye(3)[2], (len(b), 1)), np.tile(np.eye(3)[0], (len(b), 1))
-    own = Line(user.p, np.einsum("nij,nj->ni", user.R, axis[b]))
-    normal, _, foot = common_normal(Line(np.zeros((len(b), 3)), z), own, x)
-    usable = _well_separated(np.linalg.norm(np.cross(z, own.direction), axis=1))
-    b, normal, foot, R = b[usable], normal[usable], foot[usable], user.R[usable]
-    laid = np.swapaxes(R, 1, 2) @ frame_of(own.direction[usable], normal)
-    away = np.einsum("nji,nj->ni", R, foot - user.p[usable])
-    near = np.linalg.norm(away, axis=1) <= FAR * size[b]
-    return b, laid, np.where(near[:, None], away, 0.0)
+    R, p = _in_parent_frame(b, parent, joint, frame)
+    z = np.tile(np.eye(3)[2][:, None], len(b))
+    own = Line(p, turned(columns(R), columns(axis[b])))
+    normal, _, foot = common_normal(Line(np.zeros_like(z), z), own, np.eye(3)[0][:, None])
+    usable = np.flatnonzero(_well_separated(length(cross(z, own.direction))))
+    b, R = b[usable], R[usable]
+    laid = np.swapaxes(R, 1, 2) @ rows(frame_of(own.direction[:, usable], normal[:, usable]))
+    away = turned_back(columns(R), (foot - p)[:, usable])
+    near = length(away) <= FAR * size[b]
+    return b, laid, rows(np.where(near, away, 0.0))
 
 
 def common_normal(a: Line, b: Line, default: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -121,33 +146,70 @@ def common_normal(a: Line, b: Line, default: FloatArray) -> tuple[FloatArray, Fl
     For parallel lines the foot on a is a's own point; for coincident ones the normal is `default`, made
     perpendicular to the lines.
     """
-    n = np.cross(a.direction, b.direction)
-    sine = np.linalg.norm(n, axis=1)
+    n = cross(a.direction, b.direction)
+    sine = length(n)
     gap = b.point - a.point
     skew = sine > PARALLEL
-    safe = np.where(skew, sine, 1.0)[:, None]
+    safe = np.where(skew, sine, 1.0)
     # Feet of skew lines: solve for the two parameters along the lines.
-    s = np.einsum("ni,ni->n", np.cross(gap, b.direction), n / safe) / safe[:, 0]
-    t = np.einsum("ni,ni->n", np.cross(gap, a.direction), n / safe) / safe[:, 0]
-    # Parallel lines: the perpendicular part of the gap is the normal.
-    along = np.einsum("ni,ni->n", gap, a.direction)
-    across = gap - along[:, None] * a.direction
-    distance = np.linalg.norm(across, axis=1)
-    apart = distance > ROUNDING * (1.0 + np.linalg.norm(gap, axis=1))
-    default = default - np.einsum("ni,ni->n", default, a.direction)[:, None] * a.direction
-    default /= np.linalg.norm(default, axis=1)[:, None]
-    parallel_normal = np.where(apart[:, None], across / np.where(apart, distance, 1.0)[:, None], default)
-    turn = np.einsum("ni,ni->n", a.direction, b.direction)
-    normal = np.where(skew[:, None], n / safe, parallel_normal)
-    s, t = np.where(skew, s, 0.0), np.where(skew, t, -along * turn)
-    return normal, a.point + s[:, None] * a.direction, b.point + t[:, None] * b.direction
+    s = dot(cross(gap, b.direction), n / safe) / safe
+    t = dot(cross(gap, a.direction), n / safe) / safe
+    along = dot(gap, a.direction)
+    normal, t = n / safe, np.where(skew, t, -along * dot(a.direction, b.direction))
+    k = np.flatnonzero(~skew)
+    if k.size:
+        # Parallel lines: the perpendicular part of the gap is the normal.
+        direction, gap = a.direction[:, k], gap[:, k]
+        across = gap - along[k] * direction
+        distance = length(across)
+        apart = distance > ROUNDING * (1.0 + length(gap))
+        default = default if default.shape[1] == 1 else default[:, k]
+        default = default - dot(default, direction) * direction
+        default /= length(default)
+        normal[:, k] = np.where(apart, across / np.where(apart, distance, 1.0), default)
+    return normal, a.point + np.where(skew, s, 0.0) * a.direction, b.point + t * b.direction
 
 
 def frame_of(z: FloatArray, x: FloatArray) -> FloatArray:
-    """Rotations with the given z and x axes (x is made exactly perpendicular)."""
-    x = x - np.einsum("ni,ni->n", x, z)[:, None] * z
-    x = x / np.linalg.norm(x, axis=1)[:, None]
-    return np.stack([x, np.cross(z, x), z], axis=2)
+    """Rotations (3, 3, N) with the given z and x axes (x is made exactly perpendicular)."""
+    x = x - dot(x, z) * z
+    x = x / length(x)
+    return np.stack([x, cross(z, x), z], axis=1)
+
+
+def columns(x: FloatArray) -> FloatArray:
+    """(N, ...) as (..., N), in one piece."""
+    return np.ascontiguousarray(np.moveaxis(x, 0, -1))
+
+
+def rows(x: FloatArray) -> FloatArray:
+    """(..., N) as (N, ...), in one piece."""
+    return np.ascontiguousarray(np.moveaxis(x, -1, 0))
+
+
+def dot(a: FloatArray, b: FloatArray) -> FloatArray:
+    """(N,) of vectors (3, N); never -0, whose angle is not that of 0."""
+    return np.asarray(0.0 + a[0] * b[0] + a[2] * b[2] + a[1] * b[1])
+
+
+def length(a: FloatArray) -> FloatArray:
+    """(N,) of vectors (3, N)."""
+    return np.asarray(np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]))
+
+
+def cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """(3, N) of vectors (3, N)."""
+    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def turned(R: FloatArray, x: FloatArray) -> FloatArray:
+    """R x, of rotations (3, 3, N) and vectors (3, N); never -0."""
+    return np.asarray(0.0 + R[:, 0] * x[0] + R[:, 2] * x[2] + R[:, 1] * x[1])
+
+
+def turned_back(R: FloatArray, x: FloatArray) -> FloatArray:
+    """R' x, of rotations (3, 3, N) and vectors (3, N); never -0."""
+    return np.asarray(0.0 + R[0] * x[0] + R[1] * x[1] + R[2] * x[2])
 
 
 def snap(x: Any) -> FloatArray:
@@ -166,56 +228,49 @@ def _first_frames(screw: BoolArray, axis: FloatArray) -> FloatArray:
     """Frames with z on the axis (screw joints), x along whichever user axis is most nearly perpendicular."""
     R = np.tile(np.eye(3), (len(axis), 1, 1))
     b = np.flatnonzero(screw & (axis[:, 2] <= 1.0 - 1e-15))
-    R[b] = frame_of(axis[b], np.eye(3)[np.argmin(np.abs(axis[b]), axis=1)])
+    R[b] = rows(frame_of(columns(axis[b]), columns(np.eye(3)[np.argmin(np.abs(axis[b]), axis=1)])))
     return R
 
 
-def _usable_dh_child(screw: BoolArray, axis: FloatArray, R: FloatArray, dh_child: IntArray) -> IntArray:
-    found = np.full(len(dh_child), -1, np.int64)
-    for b in blocks(np.flatnonzero(dh_child >= 0)):
-        c = dh_child[b]
-        sine = np.linalg.norm(np.cross(axis[b], np.einsum("nij,nj->ni", R[c], axis[c])), axis=1)
-        found[b] = np.where(screw[b] & screw[c] & _well_separated(sine), c, -1)
-    return found
+def _in_parent_frame(b: IntArray | slice, parent: IntArray, joint: UserFrames, frame: Placement) -> Placement:
+    """Where the user's joint frames of bodies b sit in the laid frames of the parents (the world is laid as given).
 
-
-def _in_parent_frame(b: IntArray, parent: IntArray, joint: Placement, frame: Placement) -> Placement:
-    """Where the user's joint frames of bodies b sit in the laid frames of the parents (the world is laid as given)."""
+    Rotations (N, 3, 3), origins (3, N).
+    """
     up, roots = np.maximum(parent[b], 0), np.flatnonzero(parent[b] < 0)
-    parent_R, parent_p = frame.R[up], frame.p[up]
-    parent_R[roots], parent_p[roots] = np.eye(3), 0.0
-    return Placement(np.swapaxes(parent_R, 1, 2) @ joint.R[b], np.einsum("nji,nj->ni", parent_R, joint.p[b] - parent_p))
+    R, p = frame.R.take(up, 0), frame.p.take(up, 0)
+    R[roots], p[roots] = np.eye(3), 0.0
+    user = joint.at(b)
+    return Placement(np.swapaxes(R, 1, 2) @ user.R, turned_back(columns(R), columns(user.p - p)))
 
 
 def _constants(
-    screw: BoolArray, is_dh: BoolArray, user: Placement, frame: Placement, b: IntArray
+    screw: BoolArray, is_dh: BoolArray, user: Placement, frame: Placement, b: slice
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Write the laid frames of bodies b, seen from those of the parents, as screws z (psi, e), x (alpha, a), z (theta,
     d); user frames and what is known of the bodies are theirs alone."""
     n = len(screw)
-    R = snap(user.R @ frame.R[b])
-    p = user.p + np.einsum("nij,nj->ni", user.R, frame.p[b])
-    x, z = np.tile(np.eye(3)[0], (n, 1)), np.tile(np.eye(3)[2], (n, 1))
-    normal, foot, far_foot = common_normal(Line(np.zeros((n, 3)), z), Line(p, R[:, :, 2]), x)
+    R = columns(snap(user.R @ frame.R[b]))
+    p = user.p + turned(columns(user.R), columns(frame.p[b]))
+    x, z = (np.tile(np.eye(3)[k][:, None], n) for k in (0, 2))
+    normal, foot, far_foot = common_normal(Line(np.zeros_like(z), z), Line(p, R[:, 2]), x)
     # By construction the frame of a body with a DH child already lies on that child's normal.
-    normal, foot = np.where(is_dh[:, None], x, normal), np.where(is_dh[:, None], 0.0, foot)
-    sin_alpha = np.einsum("ni,ni->n", np.cross(z, R[:, :, 2]), normal)
-    joint_x = np.einsum("nji,nj->ni", R, normal)  # the normal in the laid frame: (cos theta, -sin theta, 0)
-    theta = np.arctan2(-joint_x[:, 1], joint_x[:, 0])
-    reach = np.einsum("ni,ni->n", far_foot - foot, normal)
-    d = np.einsum("ni,ni->n", p - far_foot, R[:, :, 2])
+    normal, foot = np.where(is_dh, x, normal), np.where(is_dh, 0.0, foot)
+    sin_alpha = dot(cross(z, R[:, 2]), normal)
+    joint_x = turned_back(R, normal)  # the normal in the laid frame: (cos theta, -sin theta, 0)
+    theta = np.arctan2(-joint_x[1], joint_x[0])
+    reach, d = dot(far_foot - foot, normal), turned_back(R[:, 2:], p - far_foot)[0]
     placed = ~screw | ~_well_separated(np.abs(sin_alpha))
 
-    scale = ROUNDING * (1.0 + np.abs(p).max(axis=1, initial=0.0))
-    lengths = [np.where(np.abs(x) < scale, 0.0, x) for x in (foot[:, 2], reach, d)]
-    zero = np.zeros(n)
-    screws = np.stack(
-        [snap(normal[:, 0]), snap(normal[:, 1]), lengths[0], snap(R[:, 2, 2]), snap(sin_alpha), lengths[1]]
-    )
-    fixed = np.concatenate([screws, np.tile(zero, (6, 1))]).T
-    fixed_kind = np.where((fixed[:, :3] == [1.0, 0.0, 0.0]).all(axis=1), X_SCREW, ZX_SCREWS)
-    fixed_kind[placed] = PLACED
-    fixed[placed] = np.concatenate([R.reshape(n, 9), p], axis=1)[placed]
+    scale = ROUNDING * (1.0 + np.abs(p).max(axis=0, initial=0.0))
+    lengths = [np.where(np.abs(x) < scale, 0.0, x) for x in (foot[2], reach, d)]
+    fixed = np.zeros((n, 12))
+    screws = (snap(normal[0]), snap(normal[1]), lengths[0], snap(R[2, 2]), snap(sin_alpha), lengths[1])
+    for k, column in enumerate(screws):
+        fixed[:, k] = column
+    in_line = (screws[0] == 1.0) & (screws[1] == 0.0) & (lengths[0] == 0.0)
+    fixed_kind = np.where(placed, PLACED, np.where(in_line, X_SCREW, ZX_SCREWS))
+    fixed[placed] = np.concatenate([rows(R[:, :, placed]).reshape(-1, 9), p[:, placed].T], axis=1)
     offset = np.stack([np.where(np.abs(theta) < ROUNDING, 0.0, theta), lengths[2]], axis=1)
     offset[placed] = 0.0
     return fixed_kind.astype(np.int64), fixed, offset

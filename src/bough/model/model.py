@@ -16,7 +16,18 @@ from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model import parameters
 from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
-from bough.model.contents import Coupling, Frames, Joint, JointLimits, Joints, Passive, freeze, unknown
+from bough.model.contents import (
+    Coupling,
+    Frames,
+    Joint,
+    JointLimits,
+    Joints,
+    Numbered,
+    Passive,
+    freeze,
+    place_of,
+    unknown,
+)
 from bough.model.coupling import coupled_parents, parents_of_dofs
 from bough.model.digest import digest
 from bough.model.explain import explain
@@ -61,15 +72,15 @@ class Model:
         """The number of degrees of freedom: the length of v, tau and accelerations."""
         return int(self.joints.v.max(initial=0))
 
-    @property
+    @cached_property
     def joint_names(self) -> tuple[str, ...]:
         """All moving joints, mimic joints excepted, in the order of q and v."""
-        return self.joints.names
+        return tuple(self.joints.names)
 
-    @property
+    @cached_property
     def body_names(self) -> tuple[str, ...]:
         """The body that each joint moves, in the order of `joint_names`."""
-        return self.joints.bodies
+        return tuple(self.joints.bodies)
 
     @property
     def damping(self) -> FloatArray:
@@ -91,10 +102,10 @@ class Model:
         """(nv,) where springs rest, rad or m; see `rest_configuration`."""
         return self.passive.rest
 
-    @property
+    @cached_property
     def frame_names(self) -> tuple[str, ...]:
         """Every body and link, welded or moving, and whatever else has a name and a place."""
-        return self.frames.names
+        return tuple(self.frames.names)
 
     @cached_property
     def tree(self) -> Tree:
@@ -159,14 +170,14 @@ class Model:
 
     def frame(self, name: str) -> int:
         """The number of a frame; an unknown name is refused with the nearest ones."""
-        number = _number(self._frame_numbers, name)
+        number = place_of(name, self.frames.names, lambda: self._frame_numbers)
         if number is None:
             raise UnknownNameError(unknown("frame", name, self.frame_names))
         return number
 
     def joint(self, name: str) -> Joint:
         """The joint of this name, with its places in q and v."""
-        number = _number(self._joint_numbers, name)
+        number = place_of(name, self.joints.names, lambda: self._joint_numbers)
         if number is None:
             raise UnknownNameError(unknown("joint", name, self.joint_names))
         return self.joints[number]
@@ -178,6 +189,13 @@ class Model:
     @cached_property
     def _joint_numbers(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.joint_names)}
+
+    @cached_property
+    def body_frames(self) -> IntArray:
+        """(joints,) the number of the frame of each of `body_names`."""
+        if isinstance(self.frames.names, Numbered):
+            return frozen(np.arange(1, 1 + len(self.joints)))
+        return frozen(np.array([self._frame_numbers[name] for name in self.joints.bodies], np.int64))
 
     @cached_property
     def neutral(self) -> FloatArray:
@@ -310,8 +328,3 @@ class Model:
     def __str__(self) -> str:
         """The summary of `repr`, and a line for each of the first joints."""
         return listing(self)
-
-
-def _number(numbers: Mapping[str, int], name: Any) -> int | None:
-    """The number of a name; none of what is no name."""
-    return numbers.get(name) if isinstance(name, str) else None

@@ -44,8 +44,7 @@ class JointFrames(NamedTuple):
 
 def body_frames(model: Model) -> BodyFrames:
     """In the order of `model.body_names`."""
-    numbers = [model.frame(name) for name in model.body_names]
-    frames = model.frames
+    frames, numbers = model.frames, model.body_frames
     return BodyFrames(frames.body[numbers], frames.R[numbers], frames.p[numbers])
 
 

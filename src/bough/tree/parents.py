@@ -7,8 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bough.compile.kernel import kernel
+from bough.compile.settings import interpreted
 from bough.errors import TreeError
-from bough.types import IntArray
+from bough.types import IntArray, Rows
+
+COMPILED = 100_000  # nodes from which loops are compiled
 
 
 def validated(parent: ArrayLike) -> IntArray:
@@ -68,18 +72,36 @@ def numbering(parent: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 def _in_one_sweep(parent: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """The same where parents come first: plain loops, which are quicker than doubling on deep trees."""
-    above, n = parent.tolist(), len(parent)
-    depth, size, free = [0] * (n + 1), [1] * (n + 1), [0] * (n + 1)  # the base is last
-    for i, p in enumerate(above):
-        depth[i] = depth[p] + 1
-    for i in range(n - 1, -1, -1):
-        size[above[i]] += size[i]
-    rank = [0] * n
-    for i, p in enumerate(above):  # free: the place of the next child, behind those of its earlier siblings
-        rank[i] = place = free[p]
+    n = len(parent)
+    size, free, rank = np.ones(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
+    if n < COMPILED or interpreted():
+        lists = [x.tolist() for x in (parent, size, free, rank)]
+        _sweep(*lists)
+        size, rank = np.array(lists[1], np.int64), np.array(lists[3], np.int64)
+    else:
+        from bough.compile.run import direct  # heavy, and not needed for small trees
+
+        direct.call(_sweep, parent, size, free, rank)
+    # a node lies below those that began before it and have not ended
+    ended = np.cumsum(np.bincount(rank + size[:n], minlength=n + 1))
+    return 1 + rank - ended[rank], size[:n].copy(), rank
+
+
+@kernel
+def _sweep(parent: Rows, size: Rows, free: Rows, rank: Rows) -> None:
+    """Subtree sizes (ones before) and depth-first places; free: where the next child goes (zeros), the base last."""
+    n = len(parent)
+    for i in range(n - 1, 0, -1):
+        if parent[i] >= 0:
+            size[parent[i]] += size[i]
+    for i in range(n):
+        p = parent[i]
+        if p < 0:
+            p = n
+        place = free[p]
+        rank[i] = place
         free[p] = place + size[i]
         free[i] = place + 1
-    return np.array(depth[:n], np.int64), np.array(size[:n], np.int64), np.array(rank, np.int64)
 
 
 def depth_and_size(parent: IntArray) -> tuple[IntArray, IntArray]:

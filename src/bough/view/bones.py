@@ -53,7 +53,7 @@ def bones(model: Model, tree: Links, colour: FloatArray, q: FloatArray) -> list[
 
 
 def _hooks(model: Model, tree: Links) -> _Hooks:
-    numbers = np.array([model.frame(name) for name in model.body_names], np.int64)
+    numbers = model.body_frames
     frames, T = model.frames, poses(tree, model.neutral)
     body, p = np.asarray(frames.body[numbers]), np.asarray(frames.p[numbers])
     host = np.where(model.parent >= 0, body[np.maximum(model.parent, 0)], -1)
@@ -72,7 +72,7 @@ def _between(model: Model, hooks: _Hooks) -> tuple[IntArray, FloatArray, FloatAr
     start = np.array([own[int(b)] for b in hooks.up[inner]]).reshape(-1, 3)
     found = [(hooks.up[inner], start, hooks.hang[inner])]
     frames, leaves = model.frames, set(hooks.body.tolist()) - set(hooks.up.tolist())
-    named = {model.frame(name) for name in model.body_names}
+    named = set(model.body_frames.tolist())
     # a frame on the last body of a limb is a hand or a foot
     extra = np.array(
         [k for k in range(len(frames.names)) if k not in named and int(frames.body[k]) in leaves], np.int64

@@ -112,14 +112,17 @@ def molecule(n: int, seed: int = 0, floating: bool = False, window: int = 30) ->
     sized("molecule", "n", n)
     sized("molecule", "window", window)
     rng = generator("molecule", seed)
-    size = n + floating
-    parent = _bonds(size, window, rng)
-    angle, first = np.arccos(1 / 3), parent < 0
+    parent = _bonds(n + floating, window, rng)
+    return model_of("molecule", parent, _molecule_geometry(parent, rng), floating=floating)
+
+
+def _molecule_geometry(parent: IntArray, rng: np.random.Generator) -> Geometry:
+    size, angle, first = len(parent), np.arccos(1 / 3), parent < 0
     psi = 2 * np.pi / 3 * _place_among_siblings(parent) + rng.normal(0.0, 0.05, size)
     alpha, length = angle + rng.normal(0.0, 0.03, size), 0.15 * rng.uniform(0.95, 1.05, size)
     theta, zero = rng.uniform(-np.pi, np.pi, size), np.zeros(size)
     s = Screws(psi, zero, alpha, zero, theta, np.where(first, 0.0, length))
-    return model_of("molecule", parent, Geometry(*placements(s), clouds(rng, size, 0.15)), floating=floating)
+    return Geometry(*placements(s), clouds(rng, size, 0.15))
 
 
 def _bonds(n: int, window: int, rng: np.random.Generator) -> IntArray:

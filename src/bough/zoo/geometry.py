@@ -7,14 +7,15 @@ child of a body and three for the others, with no accidental zero (Featherstone 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.joints import FREE, TURN
-from bough.model import WORLD, Frames, JointLimits, Joints, Model, Parts, Passive, assemble, blocks
+from bough.model import WORLD, Frames, JointLimits, Joints, Model, Numbered, Parts, Passive, assemble, slices
 from bough.tree import Tree
 from bough.types import FloatArray, IntArray
 
@@ -42,7 +43,7 @@ def placements(s: Screws) -> tuple[FloatArray, FloatArray]:
     """Rotations (N, 3, 3) and origins (N, 3) of screws."""
     n = len(s.psi)
     R, p = np.empty((n, 3, 3)), np.empty((n, 3))
-    for b in blocks(np.arange(n)):
+    for b in slices(n):
         R[b], p[b] = _placements(Screws._make(column[b] for column in s))
     return R, p
 
@@ -88,12 +89,21 @@ def clouds(rng: np.random.Generator, n: int, length: float) -> FloatArray:
     """Inertias (n, 10) of random links: six point masses each, in three opposite pairs about the centre of mass."""
     mass = rng.uniform(0.5, 2.0, n)
     com = length * _apart(rng, (n, 3), 0.1, 0.5)
-    skew, straight, inertia = rng.uniform(-0.1, 0.1, (n, 3, 3)), rng.uniform(0.2, 0.4, (n, 3, 1)), np.empty((n, 10))
-    for b in blocks(np.arange(n)):
-        arms = length * skew[b] + length * straight[b] * np.eye(3)
+    skew, straight, inertia = *_ahead(rng, 9 * n, 3 * n), np.empty((n, 10))
+    for b in slices(n):
+        m = b.stop - b.start
+        across, along = skew.uniform(-0.1, 0.1, (m, 3, 3)), straight.uniform(0.2, 0.4, (m, 3, 1))
+        arms = length * across + length * along * np.eye(3)
         second = arms @ np.swapaxes(arms, 1, 2) + com[b, :, None] * com[b, None, :]
         inertia[b] = from_second_moments(mass[b], com[b], second)
     return inertia
+
+
+def _ahead(rng: np.random.Generator, *counts: int) -> Iterator[np.random.Generator]:
+    """A generator for each of these counts of numbers, which the given one draws one count after the other."""
+    for count in counts:
+        yield copy.deepcopy(rng)
+        cast(np.random.PCG64, rng.bit_generator).advance(count)
 
 
 def rods(mass: FloatArray, length: float) -> FloatArray:
@@ -134,14 +144,9 @@ def hung(parent: IntArray, R: FloatArray, p: FloatArray) -> tuple[FloatArray, Fl
 class Naming(NamedTuple):
     """Names of bodies and joints, in order, and of extra frames on bodies (frame name -> body name)."""
 
-    bodies: tuple[str, ...]
-    joints: tuple[str, ...]
+    bodies: Sequence[str]
+    joints: Sequence[str]
     frames: Mapping[str, str]
-
-
-def numbered(n: int) -> Naming:
-    """link0, link1, ... on joint0, joint1, ..."""
-    return Naming(tuple([f"link{i}" for i in range(n)]), tuple([f"joint{i}" for i in range(n)]), {})
 
 
 def model_of(
@@ -150,23 +155,24 @@ def model_of(
     """A model of revolute joints, after an optional floating base; no Python loop over bodies."""
     parent = np.array(parent, np.int64)
     n = len(parent)
-    naming = naming or numbered(n)
+    naming = naming or Naming(Numbered("link", n), Numbered("joint", n), {})
     kind = np.full(n, TURN)
     kind[:1] = FREE if floating else TURN
     q, v = (_starts(n, size if floating else 1) for size in (7, 6))
+    nothing = np.broadcast_to(0.0, n)
     parts = Parts(
         parent=parent,
         kind=kind,
         R=geometry.R,
         p=geometry.p,
-        axis=np.tile([0.0, 0.0, 1.0], (n, 1)),
-        pitch=np.zeros(n),
+        axis=np.broadcast_to([0.0, 0.0, 1.0], (n, 3)),
+        pitch=nothing,
         inertia=geometry.inertia,
         q_index=q[:, 0],
         v_index=v[:, 0],
-        armature=np.zeros(n),
-        ratio=np.ones(n),
-        shift=np.zeros(n),
+        armature=nothing,
+        ratio=np.broadcast_to(1.0, n),
+        shift=nothing,
     )
     mechanism, layout, rank = assemble(parts)
     types = ("floating" if floating else "revolute",) * min(n, 1) + ("revolute",) * (n - 1)
@@ -188,14 +194,16 @@ def _frames(naming: Naming, rank: IntArray, R: FloatArray, p: FloatArray) -> Fra
     """The world, every link, then the extra frames; `R` and `p` place laid frames in the links' frames."""
     number = {body: i for i, body in enumerate(naming.bodies)} if naming.frames else {}
     link = np.concatenate([np.arange(len(rank)), [number[b] for b in naming.frames.values()]]).astype(np.int64)
-    body, places = rank[link], np.arange(len(link))
+    body = rank[link]
     turned, origin = np.empty((len(link) + 1, 3, 3)), np.zeros((len(link) + 1, 3))
     turned[0] = np.eye(3)
-    for b in blocks(places):
-        turned[1 + b] = back = np.swapaxes(R[body[b]], 1, 2)
-        origin[1 + b] = -np.einsum("nij,nj->ni", back, p[body[b]])
+    for b in slices(len(link)):
+        back = np.swapaxes(R.take(body[b], 0), 1, 2)
+        turned[1:][b], origin[1:][b] = back, -np.einsum("nij,nj->ni", back, p.take(body[b], 0))
     where = np.concatenate([[-1], body])
-    return Frames((WORLD, *naming.bodies, *naming.frames), *map(_read_only, (where, turned, origin)))
+    bodies = naming.bodies
+    names = Numbered("link", bodies.n, WORLD) if isinstance(bodies, Numbered) else (WORLD, *bodies, *naming.frames)
+    return Frames(names, *map(_read_only, (where, turned, origin)))
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -83,9 +83,9 @@ def _body(model: Model, link: Linkage, name: Any) -> int:
         return len(link.parent)
     if not isinstance(name, (str, int, np.integer)) or isinstance(name, bool):
         raise ModelError(f"assembly: expected bodies by name or place, and pairs of them, got {name!r}")
-    if not isinstance(name, str) and not 0 <= int(name) < len(model.body_names):
-        raise UnknownNameError(f"assembly: there is no body {name}: expected 0 to {len(model.body_names) - 1}")
-    k = model.frame(name if isinstance(name, str) else model.body_names[int(name)])
+    if not isinstance(name, str) and not 0 <= int(name) < len(model.joints):
+        raise UnknownNameError(f"assembly: there is no body {name}: expected 0 to {len(model.joints) - 1}")
+    k = model.frame(name) if isinstance(name, str) else model.body_frames[int(name)]
     primitive = int(model.frames.body[k])
     if primitive < 0 or int(link.last[link.host[primitive]]) != primitive:
         raise ModelError(f"assembly: {name!r} is no body with mass of its own")

@@ -61,7 +61,7 @@ class Stage:
     def _named(self) -> tuple[Any, Any, Any, Dynamics]:
         """Frames of the bodies that joints move, these bodies, and the way back from the frames to them."""
         model = self.scene.model
-        numbers = np.array([model.frame(name) for name in model.body_names])
+        numbers = model.body_frames
         own = np.tile(np.eye(4), (len(numbers), 1, 1))
         own[:, :3, :3], own[:, :3, 3] = model.frames.R[numbers], model.frames.p[numbers]
         return numbers, np.asarray(model.frames.body)[numbers], np.linalg.inv(own), Dynamics(model, general=True)
