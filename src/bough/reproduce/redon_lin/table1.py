@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.reproduce.redon_lin.protocol import FORCES, FULL, SHORT, TABLE_EXPONENTS
 from bough.reproduce.redon_lin.recording import OWN_RECORD, cells, record
-from bough.reproduce.result import MEASURED, Figure, Result, Row, text
+from bough.reproduce.result import MEASURED, Figure, Result, Row
 from bough.reproduce.style import COLOURS, legend_outside
 
 RECORDED = files("bough.reproduce.redon_lin") / "recorded.json"
@@ -83,7 +83,18 @@ def _table(recorded: Cells, now: Cells) -> Iterable[Row]:
 
 
 def _row(what: str, printed: float, found: float, note: str) -> Row:
-    return Row(what, f"{printed:g}", f"{found:.3g}", f"{found / printed:.2g}x", MEASURED, note)
+    return Row(
+        what,
+        f"{printed:g}",
+        f"{found:,.0f}" if found >= 1000 else f"{found:.3g}",
+        _times(found / printed),
+        MEASURED,
+        note,
+    )
+
+
+def _times(x: float) -> str:
+    return f"{x:,.0f}x" if x >= 10 else f"{x:.2g}x"
 
 
 def _steps(cell: Cells) -> str:
@@ -110,10 +121,10 @@ def _gains(recorded: Cells) -> list[Row]:
             )
             dca, aba = (1e3 * _fastest(recorded, linkage, method, fine.get("cpu")) for method in ("dca", "aba"))
             gain = dca / (1e3 * fine["seconds"])
-            note = f"{aba / (1e3 * fine['seconds']):.2g} times faster than ABA; DCA {dca:.3g} ms, ABA {aba:.3g} ms"
+            note = f"beside ABA {_times(aba / (1e3 * fine['seconds']))}; DCA {dca:.3g} ms, ABA {aba:.3g} ms"
             note += f"; {_steps(fine)}"
-            rows.append(Row(f"{linkage}, {forces} {where}: times faster than DCA at 2^-19", printed, text(float(gain)),
-                            f"{gain / float(printed):.2g}x" if printed else "", MEASURED, note))  # fmt: skip
+            rows.append(Row(f"{linkage}, {forces} {where}: times faster than DCA at 2^-19", printed, _times(gain),
+                            _times(gain / float(printed)) if printed else "", MEASURED, note))  # fmt: skip
     return rows
 
 
@@ -166,7 +177,7 @@ def _by_forces(axes: Any, recorded: Cells, runs: str, what: str) -> None:
 
 
 FIGURE7 = (
-    "Fig. 7: time of a step (left; spikes are other work on the machine) and joints computed (right) against the "
+    "Fig. 7: time of a step (left; 16 runs side by side on 16 cores) and joints computed (right) against the "
     "threshold, with 1 to 1,000 forces on "
     "neighbouring bodies of linkages with 50,000 joints. Crosses are the figures of Table 1. The chain needs about as "
     "many joints as the paper's molecule, the molecule here more. Dotted: divide and conquer; dash-dotted: plain ABA, "
