@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
-from adaptive_common import Case, arguments, displacement_error, run, save, simulation, time_step
+from adaptive_common import Case, arguments, displacement_error, run, simulation, time_step
+from shaded import save
 
 from bough.adaptive import QuasiStatics
+from bough.reproduce.redon_lin.linkages import draw_chain
 from bough.zoo import bicycle_chain
 
 EXPONENTS = (0, 1, 2, 3, 5, 9, 14, 19)
@@ -28,28 +30,18 @@ def main() -> None:
     print(f"{len(model.joints)} links, {given.steps} steps")
     print(f"aba {1e6 * exact.seconds:.1f} us, dca {1e6 * full.seconds:.1f} us a step")
     print(f"{'eps':>8} {'us a step':>10} {'joints':>7} {'end displacement error':>23}")
-    figure, panels = plt.subplots(1, 1 + len(SHOWN), figsize=(14, 2.8), sharex=True, sharey=True)
-    draw(panels[0], start, "0.7", "start")
-    draw(panels[0], exact.positions, "k", "end, exact")
-    panels[0].set_title("exact")
-    panels[0].legend()
+    figure, panels = plt.subplots(2, 2, figsize=(10, 4.8), layout="constrained")
+    draw_chain(panels[0, 0], model, start, exact.positions, exact.positions, exact.moving)
+    panels[0, 0].set_title("start (pale) and end, exact", fontsize=10)
     for exponent in EXPONENTS:
         result = run(case, dt, "adaptive", exponent)
         error = displacement_error(result, exact, start)
         print(f"{f'2^-{exponent}':>8} {1e6 * result.seconds:10.1f} {result.joints:7.1f} {error:23.2e}")
         if exponent in SHOWN:
-            panel = panels[1 + SHOWN.index(exponent)]
-            draw(panel, exact.positions, "k", "exact")
-            draw(panel, result.positions, "C3", f"{result.joints:.1f} joints a step")
-            panel.set_title(f"eps = 2^-{exponent}")
-            panel.legend()
+            panel = panels.flat[1 + SHOWN.index(exponent)]
+            draw_chain(panel, model, start, exact.positions, result.positions, result.moving)
+            panel.set_title(f"eps = 2^-{exponent}: {result.joints:.1f} joints a step, red in the last", fontsize=10)
     save(figure, given.out / "adaptive_bicycle_chain.png")
-
-
-def draw(panel: plt.Axes, positions: np.ndarray, color: str, label: str) -> None:
-    """The chain from the side."""
-    panel.plot(positions[:, 0], positions[:, 1], ".-", color=color, label=label, markersize=4)
-    panel.set_aspect("equal")
 
 
 if __name__ == "__main__":

@@ -26,11 +26,12 @@ class Case(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One run: seconds and joints computed per step, and where the bodies ended."""
+    """One run: seconds and joints computed per step, where the bodies ended, and which moved last."""
 
     seconds: float
     joints: float
     positions: np.ndarray
+    moving: np.ndarray
 
 
 def simulation(case: Case, method: str, exponent: int | None = None) -> QuasiStatics:
@@ -59,7 +60,7 @@ def run(case: Case, dt: float, method: str, exponent: int | None = None, steps: 
         sim.run(part, dt)
         joints += part * sim.stats.joints
     seconds = (time.perf_counter() - began) / max(steps - 1, 1)
-    return Result(seconds, joints / max(steps - 1, 1), sim.positions())
+    return Result(seconds, joints / max(steps - 1, 1), sim.positions(), sim.accelerations() != 0)
 
 
 def displacement_error(found: Result, exact: Result, start: np.ndarray) -> float:
@@ -86,10 +87,3 @@ def arguments(description: str | None, steps: int) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path(), help="folder for the pictures")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the linkage relative to the paper's")
     return parser.parse_args()
-
-
-def save(figure: object, path: Path) -> None:
-    """Write a picture and say so."""
-    figure.tight_layout()  # type: ignore[attr-defined]
-    figure.savefig(path, dpi=130)  # type: ignore[attr-defined]
-    print(f"wrote {path}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import numpy as np
-from adaptive_common import Case, arguments, displacement_error, random_forces, run, save, simulation, time_step
+from adaptive_common import Case, arguments, displacement_error, random_forces, run, simulation, time_step
+from shaded import save
 
+from bough.reproduce.redon_lin.linkages import draw_millipede
 from bough.zoo import millipede
 
 
@@ -31,8 +33,11 @@ def main() -> None:
 
 
 def plot(rows: np.ndarray, full: float, plain: float, path: object) -> None:
-    """Time and joints against the error threshold, in the layout of Fig. 5."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
+    """A small one with its active joints in red; time and joints against the error threshold, as in Fig. 5."""
+    figure = plt.figure(figsize=(11, 7.4), layout="constrained")
+    above, below = figure.subfigures(2, 1)
+    draw_millipede(above)
+    left, right = below.subplots(1, 2)
     left.loglog(rows[:, 0], rows[:, 1], "o--", label="error-bounded")
     left.loglog(rows[:, 0], rows[:, 3], "s:", label="auto")
     left.axhline(full, color="k", label="DCA")

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
-from adaptive_common import Case, Result, arguments, displacement_error, random_forces, run, save, simulation, time_step
+from adaptive_common import Case, Result, arguments, displacement_error, random_forces, run, simulation, time_step
+from shaded import save
 
 from bough.model import Model
+from bough.reproduce.redon_lin.linkages import draw_molecule
 from bough.zoo import molecule
 
 EXPONENTS = (3, 7, 11, 15, 19)
@@ -64,8 +66,11 @@ def print_table(rows: list[Row]) -> None:
 
 
 def plot(rows: list[Row], path: object) -> None:
-    """Figs. 7 and 8: time, joints and displacement error against the threshold."""
-    figure, panels = plt.subplots(1, 3, figsize=(15, 4))
+    """A small one with its active joints in red; time, joints and displacement error, as in Figs. 7 and 8."""
+    figure = plt.figure(figsize=(12, 8), layout="constrained")
+    above, below = figure.subfigures(2, 1)
+    draw_molecule(above)
+    panels = below.subplots(1, 3)
     eps = [2.0**-e for e in EXPONENTS]
     for r in rows:
         for panel, values in zip(panels, (r.seconds, r.joints, r.errors), strict=True):

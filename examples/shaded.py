@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -61,8 +62,8 @@ def save(figure: Any, path: Path) -> None:
     from matplotlib import pyplot
     from PIL import Image
 
-    figure.canvas.draw()
-    pixels = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[..., :3])
-    pixels.quantize(160, dither=Image.Dither.NONE).save(path, optimize=True)
+    whole = io.BytesIO()
+    figure.savefig(whole, dpi=100)
     pyplot.close(figure)
+    Image.open(whole).convert("RGB").quantize(160, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"wrote {path}")

@@ -11,7 +11,7 @@ from bough.view.kinematics import Links, links, poses
 from bough.view.picture import picture, write_png
 from bough.view.recorded import Recorded, played, read_motion
 from bough.view.scene import Arrows, Motion, Scene, arrows, dressed, scene
-from bough.view.shapes import Mesh, Piece, Shapes, rods
+from bough.view.shapes import Mesh, Piece, Shapes, balls, rods
 
 __all__ = [
     "Arrows",
@@ -23,6 +23,7 @@ __all__ = [
     "Scene",
     "Shapes",
     "arrows",
+    "balls",
     "dressed",
     "links",
     "picture",
