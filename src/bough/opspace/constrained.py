@@ -8,49 +8,33 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bough import __version__
 from bough.compile.emit import c
-from bough.compile.executions import BoundFunction, bind_arrays
+from bough.compile.executions import BoundFunction
 from bough.compile.routine import trace
 from bough.compile.run.arguments import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
+from bough.opspace.composed import Composed, Constrained, Impact
 from bough.opspace.constrained_derivatives import ConstrainedDerivatives, Derived
-from bough.opspace.loops import closure_tasks
+from bough.opspace.loops import with_closures
 from bough.opspace.methods import Prepared
 from bough.opspace.planner import MethodPlan
-from bough.opspace.products import apply
 from bough.opspace.quantities import PRECISIONS
 from bough.opspace.routes import Routes
 from bough.opspace.space import OperationalSpace
 from bough.opspace.status import OK, UNMET, row_by_row
-from bough.opspace.sweeps.held import IMPACT, ROW_FORCES
+from bough.opspace.sweeps.held import IMPACT
 from bough.types import RealArray
 
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
 UNMET_SHARE = {4: 1e-2, 8: 1e-6}  # of the largest acceleration: rows that are further off are not met
 MANY = 150  # bodies: of more, a traced graph would be too large
-
-
-class Constrained(NamedTuple):
-    """The motion of a constrained mechanism; in a batch with a leading axis."""
-
-    qdd: RealArray  # (nv,)
-    force: RealArray  # (m,) constraint forces, in the rows of the tasks
-    residual: RealArray  # () norm of the constraint accelerations that were not met
-
-
-class Impact(NamedTuple):
-    """The velocity jump of an impact; in a batch with a leading axis."""
-
-    v: RealArray  # (nv,) afterwards
-    impulse: RealArray  # (m,) N s or N m s, in the rows of the tasks
-    residual: RealArray  # () norm of the velocities that were not met
 
 
 class ConstrainedDynamics:
@@ -105,7 +89,7 @@ class ConstrainedDynamics:
         target = rest if plain else self._target(acceleration, gap, q.dtype)
         if self._in_parts:
             with on_threads(threads):
-                return self._by_parts(q, v, tau, target)
+                return self._composed.motion(q, v, tau, target)
         held = self._held[q.itemsize].call
         if self.stabilise is None:
             qdd, force, residual = held(q, v, tau, target, proximal, threads=threads)
@@ -133,7 +117,7 @@ class ConstrainedDynamics:
         target = self._target(acceleration, gap, q.dtype)
         if self._in_parts:
             with on_threads(threads):
-                parts, status = row_by_row(self._by_parts, (q, v, tau, target))
+                parts, status = row_by_row(self._composed.motion, (q, v, tau, target))
             return self._judged(Constrained(*parts), status)
         more = (target, proximal) if self.stabilise is None else (target, damping, proximal)
         found, status = self._held[q.itemsize].with_status(q, v, tau, *more, threads=threads)
@@ -223,7 +207,7 @@ class ConstrainedDynamics:
             raise TaskError(f"restitution is between 0 and 1, got {np.asarray(restitution).tolist()}")
         with on_threads(threads):
             if self._in_parts:
-                return self._impact_by_parts(q, v, e)
+                return self._composed.impact(q, v, e)
             found, impulse, residual = self._impact.call(q, v, np.ascontiguousarray(e), self._given[q.dtype][2])
         return Impact(found, impulse, residual[..., 0])
 
@@ -231,7 +215,7 @@ class ConstrainedDynamics:
         """The rows' acceleration without constraint forces, (m,)."""
         q, v, tau = self.space.inputs(q, v, tau)
         with on_threads(threads):
-            return self.space.drift(q, v) + apply(self.space.jacobian(q), self.dynamics.forward_dynamics(q, v, tau))
+            return self._composed.free_acceleration(q, v, tau)
 
     def export_c(self, path: str | Path, *, dtype: Any = np.float64, prefix: str | None = None) -> tuple[Path, Path]:
         """Write `constrained_dynamics` and `impact` to a C99 file at `path` and a header beside it."""
@@ -266,22 +250,6 @@ class ConstrainedDynamics:
         except ValueError:
             raise TaskError(f"accelerations of rows have shape ({self.tasks.size},), got {wanted.shape}") from None
 
-    def _by_parts(self, q: RealArray, v: RealArray, tau: RealArray, target: RealArray) -> Constrained:
-        """The same by functions of the space."""
-        A, J = self.space.inverse_inertia(q), self.space.jacobian(q)
-        gap = target - self.free_acceleration(q, v, tau)
-        if self.stabilise is not None:
-            gap = gap - (2.0 / self.stabilise) * apply(J, v)
-        f, residual = self._solve.call(A, gap.astype(A.dtype), self._given[A.dtype][2])
-        push = apply(np.swapaxes(J, -1, -2), f)
-        return Constrained(self.dynamics.forward_dynamics(q, v, tau + push), f, residual[..., 0])
-
-    def _impact_by_parts(self, q: RealArray, v: RealArray, restitution: RealArray) -> Impact:
-        known = self.space.weighted(q)
-        A = known.inverse_inertia
-        f, residual = self._solve.call(A, -(1 + restitution) * apply(known.J, v), self._given[A.dtype][2])
-        return Impact(v + apply(known.weighted, f), f, residual[..., 0])
-
     # Compiled code
 
     @property
@@ -289,6 +257,10 @@ class ConstrainedDynamics:
         """Whether to compose functions of the space: mimic joints break the tree; general code has those compiled."""
         many = len(self.space.model.mechanism.parent) > MANY
         return many or self.space.general or not self.space.uses_factor
+
+    @cached_property
+    def _composed(self) -> Composed:
+        return Composed(self.space, self._routes.settings, self.stabilise, {t: x[2] for t, x in self._given.items()})
 
     @cached_property
     def _routes(self) -> Routes:
@@ -314,19 +286,3 @@ class ConstrainedDynamics:
     @cached_property
     def _impact(self) -> BoundFunction:
         return self._bound(self._routes.by_sweeps(IMPACT), self.space.dtype or np.float64)
-
-    @cached_property
-    def _solve(self) -> BoundFunction:
-        constants, sizes = (self.space.model.mechanism, self._routes.settings), self.tasks.sizes
-        return bind_arrays(ROW_FORCES, constants, sizes, general=self.space.general)
-
-
-def with_closures(space: OperationalSpace) -> OperationalSpace:
-    """The space with the rows of its model's closures, which held tasks of the same names may replace."""
-    known = set(space.tasks.names)
-    more = [task for task in closure_tasks(space.model) if task.name not in known]
-    if not more:
-        return space
-    return OperationalSpace(
-        space.model, (*space.tasks.tasks, *more), dtype=space.dtype, general=space.general, dynamics=space.dynamics
-    )

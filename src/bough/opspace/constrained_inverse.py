@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bough.compile.settings import on_threads
 from bough.errors import ShapeError
-from bough.opspace.constrained import with_closures
+from bough.opspace.loops import with_closures
 from bough.opspace.products import apply
 from bough.opspace.space import OperationalSpace
 from bough.opspace.status import OK, UNMET, row_by_row

@@ -159,3 +159,14 @@ def _left_open(model: Model, gap: FloatArray, steps: int) -> str:
         f"the loops of {model.name!r} cannot be closed from here: closure {c.name!r} stays open by "
         f"{abs(gap[worst]):.3g} {unit} after {steps} steps; start elsewhere, or hold fewer joints"
     )
+
+
+def with_closures(space: OperationalSpace) -> OperationalSpace:
+    """The space with the rows of its model's closures, which held tasks of the same names may replace."""
+    known = set(space.tasks.names)
+    more = [task for task in closure_tasks(space.model) if task.name not in known]
+    if not more:
+        return space
+    return OperationalSpace(
+        space.model, (*space.tasks.tasks, *more), dtype=space.dtype, general=space.general, dynamics=space.dynamics
+    )

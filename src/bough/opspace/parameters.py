@@ -11,8 +11,9 @@ from bough.dynamics.engine import Device
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import check_inputs
 from bough.errors import TaskError
-from bough.model import Model, mark_limbs
-from bough.opspace.methods import Prepared
+from bough.model import mark_limbs
+from bough.opspace.methods import METHODS, Prepared, prepare
+from bough.opspace.quantities import PUBLIC, routines
 from bough.opspace.taskset import TaskSet
 
 
@@ -27,18 +28,31 @@ def parameters_of(tasks: TaskSet, inputs: Sequence[str], dynamics: Dynamics | No
     return Parameters(model, found, dynamics.check if dynamics else None)
 
 
-def dynamics_of(model: Model, parameters: Parameters, general: bool) -> Dynamics:
-    """The functions that a space shares, with its inputs."""
-    return Dynamics(model, inputs=parameters.inputs, general=general)
+class Functions:
+    """The compiled functions behind quantities and methods of a space, each made when it is first asked for."""
 
+    def __init__(self, tasks: TaskSet, parameters: Parameters, device: Device, how: dict[str, Any]) -> None:
+        self.tasks, self.parameters, self.device, self.how = tasks, parameters, device, how
+        self._made: dict[str, BoundFunction] = {}
 
-def bind_with(
-    prepared: Prepared, parameters: Parameters, tasks: TaskSet, device: Device, how: dict[str, Any]
-) -> BoundFunction:
-    """A routine as a function of arrays, with parameters as keywords if it depends on the mechanism at all."""
-    if not parameters or "q" not in prepared.routine.inputs:
-        return prepared.bind(tasks, how["general"], how["dtype"], how["name"], device)
-    return parameters.given_to(_with_inputs(prepared, parameters, tasks, {"device": device, **how}))
+    def get(self, name: str) -> BoundFunction:
+        """The one of this name."""
+        found = self._made.get(name)
+        if found is None:
+            found = self._made[name] = self._make(name)
+        return found
+
+    def _make(self, name: str) -> BoundFunction:
+        if name in METHODS:
+            prepared, public = prepare(name, self.tasks), "inverse_inertia"
+        else:
+            routine, constants = routines(self.tasks)[name]
+            prepared = Prepared(routine, (self.tasks.model.mechanism, *constants), self.tasks.sizes)
+            public = PUBLIC.get(name, "OperationalSpace")
+        if not self.parameters or "q" not in prepared.routine.inputs:
+            return prepared.bind(self.tasks, self.how["general"], self.how["dtype"], public, self.device)
+        how = {**self.how, "name": public, "device": self.device}
+        return self.parameters.given_to(_with_inputs(prepared, self.parameters, self.tasks, how))
 
 
 def bind_plain(prepared: Prepared, parameters: Parameters, tasks: TaskSet, general: bool) -> BoundFunction:

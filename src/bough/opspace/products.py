@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,14 +17,11 @@ if TYPE_CHECKING:
 class ByMatrices:
     """Dense products of J and H^-1 J', which come from one call: best on small models, and all that mimics allow."""
 
-    def __init__(self, space: OperationalSpace) -> None:
-        self.one = space.one
-
     def jbar(self, op: OperationalState) -> RealArray:
         return op.weighted.weighted @ op.inertia
 
     def nullspace(self, op: OperationalState) -> RealArray:
-        return self.one(op.q.dtype) - op.jbar @ op.weighted.J
+        return identity(op.jbar.shape[-2], op.q.dtype) - op.jbar @ op.weighted.J
 
     def joint_forces(self, op: OperationalState, F: RealArray, tau0: RealArray) -> RealArray:
         """tau0 + J' (F - Lambda (H^-1 J')' tau0)."""
@@ -47,6 +45,12 @@ class ByFactor:
     def joint_forces(self, op: OperationalState, F: RealArray, tau0: RealArray) -> RealArray:
         known = op.factored
         return self.space.function("joint_forces").call(known.J, known.L, op.inertia, F, tau0)
+
+
+@cache
+def identity(n: int, dtype: np.dtype[Any]) -> RealArray:
+    """(n, n), not to be changed."""
+    return np.eye(n, dtype=dtype)
 
 
 def apply(A: RealArray, x: RealArray) -> RealArray:

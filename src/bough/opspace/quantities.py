@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import modules
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.routine import Routine
+from bough.compile.run.arguments import real_array
 from bough.dynamics.engine import Device
 from bough.errors import ShapeError
 from bough.opspace.methods import dof_tree
@@ -74,6 +76,16 @@ def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:
     if found not in PRECISIONS:
         raise ShapeError(f"dtype is float64 or float32, got {dtype!r}")
     return found
+
+
+def alike(arrays: Sequence[Any], dtype: np.dtype[Any] | None) -> tuple[RealArray, ...]:
+    """Arrays in one precision: this one, else single where all are."""
+    single = all(getattr(x, "dtype", None) == np.float32 for x in arrays)
+    try:
+        return tuple([np.asarray(x, dtype or (np.float32 if single else np.float64)) for x in arrays])
+    except (TypeError, ValueError):
+        [real_array("q, v or a force", x) for x in arrays]
+        raise
 
 
 def beside(device: Device, q: Any, x: float) -> Any:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.executions import BoundFunction
-from bough.compile.run.arguments import real_array
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
@@ -20,20 +18,11 @@ from bough.model import Model
 from bough.opspace import singular as choices
 from bough.opspace.export import export_c
 from bough.opspace.inversion import Inversion
-from bough.opspace.methods import METHODS, Prepared, prepare
-from bough.opspace.parameters import bind_with, dynamics_of, parameters_of
+from bough.opspace.methods import METHODS
+from bough.opspace.parameters import Functions, parameters_of
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
-from bough.opspace.products import ByFactor, ByMatrices
-from bough.opspace.quantities import (
-    PRECISIONS,
-    PUBLIC,
-    FullPass,
-    Weighted,
-    beside,
-    checked_dtype,
-    kept_beside,
-    routines,
-)
+from bough.opspace.products import ByFactor, ByMatrices, identity
+from bough.opspace.quantities import FullPass, Weighted, alike, beside, checked_dtype, kept_beside
 from bough.opspace.singular import Singular
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import Task
@@ -87,45 +76,43 @@ class OperationalSpace:
     ) -> None:
         self.model, self.device = model, device_of(device, layout)
         self.tasks = tasks if isinstance(tasks, TaskSet) else TaskSet(model, tasks)
-        if self.tasks.model is not model and self.tasks.model.hash != model.hash:
-            raise TaskError(f"the tasks were made for {self.tasks.model.name!r}, which is not {model.name!r}")
-        if dynamics is not None and dynamics.model is not model and dynamics.model.hash != model.hash:
-            raise TaskError(f"the dynamics is of {dynamics.model.name!r}, which is not {model.name!r}")
+        for what, other in {"tasks were made for": self.tasks, "dynamics is of": dynamics}.items():
+            if other is not None and other.model is not model and other.model.hash != model.hash:
+                raise TaskError(f"the {what} {other.model.name!r}, which is not {model.name!r}")
         if method not in (*METHODS, "auto"):
             raise TaskError(f"there is no method {method!r} for Lambda^-1; expected {', '.join(METHODS)} or auto")
         self.general, self.also, self.dtype = general, tuple(also), checked_dtype(dtype)
         self.singular = choices.check_singular(singular)
         self.threshold, self.damping = choices.check_threshold(threshold), choices.check_damping(damping)
         self.parameters = parameters_of(self.tasks, inputs, dynamics)
-        self.dynamics = dynamics or dynamics_of(model, self.parameters, general)
+        self.dynamics = dynamics or Dynamics(model, inputs=self.parameters.inputs, general=general)
         self._method: MethodName = method
-        self._functions: dict[str, BoundFunction] = {}
+        how: dict[str, Any] = {"general": general, "dtype": self.dtype or np.float64}
+        self.function = Functions(self.tasks, self.parameters, self.device, how).get
         self._numbers: dict[Any, Any] = {}  # on a card
-        self._one = {t: np.eye(model.nv, dtype=t) for t in PRECISIONS}
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
         """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
-        self._refuse_card("the state of a space")
+        if self.device.name == "cuda":
+            raise TaskError(
+                "the state of a space is computed on the CPU: on the card use inverse_inertia, inertia, jacobian, bias "
+                "or torques"
+            )
         if v is None:
             return OperationalState(self, self._input(q), None, given)
         q, v = self.inputs(q, v)
         return OperationalState(self, q, v, given)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {
+        options: dict[str, Any] = {
             "method": self._method, "singular": self.singular, "threshold": self.threshold, "damping": self.damping,
             "also": self.also, "dtype": self.dtype, "general": self.general, "dynamics": self.dynamics,
+            "device": self.device.name, "layout": self.device.layout,
         }  # fmt: skip
-        return _restore, (self.model, self.tasks.tasks, options, *self.device)
+        return partial(OperationalSpace, self.model, self.tasks.tasks, **options), ()
 
     def __repr__(self) -> str:
         return f"OperationalSpace({self.tasks!r}, method={self._method!r}, singular={self.singular!r})"
-
-    def _refuse_card(self, what: str) -> None:
-        if self.device.name == "cuda":
-            raise TaskError(
-                f"{what} is computed on the CPU: on the card use inverse_inertia, inertia, jacobian, bias or torques"
-            )
 
     def _input(self, x: Any) -> Any:
         """`inputs` of a single array, in a third of the time: a call by method takes three microseconds in all."""
@@ -137,13 +124,7 @@ class OperationalSpace:
         """Arrays of one call in the precision that its results will have."""
         if self.device.name == "cuda":
             return arrays
-        single = all(getattr(x, "dtype", None) == np.float32 for x in arrays)
-        dtype = self.dtype or (np.float32 if single else np.float64)
-        try:
-            return tuple([np.asarray(x, dtype) for x in arrays])
-        except (TypeError, ValueError):
-            [real_array("q, v or a force", x) for x in arrays]
-            raise
+        return alike(arrays, self.dtype)
 
     # What depends on the configuration
 
@@ -243,7 +224,7 @@ class OperationalSpace:
         multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
         Jbar = multiply(X, Lam)
         N = multiply(Jbar, J)
-        return FullPass(J, beta, Lam_inv, Lam, Jbar, np.subtract(self._one[N.dtype], N, out=N))
+        return FullPass(J, beta, Lam_inv, Lam, Jbar, np.subtract(identity(self.model.nv, N.dtype), N, out=N))
 
     # Lambda
 
@@ -298,10 +279,6 @@ class OperationalSpace:
         """Exact operation counts of all methods on this tree and task set, and the planner's choice with its reason."""
         return make_plan(self.tasks, self.also, self.dtype or np.float64, every=True)
 
-    def one(self, dtype: npt.DTypeLike = np.float64) -> RealArray:
-        """The identity (nv, nv)."""
-        return self._one[np.dtype(dtype)]
-
     @cached_property
     def multiplies_densely(self) -> bool:
         """Whether Jbar and N come from dense products: on small models these beat sparse ones."""
@@ -310,7 +287,7 @@ class OperationalSpace:
     @cached_property
     def products(self) -> ByFactor | ByMatrices:
         """How Jbar, N and joint forces are computed: chosen here, once."""
-        return ByMatrices(self) if self.multiplies_densely else ByFactor(self)
+        return ByMatrices() if self.multiplies_densely else ByFactor(self)
 
     @cached_property
     def foresees_jbar(self) -> bool:
@@ -321,26 +298,3 @@ class OperationalSpace:
     def uses_factor(self) -> bool:
         """Whether H has the pattern of a tree; mimic joints break it."""
         return not self.model.couplings
-
-    def function(self, name: str) -> BoundFunction:
-        """The compiled function behind a quantity or a method, made when it is first asked for."""
-        found = self._functions.get(name)
-        if found is None:
-            found = self._functions[name] = self._make(name)
-        return found
-
-    def _make(self, name: str) -> BoundFunction:
-        if name in METHODS:
-            prepared, public = prepare(name, self.tasks), "inverse_inertia"
-        else:
-            routine, constants = routines(self.tasks)[name]
-            prepared = Prepared(routine, (self.model.mechanism, *constants), self.tasks.sizes)
-            public = PUBLIC.get(name, "OperationalSpace")
-        how: dict[str, Any] = {"general": self.general, "dtype": self.dtype or np.float64, "name": public}
-        return bind_with(prepared, self.parameters, self.tasks, self.device, how)
-
-
-def _restore(
-    model: Model, tasks: Sequence[Task], options: dict[str, Any], device: str, layout: str
-) -> OperationalSpace:
-    return OperationalSpace(model, tasks, **options, device=device, layout=layout)
