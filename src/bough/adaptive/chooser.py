@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.closure import Closure, Closures, with_those_of
+from bough.adaptive.closure import Closure, Closures, make_plan, with_those_of
 from bough.adaptive.engines import PlainEngine
-from bough.adaptive.held_loops import HeldLoops
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration
 from bough.adaptive.motion import (
     BY_JOINT,
     NO_LIMIT,
     ActiveRegion,
+    HeldLoops,
     MotionEngine,
     Turns,
     make_effort,
@@ -72,12 +73,14 @@ class Chooser:
         self.plain = PlainEngine(self.mechanism, shared)
         self.turns = Turns(len(model.joints), self.every)
         self.region: ActiveRegion | None = None
+        self.closures: Closures | None = None
         self.loops = self._make_loops(with_those_of(model, closures) if "closures" not in self.without else closures)
         self.steps, self.last = 0, "full"  # taken, and how the last one was
         self.share = 1.0  # of eps, by which the rule goes
         self.age, self.h = self.every, 0.0  # steps since the region was chosen, and their size
         self.begun = False  # whether there is a region for this configuration
         self.unchecked = 0  # work since friction was looked at everywhere
+        self.jolted = False  # whether loops may open as fast as it was given, until the next step
         self.urgent = False  # whether torques of locked joints have changed
         self.body_mass = model.total_mass / max(1, len(model.joints))
 
@@ -85,18 +88,21 @@ class Chooser:
         """Loops, whose ends are among the loads from now on."""
         if not closures:
             return None
-        if self.effort.stops[0]:
-            what = "loops do not go with dry friction and limits: expected without=('friction', 'limits')"
-            raise ModelError(f"{self.inputs.model.name!r} has the loop {closures[0].a!r} to {closures[0].b!r}: {what}")
-        found = Closures(self.inputs.model, closures)
-        self.inputs.forces.always = tuple(found.bodies.tolist())
-        return HeldLoops(found)
+        self.closures = Closures(self.inputs.model, closures)
+        self.inputs.forces.always, self.inputs.forces.turning = tuple(self.closures.bodies.tolist()), True
+        return HeldLoops(self.closures.closing(), make_plan(self.mechanism, self.closures))
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is an engine of all joints."""
+        return self._full is not None
 
     @property
     def full(self) -> MotionEngine:
         """The engine of all joints, made when it is first needed."""
         if self._full is None:
-            self._full = MotionEngine(self.mechanism, self.effort, self.state)
+            plan = None if self.loops is None else self.loops.plan
+            self._full = MotionEngine(self.mechanism, self.effort, self.state, plan)
         return self._full
 
     @property
@@ -114,9 +120,9 @@ class Chooser:
         """Whether no joint is ever locked."""
         return self.method == "full" or self._error.eps == 0.0
 
-    def restart(self) -> None:
-        """Configuration or velocities were set: nothing is known of the region."""
-        self.begun = False
+    def restart(self, jolted: bool = True) -> None:
+        """Configuration or velocities were set, or only gravity: nothing is known of the region."""
+        self.begun, self.jolted = False, self.jolted or jolted
         if self.method == "auto":
             self.turns = Turns(self.turns.joints, self.every)
 
@@ -137,11 +143,9 @@ class Chooser:
             return False
         changed = bool(changes.any_force or changes.torques or changes.everything)
         if not self.begun or (lead != self.h and self.is_implicit):
-            if self.loops is not None:  # all joints tell what the loops do
-                self.loops.velocities_after(self.full, loads, self.loops.seats(None, loads), h or 1e-3)
-            if self.effort.stops[0]:
-                self.full.feel_all(loads, h or 1e-3)
-            region.begin(loads, lead)
+            self._feel_all(loads, h or 1e-3, lead)
+            with self.loops_known(loads):
+                region.begin(loads, lead)
             changes.taken_by_tree()
             self.begun, self.h, self.age, changed = True, lead, self.every, False
         elif changed:
@@ -159,18 +163,35 @@ class Chooser:
             turns.succeeded()
         return True
 
+    def _feel_all(self, loads: Loads, h: float, lead: float) -> None:
+        """What loops, friction and stops do now, for all surveys to come. O(n)."""
+        if self.loops is not None or self.effort.stops[0]:
+            self.full.accelerate(loads, h, lead)
+            if self.effort.stops[0]:
+                self.full.feel(1.0)
+            if self.loops is not None:
+                self.loops.notice(self.full, None, loads)
+                self.loops.news()
+
+    def loops_known(self, loads: Loads, before: bool = False) -> AbstractContextManager[None]:
+        """See `HeldLoops.known`."""
+        return nullcontext() if self.loops is None else self.loops.known(loads, before)
+
     def _look_at_friction(self, now: bool) -> None:
         """See that friction holds what is welded: now, or for a small part of the work of the steps since."""
         assert self.region is not None
         due = self.unchecked >= CHECK * len(self.inputs.model.joints)
         if now or (due and self.age >= self.every):
-            self.region.loosen(self.full, self.inputs.forces.loads())
+            loads = self.inputs.forces.loads()
+            with self.loops_known(loads):
+                self.region.loosen(self.full, loads)
             self.unchecked = 0
 
     def make_region(self) -> ActiveRegion:
         """The assembly tree and all that goes with it."""
         inputs = self.inputs
         self.region = ActiveRegion(inputs.model, self.mechanism, inputs.shared, self.effort, self.state)
+        self.region.loops = self.loops
         return self.region
 
     @property
@@ -185,17 +206,19 @@ class Chooser:
         limit = self.turns.most if self.method == "auto" else NO_LIMIT
         certified = error.name == "rms_acceleration"
         if error.name == BY_JOINT:
-            self.full.solve(loads, self.h)
+            self.full.accelerate(loads, self.h or 1e-3, self.h)
             region.sum_joints()
-        if self.loops is not None:
-            self.loops.let_know(loads, self.plain.poses(self.loops.closures.bodies))
-            region.reload(loads)
-        try:
-            return self._choose_by(region, loads, limit, certified)
-        finally:
+        if self.loops is not None and region.engine.closes:
+            region.engine.accelerate(region.loads, self.h or 1e-3, self.h)
+            self.loops.notice(region.engine, region.pieces, loads)
+            region.note(False, self.loops.news(), [])
+        with self.loops_known(loads):
             if self.loops is not None:
-                self.loops.let_know(loads, None)
                 region.reload(loads)
+            found = self._choose_by(region, loads, limit, certified)
+        if self.loops is not None:
+            region.reload(loads)
+        return found
 
     def _choose_by(self, region: ActiveRegion, loads: Loads, limit: int, certified: bool) -> bool:
         """`_choose`, once all forces are known."""

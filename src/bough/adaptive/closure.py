@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bough.adaptive.engines import LoopRows, loop_work, make_loops
+from bough.adaptive.engines import Closing, LoopRows, loop_work, make_loops
 from bough.adaptive.handles import closing_force
 from bough.adaptive.node import Shared
 from bough.errors import ModelError
@@ -111,11 +111,11 @@ class Closures:
         """Axes of the second frame that each closure holds."""
         return [[j for j in range(6) if j not in FREED[c.joint]] for c in self.closures]
 
-    def ends(self) -> tuple[IntArray, FloatArray]:
-        """Bodies (c, 2) that are held together, and the closing frames (2 c, 12) there."""
+    def closing(self) -> Closing:
+        """The loops as engines see them."""
         sides = [side for pair in self.sides for side in pair]
         frames = np.array([np.concatenate([s.R.ravel(), s.p]) for s in sides])
-        return np.array([s.body for s in sides], np.int64).reshape(-1, 2), frames
+        return Closing(np.array([s.body for s in sides], np.int64).reshape(-1, 2), frames, self.rows)
 
     def _side(self, name: str) -> _Side:
         frames, k = self.model.frames, self.model.frame(name)
@@ -157,10 +157,6 @@ class Closures:
                     ends.append((body, wrench, R.T @ (x - at)))
                 found.append(ends)
         return found, np.concatenate(self._displacements(poses))
-
-    def rates(self, rows: FloatArray, motions: dict[int, FloatArray]) -> FloatArray:
-        """How fast loops open when the closing bodies, there (k, 12), move so: angular first, in their frames."""
-        return self._gaps(self._by_body(rows), motions)
 
     def _by_body(self, rows: FloatArray) -> dict[int, FloatArray]:
         """Poses of the closing bodies, and of the world."""
@@ -222,8 +218,8 @@ class Closures:
 
 def make_plan(m: Mechanism, closures: Closures) -> LoopRows:
     """The closures on a mechanism; refused where too many of them lie across each other."""
-    body, frame = closures.ends()
-    work, _ = loop_work(np.asarray(m.parent), body, np.array([len(r) for r in closures.rows]))
+    body, frame, rows = closures.closing()
+    work, _ = loop_work(np.asarray(m.parent), body, np.array([len(r) for r in rows]))
     if work > MOST_WORK:
         each = [loop_work(np.asarray(m.parent), pair[None], np.ones(1, np.int64))[1] for pair in body]
         c = closures.closures[int(np.argmax(each))]
@@ -231,7 +227,7 @@ def make_plan(m: Mechanism, closures: Closures) -> LoopRows:
             f"{len(closures.closures)} loops are open side by side on long ways, the longest from {c.a!r} to {c.b!r}: "
             f"a step would take {work:.1e} products, and {MOST_WORK:.0e} is the most"
         )
-    return make_loops(np.asarray(m.parent), len(m.axis), body, frame, closures.rows)
+    return make_loops(np.asarray(m.parent), len(m.axis), body, frame, rows)
 
 
 def _pose(row: FloatArray) -> tuple[FloatArray, FloatArray]:

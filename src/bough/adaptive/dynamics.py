@@ -76,7 +76,7 @@ class Dynamics(LoadedLinkage):
     @gravity.setter
     def gravity(self, value: npt.ArrayLike) -> None:
         self.inputs.gravity = np.asarray(value)
-        self.mover.restart()
+        self.mover.restart(jolted=False)
 
     @property
     def configuration(self) -> FloatArray:
@@ -90,7 +90,7 @@ class Dynamics(LoadedLinkage):
 
     @property
     def velocity(self) -> FloatArray:
-        """v (nv,), a copy; assigning gives the linkage another motion."""
+        """v (nv,), a copy; assigning gives the linkage another motion, of which loops leave what keeps them closed."""
         return np.array(self.mover.state.v)
 
     @velocity.setter

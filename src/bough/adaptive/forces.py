@@ -45,6 +45,7 @@ class Forces:
         self.row_of: dict[int, int] = {}
         self.following = 0
         self.always: tuple[int, ...] = ()  # bodies to be listed even without a force
+        self.turning = False  # whether the room kept for them is for forces that turn along
         self._slot = np.full(len(model.mechanism.parent), -1, np.int32)
         self._loads: Loads | None = None
         self.removals = 0
@@ -167,7 +168,7 @@ class Forces:
             used = np.flatnonzero(self.rows.number >= 0)
             used = used[np.argsort(self.rows.number[used], kind="stable")]  # sums do not depend on which rows are used
             applied = Applied._make(a[used] for a in self.rows[:5])
-            both = (np.concatenate(pair) for pair in zip(applied, no_force(self.always), strict=True))
+            both = (np.concatenate(pair) for pair in zip(applied, no_force(self.always, not self.turning), strict=True))
             self._loads, place = gather(Applied._make(both), self._slot)
             self._place = np.zeros(len(self.rows.body), np.int64)
             self._place[used] = place[: len(used)]

@@ -16,6 +16,7 @@ from bough.errors import NumericalError
 from bough.types import BoolArray, FloatArray, IntArray
 
 MOST_PARTS = 1000  # of one step
+INSTANT = 1e-6  # s, in which friction and limits stop what they would stop now
 
 
 class Mover(Chooser):
@@ -34,6 +35,11 @@ class Mover(Chooser):
 
         With `keep` forces that have changed are no reason to choose the region before its time.
         """
+        if self.jolted:
+            self.jolted = False
+            if self.loops is not None and self.state.v.any():
+                self.full.close_rates()
+                self.begun = False
         if self.is_exact or not self._ready(h, keep):
             engine, loads, n = self.full, self.inputs.forces.loads(), most
             if not self.is_exact:
@@ -62,31 +68,12 @@ class Mover(Chooser):
             fastest = float(np.abs(self.state.v[m.v_index[m.axis <= 2]]).max(initial=0.0))
             parts = max(1, math.ceil(min(h * fastest / self.max_turn, MOST_PARTS) - 1e-9))
             self.cuts += (parts - 1) * n
-        if self.loops is not None:
-            return self._march_loops(engine, loads, h / parts, n * parts) // parts
         left = engine.march(loads, self.integrator, h / parts, n * parts)
         return -(-left // parts)
 
-    def _march_loops(self, engine: MotionEngine, loads: Loads, h: float, n: int) -> int:
-        """n steps with loops."""
-        assert self.loops is not None
-        seats, loops = self._seats(), self.loops
-        steps = {"semi_implicit": loops.step, "momentum": loops.step_momenta, "rk4": loops.step_rk4}
-        while n and steps[self.integrator](engine, loads, seats, h):
-            n -= 1
-        return n
-
-    def _seats(self) -> tuple[IntArray, FloatArray]:
-        """What bears the closing bodies on the tree that is in motion now."""
-        assert self.loops is not None
-        return self.loops.seats(self.region if self.last == "adaptive" else None, self.inputs.forces.loads())
-
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures. O(n)."""
-        if self.loops is None:
-            return 0.0
-        closures = self.loops.closures
-        return closures.opening(self.plain.poses(closures.bodies))
+        return 0.0 if self.closures is None else self.closures.opening(self.poses(self.closures.bodies))
 
     def _diverged(self, engine: MotionEngine, h: float) -> NumericalError:
         name = self.inputs.model.dof_names[engine.stuck]
@@ -114,13 +101,17 @@ class Mover(Chooser):
 
     def solve(self, h: float = 0.0) -> FloatArray:
         """Joint accelerations (nv,) here and now; not a copy."""
-        qdd = self.state.qdd
-        if self.is_exact or not self._ready(self.h, keep=False):
-            self.full.solve(self.inputs.forces.loads(), h)
-            return qdd
-        assert self.region is not None
-        qdd[:] = 0.0
-        self.region.engine.solve(self.region.loads, h)
+        qdd, engine, loads = self.state.qdd, self.full, self.inputs.forces.loads()
+        if not self.is_exact and self._ready(self.h, keep=False):
+            assert self.region is not None
+            qdd[:] = 0.0
+            engine, loads = self.region.engine, self.region.loads
+        grip, held = engine.work.grip.copy(), engine.work.held.copy()
+        engine.accelerate(loads, h or INSTANT, h)
+        engine.work.grip[:], engine.work.held[:] = grip, held  # questions change nothing
+        if self.loops is not None:
+            pieces = self.region.pieces if self.region is not None and engine is self.region.engine else None
+            self.loops.notice(engine, pieces, self.inputs.forces.loads())
         return qdd
 
     def tally(self) -> FloatArray:
@@ -146,7 +137,9 @@ class Mover(Chooser):
     def transmitted(self, bodies: IntArray) -> FloatArray:
         """(k, 6) forces on primitives through their joints, in their laid frames, moment first. O(n)."""
         self.solve()
-        return np.array(self.full.transmitted(self.inputs.forces.loads())[bodies])
+        loads = self.inputs.forces.loads()
+        with self.loops_known(loads):
+            return np.array(self.full.transmitted(loads)[bodies])
 
     @property
     def nbytes(self) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from bough.adaptive.measures import ErrorMeasure, check_measure
 from bough.adaptive.motion import INTEGRATORS
 from bough.dynamics.functions import suggestion
@@ -32,13 +30,6 @@ def check_options(
     if model.couplings:
         name = model.couplings[0].follower
         raise ModelError(f"joint {name!r} mimics another: adaptive dynamics has no coupled joints")
-    limited = np.isfinite(model.limits.lower).any() or np.isfinite(model.limits.upper).any()
-    for name, present in {"friction": model.friction.any(), "limits": limited}.items():
-        if present and name not in without and integrator != "semi_implicit":
-            raise ModelError(
-                f"{model.name!r} has {name}, for which the integrator {integrator!r} has no impacts: expected "
-                f"semi_implicit, or without=({name!r},)"
-            )
 
 
 def check_error(error: ErrorMeasure) -> None:

@@ -13,7 +13,7 @@ from bough.adaptive.mover import Mover
 
 Arrays = dict[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
-OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts", "unchecked")
+OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts", "unchecked", "jolted")
 REGION = ("energy_lost", "delta", "opened", "closed", "stale")
 
 
@@ -27,19 +27,23 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
         "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],
     }  # fmt: skip
     loops = mover.loops
-    if loops is not None:
-        facts["closures"] = [[c.a, c.b, c.joint] for c in loops.closures.closures]
+    if mover.closures is not None:
+        facts["closures"] = [[c.a, c.b, c.joint] for c in mover.closures.closures]
     arrays = {
         "loops": np.zeros((0, 6)) if loops is None else loops.force,
+        "told": np.zeros((0, 6)) if loops is None else loops.told,
         "v": mover.state.v,
         "open": np.zeros(0, np.int64),
         "touched": np.zeros(0, np.int64),
     }
+    if mover.is_made and mover.effort.stops[0]:
+        arrays["full_grip"] = mover.full.work.grip
+        facts["fresh"] = mover.full.fresh
     if region is not None:
         facts["region"] = {name: getattr(region, name) for name in REGION}
         if mover.begun:
             work = region.engine.work
-            facts["felt"] = region.engine.felt
+            facts["felt"] = [region.engine.felt, region.engine.fresh]
             arrays |= {"grip": mover.effort.grip, "weld": mover.effort.weld}
             arrays |= {"gripped": work.grip, "held": work.held}
             arrays |= {"open": region.open_nodes.copy(), "touched": np.array(region.touched, np.int64)}
@@ -50,7 +54,9 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
     """What `mover_state` gave; inputs are there already. O(n) where a region was active."""
     mover.state.v[:] = arrays["v"]
     if mover.loops is not None:
-        mover.loops.force[:] = arrays["loops"]
+        mover.loops.force[:], mover.loops.told[:] = arrays["loops"], arrays["told"]
+    if "full_grip" in arrays:
+        mover.full.work.grip[:], mover.full.fresh = arrays["full_grip"], facts["fresh"]
     for name in OWN:
         setattr(mover, name, facts["own"][name])
     mover.turns.restore(facts["turns"])
@@ -60,9 +66,12 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
         region = mover.make_region()
         if mover.begun:
             mover.effort.grip[:], mover.effort.weld[:] = arrays["grip"], arrays["weld"]
-            region.begin(mover.inputs.forces.loads(), mover.h, arrays["open"])
+            loads = mover.inputs.forces.loads()
+            with mover.loops_known(loads, before=True):
+                region.begin(loads, mover.h, arrays["open"])
+            region.reload(loads)
             engine = region.engine
-            work, engine.felt = engine.work, facts["felt"]
+            work, (engine.felt, engine.fresh) = engine.work, facts["felt"]
             work.grip[:], work.held[:] = arrays["gripped"], arrays["held"]
             region.touched = arrays["touched"].tolist()
         for name in REGION:

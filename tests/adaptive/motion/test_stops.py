@@ -7,7 +7,6 @@ import pytest
 
 import bough
 from bough import adaptive
-from bough.errors import ModelError
 from bough.simulate import rollout
 
 
@@ -83,12 +82,38 @@ def test_friction_and_stops_take_energy(seed):
         assert (np.abs(sim.configuration) <= 0.5 + 1e-9).all()
 
 
-def test_other_integrators_have_no_impacts():
-    with pytest.raises(ModelError, match="'slider' has friction"):
-        adaptive.Dynamics(slider(friction=1.0), integrator="rk4")
-    with pytest.raises(ModelError, match="'slider' has limits"):
-        adaptive.Dynamics(slider(lower=-1.0), integrator="momentum")
-    adaptive.Dynamics(slider(friction=1.0), integrator="rk4", without="friction")
+@pytest.mark.parametrize("integrator", ["rk4", "momentum"])
+def test_other_integrators_stick_slip_and_stop(integrator):
+    model = slider(2.0, friction=5.0, upper=1.2)
+
+    def moving(v, torque):
+        sim = adaptive.Dynamics(model, method="full", integrator=integrator)
+        sim.velocity = [v]
+        sim.set_torque(None, [torque])
+        return sim
+
+    stuck = moving(0.0, 4.9)
+    stuck.run(100, 1e-2)
+    assert abs(stuck.configuration[0]) < 1e-15
+    sliding = moving(2.0, 0.0)
+    sliding.run(1000, 1e-3)
+    assert sliding.configuration[0] == pytest.approx(0.8, abs=1e-5 if integrator == "rk4" else 2e-3)
+    assert sliding.velocity[0] == 0.0
+    pulled = moving(0.0, 9.0)
+    pulled.run(500, 1e-3)
+    assert pulled.velocity[0] == pytest.approx(1.0, rel=1e-9)
+    pulled.run(1000, 1e-3)
+    assert pulled.configuration[0] == pytest.approx(1.2, abs=1e-5)
+    assert pulled.velocity[0] == 0.0
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "momentum"])
+def test_what_is_held_does_not_creep(integrator):
+    """Friction holds a beam, and stops another, to rounding, for as long as they are loaded alike."""
+    for model in (beam(6), beam(6, friction=0.0, lower=-1.0, upper=0.0)):
+        sim = adaptive.Dynamics(model, method="full", integrator=integrator)
+        sim.run(200, 1e-3)
+        assert np.abs(sim.configuration).max() < 1e-9
 
 
 def beam(links, free=0, friction=1e3, **options):

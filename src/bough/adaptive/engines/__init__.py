@@ -7,8 +7,8 @@ Belongs here: arrays and compiled passes behind one object each. Does not belong
 from __future__ import annotations
 
 from bough.adaptive.engines.hybrid import HybridEngine
-from bough.adaptive.engines.loop_rows import LoopRows, loop_work, make_loops
-from bough.adaptive.engines.looped import solve_loops
+from bough.adaptive.engines.loop_rows import Closing, LoopRows, loop_work, make_loops, no_loops, place_loops
+from bough.adaptive.engines.looped import looped_accelerations, looped_inward, solve_loops
 from bough.adaptive.engines.newton import (
     newton_factor,
     newton_forces,
@@ -50,6 +50,7 @@ __all__ = [
     "OUTGROWN",
     "PARTS",
     "STEPS",
+    "Closing",
     "HybridEngine",
     "LoopRows",
     "Noise",
@@ -59,6 +60,8 @@ __all__ = [
     "TreeEngine",
     "cost",
     "loop_work",
+    "looped_accelerations",
+    "looped_inward",
     "make_loops",
     "mark_needs",
     "measure_noise",
@@ -69,7 +72,9 @@ __all__ = [
     "newton_solve",
     "newton_sum",
     "newton_work",
+    "no_loops",
     "orient",
+    "place_loops",
     "plain_move",
     "solve_loops",
     "tie",

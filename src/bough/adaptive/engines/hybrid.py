@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.loop_rows import LoopRows, make_loops
+from bough.adaptive.engines.loop_rows import Closing, LoopRows
 from bough.adaptive.engines.looped import march_loops, solve_loops
 from bough.adaptive.engines.plain import (
     PlainWork,
@@ -73,7 +73,7 @@ class HybridEngine:
         self._springs: Springs
         self._source: Springs | None = None  # of which they are a part
         self._from: Loads | None = None  # the loads that were contracted
-        self._closing: tuple[IntArray, FloatArray, list[list[int]]] | None = None
+        self.closing: Closing | None = None  # loops, as they are on the linkage
         self.loops: LoopRows | None = None
         self.trial: Trial | None = None
         self.rate = 0.0  # share of the loops' gaps to close, by h
@@ -82,27 +82,6 @@ class HybridEngine:
     def joints(self) -> int:
         """How many joints are open."""
         return len(self.pieces.body)
-
-    def close(self, body: IntArray, frame: FloatArray, rows: list[list[int]]) -> None:
-        """Hold loaded bodies (c, 2) together, -1 = the ground, at frames (2 c, 12), along axes of the second ones."""
-        self._closing = (body, frame, rows)
-
-    def _close(self, loads: Loads) -> None:
-        """The loops on the contracted tree: those within one piece are closed for good."""
-        if self._closing is None:
-            return
-        body, frame, rows = self._closing
-        slot = np.where(body.ravel() >= 0, loads.slot[body.ravel()], 0)
-        on = np.where(body.ravel() >= 0, self.pieces.bearer[slot], -1)
-        placed = np.where((body.ravel() >= 0)[:, None], self.pieces.pose[slot], np.eye(4, 3).ravel())
-        R, p = placed[:, :9].reshape(-1, 3, 3), placed[:, 9:]
-        turned = (R @ frame[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
-        moved = p + np.einsum("nij,nj->ni", R, frame[:, 9:])
-        on = on.reshape(-1, 2)
-        open_ = np.flatnonzero(on[:, 0] != on[:, 1])
-        both = np.concatenate([turned, moved], axis=1).reshape(-1, 24)[open_].reshape(-1, 12)
-        m = self.mechanism
-        self.loops = make_loops(np.asarray(m.parent), len(m.axis), on[open_], both, [rows[k] for k in open_.tolist()])
 
     def contract(self, loads: Loads) -> None:
         """Make the tree of the clusters that are open now. O(k log n) for k of them and the loaded bodies.
@@ -122,7 +101,8 @@ class HybridEngine:
         self.force, self._source, self.trial = np.zeros((primitives, 6)), None, None
         self.loads, self._from = piece_loads(self.pieces.bearer, primitives), loads
         compiled(mark_needs)(self.mechanism, self.loads, self.work)
-        self._close(loads)
+        if self.closing is not None:
+            self.loops, _ = self.closing.contracted(self.mechanism, self.pieces, loads)
         self.reload()
 
     def reload(self) -> None:

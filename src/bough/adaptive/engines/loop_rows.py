@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.node import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.passes import Loads, Pieces
 from bough.compile.kernel import inlined, kernel
 from bough.compile.scalar import atan
 from bough.joints import Mechanism
@@ -46,6 +47,7 @@ class LoopRows(NamedTuple):
     lam: FloatArray  # (m,)
     D: FloatArray  # (n,)
     rate: FloatArray  # (1,) share of the gaps to close, by h
+    given: FloatArray  # (m,) how rows open without any force here: what moves beside what the sweep looks at
 
 
 @kernel
@@ -105,8 +107,35 @@ def make_loops(parent: IntArray, dofs: int, body: IntArray, frame: FloatArray, r
         np.searchsorted(np.sort(closes), np.arange(N + 2)), np.argsort(closes, kind="stable"),
         np.zeros((len(at), 6)), np.zeros((len(at), 6)), n6, np.zeros((2 * m, 6)), mm, np.zeros(m), mm.copy(),
         mm.copy(), np.zeros(m), n6.copy(),
-        mm.copy(), np.zeros((m, 1)), *np.zeros((2, m)), np.zeros(dofs), np.zeros(1),
+        mm.copy(), np.zeros((m, 1)), *np.zeros((2, m)), np.zeros(dofs), np.zeros(1), np.zeros(m),
     ])  # fmt: skip
+
+
+def no_loops(bodies: int, dofs: int) -> LoopRows:
+    """A plan without loops."""
+    return make_loops(np.full(bodies, -1), dofs, np.zeros((0, 2), np.int64), np.zeros((0, 12)), [])
+
+
+class Closing(NamedTuple):
+    """Loops between loaded bodies of a linkage."""
+
+    body: IntArray  # (c, 2), -1 = the ground
+    frame: FloatArray  # (2 c, 12) closing frames there
+    rows: list[list[int]]  # axes of the second frame that each holds
+
+    def contracted(self, m: Mechanism, pieces: Pieces, loads: Loads) -> tuple[LoopRows, IntArray]:
+        """The loops on a contracted tree m, and which they are: those within one piece are closed for good."""
+        body = self.body.ravel()
+        slot = np.where(body >= 0, loads.slot[body], 0)
+        on = np.where(body >= 0, pieces.bearer[slot], -1).reshape(-1, 2)
+        placed = np.where((body >= 0)[:, None], pieces.pose[slot], np.eye(4, 3).ravel())
+        R, p = placed[:, :9].reshape(-1, 3, 3), placed[:, 9:]
+        turned = (R @ self.frame[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
+        moved = p + np.einsum("nij,nj->ni", R, self.frame[:, 9:])
+        which = np.flatnonzero(on[:, 0] != on[:, 1])
+        frame = np.concatenate([turned, moved], axis=1).reshape(-1, 24)[which].reshape(-1, 12)
+        rows = [self.rows[k] for k in which.tolist()]
+        return make_loops(np.asarray(m.parent), len(m.axis), on[which], frame, rows), which
 
 
 # Where the loops are

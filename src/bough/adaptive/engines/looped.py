@@ -27,11 +27,11 @@ from bough.compile.kernel import inlined, kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
 from bough.joints import Mechanism, along, force_to_parent, freedom, motion_to_body, turn_to_body
 from bough.spatial import add6, articulated_downdate, dot6, get6, get21, join, put6, put21, scale6
-from bough.types import Motion, Rows, Scalar
+from bough.types import Motion, Rows, Scalar, Workspace
 
 
 @kernel
-def close_loops(w: PlainWork, lp: LoopRows, i: int, body: int, free: Motion) -> None:
+def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> None:
     """Eliminate the forces of the rows that close at body i (the ground where `body` < 0)."""
     c0, c1 = lp.closing[i], lp.closing[i + 1]
     factor_closing(lp, c0, c1, free)
@@ -68,7 +68,7 @@ def close_loops(w: PlainWork, lp: LoopRows, i: int, body: int, free: Motion) -> 
 
 
 @inlined
-def _hand_rows(m: Mechanism, w: PlainWork, lp: LoopRows, i: int) -> None:
+def _hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
     """Open rows of body i go on to its parent."""
     for e in range(lp.first[i], lp.first[i + 1]):
         K, to = force_to_parent(m, w.X, i, get6(lp.K, e)), lp.follow[e]
@@ -90,12 +90,12 @@ def _open_rows(lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int, j:
 
 
 @kernel
-def looped_inward(m: Mechanism, tau: Rows, w: PlainWork, lp: LoopRows) -> None:
+def looped_inward(m: Mechanism, tau: Rows, w: Workspace, lp: LoopRows) -> None:
     """Eliminate joints and loops from the tips to the ground."""
     lp.K[:, :] = 0.0
     lp.K0[:, :] = 0.0
     lp.L[:, :] = 0.0
-    lp.l[:] = 0.0
+    lp.l[:] = lp.given
     for r in range(len(lp.loop)):
         for side in range(2):
             at, f = lp.start[r, side], get6(lp.wrench, 2 * r + side)
@@ -139,7 +139,7 @@ def _forces(lp: LoopRows, i: int, body: int, a: Motion) -> None:
 
 
 @kernel
-def looped_accelerations(m: Mechanism, force: Rows, qdd: Rows, w: PlainWork, lp: LoopRows) -> None:
+def looped_accelerations(m: Mechanism, force: Rows, qdd: Rows, w: Workspace, lp: LoopRows) -> None:
     """Forces of loops and joint accelerations from the ground to the tips; the former are added to `force`."""
     _forces(lp, len(m.parent), -1, join(ZERO3, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
     for i in range(len(m.parent)):

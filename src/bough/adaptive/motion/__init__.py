@@ -8,29 +8,21 @@ from __future__ import annotations
 
 from bough.adaptive.motion.active import ActiveRegion
 from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
+from bough.adaptive.motion.held import HeldLoops
 from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving
 from bough.adaptive.motion.rules import BY_JOINT, NO_LIMIT, Turns, make_rule
-from bough.adaptive.motion.steps import FASTEST, advance, put_back, rk4_begin, rk4_end, rk4_stage
-from bough.adaptive.motion.sweeps import place, velocities
 
 __all__ = [
     "BY_JOINT",
-    "FASTEST",
     "INTEGRATORS",
     "NO_LIMIT",
     "ActiveRegion",
     "Effort",
+    "HeldLoops",
     "MotionEngine",
     "Moving",
     "Turns",
-    "advance",
     "make_effort",
     "make_moving",
     "make_rule",
-    "place",
-    "put_back",
-    "rk4_begin",
-    "rk4_end",
-    "rk4_stage",
-    "velocities",
 ]

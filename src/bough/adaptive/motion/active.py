@@ -16,6 +16,7 @@ from bough.adaptive.engines import TreeEngine
 from bough.adaptive.motion.choose import CLOSED, FRESH, OPEN, Choice, Rule, make_choice
 from bough.adaptive.motion.command import BUILD, CHOOSE, LOST, MOMENTA, SETTLE, SURVEY, attend
 from bough.adaptive.motion.engine import MotionEngine, with_armature
+from bough.adaptive.motion.held import HeldLoops
 from bough.adaptive.motion.layout import Effort, Moving, make_part, take_part
 from bough.adaptive.motion.survey import Survey, joint_sums, make_survey
 from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
@@ -49,6 +50,7 @@ class ActiveRegion:
         self.hidden: float | None = None  # J, of what is locked to the ground and of locked springs, once asked for
         self.stale = False  # whether all records are behind
         self.touched: list[int] = []  # nodes below which forces or torques are others
+        self.loops: HeldLoops | None = None
         self.opened = self.closed = 0  # clusters, since the beginning
 
     @property
@@ -122,7 +124,8 @@ class ActiveRegion:
         compiled(contract)(m, plan, tree.state, small, self.pieces)
         part = make_part(self.effort, len(small.axis), len(small.parent))
         compiled(take_part)(self.effort, plan, self.pieces, part)
-        self.engine = MotionEngine(small, part, self.state)
+        rows = None if self.loops is None else self.loops.contracted(small, self.pieces, loads)
+        self.engine = MotionEngine(small, part, self.state, rows)
         if part.stops[0]:
             self.engine.work.grip[:] = part.grip
         self.loads, self._from = piece_loads(self.pieces.bearer, len(small.parent)), loads
@@ -204,7 +207,8 @@ class ActiveRegion:
     def loosen(self, full: MotionEngine, loads: Loads) -> None:
         """See that what friction is thought to hold easily is so, as the linkage moves now. O(n)."""
         self.state.qdd[:] = 0.0
-        self.engine.solve_with_stops(self.loads, float(self.survey.lead[0]) or 1e-3)
+        lead = float(self.survey.lead[0])
+        self.engine.accelerate(self.loads, lead or 1e-3, lead)
         loose = full.loosen(loads)
         if len(loose):
             self._weigh()

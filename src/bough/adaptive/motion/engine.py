@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines import mark_needs
+from bough.adaptive.engines import LoopRows, mark_needs, no_loops
 from bough.adaptive.motion.layout import Effort, Moving, Room, make_room
+from bough.adaptive.motion.loops import loop_forces
 from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4
-from bough.adaptive.motion.stops import loosen, solve_with_stops, weld
+from bough.adaptive.motion.stops import accelerations_now, loosen, settle, weld
 from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally, transmit
 from bough.adaptive.passes import Loads
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
+
+ALONE = 1e9  # s: in so long a step rates do not see to gaps
 
 INTEGRATORS = {"semi_implicit": march_euler, "rk4": march_rk4, "momentum": march_momentum}
 
@@ -22,10 +25,15 @@ INTEGRATORS = {"semi_implicit": march_euler, "rk4": march_rk4, "momentum": march
 class MotionEngine:
     """Steps of one tree of rigid bodies."""
 
-    def __init__(self, mechanism: Mechanism, effort: Effort, state: Moving) -> None:
+    def __init__(self, mechanism: Mechanism, effort: Effort, state: Moving, loops: LoopRows | None = None) -> None:
         self.mechanism, self.effort, self.state = mechanism, effort, state
-        self.work: Room = make_room(len(mechanism.parent), len(mechanism.axis))
+        self.closes = loops is not None and len(loops.loop) > 0
+        bodies, dofs = len(mechanism.parent), len(mechanism.axis)
+        self.work: Room = make_room(bodies, dofs, self.closes)
+        # friction and stops go through the same sweeps as loops, whether there are any
+        self.loops: LoopRows = loops if loops is not None else no_loops(bodies if effort.stops[0] else 0, dofs)
         self._loaded: Loads | None = None
+        self.fresh = bool(effort.stops[0])  # whether what friction and stops do is not known from a step before
         self.felt = True  # whether what friction and stops did in the last step is known to surveys
         self._yields = bool(effort.stops[0] or effort.damping.any() or effort.stiffness.any())
         self._steps: tuple[float, Mechanism, Mechanism] | None = None  # size, and the mechanism with it
@@ -33,7 +41,7 @@ class MotionEngine:
     @property
     def nbytes(self) -> int:
         """Memory of its working space."""
-        return sum(a.nbytes for a in self.work)
+        return sum(a.nbytes for a in {id(a): a for a in (*self.work, *self.loops)}.values())
 
     def load(self, loads: Loads) -> None:
         """Other bodies may be under forces."""
@@ -53,38 +61,36 @@ class MotionEngine:
     def march(self, loads: Loads, integrator: str, h: float, steps: int) -> int:
         """Take steps; returns how many are left before one that diverges."""
         self.load(loads)
-        self.felt = False
+        if self.fresh and integrator != "semi_implicit":
+            self.accelerate(loads, h)
+        self.felt = self.fresh = False
         pair = self.implicit(0.0 if integrator == "rk4" else h)
-        m: Any = pair if integrator == "momentum" else pair[0]
-        return int(compiled(INTEGRATORS[integrator])(m, self.state, self.effort, loads, self.work, h, steps))
+        march = compiled(INTEGRATORS[integrator])
+        left = int(march(pair, self.state, self.effort, loads, self.work, self.loops, h, steps))
+        if left:
+            self.work.grip[:] = 0.0  # of a step that was no motion
+        return left
 
     @property
     def stuck(self) -> int:
         """The place in v of the freedom that diverged."""
         return int(self.mechanism.v_index[int(self.work.u[0])])
 
-    def solve(self, loads: Loads, h: float) -> None:
-        """Accelerations here and now; with h those that a step of that size would have."""
+    def accelerate(self, loads: Loads, h: float, lead: float = 0.0) -> None:
+        """Accelerations here and now, with loops, and friction and limits as in a step of h; with `lead` springs and
+        dampers are implicit in a step of that size."""
         self.load(loads)
-        compiled(solve)(self.implicit(h)[0], self.state, self.effort, loads, self.work, h)
+        pair, own = self.implicit(lead), (self.state, self.effort, loads, self.work, self.loops)
+        compiled(accelerations_now)(*pair, *own, lead, h)
 
     def solve_gripped(self, loads: Loads, h: float) -> None:
-        """The same, with friction and stops as they were lately."""
+        """Accelerations in a step of h with friction and stops as they were lately, and loops as `loads` say."""
         e, m = self.effort, self.implicit(h)[0]
         if e.stops[0]:
-            e, m = e._replace(tau=e.tau + e.grip), m._replace(armature=m.armature + e.weld)
+            e = e._replace(tau=e.tau + e.grip, stops=np.zeros(1, np.int8))
+            m = m._replace(armature=m.armature + e.weld)
         self.load(loads)
         compiled(solve)(m, self.state, e, loads, self.work, h)
-
-    def feel_all(self, loads: Loads, h: float) -> None:
-        """What friction and stops do now to joints of the linkage, for all surveys to come. O(n)."""
-        self.solve_with_stops(loads, h)
-        self.feel(1.0)
-
-    def solve_with_stops(self, loads: Loads, h: float) -> None:
-        """Accelerations of a step of h, with friction and limits."""
-        self.load(loads)
-        compiled(solve_with_stops)(self.implicit(h)[0], self.state, self.effort, loads, self.work, h)
 
     def feel(self, share: float) -> None:
         """Let surveys know what friction and stops did in the last step; of joints that are held, a share of it."""
@@ -98,6 +104,12 @@ class MotionEngine:
         if not compiled(loosen)(self.mechanism, self.state, self.effort, self.work):
             return np.zeros(0, np.int64)
         return np.searchsorted(self.mechanism.dof, np.flatnonzero(self.work.held), "right") - 1
+
+    def loop_forces(self) -> FloatArray:
+        """(2 c, 6) on the bodies of its loops, in their frames, as they were found last."""
+        out = np.zeros((2 * len(self.loops.body), 6))
+        compiled(loop_forces)(self.loops, out)
+        return out
 
     def kinetic_energy(self) -> float:
         """Of bodies and rotors, J."""
@@ -115,13 +127,6 @@ class MotionEngine:
         compiled(transmit)(self.mechanism, self.state, loads, self.work)
         return self.work.momentum
 
-    def answer(self, h: float) -> FloatArray:
-        """Velocities (n,) that momenta in `work.momentum` give in a step of h, with dampers and springs as they are."""
-        s, w, at = self.state, self.work, self.mechanism.v_index
-        w.u[:] = 0.0
-        compiled(from_momenta)(self.implicit(h)[1], s, w)
-        return np.array(s.qdd[at])
-
     def velocities_from(self, rotors: FloatArray) -> None:
         """Let the bodies have the momenta in `work.momentum`, and the rotors these (n,)."""
         s, w = self.state, self.work
@@ -129,6 +134,13 @@ class MotionEngine:
         compiled(from_momenta)(self.implicit(0.0)[1], s, w)
         at = self.mechanism.v_index
         s.v[at] = s.qdd[at]
+        self.close_rates()
+
+    def close_rates(self) -> None:
+        """Take away velocities that open loops: the projection in the mass metric."""
+        if self.closes:
+            e = self.effort._replace(stops=np.zeros(1, np.int8))
+            compiled(settle)(self.implicit(0.0)[1], self.state, e, self.work, self.loops, ALONE)
 
 
 def with_armature(m: Mechanism, e: Any, h: float) -> Mechanism:

@@ -67,7 +67,10 @@ class Room(NamedTuple):
     force: Rows  # (N, 6) on each body in its frame
     momentum: Rows  # (N, 6) of each body in its frame, or in the world's
     P: Rows  # (N, 12) poses in the world; only where momenta are carried along
-    given: Rows  # (n,) torques without friction and limits
+    W: Rows  # (n, 6) the memory of V, as loops are eliminated
+    loop: Rows  # (N, 6) forces of loops on bodies in their frames; empty where there are none
+    tau: Rows  # (n,) torques to which a linkage at rest answers
+    given: Rows  # (n,) what friction and stops did before, undone
     rotor: Rows  # (n,) armature without what holds a joint
     hold: Rows  # (n,) the rate at which a joint is held
     held: Rows  # (n,) what friction and limits do to a joint; see `stops`
@@ -82,13 +85,14 @@ def make_moving(model: Model, q: FloatArray, qdd: FloatArray) -> Moving:
     return Moving(q, np.zeros(nv), qdd, rest, np.zeros(nv), np.zeros(model.nq), *(np.zeros(nv) for _ in range(4)))
 
 
-def make_room(bodies: int, dofs: int) -> Room:
-    """Working space for a mechanism of so many primitives and degrees of freedom."""
+def make_room(bodies: int, dofs: int, loops: int = 0) -> Room:
+    """Working space for a mechanism of so many primitives, degrees of freedom and loops."""
     by_body = {"X": 12, "E": 9, "w": 3, "ww": 6, "b": 3, "c": 6, "pA": 6, "IA": 21, "a": 6, "P": 12}
     by_body |= {"force": 6, "momentum": 6}
     arrays: dict[str, Any] = {name: np.zeros((bodies, size)) for name, size in by_body.items()}
     arrays |= {"needs": np.zeros(bodies, np.int8), "V": np.zeros((dofs, 6))}
-    arrays |= {name: np.zeros(dofs) for name in ("rate", "u", "given", "rotor", "hold", "grip")}
+    arrays |= {name: np.zeros(dofs) for name in ("rate", "u", "tau", "given", "rotor", "hold", "grip")}
+    arrays |= {"W": arrays["V"], "loop": np.zeros((bodies if loops else 0, 6))}
     return Room(held=np.zeros(dofs, np.int8), tried=np.zeros(dofs, np.int8), **arrays)
 
 

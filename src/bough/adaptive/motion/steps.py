@@ -4,12 +4,18 @@ Semi-implicit: v += h qdd, then q moves by h v; springs and dampers are implicit
 Fourth order: nothing is implicit.
 Momenta: each body carries its momentum through space: momenta gain h F, q moves by h v, and at the new place the
 velocities are those that the momenta give. The momentum of a free linkage is kept to rounding.
+
+Each is followed by impulses of loops, friction and limits (`stops`), which are internal: before a semi-implicit step
+moves, else at its end. Forces hold loops in all stages of a step of fourth order. What a curved path leaves open, the
+next step closes.
 """
 
 from __future__ import annotations
 
+from bough.adaptive.engines import LoopRows
 from bough.adaptive.motion.layout import Effort, Moving, Room
-from bough.adaptive.motion.stops import STUCK, solve_with_stops
+from bough.adaptive.motion.loops import bend, hold_loops
+from bough.adaptive.motion.stops import release, settle
 from bough.adaptive.motion.sweeps import effort, from_momenta, outward, place, solve
 from bough.adaptive.node import get_pose
 from bough.adaptive.passes import Loads
@@ -85,41 +91,52 @@ def rk4_end(m: Mechanism, s: Moving, h: float) -> None:
 
 
 @kernel
-def rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> None:
+def rk4(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float) -> None:
     """One step of fourth order."""
     rk4_begin(m, s)
     for stage in range(4):
+        if len(lp.loop) > 0:
+            bend(m, s, w, lp)
         solve(m, s, e, loads, w, 0.0)
+        if len(lp.loop) > 0:
+            hold_loops(m, still, s, w, lp)
         rk4_stage(m, s, stage, h)
     rk4_end(m, s, h)
 
 
 @kernel
-def euler(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> int:
-    """One semi-implicit step, unless it diverges; m has the armature of implicit springs and dampers."""
-    if e.stops[0] == 1:
-        solve_with_stops(m, s, e, loads, w, h)
-    else:
-        solve(m, s, e, loads, w, h)
+def too_fast(m: Mechanism, s: Moving, h: float) -> int:
+    """The first freedom whose rate after a step of h is no motion, or -1."""
     for k in range(len(m.axis)):
         j = m.v_index[k]
         if not (abs(s.v[j] + h * s.qdd[j]) <= FASTEST):
             return k
-    for k in range(len(m.axis)):
-        j = m.v_index[k]
-        s.v[j] += h * s.qdd[j]
-        if e.stops[0] == 1 and w.held[k] >= STUCK:
-            s.v[j] = w.hold[k]
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, s.q, s.v, h, s.q)
     return -1
 
 
 @kernel
-def advance(m: Mechanism, s: Moving, h: float) -> None:
-    """q moves by h v."""
+def euler(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float) -> int:
+    """One semi-implicit step, unless it diverges; m has the armature of implicit springs and dampers."""
+    solve(m, s, e, loads, w, h)
+    wrong = too_fast(m, s, h)
+    if wrong >= 0:
+        return wrong
+    for k in range(len(m.axis)):
+        j = m.v_index[k]
+        s.v0[j] = s.v[j]
+        s.v[j] += h * s.qdd[j]
+    if e.stops[0] == 1 or len(lp.loop) > 0:
+        settle(still, s, e, w, lp, h)
+        wrong = too_fast(m, s, 0.0)
+        if wrong >= 0:
+            release(m, e, w)
+            for k in range(len(m.axis)):
+                s.v[m.v_index[k]] = s.v0[m.v_index[k]]
+            return wrong
     for i in range(len(m.parent)):
         integrate_joint(m, i, s.q, s.v, h, s.q)
+    release(m, e, w)
+    return -1
 
 
 @kernel
@@ -180,51 +197,62 @@ def momentum_step(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: L
 
 
 @kernel
-def put_back(m: Mechanism, s: Moving) -> int:
-    """The first freedom whose rate is no motion, and the state before the step if there is one; else -1."""
-    for k in range(len(m.axis)):
-        if not (abs(s.v[m.v_index[k]]) <= FASTEST):
-            for i in range(len(m.parent)):
-                integrate_joint(m, i, s.q0, s.v0, 0.0, s.q)
-            for j in range(len(m.axis)):
-                s.v[m.v_index[j]] = s.v0[m.v_index[j]]
-            return k
-    return -1
+def end_step(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> int:
+    """Let loops, friction and limits act at the end of a step of h. Returns the first freedom whose rate is no motion,
+    all being as before the step then, or -1."""
+    held = e.stops[0] == 1 or len(lp.loop) > 0
+    wrong = too_fast(still, s, 0.0)
+    if held and wrong < 0:
+        settle(still, s, e, w, lp, h)
+        wrong = too_fast(still, s, 0.0)
+    if wrong >= 0:
+        for i in range(len(still.parent)):
+            integrate_joint(still, i, s.q0, s.v0, 0.0, s.q)
+        for k in range(len(still.axis)):
+            s.v[still.v_index[k]] = s.v0[still.v_index[k]]
+    if held:
+        release(still, e, w)
+    return wrong
 
 
-# Marches: steps until one diverges; what is returned is how many are left then, and w.u[0] the freedom
+# Marches: steps until one diverges; what is returned is how many are left then, and w.u[0] the freedom. m is a pair of
+# mechanisms, with and without gravity.
 
 
 @kernel
-def march_euler(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float, steps: int) -> Scalar:
+def march_euler(
+    m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int
+) -> Scalar:
     """Semi-implicit steps."""
     k = -1
     while steps > 0 and k < 0:
-        k = euler(m, s, e, loads, w, h)
+        k = euler(m[0], m[1], s, e, loads, w, lp, h)
         steps -= k < 0
     w.u[0] = float(k)
     return float(steps)
 
 
 @kernel
-def march_rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float, steps: int) -> Scalar:
+def march_rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int) -> Scalar:
     """Steps of fourth order."""
     k = -1
     while steps > 0 and k < 0:
-        rk4(m, s, e, loads, w, h)
-        k = put_back(m, s)
+        rk4(m[0], m[1], s, e, loads, w, lp, h)
+        k = end_step(m[1], s, e, w, lp, h)
         steps -= k < 0
     w.u[0] = float(k)
     return float(steps)
 
 
 @kernel
-def march_momentum(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float, steps: int) -> Scalar:
-    """Steps that carry momenta; m is a pair, with and without gravity."""
+def march_momentum(
+    m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int
+) -> Scalar:
+    """Steps that carry momenta."""
     k = -1
     while steps > 0 and k < 0:
         momentum_step(m[0], m[1], s, e, loads, w, h)
-        k = put_back(m[0], s)
+        k = end_step(m[1], s, e, w, lp, h)
         steps -= k < 0
     w.u[0] = float(k)
     return float(steps)

@@ -1,53 +1,57 @@
-"""Dry friction and limits in a semi-implicit step: joints that are held, found by trying (an active set).
+"""Loops, dry friction and limits at the end of a step: joints that are held, found by trying (an active set).
 
-A held freedom has a rate at the end of the step that is known: none where friction holds it, that which leads exactly
-to the limit where it is stopped there, inelastically. It gets so large an armature that nothing moves it otherwise;
-what holds it is S' (IA a + pA) less its own torques. A limit that would have to pull lets go; friction does where it
-would have to be stronger than it is, and then works against the sliding; a joint whose sliding would turn around
-within the step is held instead. What held it in the step before is taken as given, so that the armature has to hold
-only what is new.
+A step under all other forces, and what friction and stops did in the one before, ends with rates that impulses then
+change, all at once: those of loops, which are solved for, and those of joints. A held freedom has a rate that is known:
+none where friction holds it, that which leads exactly to the limit in the next step where it is stopped, inelastically.
+It gets so large an armature that nothing moves it otherwise; what holds it is S' f, f being the force through its
+joint. A limit that would have to pull lets go; friction does where it would have to be stronger than it is, and then
+works against the sliding; a joint whose sliding would turn around within the step is held instead.
 """
 
 from __future__ import annotations
 
+from bough.adaptive.engines import LoopRows, place_loops
 from bough.adaptive.motion.layout import Effort, Moving, Room
-from bough.adaptive.motion.sweeps import accelerations, effort, outward
-from bough.adaptive.node import WELDED
+from bough.adaptive.motion.loops import add_rates, bend, respond
+from bough.adaptive.motion.sweeps import solve, velocities
+from bough.adaptive.node import WELDED, ZERO6
 from bough.adaptive.passes import Loads
 from bough.compile.kernel import kernel
-from bough.joints import Mechanism, along, articulated_freedom, by_freedom, difference_joint
-from bough.spatial import add6, articulated_times, get6, get21
+from bough.joints import Mechanism, along, articulated_freedom, difference_joint, force_to_parent
+from bough.spatial import add6, get6, get10, get21, put6, rigid_times, sub6
 from bough.types import Scalar
 
 RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # what a freedom does; held ones from STUCK on
-HEAVY = 1e9  # how much heavier a held freedom is than it would be
+HEAVY, STIFF = 1e9, 1e7  # how much heavier a held freedom is than it would be, without and with loops
 CLOSE, SOON = 0.1, 4  # relative change of what holds a joint after which it is not asked again, in the first tries
 NEAR = 1e-12  # rad or m from a limit: there
 EASY, HARD = 0.5, 0.75  # shares of friction up to which a joint gets welded, and stays so
+ROUNDING = 1e-15  # m or rad: gaps that are none
 MOST = 64  # tries in a step
 LETS_GO = 3  # times that friction or a limit lets go in a step
 
 
 @kernel
 def begin_stops(m: Mechanism, w: Room) -> None:
-    """Take note of torques and armatures."""
+    """Take note of armatures, and of what friction and stops did before."""
     for k in range(len(m.axis)):
-        w.given[k], w.rotor[k], w.tried[k] = w.u[k], m.armature[k], 0
+        w.given[k], w.rotor[k], w.tried[k], w.tau[k] = -w.grip[k], m.armature[k], 0, 0.0
 
 
 @kernel
 def guess(m: Mechanism, s: Moving, e: Effort, w: Room, h: float) -> None:
-    """Joints at a limit that held them are held again; those with friction stick where it would stop them within the
-    step by itself, or else slide as they do."""
+    """Joints at a limit that held them are held again; those with friction stick where it is strong enough to stop them
+    by itself, or else slide."""
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
             w.held[k] = RUNS
             if e.friction[k] > 0.0:
                 w.held[k], w.hold[k] = STUCK, 0.0
                 weight = along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k]
-                if abs(w.rate[k]) * weight > h * e.friction[k]:
-                    w.held[k] = FORWARD if w.rate[k] > 0.0 else BACKWARD
-            if e.place[k] >= 0 and w.rate[k] == 0.0:
+                t = w.grip[k] - w.rate[k] * weight / h
+                if abs(t) > e.friction[k]:
+                    w.held[k] = BACKWARD if t > 0.0 else FORWARD
+            if e.place[k] >= 0:
                 x = s.q[e.place[k]]
                 if w.grip[k] > 0.0 and x <= e.lower[k] + NEAR:
                     w.held[k], w.hold[k] = LOW, min((e.lower[k] - x) / h, 0.0)
@@ -56,19 +60,19 @@ def guess(m: Mechanism, s: Moving, e: Effort, w: Room, h: float) -> None:
 
 
 @kernel
-def hold(m: Mechanism, e: Effort, w: Room, h: float) -> None:
+def hold(m: Mechanism, e: Effort, w: Room, h: float, heavy: float) -> None:
     """Torques and armatures for the present guess; w.IA and w.grip are those of the try before."""
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
-            w.u[k], m.armature[k] = w.given[k], w.rotor[k]
+            w.tau[k], m.armature[k] = w.given[k], w.rotor[k]
             if w.held[k] == FORWARD:
-                w.u[k] -= e.friction[k]
+                w.tau[k] -= e.friction[k]
             elif w.held[k] == BACKWARD:
-                w.u[k] += e.friction[k]
+                w.tau[k] += e.friction[k]
             elif w.held[k] >= STUCK:
-                weight = HEAVY * (along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k])
+                weight = heavy * (along(m, k, articulated_freedom(m, k, get21(w.IA, i))) + w.rotor[k])
                 m.armature[k] += weight
-                w.u[k] += w.grip[k] + weight * (w.hold[k] - w.rate[k]) / h
+                w.tau[k] += w.grip[k] + weight * (w.hold[k] - w.rate[k]) / h
 
 
 @kernel
@@ -87,15 +91,14 @@ def _grip(held: int, friction: Scalar, t: Scalar) -> Scalar:
 
 @kernel
 def correct(m: Mechanism, s: Moving, e: Effort, w: Room, h: float, soon: int) -> int:
-    """How many guesses were wrong, and are others now. Soon after the first try those far from what holds a joint are
-    wrong, too."""
+    """How many guesses were wrong, and are others now; w.pA: forces through joints. Soon after the first try those far
+    from what holds a joint are wrong, too."""
     wrong = 0
     for i in range(len(m.parent)):
-        f = add6(articulated_times(get21(w.IA, i), get6(w.a, i)), get6(w.pA, i))
         for k in range(m.dof[i], m.dof[i + 1]):
-            a = s.qdd[m.v_index[k]]
+            a = s.stretch[m.v_index[k]]
             v = w.rate[k] + h * a
-            t = along(m, k, f) + w.rotor[k] * a - w.given[k]
+            t = along(m, k, get6(w.pA, i)) + w.rotor[k] * a - w.given[k]
             before, w.grip[k] = w.grip[k], _grip(w.held[k], e.friction[k], t)
             if soon == 1 and w.held[k] >= STUCK and abs(w.grip[k] - before) > CLOSE * abs(before):
                 wrong += 1
@@ -123,21 +126,83 @@ def correct(m: Mechanism, s: Moving, e: Effort, w: Room, h: float, soon: int) ->
 
 
 @kernel
-def solve_with_stops(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> None:
-    """Accelerations of a semi-implicit step of h with friction and limits; m's armature is that of the step again."""
-    by_freedom(m, s.v, w.rate)
-    outward(m, s, loads, w)
-    effort(m, s, e, w, h)
-    begin_stops(m, w)
-    accelerations(m, s, w.force, w)  # for the weights
-    guess(m, s, e, w, h)
+def transmit_answer(m: Mechanism, w: Room, lp: LoopRows) -> None:
+    """w.pA: forces through joints when bodies answer by w.a to torques and loops."""
+    for i in range(len(m.parent)):
+        f = rigid_times(get10(m.inertia, i), get6(w.a, i))
+        put6(w.pA, i, sub6(f, get6(w.loop, i)) if len(lp.loop) > 0 else f)
+    for i in range(len(m.parent) - 1, -1, -1):
+        p = m.parent[i]
+        if p >= 0:
+            put6(w.pA, p, add6(get6(w.pA, p), force_to_parent(m, w.X, i, get6(w.pA, i))))
+
+
+@kernel
+def balance(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> None:
+    """s.stretch: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
+
+    lp.given is what opens loops without. The armature of joints that are held stays with them.
+    """
+    begin_stops(still, w)
+    if e.stops[0] == 0:
+        respond(still, s, w, lp)
+        return
+    guess(still, s, e, w, h)
     for j in range(MOST):
-        hold(m, e, w, h)
-        accelerations(m, s, w.force, w)
-        if correct(m, s, e, w, h, int(j < SOON)) == 0:
+        hold(still, e, w, h, HEAVY if len(lp.loop) == 0 else STIFF)
+        respond(still, s, w, lp)
+        transmit_answer(still, w, lp)
+        if correct(still, s, e, w, h, int(j < SOON)) == 0:
             break
+
+
+@kernel
+def release(m: Mechanism, e: Effort, w: Room) -> None:
+    """Armatures are those of the step again."""
+    if e.stops[0] == 1:
+        for k in range(len(m.axis)):
+            m.armature[k] = w.rotor[k]
+
+
+@kernel
+def settle(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> None:
+    """s.v: what loops, friction and limits leave of it at the end of a step of h; `release` must follow."""
+    velocities(still, s, w)
+    if len(lp.loop) > 0:
+        place_loops(still, w.X, lp)
+        lp.given[:] = 0.0
+        add_rates(lp, w, ZERO6, 1.0 / h)
+        lp.rate[0] = 1.0 / (h * h)
+        for r in range(len(lp.loop)):
+            lp.gap[r] *= float(abs(lp.gap[r]) > ROUNDING)
+    balance(still, s, e, w, lp, h)
+    for k in range(len(still.axis)):
+        j = still.v_index[k]
+        s.qdd[j] += s.stretch[j]
+        s.v[j] += h * s.stretch[j]
+        if e.stops[0] == 1 and w.held[k] >= STUCK:
+            s.v[j] = w.hold[k]
+
+
+@kernel
+def accelerations_now(
+    m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, lead: float, h: float
+) -> None:
+    """s.qdd here and now, with loops, and with friction and limits as they act in a step of h."""
+    if len(lp.loop) > 0:
+        bend(m, s, w, lp)
+    solve(m, s, e, loads, w, lead)
+    if e.stops[0] == 0 and len(lp.loop) == 0:
+        return
+    g = m.gravity
+    lp.rate[0] = 0.0
+    add_rates(lp, w, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]), 1.0)
     for k in range(len(m.axis)):
-        m.armature[k] = w.rotor[k]
+        w.rate[k] += h * s.qdd[m.v_index[k]]
+    balance(still, s, e, w, lp, h)
+    release(m, e, w)
+    for k in range(len(m.axis)):
+        s.qdd[m.v_index[k]] += s.stretch[m.v_index[k]]
 
 
 # What surveys are told: friction that holds with strength to spare welds its joint

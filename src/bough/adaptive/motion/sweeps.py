@@ -31,13 +31,15 @@ from bough.types import Rows, Scalar
 
 @kernel
 def effort(m: Mechanism, s: Moving, e: Effort, w: Room, lead: float) -> None:
-    """w.u: torques, springs as they will be stretched after `lead`, and dampers."""
+    """w.u: torques, springs as they will be stretched after `lead`, dampers, and friction and stops as before."""
     for i in range(len(m.parent)):
         if e.sprung[i] == 1:
             difference_joint(m, i, s.rest, s.q, s.stretch)
         for k in range(m.dof[i], m.dof[i + 1]):
             x = w.rate[k]
             w.u[k] = e.tau[k] - e.damping[k] * x
+            if e.stops[0] == 1:
+                w.u[k] += w.grip[k]
             if e.sprung[i] == 1:
                 w.u[k] -= e.stiffness[k] * (s.stretch[m.v_index[k]] + lead * x)
 

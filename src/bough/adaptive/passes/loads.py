@@ -36,10 +36,10 @@ class Applied(NamedTuple):
     point: FloatArray  # (k, 3)
 
 
-def no_force(bodies: Any) -> Applied:
-    """Forces of zero on these bodies: they are listed all the same."""
+def no_force(bodies: Any, world: bool = True) -> Applied:
+    """Forces of zero on these bodies, in the world's axes or theirs: they are listed all the same."""
     k = len(bodies)
-    return Applied(np.array(bodies, np.int64), np.ones(k, bool), np.zeros((k, 3)), np.zeros((k, 3)), np.zeros((k, 3)))
+    return Applied(np.array(bodies, np.int64), np.full(k, world), *np.zeros((3, k, 3)))
 
 
 def gather(applied: Applied, slot: Any) -> tuple[Loads, IntArray]:
