@@ -2,7 +2,8 @@
 
 An execution is a module of `run` that has a function `compile(routine, constants, sizes, dtype) -> Entry`. A new one is
 two files: what writes the text, in `emit`, and what runs it, in `run`. Which one serves a call is decided here, in
-`choose` for the CPU; on a card there is one, `run.cuda`, whose functions launch kernels in the place of calling code.
+`choose`. The one of the card, `run.cuda`, serves arrays on the host like any other; for arrays that are on the card
+already it has functions of its own (`run.cuda.function`), over the same entry.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def device_of(name: str | None, layout: str) -> Device:
 
 def choose(wanted: str, routine: Routine, constants: Constants, sizes: Sizes) -> Execution:
     """The execution that serves a call: the one wanted, unless nothing is to be compiled or the graph is too large."""
-    if interpreted():
+    if interpreted() and wanted != "cuda":
         wanted = "interpreted"
     elif wanted == "specialised" and not serves(routine, constants, sizes):
         wanted = "general"

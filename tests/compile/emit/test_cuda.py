@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.compile.emit import cuda
+from bough.compile.emit import cuda, shelves
 from bough.compile.executions import traced
 from bough.compile.routine import interpret
 from bough.dynamics.aba import ABA
@@ -74,12 +74,12 @@ def test_threads_compute_what_the_kernel_does(robot, name, lanes, tmp_path):
 
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_values_on_shelves_come_back(lanes, tmp_path, monkeypatch):
-    monkeypatch.setattr(cuda, "AT_WORK", {8: 215})
+    monkeypatch.setattr(shelves, "AT_WORK", {8: 215})
     model, routine = zoo.humanoid(), ROUTINES["aba"]
     program = traced(routine, (model.mechanism,), model.sizes, mark_limbs if lanes > 1 else None)
     source = cuda.emit(program, np.float64, cuda.Form(lanes, shelved=4))
-    assert source.block == cuda.SHELF_BLOCK
-    assert 0 < source.row_bytes * source.block // lanes <= cuda.SHELF_BYTES // 4 - 1024
+    assert source.block == shelves.SHELF_BLOCK
+    assert 0 < source.row_bytes * source.block // lanes <= shelves.SHELF_BYTES // 4 - 1024
     assert cuda.needs(program, np.float64, lanes).registers > 200
     library = build(source.text, tmp_path)
     rng = np.random.default_rng(0)

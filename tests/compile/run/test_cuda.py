@@ -10,16 +10,19 @@ import numpy as np
 import pytest
 
 from bough import zoo
+from bough.compile.executions import bind_arrays
 from bough.compile.routine import Constants, interpret
 from bough.compile.run.cuda import bind
 from bough.compile.run.cuda import card as cards
+from bough.compile.run.cuda import code as cuda_code
 from bough.compile.run.cuda import function as cuda_function
 from bough.compile.run.cuda.arrays import look_at
 from bough.compile.run.cuda.card import Kernel
 from bough.compile.run.cuda.exchange import OnCard
+from bough.compile.run.entry import Entry
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
-from bough.errors import BoughError, MissingExtraError, ShapeError, TooLargeError
+from bough.errors import BoughError, MissingExtraError, NonFiniteError, ShapeError, TooLargeError
 from bough.model import mark_limbs
 from card import has_card, needs_card
 
@@ -225,6 +228,54 @@ def test_known_shapes_are_launched_as_the_first_time(monkeypatch, tmp_path):
     other = FakeTensor(6, 3)
     assert f(other, v, FakeTensor(6, 3)).shape == (6, 3)  # another number of rows is looked at anew
     assert card.launched[-1][3][5] == 6
+
+
+class HostCard(FakeCard):
+    """A card whose memory is the host's, and whose kernels are the CPU's."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.memory = function, []
+
+    def empty(self, size):
+        self.memory.append(np.zeros(size, np.uint8))
+        return len(self.memory)
+
+    def address_of(self, number):
+        return number
+
+    def upload(self, number, array):
+        self.memory[number - 1][:] = np.frombuffer(array.tobytes(), np.uint8)
+
+    def download(self, number, array):
+        array[...] = np.frombuffer(self.memory[number - 1].tobytes(), array.dtype).reshape(array.shape)
+
+    def prepared(self, kernel, grid, block, shared, count):
+        def launch(arguments, stream):
+            assert len(arguments) == count
+            k = len(self.function.inputs)
+            batch, strides = arguments[k + 2], arguments[k + 3 :]
+            flat = [self.memory[a - 1].view(float) for a in arguments[:k]]
+            given = [x.reshape(batch, -1) if step else x for x, step in zip(flat, strides, strict=True)]
+            self.memory[arguments[k] - 1][:] = np.frombuffer(self.function(*given).tobytes(), np.uint8)
+
+        return launch
+
+
+def test_the_card_is_an_execution_like_others(monkeypatch, tmp_path):
+    model = zoo.arm(3)
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
+    on_cpu = bind_arrays(FORWARD, (model.mechanism,), model.sizes)
+    monkeypatch.setattr(cuda_code, "the_card", lambda: HostCard(on_cpu))
+    on_card = bind_arrays(FORWARD, (model.mechanism,), model.sizes, execution="cuda")
+    assert isinstance(on_card.entry(np.dtype(float)), Entry)
+    batch = states(model, 7)
+    np.testing.assert_array_equal(on_card(*batch), on_cpu(*batch))
+    one = [x[3] for x in batch]
+    np.testing.assert_array_equal(on_card(*one), on_cpu(*one))
+    with pytest.raises(NonFiniteError):
+        on_card(np.nan * one[0], *one[1:])
+    assert isinstance(function(model).entry(np.dtype(float)), Entry)
 
 
 def test_code_is_kept_on_disk(monkeypatch, tmp_path):

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.emit.shelves import Shelves, peak
+from bough.compile.emit.shelves import SHELF_BLOCK, Shelves, held, peak, room
 from bough.compile.graph import twins
 from bough.compile.graph.expr import ADD, ATAN, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, STEP, SUB
 from bough.compile.graph.passes import drop_dead_code
@@ -33,10 +33,6 @@ HEAD = (files("bough.compile.emit") / "cuda_head.h").read_text()
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*"}
 LARGEST = 150_000  # operations: more take minutes to compile and overflow the instruction cache many times
 MOST_LANES = 8
-SHELF_BLOCK = 64  # threads of a block with shelves
-SHELF_BYTES = 228 * 1024  # shared memory of a multiprocessor; each block on it takes 1 kB for itself
-ALL_REGISTERS = 65_536  # of a multiprocessor; a thread has 255 at most
-AT_WORK = {4: 45, 8: 55}  # registers of a thread beside the values that wait for a use, by bytes of a number
 
 Layout = Literal["rows", "columns"]
 
@@ -92,16 +88,6 @@ def needs(program: Program, dtype: npt.DTypeLike, lanes: int) -> Needs:
     """The same for so many threads for a row."""
     lines = _written(program, np.dtype(dtype), Form(lanes)).lines
     return Needs(len(lines), peak(lines) * np.dtype(dtype).itemsize // 4)
-
-
-def held(dtype: npt.DTypeLike, shelved: int) -> int:
-    """Registers for values that wait, where so many blocks share a multiprocessor."""
-    return min(255, ALL_REGISTERS // (SHELF_BLOCK * shelved)) - AT_WORK[np.dtype(dtype).itemsize]
-
-
-def room(shelved: int) -> int:
-    """Bytes of shared memory for a thread there."""
-    return (SHELF_BYTES // shelved - 1024) // SHELF_BLOCK
 
 
 def _written(program: Program, dtype: np.dtype, form: Form) -> _Kernel:

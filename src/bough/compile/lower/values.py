@@ -160,3 +160,14 @@ def common(a: Any, b: Any) -> Any:
     if isinstance(a, TupleType) and isinstance(b, TupleType) and a.type is b.type and len(a.members) == len(b.members):
         return TupleType(a.type, tuple(map(common, a.members, b.members)))
     raise OutsideError(f"something is {a} here and {b} there")
+
+
+def meeting(a: Any, b: Any) -> str:
+    """The kind of number in which two meet: truth values count as whole numbers, constants do not widen a float."""
+    kinds = [type_of(x) for x in (a, b)]
+    if not all(isinstance(k, str) and k in "bisf" for k in kinds):
+        raise OutsideError("arithmetic on what is no number")
+    if "s" in kinds and (is_constant(a) or is_constant(b)):
+        return "s"
+    kind: str = common(*kinds)
+    return "i" if kind == "b" else kind

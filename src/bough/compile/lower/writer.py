@@ -1,14 +1,14 @@
-"""One LLVM function while it is written: its lines, and instructions on values."""
+"""One LLVM function while it is written: instructions on values."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from bough.compile.lower.kinds import Kind, Numbers, Several, words_in
+from bough.compile.lower.lines import Lines
 from bough.compile.lower.values import (
     ELEMENT,
     LLVM,
@@ -21,6 +21,7 @@ from bough.compile.lower.values import (
     common,
     is_constant,
     made,
+    meeting,
     parts,
     ref,
     refs,
@@ -43,48 +44,12 @@ INTEGERS = {
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-class Writer:
-    """Lines of LLVM, block after block; `head` comes first, in the block that all others follow."""
+class Writer(Lines):
+    """Lines of LLVM with instructions on values."""
 
     def __init__(self) -> None:
-        self.head: list[str] = []
-        self.lines: list[str] = []
-        self.line = 0  # of the text that is being read
-        self.dead = False  # behind a jump: nothing can come here
-        self._numbers = itertools.count()
+        super().__init__()
         self._read: dict[tuple[str, int], str] = {}
-
-    # Lines and blocks
-
-    def fresh(self, stem: str = "v") -> str:
-        """A new name, without its sign."""
-        return f"{stem}{next(self._numbers)}"
-
-    def give(self, text: str) -> str:
-        """Append an instruction that has a result; returns its name."""
-        name = f"%{self.fresh()}"
-        self.lines.append(f" {name} = {text}")
-        return name
-
-    def do(self, text: str) -> None:
-        """Append an instruction without a result."""
-        self.lines.append(f" {text}")
-
-    def jump(self, label: str) -> None:
-        """Go to a block, unless nothing comes here."""
-        if not self.dead:
-            self.do(f"br label %{label}")
-            self.dead = True
-
-    def branch(self, condition: Num, yes: str, no: str) -> None:
-        self.do(f"br i1 {condition.ref}, label %{yes}, label %{no}")
-        self.dead = True
-
-    def block(self, label: str) -> None:
-        """Begin a block; what came before falls into it."""
-        self.jump(label)
-        self.lines.append(f"{label}:")
-        self.dead = False
 
     # Places on the stack
 
@@ -152,7 +117,7 @@ class Writer:
 
     def binary(self, sign: str, a: Any, b: Any) -> Any:
         """a sign b, one of them not a constant."""
-        kind = _meeting(a, b)
+        kind = meeting(a, b)
         if sign == "/" and kind == "i":
             kind = "f"
         if kind == "i" and sign in ("//", "%"):
@@ -184,7 +149,7 @@ class Writer:
 
     def compare(self, sign: str, a: Any, b: Any) -> Num:
         """Whether a sign b, one of them not a constant."""
-        kind = _meeting(a, b)
+        kind = meeting(a, b)
         x, y, word = self.number(a, kind).ref, self.number(b, kind).ref, COMPARISONS[sign]
         if kind == "i":
             return Num("b", self.give(f"icmp {word if word in ('eq', 'ne') else 's' + word} i64 {x}, {y}"))
@@ -324,14 +289,3 @@ def _constant(x: Any, kind: str) -> Any:
     if kind == "s":
         return float(np.float32(x))
     return {"i": int, "f": float, "b": bool}[kind](x)
-
-
-def _meeting(a: Any, b: Any) -> str:
-    """The kind of number in which two meet: truth values count as whole numbers, constants do not widen a float."""
-    kinds = [type_of(x) for x in (a, b)]
-    if not all(isinstance(k, str) and k in "bisf" for k in kinds):
-        raise OutsideError("arithmetic on what is no number")
-    if "s" in kinds and (is_constant(a) or is_constant(b)):
-        return "s"
-    kind: str = common(*kinds)
-    return "i" if kind == "b" else kind

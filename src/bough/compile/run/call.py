@@ -27,6 +27,7 @@ from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, rows_
 from bough.compile.run.mappings import Mappings
 from bough.compile.run.native import compiling
 from bough.compile.run.threads import Batches
+from bough.compile.run.written import call_text, shortcut_text
 
 
 class BoundFunction:
@@ -81,40 +82,12 @@ class BoundFunction:
         return f"<{self.name}({inputs}) -> {outputs}, {self.dtype}>"
 
     def _fast_call(self) -> Callable[..., Any]:
-        """`call(*inputs, out=None, threads=None)`, written out for this number of arrays.
-
-        One configuration in arrays that fit is passed on as it is, and the gate finds out whether it was that;
-        fixed argument lists cost Python a third of what variable ones do.
-        """
-        inputs = "".join(f"x{k}, " for k in range(len(self.inputs)))
-        results = [f"y{k}" for k in range(len(self.outputs))]
-        only = len(results) == 1
+        """`call(*inputs, out=None, threads=None)`, written out for this number of arrays."""
         self._scope |= {"dtype": self.dtype} | {f"shape{k}": shape for k, shape in enumerate(self._shapes)}
-        lines = [
-            f"def call({inputs}out=None, threads=None):",
-            "    if out is None:",
-            *self._fresh_result(inputs),
-            f"    elif gate({inputs}out) == 0:"
-            if only
-            else f"    elif type(out) is tuple and gate({inputs}*out) == 0:",
-            "        return out",
-            f"    return general(({inputs}), out, threads)",
-        ]
-        exec("\n".join(lines), self._scope)
+        exec(call_text(len(self.inputs), len(self.outputs)), self._scope)
         function: Callable[..., Any] = self._scope["call"]
         function.__name__ = function.__qualname__ = self.name
         return function
-
-    def _fresh_result(self, inputs: str) -> list[str]:
-        """Lines that return the result in new arrays if the inputs are one configuration in arrays that fit."""
-        if len(self.outputs) == 1:
-            return [f"        y0 = make({inputs})", "        if y0 is not None:", "            return y0"]
-        results = ", ".join(f"y{k}" for k in range(len(self.outputs)))
-        return [
-            *(f"        y{k} = empty(shape{k}, dtype)" for k in range(len(self.outputs))),
-            f"        if gate({inputs}{results}) == 0:",
-            f"            return {results}",
-        ]
 
     def shortcut(
         self,
@@ -130,27 +103,12 @@ class BoundFunction:
         """
         parameters = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         inputs, options = parameters[: len(self.inputs)], parameters[len(self.inputs) :]
-        given = ", ".join(p.name for p in inputs)
-        lines = [
-            f"def shortcut({given}{''.join(f', {p.name}={p.name}_default' for p in options)}):",
-            f"    if {_plain(options)}:",
-            *self._fresh_result(f"{given}, "),
-        ]
         if longer is not None:
-            more = f"{given}, {options[0].name}"
-            lines += [
-                f"    elif {_plain(options[1:])}:",
-                f"        y0 = latest({more})",
-                "        if y0 is None:",
-                f"            y0 = another({more})",
-                "        if y0 is not None:",
-                "            return y0",
-            ]
             longer.lend_make(self._scope, "longer")
             (mappings or Mappings()).serve(self._scope)
-        lines.append(f"    return otherwise({given}, {', '.join(f'{p.name}={p.name}' for p in options)})")
+        names = [p.name for p in inputs], [p.name for p in options]
         self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
-        exec("\n".join(lines), self._scope)
+        exec(shortcut_text(*names, len(self.outputs), longer is not None), self._scope)
         function: Callable[..., Any] = self._scope["shortcut"]
         return wraps(method, updated=())(function)
 
@@ -286,11 +244,6 @@ class BoundFunction:
 
     def _signature(self, batched: bool) -> Signature:
         return Signature(self.inputs, self.outputs, self.dtype, batched)
-
-
-def _plain(options: Sequence[Parameter]) -> str:
-    """Are all options at their defaults?"""
-    return " and ".join(f"{p.name} is {p.name}_default" for p in options) or "True"
 
 
 def _misfit(*_: Any) -> int:

@@ -6,18 +6,24 @@ Does not belong here: what the kernels say (`emit.cuda`). Nothing here is import
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+
 from bough.compile.emit.cuda import Layout
 from bough.compile.graph.program import Program
 from bough.compile.routine import Constants, Routine, Sizes
+from bough.compile.run.cuda.code import CardCode
 from bough.compile.run.cuda.function import CudaFunction
+from bough.compile.run.entry import Entry
 from bough.compile.run.specialised import LARGEST_DERIVATIVE, LARGEST_GRAPH, program_of
 from bough.errors import TooLargeError
 
-__all__ = ["CudaFunction", "bind"]
+__all__ = ["CudaFunction", "bind", "compile"]
 
 
-def bind(routine: Routine, constants: Constants, sizes: Sizes, layout: Layout = "rows") -> CudaFunction:
-    """A routine with its constants as a function of arrays on the card, traced and compiled on first use."""
+def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtype) -> Entry:
+    """The code of the card, traced for these constants when it is first wanted; it is the same for any precision."""
 
     def program() -> Program:
         found = program_of(routine, constants, sizes)
@@ -30,4 +36,12 @@ def bind(routine: Routine, constants: Constants, sizes: Sizes, layout: Layout = 
         return found
 
     inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
-    return CudaFunction(routine.name, inputs, outputs, program, layout)
+    code = CardCode(routine.name, program, inputs, outputs)
+    return Entry(lambda: code, lambda: code)
+
+
+def bind(routine: Routine, constants: Constants, sizes: Sizes, layout: Layout = "rows") -> CudaFunction:
+    """A routine with its constants as a function of arrays on the card."""
+    inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
+    provide = partial(compile, routine, constants, sizes)
+    return CudaFunction(routine.name, inputs, outputs, provide, layout)

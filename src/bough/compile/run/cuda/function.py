@@ -7,18 +7,20 @@ caller's stream; numpy arrays are copied there and back. Nothing of this is impo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from sys import modules
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from bough.compile.emit.cuda import Layout
-from bough.compile.graph.program import Array, Program
+from bough.compile.graph.program import Array
 from bough.compile.run.cuda.arrays import Given, TensorCall, look_at, signature, torch_stream
 from bough.compile.run.cuda.card import Card, the_card
+from bough.compile.run.cuda.code import CardCode
 from bough.compile.run.cuda.exchange import is_on_card
 from bough.compile.run.cuda.launches import Launches, room_in
+from bough.compile.run.entry import Entry
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT
 from bough.errors import NumericalError, ShapeError
 
@@ -28,7 +30,7 @@ class CudaFunction:
 
     One configuration or a batch, (batch, n), or (n, batch) with layout "columns"; an input without the batch axis
     serves every row. Nothing waits for the card. With `status`, an array of bytes comes back too: 1 in each row that
-    has a result that is not finite. `program` is asked for on the first call.
+    has a result that is not finite. `provide(dtype)` gives the code, as on the CPU, and is asked on the first call.
     """
 
     def __init__(
@@ -36,12 +38,17 @@ class CudaFunction:
         name: str,
         inputs: Sequence[Array],
         outputs: Sequence[Array],
-        program: Callable[[], Program],
+        provide: Callable[[np.dtype], Entry],
         layout: Layout = "rows",
     ) -> None:
         self.name, self.inputs, self.outputs, self.layout = name, tuple(inputs), tuple(outputs), layout
-        self.launches = Launches(cache(program), self.inputs, self.outputs, layout)
+        self.entry = cache(provide)
         self._known: dict[Any, TensorCall] = {}
+
+    @cached_property
+    def launches(self) -> Launches:
+        """Of its code, which is the same for one row and many and for any precision."""
+        return cast(CardCode, self.entry(np.dtype(np.float64)).batch()).launches(self.layout)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))

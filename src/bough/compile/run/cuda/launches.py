@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.emit.cuda import CudaText, Form, Layout, emit, held, needs, room
+from bough.compile.emit.cuda import CudaText, Form, Layout, emit, needs
+from bough.compile.emit.shelves import held, room
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
 from bough.compile.run.cuda.card import Card, Kernel, Launch
