@@ -12,12 +12,14 @@ from bough.bench.engines.common import MASS, check, ours
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError, NumericalError
 
-MODULES = {"pinocchio": "pinocchio", "mujoco": "mujoco", "drake": "pydrake", "dart": "dartpy"}
+MODULES = {"pinocchio": "pinocchio", "mujoco": "mujoco", "drake": "pydrake", "dart": "dartpy", "casadi": "casadi"}
 MODELS = {"arm": lambda: zoo.arm(4), "walker": lambda: zoo.quadruped()}
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("engine", ENGINES)
+CASES = [(engine, name) for engine in ENGINES for name in MODELS if (engine, name) != ("casadi", "walker")]  # a minute
+
+
+@pytest.mark.parametrize(("engine", "name"), CASES)
 def test_engines_agree(engine, name):
     pytest.importorskip(MODULES[engine])
     model = MODELS[name]()

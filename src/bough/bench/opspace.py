@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from bough import zoo
-from bough.bench.dynamics import BATCH, robot_file
+from bough.bench.dynamics import BATCH, MANY, robot_file
+from bough.bench.engines import random_state
+from bough.bench.engines.common import check
 from bough.bench.peers import pinocchio_twin
 from bough.bench.report import Timing
 from bough.bench.timing import contest
+from bough.compile.settings import on_threads
 from bough.control import Gains, Reference, TaskController
 from bough.dynamics.engine import bind_arrays
 from bough.io import load
@@ -30,6 +33,7 @@ def rows() -> list[Timing]:
     found: list[Timing] = []
     for model, frames in robots():
         peers = Peers(model, frames)
+        peers.agree()
         found += [*single(peers), *by_method(peers), *batch(peers)]
     return [*found, *constrained(), *two_hands()]
 
@@ -61,9 +65,27 @@ class Peers:
         pairs = zip(self.joints, places, strict=True)
         self.contacts = [pin.RigidConstraintModel(six, self.pin, j, at, pin.LOCAL) for j, at in pairs]
         self.contact_data = [c.createData() for c in self.contacts]
-        rng = np.random.default_rng(1)
-        self.q, self.v = model.random_configuration(rng), rng.normal(size=model.nv)
-        self.pin_q = pin.randomConfiguration(self.pin, -np.ones(self.pin.nq), np.ones(self.pin.nq))
+        s = random_state(model)
+        self.q, self.v, self.back = s.q, s.v, np.argsort(s.v_order)
+        self.pin_q, self.pin_v = s.q[s.q_order], s.v[s.v_order]
+
+    def agree(self) -> None:
+        """Refuse to time what gives other results."""
+        local = OperationalSpace(self.model, [pose(f, "local") for f in self.frames])
+        check("pin.computeDelassusMatrix", self.delassus(), local.inverse_inertia(self.q))
+        check("the recipe: Lambda^-1", self.recipe()[2], self.space.inverse_inertia(self.q))
+        check("the recipe: Lambda", np.linalg.inv(self.recipe()[2]), self.space.inertia(self.q))
+        J, beta, Lam, Jbar, N = self.full_recipe()
+        back, ours = self.back, self.space.full(self.q, self.v)
+        pairs = {
+            "J": (J[:, back], ours.J),
+            "beta": (beta, ours.bias),
+            "Lambda": (Lam, ours.inertia),
+            "Jbar": (Jbar[back], ours.jbar),
+            "N": (N[np.ix_(back, back)], ours.nullspace),
+        }
+        for name, (found, wanted) in pairs.items():
+            check(f"the recipe: {name}", found, wanted)
 
     def delassus(self) -> Any:
         import pinocchio as pin
@@ -87,10 +109,10 @@ class Peers:
         import pinocchio as pin
 
         H, J, Lam_inv = self.recipe()
-        pin.forwardKinematics(self.pin, self.data, self.pin_q, self.v, 0 * self.v)
+        pin.forwardKinematics(self.pin, self.data, self.pin_q, self.pin_v, 0 * self.pin_v)
         aligned = pin.LOCAL_WORLD_ALIGNED
         drift = [pin.getFrameClassicalAcceleration(self.pin, self.data, k, aligned).vector for k in self.ids]
-        C = pin.nonLinearEffects(self.pin, self.data, self.pin_q, self.v)
+        C = pin.nonLinearEffects(self.pin, self.data, self.pin_q, self.pin_v)
         Hinv_Jt = np.linalg.solve(H, J.T)
         Lam = np.linalg.inv(Lam_inv)
         Jbar = Hinv_Jt @ Lam
@@ -118,7 +140,7 @@ def single(p: Peers) -> list[Timing]:
 
 
 def constrained() -> list[Timing]:
-    """Forward dynamics with two feet held, 12 rows, beside pin.constraintDynamics; a batch on one thread too."""
+    """Forward dynamics with two feet held, 12 rows, beside pin.constraintDynamics; batches too."""
     import pinocchio as pin
 
     path = robot_file("g1_29dof_rev_1_0.urdf")
@@ -133,20 +155,33 @@ def constrained() -> list[Timing]:
         data.append(contact.createData())
     pin.initConstraintDynamics(p.pin, p.data, models, data)
     settings, tau = pin.ProximalSettings(1e-12, 1e-10, 3), np.zeros(model.nv)
-    Q = model.random_configuration(np.random.default_rng(0), batch=BATCH)
-    V, T = np.ones((BATCH, model.nv)), np.zeros((BATCH, model.nv))
+    v = ours.space(p.q, p.v).nullspace.T @ p.v  # the feet at rest, where all kinds of acceleration are one
+    pin_v = v[np.argsort(p.back)]
     one: Contestants = {
-        "bough": lambda: ours(p.q, p.v, tau),
+        "bough": lambda: ours(p.q, v, tau),
         "pin.constraintDynamics": lambda: pin.constraintDynamics(
-            p.pin, p.data, p.pin_q, p.v, tau, models, data, settings
+            p.pin, p.data, p.pin_q, pin_v, tau, models, data, settings
         ),
     }
-    seconds = contest(one)
-    many = contest({"bough": lambda: ours(Q, V, T, threads=1)}, seconds=1.0).per(BATCH)
-    return [
-        Timing("constrained dynamics, single call", model.name, "two feet held", seconds),
-        Timing(f"constrained dynamics, batch of {BATCH}", model.name, "two feet held", many),
-    ]
+    check("pin.constraintDynamics", one["pin.constraintDynamics"]()[p.back], one["bough"]().qdd)
+    found = [Timing("constrained dynamics, single call", model.name, "two feet held", contest(one))]
+    for size in (BATCH, MANY):
+        Q = model.random_configuration(np.random.default_rng(0), batch=size)
+        V, T = np.ones((size, model.nv)), np.zeros((size, model.nv))
+        times = contest(both_precisions(ours, (Q, V, T)), seconds=0.5).per(size)
+        found.append(Timing(f"constrained dynamics, batch of {size}", model.name, "two feet held", times))
+    return found
+
+
+def both_precisions(function: Callable[..., Any], arrays: Sequence[Any]) -> Contestants:
+    """A batch in float64 and float32, on one thread and on all."""
+    single = [x.astype(np.float32) for x in arrays]
+    return {
+        "bough": lambda: function(*arrays, threads=1),
+        "bough float32": lambda: function(*single, threads=1),
+        "bough, all threads": lambda: function(*arrays),
+        "bough float32, all threads": lambda: function(*single),
+    }
 
 
 def by_method(p: Peers) -> list[Timing]:
@@ -156,17 +191,29 @@ def by_method(p: Peers) -> list[Timing]:
 
 
 def batch(p: Peers) -> list[Timing]:
-    """Many configurations in one call on one thread, beside a loop over Pinocchio; time per configuration."""
-    Q = p.model.random_configuration(np.random.default_rng(0), batch=BATCH)
+    """Many configurations in one call, beside a loop over Pinocchio; time per configuration."""
     loop = bind_arrays(*prepare(p.space.method, p.space.tasks), general=True)
-    contestants: Contestants = {
-        "bough": lambda: p.space.function(p.space.method)(Q, threads=1),
-        "bough two threads": lambda: p.space.function(p.space.method)(Q, threads=2),
-        "bough general code": lambda: loop(Q, threads=1),
-    }
-    seconds = contest(contestants, seconds=1.0).per(BATCH)
-    seconds |= contest({"loop over pin.computeDelassusMatrix": p.delassus})
-    return [Timing(f"operational space, batch of {BATCH}", p.model.name, "Lambda^-1", seconds)]
+    found = []
+    for size in (BATCH, MANY):
+        Q = p.model.random_configuration(np.random.default_rng(0), batch=size)
+        V = np.random.default_rng(1).normal(size=(size, p.model.nv))
+        function = p.space.function(p.space.method)
+        times = contest(both_precisions(function, (Q,)), seconds=0.5)
+        if size == BATCH:
+            times |= contest({"bough general code": lambda q=Q: loop(q, threads=1)}, seconds=0.5)  # type: ignore[misc]
+        seconds = times.per(size) | contest({"loop over pin.computeDelassusMatrix": p.delassus})
+        group = f"operational space, batch of {size}"
+        found.append(Timing(group, p.model.name, "Lambda^-1", seconds))
+        full = contest(both_precisions(partial(on, p.space.full), (Q, V)), seconds=0.5).per(size)
+        full |= contest({"loop over crba, frame Jacobians, numpy": p.full_recipe})
+        found.append(Timing(group, p.model.name, "J, beta, Lambda, Jbar, N", full))
+    return found
+
+
+def on(function: Callable[..., Any], *arrays: Any, threads: int | None = None) -> Any:
+    """A function of several steps on so many threads."""
+    with on_threads(threads):
+        return function(*arrays)
 
 
 def two_hands() -> list[Timing]:

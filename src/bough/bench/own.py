@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.bench.engines import ENGINES, PeerState, agreed, expected, random_state
-from bough.bench.engines.common import FORWARD, INVERSE, PUSHED, check, ours
+from bough.bench.engines.common import FORWARD, FRAMES, INVERSE, JACOBIAN, MASS_INVERSE, PUSHED, check, ours
 from bough.bench.engines.mujoco import start
 from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Timing
@@ -21,6 +21,7 @@ from bough.sparsity.pattern import Float
 
 BATCH, SOME = 1024, 4096
 DT = 1e-3
+SOLVED = "H, C, LTDL and solve"
 Calls = dict[str, Callable[[], Any]]
 
 
@@ -60,8 +61,7 @@ class Rows(NamedTuple):
     v: Float
     tau: Float
     forces: Float
-    out: Float
-    rows: Float  # of packed H
+    out: Float | None = None  # where there is one result
 
 
 def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Sequence[str]) -> list[Timing]:
@@ -70,12 +70,15 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
     Q, (V, T) = model.random_configuration(rng, size), rng.normal(size=(2, size, model.nv))
     Q[0], V[0], T[0] = s.q, s.v, s.tau
     pushed = rng.normal(size=(size if size <= SOME else 0, len(model.body_names), 6))
-    double = Rows(Q, V, T, pushed, np.empty_like(V), np.zeros((size, int(model.dof_tree.rows[-1]))))
-    single = Rows(*(x.astype(np.float32) for x in double))
+    given = Rows(Q, V, T, pushed)
     found = []
-    for case, run in batched(dyn).items():
+    for case, run in batched(dyn, model.frame_names[s.frame]).items():
         if case == PUSHED and size > SOME:
             continue
+        few = run(Rows(*(x[:2] for x in given[:4])))
+        out = np.empty((size, *few.shape[1:])) if isinstance(few, np.ndarray) else None
+        double = given._replace(out=out)
+        single = Rows(*(x if x is None else x.astype(np.float32) for x in double))
         calls: Calls = {
             "bough": partial(run, double, threads=1),
             "bough float32": partial(run, single, threads=1),
@@ -90,14 +93,18 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
     return found
 
 
-def batched(dyn: Dynamics) -> dict[str, Callable[..., Any]]:
+def batched(dyn: Dynamics, frame: str) -> dict[str, Callable[..., Any]]:
     """Bough's functions of many configurations, into given arrays where there is one result."""
     dt = {kind: np.array([DT], kind) for kind in (np.float64, np.float32)}
     return {
         FORWARD: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, out=b.out, **k),
         PUSHED: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, b.forces, out=b.out, **k),
         INVERSE: lambda b, **k: dyn.inverse_dynamics(b.q, b.v, b.tau, out=b.out, **k),
-        "packed mass matrix": lambda b, **k: dyn.packed_mass_matrix(b.q, out=b.rows, **k),
+        "packed mass matrix": lambda b, **k: dyn.packed_mass_matrix(b.q, out=b.out, **k),
+        SOLVED: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, method="crba", out=b.out, **k),
+        MASS_INVERSE: lambda b, **k: dyn.inverse_mass_matrix(b.q, out=b.out, **k),
+        FRAMES: lambda b, **k: dyn.placements(b.q, out=b.out, **k),
+        JACOBIAN: lambda b, **k: dyn.jacobian(b.q, frame, out=b.out, **k),
         "one step of 1 ms": lambda b, **k: dyn.semi_implicit_step(b.q, b.v, b.tau, dt[b.q.dtype.type], **k),
     }
 
@@ -111,7 +118,7 @@ def pinocchio_batch(name: str, ours: str, model: Model, s: PeerState, b: Rows) -
     import pinocchio as pin
 
     run = partial(getattr(pin, name), 1, pin.ModelPool(pinocchio_twin(model), 1))
-    given = [np.asfortranarray(x.T) for x in (b.q[:, s.q_order], b.v[:, s.v_order], b.tau[:, s.v_order], b.out)]
+    given = [np.asfortranarray(x.T) for x in (b.q[:, s.q_order], b.v[:, s.v_order], b.tau[:, s.v_order], 0 * b.v)]
     run(*given)
     check(f"pin.{name}", given[3][:, 0], getattr(Dynamics(model), ours)(s.q, s.v, s.tau)[s.v_order])
     return {f"pin.{name}, 1 thread": partial(run, *given)}

@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from bough.bench.engines.common import PeerCall, PeerState, agreed, expected, random_state
 
-ENGINES = ("pinocchio", "mujoco", "drake", "dart")
+ENGINES = ("pinocchio", "mujoco", "drake", "dart", "casadi")
 
 __all__ = ["ENGINES", "PeerCall", "PeerState", "agreed", "expected", "random_state"]
