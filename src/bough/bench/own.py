@@ -78,7 +78,8 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
         few = run(Rows(*(x[:2] for x in given[:4])))
         out = np.empty((size, *few.shape[1:])) if isinstance(few, np.ndarray) else None
         double = given._replace(out=out)
-        single = Rows(*(x if x is None else x.astype(np.float32) for x in double))
+        single = Rows(*(x.astype(np.float32) for x in given[:4]))
+        single = single._replace(out=out if out is None else out.astype(np.float32))
         calls: Calls = {
             "bough": partial(run, double, threads=1),
             "bough float32": partial(run, single, threads=1),

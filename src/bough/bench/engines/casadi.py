@@ -52,10 +52,11 @@ def compiled(casadi: Any, f: Any, given: dict[str, Any], folder: Path) -> PeerCa
     subprocess.run([compiler, *FLAGS, str(folder / f"{f.name()}.c"), "-o", str(library)], check=True)
     loaded = casadi.external(f.name(), str(library))
     buffer, run = loaded.buffer()
-    arrays = [np.array(given[name], dtype=float) for name in loaded.name_in()]
+    arrays: list[Any] = [np.array(given[name], dtype=float) for name in loaded.name_in()]
     result = np.zeros(loaded.size_out(0), order="F")
     for k, array in enumerate(arrays):
         buffer.set_arg(k, memoryview(array))
-    buffer.set_res(0, memoryview(result.reshape(-1, order="F")))
+    flat: Any = result.reshape(-1, order="F")
+    buffer.set_res(0, memoryview(flat))
     run.kept = loaded, buffer, arrays, result  # of which it has only addresses
     return PeerCall(f"CasADi C code of our {f.name()}", run, lambda: result.squeeze())
