@@ -7,10 +7,11 @@ import json
 import numpy as np
 import pytest
 
+from bough.adaptive import QuasiStatics, relative_joint
 from bough.reproduce.redon_lin import linkages, molecules, protocol, table1
 from bough.reproduce.redon_lin.protocol import Experiment, displacement_error, parts
 from bough.reproduce.redon_lin.recording import at_once, cells, chosen, main, missing, record
-from bough.zoo import chain
+from bough.zoo import chain, molecule
 
 SMALL = Experiment("small", "adjacent", (1, 3), (3, 11), 20)
 
@@ -117,5 +118,17 @@ def test_the_molecule_of_the_paper(monkeypatch):
     """A backbone with short side groups needs about as many joints as the paper prints; a bush needs far more."""
     monkeypatch.setattr(molecules, "BONDS", 1000)
     result = molecules.run()
-    apart = {row.what.partition(":")[0]: float(row.ratio.rstrip("x")) for row in result.rows}
+    apart = {row.what.partition(":")[0]: float(row.ratio.rstrip("x")) for row in result.rows[:-1]}
     assert apart["molecule, window 2"] < 1.5 < apart["molecule, window 30"]
+    assert len([name for name in apart if name.startswith("molecule, window 30, ")]) == 6
+
+
+def test_the_complexity_of_a_motion():
+    """The share of joints computed: more at a finer threshold, all of them where everything is exact."""
+    shares = []
+    for error in (relative_joint(2.0**-3), relative_joint(2.0**-11), None):
+        sim = QuasiStatics(molecule(200, window=2).with_gravity((0, 0, 0)), error, "adaptive")
+        sim.apply_force(199, (0.0, 0.0, 1.0))
+        sim.step(1e-3)
+        shares.append(sim.stats.complexity)
+    assert 0 < shares[0] < shares[1] < shares[2] == 1.0

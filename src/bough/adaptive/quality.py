@@ -48,4 +48,5 @@ def stats(stepper: Stepper) -> Stats:
     return Stats(
         cost.method, stepper.steps, stepper.time, joints, cost.full, cost.linear, left, size, certificate, floor,
         cost.seconds, memory, float(solver.clock[0]), stepper.parts.cuts, solver.opening(), active, power(solver),
+        joints / len(solver.inputs.model.joints),
     )  # fmt: skip

@@ -41,6 +41,7 @@ class Stats:
     opening: float = 0.0  # how far the loops are open now, m or rad
     active: int = 0  # joints that move in the present solution, or in the last step
     power: float = math.nan  # qdd' M qdd = tau' qdd of it, the rate of descent; NaN where joints left out are not rigid
+    complexity: float = math.nan  # of the motion: joints computed / all joints (Redon & Lin 2005, section 6.4)
 
     @property
     def sample(self) -> dict[str, Any]:

@@ -52,11 +52,13 @@ FULL = (
 SHORT = tuple(plan._replace(exponents=TABLE_EXPONENTS, steps=min(plan.steps, 40)) for plan in FULL)
 
 
-def simulation(model: Model, plan: Experiment, forces: int, exponent: int | None, method: str) -> QuasiStatics:
+def simulation(
+    model: Model, plan: Experiment, forces: int, exponent: int | None, method: str, assembly: Any = "balanced"
+) -> QuasiStatics:
     """The same start and the same forces for all thresholds and methods."""
     rng, n = np.random.default_rng(forces), len(model.joints)
     error = None if exponent is None else relative_joint(2.0**-exponent)
-    sim = QuasiStatics(model, error, method, culled="zero", catch_up=False)
+    sim = QuasiStatics(model, error, method, culled="zero", catch_up=False, assembly=assembly)
     start, bodies = model.random_configuration(rng), rng.choice(n, min(forces, n), replace=False)
     if plan.linkage == "bicycle chain":
         start = model.neutral
