@@ -13,16 +13,20 @@ import numpy.typing as npt
 
 __all__ = [
     "ArticulatedInertia",
+    "Block",
+    "BoolArray",
     "FloatArray",
     "Force",
     "IntArray",
     "Motion",
+    "Pose",
     "RealArray",
     "Reference",
     "RigidInertia",
     "Rotation",
     "Rows",
     "Scalar",
+    "Six",
     "Symmetric",
     "Vector",
     "Workspace",
@@ -37,6 +41,9 @@ Rotation: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scal
 Motion: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]  # angular, linear
 Force: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]  # moment, force
 Symmetric: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]  # xx yy zz xy xz yz
+Pose: TypeAlias = tuple[Rotation, Vector]
+Six: TypeAlias = Any  # six numbers that lie in one vector of compiled code
+Block: TypeAlias = tuple[Six, ...]  # six rows of a matrix
 RigidInertia: TypeAlias = tuple[Scalar, ...]  # 10: J about the origin (symmetric), h = m c, m
 ArticulatedInertia: TypeAlias = tuple[Scalar, ...]  # 21: A (symmetric), B (9), C (symmetric)
 

@@ -41,7 +41,7 @@ def sqrt(x: Scalar) -> Scalar:
 
 
 @kernel
-def sincos(x: Scalar) -> Any:
+def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     """(sine, cosine) of one angle."""
     return _sin(x), _cos(x)
 

@@ -8,7 +8,7 @@ segment: at most two handles, whatever the tree. Depth is log2 n plus a few leve
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -118,7 +118,7 @@ def _depths(up: Rows, depth: Rows) -> None:
 
 
 @kernel
-def _make(t: Assembly, w: _Work, left: int, right: int, body: int, handles: int) -> Any:
+def _make(t: Assembly, w: _Work, left: int, right: int, body: int, handles: int) -> int:
     """A new node over two codes."""
     k = w.count[0]
     w.count[0] = k + 1
@@ -154,7 +154,7 @@ def _assemble(heavy: Rows, size: Rows, lights: Rows, first: Rows, t: Assembly, w
 
 
 @kernel
-def _swallow(v: int, lights: Rows, first: Rows, t: Assembly, w: _Work) -> Any:
+def _swallow(v: int, lights: Rows, first: Rows, t: Assembly, w: _Work) -> tuple[int, int]:
     """The cluster (code, height) of body v with its light subtrees: one after the other, or on welded copies of v."""
     a, b = first[v], first[v + 1]
     height = 0
@@ -172,7 +172,7 @@ def _swallow(v: int, lights: Rows, first: Rows, t: Assembly, w: _Work) -> Any:
 
 
 @kernel
-def _pair_height(k: int, b: int, lights: Rows, w: _Work) -> Any:
+def _pair_height(k: int, b: int, lights: Rows, w: _Work) -> int:
     """Height of a copy that carries light subtrees k and k + 1."""
     height = w.height[lights[k]] + 1
     if k + 1 < b:
@@ -181,7 +181,7 @@ def _pair_height(k: int, b: int, lights: Rows, w: _Work) -> Any:
 
 
 @kernel
-def _sort_copies(a: int, b: int, lights: Rows, w: _Work) -> Any:
+def _sort_copies(a: int, b: int, lights: Rows, w: _Work) -> int:
     """Put the copies, two light subtrees each, in order of height; returns how many they are."""
     w.bucket[:] = 0
     for k in range(a, b, 2):
@@ -212,7 +212,7 @@ def _make_copies(v: int, a: int, b: int, lights: Rows, t: Assembly, w: _Work) ->
 
 
 @kernel
-def _weld(count: int, make: int, kind: int, t: Assembly, w: _Work) -> Any:
+def _weld(count: int, make: int, kind: int, t: Assembly, w: _Work) -> tuple[int, int]:
     """Join the two lowest again and again (two queues, as Huffman); without `make` only the height is found."""
     i, j, end = 0, count, count
     while True:
@@ -237,7 +237,7 @@ def _weld(count: int, make: int, kind: int, t: Assembly, w: _Work) -> Any:
 
 
 @kernel
-def _median(lo: int, hi: int, weight: Rows) -> Any:
+def _median(lo: int, hi: int, weight: Rows) -> int:
     """Where to cut bodies lo .. hi - 1 so that both sides weigh as nearly the same as possible."""
     double = weight[lo] + weight[hi]
     a, b = lo + 1, hi - 1
@@ -253,7 +253,7 @@ def _median(lo: int, hi: int, weight: Rows) -> Any:
 
 
 @kernel
-def _bisect(length: int, t: Assembly, w: _Work) -> Any:
+def _bisect(length: int, t: Assembly, w: _Work) -> tuple[int, int]:
     """Merge the path: (code, height). A stack of segments; finished ones are collected on `item`."""
     top, done = 1, 0
     w.low[0], w.high[0], w.cut[0] = 0, length, -1

@@ -29,7 +29,7 @@ from bough.adaptive.node import Springs, spring_all
 from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.compile.kernel import kernel
 from bough.joints import Mechanism
-from bough.types import FloatArray, IntArray, Rows
+from bough.types import FloatArray, IntArray, Rows, Scalar
 
 
 @kernel
@@ -45,7 +45,7 @@ def hybrid_march(
     h: float,
     turn: float,
     steps: int,
-) -> Any:
+) -> Scalar:
     """Take steps; returns how many are left where one would turn a joint too far."""
     while steps > 0:
         plain_solve(m, q, tau, force, qdd, loads, w)

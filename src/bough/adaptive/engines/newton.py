@@ -11,7 +11,7 @@ from the tips to the ground as a mass matrix is, with one change: U = mu IA S - 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ from bough.spatial import (
     scale6,
     sub3,
 )
-from bough.types import FloatArray, Rotation, Rows, Scalar, Vector
+from bough.types import FloatArray, Force, Rotation, Rows, Scalar, Vector
 
 SINGULAR = 1e-14  # a pivot this much smaller than what it is made of is none
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -197,7 +197,7 @@ def newton_sum(m: Mechanism, w: NewtonWork) -> None:
 
 
 @inlined
-def _geometric(m: Mechanism, w: NewtonWork, i: int, k: int) -> Any:
+def _geometric(m: Mechanism, w: NewtonWork, i: int, k: int) -> Force:
     """(-N_k, 0): what forces do to the stiffness between joints above and freedom k."""
     S, G, F = freedom(m, k, 1.0), get9(w.G, i), get3(w.F, i)
     a, v = (S[0], S[1], S[2]), (S[3], S[4], S[5])
@@ -215,7 +215,7 @@ def _size(w: NewtonWork, i: int) -> Scalar:
 
 
 @kernel
-def newton_factor(m: Mechanism, w: NewtonWork, mu: float) -> Any:
+def newton_factor(m: Mechanism, w: NewtonWork, mu: float) -> Scalar:
     """Eliminate mu M + H; returns how many pivots are negative, or NaN where one is zero to rounding."""
     wrong = 0.0
     for i in range(len(m.parent)):
@@ -277,7 +277,7 @@ def newton_solve(m: Mechanism, w: NewtonWork, force: Rows, out: Rows) -> None:
 
 
 @kernel
-def newton_motion(m: Mechanism, w: NewtonWork, step: Rows) -> Any:
+def newton_motion(m: Mechanism, w: NewtonWork, step: Rows) -> Scalar:
     """The largest angle by which a body turns, or a joint slides, when joints move by `step` (nv,)."""
     most = 0.0
     for i in range(len(m.parent)):

@@ -189,7 +189,7 @@ def motion_product(m: Mechanism, x: Rows, y: Rows, X: Rows, a: Rows, b: Rows) ->
 
 
 @kernel
-def joint_forces(w: Any, bodies: Rows, out: Rows) -> None:
+def joint_forces(w: PlainWork, bodies: Rows, out: Rows) -> None:
     """IA a + pA of some bodies: what their joints exert on them."""
     for k in range(len(bodies)):
         i = bodies[k]

@@ -6,7 +6,7 @@ closed one opens where E > eps_a^2 m, m being the mass that eps_a is meant for. 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from bough.compile.kernel import inlined
 from bough.dynamics.newton_euler import squares
 from bough.joints import Mechanism
 from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid_times, scale6, sub6
-from bough.types import Scalar
+from bough.types import Force, Motion, Rows, Scalar
 
 # What a choice counts
 OPEN, FRONT, CLOSED, FRESH, FITS = range(5)
@@ -64,13 +64,13 @@ class Rule(NamedTuple):
 class Choice(NamedTuple):
     """What was chosen."""
 
-    node: Any  # (capacity,) open nodes, parents first
-    code: Any  # (capacity,) closed clusters below them
-    square: Any  # (capacity,) what release would add there
-    a: Any  # (capacity, 6) acceleration of each, if it alone were rigid
-    momentum: Any  # (capacity, 6)
-    count: Any  # (5,)
-    size: Any  # (1,) the largest size of what E is a difference of: rounding of it is the noise of the choice
+    node: Rows  # (capacity,) open nodes, parents first
+    code: Rows  # (capacity,) closed clusters below them
+    square: Rows  # (capacity,) what release would add there
+    a: Rows  # (capacity, 6) acceleration of each, if it alone were rigid
+    momentum: Rows  # (capacity, 6)
+    count: Rows  # (5,)
+    size: Rows  # (1,) the largest size of what E is a difference of: rounding of it is the noise of the choice
 
 
 def make_choice(capacity: int) -> Choice:
@@ -83,7 +83,7 @@ def make_choice(capacity: int) -> Choice:
 
 @inlined
 def _leave_closed(
-    m: Mechanism, plan: Blueprint, st: State, x: Choice, code: int, E: Any, v: Any, f1: Any, f2: Any
+    m: Mechanism, plan: Blueprint, st: State, x: Choice, code: int, E: Scalar, v: Motion, f1: Force, f2: Force
 ) -> None:
     """Note a cluster that was closed and stays so, moving with v."""
     k = x.count[FRONT]
@@ -117,8 +117,8 @@ def _close(m: Mechanism, plan: Blueprint, st: State, x: Choice, n: int) -> None:
 
 @inlined
 def _open_forces(
-    m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey, v: Any, f1: Any, f2: Any
-) -> Any:
+    m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey, v: Motion, f1: Force, f2: Force
+) -> tuple[Force, Force, Force, Force]:
     """Forces on the children of a closed cluster that moves with v, all joints released; y.Q are its torques."""
     r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
     beta = gap_of(m, plan, st, n, squares((v[0], v[1], v[2])), 1.0)

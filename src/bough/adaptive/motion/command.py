@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.motion.choose import Choice, Rule, choose, lost, momenta, settle
 from bough.adaptive.motion.layout import Effort, Moving
 from bough.adaptive.motion.sums import survey
@@ -12,7 +10,7 @@ from bough.adaptive.node import Blueprint, State
 from bough.adaptive.passes import Front, Loads
 from bough.compile.kernel import kernel
 from bough.joints import Mechanism
-from bough.types import Scalar
+from bough.types import Rows, Scalar
 
 BUILD, SURVEY, CHOOSE, SETTLE, MOMENTA, LOST = range(6)
 
@@ -29,7 +27,7 @@ def attend(
     y: Survey,
     x: Choice,
     rule: Rule,
-    touched: Any,
+    touched: Rows,
     what: int,
 ) -> Scalar:
     """BUILD: all records. SURVEY: what active nodes do, then CHOOSE: the next region. SETTLE: make it so. MOMENTA: of

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.motion.layout import Effort, Moving
 from bough.adaptive.motion.survey import Survey, climb, is_active, is_solid, motion_of, products
 from bough.adaptive.node import (
@@ -43,13 +41,24 @@ from bough.spatial import (
     scale6,
     sub6,
 )
+from bough.types import Force, RigidInertia, Rows, Scalar
 
 # Where the record of an active node has its sums: of what a and v square to, of both beyond rigid motion, k and h
 TOTAL_A, TOTAL_V, SQUARE_A, SQUARE_V, K_SUM, H_SUM = 6, 7, 8, 9, 19, 25
 
 
 @inlined
-def _add_sums(m: Mechanism, plan: Blueprint, st: State, n: int, code: int, I: Any, k: Any, h: Any, sums: Any) -> None:
+def _add_sums(
+    m: Mechanism,
+    plan: Blueprint,
+    st: State,
+    n: int,
+    code: int,
+    I: RigidInertia,
+    k: Force,
+    h: Force,
+    sums: tuple[Scalar, Scalar],
+) -> None:
     """Add what a child sums up to, in its near frame, to the sums of active node n; sums are those of a and of v."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     r[TOTAL_A] += sums[0]
@@ -69,7 +78,7 @@ def _add_sums(m: Mechanism, plan: Blueprint, st: State, n: int, code: int, I: An
 
 
 @inlined
-def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, code: int, f1: Any, f2: Any) -> None:
+def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, code: int, f1: Force, f2: Force) -> None:
     """Sums of a closed child of node n under forces on its handles."""
     E = 0.0
     if not is_solid(y, code):
@@ -119,7 +128,7 @@ def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: M
 
 
 @inlined
-def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n: int, f1: Any, f2: Any) -> None:
+def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n: int, f1: Force, f2: Force) -> None:
     """Sums of node n with nothing but the rotors of its joint; their accelerations go into s.move."""
     r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
     put_six(r, K_SUM, ZERO6)
@@ -140,18 +149,18 @@ def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, 
 
 
 @kernel
-def put_far(a: Any, i: int, x: Any) -> None:
+def put_far(a: Rows, i: int, x: Force) -> None:
     a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2], x[3], x[4], x[5]
 
 
 @kernel
-def get_far(a: Any, i: int) -> Any:
+def get_far(a: Rows, i: int) -> Force:
     return (a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11])
 
 
 @inlined
 def survey(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Any, e: Effort, s: Moving, y: Survey
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Rows, e: Effort, s: Moving, y: Survey
 ) -> None:
     """Everything about the active nodes, which are `fr.done`, as the linkage is now."""
     climb(m, plan, st, fr, loads, touched, e, s, y)

@@ -64,30 +64,30 @@ from bough.spatial import (
     scale6,
     sub6,
 )
-from bough.types import Vector
+from bough.types import Motion, Rows, Symmetric, Vector
 
 
 class Survey(NamedTuple):
     """What a survey reads and writes beside the tree."""
 
-    active: Any  # (nodes,) 1 where a node is active
-    solid: Any  # (nodes,) 1 where all joints of a closed node are welded
-    piece: Any  # (N + 1,) the primitive of the contracted tree that a near body is; -1 the ground
-    velocity: Any  # (P, 6) of these, spatial, in their frames; for `lost`, their accelerations
-    momentum: Any  # (P, 6) theirs
-    Q: Any  # (6,) torques of one joint
-    beta: Any  # scratch for columns; see `node.Columns`
-    gamma: Any
-    rate: Any
-    beta_r: Any
-    gamma_r: Any
-    s: Any
-    y: Any
-    stack: Any  # (depth + 3,)
-    force: Any  # (depth + 3, 12)
-    motion: Any  # (depth + 3, 6)
-    lead: Any  # (1,) step for which springs and dampers are implicit
-    joint: Any  # (nodes, 2) sums of squares of joint accelerations and rates; empty unless a rule goes by them
+    active: Rows  # (nodes,) 1 where a node is active
+    solid: Rows  # (nodes,) 1 where all joints of a closed node are welded
+    piece: Rows  # (N + 1,) the primitive of the contracted tree that a near body is; -1 the ground
+    velocity: Rows  # (P, 6) of these, spatial, in their frames; for `lost`, their accelerations
+    momentum: Rows  # (P, 6) theirs
+    Q: Rows  # (6,) torques of one joint
+    beta: Rows  # scratch for columns; see `node.Columns`
+    gamma: Rows
+    rate: Rows
+    beta_r: Rows
+    gamma_r: Rows
+    s: Rows
+    y: Rows
+    stack: Rows  # (depth + 3,)
+    force: Rows  # (depth + 3, 12)
+    motion: Rows  # (depth + 3, 6)
+    lead: Rows  # (1,) step for which springs and dampers are implicit
+    joint: Rows  # (nodes, 2) sums of squares of joint accelerations and rates; empty unless a rule goes by them
 
 
 def make_survey(nodes: int, bodies: int, depth: int) -> Survey:
@@ -110,14 +110,14 @@ def is_solid(y: Survey, code: int) -> bool:
 
 
 @inlined
-def motion_of(plan: Blueprint, y: Survey, code: int) -> Any:
+def motion_of(plan: Blueprint, y: Survey, code: int) -> Motion:
     """Velocity of the near frame of a closed cluster."""
     at = y.piece[plan.near[code] if code >= 0 else plan.leaf_body[~code]]
     return get6(y.velocity, at) if at >= 0 else ZERO6
 
 
 @inlined
-def products(plan: Blueprint, y: Survey, code: int) -> Any:
+def products(plan: Blueprint, y: Survey, code: int) -> Symmetric:
     """The products of its angular velocity."""
     v = motion_of(plan, y, code)
     return squares((v[0], v[1], v[2]))
@@ -143,7 +143,7 @@ def joint_pull(m: Mechanism, plan: Blueprint, e: Effort, s: Moving, b: int, y: S
 
 
 @inlined
-def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Any:
+def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Vector:
     """Angular velocity of the body that the joint of node n is on, at the parent's side, in its frame."""
     code, far = plan.left[n], True
     while is_active(y, code):
@@ -158,7 +158,7 @@ def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Any:
 
 
 @inlined
-def _drift(m: Mechanism, plan: Blueprint, st: State, s: Moving, b: int, w: Vector) -> Any:
+def _drift(m: Mechanism, plan: Blueprint, st: State, s: Moving, b: int, w: Vector) -> Motion:
     """The acceleration of body b that velocities cause beyond its parent's, which turns with w; in b's frame."""
     acc, t = (IDENTITY, ZERO3), ZERO6
     for i in range(plan.first[b], plan.last[b] + 1):
@@ -184,7 +184,7 @@ def _drift(m: Mechanism, plan: Blueprint, st: State, s: Moving, b: int, w: Vecto
 
 
 @inlined
-def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, far: bool) -> Any:
+def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, far: bool) -> Motion:
     """b of a child, closed or active, as it is now."""
     if is_active(y, code):
         r = st.record[plan.offset[code] : plan.offset[code + 1]]
@@ -256,7 +256,7 @@ def build(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: 
 
 @inlined
 def climb(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Any, e: Effort, s: Moving, y: Survey
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Rows, e: Effort, s: Moving, y: Survey
 ) -> None:
     """Bring active nodes up to date, and closed ones below which forces or torques are others; `touched` are nodes."""
     follow(m, plan, st, fr)
@@ -280,7 +280,7 @@ def climb(
 
 
 @kernel
-def joint_sums(m: Mechanism, plan: Blueprint, s: Moving, out: Any) -> None:
+def joint_sums(m: Mechanism, plan: Blueprint, s: Moving, out: Rows) -> None:
     """The papers' metrics: sums of qdd^2 and qd^2 over the joints of each node; s.qdd are those of all joints. O(n)."""
     for n in range(len(plan.left)):
         out[n, 0], out[n, 1] = 0.0, 0.0

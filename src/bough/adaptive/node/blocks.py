@@ -7,13 +7,11 @@ Six-vectors are tuples, as everywhere in Bough.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.node.layout import TMP, XF
 from bough.adaptive.node.rows import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.compile.kernel import kernel
 from bough.spatial import dot6
-from bough.types import Motion, Rotation, Rows, Vector
+from bough.types import Block, Motion, Rotation, Rows, Six, Vector
 
 
 @kernel
@@ -72,13 +70,13 @@ def transposed_six(r: Rows, o: int, x: Motion) -> Motion:
 
 
 @kernel
-def get_all(S: Rows, c: int) -> Any:
+def get_all(S: Rows, c: int) -> Block:
     """The six rows of a block."""
     return (row(S, c, 0), row(S, c, 1), row(S, c, 2), row(S, c, 3), row(S, c, 4), row(S, c, 5))
 
 
 @kernel
-def put_all(S: Rows, c: int, x: Any) -> None:
+def put_all(S: Rows, c: int, x: Block) -> None:
     put(S, c, 0, x[0])
     put(S, c, 1, x[1])
     put(S, c, 2, x[2])
@@ -88,7 +86,7 @@ def put_all(S: Rows, c: int, x: Any) -> None:
 
 
 @kernel
-def taken_all(r: Rows, o: int) -> Any:
+def taken_all(r: Rows, o: int) -> Block:
     """The six rows of a block in a record."""
     return (taken(r, o), taken(r, o + 6), taken(r, o + 12), taken(r, o + 18), taken(r, o + 24), taken(r, o + 30))
 
@@ -108,7 +106,7 @@ def store_symmetric(S: Rows, c: int, r: Rows, o: int) -> None:
 
 
 @kernel
-def mean(x: Any, y: Any) -> Any:
+def mean(x: Six, y: Six) -> Six:
     """The mean of two rows."""
     return plus(scaled(0.5, x), 0.5, y)
 
@@ -174,14 +172,14 @@ def down(S: Rows, a: int, j: int) -> Motion:
 
 
 @kernel
-def plus_mix(z: Any, a: Any, x: Any) -> Any:
+def plus_mix(z: Six, a: Six, x: Block) -> Six:
     """z + the sum of a[k] x[k], x being rows."""
     z = plus(plus(plus(z, a[0], x[0]), a[1], x[1]), a[2], x[2])
     return plus(plus(plus(z, a[3], x[3]), a[4], x[4]), a[5], x[5])
 
 
 @kernel
-def mix(a: Any, x: Any) -> Any:
+def mix(a: Six, x: Block) -> Six:
     """The sum of a[k] x[k], x being rows."""
     z = plus(plus(scaled(a[0], x[0]), a[1], x[1]), a[2], x[2])
     return plus(plus(plus(z, a[3], x[3]), a[4], x[4]), a[5], x[5])
@@ -254,7 +252,7 @@ def carry(S: Rows, c: int, a: int, R: Rotation, p: Vector) -> None:
 
 
 @kernel
-def _turn_back(S: Rows, c: int, i: int, R: Rotation, x: Any) -> None:
+def _turn_back(S: Rows, c: int, i: int, R: Rotation, x: Block) -> None:
     """Rows i, i + 1, i + 2 of c = R' x."""
     put(S, c, i, plus(plus(scaled(R[0], x[0]), R[3], x[1]), R[6], x[2]))
     put(S, c, i + 1, plus(plus(scaled(R[1], x[0]), R[4], x[1]), R[7], x[2]))

@@ -20,8 +20,6 @@ Clusters with the ground do not turn: only the last column of theirs is used.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.node.blocks import full_six, put_six, six, symmetric_six, transposed_six
 from bough.adaptive.node.layout import (
     FORCE,
@@ -65,7 +63,7 @@ from bough.spatial import (
     symmetric_times,
     transpose3,
 )
-from bough.types import Force, RigidInertia, Rotation, Symmetric
+from bough.types import Force, Motion, RigidInertia, Rotation, Rows, Scalar, Symmetric, Workspace
 
 # Where a record has them: the places of what joint metrics need, which a moving linkage does not keep
 COLUMNS1 = (52, 58, 64, 94, 100, 106, 0)
@@ -91,7 +89,7 @@ def turned(R: Rotation, S: Symmetric) -> Symmetric:
 
 
 @inlined
-def _mixed(r: Any, at: Any, S: Symmetric, c: float) -> Any:
+def _mixed(r: Rows, at: tuple[int, ...], S: Symmetric, c: float) -> Motion:
     """The columns of a record at s = (S, c)."""
     b = scale6(c, six(r, at[6]))
     for j in range(6):
@@ -100,13 +98,13 @@ def _mixed(r: Any, at: Any, S: Symmetric, c: float) -> Any:
 
 
 @inlined
-def _own_force(plan: Blueprint, st: State, leaf: int, c: float) -> Any:
+def _own_force(plan: Blueprint, st: State, leaf: int, c: float) -> Force:
     """c times the force on a body, which its first copy bears."""
     return scale6(c, get6(st.force, plan.last[leaf])) if leaf < len(plan.parent) else ZERO6
 
 
 @inlined
-def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric, c: float) -> Any:
+def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric, c: float) -> Motion:
     i = plan.leaf_body[leaf]
     if i == len(plan.parent):
         return (0.0, 0.0, 0.0, -c * m.gravity[0], -c * m.gravity[1], -c * m.gravity[2])
@@ -116,7 +114,7 @@ def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric
 
 
 @inlined
-def bias_of(m: Mechanism, plan: Blueprint, st: State, code: int, far: bool, S: Symmetric, c: float) -> Any:
+def bias_of(m: Mechanism, plan: Blueprint, st: State, code: int, far: bool, S: Symmetric, c: float) -> Motion:
     """b of a closed cluster at a handle, turning with products S; c = 1 with its forces."""
     if code < 0:
         return _leaf_bias(m, plan, st, ~code, S, c)
@@ -125,7 +123,7 @@ def bias_of(m: Mechanism, plan: Blueprint, st: State, code: int, far: bool, S: S
 
 
 @inlined
-def cluster_force(plan: Blueprint, st: State, code: int) -> Any:
+def cluster_force(plan: Blueprint, st: State, code: int) -> Force:
     """F_C: all forces on a cluster as one, in its near frame."""
     if code < 0:
         return _own_force(plan, st, ~code, 1.0)
@@ -149,7 +147,7 @@ def pull_of(I: RigidInertia, F: Force, S: Symmetric) -> Force:
 
 
 @inlined
-def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: float) -> Any:
+def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: float) -> Motion:
     """beta of node n, whose joint is locked, turning with products S."""
     A, B = plan.left[n], plan.right[n]
     RA, _ = cross_pose(plan, st, A)
@@ -160,7 +158,7 @@ def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: fl
 
 
 @inlined
-def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Any, x: Any) -> None:
+def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Columns | Workspace) -> None:
     """B, dk and F_C of node n, whose inertia and matrices are known; Q (6,) are its torques, x has `Columns`."""
     r, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.handles[n] == 2
     b, A, B = plan.body[n], plan.left[n], plan.right[n]
@@ -232,7 +230,9 @@ def _rigid_gaps(m: Mechanism, plan: Blueprint, st: State, n: int, x: Columns) ->
 
 
 @inlined
-def released_square(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, f1: Force, f2: Force) -> Any:
+def released_square(
+    m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, f1: Force, f2: Force
+) -> tuple[Scalar, Scalar]:
     """E of a closed node under forces on its handles, and the size of what it is the difference of.
 
     Rounding below zero is cut.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.node.blocks import clear
 from bough.adaptive.node.layout import Blueprint, State
 from bough.adaptive.node.rows import joined, put
@@ -16,7 +14,7 @@ ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @kernel
-def free_body(I: RigidInertia, f: Force) -> Any:
+def free_body(I: RigidInertia, f: Force) -> Motion:
     """The acceleration of a free rigid body under a force at its origin; I as in `Linkage.inverse`."""
     m = cross((I[6], I[7], I[8]), (f[3], f[4], f[5]))
     w = symmetric_times(I, (f[0] - m[0], f[1] - m[1], f[2] - m[2]))
@@ -25,7 +23,7 @@ def free_body(I: RigidInertia, f: Force) -> Any:
 
 
 @inlined
-def leaf_inverse(plan: Blueprint, i: int) -> Any:
+def leaf_inverse(plan: Blueprint, i: int) -> RigidInertia:
     I = plan.inverse
     return (I[i, 0], I[i, 1], I[i, 2], I[i, 3], I[i, 4], I[i, 5], I[i, 6], I[i, 7], I[i, 8], I[i, 9])
 

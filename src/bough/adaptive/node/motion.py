@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.node.layout import CROSS, IDENTITY, ZERO3, Blueprint, State, placement, two_handled
 from bough.compile.kernel import inlined, kernel
 from bough.joints import (
@@ -16,19 +14,19 @@ from bough.joints import (
     turn_to_parent,
 )
 from bough.spatial import add3, get9, get_tail, matmul3, put6, put9, put_tail, rotate
-from bough.types import Rotation, Rows, Vector
+from bough.types import Pose, Rotation, Rows, Vector
 
 # Poses: (R, p)
 
 
 @kernel
-def compose(a: Any, b: Any) -> Any:
+def compose(a: Pose, b: Pose) -> Pose:
     """The pose b seen through pose a."""
     return matmul3(a[0], b[0]), add3(a[1], rotate(a[0], b[1]))
 
 
 @kernel
-def put_pose(X: Rows, i: int, pose: Any) -> None:
+def put_pose(X: Rows, i: int, pose: Pose) -> None:
     put9(X, i, pose[0])
     put_tail(X, i, pose[1])
 
@@ -80,7 +78,7 @@ def cross_pose(plan: Blueprint, st: State, code: int) -> tuple[Rotation, Vector]
 
 
 @inlined
-def far_pose(plan: Blueprint, st: State, n: int, pose: Any) -> Any:
+def far_pose(plan: Blueprint, st: State, n: int, pose: Pose) -> Pose:
     """The pose of B's near body, given the pose of node n's near body."""
     return compose(compose(pose, cross_pose(plan, st, plan.left[n])), placement(plan, st, plan.body[n]))
 

@@ -5,7 +5,7 @@ dk^C = dk^A + T' dk^B T - sym(gamma' beta) + sym(Q' R) + sym(gamma_r' beta_r)
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,13 +20,13 @@ DK, DK_REST, DK_SPLIT = 6, 70, 25  # dk, packed: the first 25 numbers and the la
 class Columns(NamedTuple):
     """Scratch for the columns of a node."""
 
-    beta: Any  # (7, 6)
-    gamma: Any  # (7, 6)
-    rate: Any  # (7, 6) R
-    beta_r: Any  # (7, 6)
-    gamma_r: Any  # (7, 6)
-    s: Any  # (7, 7) T
-    y: Any  # (7, 7)
+    beta: Rows  # (7, 6)
+    gamma: Rows  # (7, 6)
+    rate: Rows  # (7, 6) R
+    beta_r: Rows  # (7, 6)
+    gamma_r: Rows  # (7, 6)
+    s: Rows  # (7, 7) T
+    y: Rows  # (7, 7)
 
 
 def make_columns() -> Columns:
@@ -42,7 +42,7 @@ def dk_at(i: int, j: int) -> int:
 
 
 @inlined
-def join_squares(plan: Blueprint, st: State, n: int, Q: Any, d: int, x: Columns) -> None:
+def join_squares(plan: Blueprint, st: State, n: int, Q: Rows, d: int, x: Columns) -> None:
     """dk of node n."""
     r, A, B = st.record[plan.offset[n] : plan.offset[n + 1]], plan.left[n], plan.right[n]
     for i in range(7):

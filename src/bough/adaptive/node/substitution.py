@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.adaptive.node.blocks import full_six, six, symmetric_six
 from bough.adaptive.node.layout import (
     ETA,
@@ -49,7 +47,7 @@ def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> For
 
 
 @inlined
-def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
+def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """Write qdd of the joint of node n; returns its weighted square."""
     b = plan.body[n]
     if b < 0:
@@ -79,13 +77,13 @@ def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> S
 
 
 @inlined
-def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Any:
+def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""
     return share_out(plan, st, n, joint_force(plan, st, n, f1, f2), f1, f2)
 
 
 @inlined
-def share_out(plan: Blueprint, st: State, n: int, f: Force, f1: Force, f2: Force) -> Any:
+def share_out(plan: Blueprint, st: State, n: int, f: Force, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """`hand_down`, once the force f through the joint is known."""
     R, p = placement(plan, st, plan.body[n])
     back = scale6(-1.0, force_in(R, p, f))

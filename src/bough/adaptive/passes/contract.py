@@ -52,7 +52,7 @@ class Pieces(NamedTuple):
 
 
 @inlined
-def _near(plan: Blueprint, code: int) -> Any:
+def _near(plan: Blueprint, code: int) -> int:
     return plan.near[code] if code >= 0 else plan.leaf_body[~code]
 
 

@@ -6,8 +6,6 @@ that are not finite unless it is damped. Quantities that are not wanted are left
 
 from __future__ import annotations
 
-from typing import Any
-
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import Mechanism
@@ -15,13 +13,15 @@ from bough.opspace.sweeps.bias import BIAS_WORK, drift
 from bough.opspace.sweeps.factored import FACTORED, factored, joint_bias, reorder_rows, spread_columns
 from bough.opspace.sweeps.inverse import LDL_WORK, invert
 from bough.opspace.sweeps.jacobian import spread_jacobian
+from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
+from bough.opspace.sweeps.wrenches import Seeds
 from bough.sparsity.products import unit_lsolve, unit_ltsolve
 from bough.types import Rows, Workspace
 
 
 @kernel
 def complete(
-    m: Mechanism, t: Any, p: Any, f: Any, q: Rows, damping: Rows, v: Rows, f_ext: Rows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, damping: Rows, v: Rows, f_ext: Rows,
     J: Rows, Jdot_v: Rows, beta: Rows, Lam_inv: Rows, Lam: Rows, Jbar: Rows, N: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """All quantities of tasks; f_ext is held at zero."""
