@@ -32,6 +32,13 @@ def neutral(m: Mechanism, nq: int) -> FloatArray:
     return q
 
 
+def at_rest(m: Mechanism, neutral: FloatArray, rest: FloatArray) -> FloatArray:
+    """(nq,) joints of one freedom where their springs rest (nv,), all others as they are; tied ones share a q."""
+    q, one = neutral.copy(), m.kind <= LAST_SCREW
+    q[m.q_index[one]] = rest[m.v_index[m.dof[:-1][one]]]
+    return q
+
+
 def random(
     m: Mechanism, lower: FloatArray, upper: FloatArray, rng: np.random.Generator, shape: tuple[int, int]
 ) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from bough.errors import short
+from bough.errors import UnknownNameError, short
 from bough.types import FloatArray, IntArray
 
 WORLD = "world"
@@ -135,11 +135,14 @@ def unknown(what: str, name: Any, known: tuple[str, ...]) -> str:
     return f"the model has no {what} {short(name) if isinstance(name, str) else name!r}{hint}"
 
 
-def place_of(name: Any, names: Sequence[str], numbers: Callable[[], Mapping[str, int]]) -> int | None:
-    """The place of a name among others, whose numbers are asked for if they must; none of what is no name."""
-    if not isinstance(name, str):
-        return None
-    return names.place(name) if isinstance(names, Numbered) else numbers().get(name)
+def place_of(what: str, name: Any, names: Sequence[str], numbers: Callable[[], Mapping[str, int]]) -> int:
+    """The place of a name among others, whose numbers are asked for if they must; one that is not there is refused."""
+    found = None
+    if isinstance(name, str):
+        found = names.place(name) if isinstance(names, Numbered) else numbers().get(name)
+    if found is None:
+        raise UnknownNameError(unknown(what, name, tuple(names)))
+    return found
 
 
 def freeze(value: Any) -> Any:

@@ -19,6 +19,14 @@ def parents_of_dofs(m: Mechanism) -> IntArray:
     return parents
 
 
+def parents_in_order_of_v(m: Mechanism) -> IntArray:
+    """The same with freedoms numbered as in v."""
+    parent = parents_of_dofs(m)
+    user = np.empty(len(parent), np.int64)
+    user[m.v_index] = np.where(parent >= 0, m.v_index[np.maximum(parent, 0)], -1)
+    return user
+
+
 def coupled_parents(m: Mechanism, nv: int) -> IntArray:
     """The elimination tree of H when mimic joints add rows together, in the order of v (Liu 1986).
 

@@ -32,6 +32,17 @@ from bough.model.parameters import (
 from bough.types import FloatArray
 
 
+def with_gravity(model: Model, gravity: npt.ArrayLike) -> Model:
+    """See `Model.with_gravity`."""
+    try:
+        g = np.array(gravity, float)
+    except (TypeError, ValueError):
+        g = np.empty(0)
+    if g.shape != (3,) or not np.isfinite(g).all():
+        raise ModelError(f"gravity must be three finite numbers, got {gravity!r}")
+    return replace(model, mechanism=model.mechanism._replace(gravity=g))
+
+
 def with_inertias(model: Model, given: npt.ArrayLike | Mapping[str, npt.ArrayLike], check: bool) -> Model:
     """See `Model.with_inertias`."""
     if isinstance(given, Mapping):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -11,28 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.routine import Routine
-from bough.errors import ModelError, OptionError, ShapeError, UnknownNameError
-from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
+from bough.errors import OptionError, ShapeError
+from bough.joints import DIFFERENCE, INTEGRATE, Mechanism, manifold
 from bough.model import parameters
 from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
-from bough.model.contents import (
-    Coupling,
-    Frames,
-    Joint,
-    JointLimits,
-    Joints,
-    Numbered,
-    Passive,
-    freeze,
-    place_of,
-    unknown,
-)
-from bough.model.coupling import coupled_parents, parents_of_dofs
+from bough.model.contents import Coupling, Frames, Joint, JointLimits, Joints, Numbered, Passive, freeze, place_of
+from bough.model.coupling import coupled_parents, parents_in_order_of_v
 from bough.model.digest import digest
 from bough.model.explain import explain
 from bough.model.loops import LoopClosure
 from bough.model.show import listing, summary
+from bough.model.sizes import sizes_of
 from bough.tree import Tree
 from bough.types import BoolArray, FloatArray, IntArray
 
@@ -120,11 +110,7 @@ class Model:
         """
         if self.couplings:
             return Tree(coupled_parents(self.mechanism, self.nv))
-        m = self.mechanism
-        parent = parents_of_dofs(m)
-        user = np.empty(len(parent), np.int64)
-        user[m.v_index] = np.where(parent >= 0, m.v_index[np.maximum(parent, 0)], -1)
-        return Tree(user)
+        return Tree(parents_in_order_of_v(self.mechanism))
 
     @cached_property
     def dof_names(self) -> tuple[str, ...]:
@@ -135,17 +121,7 @@ class Model:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """The numbers behind the shapes of kernel arrays."""
-        from bough.sparsity import panel_size  # of no use to those who only load
-
-        m = self.mechanism
-        sizes = {"nq": self.nq, "nv": self.nv, "bodies": len(m.parent), "dofs": len(m.axis)}
-        coupled = self.dof_tree.rows[-1] if self.couplings else m.rows[-1]
-        height = self.dof_tree.height if self.couplings else int(m.depth.max(initial=-1)) + 1
-        sizes |= {"joints": len(self.joints), "frames": len(self.frame_names)}
-        above = np.zeros(self.nv, np.int64)
-        above[m.v_index] = m.depth
-        sizes["pairs"] = sum(int(above[j.v].max(initial=-1)) + 1 for j in self.joints)  # of a body and what carries it
-        return sizes | {"packed": int(m.rows[-1]), "coupled": int(coupled), "panel": panel_size(height)}
+        return sizes_of(self)
 
     @cached_property
     def grouped(self) -> Mechanism:
@@ -170,17 +146,11 @@ class Model:
 
     def frame(self, name: str) -> int:
         """The number of a frame; an unknown name is refused with the nearest ones."""
-        number = place_of(name, self.frames.names, lambda: self._frame_numbers)
-        if number is None:
-            raise UnknownNameError(unknown("frame", name, self.frame_names))
-        return number
+        return place_of("frame", name, self.frames.names, lambda: self._frame_numbers)
 
     def joint(self, name: str) -> Joint:
         """The joint of this name, with its places in q and v."""
-        number = place_of(name, self.joints.names, lambda: self._joint_numbers)
-        if number is None:
-            raise UnknownNameError(unknown("joint", name, self.joint_names))
-        return self.joints[number]
+        return self.joints[place_of("joint", name, self.joints.names, lambda: self._joint_numbers)]
 
     @cached_property
     def _frame_numbers(self) -> dict[str, int]:
@@ -205,12 +175,7 @@ class Model:
     @cached_property
     def rest_configuration(self) -> FloatArray:
         """Where all springs are slack, (nq,): their forces are -stiffness * difference(rest_configuration, q)."""
-        m, q = self.mechanism, self.neutral.copy()
-        first = m.dof[:-1]
-        # tied joints share the q of their leader
-        one = m.kind <= LAST_SCREW
-        q[m.q_index[one]] = self.rest[m.v_index[first[one]]]
-        return frozen(q)
+        return frozen(manifold.at_rest(self.mechanism, self.neutral, self.rest))
 
     def random_configuration(
         self, rng: np.random.Generator | int | None = None, batch: int | None = None
@@ -231,13 +196,9 @@ class Model:
 
     def with_gravity(self, gravity: npt.ArrayLike) -> Model:
         """The same mechanism under another gravity (3,), for example none."""
-        try:
-            g = np.array(gravity, float)
-        except (TypeError, ValueError):
-            g = np.empty(0)
-        if g.shape != (3,) or not np.isfinite(g).all():
-            raise ModelError(f"gravity must be three finite numbers, got {gravity!r}")
-        return replace(self, mechanism=self.mechanism._replace(gravity=g))
+        from bough.model import edit  # needs the builder, which needs models
+
+        return edit.with_gravity(self, gravity)
 
     @cached_property
     def inertias(self) -> FloatArray:
@@ -267,7 +228,7 @@ class Model:
 
         What no rigid body has is refused by name, unless `check` is False.
         """
-        from bough.model import edit  # needs the builder, which needs models
+        from bough.model import edit
 
         return edit.with_inertias(self, inertias, check)
 

@@ -13,7 +13,7 @@ are relative to free fall; clusters with the ground are compared with standing s
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
