@@ -26,6 +26,7 @@ SECTIONS = (
     "motion",
     "threads",
     "sweeps",
+    "viewer",
     "cuda",
 )
 DOCS = Path(__file__).parents[3] / "docs"

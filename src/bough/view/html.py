@@ -18,7 +18,7 @@ from bough.view.shapes import Mesh, Shapes, unit
 if TYPE_CHECKING:
     from bough.view.scene import Scene
 
-SCRIPTS = ("kinematics.js", "camera.js", "pace.js", "draw.js", "panels.js", "scene.js")
+SCRIPTS = ("kinematics.js", "camera.js", "pace.js", "shaders.js", "draw.js", "panels.js", "scene.js")
 MOST_NAMES = 200_000
 MOST_SAMPLES = 2_000_000  # numbers of a motion that a page carries; longer ones are thinned out evenly, and say so
 

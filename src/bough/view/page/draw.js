@@ -1,111 +1,24 @@
 "use strict";
 // WebGL 2: every geometry once, its pieces as instances; of small geometries many pieces to an instance, since each one
-// has a price, above all where no card draws. Pieces and bodies are rows of textures, so that a new configuration uploads
-// 64 bytes a body and nothing else; tens of thousands of links are a few calls.
+// has a price, above all where no card draws. A new configuration uploads 64 bytes a body and nothing else; tens of
+// thousands of links are a few calls.
 
 const LIGHT = [0.42, -0.36, 0.83];
-const WIDE = 1024; // texels in a row; four for each body
 const MANY = 1000; // pieces of one geometry beyond which some may be left out
 const BATCH = 64; // of so many, that are one instance
-
-const COMMON = `#version 300 es
-precision highp float;
-precision highp int;
-uniform mat4 camera;
-uniform sampler2D bodies, pieces;
-uniform ivec2 batch; // pieces in an instance, and in all
-uniform vec3 light;
-uniform vec4 shadow; // floor, on or off, faint
-layout(location=0) in vec3 position;
-layout(location=1) in vec3 normal;
-layout(location=2) in float slot;
-vec4 texel(int k) { return texelFetch(bodies, ivec2(k % ${WIDE}, k / ${WIDE}), 0); }
-vec4 piece(int k) { return texelFetch(pieces, ivec2(k % ${WIDE}, k / ${WIDE}), 0); }
-`;
-
-const VERTEX = COMMON + `
-out vec3 at, facing, tint;
-out float state;
-void main() {
-  int own = gl_InstanceID * batch.x + int(slot);
-  if (own >= batch.y) { at = facing = tint = vec3(0); state = 0.0; gl_Position = vec4(0, 0, 2, 1); return; }
-  vec4 row0 = piece(4 * own), row1 = piece(4 * own + 1), row2 = piece(4 * own + 2), colour = piece(4 * own + 3);
-  int k = 4 * (int(colour.w) + 1);
-  vec4 a = texel(k), b = texel(k + 1), c = texel(k + 2);
-  state = texel(k + 3).x;
-  vec4 p = vec4(dot(row0, vec4(position, 1)), dot(row1, vec4(position, 1)), dot(row2, vec4(position, 1)), 1);
-  at = vec3(dot(a, p), dot(b, p), dot(c, p));
-  // columns of a placement carry sizes: normals are divided by them
-  vec3 s = vec3(row0.x * row0.x + row1.x * row1.x + row2.x * row2.x, row0.y * row0.y + row1.y * row1.y + row2.y * row2.y,
-                row0.z * row0.z + row1.z * row1.z + row2.z * row2.z);
-  vec3 n = normal / max(s, vec3(1e-20));
-  n = vec3(dot(row0.xyz, n), dot(row1.xyz, n), dot(row2.xyz, n));
-  facing = normalize(vec3(dot(a.xyz, n), dot(b.xyz, n), dot(c.xyz, n)));
-  tint = colour.xyz;
-  if (shadow.y > 0.5) at -= light * max(at.z - shadow.x, 0.0) / light.z;
-  gl_Position = camera * vec4(at, 1);
-}`;
-
-const FRAGMENT = `#version 300 es
-precision highp float;
-uniform vec3 eye, light;
-uniform vec4 shadow;
-uniform float adaptive;
-in vec3 at, facing, tint;
-in float state;
-out vec4 colour;
-void main() {
-  if (shadow.y > 0.5) { colour = vec4(0.13, 0.15, 0.20, shadow.z); return; }
-  vec3 n = normalize(facing), e = normalize(eye - at);
-  if (dot(n, e) < 0.0) n = -n;
-  float sun = max(dot(n, light), 0.0), sky = 0.5 + 0.5 * n.z;
-  float shine = pow(max(dot(n, normalize(light + e)), 0.0), 40.0);
-  float rim = pow(1.0 - max(dot(n, e), 0.0), 3.0);
-  // joints that move in this step glow, the others fade
-  float on = state < -0.5 ? 0.0 : adaptive;
-  vec3 base = mix(tint, vec3(0.50, 0.55, 0.62), on * 0.85 * (1.0 - state));
-  base = mix(base, vec3(0.98, 0.36, 0.05), on * state);
-  vec3 lit = base * (0.50 * mix(vec3(0.72, 0.70, 0.68), vec3(1.0, 1.02, 1.06), sky) + 0.62 * sun);
-  colour = vec4(lit + 0.14 * shine + 0.10 * rim, 1);
-}`;
-
-const GROUND_VERTEX = `#version 300 es
-precision highp float;
-uniform mat4 camera;
-uniform vec4 ground; // x, y, z, half of its side
-layout(location=0) in vec3 position;
-out vec2 at;
-void main() {
-  at = ground.xy + ground.w * position.xy;
-  gl_Position = camera * vec4(at, ground.z, 1);
-}`;
-
-const GROUND_FRAGMENT = `#version 300 es
-precision highp float;
-uniform vec4 ground;
-uniform float spacing;
-in vec2 at;
-out vec4 colour;
-float lines(vec2 p, float wide) {
-  vec2 w = fwidth(p), d = abs(fract(p - 0.5) - 0.5);
-  vec2 on = (1.0 - smoothstep(w * (wide - 0.5), w * (wide + 0.5), d)) * clamp(0.5 / max(w, 1e-6), 0.0, 1.0);
-  return clamp(max(on.x, on.y), 0.0, 1.0);
-}
-void main() {
-  float fade = 1.0 - smoothstep(0.25, 1.0, length(at - ground.xy) / ground.w);
-  float ink = max(0.20 * lines(at / spacing, 0.5), 0.34 * lines(at / (5.0 * spacing), 0.8));
-  colour = vec4(vec3(0.46, 0.49, 0.54), fade * ink);
-}`;
+const LINE = { points: [0, 0, -0.5, 0, 0, 0.5], normals: [0, 0, 0, 0, 0, 0], order: [0, 1] }; // a rod from afar
 
 class Stage {
   constructor(canvas) {
     this.canvas = canvas;
-    const gl = canvas.getContext("webgl2", { antialias: true, stencil: true, preserveDrawingBuffer: true });
+    const gl = canvas.getContext("webgl2", { antialias: false, stencil: true, preserveDrawingBuffer: true });
     if (!gl) throw new Error("this browser has no WebGL 2");
     this.gl = gl;
     this.program = this.compile(VERTEX, FRAGMENT, ["camera", "bodies", "pieces", "batch", "light", "shadow", "eye", "adaptive"]);
+    this.wire = this.compile(WIRE_VERTEX, WIRE_FRAGMENT, ["camera", "bodies", "pieces", "batch", "adaptive"]);
     this.floor = this.compile(GROUND_VERTEX, GROUND_FRAGMENT, ["camera", "ground", "spacing"]);
-    this.square = this.geometry(new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]), new Int32Array([0, 1, 2, 0, 2, 3]));
+    this.square = this.geometry(corners(new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]), new Int32Array([0, 1, 2, 0, 2, 3])));
+    this.smooth = [0, 1, 2].map((k) => (k ? gl.createRenderbuffer() : gl.createFramebuffer())); // with colours and depths
     this.parts = [];
     this.adaptive = 0;
   }
@@ -158,8 +71,8 @@ class Stage {
   }
 
   /** A geometry, as many times over as pieces go into an instance. */
-  geometry(vertices, faces, times = 1) {
-    const gl = this.gl, { points, normals, order } = corners(vertices, faces), vao = gl.createVertexArray();
+  geometry({ points, normals, order }, times = 1) {
+    const gl = this.gl, vao = gl.createVertexArray();
     const one = points.length / 3, slot = Float32Array.from({ length: one * times }, (_, k) => Math.floor(k / one));
     const index = Uint32Array.from({ length: order.length * times }, (_, k) => order[k % order.length] + one * Math.floor(k / order.length));
     const again = (array) => Float32Array.from({ length: array.length * times }, (_, k) => array[k % array.length]);
@@ -179,10 +92,11 @@ class Stage {
   /** Pieces of one geometry; returns what `replace` takes to move them. Many of them have a plain stand-in, by kind. */
   add({ vertices, faces, body, placement, colour, kind }) {
     const pieces = body.length, many = pieces > MANY, batch = many ? BATCH : 1;
-    const part = { ...this.geometry(vertices, faces, batch), pieces, many, batch, body, colour };
+    const part = { ...this.geometry(corners(vertices, faces), batch), pieces, many, batch, body, colour };
     if (many && ["cylinder", "cone", "sphere"].includes(kind)) {
       const shape = plain_shape(kind);
-      part.simple = this.geometry(shape.vertices, shape.faces, batch);
+      part.simple = this.geometry(corners(shape.vertices, shape.faces), batch);
+      if (kind === "cylinder") part.line = this.geometry(LINE, batch);
     }
     part.order = many ? spread(pieces) : Uint32Array.from({ length: pieces }, (_, k) => k);
     part.rows = Math.max(1, Math.ceil((4 * pieces) / WIDE));
@@ -209,13 +123,14 @@ class Stage {
     const gl = this.gl, canvas = this.canvas, dense = Math.min(window.devicePixelRatio || 1, 2) * quality.pixels;
     const wide = Math.max(1, Math.round(canvas.clientWidth * dense)), high = Math.max(1, Math.round(canvas.clientHeight * dense));
     if (canvas.width !== wide || canvas.height !== high) [canvas.width, canvas.height] = [wide, high];
+    if (quality.smooth) this.smoothly(wide, high);
     gl.viewport(0, 0, wide, high);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT | gl.STENCIL_BUFFER_BIT);
     gl.enable(gl.DEPTH_TEST);
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     const matrix = camera.matrix(wide / high, this.covered ? this.covered() : 0), eye = camera.eye();
-    this.ground(matrix, view);
+    if (!quality.lines) this.ground(matrix, view);
     gl.useProgram(this.program.program);
     const at = this.program.at;
     gl.uniformMatrix4fv(at.camera, false, matrix);
@@ -228,6 +143,24 @@ class Stage {
     if (eye[2] > view.floor && quality.shadows) this.shadows(at, view, quality);
     gl.uniform4f(at.shadow, view.floor, 0, 0, 0);
     this.pieces(quality);
+    if (quality.lines) this.lines(matrix, quality);
+    if (!quality.smooth) return;
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null); // the samples of each pixel become one
+    gl.blitFramebuffer(0, 0, wide, high, 0, 0, wide, high, gl.COLOR_BUFFER_BIT, gl.NEAREST);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+  }
+
+  /** What follows is drawn with several samples a pixel, where there is time for that. */
+  smoothly(wide, high) {
+    const gl = this.gl, [frame, ...buffers] = this.smooth;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, frame);
+    if (this.size === `${wide} ${high}`) return;
+    this.size = `${wide} ${high}`;
+    [[gl.RGBA8, gl.COLOR_ATTACHMENT0], [gl.DEPTH24_STENCIL8, gl.DEPTH_STENCIL_ATTACHMENT]].forEach(([format, use], k) => {
+      gl.bindRenderbuffer(gl.RENDERBUFFER, buffers[k]);
+      gl.renderbufferStorageMultisample(gl.RENDERBUFFER, Math.min(4, gl.getParameter(gl.MAX_SAMPLES)), format, wide, high);
+      gl.framebufferRenderbuffer(gl.FRAMEBUFFER, use, gl.RENDERBUFFER, buffers[k]);
+    });
   }
 
   /** Bodies cast on the floor, each pixel darkened once. */
@@ -246,17 +179,32 @@ class Stage {
   }
 
   pieces(quality) {
-    const gl = this.gl;
-    gl.activeTexture(gl.TEXTURE1);
+    const lines = quality.lines && this.parts.some((part) => part.line);
     for (const part of this.parts) {
-      if (part.hidden) continue;
-      const { vao, count } = quality.simple && part.simple ? part.simple : part;
-      const shown = part.many ? Math.ceil(part.pieces * quality.share) : part.pieces;
-      gl.bindVertexArray(vao);
-      gl.bindTexture(gl.TEXTURE_2D, part.texture);
-      gl.uniform2i(this.program.at.batch, part.batch, shown);
-      gl.drawElementsInstanced(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0, Math.ceil(shown / part.batch));
+      if (lines && part.simple) continue; // left out, or drawn as lines
+      this.part(part, quality.simple && part.simple ? part.simple : part, this.gl.TRIANGLES, this.program.at, quality);
     }
+  }
+
+  /** Links as lines. */
+  lines(matrix, quality) {
+    const gl = this.gl, at = this.wire.at;
+    gl.useProgram(this.wire.program);
+    gl.uniformMatrix4fv(at.camera, false, matrix);
+    gl.uniform1f(at.adaptive, this.adaptive);
+    gl.uniform1i(at.bodies, 0);
+    gl.uniform1i(at.pieces, 1);
+    for (const part of this.parts) if (part.line) this.part(part, part.line, gl.LINES, at, quality);
+  }
+
+  part(part, { vao, count }, mode, at, quality) {
+    if (part.hidden) return;
+    const gl = this.gl, shown = part.many ? Math.ceil(part.pieces * quality.share) : part.pieces;
+    gl.bindVertexArray(vao);
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, part.texture);
+    gl.uniform2i(at.batch, part.batch, shown);
+    gl.drawElementsInstanced(mode, count, gl.UNSIGNED_INT, 0, Math.ceil(shown / part.batch));
     gl.bindVertexArray(null);
     gl.activeTexture(gl.TEXTURE0);
   }

@@ -3,14 +3,16 @@
 // page says so. A picture that stands still has everything.
 
 const LIMIT = 1000 / 30; // milliseconds for a picture
+const ALL = { pixels: 1, share: 1, smooth: true, shadows: true, simple: false, lines: false, words: "" };
+const ROUGH = { ...ALL, smooth: false, shadows: false };
 const LEVELS = [
-  { pixels: 1, shadows: true, simple: false, share: 1, words: "" },
-  { pixels: 1, shadows: false, simple: false, share: 1, words: "no shadows" },
-  { pixels: 0.7, shadows: false, simple: false, share: 1, words: "no shadows, fewer pixels" },
-  { pixels: 0.7, shadows: false, simple: true, share: 1, words: "no shadows, fewer pixels, plain shapes" },
-  { pixels: 0.5, shadows: false, simple: true, share: 0.5, words: "few pixels, plain shapes, every second piece" },
-  { pixels: 0.5, shadows: false, simple: true, share: 0.2, words: "few pixels, plain shapes, every fifth piece" },
-  { pixels: 0.35, shadows: false, simple: true, share: 0.07, words: "few pixels, plain shapes, one piece in fifteen" },
+  ALL,
+  { ...ALL, shadows: false, words: "no shadows" },
+  { ...ROUGH, words: "no shadows, rough edges" },
+  { ...ROUGH, pixels: 0.7, simple: true, words: "no shadows, fewer pixels, plain shapes" },
+  { ...ROUGH, pixels: 0.7, simple: true, lines: true, words: "links as lines" },
+  { ...ROUGH, pixels: 0.5, simple: true, lines: true, share: 0.4, words: "few pixels, two links in five, as lines" },
+  { ...ROUGH, pixels: 0.35, simple: true, lines: true, share: 0.1, words: "few pixels, one link in ten, as lines" },
 ];
 const PATIENCE = 250; // ms without a new picture after which the whole one is drawn
 const BEARABLE = 1500; // ms that a whole picture may take; beyond, one of all pieces with plain shapes stands
@@ -55,7 +57,7 @@ class Pace {
     this.milliseconds = mean;
     if (this.level === 0) this.whole = mean;
     const far = mean > 20 * LIMIT ? 4 : mean > 6 * LIMIT ? 2 : 1;
-    if (mean > 1.05 * LIMIT && this.level < LEVELS.length - 1) this.level = Math.min(LEVELS.length - 1, this.level + far);
+    if (mean > 1.02 * LIMIT && this.level < LEVELS.length - 1) this.level = Math.min(LEVELS.length - 1, this.level + far);
     this.restart();
     this.say();
   }
