@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
+import shaded
 
-from bough import adaptive, view
+from bough import adaptive
 from bough.model import Model
+from bough.view import Shapes
 
 SAMPLES = 40  # of a run
-ACTIVE, LOCKED, PLAIN = (0.86, 0.16, 0.10), (0.62, 0.65, 0.70), (0.16, 0.36, 0.62)
 Load = Callable[[adaptive.Dynamics], None]
 
 
@@ -30,9 +30,13 @@ class Scene(NamedTuple):
     integrator: str
     shown: tuple[float, ...]  # instants of the picture, as shares of the time
     apart: tuple[float, float, float]  # from one instant to the next, m
+    beside: tuple[float, float, float]  # from the adaptive motion to that of all joints
+    width: np.ndarray | float  # of bodies, m
+    size: tuple[int, int]  # pixels
     direction: tuple[float, float]  # where the camera stands: radians about z from x, then upwards
     zoom: float = 1.0
-    within: tuple[float, float] = (0.0, 1.0)  # what is drawn, along the longest side of the linkage
+    drawn: slice | np.ndarray = slice(None)  # bodies
+    turn: np.ndarray = np.eye(3)  # rows are where the axes of the motion are in the picture
     every: int = 10
 
 
@@ -40,7 +44,6 @@ class Run(NamedTuple):
     """One run, sampled."""
 
     time: np.ndarray
-    q: np.ndarray  # (samples, nq)
     positions: np.ndarray  # (samples, bodies, 3)
     moving: np.ndarray  # (samples, bodies) whether the joint of a body is active
     energy: np.ndarray
@@ -59,9 +62,9 @@ def run(scene: Scene, eps: float | None) -> Run:
     load = scene.begin(sim)
     rows, times, each = [_sample(sim)], [], max(1, scene.steps // SAMPLES)
     for _ in range(max(1, scene.steps // each)):
-        began = time.perf_counter()
+        began = time.process_time()  # of this process, whatever else the machine does
         sim.run(each, scene.dt, load=load)
-        times.append((time.perf_counter() - began) / each)
+        times.append((time.process_time() - began) / each)
         rows.append(_sample(sim))
     columns = [np.array(c) for c in zip(*rows, strict=True)]
     return Run(*columns, float(np.median(times)))  # the first is much longer: trees are built in it
@@ -70,7 +73,7 @@ def run(scene: Scene, eps: float | None) -> Run:
 def _sample(sim: adaptive.Dynamics) -> tuple[Any, ...]:
     s = sim.stats
     momentum = float(np.linalg.norm(s.momentum[:3]))
-    place = sim.configuration, sim.positions(), sim.moving
+    place = sim.positions(), sim.moving
     return s.time, *place, s.energy, momentum, s.energy_lost, s.active, s.acceleration_error
 
 
@@ -94,58 +97,53 @@ def table(scene: Scene, exact: Run, tolerances: Sequence[float]) -> list[Run]:
     return found
 
 
-def drawn(scene: Scene, r: Run, size: tuple[int, int], plain: bool) -> np.ndarray:
-    """Pixels: the linkage at some instants, one beside the other, active bodies in red."""
-    base, parts = view.scene(scene.model, r.q[0]), []
-    start = base.placements(r.q[0])[:, :3, 3]
-    x = start[:, np.ptp(start, axis=0).argmax()]
-    seen = np.abs((x - x.min()) / max(np.ptp(x), 1e-300) - np.mean(scene.within)) <= 0.5 * np.ptp(scene.within) + 1e-9
-    body = np.asarray(scene.model.frames.body)[[scene.model.frame(name) for name in scene.model.body_names]]
+def drawn(scene: Scene, found: Run, exact: Run) -> np.ndarray:
+    """Pixels: the linkage at some instants, active bodies in red, and beside it that with all joints in blue."""
+    parts: list[Shapes] = []
+    up, wide = np.asarray(scene.model.parent), np.broadcast_to(scene.width, len(scene.model.joints))
+    kept = np.zeros(len(up), bool)
+    kept[scene.drawn] = True
+    ends = np.flatnonzero(kept & (up >= 0) & kept[np.maximum(up, 0)])
     for k, share in enumerate(scene.shown):
-        sample = round(share * (len(r.time) - 1))
-        colours = np.tile(PLAIN if plain else LOCKED, (len(base.links.parent), 1))
-        if not plain:
-            colours[body[r.moving[sample]]] = ACTIVE
-        T = base.placements(r.q[sample])
-        for whole in base.shapes:
-            here = seen[whole.body]
-            part = replace(
-                whole, body=whole.body[here], placement=whole.placement[here], colour=colours[whole.body[here]]
-            )
-            placed = T[part.body][:, :3, :3] @ part.placement
-            placed[:, :, 3] += T[part.body][:, :3, 3] + k * np.array(scene.apart)
-            ground = np.full(len(part), -1)
-            parts.append(replace(part, body=ground, placement=placed))
-    shapes = replace(base, shapes=parts)
-    return view.picture(shapes, size, direction=scene.direction, zoom=scene.zoom)
+        sample = round(share * (len(found.time) - 1))
+        colours = np.where(found.moving[sample][:, None], shaded.ACTIVE, shaded.LOCKED)
+        for run, own, off in ((found, colours, 0.0), (exact, np.tile(shaded.PLAIN, (len(up), 1)), 1.0)):
+            at = run.positions[sample] @ scene.turn + k * np.array(scene.apart) + off * np.array(scene.beside)
+            parts.append(shaded.rods_between(at[up[ends]], at[ends], wide[up[ends]], own[up[ends]]))
+    return shaded.still(scene.model, parts, scene.size, scene.direction, scene.zoom)
 
 
 def picture(scene: Scene, exact: Run, found: Sequence[Run], tolerances: Sequence[float], path: Path) -> None:
     """Shapes at some instants, active bodies coloured, and energy, momentum and error over time."""
-    figure = plt.figure(figsize=(15, 9.5), layout="constrained")
-    above, below = figure.subfigures(2, 1, height_ratios=[1.5, 1.0])
+    shape = 11.0 * scene.size[1] / scene.size[0]
+    figure = plt.figure(figsize=(11, shape + 3.2), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[shape + 0.3, 2.8])
     chosen = len(found) // 2
-    titles = "all joints", f"eps = {tolerances[chosen]:g} m/s²: active joints red, locked ones grey"
-    for panel, r, title in zip(above.subplots(1, 2), (exact, found[chosen]), titles, strict=True):
-        panel.imshow(drawn(scene, r, (1100, 840), r is exact))
-        panel.set_title(f"{title}; t = " + ", ".join(f"{s * r.time[-1]:.2g}" for s in scene.shown) + " s")
-        panel.set_axis_off()
+    panel = above.subplots()
+    panel.imshow(drawn(scene, found[chosen], exact))
+    instants = ", ".join(f"{share * exact.time[-1]:.3g}" for share in scene.shown)
+    panel.set_title(
+        f"t = {instants} s. Active joints red, locked ones grey (eps = {tolerances[chosen]:g} m/s²); blue: all joints"
+    )
+    panel.set_axis_off()
     count, energy, momentum, error = below.subplots(1, 4)
     for panel, values in ((energy, exact.energy), (momentum, exact.momentum)):
         panel.plot(exact.time, values, "k", label="all joints")
-    count.axhline(len(exact.moving[0]), color="k", label="all joints")
+    count.axhline(len(exact.moving[0]), color="k")
     for eps, r in zip(tolerances, found, strict=True):
-        count.semilogy(r.time[1:], np.maximum(r.active[1:], 1), label=f"{eps:g}")
-        energy.plot(r.time, r.energy + r.lost, "--", label=f"{eps:g}, with what locking took")
-        momentum.plot(r.time, r.momentum, "--", label=f"{eps:g}")
-        error.semilogy(r.time[1:], np.maximum(errors(r, exact)[1:], 1e-16), label=f"{eps:g}")
-    names = "active joints", "energy, J", "linear momentum, kg m/s", "error / displacement"
+        count.semilogy(r.time[1:], np.maximum(r.active[1:], 1))
+        energy.plot(r.time, r.energy + r.lost, "--", label=f"eps = {eps:g}")
+        momentum.plot(r.time, r.momentum, "--")
+        error.semilogy(r.time[1:], np.maximum(errors(r, exact)[1:], 1e-16))
+    energy.set_ylim(0.0, 1.15 * exact.energy.max())
+    energy.legend(fontsize=8, frameon=False, loc="lower right")
+    names = "active joints", "energy and what locking took, J", "linear momentum, kg m/s", "error / displacement"
     for panel, name in zip((count, energy, momentum, error), names, strict=True):
         panel.set_xlabel("t, s")
-        panel.set_title(name)
-        panel.legend(fontsize=7)
-    figure.savefig(path, dpi=100)
-    print(f"wrote {path}")
+        panel.set_title(name, fontsize=10)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.grid(alpha=0.25)
+    shaded.save(figure, path)
 
 
 def main(

@@ -33,9 +33,12 @@ def scene(scale: float, steps: int) -> motion_common.Scene:
 
         return gust
 
+    mass, length = model.inertias[:, 0], 2.0 * np.linalg.norm(model.inertias[:, 1:4], axis=1) / model.inertias[:, 0]
+    width = 2.0 * np.sqrt(mass / (600.0 * np.pi * length))  # of green wood, 600 kg/m^3
     return motion_common.Scene(
-        model, begin, steps, 5e-4, "semi_implicit", (0.25, 0.8), (3.3, 0.0, 0.0), (-1.2, 0.25), 1.5
-    )
+        model, begin, steps, 5e-4, "semi_implicit", (0.25, 0.9), (3.6, 0.0, 0.0), (7.2, 0.0, 0.0),
+        np.maximum(width, 0.006), (1300, 420), (-1.45, 0.1), 3.2,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A rope of 2,000 links, cracked like a whip: a fold runs along it and throws its end, beside the motion of all joints.
 
 Half of the rope is at rest, the other half comes back above it at 10 m/s; the fold between them rolls towards the end,
-and the energy goes into what is left of the moving half: it is ever shorter, and ever faster.
+and the energy goes into what is left of the moving half: it is ever shorter, and ever faster, 67 m/s in the last step.
+A moment later it cracks, at 120 m/s, for which steps of 0.05 ms would be needed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from bough import adaptive
 from bough.zoo import bicycle_chain
 
-LINK, SPEED = 0.0127, 10.0
+LINK, SPEED, DT = 0.0127, 10.0, 2e-4
 
 
 def scene(scale: float, steps: int) -> motion_common.Scene:
@@ -27,11 +28,12 @@ def scene(scale: float, steps: int) -> motion_common.Scene:
         v[first + fold] = -v[first]
         sim.configuration, sim.velocity = q, v
 
-    instants = (0.05, 0.4, 0.7, 0.9, 1.0)
+    long = n * LINK
     return motion_common.Scene(
-        model, begin, steps, 2.5e-4, "rk4", instants, (0.0, -0.19 * n * LINK / 2, 0.0), (-1.57, 1.25), 1.6
-    )
+        model, begin, steps, DT, "rk4", (0.03, 0.5, 0.85, 1.0), (0.0, -0.13 * long, 0.0), (0.0, -0.064 * long, 0.0),
+        0.004 * long, (1300, 700), (-1.57, 1.55), 2.3,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
-    motion_common.main(__doc__, scene, 5600, (30.0, 10.0, 3.0, 1.0), "motion_whip.png")
+    motion_common.main(__doc__, scene, 7700, (30.0, 10.0, 3.0, 1.0), "motion_whip.png")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import shaded
@@ -21,7 +23,8 @@ from bough.zoo.elastic import Rods, frames_along, rod_model
 SPAN, SAG, DECK = 100.0, 12.0, -16.0  # m
 EI, CABLE, BEAM = 2e9, 300.0, 1500.0  # N m^2; kg/m of the cable, and of the deck
 TRUCK = 2e5  # N
-WIDE = 9.0  # m between the two sides of the picture; the model is one of them
+WIDE, LARGER = 9.0, 25.0  # m between the two sides of the picture, of which the model is one; motions in it
+CALM, STRAINED = np.array([0.45, 0.48, 0.54]), np.array([0.90, 0.16, 0.08])
 
 
 def polyline(points: np.ndarray, first: int, parent: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -66,58 +69,87 @@ def bridge(hangers: int, pieces: int) -> tuple[Model, list[Closure], list[str], 
     return model, closures, list(names[count : 2 * count]), length
 
 
-def built(at: np.ndarray, length: np.ndarray, links: int, truck: float | None) -> list[Shapes]:
-    """Both sides of the bridge, the slab between them, towers, and the truck."""
-    start, end = at[:, :3, 3], at[:, :3, 3] + length[:, None] * at[:, :3, 0]
+class Rest(NamedTuple):
+    """The bridge at rest under a load."""
+
+    title: str
+    ends: np.ndarray  # (2, links, 3) of all links
+    sinks: np.ndarray  # (deck,) m
+    pull: np.ndarray  # (hangers,) N in each
+
+
+def ends_of(sim: QuasiStatics, length: np.ndarray) -> np.ndarray:
+    """(2, links, 3): where links begin and end."""
+    at = sim.poses()
+    return np.stack([at[:, :3, 3], at[:, :3, 3] + length[:, None] * at[:, :3, 0]])
+
+
+def built(ends: np.ndarray, links: int, strain: np.ndarray, truck: float) -> list[Shapes]:
+    """Both sides of the bridge, the slab between them, towers, and the truck; hangers are redder under more strain."""
+    start, end = ends
     cable, deck, rope = slice(0, links), slice(links, 2 * links), slice(2 * links, None)
+    shade = np.repeat(CALM + strain[:, None] * (STRAINED - CALM), 2, axis=0)
     found = []
     for side in (-WIDE / 2, WIDE / 2):
         off = np.array([0.0, side, 0.0])
-        found.append(shaded.rods_between(start[cable] + off, end[cable] + off, 0.75, (0.30, 0.36, 0.45)))
-        found.append(shaded.rods_between(start[rope] + off, end[rope] + off, 0.22, (0.45, 0.48, 0.54)))
+        found += shaded.tube(np.append(start[cable], end[cable][-1:], axis=0) + off, 0.75, (0.30, 0.36, 0.45), 2)
+        found.append(shaded.rods_between(start[rope] + off, end[rope] + off, 0.35, shade))
         for x in (0.0, SPAN):
             foot, top = np.array([[x, side, DECK - 9.0]]), np.array([[x, side, 2.5]])
             found.append(shaded.rods_between(foot, top, 2.2, (0.72, 0.36, 0.24)))
-    middle = (start[deck] + end[deck]) / 2
-    boxes = [(middle, np.stack([1.02 * length[deck], np.full(links, WIDE + 1.0), np.full(links, 0.7)], axis=1), "deck")]
-    if truck is not None:
-        height = float(np.interp(truck, middle[:, 0], middle[:, 2])) + 0.35
-        boxes.append((np.array([[truck, 0.0, height + 2.0]]), np.array([[8.0, 3.0, 3.2]]), "load"))
-        boxes.append((np.array([[truck + 5.4, 0.0, height + 1.6]]), np.array([[2.2, 2.8, 2.4]]), "cab"))
-    colours = {"deck": (0.78, 0.76, 0.70), "load": (0.93, 0.33, 0.10), "cab": (0.98, 0.70, 0.16)}
-    for center, size, kind in boxes:
-        placement = np.zeros((len(center), 3, 4))
-        placement[:, [0, 1, 2], [0, 1, 2]] = size
-        placement[:, :, 3] = center
-        found.append(Shapes("box", np.full(len(center), -1), placement, np.tile(colours[kind], (len(center), 1))))
+    middle, way = (start[deck] + end[deck]) / 2, end[deck] - start[deck]
+    found.append(slab(middle, 1.02 * way, (0.78, 0.76, 0.70)))
+    height = float(np.interp(truck, middle[:, 0], middle[:, 2])) + 0.35
+    for x, up, box, colour in (
+        (0.0, 2.0, (8.0, 3.0, 3.2), (0.93, 0.33, 0.10)),
+        (5.4, 1.6, (2.2, 2.8, 2.4), (0.98, 0.70, 0.16)),
+    ):
+        placement = np.column_stack([np.diag(box), [truck + x, 0.0, height + up]])
+        found.append(Shapes("box", np.array([-1]), placement[None], np.array([colour])))
     return found
 
 
-def draw(
-    model: Model, pictures: list[tuple[str, np.ndarray, np.ndarray]], length: np.ndarray, truck: float, where: Path
-) -> None:
-    """The bridge under the truck, and how far its deck sinks under either load."""
+def slab(middle: np.ndarray, way: np.ndarray, colour: Sequence[float]) -> Shapes:
+    """Boxes along the deck."""
+    placement = np.zeros((len(way), 3, 4))
+    placement[:, :, 0], placement[:, 1, 1], placement[:, :, 3] = way, WIDE + 1.0, middle
+    placement[:, 0, 2], placement[:, 2, 2] = -0.7 * way[:, 2] / way[:, 0], 0.7
+    return Shapes("box", np.full(len(way), -1), placement, np.tile(colour, (len(way), 1)))
+
+
+def draw(model: Model, states: list[Rest], truck: float, where: Path) -> None:
+    """The bridge under the truck, how far its deck sinks, and what hangers carry."""
     import matplotlib.pyplot as plt
 
-    links = len(pictures[0][2])
-    shapes = built(pictures[-1][1], length, links, truck)
-    pixels = shaded.still(model, shapes, (1500, 560), (-1.22, 0.16), 2.05)
-    figure, (top, low) = plt.subplots(
-        2, 1, figsize=(11, 6.2), gridspec_kw={"height_ratios": (3.6, 1.5)}, layout="constrained"
-    )
-    top.imshow(pixels)
-    top.set_axis_off()
-    top.set_title(f"{len(model.joints)} hinges and a loop at every hanger, at rest under a truck of 20 t", loc="left")
-    x = np.linspace(0.0, SPAN, links, endpoint=False)
-    for (title, _, sinks), colour in zip(pictures, ("0.55", "#ed541a"), strict=True):
-        low.fill_between(x, -100.0 * sinks, alpha=0.18, color=colour, lw=0)
-        low.plot(x, -100.0 * sinks, color=colour, label=f"{title}: {100.0 * sinks.max():.1f} cm")
-    low.axvline(truck, color="#ed541a", lw=0.8, ls=":")
-    low.set(xlim=(0.0, SPAN), xlabel="along the deck, m", ylabel="height beside the drawing, cm")
-    low.spines[["top", "right"]].set_visible(False)
-    low.legend(frameon=False, loc="lower right")
-    figure.savefig(where, dpi=120)
-    plt.close(figure)
+    links, more = len(states[0].sinks), states[-1].pull - states[0].pull
+    shown, least = states[0].ends + LARGER * (states[-1].ends - states[0].ends), more[more > 0.0].min()
+    shapes = built(shown, links, np.clip((more - least) / (more.max() - least), 0.0, 1.0), truck)
+    pixels = shaded.still(model, shapes, (1200, 440), (-1.3, 0.12), 2.12)
+    figure = plt.figure(figsize=(11, 6.6), layout="constrained")
+    (top, low), colours = figure.subfigures(2, 1, height_ratios=(4.2, 2.6)), ("0.6", "#ed541a")
+    panel = top.subplots()
+    panel.imshow(pixels)
+    panel.set_axis_off()
+    panel.set_title(
+        f"{len(model.joints)} hinges and a loop at every hanger, at rest under a truck of 20 t. What it moves is "
+        f"drawn {LARGER:g} times as large;\nthe redder a hanger, the more of the truck it carries",
+        fontsize=10, loc="left",
+    )  # fmt: skip
+    left, right = low.subplots(1, 2)
+    x, place = np.linspace(0.0, SPAN, links, endpoint=False), SPAN * np.arange(1, len(more) + 1) / len(more)
+    for k, (state, colour) in enumerate(zip(states, colours, strict=True)):
+        label = f"{state.title}: {100.0 * state.sinks.max():.1f} cm"
+        left.fill_between(x, -100.0 * state.sinks, alpha=0.18, color=colour, lw=0)
+        left.plot(x, -100.0 * state.sinks, color=colour, label=label)
+        right.bar(place + 2.6 * (k - 0.5), state.pull / 1e3, 2.5, color=colour, label=state.title)
+    left.set(ylabel="height beside the drawing, cm")
+    right.set(ylabel="force in a hanger, kN")
+    for panel in (left, right):
+        panel.axvline(truck, color="#ed541a", lw=0.8, ls=":")
+        panel.set(xlim=(0.0, SPAN + 4.0), xlabel="along the deck, m")
+        panel.spines[["top", "right"]].set_visible(False)
+    left.legend(frameon=False, loc="lower right", fontsize=9)
+    shaded.save(figure, where)
 
 
 def main() -> None:
@@ -128,21 +160,22 @@ def main() -> None:
     options = parser.parse_args()
     model, closures, deck, length = bridge(options.hangers, options.pieces)
     sim = QuasiStatics(model, method="aba", closures=closures)
-    drawn, pictures = sim.positions(deck)[:, 2], []
+    drawn, states = ends_of(sim, length), []
+    hung = model.joint_names[2 * len(deck) :: 2]
     print(f"{len(model.joints)} hinges, {len(closures)} loops")
     for title in ("own weight", "with a truck"):
         if title != "own weight":
             sim.apply_force(deck[len(deck) // 3], (0.0, 0.0, -TRUCK))
         began = time.perf_counter()
         found = sim.minimize()
-        sinks = drawn - sim.positions(deck)[:, 2]
-        print(f"{title}: {found.iterations} steps, {1e3 * (time.perf_counter() - began):.0f} ms, ", end="")
-        at = SPAN * sinks.argmax() / len(deck)
-        print(f"loops open by {found.opening:.1e} m, the deck sinks by {sinks.max():.3f} m at x = {at:.0f} m")
-        pictures.append((title, sim.poses(), sinks))
-    path = options.out / "settle_cable_bridge.png"
-    draw(model, pictures, length, SPAN * (len(deck) // 3) / len(deck), path)
-    print(f"wrote {path}")
+        took, ends = time.perf_counter() - began, ends_of(sim, length)
+        sinks = (drawn - ends)[0, len(deck) : 2 * len(deck), 2]
+        pull = np.linalg.norm(sim.constraint_forces(hung)[:, :3], axis=1)
+        print(f"{title}: {found.iterations} steps, {1e3 * took:.0f} ms, loops open by {found.opening:.1e} m, ", end="")
+        print(f"the deck sinks by {sinks.max():.3f} m at x = {SPAN * sinks.argmax() / len(deck):.0f} m, ", end="")
+        print(f"hangers carry {pull.min() / 1e3:.0f} to {pull.max() / 1e3:.0f} kN")
+        states.append(Rest(title, ends, sinks, pull))
+    draw(model, states, SPAN * (len(deck) // 3) / len(deck), options.out / "settle_cable_bridge.png")
 
 
 if __name__ == "__main__":

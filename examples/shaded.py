@@ -17,10 +17,12 @@ ACTIVE, LOCKED, PLAIN = (0.86, 0.16, 0.10), (0.55, 0.60, 0.67), (0.16, 0.36, 0.6
 SIDES = 12  # of what is round
 
 
-def rods_between(start: np.ndarray, end: np.ndarray, width: float, colour: np.ndarray | Sequence[float]) -> Shapes:
-    """Rods (n, 3) to (n, 3) that stand in the world, of one colour or of one each."""
+def rods_between(
+    start: np.ndarray, end: np.ndarray, width: np.ndarray | float, colour: np.ndarray | Sequence[float]
+) -> Shapes:
+    """Rods (n, 3) to (n, 3) that stand in the world, of one width and colour or of one each."""
     shown = np.broadcast_to(np.asarray(colour, float), (len(start), 3))
-    return rods(np.full(len(start), -1), start, end, np.full(len(start), width), shown)
+    return rods(np.full(len(start), -1), start, end, np.broadcast_to(width, len(start)), shown)
 
 
 def tube(points: np.ndarray, width: float, colour: np.ndarray | Sequence[float], fine: int = 5) -> list[Shapes]:
