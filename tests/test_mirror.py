@@ -6,11 +6,6 @@ import bough
 
 SOURCE, TESTS = Path(bough.__file__).parent, Path(__file__).parent
 
-# Kernels that other files' tests cover; to be brought down, never up.
-ELSEWHERE = {
-    "adaptive": "tests of whole linkages: exact, bounds, rigid, steps, dynamics",
-}
-
 
 def kernels():
     for path in sorted(SOURCE.rglob("*.py")):
@@ -20,17 +15,6 @@ def kernels():
 
 
 def test_every_algorithm_has_a_test_of_its_name():
-    missing = [
-        f.as_posix() for f in kernels()
-        if not (TESTS / f.parent / f"test_{f.name}").exists()
-        and f.as_posix() not in ELSEWHERE and f.parts[0] not in ELSEWHERE
-    ]  # fmt: skip
-    assert missing == []
-
-
-def test_nothing_is_excused_that_has_its_test():
-    known = {f.as_posix() for f in kernels()}
-    for name in ELSEWHERE:
-        path = Path(name)
-        assert path.suffix == "" or not (TESTS / path.parent / f"test_{path.name}").exists(), name
-        assert path.suffix == "" or name in known, name
+    found = list(kernels())
+    assert len(found) > 100
+    assert [f.as_posix() for f in found if not (TESTS / f.parent / f"test_{f.name}").exists()] == []

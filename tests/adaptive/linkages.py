@@ -6,7 +6,7 @@ import numpy as np
 
 import models
 import naive
-from bough.adaptive import QuasiStatics
+from bough.adaptive import Dynamics, QuasiStatics
 
 TYPES = ("revolute", "prismatic", "helical", "cylindrical", "universal", "planar", "spherical", "floating")
 
@@ -65,3 +65,30 @@ def dense(twin, q, tau, forces):
 
 def relative(found, expected):
     return np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-300)
+
+
+def moving(model, q, v, **options):
+    sim = Dynamics(model, method="full", **options)
+    sim.configuration, sim.velocity = q, v
+    return sim
+
+
+def start(seed=0, size=40, error=None, method="adaptive", culled="zero", catch_up=False, **options):
+    twin = random_linkage(seed, size, floating=seed % 2 == 1)
+    rng = np.random.default_rng(seed)
+    forces = random_forces(twin, rng)
+    return (
+        twin,
+        simulate(
+            twin.model,
+            twin.model.random_configuration(rng),
+            forces,
+            None,
+            error,
+            method,
+            culled=culled,
+            catch_up=catch_up,
+            **options,
+        ),
+        forces,
+    )

@@ -187,13 +187,3 @@ def test_an_eps_below_the_noise_floor_is_clamped_with_a_warning():
     with pytest.warns(UserWarning, match="below the noise floor"):
         sim.accelerations()
     assert sim.error.eps == sim.stats.noise_floor > 1e-15
-
-
-def test_lever_weights_follow_the_reach_below_a_joint():
-    from bough.adaptive.assembly import lever, make_linkage
-    from bough.zoo import chain
-
-    model = chain(20, geometry="parallel")
-    reach = lever(model, make_linkage(model))
-    assert (np.diff(reach) < 0).all()
-    assert reach[0] == pytest.approx(0.3 * 19 + reach[-1], rel=0.01)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from adaptive.test_rigid import free_joints
 
 import naive
 from adaptive.linkages import random_forces, random_linkage, relative, simulate, world_wrench
-from adaptive.test_rigid import free_joints
 from bough import adaptive, zoo
 from bough.adaptive import Closure, QuasiStatics
 from bough.errors import ModelError

@@ -1,0 +1,74 @@
+"""Newton's matrix against differences of forces, and forces against those of the energy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import naive
+from adaptive.linkages import random_linkage
+from bough import adaptive
+from bough.adaptive import QuasiStatics
+from bough.adaptive.compiled import compiled
+from bough.adaptive.engines import newton_factor, newton_solve
+from bough.adaptive.equilibrium import Equilibrium
+
+TYPES = ("revolute", "prismatic", "helical", "cylindrical", "universal")
+
+
+def loaded(seed, size=9, types=TYPES):
+    twin = random_linkage(seed, size, types)
+    rng = np.random.default_rng(seed)
+    sim = QuasiStatics(twin.model, method="aba")
+    for body in rng.integers(0, size, 4).tolist():
+        sim.apply_force(body, rng.normal(size=3), rng.normal(size=3))
+    one = [j.name for j in twin.model.joints if j.v.stop - j.v.start == 1]
+    sim.set_potential(one, adaptive.harmonic(rng.uniform(1.0, 4.0, len(one)), 0.2), adaptive.dihedral(0.7, 2, 0.3))
+    sim.set_torque(None, rng.normal(size=twin.model.nv))
+    return twin, sim, rng
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("mu", [0.0, 3.0])
+def test_the_matrix_that_is_eliminated_is_that_of_differences_of_forces(seed, mu):
+    twin, sim, rng = loaded(seed, types=TYPES if mu else TYPES[:3])  # every joint has a spring
+    nv, v = twin.model.nv, twin.model.mechanism.v_index
+    q = twin.model.random_configuration(rng)
+
+    def forces(q):
+        sim.configuration = q
+        search = Equilibrium(sim.solver)
+        out = np.zeros(nv)
+        out[v] = search.force
+        return out, search
+
+    d = 1e-6
+    H = np.array([(forces(q - d * e)[0] - forces(q + d * e)[0]) / (2 * d) for e in np.eye(nv)])
+    np.testing.assert_allclose(H, H.T, atol=1e-6 * np.abs(H).max())
+    force, search = forces(q)
+    M = naive.Mechanism(twin.bodies, q, np.zeros(nv)).mass_matrix()
+    rotor = np.zeros(nv)
+    rotor[v] = search.work.rotor - twin.model.mechanism.armature
+    A = H + mu * (M + np.diag(rotor))
+    wrong = compiled(newton_factor)(search.m, search.work, mu)
+    assert wrong == np.count_nonzero(np.linalg.eigvalsh(A) < 0.0)
+    x, given = np.zeros(nv), rng.normal(size=nv)
+    compiled(newton_solve)(search.m, search.work, given[v], x)
+    np.testing.assert_allclose(A @ x, given, atol=1e-6 * np.abs(A).max() * np.abs(x).max())
+    sim.configuration = q
+    sim.inputs.potentials.set_step(0.0)
+    np.testing.assert_allclose(M @ sim.accelerations(), force, atol=1e-9 * np.abs(force).max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_forces_are_minus_the_slope_of_the_energy(seed):
+    twin, sim, rng = loaded(seed)
+    q, d, v = twin.model.random_configuration(rng), 1e-5, twin.model.mechanism.v_index
+
+    def energy(q):
+        sim.configuration = q
+        return float(Equilibrium(sim.solver).work.energy[0])
+
+    slope = np.array([(energy(q + d * e) - energy(q - d * e)) / (2 * d) for e in np.eye(twin.model.nv)])
+    sim.configuration = q
+    np.testing.assert_allclose(Equilibrium(sim.solver).force, -slope[v], rtol=1e-6, atol=1e-6)
