@@ -91,3 +91,27 @@ def test_derivatives_are_functions_of_the_table():
     assert abs(by["q"] @ u - sum((w * r).sum() for w, r in zip(weights, rates, strict=True))) < 1e-6
     with pytest.raises(bough.BoughError, match="weight is a tuple of as many"):
         dyn.vjp("forward_dynamics_derivatives", q, v, tau, weight=weights[0])
+
+
+@pytest.mark.parametrize("most", [0, 1_000_000])
+def test_batches_with_few_and_with_many_kinds_of_columns(most, monkeypatch):
+    monkeypatch.setattr("bough.dynamics.derivatives.MOST_OPERATIONS", most)
+    model, rng = bough.zoo.random_tree(14, seed=5), np.random.default_rng(1)
+    Q, (V, T) = model.random_configuration(rng, 19), rng.normal(size=(2, 19, model.nv))
+    found = bough.Dynamics(model).forward_dynamics_derivatives(Q, V, T, threads=1)
+    wanted = [bough.Dynamics(model, general=True).forward_dynamics_derivatives(*x) for x in zip(Q, V, T, strict=True)]
+    for ours, theirs in zip(found, zip(*wanted, strict=True), strict=True):
+        assert relative_error(ours, np.array(theirs)) < 1e-11
+
+
+def test_results_of_an_earlier_call_serve_as_out():
+    model, rng = bough.zoo.arm(4), np.random.default_rng(1)
+    dyn = bough.Dynamics(model)
+    Q, (V, T) = model.random_configuration(rng, 9), rng.normal(size=(2, 9, 4))
+    for rows in ((Q, V, T), (Q[0], V[0], T[0])):
+        wanted = dyn.forward_dynamics_derivatives(*rows)
+        out = tuple(x.copy("K") * 0 for x in wanted)
+        for arrays in (out, tuple(np.zeros(x.shape) for x in wanted)):
+            assert dyn.forward_dynamics_derivatives(*rows, out=arrays) is arrays
+            for x, y in zip(arrays, wanted, strict=True):
+                np.testing.assert_array_equal(x, y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bough.bridges.extras import required
@@ -46,6 +47,7 @@ def function(model: Model | OperationalSpace, name: str, **options: Any) -> Any:
 def _forward_derivatives(model: Model, inputs: Sequence[str]) -> Any:
     """H^-1 times the slopes of forces: most operations are in the product, which CasADi writes out itself."""
     slopes = traced_for(model, FORCE_SLOPES, (dof_rows(model.dof_tree),), inputs)
+    slopes = replace(slopes, outputs=slopes.outputs[:3], roots=slopes.roots[:3])
     taken, symbols, (by_q, by_v, H_inv) = _written(slopes)
     by_q, by_v = (casadi.mtimes(H_inv, casadi.sparsify(x)) for x in (by_q, by_v))
     named = list(FORWARD_DERIVATIVES.outputs)

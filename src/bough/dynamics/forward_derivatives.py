@@ -6,6 +6,8 @@ Carpentier & Mansard 2018. H, C and the derivatives of inverse dynamics come fro
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.forward_by_factor import DofRows
@@ -29,7 +31,7 @@ def forward_dynamics_derivatives(
     m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, by_q: Rows, by_v: Rows, by_tau: Rows, w: Workspace
 ) -> None:
     """dqdd/dq, dqdd/dv and dqdd/dtau = H^-1, (nv, nv) each; q moves along velocities."""
-    force_slopes(m, t, q, v, tau, by_q, by_v, by_tau, w)
+    force_slopes(m, t, q, v, tau, by_q, by_v, by_tau, w.M, w.E, w)
     solve_columns(t, by_q, w)
     solve_columns(t, by_v, w)
 
@@ -49,9 +51,22 @@ def solve_columns(t: DofRows, B: Rows, w: Workspace) -> None:
 
 @kernel
 def force_slopes(
-    m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, by_q: Rows, by_v: Rows, Z: Rows, w: Workspace
+    m: Mechanism,
+    t: DofRows,
+    q: Rows,
+    v: Rows,
+    tau: Rows,
+    by_q: Rows,
+    by_v: Rows,
+    Z: Rows,
+    M: Rows,
+    E: Rows,
+    w: Workspace,
 ) -> None:
-    """-dtau/dq and -dtau/dv at the acceleration that tau causes, and Z = H^-1; the factor of H stays in w.L."""
+    """-dtau/dq and -dtau/dv at the acceleration that tau causes; Z = H^-1 = E M' with M = L^-1 and E = M D^-1.
+
+    The factor of H stays in w.L.
+    """
     acceleration(m, t, q, v, tau, w)
     by_freedom(m, w.qdd, w.effort)
     for i in range(len(m.parent)):
@@ -62,7 +77,11 @@ def force_slopes(
     for r in range(len(t.parent)):
         for c in range(len(t.parent)):
             by_q[r, c], by_v[r, c] = -by_q[r, c], -by_v[r, c]
-    inverse(m, t, Z, w)
+    for x in range(len(w.L)):
+        M[x] = w.L[x]
+    invert_unit(t.parent, t.rows, M)
+    divide_columns(t.parent, t.rows, M, E, m.one[0])
+    inverse(m, t, Z, M, E)
 
 
 @kernel
@@ -109,12 +128,8 @@ def joint_inertia(m: Mechanism, t: DofRows, i: int, l: int, w: Workspace) -> Non
 
 
 @kernel
-def inverse(m: Mechanism, t: DofRows, Z: Rows, w: Workspace) -> None:
-    """Z = H^-1 from the factor in w.L, in the order of v."""
-    for x in range(len(w.L)):
-        w.M[x] = w.L[x]
-    invert_unit(t.parent, t.rows, w.M)
-    divide_columns(t.parent, t.rows, w.M, w.E, m.one[0])
+def inverse(m: Mechanism, t: DofRows, Z: Rows, M: Rows, E: Rows) -> None:
+    """Z = H^-1 = E M', in the order of v."""
     for i in range(len(t.parent)):
         a = i
         for j in range(i, -1, -1):
@@ -122,24 +137,68 @@ def inverse(m: Mechanism, t: DofRows, Z: Rows, w: Workspace) -> None:
                 a = t.parent[a]
             x = m.zero[0]
             if a >= 0:
-                x = inverse_entry(t.rows, w.M, w.E, i, j, a)
+                x = inverse_entry(t.rows, M, E, i, j, a)
             Z[t.order[i], t.order[j]], Z[t.order[j], t.order[i]] = x, x
 
 
+class Support(NamedTuple):
+    """Where a column is not zero: with a freedom, those above it."""
+
+    rows: Rows  # depth-first numbers, ascending
+    zero: Rows  # (1,) the number 0
+
+
+@kernel
+def gather_column(t: DofRows, s: Support, b: Rows, M: Rows, z: Rows, w: Workspace) -> None:
+    """z = D^-1 L^-T b in the rows of s, for a column with the entries b there; M as `spread_column` takes it."""
+    for e in range(len(s.rows)):
+        w.z[s.rows[e]] = s.zero[0]
+    for e in range(len(s.rows)):
+        a = s.rows[e]
+        w.z[a] = w.z[a] + b[e]
+        for p in range(t.rows[a + 1] - 2, t.rows[a] - 1, -1):
+            a = t.parent[a]
+            w.z[a] = w.z[a] + M[p] * b[e]
+    for e in range(len(s.rows)):
+        a = s.rows[e]
+        z[e] = M[t.rows[a + 1] - 1] * w.z[a]
+
+
+@kernel
+def spread_column(t: DofRows, s: Support, z: Rows, M: Rows, x: Rows, w: Workspace) -> None:
+    """x = L^-1 z in the order of v, for a column with the entries z in the rows of s; the diagonal of M is D^-1."""
+    for i in range(len(t.parent)):
+        w.z[i] = s.zero[0]
+    for e in range(len(s.rows)):
+        w.z[s.rows[e]] = z[e]
+    for i in range(len(t.parent)):
+        a, y = i, w.z[i]
+        for p in range(t.rows[i + 1] - 2, t.rows[i] - 1, -1):
+            a = t.parent[a]
+            y = y + M[p] * w.z[a]
+        x[t.order[i]] = y
+
+
 WORK = dict(INVERSE_DERIVATIVES.work) | {
-    **{"L": "coupled", "M": "coupled", "E": "coupled", "x": "nv 1", "qdd": "nv", "H": "nv nv"},
+    **{"L": "coupled", "x": "nv 1", "qdd": "nv", "H": "nv nv"},
 }
 FORCE_SLOPES = Routine(
     "forward_dynamics_derivatives",
     force_slopes,
     inputs={"q": "nq", "v": "nv", "tau": "nv"},
-    outputs={"by_q": "nv nv", "by_v": "nv nv", "by_tau": "nv nv"},
+    outputs={"by_q": "nv nv", "by_v": "nv nv", "by_tau": "nv nv", "M": "coupled", "E": "coupled"},
     work=WORK,
+)
+GATHER_COLUMN = Routine(
+    "gather_column", gather_column, inputs={"b": "entries", "M": "coupled"}, outputs={"z": "entries"}, work={"z": "nv"}
+)
+SPREAD_COLUMN = Routine(
+    "spread_column", spread_column, inputs={"z": "entries", "M": "coupled"}, outputs={"x": "nv"}, work={"z": "nv"}
 )
 FORWARD_DERIVATIVES = Routine(
     "forward_dynamics_derivatives",
     forward_dynamics_derivatives,
     inputs={"q": "nq", "v": "nv", "tau": "nv"},
     outputs={"dqdd_dq": "nv nv", "dqdd_dv": "nv nv", "dqdd_dtau": "nv nv"},
-    work=WORK | {"columns": "nv nv"},
+    work=WORK | {"columns": "nv nv", "M": "coupled", "E": "coupled"},
 )

@@ -13,7 +13,7 @@ from bough.dynamics.bound import Library
 from bough.dynamics.engine import Device
 from bough.dynamics.functions import REFERENCE
 from bough.dynamics.keywords import CallKeywords, RunKeywords, TupleKeywords, written_out
-from bough.dynamics.outs import by_bodies, copied
+from bough.dynamics.outs import by_bodies
 from bough.errors import ModelError, ShapeError
 from bough.model import Model
 from bough.sparsity.factor import Factor
@@ -114,11 +114,11 @@ class Offered:
     ) -> tuple[RealArray, RealArray, RealArray]:
         """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1.
 
-        The first two are views of one array; `out` takes a copy of all three.
+        The first two are transposed in memory. `out` takes the arrays of an earlier call as they are; into others, all
+        three are copied.
         """
-        out = call.pop("out", None)
-        found = self._library.forward_derivatives((q, v, tau), call)
-        return found if out is None else copied("forward_dynamics_derivatives", found, out)
+        found: Any = self._library.forward_derivatives((q, v, tau), call.pop("out", None), call)
+        return found
 
     # Steps in time
 

@@ -21,6 +21,14 @@ def by_bodies(name: str, out: Any) -> RealArray:
     return out.reshape(*out.shape[:-1], out.shape[-1] // 10, 10)
 
 
+def turned(out: Any) -> tuple[RealArray, ...] | None:
+    """Three arrays with the first two transposed, if they lie in memory as such results do; None if they do not."""
+    if not isinstance(out, tuple) or len(out) != 3 or not all(isinstance(x, np.ndarray) and x.ndim > 1 for x in out):
+        return None
+    found = out[0].swapaxes(-1, -2), out[1].swapaxes(-1, -2), out[2]
+    return found if all(x.flags.c_contiguous for x in found) else None
+
+
 def copied(name: str, found: Sequence[RealArray], out: Any) -> Any:
     """The arrays `out`, which must fit, filled with results."""
     specs = [Array(f"result {k}", tuple(x.shape)) for k, x in enumerate(found)]

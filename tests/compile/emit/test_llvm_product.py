@@ -6,15 +6,27 @@ import pytest
 from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.graph.expr import Graph
 from bough.compile.graph.program import Array, Program
-from bough.compile.run.specialised import specialise
+from bough.compile.run.call import BoundFunction
+from bough.compile.run.entry import Entry
+from bough.compile.run.specialised import native_code
 
 
-def case(n, columns, density, seed=0):
+def bound(program, product):
+    """The product and Z, of one row and of many."""
+
+    def provide(dtype):
+        return Entry(*(lambda lanes=lanes: native_code(program, dtype, lanes, product) for lanes in (1, None)))
+
+    parts = [Array(f"X{k}", (product.height, product.n)) for k in range(product.arrays)]
+    return BoundFunction("product", program.inputs, (*parts, program.outputs[-1]), provide)
+
+
+def case(n, columns, density, seed=0, arrays=1):
     """A program (B, Z) -> (entries of B twice, Z), its product, and where the entries are."""
     rng = np.random.default_rng(seed)
     pattern = tuple(tuple(np.flatnonzero(rng.random(n) < density).tolist()) for _ in range(columns))
     pattern = (*pattern, *pattern[:3], ())  # some alike, one empty
-    product = SparseProduct(pattern, n)
+    product = SparseProduct(pattern, n, arrays)
     graph, size = Graph(), len(pattern)
     B = [[graph.input(0, r * size + c) for c in range(size)] for r in range(n)]
     roots = tuple((B[r][c] + B[r][c]).id for g in product.groups for r in g.rows for c in g.columns)
@@ -26,10 +38,10 @@ def case(n, columns, density, seed=0):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 17, 35])
 @pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_products(n, density, dtype):
-    program, product = case(n, 6, density)
-    f = specialise("product", program, product=product)
+@pytest.mark.parametrize(("dtype", "arrays"), [(np.float64, 1), (np.float64, 2), (np.float32, 2)])
+def test_products(n, density, dtype, arrays):
+    program, product = case(n, 6, density, arrays=arrays)
+    f = bound(program, product)
     rng = np.random.default_rng(1)
     B = rng.normal(size=(19, n, len(product.pattern))).astype(dtype)
     Z = rng.normal(size=(19, n, n)).astype(dtype)
@@ -39,7 +51,8 @@ def test_products(n, density, dtype):
     wanted = np.swapaxes(2 * B * mask, -1, -2) @ Z
     tolerance = 1e-13 if dtype == np.float64 else 1e-5
     for k in (0, 18):
-        X, same = f(B[k], Z[k])
-        np.testing.assert_allclose(X, wanted[k], atol=tolerance * n)
+        *X, same = f(B[k], Z[k])
+        np.testing.assert_allclose(np.concatenate(X), wanted[k], atol=tolerance * n)
         np.testing.assert_array_equal(same, Z[k])
-    np.testing.assert_allclose(f(B, Z, threads=1)[0], wanted, atol=tolerance * n)
+    whole = np.concatenate(f(B, Z, threads=1)[:-1], axis=1)
+    np.testing.assert_allclose(whole, wanted, atol=tolerance * n)

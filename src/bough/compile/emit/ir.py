@@ -67,12 +67,12 @@ class Kind:
 class Block:
     """Instructions of one function; calling it appends one and returns the name of its value."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "t") -> None:
         self.lines: list[str] = []
-        self._names = 0
+        self._prefix, self._names = prefix, 0
 
     def __call__(self, instruction: str) -> str:
-        name = f"%t{self._names}"
+        name = f"%{self._prefix}{self._names}"
         self._names += 1
         self.lines.append(f"  {name} = {instruction}")
         return name

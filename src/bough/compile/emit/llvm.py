@@ -12,7 +12,7 @@ lane the chunks read and write the user's rows themselves, and only sines and co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -37,37 +37,49 @@ def emit(
     chunk: int = CHUNK,
     parts: int = 0,
     units: Sequence[Unit] | None = None,
+    kept: Collection[int] = (),
 ) -> Iterator[str]:
     """The modules as text, one after another: so many that hold the chunks, and last that of the entry with the rest.
 
     `lanes` rows go side by side; `width` is the number of scalars in a vector register. With one lane, `units` may say
-    which operations of the row go side by side, and the order.
+    which operations of the row go side by side, and the order. With several, the arrays `kept` are those of one step in
+    columns, a vector for each element.
     """
     kinds = Kind.of(dtype, lanes), Kind.of(dtype, max(lanes, width))
-    return Emitter(program, *kinds, units, chunk).modules(parts)
+    return Emitter(program, *kinds, units, chunk, kept).modules(parts)
 
 
 class Emitter:
     """One module for one program: `kind` is the type of a value, `pack` that of a group of angles."""
 
-    def __init__(self, program: Program, kind: Kind, pack: Kind, units: Sequence[Unit] | None, chunk: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        kind: Kind,
+        pack: Kind,
+        units: Sequence[Unit] | None,
+        chunk: int,
+        kept: Collection[int] = (),
+    ) -> None:
         self.program, self.kind, self.pack = program, kind, pack
         self.arrays = (*program.inputs, *program.outputs)
+        self.kept = frozenset(kept)
         self.plan = Plan(program, room_for_moves(program, kind, chunk), pack.lanes // kind.lanes, units)
         self.window = kind.lanes if kind.lanes > 1 else pack.lanes
-        self.cleared = [self._cleared_windows(roots) for roots in program.roots]
+        outputs = enumerate(program.roots, len(program.inputs))
+        self.cleared = [[] if k in self.kept else self._cleared_windows(roots) for k, roots in outputs]
         self.skipped = [{c for start in starts for c in range(start, start + self.window)} for starts in self.cleared]
         self.plan.place_outputs(self.skipped)
-        self.rowwise = rowwise_inputs(self.plan, kind)
+        self.rowwise = rowwise_inputs(self.plan, kind) - self.kept
         self.columns = {k: self.plan.reserve(x.size) for k, x in enumerate(self.arrays) if self._has_columns(k)}
 
     def _has_columns(self, k: int) -> bool:
         """Does a transposed copy of array k lie in the workspace?"""
-        return self.kind.lanes > 1 and k not in self.rowwise
+        return self.kind.lanes > 1 and k not in self.rowwise and k not in self.kept
 
     def modules(self, parts: int) -> Iterator[str]:
         """Intrinsics and helpers, then the chunks, then the entry point; the chunks in modules of their own if any."""
-        numbered = list(enumerate(self._chunks()))
+        numbered = list(enumerate(self.chunks()))
         share = -(-len(numbered) // parts) if parts else len(numbered)
         for first in range(0, len(numbered), share) if parts else ():
             own = [self._chunk_function(k, *chunk, "") for k, chunk in numbered[first : first + share]]
@@ -92,7 +104,7 @@ class Emitter:
             found.append(PREFETCH)
         return found
 
-    def _chunks(self) -> Iterator[tuple[list[Unit], list[int]]]:
+    def chunks(self) -> Iterator[tuple[list[Unit], list[int]]]:
         """Units, and the numbers to be copied after them."""
         for stage in self.plan.stages:
             for units in stage.chunks:
@@ -108,13 +120,17 @@ class Emitter:
         return ", ".join(f"ptr {attributes}{name}" for name in names)
 
     def _chunk_function(self, number: int, units: list[Unit], copies: list[int], linkage: str) -> str:
+        head = f"define {linkage}void @chunk{number}({self._parameters('noalias ')}) noinline nounwind {{"
+        return "\n".join([head, *self.chunk_lines(units, copies), "  ret void", "}"])
+
+    def chunk_lines(self, units: list[Unit], copies: list[int]) -> list[str]:
+        """The instructions of a chunk."""
         chunk = Chunk(self.plan, self.kind, self.rowwise)
         for unit in units:
             chunk.compute(unit)
         for i in copies:
             chunk.store(i)
-        head = f"define {linkage}void @chunk{number}({self._parameters('noalias ')}) noinline nounwind {{"
-        return f"{head}\n{chunk.b.text()}\n  ret void\n}}"
+        return chunk.b.lines
 
     def _entry_function(self) -> str:
         b = Block()
@@ -126,6 +142,8 @@ class Emitter:
             b.do(f"%x{k} = {pointer(self.kind, Place(-1, column))}")
         for k in sorted(self.rowwise):
             b.do(f"%x{k} = alloca [{self.kind.lanes} x ptr]")
+        for k in sorted(self.kept):
+            b.do(f"%x{k} = getelementptr i8, ptr %a{k}, i64 0")
         self._clear_padding(b)
         b.do("%last = sub i64 %batch, 1")
         b.do("%any = icmp sgt i64 %batch, 0")
@@ -167,9 +185,10 @@ class Emitter:
                 b.do(f"store ptr {row}, ptr {b(f'getelementptr ptr, ptr %x{k}, i64 {lane}')}")
         tables = [self._move(b, "gather", k, set()) for k in range(n_inputs) if k in self.columns]
         self._compute(b)
-        for output, (starts, skipped) in enumerate(zip(self.cleared, self.skipped, strict=True)):
-            tables.append(self._move(b, "scatter", n_inputs + output, skipped))
-            tables.append(self._call_mover(b, "clear", n_inputs + output, starts))
+        for k, (starts, skipped) in enumerate(zip(self.cleared, self.skipped, strict=True), n_inputs):
+            if k in self.columns:
+                tables.append(self._move(b, "scatter", k, skipped))
+                tables.append(self._call_mover(b, "clear", k, starts))
         return tables
 
     def _move(self, b: Block, name: str, k: int, skipped: set[int]) -> str:

@@ -62,10 +62,10 @@ def columns_of_rows(b: Block, kind: Kind, rows: Sequence[str], start: int, size:
         x, y = (b(f"load {half.type}, ptr {place}, align {kind.bytes}") for place in places)
         joined.append(b(f"shufflevector {half.type} {x}, {half.type} {y}, <{W} x i32> <{both}>"))
     if n == 2:
-        return _transpose(b, kind, joined)
+        return transpose(b, kind, joined)
     # all rounds but the last in each half of the registers; the last puts blocks end to end, which takes no table
     step = n // 2
-    parts = _transpose(b, kind, joined[:step]), _transpose(b, kind, joined[step:])
+    parts = transpose(b, kind, joined[:step]), transpose(b, kind, joined[step:])
     masks = [[p for p in range(2 * W) if (p // step) % 2 == odd] for odd in (0, 1)]
     return [_shuffle(b, kind, pair, mask) for mask in masks for pair in zip(*parts, strict=True)]
 
@@ -125,13 +125,13 @@ def _loop(name: str, body: Body, kind: Kind) -> str:
 
 def _gather_window(b: Block, kind: Kind, rows: list[str]) -> None:
     loaded = [b(f"load {kind.type}, ptr {row}, align {kind.bytes}") for row in rows]
-    for c, column in enumerate(_transpose(b, kind, loaded)):
+    for c, column in enumerate(transpose(b, kind, loaded)):
         b.do(f"store {kind.type} {column}, ptr {_column_pointer(b, kind, c)}")
 
 
 def _scatter_window(b: Block, kind: Kind, rows: list[str]) -> None:
     columns = [b(f"load {kind.type}, ptr {_column_pointer(b, kind, c)}") for c in range(kind.lanes)]
-    for row, value in zip(rows, _transpose(b, kind, columns), strict=True):
+    for row, value in zip(rows, transpose(b, kind, columns), strict=True):
         b.do(f"store {kind.type} {value}, ptr {row}, align {kind.bytes}")
 
 
@@ -158,7 +158,7 @@ def _column_pointer(b: Block, kind: Kind, offset: int) -> str:
     return b(f"getelementptr {kind.type}, ptr %columns, i64 {b(f'add i64 %column, {offset}')}")
 
 
-def _transpose(b: Block, kind: Kind, rows: list[str]) -> list[str]:
+def transpose(b: Block, kind: Kind, rows: list[str]) -> list[str]:
     """The n x n transpose of n rows, in each n of the W lanes: log2(n) rounds.
 
     Each round swaps off-diagonal blocks of `step` columns between rows.

@@ -1,9 +1,9 @@
 """A program, and after it a product with a sparse matrix, as one module of LLVM IR.
 
-The last two outputs of the program are the entries of a sparse matrix B and a square matrix Z; what leaves the module
-in the place of the first is X = (Z' B)', a row for each column of B. Straight-line code would be as long as the
-product; here a copy of Z lies in whole vectors, columns of B that have the same pattern are treated together, their
-sums stay in registers, and only the patterns are tables.
+The two outputs of the program are the entries of a sparse matrix B and a square matrix Z; what leaves the module in the
+place of the first is X = (Z' B)', a row for each column of B, in one array or cut into several. Straight-line code
+would be as long as the product; here a copy of Z lies in whole vectors, columns of B that have the same pattern are
+treated together, their sums stay in registers, and only the patterns are tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from bough.compile.emit import llvm
 from bough.compile.emit.ir import Block, Kind
-from bough.compile.graph.program import Array, Program
+from bough.compile.graph.program import Program
 
 SUMS = 24  # vectors of sums that are held in registers at once
 TOGETHER = 4  # columns
@@ -36,6 +36,12 @@ class SparseProduct:
 
     pattern: tuple[tuple[int, ...], ...]
     n: int
+    arrays: int = 1  # of equal size, in which X lies
+
+    @property
+    def height(self) -> int:
+        """Rows of X in each of its arrays."""
+        return len(self.pattern) // self.arrays
 
     @cached_property
     def groups(self) -> list[ColumnGroup]:
@@ -52,10 +58,6 @@ class SparseProduct:
     @property
     def entries(self) -> int:
         return sum(map(len, self.pattern))
-
-    def output(self, name: str) -> Array:
-        """X as an output."""
-        return Array(name, (len(self.pattern), self.n))
 
 
 def emit(program: Program, product: SparseProduct, dtype: np.dtype, lanes: int, text: str, width: int) -> str:
@@ -88,12 +90,13 @@ class _Writer:
         self.room = self.stride * product.n
 
     def tables(self, widths: list[int]) -> str:
-        """Rows of all groups, and for each number of columns: first entry, first row, last row, columns."""
+        """Rows of all groups; for each number of columns: first entry, first row, last row, array and row of each."""
         rows: list[int] = []
         groups: dict[int, list[int]] = {k: [] for k in widths}
         entry = 0
         for g in self.product.groups:
-            groups[len(g.columns)] += [entry, len(rows), len(rows) + len(g.rows), *g.columns]
+            places = [x for c in g.columns for x in divmod(c, self.product.height)]
+            groups[len(g.columns)] += [entry, len(rows), len(rows) + len(g.rows), *places]
             rows += g.rows
             entry += len(g.rows) * len(g.columns)
         named = {"rows": rows} | {f"groups{k}": numbers for k, numbers in groups.items()}
@@ -123,18 +126,18 @@ class _Writer:
         return f"define internal void @copy(ptr noalias %z, ptr noalias %padded) nounwind {{\n{b.text()}\n}}"
 
     def sums(self, columns: int) -> str:
-        """@sums<columns>(entries, padded, out): all groups of so many columns, some vectors of their rows at a time."""
+        """@sums<columns>(entries, padded, outs): all groups of so many columns, some vectors of rows at a time."""
         each = max(1, SUMS // columns)
         parts = [range(k, min(k + each, self.windows)) for k in range(0, self.windows, each)]
         bodies = [self._part(f"sums{columns}_{k}", columns, part) for k, part in enumerate(parts)]
-        arguments = "ptr %entries, ptr %padded, ptr %out"
+        arguments = "ptr %entries, ptr %padded, ptr %outs"
         calls = "\n".join(f"  call void @sums{columns}_{k}({arguments})" for k in range(len(parts)))
-        head = f"define internal void @sums{columns}(ptr %entries, ptr %padded, ptr %out) nounwind {{"
+        head = f"define internal void @sums{columns}(ptr %entries, ptr %padded, ptr %outs) nounwind {{"
         return "\n".join([*bodies, f"{head}\nentry:\n{calls}\n  ret void\n}}"])
 
     def _part(self, name: str, columns: int, windows: range) -> str:
         b, kind = Block(), self.kind
-        size = 3 + columns
+        size = 3 + 2 * columns
         count = sum(len(g.columns) == columns for g in self.product.groups)
         cells = [(c, k) for c in range(columns) for k in windows]
         zero = "zeroinitializer" if kind.lanes > 1 else kind.const(0.0)
@@ -170,7 +173,8 @@ class _Writer:
         for c, k in cells:
             b.do(f"%f{c}_{k} = phi {kind.type} [ {zero}, %group ], [ %n{c}_{k}, %add ]")
         for c in range(columns):
-            row = b(f"getelementptr {kind.scalar}, ptr %out, i64 {b(f'mul i64 {where[c]}, {self.product.n}')}")
+            out = b(f"load ptr, ptr {b(f'getelementptr ptr, ptr %outs, i64 {where[2 * c]}')}")
+            row = b(f"getelementptr {kind.scalar}, ptr {out}, i64 {b(f'mul i64 {where[2 * c + 1]}, {self.product.n}')}")
             for k in windows:
                 self._store(b, f"%f{c}_{k}", b(f"getelementptr {kind.scalar}, ptr {row}, i64 {k * kind.lanes}"), k)
         b.do("%g.after = add i64 %g, 1")
@@ -178,7 +182,7 @@ class _Writer:
         b.do("br i1 %again, label %group, label %end")
         b.label("end")
         b.do("ret void")
-        head = f"define internal void @{name}(ptr noalias %entries, ptr noalias %padded, ptr noalias %out) nounwind {{"
+        head = f"define internal void @{name}(ptr noalias %entries, ptr noalias %padded, ptr %outs) nounwind {{"
         return f"{head}\n{b.text()}\n}}"
 
     def _splat(self, b: Block, c: int) -> str:
@@ -215,12 +219,14 @@ class _Writer:
 
 def _entry(program: Program, product: SparseProduct, kind: Kind, rows: int, after: tuple[list[int], int]) -> str:
     """Some rows of the program at a time, then their products while they are near."""
-    b, count = Block(), len(program.inputs)
-    sizes = [*(x.size for x in program.inputs), product.entries, program.outputs[-1].size]
+    b, count, arrays = Block(), len(program.inputs), product.arrays
+    sizes = [x.size for x in program.inputs] + [product.height * product.n] * arrays + [program.outputs[-1].size]
+    inner = [*range(count), len(sizes) - 1]  # arrays that the program takes, the entries before the last
     b.label("entry")
     b.do(f"%entries = alloca [{rows * max(1, product.entries)} x {kind.scalar}], align 64")
     b.do(f"%padded = alloca [{max(1, after[1])} x {kind.scalar}], align 64")
-    b.do(f"%inner = alloca [{len(sizes)} x ptr]")
+    b.do(f"%inner = alloca [{count + 2} x ptr]")
+    b.do(f"%outs = alloca [{arrays} x ptr]")
     for k in range(len(sizes)):
         b.do(f"%a{k} = load ptr, ptr {b(f'getelementptr ptr, ptr %arrays, i64 {k}')}")
     b.do(f"store ptr %entries, ptr {b(f'getelementptr ptr, ptr %inner, i64 {count}')}")
@@ -231,22 +237,24 @@ def _entry(program: Program, product: SparseProduct, kind: Kind, rows: int, afte
     left = b("sub i64 %batch, %row")
     b.do(f"%few = icmp slt i64 {left}, {rows}")
     b.do(f"%now = select i1 %few, i64 {left}, i64 {rows}")
-    for k, size in enumerate(sizes):
-        if k != count:
-            at = b(f"getelementptr {kind.scalar}, ptr %a{k}, i64 {b(f'mul i64 %row, {size}')}")
-            b.do(f"store ptr {at}, ptr {b(f'getelementptr ptr, ptr %inner, i64 {k}')}")
+    for k in inner:
+        at = b(f"getelementptr {kind.scalar}, ptr %a{k}, i64 {b(f'mul i64 %row, {sizes[k]}')}")
+        b.do(f"store ptr {at}, ptr {b(f'getelementptr ptr, ptr %inner, i64 {min(k, count + 1)}')}")
     b("call i64 @program(ptr %inner, i64 %now, ptr %context)")
     b.do("br label %each")
     b.label("each")
     b.do("%j = phi i64 [ 0, %tile ], [ %j.after, %each ]")
     b.do("%this = add i64 %row, %j")
-    places = (("%entries", "%j", product.entries), (f"%a{count + 1}", "%this", sizes[-1]))
-    p, z = (b(f"getelementptr {kind.scalar}, ptr {a}, i64 {b(f'mul i64 {r}, {s}')}") for a, r, s in places)
-    size = len(product.pattern) * product.n
-    x = b(f"getelementptr {kind.scalar}, ptr %a{count}, i64 {b(f'mul i64 %this, {size}')}")
+    p = b(f"getelementptr {kind.scalar}, ptr %entries, i64 {b(f'mul i64 %j, {product.entries}')}")
+    *x, z = (
+        b(f"getelementptr {kind.scalar}, ptr %a{k}, i64 {b(f'mul i64 %this, {sizes[k]}')}")
+        for k in range(count, len(sizes))
+    )
+    for k, out in enumerate(x):
+        b.do(f"store ptr {out}, ptr {b(f'getelementptr ptr, ptr %outs, i64 {k}')}")
     b.do(f"call void @copy(ptr {z}, ptr %padded)")
     for k in after[0]:
-        b.do(f"call void @sums{k}(ptr {p}, ptr %padded, ptr {x})")
+        b.do(f"call void @sums{k}(ptr {p}, ptr %padded, ptr %outs)")
     b.do("%j.after = add i64 %j, 1")
     b.do("%others = icmp slt i64 %j.after, %now")
     b.do("br i1 %others, label %each, label %done")

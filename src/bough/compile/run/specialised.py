@@ -5,14 +5,15 @@ In the lanes of vectors lie the rows of a batch, or in a single call the parts t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bough.compile.emit import llvm, llvm_product
+from bough.compile.emit import llvm, llvm_columns, llvm_product
+from bough.compile.emit.llvm_columns import RowPrograms
 from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.graph import schedule, twins
 from bough.compile.graph.expr import GraphTooLargeError
@@ -86,42 +87,53 @@ def _traced(routine: Routine, groups: Groups, sizes: Sizes, limit: int, axes: Ax
         return None
 
 
-def entry(program: Program, dtype: np.dtype, lanes: int | None = None, product: SparseProduct | None = None) -> Entry:
+def entry(program: Program, dtype: np.dtype, lanes: int | None = None) -> Entry:
     """The code of a program: for batches with `lanes` rows side by side (None = as many as the CPU takes)."""
-    return Entry(lambda: native_code(program, dtype, 1, product), lambda: native_code(program, dtype, lanes, product))
+    return Entry(lambda: native_code(program, dtype, 1), lambda: native_code(program, dtype, lanes))
 
 
 def native_code(
-    program: Program, dtype: np.dtype, lanes: int | None = None, product: SparseProduct | None = None
+    program: Program, dtype: np.dtype, lanes: int | None = None, after: SparseProduct | RowPrograms | None = None
 ) -> NativeCode:
     """The code of `program` with `lanes` rows side by side: 1 = one after another, None = as many as the CPU takes.
 
-    `product` is what is left to do with its outputs, in loops.
+    `after` is what is left to do with its outputs, in loops; programs of rows are for several side by side.
     """
     width = native.host().lanes(dtype)
     lanes = lanes or width
 
     def build() -> bytes:
         is_long = len(program.graph) > LONG
-        texts = emit(program, dtype, lanes, width, is_long)
-        if product is not None:
-            texts = (llvm_product.emit(program, product, dtype, lanes, text, width) for text in texts)
+        kept = range(len(program.inputs), len(program.inputs) + 2) if isinstance(after, RowPrograms) else ()
+        texts = emit(program, dtype, lanes, width, is_long, kept)
+        if isinstance(after, RowPrograms):
+            texts = (llvm_columns.emit(program, after, dtype, lanes, text) for text in texts)
+        elif after is not None:
+            texts = (llvm_product.emit(program, after, dtype, lanes, text, width) for text in texts)
         # one row at a time, and of long programs, code of a higher level is no faster
         return native.compile_parts(texts, level=1 if lanes == 1 or is_long else 2)
 
-    after = f" {product}" if product else ""
-    name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}{after}"
+    name = f"specialised {cache.fingerprint(program)} {dtype.str} {lanes}{_named(after)}"
     code = native.load(cache.fetch(name, build), llvm.ENTRY)
     # one row is soon looked at; of a product the outputs are not those of the program
-    of_rows = lanes > 1 and product is None
+    of_rows = lanes > 1 and after is None
     return NativeCode(code.address, code, felt=felt_inputs(_settled(program)) if of_rows else frozenset())
+
+
+def _named(after: SparseProduct | RowPrograms | None) -> str:
+    """What tells one rest from others."""
+    if isinstance(after, RowPrograms):
+        return f" {[cache.fingerprint(p) for p in after.programs]} {after.rows} {after.results}"
+    return f" {after}" if after else ""
 
 
 def _settled(program: Program) -> Program:
     return drop_dead_code(twins.settle(program))
 
 
-def emit(program: Program, dtype: np.dtype, lanes: int, width: int, is_long: bool = False) -> Iterator[str]:
+def emit(
+    program: Program, dtype: np.dtype, lanes: int, width: int, is_long: bool = False, kept: Collection[int] = ()
+) -> Iterator[str]:
     """The LLVM IR of a program: with twins side by side where rows are not and where that shortens the code."""
     how = (LONG_CHUNK, LONG_PARTS) if is_long else (llvm.CHUNK, 0)
     if lanes == 1 and program.marks:
@@ -130,7 +142,7 @@ def emit(program: Program, dtype: np.dtype, lanes: int, width: int, is_long: boo
         alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
         if twins.cost(arranged, units) < LEAST_GAIN * alone:
             return llvm.emit(arranged, dtype, lanes, width, *how, units)
-    return llvm.emit(schedule.optimise(_settled(program)), dtype, lanes, width, *how)
+    return llvm.emit(schedule.optimise(_settled(program)), dtype, lanes, width, *how, kept=kept)
 
 
 def cost(program: Program) -> int:
@@ -146,12 +158,6 @@ def specialise(
     dtype: Any = np.float64,
     lanes: int | None = None,
     explain: Explain | None = None,
-    product: SparseProduct | None = None,
 ) -> BoundFunction:
-    """`program` as a function of arrays; compiled on its first call for one configuration, and again for a batch.
-
-    With a `product`, its first output is that of the product of its last two.
-    """
-    provide = partial(entry, program, lanes=lanes, product=product)
-    outputs = (product.output("products"), *program.outputs[1:]) if product else program.outputs
-    return BoundFunction(name, program.inputs, outputs, provide, dtype, explain)
+    """`program` as a function of arrays; compiled on its first call for one configuration, and again for a batch."""
+    return BoundFunction(name, program.inputs, program.outputs, partial(entry, program, lanes=lanes), dtype, explain)

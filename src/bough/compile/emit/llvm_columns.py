@@ -1,0 +1,216 @@
+"""A program whose outputs stay in the lanes, and after it short programs of them, each for a row of a result.
+
+Where a result has many rows that are made in the same few ways, straight-line code for all of them would be long, and
+run once for every few configurations; here each way is code of its own, which stays near with the numbers it reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bough.compile.emit import llvm
+from bough.compile.emit.ir import Block, Kind
+from bough.compile.emit.llvm import Emitter
+from bough.compile.emit.llvm_lanes import PREFETCH, covering_windows, row_pointers, transpose
+from bough.compile.graph.program import Array, Program
+from bough.compile.graph.schedule import optimise
+
+PARAMETERS = "ptr noalias %m, ptr noalias %x0, ptr noalias %x1, ptr noalias %x2, ptr noalias %before, ptr noalias %to"
+
+
+class ResultRow(NamedTuple):
+    """A row of a result: which programs make it, one after another, from the numbers from `first` on; where it lies."""
+
+    programs: tuple[int, ...]
+    first: int
+    result: int
+    row: int
+
+
+@dataclass(frozen=True)
+class RowPrograms:
+    """Programs (some of the first output or what the one before gives, all of the second), and the rows they make."""
+
+    programs: tuple[Program, ...]
+    rows: tuple[ResultRow, ...]
+    results: tuple[Array, ...]  # (n, n) each
+
+    @property
+    def n(self) -> int:
+        return self.results[0].shape[-1]
+
+    @property
+    def kinds(self) -> dict[tuple[int, ...], list[ResultRow]]:
+        """The rows that are made in the same way."""
+        found: dict[tuple[int, ...], list[ResultRow]] = {}
+        for row in self.rows:
+            found.setdefault(row.programs, []).append(row)
+        return found
+
+
+def emit(program: Program, after: RowPrograms, dtype: np.dtype, lanes: int, text: str) -> str:
+    """The module: `text` is that of the program with outputs in columns. One without its entry stays what it is."""
+    if f"@{llvm.ENTRY}(" not in text:
+        return text
+    return _Writer(program, after, Kind.of(dtype, lanes)).module(text)
+
+
+class _Writer:
+    """The functions of one module.
+
+    @row<k> makes a row of a result in lanes, and meanwhile brings the row before to where it belongs: transposing keeps
+    other units busy than arithmetic does.
+    """
+
+    def __init__(self, program: Program, after: RowPrograms, kind: Kind) -> None:
+        self.program, self.after, self.kind, self.n = program, after, kind, after.n
+        self.kinds = list(after.kinds.items())
+        last = {programs[-1] for programs, _ in self.kinds}
+        self.functions = [self._functions(k, p, k in last) for k, p in enumerate(after.programs)]
+
+    def module(self, text: str) -> str:
+        inner = text.replace(f"define i64 @{llvm.ENTRY}(", "define internal i64 @program(")
+        bodies = [body for _, _, body in self.functions]
+        prefetch = () if PREFETCH in inner else (PREFETCH,)
+        return "\n".join([inner, *prefetch, *bodies, self._transposing_alone(), self._tables(), self._entry()])
+
+    def _functions(self, number: int, program: Program, last: bool) -> tuple[int, int, str]:
+        """How many functions @row<number>_<k> there are, the room they need between them, and their text."""
+        arrays = range(len(program.inputs) + len(program.outputs))
+        emitter = Emitter(optimise(program), self.kind, self.kind, None, llvm.CHUNK, arrays)
+        bodies = []
+        for k, (units, copies) in enumerate(emitter.chunks()):
+            lines = emitter.chunk_lines(units, copies)
+            if k == 0 and last:
+                lines = _between(lines, self._transposing().lines)
+            head = f"define internal void @row{number}_{k}({PARAMETERS}) noinline nounwind {{"
+            bodies.append("\n".join([head, *lines, "  ret void", "}"]))
+        return len(bodies), emitter.plan.size, "\n".join(bodies)
+
+    def _transposing(self) -> Block:
+        """The row of all lanes at %before to the addresses in %to."""
+        b, kind = Block("s"), self.kind
+        rows = [b(f"load ptr, ptr {b(f'getelementptr ptr, ptr %to, i64 {lane}')}") for lane in range(kind.lanes)]
+        for row in rows:
+            for k in range(0, self.n * kind.bytes, 64):
+                ahead = b(f"getelementptr i8, ptr {row}, i64 {2 * self.n * kind.bytes + k}")
+                b.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 1, i32 3, i32 1)")
+        if self.n < kind.lanes:
+            for c in range(self.n):
+                column = b(f"load {kind.type}, ptr {b(f'getelementptr {kind.type}, ptr %before, i64 {c}')}")
+                for lane, row in enumerate(rows):
+                    at = b(f"getelementptr {kind.scalar}, ptr {row}, i64 {c}")
+                    b.do(f"store {kind.scalar} {b(f'extractelement {kind.type} {column}, i64 {lane}')}, ptr {at}")
+            return b
+        for start in covering_windows(self.n, kind.lanes):
+            places = (b(f"getelementptr {kind.type}, ptr %before, i64 {start + c}") for c in range(kind.lanes))
+            columns = [b(f"load {kind.type}, ptr {place}") for place in places]
+            for row, x in zip(rows, transpose(b, kind, columns), strict=True):
+                at = b(f"getelementptr {kind.scalar}, ptr {row}, i64 {start}")
+                b.do(f"store {kind.type} {x}, ptr {at}, align {kind.bytes}")
+        return b
+
+    def _transposing_alone(self) -> str:
+        return "\n".join(
+            [
+                f"define internal void @finish({PARAMETERS}) noinline nounwind {{",
+                self._transposing().text(),
+                "  ret void",
+                "}",
+            ]
+        )
+
+    def _tables(self) -> str:
+        """The rows that each program makes: first number, result, place in it."""
+        lines = []
+        for k, (_, rows) in enumerate(self.kinds):
+            numbers = ", ".join(f"i64 {x}" for row in rows for x in (row.first, row.result, row.row * self.n))
+            lines.append(f"@rows{k} = internal constant [{3 * len(rows)} x i64] [{numbers}]")
+        return "\n".join(lines)
+
+    def _entry(self) -> str:
+        """As many configurations as there are lanes, then their rows."""
+        b, kind, program, n = Block(), self.kind, self.program, self.n
+        count, last = len(program.inputs), len(self.kinds)
+        room = max(1, *(room for _, room, _ in self.functions))
+        b.label("entry")
+        for k, output in enumerate(program.outputs):
+            b.do(f"%kept{k} = alloca [{max(1, output.size)} x {kind.type}], align 64")
+        b.do(f"%x = alloca [{2 * n} x {kind.type}], align 64")
+        b.do(f"%between = alloca [{max(p.outputs[0].size for p in self.after.programs)} x {kind.type}], align 64")
+        b.do(f"%nowhere = alloca [{n} x {kind.scalar}], align 64")
+        b.do(f"%to = alloca [{kind.lanes} x ptr]")
+        b.do(f"%m = alloca [{room} x {kind.type}], align 64")
+        b.do(f"%inner = alloca [{count + len(program.outputs)} x ptr]")
+        for lane in range(kind.lanes):
+            b.do(f"store ptr %nowhere, ptr {b(f'getelementptr ptr, ptr %to, i64 {lane}')}")
+        for k in range(count):
+            b.do(f"%a{k} = load ptr, ptr {b(f'getelementptr ptr, ptr %arrays, i64 {k}')}")
+        for k in range(len(program.outputs)):
+            b.do(f"store ptr %kept{k}, ptr {b(f'getelementptr ptr, ptr %inner, i64 {count + k}')}")
+        b.do("%last = sub i64 %batch, 1")
+        b.do("%any = icmp sgt i64 %batch, 0")
+        b.do("br i1 %any, label %step, label %end")
+        b.label("step")
+        b.do(f"%row = phi i64 [ 0, %entry ], [ %row.after, %rows{last} ]")
+        b.do(f"%side = phi i64 [ 0, %entry ], [ %side{last}, %rows{last} ]")
+        for k, array in enumerate(program.inputs):
+            at = b(f"getelementptr {kind.scalar}, ptr %a{k}, i64 {b(f'mul i64 %row, {array.size}')}")
+            b.do(f"store ptr {at}, ptr {b(f'getelementptr ptr, ptr %inner, i64 {k}')}")
+        now = b(f"call i64 @llvm.smin.i64(i64 {b('sub i64 %batch, %row')}, i64 {kind.lanes})")
+        b(f"call i64 @program(ptr %inner, i64 {now}, ptr %context)")
+        b.do("br label %rows0")
+        for k in range(last):
+            self._row_loop(b, k)
+        b.label(f"rows{last}")
+        b.do(f"%side{last} = phi i64 [ %side{last - 1}.after, %loop{last - 1} ]")
+        b.do(f"%row.after = add i64 %row, {kind.lanes}")
+        b.do("%more = icmp slt i64 %row.after, %batch")
+        b.do("br i1 %more, label %step, label %finish")
+        b.label("finish")
+        before = b(f"getelementptr {kind.type}, ptr %x, i64 {b(f'sub i64 {n}, %side{last}')}")
+        b.do(f"call void @finish(ptr %m, ptr %x, ptr %x, ptr %x, ptr {before}, ptr %to)")
+        b.do("br label %end")
+        b.label("end")
+        b.do("ret i64 0")
+        head = f"define i64 @{llvm.ENTRY}(ptr %arrays, i64 %batch, ptr %context) nounwind {{"
+        return f"{head}\n{b.text()}\n}}"
+
+    def _row_loop(self, b: Block, k: int) -> None:
+        """All rows that program k makes; they and those before take turns in the two halves of %x."""
+        kind, n, inputs = self.kind, self.n, len(self.program.inputs)
+        programs, rows = self.kinds[k]
+        b.label(f"rows{k}")
+        b.do(f"%side{k} = phi i64 " + ("[ %side, %step ]" if k == 0 else f"[ %side{k - 1}.after, %loop{k - 1} ]"))
+        b.do(f"br label %loop{k}")
+        b.label(f"loop{k}")
+        b.do(f"%j{k} = phi i64 [ 0, %rows{k} ], [ %j{k}.after, %loop{k} ]")
+        b.do(f"%side{k}.now = phi i64 [ %side{k}, %rows{k} ], [ %side{k}.after, %loop{k} ]")
+        b.do(f"%side{k}.after = sub i64 {n}, %side{k}.now")
+        at = b(f"getelementptr [3 x i64], ptr @rows{k}, i64 %j{k}")
+        first, result, place = (b(f"load i64, ptr {b(f'getelementptr i64, ptr {at}, i64 {p}')}") for p in range(3))
+        given = b(f"getelementptr {kind.type}, ptr %kept0, i64 {first}")
+        x, before = (b(f"getelementptr {kind.type}, ptr %x, i64 %side{k}.{when}") for when in ("now", "after"))
+        for p in programs:
+            out = x if p == programs[-1] else "%between"
+            for c in range(self.functions[p][0]):
+                b.do(f"call void @row{p}_{c}(ptr %m, ptr {given}, ptr %kept1, ptr {out}, ptr {before}, ptr %to)")
+            given = out
+        where = b(f"getelementptr ptr, ptr %arrays, i64 {b(f'add i64 {result}, {inputs}')}")
+        to = b(f"getelementptr {kind.scalar}, ptr {b(f'load ptr, ptr {where}')}, i64 {place}")
+        for lane, row in enumerate(row_pointers(b, kind, to, n * n)):
+            b.do(f"store ptr {row}, ptr {b(f'getelementptr ptr, ptr %to, i64 {lane}')}")
+        b.do(f"%j{k}.after = add i64 %j{k}, 1")
+        b.do(f"%more{k} = icmp slt i64 %j{k}.after, {len(rows)}")
+        b.do(f"br i1 %more{k}, label %loop{k}, label %rows{k + 1}")
+
+
+def _between(lines: list[str], others: list[str]) -> list[str]:
+    """Both, each in its order, evenly mixed."""
+    found, share = [], len(others) / max(1, len(lines))
+    for k, line in enumerate(lines):
+        found += [line, *others[int(k * share) : int((k + 1) * share)]]
+    return [*found, *others[int(len(lines) * share) :]]
