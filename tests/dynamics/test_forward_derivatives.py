@@ -115,3 +115,11 @@ def test_results_of_an_earlier_call_serve_as_out():
             assert dyn.forward_dynamics_derivatives(*rows, out=arrays) is arrays
             for x, y in zip(arrays, wanted, strict=True):
                 np.testing.assert_array_equal(x, y)
+
+
+def test_float32_rows_with_float64_parameters_give_float64():
+    model, rng = bough.zoo.arm(2), np.random.default_rng(1)
+    dyn = bough.Dynamics(model, inputs=["inertia"])
+    rows = [x.astype(np.float32) for x in rng.normal(size=(3, 5, 2))]
+    assert dyn.forward_dynamics_derivatives(*rows, inertia=1.1 * model.inertias)[0].dtype == np.float64
+    assert dyn.forward_dynamics_derivatives(*rows)[0].dtype == np.float32

@@ -17,7 +17,7 @@ from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
 from bough.dynamics.functions import Function, Method, Options, check_options, function
 from bough.dynamics.given import Parameters
-from bough.dynamics.outs import copied, turned
+from bough.dynamics.outs import Turned, copied
 from bough.dynamics.together import together
 from bough.dynamics.whole_body import Kinematics, kinematics_of
 from bough.errors import BoughError, ModelError, OptionError
@@ -46,7 +46,7 @@ class Library:
         self.model, self.general, self.device = model, general, device
         self.parameters = parameters or Parameters(model)
         self._functions: dict[Any, BoundFunction] = {}
-        self._derivatives: tuple[BoundFunction, bool] | None = None
+        self._derivatives: BoundFunction | Turned | None = None
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._mappings: dict[str, Mappings] = defaultdict(Mappings)  # functions that take forces by name
 
@@ -176,32 +176,13 @@ class Library:
             found = self._on_the_card(inputs, how)
             return found if out is None else copied("forward_dynamics_derivatives", found, out)
         if self._derivatives is None:
-            self._derivatives = self._forward_derivatives()
-        function, transposed = self._derivatives
-        if not transposed:
-            return function.call(*inputs, out=out, **how)
-        room = self._block(inputs) if out is None else turned(out)
-        by_q, by_v, H_inv = function.call(*inputs, out=room, **how)
-        found = by_q.swapaxes(-1, -2), by_v.swapaxes(-1, -2), H_inv
-        if out is None or room is not None:
-            return found if out is None else out
-        return copied("forward_dynamics_derivatives", found, out)
-
-    def _block(self, inputs: tuple[Any, ...]) -> tuple[RealArray, ...] | None:
-        """Room for the matrices of a batch in one piece, which the allocator keeps; None where there is no batch."""
-        q, nv = inputs[0], self.model.nv
-        if type(q) is not np.ndarray or q.ndim != 2:
-            return None
-        same = all(getattr(x, "dtype", None) == np.float32 for x in inputs)
-        return tuple(np.empty((3, len(q), nv, nv), np.float32 if same else np.float64))
-
-    def _forward_derivatives(self) -> tuple[BoundFunction, bool]:
-        """The function, and whether its first two matrices are transposed."""
-        whole = self.general or interpreted() or not self.model.nv
-        fast = None if whole else forward_derivatives(self.parameters)
-        if fast is None:
-            return self.function("forward_dynamics_derivatives"), False
-        return self.parameters.given_to(fast), True
+            whole = self.general or interpreted() or not self.model.nv
+            fast = None if whole else forward_derivatives(self.parameters)
+            if fast is None:
+                self._derivatives = self.function("forward_dynamics_derivatives")
+            else:
+                self._derivatives = Turned(self.parameters.given_to(fast), self.model.nv)
+        return self._derivatives.call(*inputs, out=out, **how)
 
     def _on_the_card(self, inputs: tuple[Any, ...], how: Any) -> tuple[RealArray, RealArray, RealArray]:
         if self.device.layout == "columns":

@@ -9,6 +9,7 @@ import numpy as np
 
 from bough.compile.graph.program import Array
 from bough.compile.run.arguments import results
+from bough.compile.run.call import BoundFunction
 from bough.errors import ShapeError
 from bough.types import RealArray
 
@@ -21,7 +22,32 @@ def by_bodies(name: str, out: Any) -> RealArray:
     return out.reshape(*out.shape[:-1], out.shape[-1] // 10, 10)
 
 
-def turned(out: Any) -> tuple[RealArray, ...] | None:
+class Turned:
+    """A function of three matrices (nv, nv), the first two of which it writes transposed: as they are meant."""
+
+    def __init__(self, function: BoundFunction, nv: int) -> None:
+        self.function, self.nv = function, nv
+
+    def call(self, *inputs: Any, out: Any = None, **how: Any) -> Any:
+        """The matrices; `out` takes those of an earlier call as they are, into others they are copied."""
+        plain = how.keys() <= {"threads"}  # parameters may change the precision
+        room = _turned(out) if out is not None else self._block(inputs) if plain else None
+        first, second, third = self.function.call(*inputs, out=room, **how)
+        if out is not None and room is not None:
+            return out
+        found = first.swapaxes(-1, -2), second.swapaxes(-1, -2), third
+        return found if out is None else copied(self.function.name, found, out)
+
+    def _block(self, inputs: tuple[Any, ...]) -> tuple[RealArray, ...] | None:
+        """Room for the matrices of a batch in one piece, which the allocator keeps; None where there is no batch."""
+        q = inputs[0]
+        if type(q) is not np.ndarray or q.ndim != 2:
+            return None
+        single = all(getattr(x, "dtype", None) == np.float32 for x in inputs)
+        return tuple(np.empty((3, len(q), self.nv, self.nv), np.float32 if single else np.float64))
+
+
+def _turned(out: Any) -> tuple[RealArray, ...] | None:
     """Three arrays with the first two transposed, if they lie in memory as such results do; None if they do not."""
     if not isinstance(out, tuple) or len(out) != 3 or not all(isinstance(x, np.ndarray) and x.ndim > 1 for x in out):
         return None
