@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ from bough.sparsity.pattern import Float
 
 BATCH, SOME = 1024, 4096
 DT = 1e-3
+THREADS = {"1 thread": 1, "all threads": os.cpu_count() or 1}
+MOST = 2_000_000_000  # bytes of a result
 SOLVED = "H, C, LTDL and solve"
 Calls = dict[str, Callable[[], Any]]
 
@@ -65,7 +68,7 @@ class Rows(NamedTuple):
 
 
 def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Sequence[str]) -> list[Timing]:
-    """Per configuration: one thread and all, float64 and float32; engines on one thread, in the smallest batch."""
+    """Per configuration: one thread and all, float64 and float32; engines in the smallest batch."""
     rng, s = np.random.default_rng(1), random_state(model)
     Q, (V, T) = model.random_configuration(rng, size), rng.normal(size=(2, size, model.nv))
     Q[0], V[0], T[0] = s.q, s.v, s.tau
@@ -76,7 +79,9 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
         if case == PUSHED and size > SOME:
             continue
         few = run(Rows(*(x[:2] for x in given[:4])))
-        out = np.empty((size, *few.shape[1:])) if isinstance(few, np.ndarray) else None
+        if isinstance(few, np.ndarray) and few.nbytes // 2 * size > MOST:
+            continue
+        out = np.zeros((size, *few.shape[1:])) if isinstance(few, np.ndarray) else None
         double = given._replace(out=out)
         single = Rows(*(x.astype(np.float32) for x in given[:4]))
         single = single._replace(out=out if out is None else out.astype(np.float32))
@@ -115,41 +120,44 @@ def nothing(model: Model, s: PeerState, b: Rows) -> Calls:
 
 
 def pinocchio_batch(name: str, ours: str, model: Model, s: PeerState, b: Rows) -> Calls:
-    """`pin.<name>` on one thread, once it was found to give what `ours` gives."""
+    """`pin.<name>` on one thread and on all, once it was found to give what `ours` gives."""
     import pinocchio as pin
 
-    run = partial(getattr(pin, name), 1, pin.ModelPool(pinocchio_twin(model), 1))
+    pools = {label: (count, pin.ModelPool(pinocchio_twin(model), count)) for label, count in THREADS.items()}
+    runs = {label: partial(getattr(pin, name), *pool) for label, pool in pools.items()}
     given = [np.asfortranarray(x.T) for x in (b.q[:, s.q_order], b.v[:, s.v_order], b.tau[:, s.v_order], 0 * b.v)]
-    run(*given)
-    check(f"pin.{name}", given[3][:, 0], getattr(Dynamics(model), ours)(s.q, s.v, s.tau)[s.v_order])
-    return {f"pin.{name}, 1 thread": partial(run, *given)}
+    for run in runs.values():
+        given[3][:] = 0.0
+        run(*given)
+        check(f"pin.{name}", given[3][:, 0], getattr(Dynamics(model), ours)(s.q, s.v, s.tau)[s.v_order])
+    return {f"pin.{name}, {label}": partial(run, *given) for label, run in runs.items()}
 
 
 def mujoco_forward(model: Model, s: PeerState, b: Rows) -> Calls:
-    peer = mujoco_batch(model, s, len(b.q))
-    return {"mujoco.batch forward, 1 thread": peer.forward} if peer else {}
+    return {f"mujoco.batch forward, {label}": peer.forward for label, peer in mujoco_batches(model, s, len(b.q))}
 
 
 def mujoco_step(model: Model, s: PeerState, b: Rows) -> Calls:
     """Semi-implicit, as ours; all rows go on from where they are."""
-    peer = mujoco_batch(model, s, len(b.q))
-    return {"mujoco.batch step, 1 thread": peer.step} if peer else {}
+    return {f"mujoco.batch step, {label}": peer.step for label, peer in mujoco_batches(model, s, len(b.q))}
 
 
-def mujoco_batch(model: Model, s: PeerState, size: int) -> Any:
-    """As many copies of the state, where MuJoCo has batches."""
+def mujoco_batches(model: Model, s: PeerState, size: int) -> Iterator[tuple[str, Any]]:
+    """As many copies of the state, on one thread and on all, where MuJoCo has batches."""
     try:
         from mujoco.batch import Batch
     except ImportError:
-        return None
+        return
     twin = mujoco_twin(model)
     twin.opt.timestep = DT
-    state, peer = start(twin, model, s), Batch(twin, size, 1)
-    peer.qpos[:], peer.qvel[:], peer.qfrc_applied[:] = state.qpos, state.qvel, state.qfrc_applied
-    found = peer.qacc  # what is not asked for before is not brought back
-    peer.forward()
-    check("mujoco.batch", found[0], state.qacc)
-    return peer
+    state = start(twin, model, s)
+    for label, threads in THREADS.items():
+        peer = Batch(twin, size, threads)
+        peer.qpos[:], peer.qvel[:], peer.qfrc_applied[:] = state.qpos, state.qvel, state.qfrc_applied
+        found = peer.qacc  # what is not asked for before is not brought back
+        peer.forward()
+        check("mujoco.batch", found[0], state.qacc)
+        yield label, peer
 
 
 PEERS: dict[tuple[str, str], Callable[[Model, PeerState, Rows], Calls]] = {

@@ -52,13 +52,18 @@ class Timing:
         return replace(self, note=why)
 
     def ratio(self) -> float | None:
-        """How many times faster than the fastest peer, if there is one."""
-        peers = [t for name, t in self.seconds.items() if not name.startswith("bough")]
+        """How many times faster than the fastest peer on as many threads, if there is one."""
+        peers = self.peers().values()
         return min(peers) / self.seconds["bough"] if peers and "bough" in self.seconds else None
+
+    def peers(self) -> dict[str, float]:
+        """Seconds of others on one thread."""
+        ours, many = "bough", "all threads"
+        return {name: t for name, t in self.seconds.items() if not name.startswith(ours) and not name.endswith(many)}
 
 
 def show(rows: Iterable[Timing]) -> None:
-    """Print the rows as one table for each group."""
+    """Print the rows as one table for each group, those first in which something else was faster."""
     from rich.console import Console
     from rich.table import Table
 
@@ -67,15 +72,15 @@ def show(rows: Iterable[Timing]) -> None:
         groups.setdefault(row.group, []).append(row)
     for group, members in groups.items():
         table = Table("model", "function", "microseconds (median)", "times faster", "note", title=group)
-        for row in members:
-            table.add_row(row.model, row.case, _times(row), _ratio(row), _note(row))
+        for row in sorted(members, key=lambda row: (row.ratio() or 1.0) >= 1.0):
+            table.add_row(row.model, row.case, _times(row, "\n"), _ratio(row), _note(row), end_section=True)
         Console().print(table)
 
 
-def _times(row: Timing) -> str:
+def _times(row: Timing, between: str = ", ") -> str:
     """Microseconds, the best; the median in brackets where it is known."""
     middle = {name: f" ({_rounded(1e6 * t)})" for name, t in row.median.items()}
-    return ", ".join(f"{name} {_rounded(1e6 * t)}{middle.get(name, '')}" for name, t in row.seconds.items())
+    return between.join(f"{name} {_rounded(1e6 * t)}{middle.get(name, '')}" for name, t in row.seconds.items())
 
 
 def _note(row: Timing) -> str:

@@ -49,7 +49,7 @@ def losses(results: Path) -> str:
         for row in recorded(results, path.stem):
             ratio = row.ratio()
             if ratio is not None and ratio < 1:
-                peer = min((t, name) for name, t in row.seconds.items() if not name.startswith("bough"))[1]
+                peer = min((t, name) for name, t in row.peers().items())[1]
                 found.append((ratio, f"- {row.model}, {row.case}: `{peer}` is {1 / ratio:.2f} times faster"))
     return "\n".join(line for _, line in sorted(found)) or "- nothing in the recorded runs"
 
