@@ -10,7 +10,7 @@ from bough.bench import factor, own
 from bough.bench.engines import ENGINES, agreed, expected, random_state
 from bough.bench.engines.common import MASS, check, ours
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import MissingExtraError, NumericalError
+from bough.errors import MissingExtraError, ModelError, NumericalError
 
 MODULES = {"pinocchio": "pinocchio", "mujoco": "mujoco", "drake": "pydrake", "dart": "dartpy", "casadi": "casadi"}
 MODELS = {"arm": lambda: zoo.arm(4), "walker": lambda: zoo.quadruped()}
@@ -44,6 +44,12 @@ def test_what_an_engine_cannot_have_is_left_out():
     wanted = expected(ours(model, Dynamics(model, general=True), state), model, state)
     with pytest.raises(NumericalError, match=r"on arm differs"):
         agreed("pinocchio", model, state, {case: 2 * x for case, x in wanted.items()})
+
+
+def test_c_code_without_loops_is_for_small_robots():
+    pytest.importorskip("casadi")
+    with pytest.raises(ModelError, match="80 DoF would take a compiler minutes"):
+        agreed("casadi", zoo.chain(80), random_state(zoo.chain(80)), {})
 
 
 def test_an_engine_that_is_missing_says_how_to_get_it(monkeypatch):

@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 
 from bough.bench.engines.common import FORWARD, INVERSE, JACOBIAN, MASS, MASS_INVERSE, PeerCall, PeerState, required
-from bough.errors import MissingExtraError
+from bough.errors import MissingExtraError, ModelError
 from bough.model import Model
 
+LARGEST = 64
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 
 
 def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
     casadi = required("casadi", "CasADi")
+    if model.nv > LARGEST:
+        raise ModelError(f"C code without loops for {model.nv} DoF would take a compiler minutes: at most {LARGEST}")
     from bough.bridges.casadi import function
 
     frame, both = model.frame_names[s.frame], {"q": s.q, "v": s.v, "tau": s.tau, "qdd": s.tau}
