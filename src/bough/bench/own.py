@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from bough.sparsity.pattern import Float
 BATCH, SOME = 1024, 4096
 DT = 1e-3
 THREADS = {"1 thread": 1, "all threads": os.cpu_count() or 1}
+LONGEST = 0.5  # seconds of a call with a batch
 MOST = 2_000_000_000  # bytes of a result
 SOLVED = "H, C, LTDL and solve"
 Calls = dict[str, Callable[[], Any]]
@@ -78,8 +80,12 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
     for case, run in batched(dyn, model.frame_names[s.frame]).items():
         if case == PUSHED and size > SOME:
             continue
-        few = run(Rows(*(x[:2] for x in given[:4])))
-        if isinstance(few, np.ndarray) and few.nbytes // 2 * size > MOST:
+        two = Rows(*(x[:2] for x in given[:4]))
+        few = run(two)
+        began = perf_counter()
+        run(two)
+        seconds_of_call = (perf_counter() - began) / 2 * size
+        if seconds_of_call > LONGEST or (isinstance(few, np.ndarray) and few.nbytes / 2 * size > MOST):
             continue
         out = np.zeros((size, *few.shape[1:])) if isinstance(few, np.ndarray) else None
         double = given._replace(out=out)
