@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bough.adaptive.assembly.linkage import Linkage
+from bough.adaptive.assembly.rearrange import Join, rearranged
 from bough.adaptive.assembly.tree import Assembly, assembly_tree
 from bough.errors import ModelError, SettingError, UnknownNameError
 from bough.model import WORLD, Model
@@ -115,61 +116,80 @@ def as_rows(model: Model, link: Linkage, pairs: Any) -> list[tuple[int, int]]:
     return rows
 
 
-class _Clusters(NamedTuple):
-    """What is known of bodies, the ground and clusters, by number."""
-
-    top: list[int]  # the body nearest to the ground
-    far: list[int]  # another body with joints to the outside, -1 = none
-    code: list[int]  # in the assembly
-    used: list[bool]
-
-
 def given_tree(model: Model, link: Linkage, rows: list[tuple[int, int]]) -> Assembly:
-    """The assembly of rows of pairs; refused, by name, where it does not cover the linkage or joins what is apart."""
+    """The assembly of rows of pairs; refused, by name, where it does not cover the linkage or joins what is apart.
+
+    Clusters with joints to the outside on more than two ends of a path are taken apart, see `rearrange`.
+    """
     parent = [p if p >= 0 else len(link.parent) for p in link.parent.tolist()]
     missing = sorted(set(range(len(parent) + 1)) - {x for row in rows for x in row})
     if missing:
         name = _named(model, link, missing[0])
         raise ModelError(f"assembly: the tree does not cover the linkage: {name} is in no cluster")
-    n, below = len(parent), np.bincount(parent, minlength=len(parent) + 1).tolist()
-    size = n + 1 + len(rows)
-    home = [*range(n + 1), *([-1] * len(rows))]  # of each body, the cluster that it is in, followed upwards
-    c = _Clusters([*range(n + 1)], [-1] * (n + 1), [~b for b in range(n + 1)], [False] * size)
+    joins = _joins(model, link, rows, parent)
+    ends = _ends(joins, parent)
+    if ends is None:
+        joins = _joins(model, link, rearranged(joins, parent), parent)
+        ends = _ends(joins, parent)
+    assert ends is not None
+    n = len(parent)
     made = Assembly._make([np.full(n, -1, np.int64) for _ in range(5)] + [
         np.arange(n + 1), np.full(n + 1, -1, np.int64), np.ones(n + 1, np.int64), np.full(n, -1, np.int64)
     ])  # fmt: skip
+    for k, (a, b, joint) in enumerate(joins):
+        made.left[k], made.right[k] = (x - n - 1 if x > n else ~x for x in (a, b))
+        made.body[k], made.handles[k], made.node_of[joint] = joint, 1 + (ends[k] >= 0), k
+        for x in (a, b):
+            (made.up if x > n else made.leaf_up)[x - n - 1 if x > n else x] = k
+    return made
+
+
+def _joins(model: Model, link: Linkage, rows: list[tuple[int, int]], parent: list[int]) -> list[Join]:
+    """Which of each pair is above, and the joint between them; what is used twice or apart is refused by name."""
+    n = len(parent)
+    home, used = [*range(n + 1 + len(rows))], [False] * (n + 1 + len(rows))  # the cluster around each, followed upwards
+    top, joins = [*range(n + 1)], []
 
     def find(x: int) -> int:
-        while home[x] not in (x, -1):
-            home[x] = home[home[x]] if home[home[x]] != -1 else home[x]
+        while home[x] != x:
+            home[x] = home[home[x]]
             x = home[x]
         return x
 
-    for k, (x, y) in enumerate(rows):
-        for one in (x, y):
-            if c.used[one]:
-                raise ModelError(f"assembly: {_named(model, link, c.top[one])} is in two clusters")
-            c.used[one] = True
+    for k, pair in enumerate(rows):
+        for x in pair:
+            if used[x]:
+                raise ModelError(f"assembly: {_named(model, link, top[x])} is in two clusters")
+            used[x] = True
         if k >= n:
             raise ModelError(f"assembly: {len(rows)} joins are too many for {n} bodies")
-        new = n + 1 + k
-        a, b = _sides(model, link, c, (x, y), parent, find)
-        joint = c.top[b]
-        below[parent[joint]] -= 1
-        far = _far(model, link, c, (a, b), parent[joint], below)
-        if c.top[a] == n and far >= 0:
+        sides = [(a, b) for a, b in (pair, pair[::-1]) if top[b] < n and find(parent[top[b]]) == a]
+        if not sides:
+            names = [_named(model, link, top[x]) for x in pair]
             raise ModelError(
-                f"assembly: the ground is joined to whole branches, got a part of that of {_named(model, link, joint)}"
+                f"assembly: the clusters that begin with {names[0]} and {names[1]} are not joined by any joint"
             )
-        home[a] = home[b] = home[new] = new
-        made.left[k], made.right[k], made.body[k], made.handles[k] = c.code[a], c.code[b], joint, 1 + (far >= 0)
-        made.node_of[joint] = k
-        for code in (c.code[a], c.code[b]):
-            (made.up if code >= 0 else made.leaf_up)[code if code >= 0 else ~code] = k
-        c.top.append(c.top[a])
-        c.far.append(far)
-        c.code.append(k)
-    return made
+        a, b = sides[0]
+        joins.append(Join(a, b, top[b]))
+        home[a] = home[b] = n + 1 + k
+        top.append(top[a])
+    return joins
+
+
+def _ends(joins: list[Join], parent: list[int]) -> list[int] | None:
+    """The body of each cluster, beside its top, that has joints to the outside, -1 = none; None if one has too many."""
+    n = len(parent)
+    below = np.bincount(parent, minlength=n + 1).tolist()
+    top, far = [*range(n + 1)], [-1] * (n + 1)
+    for a, b, joint in joins:
+        below[parent[joint]] -= 1
+        outside = {x for x in (far[a], top[b], far[b]) if x >= 0 and below[x] > 0}
+        on_end = parent[joint] == (far[a] if far[a] >= 0 else top[a])
+        if len(outside) > 1 or far[a] in outside or not on_end or (top[a] == n and outside):
+            return None
+        top.append(top[a])
+        far.append(outside.pop() if outside else -1)
+    return far[n + 1 :]
 
 
 def _named(model: Model, link: Linkage, body: int) -> str:
@@ -177,27 +197,3 @@ def _named(model: Model, link: Linkage, body: int) -> str:
         return "the ground"
     at = np.flatnonzero(np.asarray(model.frames.body) == link.last[body])
     return repr(model.frames.names[int(at[0])])
-
-
-def _sides(model: Model, link: Linkage, c: _Clusters, pair: tuple[int, int], parent: list[int], find: Any) -> Any:
-    """The cluster on the parent's side of the joint between two, and the other."""
-    n = len(parent)
-    for a, b in (pair, pair[::-1]):
-        if c.top[b] < n and find(parent[c.top[b]]) == a:
-            return a, b
-    names = [_named(model, link, c.top[x]) for x in pair]
-    raise ModelError(f"assembly: the clusters that begin with {names[0]} and {names[1]} are not joined by any joint")
-
-
-def _far(model: Model, link: Linkage, c: _Clusters, pair: tuple[int, int], joined: int, below: list[int]) -> int:
-    """The body of a new cluster, beside its top, that has joints to the outside; at most one may."""
-    a, b = pair
-    outside = {x for x in (c.far[a], c.top[b], c.far[b]) if x >= 0 and below[x] > 0}
-    on_handle = joined == (c.far[a] if c.far[a] >= 0 else c.top[a])
-    if len(outside) > 1 or c.far[a] in outside or not on_handle:
-        names = [_named(model, link, c.top[x]) for x in pair]
-        raise ModelError(
-            f"assembly: joining the clusters that begin with {names[0]} and {names[1]} leaves joints to the outside on "
-            f"more than the two ends of a path: join side branches to their body first"
-        )
-    return outside.pop() if outside else -1

@@ -13,6 +13,7 @@ from bough.adaptive import passes
 from bough.adaptive.assembly import Linkage, body_name, is_floating_base, make_metric
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.noise import Noise
+from bough.adaptive.engines.opening import FEW, open_shares
 from bough.adaptive.engines.side_by_side import SHARES, redo_all, subtrees, workers
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state, no_springs, scratch_space
@@ -66,7 +67,7 @@ class TreeEngine:
         self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.springs = no_springs(mechanism, shared)
-        self._states: list[State] = []  # one for each thread
+        self.states: list[State] = []  # one for each thread
         self._jobs: tuple[list[IntArray], IntArray] = ([], np.zeros(0, np.int64))
         self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
 
@@ -114,14 +115,7 @@ class TreeEngine:
 
     def grow(self) -> None:
         """Twice the room for a bounded pass; what it has done so far is kept."""
-        f = self.front
-        longer = {}
-        for name in ("key", "node", "slot", "force", "spare", "done"):
-            old = getattr(f, name)
-            new = np.zeros((2 * len(old), *old.shape[1:]), old.dtype)
-            new[: len(old)] = old
-            longer[name] = new
-        self.front = f._replace(**longer)
+        self.front = passes.grown(self.front)
 
     def rebuild(self, loads: Loads) -> None:
         """All equations anew from q."""
@@ -130,13 +124,18 @@ class TreeEngine:
         if count == 1:
             self.do(passes.REBUILD, loads)
         else:
-            if len(self._states) != count:
-                self._states = [self.state._replace(scratch=scratch_space()) for _ in range(count)]
+            if len(self._jobs[0]) == 0 or len(self.states) != count:
                 self._jobs = subtrees(self.plan.up, SHARES * count)
+            self.make_states(count)
             self.do(passes.REBUILD, loads, number=(passes.FIRST,))
-            redo_all(self.mechanism, self.plan, self._states, self._jobs, self.keeps)
+            redo_all(self.mechanism, self.plan, self.states, self._jobs, self.keeps)
             self.do(passes.REBUILD, loads, number=(passes.SECOND,))
         self.state.qdd[:] = 0.0
+
+    def make_states(self, count: int) -> None:
+        """A state for each thread; they share all but their scratch space."""
+        if len(self.states) != count:
+            self.states = [self.state._replace(scratch=scratch_space()) for _ in range(count)]
 
     def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
         """Forces or torques below these nodes have changed."""
@@ -157,13 +156,24 @@ class TreeEngine:
     def refine(self, error: ErrorMeasure | None, budget: int = NO_LIMIT) -> int:
         """Open clusters until the error is met (MET) or the budget of clusters is spent (SPENT); None is never met."""
         self._forget_all()
+        rule = stop(self._inner(error))
+        # where the rule looks at clusters one by one, many of them are opened on several threads
+        apart = rule[0] == passes.OVER_JOINT and budget >= len(self.plan.left)
         while True:
-            before = int(self.front.count[passes.DONE])
-            status = int(self.do(passes.REFINE, None, stop(self._inner(error)), number=(budget,)))
-            if status != passes.FULL:
+            before, most = self.opened, max(0, FEW - self.opened) if apart else budget
+            status = int(self.do(passes.REFINE, None, rule, number=(most,)))
+            budget -= self.opened - before
+            if status == passes.FULL:
+                self.grow()
+            elif status == passes.MET or not apart:
                 return status
-            budget -= int(self.front.count[passes.DONE]) - before
-            self.grow()
+            else:
+                open_shares(self, rule)
+
+    @property
+    def opened(self) -> int:
+        """How many clusters the bounded pass has opened."""
+        return int(self.front.count[passes.DONE])
 
     def _inner(self, error: ErrorMeasure | None) -> ErrorMeasure | None:
         """The error at which a pass must stop, so that rounding does not take it beyond `error`."""
@@ -176,11 +186,13 @@ class TreeEngine:
         self.front.count[passes.REFUSED] = 0
         while steps:
             self.reserve(loads, len(self.front.done))
-            steps = int(self.do(passes.MARCH, loads, stop(self._inner(error)), turn, (budget, steps)))
-            if steps and (self.refused or int(self.front.count[passes.DONE]) >= budget):
+            most = min(budget, FEW) if error.over == "joint" else budget
+            steps = int(self.do(passes.MARCH, loads, stop(self._inner(error)), turn, (most, steps)))
+            if steps and (self.refused or self.opened >= budget):
                 return steps
-            if steps:
-                self.grow()
+            left = NO_LIMIT if budget >= len(self.plan.left) else budget - self.opened
+            if steps and self.refine(error, left) != passes.MET:
+                return steps
         return 0
 
     @property

@@ -64,6 +64,15 @@ def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
     )  # fmt: skip
 
 
+def grown(f: Front) -> Front:
+    """Twice the room; what was done so far is kept."""
+    longer = {}
+    for name in ("key", "node", "slot", "force", "spare", "done"):
+        old = getattr(f, name)
+        longer[name] = np.concatenate([old, np.zeros_like(old)])
+    return f._replace(**longer)
+
+
 @kernel
 def put_far(a: Rows, i: int, x: Force) -> None:
     a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2], x[3], x[4], x[5]
@@ -114,6 +123,12 @@ def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, c
         fr.count[SLOTS] += 1
     put6(fr.force, slot, f1)
     put_far(fr.force, slot, f2)
+    _enter(fr, key, n, slot)
+
+
+@inlined
+def _enter(fr: Front, key: Scalar, n: int, slot: int) -> None:
+    """Put a cluster on the heap."""
     i = fr.count[WAITING]
     fr.count[WAITING] = i + 1
     while i > 0 and fr.key[(i - 1) // 2] < key:
@@ -192,6 +207,35 @@ def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock
     return fr.value[SUM] <= limit
 
 
+@inlined
+def _is_full(fr: Front) -> bool:
+    return fr.count[WAITING] + 2 >= len(fr.key) or fr.count[DONE] + 2 >= len(fr.done)
+
+
+@inlined
+def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
+    """Open the cluster that waits first; returns the weighted square of its joint's acceleration."""
+    n, slot, key = fr.node[0], fr.slot[0], fr.key[0]
+    f1, f2 = get6(fr.force, slot), get_far(fr.force, slot)
+    if key == np.inf:
+        key = importance(plan, st, fr, n, f1, f2, clock)
+    fr.value[SUM] -= key
+    _pop(fr)
+    fr.spare[fr.count[SPARE]] = slot
+    fr.count[SPARE] += 1
+    square = joint_acceleration(m, plan, st, n, f1, f2)
+    fr.value[LARGEST] = max(fr.value[LARGEST], square)
+    fr.done[fr.count[DONE]] = n
+    fr.count[DONE] += 1
+    fr.count[JOINTS] += plan.body[n] >= 0
+    a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
+    if plan.left[n] >= 0:
+        _push(plan, st, fr, plan.left[n], a1, a2, clock)
+    if plan.right[n] >= 0:
+        _push(plan, st, fr, plan.right[n], c1, c2, clock)
+    return square
+
+
 @kernel
 def refine(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, budget: int, clock: Rows
@@ -200,28 +244,37 @@ def refine(
     while not is_met(plan, st, fr, over, limits, clock):
         if budget == 0:
             return SPENT
-        if fr.count[WAITING] + 2 >= len(fr.key) or fr.count[DONE] + 2 >= len(fr.done):
+        if _is_full(fr):
             return FULL
         budget -= 1
-        n, slot, key = fr.node[0], fr.slot[0], fr.key[0]
-        f1, f2 = get6(fr.force, slot), get_far(fr.force, slot)
-        if key == np.inf:
-            key = importance(plan, st, fr, n, f1, f2, clock)
-        fr.value[SUM] -= key
-        _pop(fr)
-        fr.spare[fr.count[SPARE]] = slot
-        fr.count[SPARE] += 1
-        square = joint_acceleration(m, plan, st, n, f1, f2)
-        fr.value[LARGEST] = max(fr.value[LARGEST], square)
-        fr.done[fr.count[DONE]] = n
-        fr.count[DONE] += 1
-        fr.count[JOINTS] += plan.body[n] >= 0
-        a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
-        if plan.left[n] >= 0:
-            _push(plan, st, fr, plan.left[n], a1, a2, clock)
-        if plan.right[n] >= 0:
-            _push(plan, st, fr, plan.right[n], c1, c2, clock)
+        _open_first(m, plan, st, fr, clock)
     return MET
+
+
+@kernel
+def open_above(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, least: Scalar) -> int:
+    """Open all clusters with a key above `least`, largest first, unless memory must grow."""
+    while fr.count[WAITING] > 0 and fr.key[0] > least:
+        if _is_full(fr):
+            return FULL
+        _open_first(m, plan, st, fr, clock)
+    return MET
+
+
+@kernel
+def take_over(fr: Front, other: Front) -> None:
+    """What another front has opened, and what waits there."""
+    for k in range(other.count[DONE]):
+        fr.done[fr.count[DONE] + k] = other.done[k]
+    for k in range(other.count[WAITING]):
+        slot = fr.count[SLOTS]
+        fr.count[SLOTS] += 1
+        for x in range(12):
+            fr.force[slot, x] = other.force[other.slot[k], x]
+        _enter(fr, other.key[k], other.node[k], slot)
+    fr.count[DONE] += other.count[DONE]
+    fr.count[JOINTS] += other.count[JOINTS]
+    fr.value[LARGEST] = max(fr.value[LARGEST], other.value[LARGEST])
 
 
 @kernel
