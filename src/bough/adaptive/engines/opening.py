@@ -6,14 +6,12 @@ threads, so that neither do the bits. A rule for the sum over all clusters has n
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bough.adaptive import passes
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.side_by_side import workers
 from bough.adaptive.node import State
 from bough.adaptive.passes import Front, grown, make_front, open_above, take_over
 from bough.types import IntArray
@@ -31,18 +29,13 @@ def open_shares(tree: TreeEngine, stop: Stop) -> None:
     limit = limits[0] + limits[1] * fr.value[passes.ROOT] + limits[2] * fr.value[passes.LARGEST]
     order = np.argsort(-fr.key[: int(fr.count[passes.WAITING])], kind="stable")  # falling keys are a heap
     fronts = [_share(fr, order[k::SHARES]) for k in range(min(SHARES, len(order)))]
-    tree.make_states(workers(len(tree.plan.left)))
-    count = len(tree.states)
+    count = tree.crew.gather()
 
-    def run(who: int) -> None:
+    def run(who: int, state: State) -> None:
         for k in range(who, len(fronts), count):
-            fronts[k] = _opened(tree, tree.states[who], fronts[k], float(limit))
+            fronts[k] = _opened(tree, state, fronts[k], float(limit))
 
-    if count == 1:
-        run(0)
-    else:
-        with ThreadPoolExecutor(count) as pool:
-            list(pool.map(run, range(count)))
+    tree.crew.each(run, count)
     fr.count[passes.WAITING] = fr.count[passes.SLOTS] = fr.count[passes.SPARE] = 0
     for share in fronts:
         while max((tree.front.count + share.count)[[passes.WAITING, passes.DONE]]) + 4 > len(tree.front.key):

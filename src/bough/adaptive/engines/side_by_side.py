@@ -5,13 +5,13 @@ A node needs its children only, so every thread count gives the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.node import Blueprint, State, full
+from bough.adaptive.node import Blueprint, State, full, scratch_space
 from bough.compile.kernel import kernel
 from bough.compile.settings import interpreted, threads
 from bough.joints import Mechanism
@@ -57,16 +57,38 @@ def workers(nodes: int) -> int:
     return 1 if nodes < LARGE or interpreted() else threads()
 
 
-def redo_all(
-    m: Mechanism, plan: Blueprint, states: Sequence[State], jobs: tuple[list[IntArray], IntArray], keeps: int
-) -> None:
-    """Every node in full; one state for each thread, which differ in their scratch space only."""
-    groups, above = jobs
+class Crew:
+    """The threads of a tree: a state for each of them, which differ in their scratch space only."""
 
-    def run(who: int) -> None:
-        for nodes in groups[who :: len(states)]:
-            compiled(redo)(m, plan, states[who], nodes, keeps)
+    def __init__(self, m: Mechanism, plan: Blueprint, state: State) -> None:
+        self.mechanism, self.plan, self.state = m, plan, state
+        self.states = [state]
+        self._jobs: dict[int, tuple[list[IntArray], IntArray]] = {}
 
-    with ThreadPoolExecutor(len(states)) as pool:
-        list(pool.map(run, range(len(states))))
-    compiled(redo)(m, plan, states[0], above, keeps)
+    def gather(self) -> int:
+        """As many as there may be now."""
+        count = workers(len(self.plan.left))
+        while len(self.states) < count:
+            self.states.append(self.state._replace(scratch=scratch_space()))
+        return count
+
+    def each(self, run: Callable[[int, State], None], count: int) -> None:
+        """Do something on each of so many threads."""
+        if count == 1:
+            run(0, self.states[0])
+        else:
+            with ThreadPoolExecutor(count) as pool:
+                list(pool.map(run, range(count), self.states[:count]))
+
+    def redo_all(self, count: int, keeps: int) -> None:
+        """Every node in full."""
+        if count not in self._jobs:
+            self._jobs[count] = subtrees(self.plan.up, SHARES * count)
+        groups, above = self._jobs[count]
+
+        def run(who: int, state: State) -> None:
+            for nodes in groups[who::count]:
+                compiled(redo)(self.mechanism, self.plan, state, nodes, keeps)
+
+        self.each(run, count)
+        compiled(redo)(self.mechanism, self.plan, self.state, above, keeps)

@@ -14,14 +14,14 @@ from bough.adaptive.assembly import Linkage, body_name, is_floating_base, make_m
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.noise import Noise
 from bough.adaptive.engines.opening import FEW, open_shares
-from bough.adaptive.engines.side_by_side import SHARES, redo_all, subtrees, workers
+from bough.adaptive.engines.side_by_side import Crew
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state, no_springs, scratch_space
+from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state, no_springs
 from bough.adaptive.passes import Front, Loads, make_front, no_forces
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray
 
 NO_LIMIT = 1 << 62
 
@@ -34,9 +34,9 @@ NEVER: Stop = (passes.OVER_JOINT, (-1.0, 0.0, 0.0))
 
 def stop(error: ErrorMeasure | None) -> Stop:
     """When a bounded pass ends, as the passes read it."""
-    return (
-        NEVER if error is None else (passes.OVER_JOINT if error.over == "joint" else passes.OVER_LINKAGE, error.limits)
-    )
+    if error is None:
+        return NEVER
+    return passes.OVER_JOINT if error.over == "joint" else passes.OVER_LINKAGE, error.limits
 
 
 class TreeEngine:
@@ -67,8 +67,7 @@ class TreeEngine:
         self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.springs = no_springs(mechanism, shared)
-        self.states: list[State] = []  # one for each thread
-        self._jobs: tuple[list[IntArray], IntArray] = ([], np.zeros(0, np.int64))
+        self.crew = Crew(mechanism, self.plan, self.state)
         self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
 
     def do(
@@ -120,22 +119,14 @@ class TreeEngine:
     def rebuild(self, loads: Loads) -> None:
         """All equations anew from q."""
         self.reserve(loads, 0)
-        count = workers(len(self.plan.left))
+        count = self.crew.gather()
         if count == 1:
             self.do(passes.REBUILD, loads)
         else:
-            if len(self._jobs[0]) == 0 or len(self.states) != count:
-                self._jobs = subtrees(self.plan.up, SHARES * count)
-            self.make_states(count)
             self.do(passes.REBUILD, loads, number=(passes.FIRST,))
-            redo_all(self.mechanism, self.plan, self.states, self._jobs, self.keeps)
+            self.crew.redo_all(count, self.keeps)
             self.do(passes.REBUILD, loads, number=(passes.SECOND,))
         self.state.qdd[:] = 0.0
-
-    def make_states(self, count: int) -> None:
-        """A state for each thread; they share all but their scratch space."""
-        if len(self.states) != count:
-            self.states = [self.state._replace(scratch=scratch_space()) for _ in range(count)]
 
     def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
         """Forces or torques below these nodes have changed."""
@@ -158,7 +149,7 @@ class TreeEngine:
         self._forget_all()
         rule = stop(self._inner(error))
         # where the rule looks at clusters one by one, many of them are opened on several threads
-        apart = rule[0] == passes.OVER_JOINT and budget >= len(self.plan.left)
+        apart = rule[0] == passes.OVER_JOINT and budget + self.opened >= len(self.plan.left)
         while True:
             before, most = self.opened, max(0, FEW - self.opened) if apart else budget
             status = int(self.do(passes.REFINE, None, rule, number=(most,)))
@@ -190,8 +181,7 @@ class TreeEngine:
             steps = int(self.do(passes.MARCH, loads, stop(self._inner(error)), turn, (most, steps)))
             if steps and (self.refused or self.opened >= budget):
                 return steps
-            left = NO_LIMIT if budget >= len(self.plan.left) else budget - self.opened
-            if steps and self.refine(error, left) != passes.MET:
+            if steps and self.refine(error, budget - self.opened) != passes.MET:
                 return steps
         return 0
 
@@ -294,7 +284,7 @@ class TreeEngine:
     def memory(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """What the tree remembers beyond configuration and forces."""
         arrays = {name: getattr(self.state, name) for name in MEMORY}
-        facts = {"noise": list(self.noise), "opened": int(self.front.count[passes.DONE])}
+        facts = {"noise": list(self.noise), "opened": self.opened}
         return arrays, facts | {"certificate": float(self.front.value[passes.CERTIFICATE])}
 
     def restore(self, arrays: dict[str, FloatArray], facts: dict[str, Any]) -> None:
