@@ -1,10 +1,15 @@
 """Spaces with quantities of the model as inputs: beside a space on the changed model; bad input."""
 
+import ctypes
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 
 import bough
 from bough import zoo
+from bough.opspace import ConstrainedDynamics, ConstrainedInverseDynamics
 from opspace.cases import state
 
 ALL = ("inertia", "armature", "gravity", "placement")
@@ -116,3 +121,92 @@ def test_bad_input():
     free = bough.OperationalSpace(model, [bough.position("hand")])
     with pytest.raises(TypeError):
         free.inverse_inertia(q, inertia=model.inertias)
+
+
+@pytest.mark.parametrize("general", [False, True])
+@pytest.mark.parametrize("stabilise", [None, 0.1])
+def test_held_motions_are_those_of_the_changed_model(general, stabilise):
+    model = zoo.arm(6)
+    other, tasks = changed(model), [bough.position("hand")]
+    given = {name: x for name, x in values(other).items() if name in ("inertia", "gravity")}
+    q, v = state(model)
+    tau = np.linspace(-1.0, 1.0, model.nv)
+    ours = bough.OperationalSpace(model, tasks, inputs=("inertia", "gravity"), general=general)
+    theirs = bough.OperationalSpace(other, tasks, general=general)
+    held = [ConstrainedDynamics(space, stabilise=stabilise) for space in (ours, theirs)]
+    backwards = [ConstrainedInverseDynamics(space) for space in (ours, theirs)]
+
+    def close(x, y, share=1e-9):
+        for a, b in zip(x, y, strict=True):
+            assert np.abs(a - b).max() < share * max(1.0, np.abs(b).max())
+
+    # one robot, and one for each row: the given, and the model's own
+    rows = {name: np.stack([x, values(model)[name]]) for name, x in given.items()}
+    own = ConstrainedDynamics(bough.OperationalSpace(model, tasks, general=general), stabilise=stabilise)
+    wanted, plain = held[1](q, v, tau), own(q, v, tau)
+    close(held[0](q, v, tau, **given), wanted)
+    close(held[0](q, v, tau), plain)
+    close(held[0](np.stack([q, q]), v, tau, **rows), [np.stack(x) for x in zip(wanted, plain, strict=True)])
+    found, status = held[0].with_status(q, v, tau, **rows)
+    close(found, [np.stack(x) for x in zip(wanted, plain, strict=True)])
+    assert status.tolist() == [0, 0]
+    close(held[0].impact(q, v, 0.5, **given), held[1].impact(q, v, 0.5))
+    close([held[0].free_acceleration(q, v, tau, **given)], [held[1].free_acceleration(q, v, tau)])
+    close(backwards[0](q, v, tau, **given), backwards[1](q, v, tau))
+    results, status = backwards[0].with_status(np.stack([q, q]), v, tau, **rows)
+    close([x[0] for x in results], backwards[1](q, v, tau))
+    with pytest.raises(bough.BoughError, match="'armature' is no input of this space: inertia, gravity"):
+        held[0](q, v, tau, armature=model.armature)
+    with pytest.raises(bough.BoughError, match="'gravity' is no input of this space: it has none"):
+        own(q, v, tau, gravity=model.gravity)
+
+
+def test_held_motions_have_derivatives_by_parameters():
+    model = zoo.arm(4)
+    inputs = ("inertia", "armature", "gravity")
+    space = bough.OperationalSpace(model, [bough.rows("hand", [[1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]])], inputs=inputs)
+    held = ConstrainedDynamics(space)
+    q, v = state(model)
+    tau, rng = np.linspace(-1.0, 1.0, 4), np.random.default_rng(0)
+    given = {"inertia": 1.2 * model.inertias, "armature": model.armature + 0.1, "gravity": np.array([0.3, 0.1, -9.0])}
+    x, y = rng.normal(size=4), rng.normal(size=2)
+    gradient = held.vjp(q, v, tau, qdd=x, force=y, **given)
+
+    def weighed(**now):
+        found = held(q, v, tau, **now)
+        return x @ found.qdd + y @ found.force
+
+    for name in inputs:
+        way = rng.normal(size=given[name].shape) * (0.01 if name == "inertia" else 1.0)
+        way = way * given[name] if name == "inertia" else way
+        ahead, back = (weighed(**given | {name: given[name] + s * way}) for s in (1e-4, -1e-4))
+        assert abs((ahead - back) / 2e-4 - (gradient[name] * way).sum()) < 1e-6 * max(1.0, abs(ahead))
+    slopes = held.derivatives(q, v, tau, **given)
+    twin = bough.OperationalSpace(
+        model.with_inertias(given["inertia"]).with_gravity(given["gravity"]), space.tasks.tasks, inputs=("armature",)
+    )
+    wanted = ConstrainedDynamics(twin).derivatives(q, v, tau, armature=given["armature"])
+    for ours, theirs in zip(slopes.qdd, wanted.qdd, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-8)
+    rows = {name: np.stack([x, x]) for name, x in given.items()}
+    batched = held.derivatives(q, v, tau, **rows)
+    np.testing.assert_allclose(batched.qdd.q[1], slopes.qdd.q, atol=1e-9)
+    assert held.vjp(q, v, tau, qdd=x, **rows)["inertia"].shape == (2, *model.inertias.shape)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_held_motions_with_inputs_in_c(tmp_path):
+    model = zoo.arm(3)
+    held = ConstrainedDynamics(
+        bough.OperationalSpace(model, [bough.rows("hand", [[1, 0, 0, 0, 0, 0]])], inputs=["inertia"])
+    )
+    source, _ = held.export_c(tmp_path / "arm.c", prefix="arm")
+    library = tmp_path / "arm.so"
+    subprocess.run(["gcc", "-std=c99", "-O1", "-fPIC", "-shared", str(source), "-o", str(library), "-lm"], check=True)
+    q, v = state(model)
+    inertia, tau, out = 1.3 * model.inertias, np.ones(3), (np.zeros(3), np.zeros(1), np.zeros(1))
+    call = ctypes.CDLL(str(library)).arm_constrained_dynamics
+    call.restype = None
+    given = (q, v, tau, np.zeros(1), np.zeros(1), np.array([1e-7]), inertia)
+    call(*(ctypes.c_void_p(x.ctypes.data) for x in (*given, *out)))
+    np.testing.assert_allclose(out[0], held(q, v, tau, inertia=inertia).qdd, rtol=1e-9)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.compile.executions import BoundFunction, bind_arrays
+from bough.opspace.parameters import by_rows
 from bough.opspace.products import apply
 from bough.opspace.space import OperationalSpace
 from bough.opspace.sweeps.held import ROW_FORCES, Proximal
@@ -42,24 +43,27 @@ class Composed:
     ) -> None:
         self.space, self.settings, self.stabilise, self.proximal = space, settings, stabilise, proximal
 
-    def free_acceleration(self, q: RealArray, v: RealArray, tau: RealArray) -> RealArray:
+    def free_acceleration(self, q: RealArray, v: RealArray, tau: RealArray, **given: Any) -> RealArray:
         """The rows' acceleration without constraint forces, (m,)."""
         space = self.space
-        return space.drift(q, v) + apply(space.jacobian(q), space.dynamics.forward_dynamics(q, v, tau))
+        qdd = space.dynamics.forward_dynamics(q, v, tau, **given)
+        return space.drift(q, v, **given) + apply(space.jacobian(q, **given), qdd)
 
-    def motion(self, q: RealArray, v: RealArray, tau: RealArray, target: RealArray) -> Constrained:
+    def motion(self, q: RealArray, v: RealArray, tau: RealArray, target: RealArray, **given: Any) -> Constrained:
         """Accelerations, with those of the rows as in `target` (m,)."""
-        A, J = self.space.inverse_inertia(q), self.space.jacobian(q)
-        gap = target - self.free_acceleration(q, v, tau)
+        by_rows(self.space.parameters, given)  # refuses unknown ones
+        A, J = self.space.inverse_inertia(q, **given), self.space.jacobian(q, **given)
+        gap = target - self.free_acceleration(q, v, tau, **given)
         if self.stabilise is not None:
             gap = gap - (2.0 / self.stabilise) * apply(J, v)
         f, residual = self._solve.call(A, gap.astype(A.dtype), self.proximal[A.dtype])
         push = apply(np.swapaxes(J, -1, -2), f)
-        return Constrained(self.space.dynamics.forward_dynamics(q, v, tau + push), f, residual[..., 0])
+        qdd = self.space.dynamics.forward_dynamics(q, v, tau + push, **given)
+        return Constrained(qdd, f, residual[..., 0])
 
-    def impact(self, q: RealArray, v: RealArray, restitution: RealArray) -> Impact:
+    def impact(self, q: RealArray, v: RealArray, restitution: RealArray, **given: Any) -> Impact:
         """Velocities after the rows are caught."""
-        known = self.space.weighted(q)
+        known = self.space.weighted(q, **given)
         A = known.inverse_inertia
         f, residual = self._solve.call(A, -(1 + restitution) * apply(known.J, v), self.proximal[A.dtype])
         return Impact(v + apply(known.weighted, f), f, residual[..., 0])

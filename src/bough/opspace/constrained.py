@@ -6,7 +6,8 @@ legal: the proximal form (Carpentier, Budhiraja & Mansard 2021) converges to the
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ import numpy.typing as npt
 from bough import __version__
 from bough.compile.emit import c
 from bough.compile.executions import BoundFunction
-from bough.compile.routine import trace
 from bough.compile.run.arguments import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
 from bough.opspace.composed import Composed, Constrained, Impact
 from bough.opspace.constrained_derivatives import ConstrainedDerivatives, Derived
+from bough.opspace.export import traced
 from bough.opspace.loops import with_closures
 from bough.opspace.methods import Prepared
+from bough.opspace.parameters import bind_given, by_rows
 from bough.opspace.planner import MethodPlan
 from bough.opspace.quantities import PRECISIONS
 from bough.opspace.routes import Routes
@@ -77,11 +79,12 @@ class ConstrainedDynamics:
         *,
         gap: npt.ArrayLike | None = None,
         threads: int | None = None,
+        **given: Any,
     ) -> Constrained:
         """qdd (nv,) under joint forces tau (nv,), with the rows' acceleration prescribed: zero, or (m,).
 
         `gap` (m,): how far held rows are from where they belong, as `Task.error` gives it with the opposite sign; it
-        needs `stabilise`.
+        needs `stabilise`. `given` are values of the space's inputs, as in `Dynamics`, here and below.
         """
         q, v, tau = self.space.inputs(q, v, tau)
         rest, damping, proximal = self._given[q.dtype]
@@ -89,12 +92,12 @@ class ConstrainedDynamics:
         target = rest if plain else self._target(acceleration, gap, q.dtype)
         if self._in_parts:
             with on_threads(threads):
-                return self._composed.motion(q, v, tau, target)
+                return self._composed.motion(q, v, tau, target, **given)
+        if given:
+            by_rows(self.space.parameters, given)  # refuses unknown ones
         held = self._held[q.itemsize].call
-        if self.stabilise is None:
-            qdd, force, residual = held(q, v, tau, target, proximal, threads=threads)
-        else:
-            qdd, force, residual = held(q, v, tau, target, damping, proximal, threads=threads)
+        more = (target, proximal) if self.stabilise is None else (target, damping, proximal)
+        qdd, force, residual = held(q, v, tau, *more, threads=threads, **given)
         return Constrained(qdd, force, residual[..., 0])
 
     def with_status(
@@ -106,6 +109,7 @@ class ConstrainedDynamics:
         *,
         gap: npt.ArrayLike | None = None,
         threads: int | None = None,
+        **given: Any,
     ) -> tuple[Constrained, RealArray]:
         """The same and a status for each row: no row of a batch raises for the others.
 
@@ -117,10 +121,11 @@ class ConstrainedDynamics:
         target = self._target(acceleration, gap, q.dtype)
         if self._in_parts:
             with on_threads(threads):
-                parts, status = row_by_row(self._composed.motion, (q, v, tau, target))
+                fixed, each = by_rows(self.space.parameters, given)
+                parts, status = row_by_row(partial(self._composed.motion, **fixed), (q, v, tau, target), each)
             return self._judged(Constrained(*parts), status)
         more = (target, proximal) if self.stabilise is None else (target, damping, proximal)
-        found, status = self._held[q.itemsize].with_status(q, v, tau, *more, threads=threads)
+        found, status = self._held[q.itemsize].with_status(q, v, tau, *more, threads=threads, **given)
         qdd, force, residual = found
         return self._judged(Constrained(qdd, force, residual[..., 0]), status)
 
@@ -139,6 +144,7 @@ class ConstrainedDynamics:
         *,
         gap: npt.ArrayLike | None = None,
         threads: int | None = None,
+        **given: Any,
     ) -> ConstrainedDerivatives:
         """The derivatives of qdd and of the constraint forces by q (along velocities), v, tau and `acceleration`.
 
@@ -146,8 +152,8 @@ class ConstrainedDynamics:
         redundant. Traced, so refused for models that are too large; `gap` is taken as constant.
         """
         with on_threads(threads):
-            q, v, found = self._motion(q, v, tau, acceleration, gap)
-            return self._derived.jacobians(q, v, found)
+            q, v, found = self._motion((q, v, tau), acceleration, gap, given)
+            return self._derived.jacobians(q, v, found, given)
 
     def vjp(
         self,
@@ -159,26 +165,29 @@ class ConstrainedDynamics:
         qdd: npt.ArrayLike | None = None,
         force: npt.ArrayLike | None = None,
         threads: int | None = None,
+        **given: Any,
     ) -> dict[str, RealArray]:
         """The gradient of sum(qdd * accelerations) + sum(force * forces) by "q", "v", "tau" and "acceleration".
 
-        `qdd` (nv,) and `force` (m,) are weights. Far cheaper than `derivatives`: one solve with the transposed system.
+        And by the space's inputs. `qdd` (nv,) and `force` (m,) are weights. One solve, far cheaper than `derivatives`.
         """
         if qdd is None and force is None:
             raise TaskError("vjp needs weights: qdd=, force= or both")
         with on_threads(threads):
-            q, v, found = self._motion(q, v, tau, acceleration, None)
-            return self._derived.vjp(q, v, found, (qdd, force))
+            q, v, found = self._motion((q, v, tau), acceleration, None, given)
+            return self._derived.vjp(q, v, found, (qdd, force), given)
 
     def _motion(
-        self, q: Any, v: Any, tau: Any, acceleration: Any, gap: Any
+        self, state: Sequence[Any], acceleration: Any, gap: Any, given: dict[str, Any]
     ) -> tuple[RealArray, RealArray, Constrained]:
         """A state in float64, in rows alike, and the motion that it leads to; one that misses its rows is refused."""
-        q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
-        if max(q.ndim, v.ndim, tau.ndim) > 1:
-            count = max(len(x) for x in (q, v, tau) if x.ndim > 1)
-            q, v, tau = (np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[-1]))) for x in (q, v, tau))
-        found = self(q, v, tau, acceleration, gap=gap)
+        q, v, tau = (np.asarray(x, float) for x in state)
+        counts = [len(x) for x in (q, v, tau) if x.ndim > 1]
+        counts += map(len, by_rows(self.space.parameters, given)[1].values())
+        if counts:
+            shape = (max(counts),)
+            q, v, tau = (np.ascontiguousarray(np.broadcast_to(x, shape + x.shape[-1:])) for x in (q, v, tau))
+        found = self(q, v, tau, acceleration, gap=gap, **given)
         size = np.abs(found.qdd).max(initial=1.0)
         if not (found.residual < UNMET_SHARE[8] * size).all():
             worst = np.max(found.residual)
@@ -191,7 +200,9 @@ class ConstrainedDynamics:
     def _derived(self) -> Derived:
         return Derived(self)
 
-    def impact(self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None) -> Impact:
+    def impact(
+        self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None, **given: Any
+    ) -> Impact:
         """The velocity after the rows are caught: J v' = -restitution J v, by impulses along the rows alone.
 
         `restitution` is a number between 0 and 1, or one for each row.
@@ -207,24 +218,25 @@ class ConstrainedDynamics:
             raise TaskError(f"restitution is between 0 and 1, got {np.asarray(restitution).tolist()}")
         with on_threads(threads):
             if self._in_parts:
-                return self._composed.impact(q, v, e)
-            found, impulse, residual = self._impact.call(q, v, np.ascontiguousarray(e), self._given[q.dtype][2])
+                return self._composed.impact(q, v, e, **given)
+            proximal = self._given[q.dtype][2]
+            found, impulse, residual = self._impact.call(q, v, np.ascontiguousarray(e), proximal, **given)
         return Impact(found, impulse, residual[..., 0])
 
-    def free_acceleration(self, q: Any, v: Any, tau: Any, *, threads: int | None = None) -> RealArray:
+    def free_acceleration(self, q: Any, v: Any, tau: Any, *, threads: int | None = None, **given: Any) -> RealArray:
         """The rows' acceleration without constraint forces, (m,)."""
         q, v, tau = self.space.inputs(q, v, tau)
         with on_threads(threads):
-            return self._composed.free_acceleration(q, v, tau)
+            return self._composed.free_acceleration(q, v, tau, **given)
 
     def export_c(self, path: str | Path, *, dtype: Any = np.float64, prefix: str | None = None) -> tuple[Path, Path]:
-        """Write `constrained_dynamics` and `impact` to a C99 file at `path` and a header beside it."""
+        """Write `constrained_dynamics` and `impact`, with the space's inputs, to a C99 file and a header beside it."""
         if not self.space.uses_factor:
             raise ModelError("exported constrained dynamics needs a tree: build the model with mimic='independent'")
         rows = f"Rows {c.quoted(', '.join(self.tasks.row_names))}."
         summary = {"constrained_dynamics": "qdd and row forces.", "impact": "The velocity after an impact; impulses."}
         routes = (self._routes.chosen(dtype), self._routes.by_sweeps(IMPACT))
-        programs = {r.routine.name: trace(*r.traced(self.tasks)) for r in routes}
+        programs = {r.routine.name: traced(self.space, r) for r in routes}
         banner = (
             f"Model {c.quoted(self.space.model.name)}, hash {self.space.model.hash}\nWritten by bough {__version__}"
         )
@@ -273,7 +285,7 @@ class ConstrainedDynamics:
         return self._routes.plan(self.space.dtype or np.float64)
 
     def _bound(self, prepared: Prepared, dtype: npt.DTypeLike) -> BoundFunction:
-        return prepared.bind(self.tasks, self.space.general, dtype)
+        return bind_given(prepared, self.space.parameters, self.tasks, {"general": self.space.general, "dtype": dtype})
 
     @cached_property
     def _held(self) -> dict[int, BoundFunction]:

@@ -7,6 +7,7 @@ tau = r_a - J_a' f. Of all f that satisfy the first, the one that makes tau' W t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from bough.compile.settings import on_threads
 from bough.errors import ShapeError
 from bough.opspace.loops import with_closures
+from bough.opspace.parameters import by_rows
 from bough.opspace.products import apply
 from bough.opspace.space import OperationalSpace
 from bough.opspace.status import OK, UNMET, row_by_row
@@ -57,14 +59,17 @@ class ConstrainedInverseDynamics:
         self.force_weights = _weights(force_weights, self.tasks.size, "force_weights")
 
     def __call__(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None
+        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None, **given: Any
     ) -> ConstrainedInverse:
-        """The forces under which (q, v) accelerates by qdd (nv,), or for a batch of all three."""
+        """The forces under which (q, v) accelerates by qdd (nv,), or for a batch of all three.
+
+        `given` are values of the space's inputs, as in `Dynamics`.
+        """
         with on_threads(threads):
-            return self._forces(*self.space.inputs(q, v, qdd))
+            return self._forces(*self.space.inputs(q, v, qdd), **given)
 
     def with_status(
-        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None
+        self, q: npt.ArrayLike, v: npt.ArrayLike, qdd: npt.ArrayLike, *, threads: int | None = None, **given: Any
     ) -> tuple[ConstrainedInverse, IntArray]:
         """The same and a status for each row: no row of a batch raises for the others.
 
@@ -72,15 +77,16 @@ class ConstrainedInverseDynamics:
         and 4 where no forces give the motion, or it breaks constraints: see `residual` and `violation`.
         """
         with on_threads(threads):
-            found, status = row_by_row(self._forces, self.space.inputs(q, v, qdd))
+            fixed, each = by_rows(self.space.parameters, given)
+            found, status = row_by_row(partial(self._forces, **fixed), self.space.inputs(q, v, qdd), each)
         result = ConstrainedInverse(*found)
         need, moved = (np.maximum(1.0, np.abs(x).max(axis=-1)) for x in (result.tau, np.asarray(qdd, float)))
         unmet = (result.residual > UNMET_SHARE * need) | (result.violation > UNMET_SHARE * moved)
         return result, np.where((status == OK) & unmet, UNMET, status)
 
-    def _forces(self, q: RealArray, v: RealArray, qdd: RealArray) -> ConstrainedInverse:
-        need = np.asarray(self.dynamics.inverse_dynamics(q, v, qdd))
-        J = np.asarray(self.space.jacobian(q))
+    def _forces(self, q: RealArray, v: RealArray, qdd: RealArray, **given: Any) -> ConstrainedInverse:
+        need = np.asarray(self.dynamics.inverse_dynamics(q, v, qdd, **given))
+        J = np.asarray(self.space.jacobian(q, **given))
         a, b = J[..., self.driven], J[..., self.loose]
         m, n = self.tasks.size, len(self.loose)
         K = np.zeros((*J.shape[:-2], m + n, m + n))
@@ -91,7 +97,7 @@ class ConstrainedInverseDynamics:
         force = apply(np.linalg.pinv(K, rcond=SINGULAR, hermitian=True), right)[..., :m]
         rest = need - apply(np.swapaxes(J, -1, -2), force)
         tau = np.where(self.model.actuated, rest, 0.0)
-        moved = np.asarray(self.space.drift(q, v)) + apply(J, qdd)
+        moved = np.asarray(self.space.drift(q, v, **given)) + apply(J, qdd)
         norm = np.linalg.norm
         return ConstrainedInverse(tau, force, norm(rest[..., self.loose], axis=-1), norm(moved, axis=-1))
 

@@ -46,14 +46,15 @@ def program(space: OperationalSpace, name: str) -> Program:
         raise TaskError(f"{name}: mimic joints tie branches together: build the model with mimic='independent'")
     constants = (tasks.with_placements, tasks.pattern, dof_tree(tasks))
     if name == "inverse_inertia":
-        return _traced(space, prepare(space.method, tasks))
+        return traced(space, prepare(space.method, tasks))
     if name == "torques":
-        return _traced(space, Prepared(TASK_TORQUES, (tasks.model.mechanism, *constants), tasks.sizes))
-    found = _traced(space, Prepared(COMPLETE, (tasks.model.mechanism, *constants), tasks.sizes))
+        return traced(space, Prepared(TASK_TORQUES, (tasks.model.mechanism, *constants), tasks.sizes))
+    found = traced(space, Prepared(COMPLETE, (tasks.model.mechanism, *constants), tasks.sizes))
     return found if name == "operational_space" else _only(found, name)
 
 
-def _traced(space: OperationalSpace, prepared: Prepared) -> Program:
+def traced(space: OperationalSpace, prepared: Prepared) -> Program:
+    """The program of a routine with the space's inputs."""
     mechanism, *constants = prepared.constants
     routine, more, _ = space.parameters.prepared(prepared.routine, tuple(constants), mark_limbs)
     first = space.tasks.traced_mechanism if space.parameters.folds else mechanism

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from bough.compile.executions import BoundFunction, bind_arrays
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import Device
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import check_inputs
-from bough.errors import TaskError
+from bough.errors import OptionError, TaskError
 from bough.model import mark_limbs
 from bough.opspace.methods import METHODS, Prepared, prepare
 from bough.opspace.quantities import PUBLIC, routines
@@ -26,6 +28,15 @@ def parameters_of(tasks: TaskSet, inputs: Sequence[str], dynamics: Dynamics | No
         raise TaskError(f"the inputs of the space are {', '.join(known)}, and those of its dynamics {theirs}")
     found = known or (dynamics.inputs if dynamics else ())
     return Parameters(model, found, dynamics.check if dynamics else None)
+
+
+def by_rows(parameters: Parameters, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Values that serve all rows, and those with one for each; unknown names are refused."""
+    for name in given:
+        if name not in parameters.inputs:
+            raise OptionError(f"{name!r} is no input of this space: {', '.join(parameters.inputs) or 'it has none'}")
+    each = {k: np.asarray(x) for k, x in given.items() if np.ndim(x) > parameters.own[k].ndim}
+    return {k: x for k, x in given.items() if k not in each}, each
 
 
 class Functions:
@@ -49,10 +60,15 @@ class Functions:
             routine, constants = routines(self.tasks)[name]
             prepared = Prepared(routine, (self.tasks.model.mechanism, *constants), self.tasks.sizes)
             public = PUBLIC.get(name, "OperationalSpace")
-        if not self.parameters or "q" not in prepared.routine.inputs:
-            return prepared.bind(self.tasks, self.how["general"], self.how["dtype"], public, self.device)
-        how = {**self.how, "name": public, "device": self.device}
-        return self.parameters.given_to(_with_inputs(prepared, self.parameters, self.tasks, how))
+        parameters = self.parameters if "q" in prepared.routine.inputs else Parameters(self.tasks.model)
+        return bind_given(prepared, parameters, self.tasks, {**self.how, "name": public, "device": self.device})
+
+
+def bind_given(prepared: Prepared, parameters: Parameters, tasks: TaskSet, how: dict[str, Any]) -> BoundFunction:
+    """A routine as a function of arrays, with the parameters as keywords."""
+    if not parameters:
+        return prepared.bind(tasks, **how)
+    return parameters.given_to(_with_inputs(prepared, parameters, tasks, how))
 
 
 def bind_plain(prepared: Prepared, parameters: Parameters, tasks: TaskSet, general: bool) -> BoundFunction:

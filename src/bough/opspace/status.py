@@ -6,7 +6,7 @@ functions have it; and 4 where there is a result that does not do what was asked
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -30,16 +30,25 @@ def common_rows(arrays: Sequence[RealArray]) -> list[RealArray]:
 
 
 def row_by_row(
-    compute: Callable[..., Sequence[RealArray]], arrays: Sequence[RealArray]
+    compute: Callable[..., Sequence[RealArray]],
+    arrays: Sequence[RealArray],
+    each: Mapping[str, RealArray] | None = None,
 ) -> tuple[list[RealArray], IntArray]:
-    """What `compute` makes of arrays (batch, n), and the status of each row: rows that it refuses are left out."""
-    rows = common_rows(arrays)
+    """What `compute` makes of arrays (batch, n), and the status of each row: rows that it refuses are left out.
+
+    Keywords in `each` have a value for each row.
+    """
+    rows, each = common_rows(arrays), each or {}
+    if each and all(x.ndim == 1 for x in arrays):
+        rows = [np.repeat(x, len(next(iter(each.values()))), axis=0) for x in rows]
+        arrays = rows
     count = len(rows[0])
     status: IntArray = rows_status(rows, (), count).astype(np.int64)
     good = np.flatnonzero(status == OK)
     while True:
         try:
-            found = compute(*(np.ascontiguousarray(x[good]) for x in rows))
+            some = {name: x[good] for name, x in each.items()}
+            found = compute(*(np.ascontiguousarray(x[good]) for x in rows), **some)
             break
         except (NumericalError, NonFiniteError) as error:
             if not error.rows:
