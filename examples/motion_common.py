@@ -118,7 +118,7 @@ def picture(scene: Scene, exact: Run, found: Sequence[Run], tolerances: Sequence
     shape = 11.0 * scene.size[1] / scene.size[0]
     figure = plt.figure(figsize=(11, shape + 3.2), layout="constrained")
     above, below = figure.subfigures(2, 1, height_ratios=[shape + 0.3, 2.8])
-    chosen = len(found) // 2
+    chosen = (len(found) - 1) // 2
     panel = above.subplots()
     panel.imshow(drawn(scene, found[chosen], exact))
     instants = ", ".join(f"{share * exact.time[-1]:.3g}" for share in scene.shown)

@@ -59,4 +59,4 @@ def scene(scale: float, steps: int) -> motion_common.Scene:
 
 
 if __name__ == "__main__":
-    motion_common.main(__doc__, scene, 400, (10.0, 3.0, 1.0), "motion_millipede.png")
+    motion_common.main(__doc__, scene, 400, (3.0, 1.0, 0.3, 0.1), "motion_millipede.png")

@@ -37,7 +37,7 @@ def scene(scale: float, steps: int) -> motion_common.Scene:
     width = 2.0 * np.sqrt(mass / (600.0 * np.pi * length))  # of green wood, 600 kg/m^3
     return motion_common.Scene(
         model, begin, steps, 5e-4, "semi_implicit", (0.25, 0.9), (3.6, 0.0, 0.0), (7.2, 0.0, 0.0),
-        np.maximum(width, 0.006), (1300, 420), (-1.45, 0.1), 3.2,
+        np.maximum(width, 0.006), (1200, 380), (-1.45, 0.1), 2.75,
     )  # fmt: skip
 
 

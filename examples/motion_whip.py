@@ -31,7 +31,7 @@ def scene(scale: float, steps: int) -> motion_common.Scene:
     long = n * LINK
     return motion_common.Scene(
         model, begin, steps, DT, "rk4", (0.03, 0.5, 0.85, 1.0), (0.0, -0.13 * long, 0.0), (0.0, -0.064 * long, 0.0),
-        0.004 * long, (1300, 700), (-1.57, 1.55), 2.3,
+        0.004 * long, (1300, 640), (-1.57, 1.55), 1.85,
     )  # fmt: skip
 
 
