@@ -17,6 +17,7 @@ from bough.adaptive.motion import (
     BY_JOINT,
     NO_LIMIT,
     ActiveRegion,
+    FrictionWatch,
     HeldLoops,
     MotionEngine,
     Turns,
@@ -28,8 +29,6 @@ from bough.adaptive.options import check_error, check_options
 from bough.adaptive.passes import Loads
 from bough.errors import ModelError, NumericalError, SettingError
 
-# Joints moved by steps, for each joint of the linkage, between two looks at friction everywhere; what a step counts for
-CHECK, AT_HAND = 10, 100
 LEAST_SHARE = 1e-6  # of eps, to which a rule is tightened until the error is met
 
 
@@ -79,7 +78,7 @@ class Chooser:
         self.share = 1.0  # of eps, by which the rule goes
         self.age, self.h = self.every, 0.0  # steps since the region was chosen, and their size
         self.begun = False  # whether there is a region for this configuration
-        self.unchecked = 0  # work since friction was looked at everywhere
+        self.watch = FrictionWatch(len(self.mechanism.axis) if self.effort.stops[0] else 0, self.every)
         self.jolted = False  # whether loops may open as fast as it was given, until the next step
         self.urgent = False  # whether torques of locked joints have changed
         self.body_mass = model.total_mass / max(1, len(model.joints))
@@ -153,9 +152,8 @@ class Chooser:
             region.note(changes.everything or changes.most_forces, changes.forces, changes.torques)
             changes.taken_by_tree()
             region.reload(loads)
-        if self.effort.stops[0]:
-            self._look_at_friction(changed and not keep)
-        if self.age >= (self.every // 5 if self.urgent else self.every) or (changed and not keep):
+        loose = bool(self.effort.stops[0]) and self._look_at_friction(changed, keep)
+        if self.age >= (self.every // 5 if self.urgent else self.every) or (changed and not keep) or loose:
             self.age, self.urgent = 0, False
             if not self._choose():
                 turns.failed()
@@ -177,15 +175,17 @@ class Chooser:
         """See `HeldLoops.known`."""
         return nullcontext() if self.loops is None else self.loops.known(loads, before)
 
-    def _look_at_friction(self, now: bool) -> None:
-        """See that friction holds what is welded: now, or for a small part of the work of the steps since."""
+    def _look_at_friction(self, changed: bool, keep: bool) -> bool:
+        """See that friction holds what is welded, if it is time for that; whether some of it does not."""
         assert self.region is not None
-        due = self.unchecked >= CHECK * len(self.inputs.model.joints)
-        if now or (due and self.age >= self.every):
-            loads = self.inputs.forces.loads()
-            with self.loops_known(loads):
-                self.region.loosen(self.full, loads)
-            self.unchecked = 0
+        watch, tau, loads = self.watch, self.effort.tau, self.inputs.forces.loads()
+        now = changed and (not keep or watch.jumps(loads, tau, self.steps))
+        if not (now or (self.age >= self.every and watch.is_due(self.steps))):
+            return False
+        with self.loops_known(loads):
+            loose, intervals = self.region.loosen(self.full, loads, watch.carried)
+        watch.looked(loads, tau, self.steps, intervals)
+        return loose
 
     def make_region(self) -> ActiveRegion:
         """The assembly tree and all that goes with it."""

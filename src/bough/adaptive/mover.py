@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bough.adaptive.chooser import AT_HAND, Chooser, MotionOptions
+from bough.adaptive.chooser import Chooser, MotionOptions
 from bough.adaptive.closure import Closure
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure
@@ -53,7 +53,6 @@ class Mover(Chooser):
             engine = self.region.engine
             left = self._march(engine, self.region.loads, h, n) if self.region.joints else 0
             self.age += n - left
-            self.unchecked += (n - left) * (self.region.joints + AT_HAND)
         self.steps, self.time = self.steps + n - left, self.time + (n - left) * h
         if left:
             raise self._diverged(engine, h)

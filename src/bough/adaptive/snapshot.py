@@ -13,7 +13,7 @@ from bough.adaptive.mover import Mover
 
 Arrays = dict[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
-OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts", "unchecked", "jolted")
+OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts", "jolted")
 REGION = ("energy_lost", "delta", "opened", "closed", "stale")
 
 
@@ -36,6 +36,9 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
         "open": np.zeros(0, np.int64),
         "touched": np.zeros(0, np.int64),
     }
+    if mover.effort.stops[0]:
+        more, facts["watch"] = mover.watch.state()
+        arrays |= more
     if mover.is_made and mover.effort.stops[0]:
         arrays["full_grip"] = mover.full.work.grip
         facts["fresh"] = mover.full.fresh
@@ -55,6 +58,8 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
     mover.state.v[:] = arrays["v"]
     if mover.loops is not None:
         mover.loops.force[:], mover.loops.told[:] = arrays["loops"], arrays["told"]
+    if "watch" in facts:
+        mover.watch.restore(arrays, facts["watch"])
     if "full_grip" in arrays:
         mover.full.work.grip[:], mover.full.fresh = arrays["full_grip"], facts["fresh"]
     for name in OWN:

@@ -157,8 +157,28 @@ def test_what_hangs_on_held_links_moves_as_it_should():
     assert errors[1] <= errors[0] < 1e-6
 
 
+@pytest.mark.parametrize("size", [20, 600])
+def test_friction_gives_way_at_once_to_a_load_that_jumps(size):
+    """A callback is known to have changed a load: whatever the size of the linkage, all joints are looked at."""
+    friction, found = 0.3 * size**2, []
+    model = beam(size, friction=friction)
+    for method in ("full", "adaptive"):
+        sim = adaptive.Dynamics(model, adaptive.body_acceleration(size / 20), method, every=20)
+        load = sim.loads([model.body_names[19]])
+
+        def push(sim, load=load):
+            load.values[:] = (0.0, 0.0, -friction if sim.steps >= 63 else -0.1)
+
+        sim.run(63, 1e-4, load=push)
+        assert not sim.configuration.any()
+        sim.run(5, 1e-4, load=push)
+        found.append(sim.configuration)
+    assert found[0].any()
+    assert np.allclose(*found, rtol=0, atol=1e-6 * np.abs(found[0]).max())
+
+
 def test_friction_gives_way_to_a_load_that_grows():
-    """Nothing tells the rule about it but looks at all joints now and then."""
+    """Looks at all joints come the sooner the less of their friction is left."""
     model, found = beam(20, friction=60.0), []
     for method in ("full", "adaptive"):
         sim = adaptive.Dynamics(model, adaptive.body_acceleration(0.01), method, every=5)

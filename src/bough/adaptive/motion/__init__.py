@@ -11,6 +11,7 @@ from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
 from bough.adaptive.motion.held import HeldLoops
 from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving
 from bough.adaptive.motion.rules import BY_JOINT, NO_LIMIT, Turns, make_rule
+from bough.adaptive.motion.watch import FrictionWatch
 
 __all__ = [
     "BY_JOINT",
@@ -18,6 +19,7 @@ __all__ = [
     "NO_LIMIT",
     "ActiveRegion",
     "Effort",
+    "FrictionWatch",
     "HeldLoops",
     "MotionEngine",
     "Moving",

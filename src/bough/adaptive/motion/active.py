@@ -204,15 +204,17 @@ class ActiveRegion:
         e, h = self.effort, float(self.survey.lead[0])
         self.tree.mechanism.armature[at] = e.rotor[at] + h * e.damping[at] + h * h * e.stiffness[at] + e.weld[at]
 
-    def loosen(self, full: MotionEngine, loads: Loads) -> None:
-        """See that what friction is thought to hold easily is so, as the linkage moves now. O(n)."""
+    def loosen(self, full: MotionEngine, loads: Loads, carried: FloatArray) -> tuple[bool, float]:
+        """See that what friction is thought to hold easily is so, as the linkage moves now: whether it is not, and the
+        rest as `MotionEngine.loosen` has it. O(n)."""
         self.state.qdd[:] = 0.0
         lead = float(self.survey.lead[0])
         self.engine.accelerate(self.loads, lead or 1e-3, lead)
-        loose = full.loosen(loads)
+        loose, intervals = full.loosen(loads, carried)
         if len(loose):
             self._weigh()
             self.note(False, [], loose.tolist())
+        return bool(len(loose)), intervals
 
     def _look(self) -> float:
         """Let the survey know how the pieces move; returns their kinetic energy."""

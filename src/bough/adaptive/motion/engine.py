@@ -97,13 +97,12 @@ class MotionEngine:
         compiled(weld)(self.effort, self.work, share)
         self.felt = True
 
-    def loosen(self, loads: Loads) -> IntArray:
+    def loosen(self, loads: Loads, carried: FloatArray) -> tuple[IntArray, float]:
         """Primitives whose joints friction does not hold easily any more, though surveys think so, as the linkage moves
-        now. O(n)."""
+        now, and how often what the others hold could change as it has since `carried` (n,) was known. O(n)."""
         self.transmitted(loads)
-        if not compiled(loosen)(self.mechanism, self.state, self.effort, self.work):
-            return np.zeros(0, np.int64)
-        return np.searchsorted(self.mechanism.dof, np.flatnonzero(self.work.held), "right") - 1
+        intervals = float(compiled(loosen)(self.mechanism, self.state, self.effort, self.work, carried))
+        return np.searchsorted(self.mechanism.dof, np.flatnonzero(self.work.held), "right") - 1, intervals
 
     def loop_forces(self) -> FloatArray:
         """(2 c, 6) on the bodies of its loops, in their frames, as they were found last."""

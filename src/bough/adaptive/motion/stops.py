@@ -19,7 +19,7 @@ from bough.adaptive.passes import Loads
 from bough.compile.kernel import kernel
 from bough.joints import Mechanism, along, articulated_freedom, difference_joint, force_to_parent
 from bough.spatial import add6, get6, get10, get21, put6, rigid_times, sub6
-from bough.types import Scalar
+from bough.types import Rows, Scalar
 
 RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # what a freedom does; held ones from STUCK on
 HEAVY, STIFF = 1e9, 1e7  # how much heavier a held freedom is than it would be, without and with loops
@@ -28,6 +28,7 @@ NEAR = 1e-12  # rad or m from a limit: there
 EASY, HARD = 0.5, 0.75  # shares of friction up to which a joint gets welded, and stays so
 ROUNDING = 1e-15  # m or rad: gaps that are none
 MOST = 64  # tries in a step
+NEVER = 1e9  # intervals
 LETS_GO = 3  # times that friction or a limit lets go in a step
 
 
@@ -218,11 +219,13 @@ def weld(e: Effort, w: Room, share: float) -> None:
 
 
 @kernel
-def loosen(m: Mechanism, s: Moving, e: Effort, w: Room) -> int:
+def loosen(m: Mechanism, s: Moving, e: Effort, w: Room, carried: Rows) -> Scalar:
     """Undo welds of joints that are not held easily any more; w.momentum: forces through all joints, w.held: 1 there.
 
-    Returns how many they are."""
-    count = 0
+    Returns how often all could change as they have since the last time before another one is. `carried`: what holds
+    them, then and now.
+    """
+    least = NEVER
     for i in range(len(m.parent)):
         if e.sprung[i] == 1:
             difference_joint(m, i, s.rest, s.q, s.stretch)
@@ -233,7 +236,10 @@ def loosen(m: Mechanism, s: Moving, e: Effort, w: Room) -> int:
                 t = along(m, k, get6(w.momentum, i)) - e.tau[k] + e.rotor[k] * s.qdd[j] + e.damping[k] * s.v[j]
                 if e.sprung[i] == 1:
                     t += e.stiffness[k] * s.stretch[j]
-                if abs(t) > HARD * e.friction[k]:
+                change, left = abs(t - carried[k]), HARD * e.friction[k] - abs(t)
+                carried[k] = t
+                if left < 0.0:
                     e.weld[k], e.grip[k], w.held[k] = 0.0, min(max(t, -e.friction[k]), e.friction[k]), 1
-                    count += 1
-    return count
+                elif left < least * change:
+                    least = left / change
+    return least
