@@ -15,6 +15,7 @@ from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration
 from bough.adaptive.motion import (
     BY_JOINT,
+    EVERY,
     NO_LIMIT,
     ActiveRegion,
     FrictionWatch,
@@ -24,6 +25,7 @@ from bough.adaptive.motion import (
     make_effort,
     make_moving,
     make_rule,
+    spaced,
 )
 from bough.adaptive.options import check_error, check_options
 from bough.adaptive.passes import Loads
@@ -38,7 +40,7 @@ class MotionOptions(NamedTuple):
     method: str
     integrator: str
     without: tuple[str, ...]
-    every: int
+    every: int | None
     most: int | None
     max_turn: float | None
 
@@ -49,7 +51,7 @@ class MotionOptions(NamedTuple):
             raise SettingError(f"max_turn must be a positive angle in rad, got {self.max_turn!r}")
         if self.most is not None and self.most < 1:
             raise SettingError(f"most: at least 1 joint must be allowed to be active, got {self.most}")
-        if self.every < 1:
+        if self.every is not None and self.every < 1:
             raise SettingError(f"every: the region must be chosen anew after at least 1 step, got {self.every}")
 
 
@@ -60,7 +62,8 @@ class Chooser:
         self, inputs: Inputs, error: ErrorMeasure | None, options: MotionOptions, closures: tuple[Closure, ...]
     ) -> None:
         options.check(inputs, error)
-        self.method, self.integrator, self.without, self.every, self.most, self.max_turn = options
+        self.method, self.integrator, self.without, self.given, self.most, self.max_turn = options
+        self.every = EVERY if self.given is None else self.given  # steps until the region is chosen again
         model, shared = inputs.model, inputs.shared
         self.inputs = inputs
         self._error = error if error is not None else body_acceleration(0.0)
@@ -123,7 +126,7 @@ class Chooser:
         """Configuration or velocities were set, or only gravity: nothing is known of the region."""
         self.begun, self.jolted = False, self.jolted or jolted
         if self.method == "auto":
-            self.turns = Turns(self.turns.joints, self.every)
+            self.turns = Turns(self.turns.joints, self.turns.every)
 
     def _ready(self, h: float, keep: bool) -> bool:
         """Have a region for the next steps; False where plain ones are cheaper."""
@@ -159,6 +162,8 @@ class Chooser:
                 turns.failed()
                 return False
             turns.succeeded()
+            if self.given is None:
+                self.every = spaced(self.every, *region.news)
         return True
 
     def _feel_all(self, loads: Loads, h: float, lead: float) -> None:

@@ -13,7 +13,7 @@ from bough.adaptive.mover import Mover
 
 Arrays = dict[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
-OWN = ("steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts", "jolted")
+OWN = ("every", "steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts", "jolted")
 REGION = ("energy_lost", "delta", "opened", "closed", "stale")
 
 
@@ -21,7 +21,7 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
     """A motion as arrays and plain facts."""
     error, changes, region = mover.error, mover.inputs.changes, mover.region
     facts: Facts = {
-        "options": [mover.method, mover.integrator, list(mover.without), mover.every, mover.most, mover.max_turn],
+        "options": [mover.method, mover.integrator, list(mover.without), mover.given, mover.most, mover.max_turn],
         "measure": [error.name, error.eps, error.over, list(error.scale)],
         "own": {name: getattr(mover, name) for name in OWN}, "turns": mover.turns.state(),
         "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],

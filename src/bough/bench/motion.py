@@ -17,7 +17,7 @@ from bough.types import FloatArray, IntArray
 from bough.zoo import chain, molecule
 
 JOINTS, MANY_JOINTS, LIMB = 50_000, 1_000_000, 200
-DT, EVERY, BLOCK, ROUNDS = 2e-4, 40, 80, 5  # steps of a choice and of a round
+DT, BLOCK, ROUNDS = 2e-4, 80, 5  # steps of a round
 GROUP = "motion, one step"
 
 
@@ -64,7 +64,7 @@ def hanging_molecule(n: int) -> Limb:
 
 def kicked(limb: Limb, eps: float, method: str) -> Dynamics:
     """The limb in motion."""
-    sim = Dynamics(limb.model, body_acceleration(eps), method, every=EVERY)
+    sim = Dynamics(limb.model, body_acceleration(eps), method)
     sim.gravity = limb.gravity
     v = np.zeros(limb.model.nv)
     v[limb.freedoms] = np.random.default_rng(1).normal(size=len(limb.freedoms))

@@ -10,11 +10,12 @@ from bough.adaptive.motion.active import ActiveRegion
 from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
 from bough.adaptive.motion.held import HeldLoops
 from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving
-from bough.adaptive.motion.rules import BY_JOINT, NO_LIMIT, Turns, make_rule
+from bough.adaptive.motion.rules import BY_JOINT, EVERY, NO_LIMIT, Turns, make_rule, spaced
 from bough.adaptive.motion.watch import FrictionWatch
 
 __all__ = [
     "BY_JOINT",
+    "EVERY",
     "INTEGRATORS",
     "NO_LIMIT",
     "ActiveRegion",
@@ -27,4 +28,5 @@ __all__ = [
     "make_effort",
     "make_moving",
     "make_rule",
+    "spaced",
 ]

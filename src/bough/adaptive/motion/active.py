@@ -64,6 +64,11 @@ class ActiveRegion:
         return len(self.pieces.body)
 
     @property
+    def news(self) -> tuple[int, int]:
+        """How many clusters were opened in the last choice, and are open."""
+        return int(self.choice.count[FRESH]), int(self.choice.count[OPEN])
+
+    @property
     def nbytes(self) -> int:
         """Memory held."""
         return self.tree.nbytes + self.engine.nbytes + sum(a.nbytes for a in self.choice)

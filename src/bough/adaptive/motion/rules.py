@@ -18,6 +18,17 @@ BY_JOINT = "joint_motion"  # the measure that goes by joints
 SURVEY, AT_LEAST, BUILDING, SHARE = 12.0, 1000.0, 50.0, 0.04
 
 
+EVERY, LEAST, MOST = 20, 10, 40  # steps between choices, unless they are given: to begin with, and at any time
+FEW, MANY = 0.04, 0.1  # shares of the open clusters that were opened at a choice
+
+
+def spaced(every: int, opened: int, open_: int) -> int:
+    """After how many steps to choose again: later where hardly any cluster had to be opened, sooner where many had."""
+    if opened > MANY * open_:
+        return max(LEAST, every // 2)
+    return min(MOST, 2 * every) if opened <= FEW * open_ else every
+
+
 def make_rule(error: ErrorMeasure, mass: float, share: float, most: int) -> Rule:
     """Clusters open where a body of this mass would gain more than a share of eps."""
     a, by_joint = (share * error.eps) ** 2, error.name == BY_JOINT
