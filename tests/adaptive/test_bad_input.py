@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bough.adaptive import Closure, QuasiStatics, Recorder, absolute_joint, relative_joint, relative_linkage
-from bough.errors import ModelError, NonFiniteError, NumericalError, ShapeError, UnknownNameError
+from bough.adaptive import Closure, Dynamics, QuasiStatics, Recorder, absolute_joint, relative_joint, relative_linkage
+from bough.errors import ModelError, NonFiniteError, NumericalError, SettingError, ShapeError, UnknownNameError
 from bough.model.builder import Builder
 from bough.zoo import arm, chain
 
@@ -150,3 +150,18 @@ def test_mimic_joints_are_refused_by_name(method):
     builder.add_body("b", "a", "revolute", (1.0, 0.0, 0.0), joint_name="second", mimic=("first", -2.0, 0.0), **solid)
     with pytest.raises(ModelError, match="'second' mimics another"):
         QuasiStatics(builder.build(), method=method)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: Dynamics(m).step("soon"), "positive, finite time dt"),
+        (lambda m: Dynamics(m).run(2.5, 1e-3), "whole number"),
+        (lambda m: Dynamics(m, every="often"), "every"),
+        (lambda m: Dynamics(m, most="few"), "most"),
+        (lambda m: Dynamics(m, max_turn="much"), "max_turn"),
+    ],
+)
+def test_settings_of_a_motion_that_are_no_numbers(call, message):
+    with pytest.raises(SettingError, match=message):
+        call(chain(4))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral, Real
 from time import perf_counter
 from typing import NamedTuple
 
@@ -44,15 +45,15 @@ class MotionOptions(NamedTuple):
     most: int | None
     max_turn: float | None
 
-    def check(self, inputs: Inputs, error: ErrorMeasure | None) -> None:
+    def check(self, error: ErrorMeasure | None) -> None:
         """Refuse what cannot be, by name."""
-        check_options(inputs.model, error, self.method, self.integrator, self.without)
-        if self.max_turn is not None and not self.max_turn > 0.0:
+        check_options(error, self.method, self.integrator, self.without)
+        if self.max_turn is not None and not (isinstance(self.max_turn, Real) and self.max_turn > 0.0):
             raise SettingError(f"max_turn must be a positive angle in rad, got {self.max_turn!r}")
-        if self.most is not None and self.most < 1:
-            raise SettingError(f"most: at least 1 joint must be allowed to be active, got {self.most}")
-        if self.every is not None and self.every < 1:
-            raise SettingError(f"every: the region must be chosen anew after at least 1 step, got {self.every}")
+        if self.most is not None and not (isinstance(self.most, Integral) and self.most >= 1):
+            raise SettingError(f"most: at least 1 joint must be allowed to be active, got {self.most!r}")
+        if self.every is not None and not (isinstance(self.every, Integral) and self.every >= 1):
+            raise SettingError(f"every: the region must be chosen anew after at least 1 step, got {self.every!r}")
 
 
 class Chooser:
@@ -61,7 +62,7 @@ class Chooser:
     def __init__(
         self, inputs: Inputs, error: ErrorMeasure | None, options: MotionOptions, closures: tuple[Closure, ...]
     ) -> None:
-        options.check(inputs, error)
+        options.check(error)
         self.method, self.integrator, self.without, self.given, self.most, self.max_turn = options
         self.every = EVERY if self.given is None else self.given  # steps until the region is chosen again
         model, shared = inputs.model, inputs.shared
@@ -82,7 +83,7 @@ class Chooser:
         self.age, self.h = self.every, 0.0  # steps since the region was chosen, and their size
         self.begun = False  # whether there is a region for this configuration
         self.watch = FrictionWatch(len(self.mechanism.axis) if self.effort.stops[0] else 0, self.every)
-        self.jolted = False  # whether loops may open as fast as it was given, until the next step
+        self.jolted = True  # whether loops may be open, or open fast, as it was given, until the next step
         self.urgent = False  # whether torques of locked joints have changed
         self.body_mass = model.total_mass / max(1, len(model.joints))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +204,7 @@ class Dynamics(LoadedLinkage):
         `load` is called with this simulation before every step, to set forces and torques. When a step diverges, all
         is as it was after the step before, and the step and the joint are named.
         """
-        if not (math.isfinite(dt) and dt > 0.0):
+        if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
             raise SettingError(f"a step must be a positive, finite time dt in s, got {dt!r}")
 
         def take(most: int) -> int:

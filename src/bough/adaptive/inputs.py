@@ -27,7 +27,7 @@ class Inputs:
     def __init__(self, model: Model) -> None:
         if model.couplings:
             name = model.couplings[0].follower
-            raise ModelError(f"joint {name!r} mimics another: adaptive quasi-statics has no coupled joints")
+            raise ModelError(f"joint {name!r} mimics another: adaptive simulations have no coupled joints")
         self.model, self.changes = model, Changes(len(model.mechanism.parent))
         self.forces, self.shared = Forces(model), make_shared(model)
         self.groups: list[Load] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,8 @@ class LoadedLinkage:
 
     def _run(self, what: str, n: int, progress: bool, record: Recorder | None, take: Callable[[int], int]) -> None:
         """n steps, at most so many at once as `take` is told; it says how many it took."""
-        if n < 0:
-            raise SettingError(f"the number of steps must not be negative, got {n}")
+        if not (isinstance(n, Integral) and n >= 0):
+            raise SettingError(f"the number of steps must not be negative, and a whole number, got {n!r}")
         last = self.steps + n
         with progress_bar(what, n, progress) as advance:
             while self.steps < last:

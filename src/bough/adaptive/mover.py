@@ -12,10 +12,11 @@ from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.motion import MotionEngine
 from bough.adaptive.passes import PLACE, Loads
-from bough.errors import NumericalError
+from bough.errors import NumericalError, SettingError
 from bough.types import BoolArray, FloatArray, IntArray
 
 MOST_PARTS = 1000  # of one step
+OPEN = 1e-3  # m or rad by which loops may be open at the start
 INSTANT = 1e-6  # s, in which friction and limits stop what they would stop now
 
 
@@ -36,10 +37,7 @@ class Mover(Chooser):
         With `keep` forces that have changed are no reason to choose the region before its time.
         """
         if self.jolted:
-            self.jolted = False
-            if self.loops is not None and self.state.v.any():
-                self.full.close_rates()
-                self.begun = False
+            self._begin_closed()
         if self.is_exact or not self._ready(h, keep):
             engine, loads, n = self.full, self.inputs.forces.loads(), most
             if not self.is_exact:
@@ -57,6 +55,20 @@ class Mover(Chooser):
         if left:
             raise self._diverged(engine, h)
         return n
+
+    def _begin_closed(self) -> None:
+        """Leave of a velocity that was given what keeps loops closed; refuse a place in which they are open."""
+        if self.closures is not None:
+            name, gap = self.closures.widest(self.poses(self.closures.bodies))
+            if not gap <= OPEN:
+                raise SettingError(
+                    f"the loop {name} is open by {gap:.3g} m or rad: a motion begins with closed loops, as "
+                    f'bough.close_loops(model, q).q has them, or goes without=["closures"]'
+                )
+            if self.state.v.any():
+                self.full.close_rates()
+                self.begun = False
+        self.jolted = False
 
     def _march(self, engine: MotionEngine, loads: Loads, h: float, n: int) -> int:
         """n steps, each in as many parts as keep joints from turning by more than `max_turn` in one; returns how many

@@ -7,17 +7,14 @@ from collections.abc import Iterable
 from bough.adaptive.measures import ErrorMeasure, check_measure
 from bough.adaptive.motion import INTEGRATORS
 from bough.dynamics.functions import suggestion
-from bough.errors import ModelError, SettingError
-from bough.model import Model
+from bough.errors import SettingError
 
 METHODS = ("auto", "adaptive", "full")
 EFFECTS = ("damping", "springs", "friction", "limits", "closures")
 
 
-def check_options(
-    model: Model, error: ErrorMeasure | None, method: str, integrator: str, without: Iterable[str]
-) -> None:
-    """Refuse options that do not exist, and what a motion does not have."""
+def check_options(error: ErrorMeasure | None, method: str, integrator: str, without: Iterable[str]) -> None:
+    """Refuse options that do not exist."""
     if method not in METHODS:
         raise SettingError(f"there is no method {method!r}{suggestion(str(method), METHODS)}")
     if integrator not in INTEGRATORS:
@@ -27,9 +24,6 @@ def check_options(
         raise SettingError(f"joints have no effect {unknown[0]!r}; known: {', '.join(EFFECTS)}")
     if error is not None:
         check_error(error)
-    if model.couplings:
-        name = model.couplings[0].follower
-        raise ModelError(f"joint {name!r} mimics another: adaptive dynamics has no coupled joints")
 
 
 def check_error(error: ErrorMeasure) -> None:

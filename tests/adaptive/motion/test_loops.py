@@ -7,6 +7,7 @@ import pytest
 
 import bough
 from bough import adaptive
+from bough.errors import SettingError
 from bough.opspace import ConstrainedDynamics, Loops
 from bough.simulate import rollout
 
@@ -293,3 +294,14 @@ def test_locking_joints_of_a_loop_takes_energy():
         energy = sim.energy
     assert sim.energy_lost >= 0.0
     assert sim.active < 24
+
+
+def test_a_motion_begins_with_closed_loops():
+    model, q = garland(5)
+    sim = adaptive.Dynamics(model, method="full")
+    sim.configuration = q + np.array([0.1, 0, 0, 0, 0])
+    with pytest.raises(SettingError, match=r"the loop 'end' to 'peg' is open by 0\.\d+ m or rad.*close_loops"):
+        sim.step(1e-3)
+    sim.configuration = bough.close_loops(model, sim.configuration).q
+    sim.step(1e-3)
+    assert sim.opening() < 1e-5
