@@ -40,6 +40,22 @@ PRINTED = {
 }  # fmt: skip
 
 
+def crba_transforms(tree: Tree) -> tuple[int, ...]:
+    """What CRBA moves at nodes with DH parameters, without, and below a floating base 0: inertias and vectors of each.
+
+    Its loops: for i from the last, the inertia of i to its parent; then its force to the parent, from there on, ...
+    """
+    inertias, vectors = [0, 0, 0], [0, 0, 0]
+    for i in range(tree.n - 1, -1, -1):
+        for moved, path in ((inertias, tree.path(i)[-1:]), (vectors, tree.path(i))):
+            for j in path[tree.parent[path] >= 0]:
+                above = tree.parent[j]
+                standard = tree.dh_child[above] == j
+                moved[0 if standard else 1] += 1
+                moved[2] += int(standard and above == 0)
+    return tuple(x for pair in zip(inertias, vectors, strict=True) for x in pair)
+
+
 PARTS = dict(zip(("RNEA", "CRBA", "factorize", "back-substitute", "ABA"), COLOURS, strict=False))
 
 
@@ -111,6 +127,7 @@ def _rows(name: str, model: Model, found: Costs) -> list[Row]:
     return [
         *rows,
         exact(f"{name}: D0a, D1a, D0b, D1b, D0c, D1c", printed.D, tuple(model.tree.dh_counts([0]))),
+        exact(f"{name}: transforms in the loops of CRBA, executed", printed.D, crba_transforms(model.tree)),
         exact(f"{name}: LTDL, executed", printed.factorize, found.factorize),
         exact(f"{name}: back-substitution, executed", printed.solve, found.solve),
         exact(f"{name}: CRBA, formula", printed.crba, found.crba, own),

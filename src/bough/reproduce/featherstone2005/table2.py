@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bough import cost
+from bough.compile.graph.program import OperationCount
 from bough.reproduce.counting import on_tree
 from bough.reproduce.result import Result, Row, exact, rounded
 from bough.reproduce.topologies import balanced, chain, side_branches, span_grid
@@ -22,6 +23,7 @@ FAMILIES: dict[str, tuple[str, str, Callable[[int], Tree], Callable[[int], cost.
 # the ratio of a dense to a sparse factorization that section 4.2 prints, by tree
 RATIOS = (("balanced tree", balanced, 4, "7.8"), ("balanced tree", balanced, 8, "430"),
           ("grid", span_grid, 4, "5.3"), ("grid", span_grid, 16, "74"))  # fmt: skip
+LARGE = (("balanced tree", balanced, cost.balanced, 8), ("grid", span_grid, cost.span_grid, 16))
 # side branches: bodies in each, how many on each node, and the share beta of the main chain
 LIMITS = ((1, 1, 2), (2, 1, 3), (1, 2, 3))
 MAIN_CHAIN = 400
@@ -31,6 +33,8 @@ def run(full: bool = False) -> Result:
     """LTDL executed for every size; D1 is its divisions and D2 its multiplications."""
     rows = [_family(name) for name in FAMILIES]
     rows += [ratio_to_dense(name, make(m), printed) for name, make, m, printed in RATIOS]
+    for name, make, sums, m in LARGE:
+        rows.append(exact(f"{name}, n = {make(m).n}: LTDL", of_sums(sums(m)), on_tree(ltdl, make(m))))
     rows += [row for case in LIMITS for row in limits(*case)]
     return Result(
         tuple(rows),
@@ -52,6 +56,11 @@ def _family(name: str) -> Row:
         exact("", True, same).status,
         f"sizes {sizes[0]} to {sizes[-1]}",
     )
+
+
+def of_sums(sums: cost.TreeSums) -> OperationCount:
+    """D1 d + D2 (m + a)."""
+    return OperationCount(mul=sums.D2, add=sums.D2, div=sums.D1)
 
 
 def operations(tree: Tree) -> int:
