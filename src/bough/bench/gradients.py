@@ -11,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from bough import zoo
 from bough.bench.compile import with_fresh_cache
-from bough.bench.dynamics import BATCH, Arrangement, models
+from bough.bench.dynamics import BATCH, models
+from bough.bench.engines import agreed, expected, random_state
+from bough.bench.engines.common import check, ours
+from bough.bench.peers import pinocchio_twin
 from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
@@ -21,111 +25,184 @@ from bough.model import Model
 
 MANY = 65_536  # rows of the batch that bridges are measured on
 SMALL = 512  # rows where a result has many numbers: more would measure the machine's memory
+NEAR = 64  # rows whose results stay near the core
 Cases = dict[str, dict[str, Callable[[], Any]]]
 
 
 def rows() -> list[Timing]:
-    """All of it, on the last of the models: the real robot, where it is installed."""
+    """All of it on the last of the models, the real robot where it is installed; regressors of an arm and both."""
     model = models()[-1]
-    return [*single(model), *batch(model), *first_calls(model), *bridges(model)]
+    found = [*single(model), *batch(model)]
+    for other in (zoo.arm(7), *models()):
+        found += regressors(other)
+    return [*found, *first_calls(model), *bridges(model)]
+
+
+class Peer:
+    """A model in Pinocchio at a state; what it gives was found to be what Bough gives before it is timed."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.dyn, self.s = model, Dynamics(model), random_state(model)
+        self.twin = pinocchio_twin(model)
+        self.data = self.twin.createData()
+        self.q, self.v, self.tau = self.s.q[self.s.q_order], *(x[self.s.v_order] for x in (self.s.v, self.s.tau))
+
+    def call(self, name: str, *more: Any) -> Callable[[], Any]:
+        """`pin.<name>` of the configuration and what follows."""
+        return partial(getattr(import_module("pinocchio"), name), self.twin, self.data, self.q, *more)
+
+    def check_dynamics(self) -> None:
+        """Forward dynamics, frames, a Jacobian and the mass matrix; bias forces; derivatives of both dynamics."""
+        dyn, s, order = self.dyn, self.s, self.s.v_order
+        agreed("pinocchio", self.model, s, expected(ours(self.model, dyn, s), self.model, s))
+        check("pin.nonLinearEffects", self.call("nonLinearEffects", self.v)(), dyn.bias_force(s.q, s.v)[order])
+        for name, function in (
+            ("computeABADerivatives", dyn.forward_dynamics_derivatives),
+            ("computeRNEADerivatives", dyn.inverse_dynamics_derivatives),
+        ):
+            theirs = self.call(name, self.v, self.tau)()
+            for found, wanted in zip(theirs, function(s.q, s.v, s.tau), strict=True):
+                half = np.triu(np.ones(wanted.shape)) if found is theirs[2] else 1.0  # it leaves the rest unset
+                check(f"pin.{name}", half * found, half * wanted[np.ix_(order, order)])
+
+    def check_regressor(self) -> None:
+        """Bodies are merged and laid otherwise there: both must give the torques of inverse dynamics."""
+        s, dyn = self.s, self.dyn
+        wanted = dyn.inverse_dynamics(s.q, s.v, s.tau) - self.model.armature * s.tau
+        Y = self.call("computeJointTorqueRegressor", self.v, self.tau)()
+        inertias = np.concatenate([I.toDynamicParameters() for I in list(self.twin.inertias)[1:]])
+        check("pin.computeJointTorqueRegressor", Y @ inertias, wanted[s.v_order])
+        check("regressor", dyn.regressor(s.q, s.v, s.tau) @ self.model.inertias.ravel(), wanted)
 
 
 def single(model: Model) -> list[Timing]:
     """One call from Python, everything included."""
     import pinocchio as pin
 
-    s, dyn, given = Arrangement(model, 2), Dynamics(model), Dynamics(model, inputs=["inertia"])
-    free = Dynamics(model, inputs=["inertia"], check=False)
-    q, v, tau = s.q, s.v, s.tau
+    x = Peer(model)
+    x.check_dynamics()
+    dyn, (q, v, tau) = x.dyn, (x.s.q, x.s.v, x.s.tau)
+    given, free = (Dynamics(model, inputs=["inertia"], check=check) for check in (None, False))
     heavy = 1.01 * model.inertias
-    peer, data, p = s.pin, s.data, s.pin_q
     some = [name for name in model.frame_names if name != "world"][-4:]
-    together = dyn.together(
-        ["mass_matrix", "bias_force", "placements", *(("jacobian", {"frame": f}) for f in some)]
-        + [("bias_acceleration", {"frame": f}) for f in some]
-    )
-    frame = peer.nframes - 1
+
+    def together(frames: list[str], *more: Any) -> Callable[[], Any]:
+        J, drift = ([(name, {"frame": f}) for f in frames] for name in ("jacobian", "bias_acceleration"))
+        return partial(dyn.together(["mass_matrix", "bias_force", "placements", *J, *drift, *more]), q, v)
+
+    frame = x.twin.nframes - 1
 
     def theirs() -> None:
-        pin.computeAllTerms(peer, data, p, v)
-        pin.framesForwardKinematics(peer, data, p)
+        pin.computeAllTerms(x.twin, x.data, x.q, x.v)
+        pin.framesForwardKinematics(x.twin, x.data, x.q)
         for _ in some:
-            pin.getFrameJacobian(peer, data, frame, pin.LOCAL_WORLD_ALIGNED)
-            pin.getFrameClassicalAcceleration(peer, data, frame, pin.LOCAL_WORLD_ALIGNED)
+            pin.getFrameJacobian(x.twin, x.data, frame, pin.LOCAL_WORLD_ALIGNED)
+            pin.getFrameClassicalAcceleration(x.twin, x.data, frame, pin.LOCAL_WORLD_ALIGNED)
 
+    center = ("center_of_mass_jacobian", "centroidal_momentum_drift")
     cases: Cases = {
         "forward dynamics, inertias as inputs": {
             "bough": lambda: free.forward_dynamics(q, v, tau, inertia=heavy),
             "bough, checked": lambda: given.forward_dynamics(q, v, tau, inertia=heavy),
             "bough, as constants": lambda: dyn.forward_dynamics(q, v, tau),
-            "pin.aba": lambda: pin.aba(peer, data, p, v, tau),
+            "pin.aba": x.call("aba", x.v, x.tau),
         },
         "all frames": {
             "bough": lambda: dyn.placements(q),
-            "pin.framesForwardKinematics": lambda: pin.framesForwardKinematics(peer, data, p),
+            "pin.framesForwardKinematics": x.call("framesForwardKinematics"),
+        },
+        "H, C, all frames, a Jacobian of 21 rows (three frames, the centre of mass) and its drift": {
+            "bough": together(some[1:], *center),
+            "Pinocchio's calls": theirs,
         },
         "H, C, all frames, a Jacobian of 24 rows and its drift": {
-            "bough": lambda: together(q, v),
+            "bough": together(some),
             "Pinocchio's calls": theirs,
         },
         "forward dynamics derivatives": {
             "bough": lambda: dyn.forward_dynamics_derivatives(q, v, tau),
-            "pin.computeABADerivatives": lambda: pin.computeABADerivatives(peer, data, p, v, tau),
+            "pin.computeABADerivatives": x.call("computeABADerivatives", x.v, x.tau),
         },
         "inverse dynamics derivatives": {
             "bough": lambda: dyn.inverse_dynamics_derivatives(q, v, tau),
-            "pin.computeRNEADerivatives": lambda: pin.computeRNEADerivatives(peer, data, p, v, tau),
-        },
-        "regressor": {
-            "bough": lambda: dyn.regressor(q, v, tau),
-            "bough, packed": lambda: dyn.packed_regressor(q, v, tau),
-            "pin.computeJointTorqueRegressor": lambda: pin.computeJointTorqueRegressor(peer, data, p, v, tau),
+            "pin.computeRNEADerivatives": x.call("computeRNEADerivatives", x.v, x.tau),
         },
     }
-    return [Timing("gradients and parameters, single call", model.name, x, contest(c)) for x, c in cases.items()]
+    return [Timing("gradients and parameters, single call", model.name, case, contest(c)) for case, c in cases.items()]
+
+
+def regressors(model: Model) -> list[Timing]:
+    """One call and batches, all of Y and the rows that are not zero; beside them the time to fill as many numbers."""
+    x = Peer(model)
+    x.check_regressor()
+    dyn, s = x.dyn, x.s
+    run = x.call("computeJointTorqueRegressor", x.v, x.tau)
+    times = contest(
+        {
+            "bough": lambda: dyn.regressor(s.q, s.v, s.tau),
+            "bough, packed": lambda: dyn.packed_regressor(s.q, s.v, s.tau),
+            "pin.computeJointTorqueRegressor": run,
+        }
+    )
+    found = [Timing("regressor, single call", model.name, "regressor", times)]
+    rng = np.random.default_rng(1)
+    for count in (NEAR, SMALL):
+        few = [model.random_configuration(rng, count), *rng.normal(size=(2, count, model.nv))]
+        halved = [y.astype(np.float32) for y in few]
+        Y, packed, small = dyn.regressor(*few), dyn.packed_regressor(*few), dyn.packed_regressor(*halved)
+        calls: dict[str, Callable[[], Any]] = {
+            "bough": partial(dyn.regressor, *few, out=Y, threads=1),
+            "bough, packed": partial(dyn.packed_regressor, *few, out=packed, threads=1),
+            "bough, packed, float32": partial(dyn.packed_regressor, *halved, out=small, threads=1),
+        }
+        times = contest(calls, burst=10e-3).per(count)
+        note = _filling(Y, count) + "; packed, " + _filling(packed, count)
+        found.append(Timing(f"regressor, batch of {count}", model.name, "regressor", times, note))
+    return found
+
+
+def _filling(y: Any, count: int) -> str:
+    """What it takes to write as many numbers, and nothing else, per configuration."""
+    seconds = contest({"fill": partial(np.empty(y.shape, y.dtype).fill, 1.0)}, 0.2).per(count)["fill"]
+    return f"filling as many numbers takes {1e6 * seconds:.2g} us"
 
 
 def batch(model: Model) -> list[Timing]:
-    """Batches on one thread into given arrays where there are some; times are per configuration."""
-    import pinocchio as pin
-
-    s, dyn, given = Arrangement(model), Dynamics(model), Dynamics(model, inputs=["inertia"])
-    few, out = [x[:SMALL].copy() for x in (s.Q, s.V, s.T)], np.empty_like(s.V)
-    robots = model.inertias * np.random.default_rng(0).uniform(0.9, 1.1, (BATCH, 1, 1))
-    cases: dict[str, tuple[int, dict[str, Callable[[], Any]]]] = {
-        "forward dynamics, another robot in each row": (
+    """Batches on one thread into given arrays; times are per configuration."""
+    x, rng = Peer(model), np.random.default_rng(1)
+    dyn, given = x.dyn, Dynamics(model, inputs=["inertia"])
+    Q, V, T = model.random_configuration(rng, BATCH), *rng.normal(size=(2, BATCH, model.nv))
+    out = np.empty_like(V)
+    robots = model.inertias * rng.uniform(0.9, 1.1, (BATCH, 1, 1))
+    cases: list[tuple[str, int, dict[str, Callable[[], Any]]]] = [
+        (
+            "forward dynamics, another robot in each row",
             BATCH,
             {
-                "bough": lambda: given.forward_dynamics(s.Q, s.V, s.T, inertia=robots, out=out, threads=1),
-                "bough, as constants": lambda: dyn.forward_dynamics(s.Q, s.V, s.T, out=out, threads=1),
-                "loop over pin.aba": lambda: _loop(64, partial(pin.aba, s.pin, s.data, s.pin_q, s.v, s.tau)),
+                "bough": lambda: given.forward_dynamics(Q, V, T, inertia=robots, out=out, threads=1),
+                "bough, as constants": lambda: dyn.forward_dynamics(Q, V, T, out=out, threads=1),
+                "loop over pin.aba": partial(_loop, 64, x.call("aba", x.v, x.tau)),
             },
-        ),
-        "forward dynamics derivatives": (
-            SMALL,
-            {
-                "bough": lambda: dyn.forward_dynamics_derivatives(*few, threads=1),
-                "loop over pin.computeABADerivatives": lambda: _loop(
-                    64, partial(pin.computeABADerivatives, s.pin, s.data, s.pin_q, s.v, s.tau)
-                ),
-            },
-        ),
-        "regressor": (
-            SMALL,
-            {
-                "bough": lambda: dyn.regressor(*few, threads=1),
-                "bough, packed": lambda: dyn.packed_regressor(*few, threads=1),
-                "loop over pin.computeJointTorqueRegressor": lambda: _loop(
-                    64, partial(pin.computeJointTorqueRegressor, s.pin, s.data, s.pin_q, s.v, s.tau)
-                ),
-            },
-        ),
-    }
+        )
+    ]
+    for count in (NEAR, SMALL):
+        few = [y[:count].copy() for y in (Q, V, T)]
+        room = dyn.forward_dynamics_derivatives(*few)
+        halved = [y.astype(np.float32) for y in few]
+        small = dyn.forward_dynamics_derivatives(*halved)
+        calls: dict[str, Callable[[], Any]] = {
+            "bough": partial(dyn.forward_dynamics_derivatives, *few, out=room, threads=1),
+            "bough, new arrays": partial(dyn.forward_dynamics_derivatives, *few, threads=1),
+            "bough, float32": partial(dyn.forward_dynamics_derivatives, *halved, out=small, threads=1),
+            "loop over pin.computeABADerivatives": partial(_loop, 64, x.call("computeABADerivatives", x.v, x.tau)),
+        }
+        cases.append(("forward dynamics derivatives", count, calls))
     found = []
-    for case, (count, contestants) in cases.items():
+    for case, count, contestants in cases:
         times = contest(contestants, burst=10e-3)
         each = times.per({name: 64 if name.startswith("loop") else count for name in times})
-        found.append(Timing(f"gradients and parameters, batch of {count}", model.name, case, each))
+        note = _filling(np.empty((count, 3, model.nv, model.nv)), count) if "derivatives" in case else ""
+        found.append(Timing(f"gradients and parameters, batch of {count}", model.name, case, each, note))
     return found
 
 

@@ -30,6 +30,11 @@ class Turned:
 
     def call(self, *inputs: Any, out: Any = None, **how: Any) -> Any:
         """The matrices; `out` takes those of an earlier call as they are, into others they are copied."""
+        if out is None and len(getattr(inputs[0], "shape", ())) == 1:
+            first, second, third = self.function.call(*inputs, **how)
+            if first.ndim == 2:
+                return first.T, second.T, third
+            return first.swapaxes(-1, -2), second.swapaxes(-1, -2), third
         plain = how.keys() <= {"threads"}  # parameters may change the precision
         room = _turned(out) if out is not None else self._block(inputs) if plain else None
         first, second, third = self.function.call(*inputs, out=room, **how)

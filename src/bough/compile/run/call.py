@@ -58,7 +58,7 @@ class BoundFunction:
         self._unchecked: Batches | None = None
         self._lent: list[tuple[dict[str, Any], str]] = []
         self._shapes = tuple(x.shape for x in self.outputs)
-        self._scope: dict[str, Any] = {"gate": _misfit, "make": _nothing, "general": self._call_any, "empty": np.empty}
+        self._scope: dict[str, Any] = {"gate": _misfit, "make": _nothing, "general": self._call_any}
         self.call: Callable[..., Any] = self._fast_call()
 
     def __call__(self, *inputs: Any, out: Any = None, threads: int | None = None) -> Any:
@@ -83,7 +83,6 @@ class BoundFunction:
 
     def _fast_call(self) -> Callable[..., Any]:
         """`call(*inputs, out=None, threads=None)`, written out for this number of arrays."""
-        self._scope |= {"dtype": self.dtype} | {f"shape{k}": shape for k, shape in enumerate(self._shapes)}
         exec(call_text(len(self.inputs), len(self.outputs)), self._scope)
         function: Callable[..., Any] = self._scope["call"]
         function.__name__ = function.__qualname__ = self.name
@@ -108,7 +107,7 @@ class BoundFunction:
             (mappings or Mappings()).serve(self._scope)
         names = [p.name for p in inputs], [p.name for p in options]
         self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
-        exec(shortcut_text(*names, len(self.outputs), longer is not None), self._scope)
+        exec(shortcut_text(*names, longer is not None), self._scope)
         function: Callable[..., Any] = self._scope["shortcut"]
         return wraps(method, updated=())(function)
 

@@ -60,7 +60,7 @@ class NativeCode:
         context, keep = self.new_context() if self.new_context else (0, None)
         signature = replace(signature, felt=self.felt)
         gate = make_gate(signature, self.address, context, pile)
-        alone = not signature.batched and len(signature.outputs) == 1
+        alone = not signature.batched and bool(signature.outputs)
         return Opened(gate, make_maker(signature, self.address, context) if alone else None, (self, keep))
 
 

@@ -3,7 +3,8 @@
 ; @gate is a C function of Python's METH_FASTCALL kind. Its self is a bytes object that holds a %Record: what to
 ; call, and what the arguments must look like. It returns a small int: 0 done, 1 some argument does not fit exactly
 ; (the caller converts or complains), 2 a non-finite input, 3 a non-finite output. @make is the same for functions with
-; one output, which it allocates and returns; or None where the gate would have a complaint. @unpack is @make with the
+; one output, which it allocates and returns; or None where the gate would have a complaint. @make_several is the same
+; for more outputs, in a tuple. @unpack is @make with the
 ; last inputs in a dict, or as one array; @known is @make for last inputs whose numbers are known.
 ;
 ; The constants @type_of, @bytes_data, @data_of, @ndim_of, @extents_of, @descr_of and @flags_of (byte offsets inside
@@ -25,6 +26,8 @@ declare ptr @PyLong_FromLong(i64)
 declare ptr @PyArray_New(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
+declare ptr @PyTuple_New(i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare i64 @PyDict_Size(ptr)
 declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
 declare ptr @PyEval_SaveThread()
@@ -624,6 +627,68 @@ none:
   %nothing = load ptr, ptr %none.p
   call void @Py_IncRef(ptr %nothing)
   ret ptr %nothing
+error:
+  ret ptr null
+}
+
+define ptr @make_several(ptr %self, ptr %arguments, i64 %given) {
+entry:
+  %all = alloca [33 x ptr]
+  %record = call ptr @field(ptr %self, ptr @bytes_data)
+  %arrays.p = getelementptr %Record, ptr %record, i64 0, i32 2
+  %arrays = load i64, ptr %arrays.p
+  %inputs.p = getelementptr %Record, ptr %record, i64 0, i32 3
+  %inputs = load i64, ptr %inputs.p
+  %complete = icmp eq i64 %given, %inputs
+  br i1 %complete, label %copy, label %none
+copy:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %one ]
+  %left = icmp slt i64 %k, %inputs
+  br i1 %left, label %one, label %allocate
+one:
+  %from = getelementptr ptr, ptr %arguments, i64 %k
+  %argument = load ptr, ptr %from
+  %to = getelementptr ptr, ptr %all, i64 %k
+  store ptr %argument, ptr %to
+  %k.next = add i64 %k, 1
+  br label %copy
+allocate:
+  %tuple.size = sub i64 %arrays, %inputs
+  %tuple = call ptr @PyTuple_New(i64 %tuple.size)             ; it owns the outputs from the start
+  %no.tuple = icmp eq ptr %tuple, null
+  br i1 %no.tuple, label %error, label %next
+next:
+  %j = phi i64 [ %inputs, %allocate ], [ %j.next, %keep ]
+  %j.left = icmp slt i64 %j, %arrays
+  br i1 %j.left, label %new, label %run
+new:
+  %output = call ptr @new_output(ptr %record, i64 %j)
+  %failed = icmp eq ptr %output, null
+  br i1 %failed, label %lost, label %keep
+keep:
+  %place = getelementptr ptr, ptr %all, i64 %j
+  store ptr %output, ptr %place
+  %item = sub i64 %j, %inputs
+  %ignored = call i32 @PyTuple_SetItem(ptr %tuple, i64 %item, ptr %output)
+  %j.next = add i64 %j, 1
+  br label %next
+run:
+  %status = call i64 @attempt(ptr %record, ptr %all, i64 %arrays)
+  %good = icmp eq i64 %status, 0
+  br i1 %good, label %done, label %drop
+done:
+  ret ptr %tuple
+drop:
+  call void @Py_DecRef(ptr %tuple)
+  br label %none
+none:
+  %none.p = getelementptr %Record, ptr %record, i64 0, i32 10
+  %nothing = load ptr, ptr %none.p
+  call void @Py_IncRef(ptr %nothing)
+  ret ptr %nothing
+lost:
+  call void @Py_DecRef(ptr %tuple)
+  br label %error
 error:
   ret ptr null
 }

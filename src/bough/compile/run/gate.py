@@ -25,7 +25,7 @@ from bough.compile.run.cache import fetch
 from bough.compile.run.objects import ObjectLayout, object_layout
 
 Gate = Callable[..., int]
-Maker = Callable[..., "np.ndarray | None"]
+Maker = Callable[..., Any]  # an array, a tuple of them, or None
 
 OK, MISFIT, BAD_INPUT, BAD_OUTPUT = range(4)
 MAX_ARRAYS, MAX_NDIM = 32, 3
@@ -33,7 +33,7 @@ METH_FASTCALL = 0x80
 ARRAY_NEW = 93  # place of PyArray_New in numpy's C API, fixed since numpy 1.0
 PYTHON_API = (
     "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef", "PyDict_Size",
-    "PyDict_Next",
+    "PyDict_Next", "PyTuple_New", "PyTuple_SetItem",
 )  # fmt: skip
 CACHED_BYTES, WIDEST, MOST_STEPS = 2**18, 16, 16  # 16 = rows of the widest step of lanes
 
@@ -95,11 +95,12 @@ def make_gate(signature: Signature, entry: int, context: int = 0, pile: Pile | N
 
 
 def make_maker(signature: Signature, entry: int, context: int = 0) -> Maker:
-    """`maker(*inputs)`: the only output, in a new array; None where a gate would have a complaint."""
+    """`maker(*inputs)`: the output, or a tuple of them, in new arrays; None where a gate would have a complaint."""
     layout = object_layout()
     if layout is None:
         return python_maker(signature, ctypes_gate(signature, entry, context))
-    maker: Maker = _native_function(layout, "make", _record(signature, entry, context))
+    name = "make" if len(signature.outputs) == 1 else "make_several"
+    maker: Maker = _native_function(layout, name, _record(signature, entry, context))
     return maker
 
 
@@ -154,11 +155,13 @@ def serve() -> Callable[[int, int], int] | None:
 
 def python_maker(signature: Signature, gate: Gate) -> Maker:
     """The same by a gate, for one configuration."""
-    shape = signature.outputs[0].shape
+    shapes = [x.shape for x in signature.outputs]
 
-    def make(*inputs: np.ndarray) -> np.ndarray | None:
-        output = np.empty(shape, signature.dtype)
-        return output if gate(*inputs, output) == OK else None
+    def make(*inputs: np.ndarray) -> Any:
+        outputs = tuple(np.empty(shape, signature.dtype) for shape in shapes)
+        if gate(*inputs, *outputs) != OK:
+            return None
+        return outputs[0] if len(outputs) == 1 else outputs
 
     return make
 

@@ -23,7 +23,7 @@ class PythonCode:
 
     def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
         gate = python_gate(signature, partial(self._run, signature), pile)
-        return Opened(gate, python_maker(signature, gate) if len(signature.outputs) == 1 else None)
+        return Opened(gate, python_maker(signature, gate) if signature.outputs else None)
 
     def _run(self, signature: Signature, arrays: Sequence[np.ndarray]) -> None:
         rows = zip(*arrays, strict=True) if signature.batched else [arrays]

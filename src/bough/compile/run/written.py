@@ -1,8 +1,8 @@
 """The text of Python functions that pass arrays on to a gate, written out for a number of them.
 
 One configuration in arrays that fit is passed on as it is, and the gate finds out whether it was that; fixed argument
-lists cost Python a third of what variable ones do. Their scope has `gate`, `make` (for one result), `general` for all
-else, and the shapes and dtype of new results.
+lists cost Python a third of what variable ones do. Their scope has `gate`, `make` for new results, and `general` for
+all else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def call_text(inputs: int, outputs: int) -> str:
     lines = [
         f"def call({given}out=None, threads=None):",
         "    if out is None:",
-        *_fresh_result(given, outputs),
+        *_fresh_result(given),
         f"    elif {fits} == 0:",
         "        return out",
         f"    return general(({given}), out, threads)",
@@ -25,13 +25,13 @@ def call_text(inputs: int, outputs: int) -> str:
     return "\n".join(lines)
 
 
-def shortcut_text(inputs: Sequence[str], options: Sequence[str], outputs: int, longer: bool) -> str:
+def shortcut_text(inputs: Sequence[str], options: Sequence[str], longer: bool) -> str:
     """`shortcut(*inputs, *options)`; with `longer`, an array or a dict in the place of the first option is served."""
     given = ", ".join(inputs)
     lines = [
         f"def shortcut({given}{''.join(f', {name}={name}_default' for name in options)}):",
         f"    if {_plain(options)}:",
-        *_fresh_result(f"{given}, ", outputs),
+        *_fresh_result(f"{given}, "),
     ]
     if longer:
         more = f"{given}, {options[0]}"
@@ -47,16 +47,9 @@ def shortcut_text(inputs: Sequence[str], options: Sequence[str], outputs: int, l
     return "\n".join(lines)
 
 
-def _fresh_result(inputs: str, outputs: int) -> list[str]:
+def _fresh_result(inputs: str) -> list[str]:
     """Lines that return the result in new arrays if the inputs are one configuration in arrays that fit."""
-    if outputs == 1:
-        return [f"        y0 = make({inputs})", "        if y0 is not None:", "            return y0"]
-    results = ", ".join(f"y{k}" for k in range(outputs))
-    return [
-        *(f"        y{k} = empty(shape{k}, dtype)" for k in range(outputs)),
-        f"        if gate({inputs}{results}) == 0:",
-        f"            return {results}",
-    ]
+    return [f"        y0 = make({inputs})", "        if y0 is not None:", "            return y0"]
 
 
 def _plain(options: Sequence[str]) -> str:
