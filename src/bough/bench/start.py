@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution, requires
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -58,6 +59,22 @@ ENTRIES = {
         "goal = bough.Dynamics(robot).placement(q, frame)",
         "bough.ik.solve(robot, {frame: goal}, robot.neutral)",
     ),
+    "control.TaskController": (
+        "from bough.control import TaskController\n"
+        "control = TaskController(bough.OperationalSpace(robot, [bough.pose(frame)]), {})",
+        "control(0.0, q, 0 * v)",
+    ),
+    "control.WholeBody": (
+        "from bough.control import WholeBody\nbody = WholeBody(robot, [bough.pose(frame)])",
+        "body(0.0, q, 0 * v)",
+    ),
+    "count": ("", "bough.count(robot, 'forward_dynamics')"),
+    "export_c": (
+        "import tempfile; folder = tempfile.mkdtemp()",
+        "bough.export_c(robot, ['forward_dynamics'], folder + '/robot.c')",
+    ),
+    "base_parameters": ("", "bough.base_parameters(robot)"),
+    "casadi.function": ("import casadi", "bough.casadi.function(robot, 'forward_dynamics')"),
     "rollout": ("", "bough.simulate.rollout(robot, q, 0 * v, duration=0.01, dt=1e-3)"),
     "sparsity.ltdl": ("H, tree = np.eye(7), bough.Tree([-1, 0, 0, 1, 1, 2, 2])", "bough.sparsity.ltdl(H, tree)"),
     "general code: forward_dynamics": ("dyn = bough.Dynamics(robot, general=True)", "dyn.forward_dynamics(q, v, v)"),
@@ -172,6 +189,8 @@ def first_calls() -> Iterator[Timing]:
     name = G1 if path else "humanoid"
     calls = {f"Dynamics.{function}": of_function(function) for function in FUNCTIONS} | ENTRIES
     for entry, (before, code) in calls.items():
+        if entry.startswith("casadi") and find_spec("casadi") is None:
+            continue
         with TemporaryDirectory() as cache:
             cold = clocked(code, cache, head + before)
             warm = min(clocked(code, cache, head + before) for _ in range(2))
