@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, is_dataclass
 from functools import cache
-from threading import Timer
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from bough.compile.run.notice import unless_done
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,16 +44,9 @@ def note(text: str) -> None:
     typer.echo(text, err=True)
 
 
-@contextmanager
-def patient(what: str, after: float = 1.0) -> Iterator[None]:
+def patient(what: str, after: float = 1.0) -> AbstractContextManager[None]:
     """Says what is going on if it takes longer than a moment; it is kept on disk, so that it happens once."""
-    timer = Timer(after, note, [f"{what}; this happens once, later runs take it from the disk"])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return unless_done(after, lambda: note(f"{what}; this happens once, later runs take it from the disk"))
 
 
 def working(what: str) -> AbstractContextManager[object]:

@@ -7,9 +7,9 @@ from bough.compile.routine import Routine
 from bough.dynamics.center_of_mass import WORK, first_moment, inverse_mass
 from bough.dynamics.coriolis import cross_force
 from bough.dynamics.kinematics import place_body
+from bough.dynamics.momentum import force_on_all
 from bough.joints import (
     Mechanism,
-    force_to_parent,
     joint_motion,
     joint_velocity,
     motion_to_body,
@@ -90,13 +90,7 @@ def centroidal_momentum_drift(m: Mechanism, q: Rows, v: Rows, hdot: Rows, w: Wor
         put6(w.v, i, V)
         put6(w.a, i, a)
         put6(w.f, i, add6(rigid_times(I, a), cross_force(V, rigid_times(I, V))))
-    total = rest
-    for i in range(len(m.parent) - 1, -1, -1):
-        f, p = force_to_parent(m, w.X, i, get6(w.f, i)), m.parent[i]
-        if p >= 0:
-            put6(w.f, p, add6(get6(w.f, p), f))
-        else:
-            total = add6(total, f)
+    total = force_on_all(m, w)
     n = sub3(angular(total), cross(com, linear(total)))
     for r in range(3):
         hdot[r], hdot[3 + r] = total[3 + r], n[r]

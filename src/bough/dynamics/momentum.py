@@ -14,10 +14,16 @@ from bough.types import Force, Rows, Workspace
 @kernel
 def world_momentum(m: Mechanism, v: Rows, w: Workspace) -> Force:
     """Spatial momentum about the world's origin, angular part first; X is filled."""
-    zero = m.zero[0]
     body_velocities(m, v, w)
     for i in range(len(m.parent)):
         put6(w.f, i, rigid_times(get10(m.inertia, i), get6(w.v, i)))
+    return force_on_all(m, w)
+
+
+@kernel
+def force_on_all(m: Mechanism, w: Workspace) -> Force:
+    """The sum of w.f on all bodies, at the world's origin; w.f becomes that on subtrees."""
+    zero = m.zero[0]
     total = (zero, zero, zero, zero, zero, zero)
     for i in range(len(m.parent) - 1, -1, -1):
         f, p = force_to_parent(m, w.X, i, get6(w.f, i)), m.parent[i]

@@ -23,7 +23,15 @@ from bough.spatial.articulated_inertia import (
     z_articulated_in,
 )
 from bough.spatial.blocks import symmetric_times
-from bough.spatial.rigid_inertia import rigid_add, rigid_column, rigid_in, rigid_times, x_rigid_in, z_rigid_in
+from bough.spatial.rigid_inertia import (
+    rigid_add,
+    rigid_column,
+    rigid_in,
+    rigid_scale,
+    rigid_times,
+    x_rigid_in,
+    z_rigid_in,
+)
 from bough.spatial.rotations import inertia_matrix, quaternion_rotate, rotation_vector
 from bough.spatial.rows import get3, get6, get9, get10, get21, get_tail, put3, put6, put9, put10, put21, put_tail
 from bough.spatial.screws import (
@@ -98,6 +106,7 @@ __all__ = [
     "rigid_add",
     "rigid_column",
     "rigid_in",
+    "rigid_scale",
     "rigid_times",
     "rotate",
     "rotate_back",

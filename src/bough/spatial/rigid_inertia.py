@@ -25,6 +25,12 @@ def rigid_times(I: RigidInertia, v: Motion) -> Force:
 
 
 @kernel
+def rigid_scale(k: Scalar, I: RigidInertia) -> RigidInertia:
+    """k I. 10m."""
+    return (k * I[0], k * I[1], k * I[2], k * I[3], k * I[4], k * I[5], k * I[6], k * I[7], k * I[8], k * I[9])
+
+
+@kernel
 def rigid_add(I: RigidInertia, K: RigidInertia) -> RigidInertia:
     """The inertia of two bodies welded together. 10a."""
     return (

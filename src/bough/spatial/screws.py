@@ -96,12 +96,6 @@ def x_motion_out(c: Scalar, s: Scalar, d: Scalar, v: Motion) -> Motion:
 
 
 @kernel
-def x_motion_in(c: Scalar, s: Scalar, d: Scalar, v: Motion) -> Motion:
-    """A motion through a screw about x, child to parent."""
-    return uncycle(z_motion_in(c, s, d, cycle(v)))
-
-
-@kernel
 def x_force_in(c: Scalar, s: Scalar, d: Scalar, f: Force) -> Force:
     """A force through a screw about x, child to parent. 10m + 6a."""
     return uncycle(z_force_in(c, s, d, cycle(f)))

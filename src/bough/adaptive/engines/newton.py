@@ -51,6 +51,7 @@ from bough.spatial import (
     put6,
     put9,
     put21,
+    rigid_scale,
     rotate,
     rotate_back,
     scale3,
@@ -219,20 +220,7 @@ def newton_factor(m: Mechanism, w: NewtonWork, mu: float) -> Scalar:
     """Eliminate mu M + H; returns how many pivots are negative, or NaN where one is zero to rounding."""
     wrong = 0.0
     for i in range(len(m.parent)):
-        I = get10(m.inertia, i)
-        J = (
-            mu * I[0],
-            mu * I[1],
-            mu * I[2],
-            mu * I[3],
-            mu * I[4],
-            mu * I[5],
-            mu * I[6],
-            mu * I[7],
-            mu * I[8],
-            mu * I[9],
-        )
-        put21(w.IA, i, articulated(J, 0.0))
+        put21(w.IA, i, articulated(rigid_scale(mu, get10(m.inertia, i)), 0.0))
     for i in range(len(m.parent) - 1, -1, -1):
         IA = get21(w.IA, i)
         for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.motion.layout import Effort, Moving
-from bough.adaptive.motion.sums import H_SUM, K_SUM, SQUARE_A, SQUARE_V, get_far, put_far
+from bough.adaptive.motion.sums import H_SUM, K_SUM, SQUARE_A, SQUARE_V
 from bough.adaptive.motion.survey import Survey, close_node, is_active, is_solid, joint_pull, motion_of
 from bough.adaptive.node import (
     IDENTITY,
@@ -39,7 +39,7 @@ from bough.adaptive.node import (
     symmetric_six,
     tail,
 )
-from bough.adaptive.passes import DONE, Front
+from bough.adaptive.passes import DONE, Front, get_far, put_far
 from bough.compile.kernel import inlined
 from bough.dynamics.newton_euler import squares
 from bough.joints import Mechanism

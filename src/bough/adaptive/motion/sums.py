@@ -27,8 +27,8 @@ from bough.adaptive.node import (
     tail,
     twice_energy,
 )
-from bough.adaptive.passes import DONE, Front, Loads
-from bough.compile.kernel import inlined, kernel
+from bough.adaptive.passes import DONE, Front, Loads, get_far, put_far
+from bough.compile.kernel import inlined
 from bough.joints import Mechanism
 from bough.spatial import (
     add6,
@@ -146,16 +146,6 @@ def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, 
             s.move[m.v_index[k]] = a
             r[TOTAL_A] += m.armature[k] * a * a
             r[TOTAL_V] += e.rotor[k] * s.v[m.v_index[k]] ** 2
-
-
-@kernel
-def put_far(a: Rows, i: int, x: Force) -> None:
-    a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2], x[3], x[4], x[5]
-
-
-@kernel
-def get_far(a: Rows, i: int) -> Force:
-    return (a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11])
 
 
 @inlined

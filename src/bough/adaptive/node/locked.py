@@ -31,7 +31,7 @@ from bough.adaptive.node.motion import cross_pose, far_pose
 from bough.adaptive.node.rigid import handle_force, joined_force, joined_inertia, joined_kappa, locked_square
 from bough.compile.kernel import inlined
 from bough.joints import Mechanism
-from bough.spatial import add6, dot6, get6, get10, motion_out, rigid_times, scale6, sub6
+from bough.spatial import add6, dot6, get6, get10, motion_out, rigid_scale, rigid_times, scale6, sub6
 from bough.types import Force, Motion, RigidInertia, Scalar
 
 ZERO10 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -53,8 +53,7 @@ def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> Rigi
     i = plan.leaf_body[~code]
     if i == len(plan.parent):
         return ZERO10
-    I, k = get10(m.inertia, plan.last[i]), 1.0 / float(plan.copies[i])
-    return (k * I[0], k * I[1], k * I[2], k * I[3], k * I[4], k * I[5], k * I[6], k * I[7], k * I[8], k * I[9])
+    return rigid_scale(1.0 / float(plan.copies[i]), get10(m.inertia, plan.last[i]))
 
 
 @inlined

@@ -53,9 +53,11 @@ from bough.adaptive.passes.front import (
     SUM,
     WAITING,
     Front,
+    get_far,
     grown,
     make_front,
     open_above,
+    put_far,
     take_over,
 )
 from bough.adaptive.passes.lazy import FAR, follow, mark, mark_loads, visit_marked
@@ -113,6 +115,7 @@ __all__ = [
     "contract",
     "follow",
     "gather",
+    "get_far",
     "grown",
     "load_body",
     "load_pieces",
@@ -125,6 +128,7 @@ __all__ = [
     "open_above",
     "piece_loads",
     "place_all",
+    "put_far",
     "query",
     "take_over",
     "visit_marked",

@@ -32,7 +32,6 @@ ENTRY = "entry"
 HEAD = (files("bough.compile.emit") / "cuda_head.h").read_text()
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*"}
 LARGEST = 150_000  # operations: more take minutes to compile and overflow the instruction cache many times
-MOST_LANES = 8
 
 Layout = Literal["rows", "columns"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 PATIENCE = 1.5  # seconds
@@ -16,7 +16,14 @@ def compiling() -> Iterator[None]:
     if not (sys.stderr and sys.stderr.isatty()):
         yield
         return
-    timer = threading.Timer(PATIENCE, _say)
+    with unless_done(PATIENCE, _say):
+        yield
+
+
+@contextmanager
+def unless_done(seconds: float, do: Callable[[], object]) -> Iterator[None]:
+    """Do something if what is done meanwhile takes longer than so many seconds."""
+    timer = threading.Timer(seconds, do)
     timer.daemon = True
     timer.start()
     try:
