@@ -96,8 +96,8 @@ def sentence(c: dict[str, int]) -> str:
         f"{c['kept_then']:,} lines then, {c['kept_now']:,} now, with the options and refusals that they have learned;\n"
         f"{c['gone']:,} names are gone, with {c['gone_then']:,} lines then: dropped, merged or renamed. So what was\n"
         f"there takes {fewer:.0f}% fewer lines if none of these lives on; what kept its name takes {more:.0f}% more.\n"
-        f"The whole has grown to {c['functions_now']:,} functions and {c['now']:,} lines by what is new: it is not shorter.\n"
-        "Counted by `docs/count_lines.py`.\n"
+        f"The whole is not shorter: it has grown to {c['functions_now']:,} functions and {c['now']:,} lines by what\n"
+        "is new. Counted by `docs/count_lines.py`.\n"
     )
 
 

@@ -79,7 +79,7 @@ def test_as_composed_of_functions(model, ground):
 @pytest.mark.interpreted
 def test_interpreted_alike():
     model = hopper(limits=False, friction=0.0)
-    found = stepper(model, Plane())._compiled.lean
+    found = stepper(model, Plane())._compiled.without_limits
     q, v, tau = states(model, 1)
     inputs = (q[0], v[0], tau[0], np.full(3, 0.8), np.zeros(9), np.array([2e-3]), np.ones(1))
     groups = (model.mechanism, found.tasks.with_placements, found.tasks.pattern, *found.constants(6))
@@ -150,7 +150,7 @@ def test_a_kernel_is_made_once_for_a_dynamics_and_not_for_other_contacts():
 
     def kernel(friction, *, radius=0.0, without=()):
         contacts = Contacts([ContactPoint("left_foot", radius=radius)], friction=friction)
-        return ContactStepper(dynamics, JointEffects(dynamics, without), contacts)._compiled.lean.step
+        return ContactStepper(dynamics, JointEffects(dynamics, without), contacts)._compiled.without_limits.step
 
     assert kernel(0.5) is kernel(0.8)  # friction is an input
     assert kernel(0.5) is not kernel(0.5, radius=0.1)

@@ -53,26 +53,26 @@ class CompiledSteps:
         effects, space = setting.effects, setting.space
         self.model, self.space, self.otherwise = effects.model, space, otherwise
         rubbing, limited = set(np.flatnonzero(effects.friction).tolist()), set(effects.limited.tolist())
-        self.lean = Kernels(setting, rubbing)
+        self.without_limits = Kernels(setting, rubbing)
         self.full: Kernels | None = None
         self.joints = effects.rows.tolist()
         if is_small(self.model.nv, len(effects.rows), space.count):
-            self.full = self.lean if limited <= rubbing else Kernels(setting, rubbing | limited)
+            self.full = self.without_limits if limited <= rubbing else Kernels(setting, rubbing | limited)
             self.joints = self.full.joints
         # normal and tangents (contacts, 3, 3)
         self.axes = tangent_axes(np.repeat([plane(g).unit for g in space.contacts.grounds], len(space.points), axis=0))
-        # where the joints of the lean rows, and all contacts, are among all rows
+        # where the joints of rows without limits, and all contacts, are among all rows
         known = {v: i for i, v in enumerate(self.joints)}
         first, count = len(self.joints), 3 * space.count
-        places = [*(known[v] for v in self.lean.joints), *range(first, first + count)]
+        places = [*(known[v] for v in self.without_limits.joints), *range(first, first + count)]
         last = places == [*range(first, first + count)]
-        self._lean: Any = slice(first, None) if last else np.array(places, np.int64)
+        self._among_all: Any = slice(first, None) if last else np.array(places, np.int64)
 
     def __call__(self, now: Situation, dt: float) -> Stepped:
         """The states after dt."""
-        whole = self.full is self.lean
-        few = now.start if now.start.shape[1] == self.lean.width else now.start[:, self._lean]
-        q_after, v_after, lam, report = self.lean.converged(now._replace(start=few), dt)
+        whole = self.full is self.without_limits
+        few = now.start if now.start.shape[1] == self.without_limits.width else now.start[:, self._among_all]
+        q_after, v_after, lam, report = self.without_limits.converged(now._replace(start=few), dt)
         beyond = np.flatnonzero(report[:, EXCESS] > 0.0)
         if len(beyond) and not whole:
             wide, start = (self._widened(x) for x in (lam, now.start))
@@ -83,7 +83,9 @@ class CompiledSteps:
         deep = np.flatnonzero((report[:, DEPTH] > DEEP) & (report[:, SPENT] > 0.0))
         if len(deep):
             given = (x[deep] for x in now.given)
-            q_after[deep] = (self.full or self.lean).lift.call(q_after[deep], report[deep, SPENT : SPENT + 1], *given)
+            q_after[deep] = (self.full or self.without_limits).lift.call(
+                q_after[deep], report[deep, SPENT : SPENT + 1], *given
+            )
         residual = report[:, CHANGE]
         if len(beyond) and self.full is None:
             slow = self.otherwise(now.some(beyond), dt)
@@ -92,8 +94,8 @@ class CompiledSteps:
 
     def _widened(self, lam: FloatArray) -> FloatArray:
         """Impulses with those of all joints, zero where there are none yet."""
-        if lam.shape[1] != self.lean.width:
+        if lam.shape[1] != self.without_limits.width:
             return lam
         wide = np.zeros((len(lam), len(self.joints) + 3 * self.space.count))
-        wide[:, self._lean] = lam
+        wide[:, self._among_all] = lam
         return wide

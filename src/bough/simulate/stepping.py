@@ -83,7 +83,7 @@ class ContactStepper:
         mu = np.empty((len(Q), self.count))
         mu[...] = self.friction if friction is None else friction[:, None]
         if len(self._last) != len(Q):
-            width = self._compiled.lean.width if self._compiled else self.rows
+            width = self._compiled.without_limits.width if self._compiled else self.rows
             self._last, self._slid = np.zeros((len(Q), width)), np.ones(len(Q))
         found = (self._compiled or self._composed)(Situation(Q, V, T, mu, self._last, self._slid, given), dt)
         self._last, self.residual = found.lam, found.residual
