@@ -59,7 +59,7 @@ def measured(model: str) -> dict[str, Any]:
         page = Path(folder) / "scene.html"
         subprocess.run([sys.executable, "-m", "bough", "view", model, "--html", str(page)], check=True, stdout=DEVNULL)
         text = page.read_text(encoding="utf-8").replace("</body>", f"<script>{DRIVE}</script></body>")
-        server = Asked(("127.0.0.1", 0), Answer)
+        server = PageServer(("127.0.0.1", 0), PageHandler)
         server.page, server.timeout = text.encode(), 1.0
         address = f"http://127.0.0.1:{server.server_port}/"
         started = subprocess.Popen(
@@ -78,17 +78,17 @@ def measured(model: str) -> dict[str, Any]:
     return server.found
 
 
-class Asked(HTTPServer):
+class PageServer(HTTPServer):
     """A page for the browser, and what it answers."""
 
     page: bytes
     found: dict[str, Any] | None = None
 
 
-class Answer(BaseHTTPRequestHandler):
+class PageHandler(BaseHTTPRequestHandler):
     """Gives the page, takes what was measured."""
 
-    server: Asked
+    server: PageServer
 
     def do_GET(self) -> None:
         self.reply(self.server.page if self.path == "/" else b"")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from adaptive.test_rigid import free_joints
 
 import naive
+from adaptive.engines.test_hybrid import free_joints
 from adaptive.linkages import random_forces, random_linkage, relative, simulate, world_wrench
 from bough import adaptive, zoo
 from bough.adaptive import Closure, QuasiStatics
