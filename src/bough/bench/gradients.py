@@ -16,6 +16,8 @@ from bough.bench.compile import with_fresh_cache
 from bough.bench.dynamics import BATCH, models
 from bough.bench.engines import agreed, expected, random_state
 from bough.bench.engines.common import check, ours
+from bough.bench.opspace import both_precisions
+from bough.bench.own import MOST
 from bough.bench.peers import pinocchio_twin
 from bough.bench.report import Timing
 from bough.bench.timing import contest
@@ -35,7 +37,7 @@ def rows() -> list[Timing]:
     found = [*single(model), *batch(model)]
     for other in (zoo.arm(7), *models()):
         found += regressors(other)
-    return [*found, *first_calls(model), *bridges(model)]
+    return [*found, *large_batches(model), *first_calls(model), *bridges(model)]
 
 
 class Peer:
@@ -209,6 +211,25 @@ def batch(model: Model) -> list[Timing]:
 def _loop(count: int, call: Callable[[], Any]) -> None:
     for _ in range(count):
         call()
+
+
+def large_batches(model: Model) -> list[Timing]:
+    """In both precisions, on one thread and on all, into new arrays of less than two gigabytes."""
+    dyn, rng, found = Dynamics(model), np.random.default_rng(1), []
+    functions: dict[str, Callable[..., Any]] = {
+        "forward dynamics derivatives": dyn.forward_dynamics_derivatives,
+        "inverse dynamics derivatives": dyn.inverse_dynamics_derivatives,
+        "regressor": dyn.regressor,
+        "regressor, packed": dyn.packed_regressor,
+    }
+    for size in (BATCH, MANY):
+        arrays = model.random_configuration(rng, size), *rng.normal(size=(2, size, model.nv))
+        for case, function in functions.items():
+            one = function(*(x[0] for x in arrays))
+            if size * sum(x.nbytes for x in (one if isinstance(one, tuple) else (one,))) < MOST:
+                times = contest(both_precisions(function, arrays), seconds=0.3).per(size)
+                found.append(Timing(f"gradients and parameters, batch of {size}", model.name, case, times))
+    return found
 
 
 def first_calls(model: Model) -> list[Timing]:
