@@ -56,7 +56,8 @@ def test_no_part_turns_a_joint_farther_than_allowed(method):
         seen.append(sim.configuration)
 
     sim.stepper.parts._move = watched
-    sim.step(h=0.4 / np.abs(sim.accelerations()).max())
+    # a load that sets nothing: steps are taken part by part, not in compiled code
+    sim.run(1, h=0.4 / np.abs(sim.accelerations()).max(), load=lambda _: None)
     assert len(seen) > 5
     assert np.abs(np.diff(seen, axis=0)).max() <= 0.05 * (1 + 1e-9)
 
@@ -223,3 +224,22 @@ def test_a_step_in_parts_that_fails_is_as_if_it_had_not_been():
         sim.run(3, h=1e-4, load=broken)
     np.testing.assert_array_equal(sim.configuration, q)
     assert (sim.pseudo_time, sim.time, sim.steps) == (t, s, 2)
+
+
+@pytest.mark.parametrize("n", [1, 3, 6])
+@pytest.mark.parametrize("eps", [0.3, 0.6])
+def test_constant_forces_never_go_uphill_however_long_a_step_is(n, eps):
+    """A force that stays at a point of a body has the potential -f.x; steps are beyond the limit of stability."""
+    model = chain(n, seed=3).with_gravity((0.0, 0.0, 0.0))
+    sim = QuasiStatics(model, energy(eps), "adaptive")
+    sim.configuration = 0.5 * model.random_configuration(np.random.default_rng(1))
+    f, point = np.array([-3.0, 5.0, 2.0]), np.array([0.2, 0.1, 0.0])
+    sim.apply_force(n - 1, f, point)
+    heights = []
+    for _ in range(60):
+        T = sim.poses([n - 1])[0]
+        heights.append(-float(f @ (T[:3, :3] @ point + T[:3, 3])))
+        sim.step(h=0.5)
+    assert np.diff(heights).max() <= 1e-12 * np.ptp(heights)
+    assert sim.stats.cuts > 60
+    assert np.abs(sim.velocities([n - 1], [point])).max() < 1e-2 * np.linalg.norm(f)  # it is nearly at rest

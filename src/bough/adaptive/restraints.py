@@ -12,7 +12,7 @@ import numpy.typing as npt
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines import HybridEngine, Ties, tie
 from bough.errors import NonFiniteError, SettingError, ShapeError
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from bough.adaptive.solver import Solver
@@ -83,6 +83,11 @@ class Restraints:
             raise SettingError(f"restraints between bodies have no {what} in space")
 
     @property
+    def bodies(self) -> IntArray:
+        """Those that the springs pull."""
+        return self.load.bodies
+
+    @property
     def energy(self) -> float:
         """Of all springs (J) where forces were last set; NaN before."""
         return self._energy
@@ -129,6 +134,23 @@ class Restraints:
         )  # fmt: skip
         self._ties[hybrid is None] = key, made
         return made
+
+
+class NoRestraints:
+    """Forces that are set and stay: none follow the motion, and steps are cut as under springs."""
+
+    bodies: tuple[int, ...] = ()
+
+    def __init__(self) -> None:
+        two, three, none = np.zeros((0, 2), np.int64), np.zeros((0, 3)), np.zeros(0)
+        self._ties = Ties(two, three, two, none, none, three, np.zeros(1), np.zeros((0, 12)))
+
+    def ties(self, hybrid: HybridEngine | None) -> Ties:
+        """No springs."""
+        return self._ties
+
+    def note(self, energy: float) -> None:
+        """There is none."""
 
 
 def numbers(what: str, value: Any, shape: tuple[int, ...]) -> FloatArray:

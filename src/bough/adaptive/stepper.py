@@ -13,7 +13,7 @@ import numpy as np
 from bough.adaptive.engines import CALMED, CODE, CUTS, NO_LIMIT, NO_NUMBER, OUTGROWN, PARTS, STEPS, Switch
 from bough.adaptive.parts import MAX_PARTS, StepParts
 from bough.adaptive.passes import FULL_TIER, LINEAR_TIER, OPENED
-from bough.adaptive.restraints import Restraints
+from bough.adaptive.restraints import NoRestraints, Restraints
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
 from bough.adaptive.watch import LoopWatch, Swings
@@ -32,7 +32,7 @@ class Stepper:
         self.parts, self.swings, self.loops = StepParts(solver, max_turn), Swings(solver), LoopWatch(solver)
         self.steps, self.time = 0, 0.0
         self.keeps_region = False  # whether forces that change between steps leave the region of open joints as it is
-        self.pull: Restraints | None = None  # springs that are followed in compiled code
+        self.pull: Restraints | NoRestraints | None = None  # springs, or none, that are followed in compiled code
 
     def take(self, most: int, h: float, dt: float) -> int:
         """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone."""
@@ -106,10 +106,10 @@ class Stepper:
 
     def _plain_step(self, h: float, most: int = 1) -> int:
         done = 1
-        if self.pull is None:
-            self.parts.take(self.steps, h, plainly=True)
-        else:
+        if isinstance(self.pull, Restraints):
             done = self._pulled(max(1, min(most, self.switch.wait)) if self.solver.switches else most, h, plainly=True)
+        else:
+            self.parts.take(self.steps, h, plainly=True)
         self.switch.wait -= done
         self.solver.cost = Cost("aba", self._all_joints)
         return done
@@ -189,6 +189,13 @@ class Stepper:
 
     # Springs that are followed
 
+    def follow(self, springs: Restraints | None, follows: bool) -> None:
+        """Take steps under these springs, or none, in compiled code that cuts them; or step by step."""
+        if follows and springs is None:
+            self.pull = self.pull if isinstance(self.pull, NoRestraints) else NoRestraints()
+        else:
+            self.pull = springs if follows else None
+
     @property
     def follows(self) -> bool:
         """Whether steps under springs are taken in compiled code, many at once."""
@@ -197,7 +204,7 @@ class Stepper:
         return solver.closures is None and not self.solver.asks and (solver.method == "aba" or on_tree)
 
     def _pulled(self, n: int, h: float, plainly: bool = False) -> int:
-        """At least one step under springs and at most n; returns how many."""
+        """Some steps under springs, or under forces that stay, and at most n; returns how many."""
         solver, pull, region = self.solver, self.pull, self.solver.region
         assert pull is not None
         swings = self.swings
@@ -216,8 +223,8 @@ class Stepper:
         swings.parts, swings.calm = max(1, round(float(order[PARTS]))), round(float(order[CALMED]))
         self.parts.cuts += round(float(order[CUTS]))
         pull.note(energy)
-        solver.changes.many_forces(pull.load.bodies)
-        if not done:
+        solver.changes.many_forces(pull.bodies)
+        if not done and isinstance(pull, Restraints):  # without springs parts say why, or do it
             raise solver.no_number() if code == NO_NUMBER else self.parts.too_long(h)
         if code == OUTGROWN and region is not None:
             region.age = region.every

@@ -22,6 +22,7 @@ from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
 
 MAX_PARTS, CALM = 1000, 64
 SWINGS = -0.9  # of the power at the beginning of a step
+STILL = 1e-10  # of the largest turn: less than that is rounding
 # What a march reads and writes
 H, TURN, STEPS, PARTS, CALMED, CUTS, GROWN, CODE = range(8)
 FINE, FAR_TURN, NO_NUMBER, OUTGROWN = range(4)
@@ -80,7 +81,7 @@ def _end(t: Ties, j: int, side: int) -> Vector:
 @kernel
 def tie(m: Mechanism, q: Rows, w: PlainWork, t: Ties, loads: Loads) -> Scalar:
     """Forces of springs into the loads; returns their energy."""
-    for i in range(len(m.parent)):
+    for i in range(len(m.parent) if len(t.stiffness) > 0 else 0):
         if w.needs[i] == 1:
             move_joint(m, q, i, w.X)
             pose = primitive_pose(m, w.X, i)
@@ -162,7 +163,7 @@ def _part(s: PulledLinkage, left: Scalar) -> Scalar:
         while pieces < wanted:
             pieces += 1.0
         part = left / pieces
-    if o[H] > MAX_PARTS * part:
+    if left > MAX_PARTS * part:
         o[CODE] = max(o[CODE], 1.0)
     return part
 
@@ -179,10 +180,13 @@ def _calm(o: Rows, answer: int) -> None:
 def _step(s: PulledLinkage) -> Scalar:
     """One step, in parts; returns the springs' energy at its end. One that fails is taken back."""
     m, r, t = s.m, s.r, s.t
-    o, began, left, energy = r.order, t.passed[0], r.order[H], 0.0
+    o, began, left, energy, count = r.order, t.passed[0], r.order[H], 0.0, 0
     _move(m, s.q, r.zero, 0.0, r.first)
     while left > 0.0:
         part, before = _part(s, left), t.passed[0]
+        count += 1
+        if count > 2 * MAX_PARTS:
+            o[CODE] = max(o[CODE], 1.0)
         if o[CODE] > 0.0:
             _move(m, r.first, r.zero, 0.0, s.q)
             t.passed[0] = began
@@ -192,8 +196,9 @@ def _step(s: PulledLinkage) -> Scalar:
         _move(m, s.q, s.qdd, part, r.q)
         spring_all(m, s.p, r.q)
         energy = _solve(s, r.q, r.qdd)
-        answer = _swings(s)
-        if answer == 1:
+        answer = _swings(s) if part * turn_of(m, s.qdd, o[TURN]) > STILL else 0
+        # forces that stay may lead to where only very short steps are calm: there the shortest are taken as they are
+        if answer == 1 and (len(t.stiffness) > 0 or 4.0 * o[H] <= MAX_PARTS * part):
             o[PARTS], o[CALMED] = 2.0 * max(o[PARTS], o[H] / part), 0.0
             t.passed[0] = before
             spring_all(m, s.p, s.q)
