@@ -305,3 +305,15 @@ def test_a_motion_begins_with_closed_loops():
     sim.configuration = bough.close_loops(model, sim.configuration).q
     sim.step(1e-3)
     assert sim.opening() < 1e-5
+
+
+@pytest.mark.parametrize("seed", [0, 4, 5, 17, 19])
+def test_a_step_with_friction_limits_and_loops_solves_the_dense_program(seed):
+    """From closed loops the law of one step is that of `simulate`; in some of these guesses change one by one."""
+    model, q = garland(8, friction=0.6, damping=0.01, upper=0.305, lower=-0.3)
+    v = shaken(model, q, seed) * np.random.default_rng(seed).choice([0, 1e-3, 0.1, 2.0])
+    sim = adaptive.Dynamics(model, method="full")
+    sim.configuration, sim.velocity = q, v
+    sim.step(1e-3)
+    found = rollout(model, q, v, duration=1e-3, dt=1e-3, dynamics=bough.Dynamics(model, general=True))
+    assert np.allclose(sim.velocity, found.v[-1], rtol=0, atol=1e-5 * (np.abs(v).max() + np.abs(found.v[-1]).max()))

@@ -23,7 +23,9 @@ from bough.types import Rows, Scalar
 
 RUNS, FORWARD, BACKWARD, STUCK, LOW, HIGH = range(6)  # what a freedom does; held ones from STUCK on
 HEAVY, STIFF = 1e9, 1e7  # how much heavier a held freedom is than it would be, without and with loops
-CLOSE, SOON = 0.1, 4  # relative change of what holds a joint after which it is not asked again, in the first tries
+SOON, LATER, SINGLY = range(3)  # how guesses are corrected
+CLOSE, EARLY = 0.1, 4  # relative change of what holds a joint after which it is not asked again, in the first tries
+SLACK = 1e-6  # of friction, by which joints that are changed one by one may miss their law
 NEAR = 1e-12  # rad or m from a limit: there
 EASY, HARD = 0.5, 0.75  # shares of friction up to which a joint gets welded, and stays so
 ROUNDING = 1e-15  # m or rad: gaps that are none
@@ -91,39 +93,52 @@ def _grip(held: int, friction: Scalar, t: Scalar) -> Scalar:
 
 
 @kernel
-def correct(m: Mechanism, s: Moving, e: Effort, w: Room, h: float, soon: int) -> int:
-    """How many guesses were wrong, and are others now; w.pA: forces through joints. Soon after the first try those far
-    from what holds a joint are wrong, too."""
-    wrong = 0
+def correct(m: Mechanism, s: Moving, e: Effort, w: Room, h: float, how: int) -> int:
+    """How many guesses were wrong, and are others now; w.pA: forces through joints.
+
+    In `SOON` tries those far from what holds a joint are wrong, too. `SINGLY` the first wrong one is changed and no
+    other (Murty 1974), else no joint lets go too often: with a minus, how many should have.
+    """
+    wrong, left, slack = 0, 0, SLACK if how == SINGLY else 0.0
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
             a = s.stretch[m.v_index[k]]
             v = w.rate[k] + h * a
             t = along(m, k, get6(w.pA, i)) + w.rotor[k] * a - w.given[k]
             before, w.grip[k] = w.grip[k], _grip(w.held[k], e.friction[k], t)
-            if soon == 1 and w.held[k] >= STUCK and abs(w.grip[k] - before) > CLOSE * abs(before):
+            if how == SOON and w.held[k] >= STUCK and abs(w.grip[k] - before) > CLOSE * abs(before):
                 wrong += 1
-            if w.held[k] <= STUCK and e.place[k] >= 0:
-                x = s.q[e.place[k]]
-                least, most = min((e.lower[k] - x) / h, 0.0), max((e.upper[k] - x) / h, 0.0)
-                if v < least or v > most:
-                    w.held[k], w.hold[k] = (LOW, least) if v < least else (HIGH, most)
-                    wrong += 1
-                    continue
-            elif w.tried[k] < LETS_GO and ((w.held[k] == LOW and t < 0.0) or (w.held[k] == HIGH and t > 0.0)):
-                # a limit does not pull
-                w.held[k], w.hold[k] = STUCK if e.friction[k] > 0.0 else RUNS, 0.0
-                w.tried[k] += 1
-                wrong += 1
+            to, rate = _better(s, e, w, h, k, v, t, slack)
+            if to == w.held[k]:
                 continue
-            if (w.held[k] == FORWARD and v < 0.0) or (w.held[k] == BACKWARD and v > 0.0):
-                w.held[k], w.hold[k] = STUCK, 0.0
-                wrong += 1
-            elif w.held[k] == STUCK and w.tried[k] < LETS_GO and abs(t) > e.friction[k]:
-                w.held[k] = BACKWARD if t > 0.0 else FORWARD
-                w.tried[k] += 1
-                wrong += 1
-    return wrong
+            lets_go = w.held[k] >= STUCK and to <= STUCK
+            if (how == SINGLY and wrong > 0) or (how != SINGLY and lets_go and w.tried[k] >= LETS_GO):
+                left += 1
+                continue
+            w.held[k], w.hold[k] = to, rate
+            w.tried[k] += int(lets_go)
+            wrong += 1
+    return wrong if wrong > 0 else -left
+
+
+@kernel
+def _better(s: Moving, e: Effort, w: Room, h: float, k: int, v: Scalar, t: Scalar, slack: Scalar) -> tuple[int, Scalar]:
+    """What freedom k should do instead, if it does what it is thought to at rate v and needs t to be held."""
+    held = w.held[k]
+    if held <= STUCK and e.place[k] >= 0:
+        x = s.q[e.place[k]]
+        least, most = min((e.lower[k] - x) / h, 0.0), max((e.upper[k] - x) / h, 0.0)
+        if v < least:
+            return LOW, least
+        if v > most:
+            return HIGH, most
+    elif (held == LOW and t < -slack * abs(w.given[k])) or (held == HIGH and t > slack * abs(w.given[k])):
+        return (STUCK if e.friction[k] > 0.0 else RUNS), 0.0  # a limit does not pull
+    if (held == FORWARD and v < 0.0) or (held == BACKWARD and v > 0.0):
+        return STUCK, 0.0
+    if held == STUCK and abs(t) > (1.0 + slack) * e.friction[k]:
+        return (BACKWARD if t > 0.0 else FORWARD), 0.0
+    return held, w.hold[k]
 
 
 @kernel
@@ -149,12 +164,18 @@ def balance(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: fl
         respond(still, s, w, lp)
         return
     guess(still, s, e, w, h)
-    for j in range(MOST):
+    how, tries = SOON, 0
+    while tries < MOST:
         hold(still, e, w, h, HEAVY if len(lp.loop) == 0 else STIFF)
         respond(still, s, w, lp)
         transmit_answer(still, w, lp)
-        if correct(still, s, e, w, h, int(j < SOON)) == 0:
+        wrong, tries = correct(still, s, e, w, h, how), tries + 1
+        if wrong == 0:
             break
+        if wrong < 0:
+            how = SINGLY
+        elif tries == EARLY:
+            how = LATER
 
 
 @kernel
