@@ -47,15 +47,15 @@ def covering_windows(size: int, lanes: int, skipped: Collection[int] = ()) -> li
 def columns_of_rows(b: Block, kind: Kind, rows: Sequence[str], start: int, size: int) -> list[str]:
     """W / 2 columns from `start` of the W rows at these addresses, as vectors: half a window, with a round less.
 
-    Two rows are loaded into one register, and its halves transposed side by side. What the next step will read is asked
-    for meanwhile: no one has looked at it before.
+    Two rows are loaded into one register, and its halves transposed side by side. What the step after
+    the next will read is asked for meanwhile, into the second cache: the first is full of what is being worked on.
     """
     W, n = kind.lanes, kind.lanes // 2
     half, both = Kind(kind.scalar, n), ", ".join(f"i32 {p}" for p in range(W))
     if start % W == 0:
         for row in rows:
-            ahead = b(f"getelementptr {kind.scalar}, ptr {row}, i64 {start + W * size}")
-            b.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
+            ahead = b(f"getelementptr {kind.scalar}, ptr {row}, i64 {start + 2 * W * size}")
+            b.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 2, i32 1)")
     joined = []
     for pair in _joined_rows(n):
         places = [b(f"getelementptr {kind.scalar}, ptr {rows[k]}, i64 {start}") for k in pair]

@@ -23,7 +23,7 @@ COS_FLOAT = (4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5)
 
 
 def sincos_function(kind: Kind) -> str:
-    """`@sines_and_cosines(angles, sines, cosines, n)`: n vectors of `kind` from memory to memory."""
+    """`@sines_and_cosines(angles, sines, cosines, n)`: n vectors of `kind`; cosines may take the place of angles."""
     T, b = kind.type, Block()
     b.label("entry")
     b.do("br label %next")
@@ -49,7 +49,7 @@ def sincos_function(kind: Kind) -> str:
     b.label("end")
     b.do("ret void")
     bits = 8 * kind.bytes
-    parameters = "ptr noalias %angles, ptr noalias %sines, ptr noalias %cosines, i64 %n"
+    parameters = "ptr %angles, ptr noalias %sines, ptr %cosines, i64 %n"
     return f"""
 declare {T} @llvm.fabs.{kind.suffix}({T})
 declare i1 @llvm.vector.reduce.and.v{kind.lanes}i1(<{kind.lanes} x i1>)

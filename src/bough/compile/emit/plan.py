@@ -29,7 +29,7 @@ class Place:
 class AngleStage:
     """Chunks of units, then the angles whose sines and cosines they make possible.
 
-    The stage's angles, sines and cosines are three rows of the workspace, `room` elements each.
+    The stage's sines and cosines are rows of the workspace, `room` elements each; cosines may take the place of angles.
     """
 
     chunks: list[list[Unit]]
@@ -92,8 +92,10 @@ class Plan:
         self.targets.setdefault(node, []).append(place)
 
     def _stage(self, chunks: list[list[Unit]], angles: list[int], group: int) -> AngleStage:
-        room = -(-len(angles) // group) * group
-        angle, sine, cosine = (self.reserve(room, group) for _ in range(3))
+        room, roots = -(-len(angles) // group) * group, set(self.program.flat_roots())
+        sine, cosine = (self.reserve(room, group) for _ in range(2))
+        # an angle that is an output, too, is stored again when its cosine is there
+        angle = cosine if roots.isdisjoint(angles) else self.reserve(room, group)
         stage = AngleStage(chunks, angles, angle, sine, cosine, room)
         for offset, angle in enumerate(angles):
             self._store(angle, Place(-1, stage.first_angle + offset))
