@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from bough import adaptive as adaptive
+    from bough import arguments as arguments
     from bough import bench as bench
     from bough import compile as compile
     from bough import control as control
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 _ROOMS = (
     "adaptive",
+    "arguments",
     "bench",
     "compile",
     "control",

@@ -23,11 +23,13 @@ from bough.adaptive.outputs import MotionOutputs
 from bough.adaptive.recorder import Recorder
 from bough.adaptive.snapshot import mover_options, mover_state, restore_mover
 from bough.adaptive.stats import MotionStats
+from bough.arguments import explained
 from bough.errors import SettingError
 from bough.model import Model
 from bough.types import BoolArray, FloatArray
 
 
+@explained
 class Dynamics(LoadedLinkage):
     """Motion of a linkage in time, with velocities.
 

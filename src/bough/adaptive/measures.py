@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from bough.arguments import explained
 from bough.errors import SettingError, UnknownNameError
 
 # What a joint's error is compared with: one, the sum of the squares of all joint accelerations, the largest square
@@ -103,6 +104,7 @@ def relative_joint(eps: float) -> ErrorMeasure:
     return ErrorMeasure("relative_joint", eps, "joint", LARGEST_JOINT)
 
 
+@explained
 def displacement(metres: float, bodies: Iterable[str | int] | None = None) -> ErrorMeasure:
     """No centre of mass of these bodies, or of any, is misplaced by more than so many metres by one step.
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.node import BARRIER, COSINE, HARMONIC
+from bough.arguments import explained
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray
 
@@ -45,6 +46,7 @@ def _finite(what: str, *values: Any) -> None:
             raise NonFiniteError(f"{what}: expected finite numbers, got {a[~np.isfinite(a)].flat[0]}")
 
 
+@explained
 def harmonic(stiffness: npt.ArrayLike, rest: npt.ArrayLike = 0.0, *, max_h: float | None = None) -> Potential:
     """k/2 (x - rest)^2, stiffness in N m or N/m. A negative one needs `max_h` (s^2): longer steps are then refused."""
     _finite("harmonic", stiffness, rest)
@@ -58,6 +60,7 @@ def harmonic(stiffness: npt.ArrayLike, rest: npt.ArrayLike = 0.0, *, max_h: floa
     return Potential(HARMONIC, ((stiffness, rest),), math.inf if max_h is None else float(max_h))
 
 
+@explained
 def dihedral(amplitudes: npt.ArrayLike, multiplicities: npt.ArrayLike, phases: npt.ArrayLike = 0.0) -> Potential:
     """Sum over terms of A (1 + cos(n x - phase)), as force fields of molecules have it; (terms,) each, A in N m.
 
@@ -72,6 +75,7 @@ def dihedral(amplitudes: npt.ArrayLike, multiplicities: npt.ArrayLike, phases: n
     return Potential(COSINE, tuple(zip(A, n, phase, strict=True)))
 
 
+@explained
 def barrier(lower: npt.ArrayLike, upper: npt.ArrayLike, strength: float, gap: float | None = None) -> Potential:
     """-strength log of the distances to both limits, in N m or J; within `gap` of a limit and beyond, a parabola.
 

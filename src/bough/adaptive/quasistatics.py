@@ -28,6 +28,7 @@ from bough.adaptive.restraints import Restraints, listed
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Stats
 from bough.adaptive.stepper import Stepper
+from bough.arguments import explained
 from bough.errors import SettingError
 from bough.model import Model
 from bough.record import progress_bar
@@ -36,6 +37,7 @@ from bough.types import FloatArray
 MAX_TURN = 0.2  # rad
 
 
+@explained
 class QuasiStatics(LoadedLinkage):
     """Quasi-statics of a linkage: at every step the joints move by h qdd from rest, h = dt^2 / 2.
 

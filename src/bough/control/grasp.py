@@ -12,11 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.errors import ShapeError
 from bough.opspace import OperationalState
 from bough.types import FloatArray
 
 
+@explained
 def grasp_matrix(points: Sequence[npt.ArrayLike]) -> FloatArray:
     """G (6, 6 k): the wrench on an object, about its reference point, from those on k grips at `points` from there."""
     p = np.asarray(points, float).reshape(-1, 3)
@@ -27,6 +29,7 @@ def grasp_matrix(points: Sequence[npt.ArrayLike]) -> FloatArray:
     return G
 
 
+@explained
 def share_wrench(points: Sequence[npt.ArrayLike], wrench: npt.ArrayLike) -> FloatArray:
     """Forces and moments (k, 6) on k grips that add up to `wrench` (6,) = [force, moment about the origin].
 
@@ -35,6 +38,7 @@ def share_wrench(points: Sequence[npt.ArrayLike], wrench: npt.ArrayLike) -> Floa
     return np.linalg.lstsq(grasp_matrix(points), np.asarray(wrench, float), rcond=None)[0].reshape(-1, 6)
 
 
+@explained
 def internal_forces(points: Sequence[npt.ArrayLike], forces: npt.ArrayLike) -> FloatArray:
     """The part (k, 6) of grip forces (k, 6) that squeezes the object and does not move it."""
     given = np.asarray(forces, float).reshape(-1, 6)
@@ -48,6 +52,7 @@ class RigidObject(NamedTuple):
     bias: FloatArray
 
 
+@explained
 def rigid_object(
     mass: float,
     com: npt.ArrayLike,
@@ -85,6 +90,7 @@ class AugmentedObject(NamedTuple):
         return np.linalg.solve(self.inertia, wrench - self.bias)
 
 
+@explained
 def augmented_object(op: OperationalState, points: Sequence[npt.ArrayLike], held: RigidObject) -> AugmentedObject:
     """Lambda_+ = Lambda_object + G Lambda G' and its bias, for poses of hands that hold an object at `points`.
 

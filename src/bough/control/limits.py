@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bough.arguments import explained
 from bough.joints import LAST_SCREW
 from bough.model import Model
 from bough.types import FloatArray
@@ -20,6 +21,7 @@ class LimitReport(NamedTuple):
     torque_ratio: float
 
 
+@explained
 class LimitMonitor:
     """Says which joints are beyond their torque, position or velocity limits."""
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.control.references import Reference
 from bough.errors import ShapeError
 from bough.opspace.geometry import Spin
@@ -15,6 +16,7 @@ from bough.spatial import rotation_vector
 from bough.types import FloatArray
 
 
+@explained
 class CubicPath:
     """The cubic spline through points (k, n) at times (k,), at rest at both ends, where it stays; k at least 2.
 
@@ -65,6 +67,7 @@ class CubicPath:
         return min(max(bisect_right(self._starts, t) - 1, 0), len(self._starts) - 2)
 
 
+@explained
 class PosePath:
     """Placements (k, 4, 4) at times (k,): positions on a cubic spline, turns about fixed axes from rest to rest."""
 

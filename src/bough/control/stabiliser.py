@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from bough.arguments import explained
 from bough.opspace.space import OperationalSpace
 from bough.opspace.tracking import Tracker
 from bough.types import FloatArray
 
 
+@explained
 class Stabiliser:
     """Accelerations that bring drifting constraints back to where they were at `q` (Baumgarte 1972)."""
 

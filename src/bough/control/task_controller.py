@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.control.actuation import MotorSpace, check_contacts, undriven
 from bough.control.asked import gains_of
 from bough.control.limits import LimitMonitor, LimitReport
@@ -33,6 +34,7 @@ class Command(NamedTuple):
     contact_force: FloatArray | None = None  # (k,) of the contacts, in the rows of their space
 
 
+@explained
 class TaskController:
     """Holds the tasks of a space on their references, and the posture as far as the tasks leave room.
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.compile.executions import BoundFunction
 from bough.control.asked import (
     Cone,
@@ -49,6 +50,7 @@ POSTURE_WEIGHT, LESS, FORCE_WEIGHT = 1e-4, 1e-3, 1e-8  # beside tasks of weight 
 BAND = 1e-6  # how far the acceleration of a task may leave what its priority has reached
 
 
+@explained
 class WholeBody:
     """Tasks held by motors and contacts within the limits of both: `controller(t, q, v)` gives a `WholeBodyCommand`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bough.arguments import explained
 from bough.compile.graph.program import OperationCount
 from bough.compile.routine import operations
 from bough.dynamics.functions import program
@@ -12,6 +13,7 @@ from bough.model import Model
 from bough.types import Reference
 
 
+@explained
 def count(
     model: Model,
     function: str,

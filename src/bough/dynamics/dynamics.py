@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.dynamics import functions as table
 from bough.dynamics.bound import Library
 from bough.dynamics.engine import device_of
@@ -58,6 +59,7 @@ class Dynamics(Offered):
     world's origin, in its axes) or "local_world_aligned" (at the frame's origin, in the world's axes).
     """
 
+    @explained
     def __init__(
         self,
         model: Model,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bough import __version__
+from bough.arguments import explained
 from bough.compile.emit import c
 from bough.compile.graph.program import Program
 from bough.dynamics.functions import REFERENCE, check_options, function, program, traced_for
@@ -21,6 +22,7 @@ OF_KINEMATICS = ("frames", "jacobians", "reference", "velocities")
 Wanted = str | tuple[str, dict[str, Any]]
 
 
+@explained
 def export_c(
     model: Model,
     functions: Sequence[Wanted],

@@ -218,10 +218,10 @@ class Offered:
         return self._library.function(name).call
 
     def _pushed(
-        self, name: str, method: str, inputs: tuple[ArrayLike, ...], forces: Forces, call: CallKeywords
+        self, name: str, method: Any, inputs: tuple[ArrayLike, ...], forces: Forces, call: CallKeywords
     ) -> RealArray:
         """The same for a function that takes external forces."""
-        if forces is None and method == "auto":
+        if forces is None and isinstance(method, str) and method == "auto":
             return self._plain(name)(*inputs, **call)
         return self._library.pushed(name, method, inputs, forces, **call)
 

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bough.arguments import explained
+from bough.compile.run.arguments import is_count
+from bough.errors import OptionError
 from bough.identification.equations import Equations, check_drive, check_samples, equations, names_of
 from bough.model import Model
 from bough.types import FloatArray, IntArray
@@ -39,6 +42,7 @@ class BaseParameters(NamedTuple):
         return "\n".join(lines)
 
 
+@explained
 def base_parameters(
     model: Model, *, drive: tuple[str, ...] = (), samples: int | None = None, seed: int = 0
 ) -> BaseParameters:
@@ -47,6 +51,8 @@ def base_parameters(
     >>> print(bough.base_parameters(bough.zoo.arm(3)))
     """
     drive = check_drive(drive)
+    if not is_count(seed, least=0):
+        raise OptionError(f"base_parameters: a seed is a whole number that is not negative, got {seed!r}")
     rng = np.random.default_rng(seed)
     unknowns = 10 * len(model.joints) + len(drive) * model.nv
     count = samples or 20 + 3 * unknowns // model.nv

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bough.arguments import explained
 from bough.errors import FileFormatError, ModelError
 from bough.io import load
 from bough.model import Model, rigid, standard
@@ -15,6 +16,7 @@ from bough.record import replacing
 from bough.types import FloatArray
 
 
+@explained
 def write_urdf(model: Model, source: str | Path, path: str | Path) -> Path:
     """Write the URDF at `source` to `path` with the inertias, damping and dry friction of `model`.
 

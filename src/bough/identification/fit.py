@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.errors import OptionError
 from bough.identification.base import BaseParameters, seen_in
 from bough.identification.consistent import Prior, fit_in_the_cone, thickened
@@ -41,6 +42,7 @@ class Identification:
         )
 
 
+@explained
 def identify(
     model: Model,
     q: npt.ArrayLike,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from bough.arguments import explained
 from bough.io.describe import describe
 from bough.io.description import Description
 from bough.io.doctor import doctor
@@ -24,6 +25,7 @@ from bough.model import Mimic, Model
 __all__ = ["Description", "Finding", "LoadOptions", "describe", "doctor", "load"]
 
 
+@explained
 def load(
     source: str | os.PathLike[str],
     *,

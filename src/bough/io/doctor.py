@@ -7,6 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
+from bough.arguments import explained
 from bough.errors import BoughError, short
 from bough.io.describe import describe
 from bough.io.description import BodySaid, Description
@@ -17,6 +18,7 @@ from bough.spatial import inertia_matrix
 from bough.types import FloatArray
 
 
+@explained
 def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions]) -> list[Finding]:
     """Everything that is suspicious in a URDF or MJCF file (or in a model), worst first; an empty list is a clean bill.
 

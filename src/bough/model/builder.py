@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.errors import ModelError, UnknownNameError
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model.assemble import GRAVITY, Parts, assemble, frozen, laid_inertia
@@ -47,6 +48,7 @@ class _Seat(NamedTuple):
     p: FloatArray
 
 
+@explained
 class Builder:
     """Adds bodies one by one and builds a `Model`.
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough import __version__
+from bough.arguments import explained
 from bough.compile.emit import c
 from bough.compile.executions import BoundFunction
 from bough.compile.run.arguments import is_count, is_real, real_array
@@ -39,6 +40,7 @@ UNMET_SHARE = {4: 1e-2, 8: 1e-6}  # of the largest acceleration: rows that are f
 MANY = 150  # bodies: of more, a traced graph would be too large
 
 
+@explained
 class ConstrainedDynamics:
     """Forward dynamics of a model whose motion along the rows of `space` is prescribed, and its loops are held.
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.compile.settings import on_threads
 from bough.errors import ShapeError
 from bough.opspace.loops import with_closures
@@ -36,6 +37,7 @@ class ConstrainedInverse(NamedTuple):
     violation: Any  # () norm of the acceleration along held rows, which are to have none
 
 
+@explained
 class ConstrainedInverseDynamics:
     """Joint torques and constraint forces of a model whose rows of `space` are held, and its loops closed.
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.errors import TaskError
 from bough.opspace.singular import check_threshold
 from bough.opspace.space import OperationalSpace
@@ -27,6 +28,7 @@ class Prioritised(NamedTuple):
     rank: RealArray  # (levels,) directions that each level could still move
 
 
+@explained
 class Hierarchy:
     """Levels of tasks, the most important first; a level is a list of task names of the space.
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, NumericalError, ShapeError
 from bough.model import Model
@@ -45,6 +46,7 @@ class ClosedLoops(NamedTuple):
     success: bool
 
 
+@explained
 def closure_tasks(model: Model) -> tuple[RelativeTask, ...]:
     """A relative task for each closure of the model: three rows for a connect, six for a weld, named after it."""
     return tuple(
@@ -92,11 +94,13 @@ class Loops:
         return Mobility(self.model.nv - rank, rank, len(J), len(J) - rank)
 
 
+@explained
 def mobility(model: Model, q: npt.ArrayLike) -> Mobility:
     """How the closures of a model leave it free to move at q (nq,): freedoms, rank, rows, redundant rows."""
     return Loops(model).mobility(q)
 
 
+@explained
 def close_loops(
     model: Model,
     q: npt.ArrayLike,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bough.errors import ShapeError
 from bough.types import RealArray
 
 if TYPE_CHECKING:
@@ -55,4 +56,6 @@ def identity(n: int, dtype: np.dtype[Any]) -> RealArray:
 
 def apply(A: RealArray, x: RealArray) -> RealArray:
     """A x for a matrix and a vector, or for batches of both."""
+    if x.shape[-1:] != A.shape[-1:]:
+        raise ShapeError(f"expected a vector of {A.shape[-1]} numbers, or rows of them, got shape {x.shape}")
     return (A @ x[..., None])[..., 0]

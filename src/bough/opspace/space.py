@@ -10,6 +10,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
+from bough.compile.run.arguments import real_array
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
@@ -57,6 +59,7 @@ class OperationalSpace:
     arrays that are there (see `Dynamics`); what else a space offers is computed on the CPU and refused there.
     """
 
+    @explained
     def __init__(
         self,
         model: Model,
@@ -118,7 +121,8 @@ class OperationalSpace:
         """`inputs` of a single array, in a third of the time: a call by method takes three microseconds in all."""
         if self.device.name == "cuda":
             return x
-        return np.asarray(x, self.dtype or (np.float32 if getattr(x, "dtype", None) == np.float32 else np.float64))
+        given = x if type(x) is np.ndarray and x.dtype.kind == "f" else real_array("q", x)
+        return np.asarray(given, self.dtype or (np.float32 if given.dtype == np.float32 else np.float64))
 
     def inputs(self, *arrays: Any) -> tuple[RealArray, ...]:
         """Arrays of one call in the precision that its results will have."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.run.arguments import real_array
 from bough.compile.settings import on_threads
 from bough.errors import TaskError
 from bough.opspace.products import apply
@@ -148,7 +149,7 @@ class OperationalState:
         return kept[name]
 
     def _like(self, x: npt.ArrayLike) -> RealArray:
-        return np.asarray(x, self.q.dtype)
+        return np.asarray(real_array("a force or velocity", x), self.q.dtype)
 
     def _velocity(self) -> RealArray:
         if self.v is None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError
 from bough.opspace import OperationalSpace, pose
@@ -22,6 +23,7 @@ class Ground(Protocol):
         """Distances (...,), below zero inside, and unit normals (..., 3)."""
 
 
+@explained
 @dataclass(frozen=True)
 class Plane:
     """All below a plane through `point` with the outward `normal`."""
@@ -51,6 +53,7 @@ class Plane:
         return (points - np.asarray(self.point, float)) @ n, np.broadcast_to(n, points.shape)
 
 
+@explained
 @dataclass(frozen=True, eq=False)
 class HeightField:
     """All below z = heights[i, j] at (x, y) = origin + spacing (i, j), bilinear between, level beyond the edges."""
@@ -93,6 +96,7 @@ class ContactPoint(NamedTuple):
     radius: float = 0.0
 
 
+@explained
 @dataclass(frozen=True)
 class Contacts:
     """Points (names of frames, or `ContactPoint`s) that may touch any of the `ground`, with a `friction` coefficient.

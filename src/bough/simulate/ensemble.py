@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from bough.arguments import explained
 from bough.dynamics.engine import CPU, BoundFunction, Device, bind
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import check_inputs
@@ -26,6 +27,7 @@ Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
 Rows: TypeAlias = Any  # numbers of rows, a mask or a slice
 
 
+@explained
 class Ensemble:
     """States q (batch, nq) and v (batch, nv) of one model, stepped together by dt.
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.compile.settings import check_threads, on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, ShapeError
@@ -22,6 +23,7 @@ from bough.types import FloatArray
 Which: TypeAlias = Any  # numbers of rows, a mask or a slice
 
 
+@explained
 class GroundedEnsemble:
     """States q (batch, nq) and v (batch, nv) of one model with `contacts` on planes, stepped together by dt.
 

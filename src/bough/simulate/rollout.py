@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError
@@ -34,6 +35,7 @@ Advance: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, float], tuple
 RUNAWAY = 1e6
 
 
+@explained
 def rollout(
     model: Model,
     q: npt.ArrayLike,
@@ -84,7 +86,7 @@ def rollout(
         raise ShapeError(f"there is no integrator {integrator!r}; expected {', '.join(INTEGRATORS)}")
     if failures not in ("raise", "record"):
         raise ShapeError(f"failures is 'raise' or 'record', got {failures!r}")
-    if not (dt > 0.0 and math.isfinite(duration) and duration >= dt and every >= 1):
+    if not (dt > 0.0 and duration >= dt and math.isfinite(duration / dt) and every >= 1):
         raise ShapeError(f"expected 0 < dt <= duration and every >= 1, got dt={dt}, duration={duration}, every={every}")
     q, v = _real(q, "q"), _real(v, "v")
     _check_state(model, q, v)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.arguments import explained
 from bough.errors import FactorizationError, MissingExtraError, NonFiniteError, ShapeError
 from bough.sparsity.memory import require_memory
 from bough.tree import Tree
@@ -76,6 +77,7 @@ def element(tree: Tree, p: int) -> tuple[int, int]:
     return int(tree.order[k]), int(tree.order[tree.ancestors[p]])
 
 
+@explained
 def to_dense(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Float:
     """An (n, n) matrix with `packed` as its lower or upper triangle (up to numbering), or as both."""
     require_memory(tree.n**2 * packed.itemsize, f"a dense {tree.n} x {tree.n} matrix")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from bough.arguments import explained
 from bough.errors import BoughError, SweepError, WorkerLostError
 from bough.record import progress_bar
 from bough.sweep.engines import Executor, Threads
@@ -33,6 +34,7 @@ class Summary:
         )
 
 
+@explained
 def run(
     job: Job,
     folder: str | Path,

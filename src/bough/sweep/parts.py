@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.errors import RecordingError, SweepError
 from bough.record import read_table, replacing, table_facts
 from bough.sweep.job import Job, name_of
@@ -99,6 +100,7 @@ def _difference(known: dict[str, Any], asked: dict[str, Any]) -> str:
     return "; ".join(f"{name} is {known.get(name)}, asked for: {asked[name]}" for name in names)
 
 
+@explained
 def read(folder: str | Path, columns: list[str] | None = None) -> dict[str, npt.NDArray[Any]]:
     """Columns of a whole sweep as arrays, in the order of the rows; one with parts missing is refused."""
     folder = Path(folder)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bough.arguments import explained
 from bough.errors import TreeError
 from bough.tree.parents import numbering, validated
 from bough.types import IntArray
@@ -49,6 +50,7 @@ class Tree:
     rank: IntArray
     regular: IntArray
 
+    @explained
     def __init__(self, parent: ArrayLike) -> None:
         parent = validated(parent)
         depth, size, rank = numbering(parent)

@@ -11,6 +11,7 @@ import numpy as np
 from bough.adaptive.assembly.linkage import Linkage
 from bough.adaptive.assembly.rearrange import Join, rearranged
 from bough.adaptive.assembly.tree import Assembly, assembly_tree
+from bough.arguments import explained
 from bough.errors import ModelError, SettingError, UnknownNameError
 from bough.model import WORLD, Model
 from bough.types import IntArray
@@ -25,6 +26,7 @@ class NearBodies:
     bodies: tuple[str | int, ...]
 
 
+@explained
 def near(bodies: Iterable[str | int]) -> NearBodies:
     """For `assembly=`: bodies of interest, on which forces will act, get short ways to the root of the tree."""
     chosen = (bodies,) if isinstance(bodies, str) else tuple(bodies)

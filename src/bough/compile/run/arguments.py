@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.graph.program import Array
-from bough.errors import ShapeError
+from bough.errors import OptionError, ShapeError
 
 
 def conform(
@@ -16,7 +16,7 @@ def conform(
 ) -> tuple[list[np.ndarray], int | None]:
     """The inputs as C-contiguous arrays of the function's dtype, and their batch size (None for no batch)."""
     if len(inputs) != len(specs):
-        raise TypeError(f"{name} takes {len(specs)} arrays ({', '.join(x.name for x in specs)}), got {len(inputs)}")
+        raise OptionError(f"{name} takes {len(specs)} arrays ({', '.join(x.name for x in specs)}), got {len(inputs)}")
     arrays = [_as_array(f"{name}: {spec.name}", x, spec, dtype) for x, spec in zip(inputs, specs, strict=True)]
     batch: int | None = None
     for x, spec in zip(arrays, specs, strict=True):

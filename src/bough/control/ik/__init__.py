@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.control.ik.problem import Key, Targets, by_name, named
 from bough.control.ik.solver import InverseKinematics, Solution, Step
 from bough.model import Model
@@ -26,6 +27,7 @@ __all__ = ["InverseKinematics", "Solution", "Step", "solve", "step", "with_statu
 OPTIONS = {"weights": None, "priorities": None, "posture": None, "manipulability": 0.0, "limits": True}
 
 
+@explained
 def solve(
     model: Model,
     targets: Targets,

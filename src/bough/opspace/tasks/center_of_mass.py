@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.model import Model
 from bough.opspace.tasks import aim
@@ -33,6 +34,7 @@ class CenterOfMassTask(Task):
         return Aim(aim.CENTER)
 
 
+@explained
 def center_of_mass(*, name: str = "center_of_mass") -> CenterOfMassTask:
     """Three rows: the velocity of the centre of mass of all bodies, in world axes."""
     return CenterOfMassTask(name)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
@@ -40,6 +41,7 @@ class JointTask(Task):
         return Aim(JOINTS)
 
 
+@explained
 def joint(joint: str, *, name: str | None = None) -> JointTask:
     """One row for each degree of freedom of a joint: its velocity."""
     return JointTask(name or f"joint({joint})", joint)

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from bough.arguments import explained
 from bough.errors import TaskError
 from bough.model import Model, body_frames
 from bough.opspace.tasks.matrix import ANGULAR, LINEAR, WHOLE, Matrix, component_names
@@ -31,6 +32,7 @@ class MomentumTask(Task):
         return False
 
 
+@explained
 def momentum(part: Literal["linear", "angular", "both"] = "both", *, name: str | None = None) -> MomentumTask:
     """Momentum of all bodies in world axes: linear, angular about the centre of mass, or both (six rows)."""
     parts = {"linear": LINEAR, "angular": ANGULAR, "both": WHOLE}

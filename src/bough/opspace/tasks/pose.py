@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.opspace.tasks.frame import FrameTask, frame_task
 from bough.opspace.tasks.matrix import WHOLE
 from bough.types import Reference
 
 
+@explained
 def pose(
     frame: str,
     reference: Reference = "local_world_aligned",

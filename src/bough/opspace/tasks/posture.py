@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
@@ -45,6 +46,7 @@ class PostureTask(Task):
         return self.joints or tuple(model.joint_names)
 
 
+@explained
 def posture(joints: Iterable[str] = (), *, name: str = "posture") -> PostureTask:
     """The velocity of each of these joints, a row for each degree of freedom; all joints of the model if none is named.
 

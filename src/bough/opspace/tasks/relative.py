@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
@@ -84,6 +85,7 @@ class RelativeTask(Task):
         return Aim(FRAME, self.matrix, frame, base, self.reference == "local")
 
 
+@explained
 def relative(
     frame: str,
     base: str,

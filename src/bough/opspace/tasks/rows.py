@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.opspace.tasks.frame import FrameTask, frame_task
 from bough.opspace.tasks.matrix import checked_matrix
 from bough.types import Reference
 
 
+@explained
 def rows(
     frame: str,
     matrix: npt.ArrayLike,
