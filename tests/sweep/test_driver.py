@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.errors import OptionError, SweepError
+from bough.errors import MissingExtraError, OptionError, SweepError
 from bough.sweep import DrawnRows, Evaluate, Job, Processes, Threads, parts, read, run
 
 pytest.importorskip("pyarrow")
@@ -89,6 +89,20 @@ def test_a_killed_driver_goes_on(engine, notes, own, tmp_path):
     assert len(noted(notes)) == begun + 40 - len(kept)
     assert all((folder / name).stat().st_mtime_ns == when for name, when in kept.items())
     same(folder, job)
+
+
+def test_nothing_is_left_where_there_is_no_pyarrow(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match="needs pyarrow"):
+        run(JOB, tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+def test_files_named_like_pythons_own_do_not_reach_workers(monkeypatch, tmp_path):
+    (tmp_path / "types.py").write_text("raise SystemExit('not these types')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run(JOB, tmp_path / "a", Processes(1), chunk=60)
+    same(tmp_path / "a", JOB)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")

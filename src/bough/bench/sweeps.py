@@ -1,6 +1,6 @@
 """What a second worker brings to a sweep, beside two plain processes that share nothing: rounds alternate, best counts.
 
-Jobs of eight chunks of about a second each, as a sweep makes them; times have the start of the workers in them. Only a
+Jobs of twelve chunks of about a second each, as a sweep makes them; times have the start of the workers in them. Only a
 machine with two idle cores gives figures that mean something.
 """
 
@@ -18,16 +18,16 @@ from bough import zoo
 from bough.bench.report import Timing
 from bough.sweep import DrawnRows, Evaluate, Executor, Job, Processes, Roll, Threads, run
 
-CHUNKS, ROUNDS = 8, 4
+CHUNKS, ROUNDS = 12, 3
 CASES = ("forward dynamics", "rollouts of 1 s")
 PLAIN = "import sys; from bough.bench.sweeps import plain; plain(*sys.argv[1:])"
 
 
 def job(case: str, size: float = 1.0) -> Job:
-    """About eight seconds of work for one core."""
+    """About twelve seconds of work for one core."""
     if case == CASES[0]:
-        return Job(zoo.humanoid(), Evaluate("forward_dynamics"), DrawnRows(int(4_194_304 * size)), inputs=False)
-    return Job(zoo.arm(7), Roll(duration=1.0), DrawnRows(int(81_920 * size)))
+        return Job(zoo.humanoid(), Evaluate("forward_dynamics"), DrawnRows(int(6_291_456 * size)), inputs=False)
+    return Job(zoo.arm(7), Roll(duration=1.0), DrawnRows(int(122_880 * size)))
 
 
 def rows(size: float = 1.0, rounds: int = ROUNDS) -> list[Timing]:

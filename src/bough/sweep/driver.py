@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from time import perf_counter
 
 from bough.arguments import explained
 from bough.errors import BoughError, SweepError, WorkerLostError
-from bough.record import progress_bar
+from bough.record import progress_bar, put_table
 from bough.sweep.engines import Executor, Threads
 from bough.sweep.job import Job
 from bough.sweep.parts import SweepFolder, locked
@@ -53,6 +54,7 @@ def run(
     if chunk is not None and chunk < 1:
         raise SweepError(f"a chunk is one row or more, got {chunk}")
     job.rows.take(job.model, needed, 0, 1)  # refuses what cannot be before anything is written
+    put_table(BytesIO(), ())  # and where there is no pyarrow
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         parts = SweepFolder(folder, job, chunk)

@@ -113,7 +113,7 @@ class Meshes:
     @property
     def notes(self) -> list[str]:
         """One line for each reason."""
-        return [f"{count} meshes are not drawn: {why}" for why, count in self.lost.items()]
+        return [f"{count} mesh{'es are' if count > 1 else ' is'} not drawn: {why}" for why, count in self.lost.items()]
 
     def read(self, name: str) -> Mesh | None:
         """The mesh that a description names, or None."""

@@ -9,7 +9,12 @@ import typer
 from bough.app.shell import Json, example, out, say, show_json
 from bough.app.source import HELP, Source, complete_model, load_options
 
-app = typer.Typer(help="Compiled code that is kept on disk.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Compiled code that is kept on disk.",
+    epilog=example("bough cache info"),
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 @app.command(epilog=example("bough cache info"))

@@ -51,11 +51,12 @@ class WorkerProcess:
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self.process is None:
-            paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
+            # told once Python has begun: a file of the user's that is called types.py must not come before Python's own
+            paths = [path or os.getcwd() for path in sys.path]
+            begin = f"import sys; sys.path[:] = {paths!r}; from bough.sweep.engines.worker import main; main()"
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "bough.sweep.engines.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": paths},
-            )  # fmt: skip
+                [sys.executable, "-c", begin], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
             assert self.process.stdin
             self.process.stdin.write(self.sent)
         assert self.process.stdin

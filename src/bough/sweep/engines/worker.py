@@ -36,7 +36,3 @@ def sendable(error: Exception) -> Exception:
     except Exception:
         return SweepError(f"{type(error).__name__}: {error}")
     return error
-
-
-if __name__ == "__main__":
-    main()

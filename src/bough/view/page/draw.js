@@ -5,6 +5,7 @@
 
 const LIGHT = [0.42, -0.36, 0.83];
 const MANY = 1000; // pieces of one geometry beyond which some may be left out
+const FEW = 2000; // that are never left out: lines of so many take next to no time
 const BATCH = 64; // of so many, that are one instance
 const LINE = { points: [0, 0, -0.5, 0, 0, 0.5], normals: [0, 0, 0, 0, 0, 0], order: [0, 1] }; // a rod from afar
 
@@ -199,7 +200,7 @@ class Stage {
 
   part(part, { vao, count }, mode, at, quality) {
     if (part.hidden) return;
-    const gl = this.gl, shown = part.many ? Math.ceil(part.pieces * quality.share) : part.pieces;
+    const gl = this.gl, shown = Math.max(Math.min(part.pieces, FEW), Math.ceil(part.pieces * quality.share));
     gl.bindVertexArray(vao);
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, part.texture);
