@@ -63,8 +63,9 @@ def run(full: bool = False) -> Result:
     )
     remark = (
         f"Nearest to the paper: {nearest.what.partition(':')[0]}. The number of joints follows how fast the "
-        "influence of a force falls off along the linkage, not the number of bodies; masses, levers and the assembly "
-        "tree change it far less than the graph does. Section 6.4 calls for a measure of the complexity of a motion "
+        "influence of a force falls off along the linkage, not the number of bodies; of what was tried the graph "
+        "changes it most, then the size of the bodies; masses and the assembly tree change it little. "
+        "Section 6.4 calls for a measure of the complexity of a motion "
         "and compares the share of joints computed at a threshold: that is `sim.stats.complexity`."
     )
     local = counts["molecule, window 2"][2] < counts["millipede"][2]
