@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from bough.errors import BoughError as BoughError
     from bough.identification import base_parameters as base_parameters
     from bough.identification import identify as identify
-    from bough.io import doctor as doctor
     from bough.io import load as load
+    from bough.io.doctor import doctor as doctor
     from bough.model import Builder as Builder
     from bough.model import Model as Model
     from bough.opspace import OperationalSpace as OperationalSpace

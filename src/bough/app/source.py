@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import working
+from bough.app.shell import note, working
 from bough.errors import ModelError, short
 
 if TYPE_CHECKING:
@@ -35,20 +35,19 @@ class Source:
             return self._model()
 
     def _model(self) -> Model:
-        from bough.app.named import robot_file, zoo_model
-
-        if self.file.startswith("zoo:"):
-            if self.options:
-                names = ", ".join(sorted(self.options))
-                raise ModelError(f"{short(self.file)} is made, not read: options of files ({names}) do not apply to it")
-            return zoo_model(self.file)
         from bough.io import load
 
-        return load(robot_file(self.file) if self.file.startswith("robot:") else existing(self.file), **self.options)
+        if self.file.startswith("robot:"):
+            note(f"{short(self.file)} comes from robot_descriptions, which fetches it if it is not here yet")
+        return load(self.file if self.is_named else existing(self.file), **self.options)
+
+    @property
+    def is_named(self) -> bool:
+        return self.file.startswith(("zoo:", "robot:"))
 
     def path(self) -> str | None:
         """The file that a model is read from, if it is."""
-        from bough.app.named import robot_file
+        from bough.io.named import robot_file
 
         if self.file.startswith("zoo:"):
             return None
@@ -56,8 +55,9 @@ class Source:
 
     def text(self) -> str:
         """For a recording, so that it can be played without naming the model again; files by their whole path."""
-        named = self.file.startswith(("zoo:", "robot:"))
-        return json.dumps({"model": self.file if named else os.path.abspath(self.file), "options": self.options})
+        return json.dumps(
+            {"model": self.file if self.is_named else os.path.abspath(self.file), "options": self.options}
+        )
 
     @classmethod
     def of_text(cls, text: str) -> Source:
@@ -70,8 +70,8 @@ class Source:
 
     def findings(self) -> list[Finding]:
         """What the doctor says."""
-        from bough.app.named import robot_file
         from bough.io import doctor
+        from bough.io.named import robot_file
 
         if self.file.startswith("zoo:"):
             return doctor(self.model())
@@ -115,7 +115,7 @@ def load_options(floating: bool, free: bool, weld: list[str], drop: bool, check:
 
 def complete_model(incomplete: str) -> list[str]:
     """What a shell offers for a model."""
-    from bough.app.named import complete
+    from bough.io.named import complete
 
     return complete(incomplete)
 

@@ -14,6 +14,7 @@ import os
 from collections.abc import Sequence
 
 from bough.arguments import explained
+from bough.errors import ModelError, short
 from bough.io.describe import describe
 from bough.io.description import Description
 from bough.io.doctor import doctor
@@ -39,6 +40,9 @@ def load(
 ) -> Model:
     """The model in a URDF or MJCF file (or in XML text); what is read and dropped is in its `notes`.
 
+    Also zoo:NAME?n=30&seed=1 (or zoo:NAME:30:1), and robot:NAME of the package robot_descriptions, as on the command
+    line.
+
     The root link of a URDF is welded to the world, or with `floating_base` free on a joint called "root_joint" (a root
     link called "world" is the world itself: the one link welded to it floats, or else the link itself, as
     "world_link"). Joints come in depth-first file order: a link, then the subtrees of its child joints as the file
@@ -54,4 +58,21 @@ def load(
     what is not physical but harmless, as `Builder` does. `doctor` takes the same options.
     """
     options = LoadSettings(floating_base, mimic, gravity, weld, equality, check, closures)
+    if isinstance(source, str) and source.startswith("zoo:"):
+        return made(source, options)
+    if isinstance(source, str) and source.startswith("robot:"):
+        from bough.io.named import robot_file
+
+        source = robot_file(source)
     return build(prepare(describe(source), options), options)
+
+
+def made(name: str, options: LoadSettings) -> Model:
+    """A mechanism of the zoo, which takes no options of files."""
+    from bough.io.named import zoo_model
+
+    given = [word for word, default in vars(LoadSettings()).items() if getattr(options, word) != default]
+    if given:
+        words = ", ".join(given)
+        raise ModelError(f"{short(name)} is made, not read: options of files ({words}) do not apply to it")
+    return zoo_model(name)

@@ -64,8 +64,8 @@ def export(
 
 def wanted(text: str) -> tuple[str, dict[str, Any]]:
     """A function with its options, as `export_c` takes it."""
-    from bough.app.named import pairs
     from bough.errors import OptionError
+    from bough.io.named import pairs
 
     name, _, options = text.partition("?")
     try:

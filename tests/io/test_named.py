@@ -5,9 +5,15 @@ import types
 
 import pytest
 
+import bough
 from bough import zoo
-from bough.app import named
 from bough.errors import BoughError, ModelError
+from bough.io import named
+
+URDF = """<robot name="twolink"><link name="base"/><link name="arm">
+<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/>
+<limit lower="-1" upper="1" effort="5" velocity="6"/></joint></robot>"""
 
 
 @pytest.mark.parametrize(
@@ -55,6 +61,13 @@ def test_robots_need_their_package(monkeypatch):
 
 
 @pytest.fixture
+def urdf(tmp_path):
+    path = tmp_path / "twolink.urdf"
+    path.write_text(URDF)
+    return path
+
+
+@pytest.fixture
 def robots(monkeypatch, urdf):
     """A package like robot_descriptions, which fetches when a robot is imported."""
     package = types.ModuleType("robot_descriptions")
@@ -78,11 +91,10 @@ def robots(monkeypatch, urdf):
     return fetched
 
 
-def test_robots_are_fetched_when_asked_for_and_it_is_said(robots, urdf, capsys):
+def test_robots_are_fetched_when_asked_for(robots, urdf, capsys):
     assert named.robot_file("robot:g1") == str(urdf)
     assert robots == ["robot_descriptions.g1_description"]
     printed = capsys.readouterr()
-    assert "fetched from its own repository if it is not here yet" in printed.err
     assert printed.out == ""  # what the package prints must not spoil JSON
     named.robot_file("robot:h1")
     named.robot_file("robot:h1_mj_description")
@@ -97,13 +109,21 @@ def test_robots_that_are_not_there(robots):
         named.robot_file("robot:broken")
 
 
-def test_a_robot_by_name_is_a_model(robots, run):
-    assert "shoulder" in run("info", "robot:g1")
-    assert "0 errors" in run("doctor", "robot:g1")
+def test_a_robot_by_name_is_a_model(robots):
+    assert bough.load("robot:g1").nv == bough.load(URDF).nv
 
 
-def test_completion(robots, urdf):
+def test_completion(robots, urdf, monkeypatch):
+    monkeypatch.chdir(urdf.parent)
     assert named.complete("zoo:hum") == ["zoo:humanoid"]
     assert named.complete("twol") == ["twolink.urdf"]
     assert named.complete("robot:g") == ["robot:g1"]
     assert robots == []
+
+
+def test_load_knows_the_names_of_the_command_line():
+    assert bough.load("zoo:chain?n=5&seed=1").hash == zoo.chain(5, 1).hash
+    with pytest.raises(ModelError, match=r"zoo:arm is made, not read: options of files \(floating_base\)"):
+        bough.load("zoo:arm", floating_base=True)
+    with pytest.raises(BoughError, match="did you mean 'humanoid'"):
+        bough.load("zoo:humanoidd")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import importlib
 import inspect
 import sys
 from difflib import get_close_matches
@@ -12,7 +13,6 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import unquote
 
-from bough.app.shell import note
 from bough.errors import MissingExtraError, ModelError, UnknownNameError, short
 from bough.model import Model, unknown
 
@@ -21,14 +21,14 @@ WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 def makers() -> tuple[str, ...]:
     """Names of the mechanisms of the zoo."""
-    from bough import zoo
+    zoo = importlib.import_module("bough.zoo")
 
     return tuple(n for n in zoo.__all__ if inspect.isfunction(getattr(zoo, n)) and not n.endswith("_tasks"))
 
 
 def zoo_model(file: str) -> Model:
     """zoo:NAME, with arguments by their place (zoo:chain:30:1) or by their names (zoo:chain?n=30&seed=1)."""
-    from bough import zoo
+    zoo = importlib.import_module("bough.zoo")
 
     placed, _, named = file.removeprefix("zoo:").partition("?")
     name, *arguments = placed.split(":")
@@ -83,7 +83,7 @@ def _value(parameter: inspect.Parameter, text: str) -> Any:
 
 
 def robot_file(text: str) -> str:
-    """The file of robot:NAME, which `robot_descriptions` fetches the first time that it is asked for."""
+    """The file of robot:NAME, which `robot_descriptions` fetches from its own repository if it is not here yet."""
     name = text.removeprefix("robot:")
     known = robots()
     full = next((x for x in (name, f"{name}_description", f"{name}_mj_description") if x in known), None)
@@ -91,7 +91,6 @@ def robot_file(text: str) -> str:
         near = get_close_matches(name, [x.removesuffix("_description") for x in known], n=3)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         raise UnknownNameError(f"robot_descriptions has no robot {short(name)!r}{hint}")
-    note(f"robot:{name}: {full} of robot_descriptions, fetched from its own repository if it is not here yet")
     with contextlib.redirect_stdout(sys.stderr):
         try:
             module = import_module(f"robot_descriptions.{full}")
