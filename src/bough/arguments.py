@@ -17,11 +17,11 @@ from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origi
 
 import numpy as np
 
-from bough.errors import BoughError, OptionError, short
+from bough.errors import BoughError, OptionError, ShapeError, short
 
 __all__ = ["explained"]
 
-RAW = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
+RAW = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, np.ma.MaskError)
 MEMBERS = 1000  # of a list that are looked at
 WORDS = {"npt.ArrayLike": "real numbers", "FloatArray": "real numbers", " | ": " or ", "os.PathLike[str]": "Path"}
 Public = TypeVar("Public", bound=Callable[..., Any])
@@ -43,16 +43,19 @@ def explained(public: Public) -> Public:
             raise
         except RAW as error:
             sentence = complaint(public, given, named)
-            if sentence is None:
+            if sentence is not None:
+                raise OptionError(sentence) from error
+            shapes = not isinstance(error, KeyError | OverflowError) and shapes_given(public, given, named)
+            if not shapes:
                 raise
-            raise OptionError(sentence) from error
+            raise ShapeError(f"{_name(public)}: {error}; given {shapes}") from error
 
     return call  # type: ignore[return-value]
 
 
 def complaint(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:
     """The sentence about the first argument that is not what the signature says; None if all are."""
-    name = function.__qualname__.removesuffix(".__init__").rpartition(".<locals>.")[2]
+    name = _name(function)
     signature = inspect.signature(function)
     try:
         bound = signature.bind(*given, **named).arguments
@@ -69,6 +72,23 @@ def complaint(function: Callable[..., Any], given: tuple[Any, ...], named: Mappi
                 expected = expected.replace(said, meant)
             return f"{name}: {key} must be {expected}, got {short(repr(value))}"
     return None
+
+
+def shapes_given(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    """The shapes of all arrays of a call, where numpy says that they do not fit together."""
+    signature = inspect.signature(function)
+    found = []
+    for key, value in signature.bind(*given, **named).arguments.items():
+        if "Array" in str(signature.parameters[key].annotation) or isinstance(value, np.ndarray | list):
+            try:
+                found.append(f"{key} {np.shape(value)}")
+            except ValueError:
+                found.append(f"{key} ragged")
+    return ", ".join(found)
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return function.__qualname__.removesuffix(".__init__").rpartition(".<locals>.")[2]
 
 
 class KnownByName(NamedTuple):

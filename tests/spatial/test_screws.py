@@ -20,8 +20,11 @@ def test_placed_motions_and_forces():
 def test_axial_screws(axis):
     M = motion_matrix(*SCREWS[axis])
     np.testing.assert_allclose(getattr(screws, f"{axis}_motion_out")(C, S, D, V), np.linalg.solve(M, V))
-    np.testing.assert_allclose(getattr(screws, f"{axis}_motion_in")(C, S, D, V), M @ V)
     np.testing.assert_allclose(getattr(screws, f"{axis}_force_in")(C, S, D, F), np.linalg.solve(M.T, F))
+
+
+def test_motion_into_a_frame():
+    np.testing.assert_allclose(screws.z_motion_in(C, S, D, V), motion_matrix(*SCREWS["z"]) @ V)
 
 
 def test_sums_and_products():

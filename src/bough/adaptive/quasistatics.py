@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,7 @@ class QuasiStatics(LoadedLinkage):
     `assembly` is the shape of the tree: "balanced", "chain_first", `near(bodies)`, or nested pairs of bodies. With
     `catch_up`, joints that were left out later move for all the time they missed; it is on where `culled` is "zero":
     rigid clusters have nothing to catch up. `closures` close loops, beside those of the model. A step in which a joint
-    would turn by more than `max_turn` (rad) is cut into parts with the same sum of h, each solved anew. The tree is
-    redone every `refresh` steps.
+    would turn by more than `max_turn` (rad) is cut into parts. The tree is redone every `refresh` steps.
 
     Joints that are left out are locked where `culled` is "rigid": the others are solved exactly with them as rigid
     bodies, on a tree of its own, whose joints are chosen anew after `every` steps, with None 10 to 50; each step goes
@@ -63,7 +62,7 @@ class QuasiStatics(LoadedLinkage):
         error: ErrorMeasure | None = None,
         method: str = "auto",
         *,
-        metric: Any = None,
+        metric: str | Mapping[str, npt.ArrayLike] | npt.ArrayLike | None = None,
         catch_up: bool | None = None,
         closures: Sequence[Closure] = (),
         max_turn: float = MAX_TURN,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bough.arguments import explained
 from bough.compile.graph.program import OperationCount
 
 
@@ -16,6 +17,7 @@ def total(*terms: tuple[int, OperationCount]) -> OperationCount:
     return OperationCount(*(sum(column) for column in columns))
 
 
+@explained
 def divisions_as_multiplications(cost: OperationCount) -> OperationCount:
     """The convention of F05, section 6."""
     return ops(m=cost.mul + cost.div, a=cost.add, sqrt=cost.sqrt)

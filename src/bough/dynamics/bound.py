@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
 from bough.dynamics.functions import Function, Method, Options, check_options, function
 from bough.dynamics.given import Parameters
+from bough.dynamics.keywords import are_names, word_of
 from bough.dynamics.outs import Turned, copied
 from bough.dynamics.together import together
 from bough.dynamics.whole_body import Kinematics, kinematics_of
@@ -52,7 +53,7 @@ class Library:
 
     def function(self, name: str, method: str | None = None) -> BoundFunction:
         """A function that is not about a frame, without external forces."""
-        found = self._functions.get((name, _word("method", method)))
+        found = self._functions.get((name, word_of("method", method)))
         if found is None:
             found = self.parameters.given_to(self._choose(function(name), method))
             self._functions[name, method] = found
@@ -61,7 +62,7 @@ class Library:
     def of_frame(self, name: str, frame: Any, reference: Reference) -> BoundFunction:
         if not isinstance(frame, str):
             self.model.frame(frame)  # refuses it
-        found = self._functions.get((name, frame, _word("reference", reference)))
+        found = self._functions.get((name, frame, word_of("reference", reference)))
         if found is None:
             given = {"frame": frame, "reference": reference}
             row = function(name)
@@ -81,7 +82,7 @@ class Library:
 
     def pushed(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> RealArray:
         """A function with external forces, by name or as whatever makes an array; `how` is out, threads, parameters."""
-        found, given = self._with_forces(name, None if _word("method", method) == "auto" else method, forces)
+        found, given = self._with_forces(name, None if word_of("method", method) == "auto" else method, forces)
         try:
             return found.call(*inputs, *given, **how)
         except BoughError:
@@ -153,7 +154,7 @@ class Library:
         for what, names in (("frames", frames), ("jacobians", jacobians)):
             if isinstance(names, str):
                 raise OptionError(f"kinematics: {what} is a list of names, got {names!r}; write [{names!r}]")
-            if not (names is None and what == "frames") and not _are_names(names):
+            if not (names is None and what == "frames") and not are_names(names):
                 raise OptionError(f"kinematics: {what} is a list of names, got {short(repr(names))}")
         chosen = tuple(self.model.frame_names if frames is None else frames)
         found = self._kinematics(chosen, tuple(jacobians), reference, len(inputs) > 1)
@@ -163,7 +164,7 @@ class Library:
         return Kinematics(chosen, T, velocities, drifts, each)
 
     def _kinematics(self, frames: Named, jacobians: Named, reference: Reference, moving: bool) -> BoundFunction:
-        key = ("kinematics", frames, jacobians, _word("reference", reference), moving)
+        key = ("kinematics", frames, jacobians, word_of("reference", reference), moving)
         found = self._functions.get(key)
         if found is None:
             check_options(function("velocity"), {"frame": "", "reference": reference})
@@ -290,14 +291,3 @@ class Library:
             size, what = "coupled", 'forward_dynamics with method="crba"'
         if size:
             require_memory(self.model.sizes[size] * 8, what)
-
-
-def _word(option: str, given: Any) -> Any:
-    """An option that is a word, or None."""
-    if given is None or isinstance(given, str):
-        return given
-    raise OptionError(f"{option} is a word, got {short(repr(given))}")
-
-
-def _are_names(given: Any) -> bool:
-    return isinstance(given, Iterable) and all(isinstance(x, str) for x in given)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from inspect import Parameter, signature
 from typing import Any, TypedDict, TypeVar
 
 import numpy.typing as npt
+
+from bough.errors import OptionError, short
 
 T = TypeVar("T")
 
@@ -48,3 +51,14 @@ def written_out(cls: type[T]) -> type[T]:
             rest = Parameter("parameters", Parameter.VAR_KEYWORD)
             method.__signature__ = found.replace(parameters=[*stated, *more, rest])
     return cls
+
+
+def word_of(option: str, given: Any) -> Any:
+    """An option that is a word, or None."""
+    if given is None or isinstance(given, str):
+        return given
+    raise OptionError(f"{option} is a word, got {short(repr(given))}")
+
+
+def are_names(given: Any) -> bool:
+    return isinstance(given, Iterable) and all(isinstance(x, str) for x in given)

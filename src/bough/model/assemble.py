@@ -84,8 +84,9 @@ def _sorted(parts: Parts, order: IntArray) -> Parts:
 
 
 def _axes() -> IntArray:
-    """(kinds, 6) axes that a joint of each kind frees, then -1."""
-    table = np.full((max(primitive.kind for primitive in PRIMITIVES.values()) + 1, 6), -1)
+    """(kinds, 6) axes that a joint of each kind frees, then -1; kinds below zero count from the end."""
+    kinds = [primitive.kind for primitive in PRIMITIVES.values()]
+    table = np.full((max(kinds) + 1 - min(kinds), 6), -1)
     for primitive in PRIMITIVES.values():
         table[primitive.kind, : len(primitive.axes)] = primitive.axes
     return table

@@ -282,7 +282,6 @@ def _parts(
     """Primitive bodies, and the number of the last one of each moving body, which carries its inertia."""
     rows: list[tuple[Any, ...]] = []
     last: list[int] = []
-    nothing = np.zeros(10)
     for k, body in enumerate(moving):
         up, own = seats[body.parent], seats[body.name]
         R = body.R if up.R is EYE else up.R @ body.R
@@ -291,12 +290,11 @@ def _parts(
             R = R @ own.R.T
         _, ratio, shift = at.ties.get(k, (k, 1.0, 0.0))
         parent, q, v = last[up.body] if up.body >= 0 else -1, at.q[k], at.v[k]
-        armature = body.number("armature")
         chain = [PRIMITIVES[primitive] for primitive in JOINTS[body.joint]]
         for place, kind in enumerate(chain):
             axis = body.axes[min(place, len(body.axes) - 1)]
-            I = inertia[k] if place == len(chain) - 1 else nothing
-            rows.append((parent, kind.kind, R, p, axis, body.pitch, I, q, v, armature, ratio, shift))
+            I = inertia[k] if place == len(chain) - 1 else np.zeros(10)
+            rows.append((parent, kind.kind, R, p, axis, body.pitch, I, q, v, body.number("armature"), ratio, shift))
             parent, R, p, q, v = len(rows) - 1, EYE, ZERO, q + kind.nq, v + len(kind.axes)
         last.append(parent)
     return Parts(*(np.array(column) for column in zip(*rows, strict=True))), np.array(last)

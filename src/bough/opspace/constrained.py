@@ -192,10 +192,8 @@ class ConstrainedDynamics:
         found = self(q, v, tau, acceleration, gap=gap, **given)
         size = np.abs(found.qdd).max(initial=1.0)
         if not (found.residual < UNMET_SHARE[8] * size).all():
-            worst = np.max(found.residual)
-            raise TaskError(
-                f"rows are not met (by {worst:.2g}), so that the motion has no derivatives: raise iterations"
-            )
+            worst = f"{np.max(found.residual):.2g}"
+            raise TaskError(f"rows are not met (by {worst}), so that the motion has no derivatives: raise iterations")
         return q, v, found
 
     @cached_property

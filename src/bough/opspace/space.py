@@ -32,8 +32,7 @@ from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
 
 MethodName: TypeAlias = Literal["auto", "pv", "pvr", "ltdl", "ltl", "efpa", "chang_khatib", "rjk", "dense"]
-# Up to this many degrees of freedom a dense product of BLAS beats the sparse one.
-SMALL = 100
+SMALL = 100  # up to so many degrees of freedom a dense product of BLAS beats the sparse one
 SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 
 
@@ -97,10 +96,7 @@ class OperationalSpace:
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
         """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
         if self.device.name == "cuda":
-            raise TaskError(
-                "the state of a space is computed on the CPU: on the card use inverse_inertia, inertia, jacobian, bias "
-                "or torques"
-            )
+            raise TaskError("states are computed on the CPU: on the card use inverse_inertia, jacobian, torques")
         if v is None:
             return OperationalState(self, self._input(q), None, given)
         q, v = self.inputs(q, v)
@@ -172,13 +168,11 @@ class OperationalSpace:
         if not self.uses_factor:
             raise TaskError("torques needs a tree: mimic joints tie branches together")
         v = v if hasattr(v, "dtype") else np.asarray(v, float)
-        zeros = 0 * v if tau0 is None else tau0
-        arrays = self.inputs(q, v, acceleration, zeros)
+        arrays = self.inputs(q, v, acceleration, 0 * v if tau0 is None else tau0)
         if damping is None:
             amount = kept_beside(self.device, arrays[0], self._usual_damping, self._numbers)
         else:
-            damped = 0.0 if damping == 0.0 else choices.check_damping(damping)
-            amount = beside(self.device, arrays[0], damped)
+            amount = beside(self.device, arrays[0], 0.0 if damping == 0.0 else choices.check_damping(damping))
         return self.function("torques").call(*arrays, amount, **given)
 
     @cached_property

@@ -48,6 +48,7 @@ def empty_packed(tree: Tree, dtype: np.dtype[Any], what: str) -> Float:
     return np.empty(packed_size(tree), dtype)
 
 
+@explained
 def pack(H: Any, tree: Tree, names: Names = None) -> Float:
     """A fresh copy of symmetric H (dense, scipy.sparse or packed rows) as packed rows, float32 or float64.
 
@@ -80,9 +81,10 @@ def element(tree: Tree, p: int) -> tuple[int, int]:
 @explained
 def to_dense(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Float:
     """An (n, n) matrix with `packed` as its lower or upper triangle (up to numbering), or as both."""
+    row, column = _indices(tree)
+    packed = _one_each(packed, row)
     require_memory(tree.n**2 * packed.itemsize, f"a dense {tree.n} x {tree.n} matrix")
     dense = np.zeros((tree.n, tree.n), packed.dtype)
-    row, column = _indices(tree)
     if triangle != "upper":
         dense[row, column] = packed
     if triangle != "lower":
@@ -90,6 +92,7 @@ def to_dense(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Flo
     return dense
 
 
+@explained
 def to_scipy(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Any:
     """The same as a scipy.sparse.csr_array."""
     try:
@@ -97,6 +100,7 @@ def to_scipy(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Any
     except ImportError:
         raise MissingExtraError("scipy is needed for sparse matrices: install bough[sparse]") from None
     row, column = _indices(tree)
+    packed = _one_each(packed, row)
     if triangle == "upper":
         row, column = column, row
     elif triangle == "symmetric":
@@ -184,3 +188,10 @@ def _require_symmetric(lower: Float, upper: Float, tree: Tree, names: Names) -> 
         raise FactorizationError(
             f"H is not symmetric at {dof_name(i, names)}, {dof_name(j, names)}: fill both triangles"
         )
+
+
+def _one_each(packed: Float, row: IntArray) -> Float:
+    given = np.asarray(packed)
+    if given.shape != row.shape:
+        raise ShapeError(f"packed rows of this tree hold {row.shape} numbers, got {given.shape}")
+    return given

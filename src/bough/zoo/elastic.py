@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.arguments import explained
 from bough.errors import ModelError
 from bough.model import WORLD, LoopClosure, Model, Passive
 from bough.types import FloatArray, IntArray
@@ -66,6 +67,7 @@ def _section(name: str, EI: float, GJ: float | None, planar: bool) -> tuple[str,
     return "y" if planar else "yz" if GJ is None else "yzx", {"y": bend, "z": bend, "x": twist}
 
 
+@explained
 def cable(
     n: int, length: float = 1.0, EI: float = 0.0, GJ: float | None = None, *, mass: float = 0.1, diameter: float = 0.01,
     planar: bool = False, clamped: bool = True, span: float | None = None,
@@ -101,6 +103,7 @@ def cable(
     )
 
 
+@explained
 def hair(
     strands: int, n: int = 20, length: float = 0.1, EI: float = 1e-9, GJ: float | None = None, *, curl: float = 0.0,
     seed: int = 0, radius: float = 0.09,
@@ -138,6 +141,7 @@ def hair(
     return rod_model("hair", rods, np.array([section[a] for a in hinge]) / cell, rest)
 
 
+@explained
 def tree(
     levels: int = 4, branches: int = 3, pieces: int = 6, seed: int = 0, *, height: float = 3.0, modulus: float = 3e9
 ) -> Model:

@@ -54,6 +54,7 @@ def solve(
     )
 
 
+@explained
 def with_status(
     model: Model, targets: Targets, q0: npt.ArrayLike | None = None, **options: Any
 ) -> tuple[Solution, IntArray]:
@@ -66,6 +67,7 @@ def with_status(
     return _solver(model, tasks, names, chosen).with_status(wanted, q0, **options)
 
 
+@explained
 def step(
     model: Model,
     targets: Targets,
