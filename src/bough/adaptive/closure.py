@@ -9,6 +9,7 @@ term closes what integration and culling open, and a loop that is open at the st
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -47,8 +48,12 @@ class Closure:
 
 
 def with_those_of(model: Model, closures: Iterable[Closure]) -> tuple[Closure, ...]:
-    """The model's own closures, then others; none twice."""
-    joints = {"connect": "spherical", "weld": "fixed"}
+    """The model's own closures, then others; one that is given twice is redundant, and refused."""
+    joints, closures = {"connect": "spherical", "weld": "fixed"}, tuple(closures)
+    for (ends, joint), count in Counter((tuple(sorted((c.a, c.b))), c.joint) for c in closures).items():
+        if count > 1:
+            a, b = ends
+            raise ModelError(f"closure {a!r} to {b!r} ({joint}) is given twice: it is redundant, give it once")
     own = [Closure(c.frame, c.other, joints[c.kind]) for c in model.closures]
     return tuple(dict.fromkeys([*own, *closures]))
 
