@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import unquote
 
-from bough.errors import MissingExtraError, ModelError, UnknownNameError, short
+from bough.errors import MissingExtraError, ModelError, OptionError, UnknownNameError, short
 from bough.model import Model, unknown
 
 WORDS = {"true": True, "yes": True, "false": False, "no": False}
@@ -44,7 +44,7 @@ def zoo_model(file: str) -> Model:
         values = [_value(parameter, text) for parameter, text in taken]
         words = {key: _value(_parameter(signature, key), text) for key, text in pairs(named).items()}
         bound = signature.bind(*values, **words)
-    except (TypeError, ValueError) as error:
+    except (TypeError, OptionError) as error:
         raise ModelError(f"{short(file)}: {error}; {expected}") from None
     model: Model = getattr(zoo, name)(*bound.args, **bound.kwargs)
     return model
@@ -56,16 +56,16 @@ def pairs(text: str) -> dict[str, str]:
     for part in text.split("&") if text else ():
         key, mark, value = part.partition("=")
         if not (key and mark):
-            raise ValueError(f"{short(part)!r} is not NAME=VALUE")
+            raise OptionError(f"{short(part)!r} is not NAME=VALUE")
         if key in found:
-            raise ValueError(f"{short(key)} is given twice")
+            raise OptionError(f"{short(key)} is given twice")
         found[unquote(key)] = unquote(value)
     return found
 
 
 def _parameter(signature: inspect.Signature, name: str) -> inspect.Parameter:
     if name not in signature.parameters:
-        raise ValueError(f"there is no parameter {short(name)!r}")
+        raise OptionError(f"there is no parameter {short(name)!r}")
     return signature.parameters[name]
 
 
@@ -73,11 +73,11 @@ def _value(parameter: inspect.Parameter, text: str) -> Any:
     """An argument as its parameter wants it: a whole number, yes or no, or a word."""
     if parameter.annotation is int:
         if not text.removeprefix("-").isdecimal() or len(text) > 30:
-            raise ValueError(f"{parameter.name} must be a whole number, got {short(text)!r}")
+            raise OptionError(f"{parameter.name} must be a whole number, got {short(text)!r}")
         return int(text)
     if parameter.annotation is bool:
         if text.lower() not in WORDS:
-            raise ValueError(f"{parameter.name} must be yes or no, got {short(text)!r}")
+            raise OptionError(f"{parameter.name} must be yes or no, got {short(text)!r}")
         return WORDS[text.lower()]
     return text
 

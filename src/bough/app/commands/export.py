@@ -70,5 +70,5 @@ def wanted(text: str) -> tuple[str, dict[str, Any]]:
     name, _, options = text.partition("?")
     try:
         return name, dict(pairs(options))
-    except ValueError as error:
+    except OptionError as error:
         raise OptionError(f"{text!r}: {error}; expected NAME?OPTION=VALUE&OPTION=VALUE") from None
