@@ -53,16 +53,17 @@ class Library:
 
     def function(self, name: str, method: str | None = None) -> BoundFunction:
         """A function that is not about a frame, without external forces."""
-        found = self._functions.get((name, word_of("method", method)))
+        found = self._functions.get((name, method if method is None else word_of("method", method)))
         if found is None:
             found = self.parameters.given_to(self._choose(function(name), method))
             self._functions[name, method] = found
         return found
 
     def of_frame(self, name: str, frame: Any, reference: Reference) -> BoundFunction:
-        if not isinstance(frame, str):
-            self.model.frame(frame)  # refuses it
-        found = self._functions.get((name, frame, word_of("reference", reference)))
+        if not (isinstance(frame, str) and isinstance(reference, str)):  # refuses either
+            self.model.frame(frame)
+            word_of("reference", reference)
+        found = self._functions.get((name, frame, reference))
         if found is None:
             given = {"frame": frame, "reference": reference}
             row = function(name)
