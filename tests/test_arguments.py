@@ -129,6 +129,15 @@ def test_what_fits(kind, good, bad):
     assert not any(fits(kind, value) for value in bad)
 
 
+def test_what_a_function_of_the_user_raises_stays_what_it_is():
+    def control(*state):
+        raise ValueError("out of fuel")
+
+    with pytest.raises(ValueError, match=r"^out of fuel$") as found:
+        bough.simulate.rollout(zoo.arm(4), np.zeros(4), np.zeros(4), torque=control, duration=0.1, dt=0.01)
+    assert not isinstance(found.value, BoughError)
+
+
 def test_only_failures_are_explained_and_only_by_arguments():
     @explained
     def root(x: float, names: tuple[str, ...] = ()) -> float:

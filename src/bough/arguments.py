@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from itertools import islice
+from traceback import walk_tb
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
@@ -45,7 +46,7 @@ def explained(public: Public) -> Public:
             sentence = complaint(public, given, named)
             if sentence is not None:
                 raise OptionError(sentence) from error
-            shapes = not isinstance(error, KeyError | OverflowError) and shapes_given(public, given, named)
+            shapes = shapes_given(public, given, named) if _is_own(error) else ""
             if not shapes:
                 raise
             raise ShapeError(f"{_name(public)}: {error}; given {shapes}") from error
@@ -85,6 +86,14 @@ def shapes_given(function: Callable[..., Any], given: tuple[Any, ...], named: Ma
             except ValueError:
                 found.append(f"{key} ragged")
     return ", ".join(found)
+
+
+def _is_own(error: Exception) -> bool:
+    """Was it raised here or by numpy, about what was given? A function of the user's may raise what it wants."""
+    if isinstance(error, KeyError | OverflowError) or error.__traceback__ is None:
+        return False
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in ("bough", "numpy")
 
 
 def _name(function: Callable[..., Any]) -> str:
