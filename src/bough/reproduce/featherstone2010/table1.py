@@ -64,4 +64,19 @@ def run(full: bool = False) -> Result:
     dense = dense_costs(n, m)
     for operation, name in names.items():
         rows.append(exact(f"dense, n = {n}, m = {m}: {operation}", cost.dense(n, m)[name], dense[operation]))
+    rows.append(_two_robots())
     return Result(tuple(rows), remarks=(f"Executed on: {', '.join(found)}.",))
+
+
+def _two_robots() -> Row:
+    """Y Y' where robots share nothing: three bodies of the forest of erratum E11, both bases floating, six rows each.
+
+    The forest is not named, but follows: m - a counts the pairs of rows that share a joint, and 99 = 78 + 21 are those
+    of 12 rows on one robot and 6 on the other. Then 21 (d_a + d_b + d_c) + 36 d_ab = 657 with d_ab <= d_a, d_b leaves
+    d_ab = 6 and d_a + d_b + d_c = 21 alone: two bodies share a floating base.
+    """
+    bodies = Tree([-1, 0, 0, -1, 3, 3])
+    tree = bodies.expanded([6, 1, 1, 6, 1, 1])
+    last = [int(tree.first[b + 1]) - 1 for b in (1, 2, 4) for _ in range(6)]
+    note = "lambda = (0, 1, 1, 0, 4, 4), bases of six DoF, six rows on each of the bodies 2, 3 and 5"
+    return exact("Y Y', two robots", OperationCount(657, 558), sparse_costs(tree, last)["Y Y'"], note)
