@@ -108,3 +108,8 @@ def test_bad_input():
         held.derivatives(q, v, tau[:-1])
     with pytest.raises(bough.BoughError, match=r"the weight qdd must have shape \(5,\), got \(4,\)"):
         held.vjp(q, v, tau, qdd=np.ones(4))
+    with pytest.raises(bough.BoughError, match=r"the direction of tau must have shape \(5,\), got \(4,\)"):
+        held.jvp(q, v, tau, along={"tau": np.ones(4)})
+    with pytest.raises(bough.BoughError, match="got nothing"):
+        held.jvp(q, v, tau, along={})
+    assert held.derivatives(*np.zeros((3, 0, 5))).qdd.q.shape == (0, 5, 5)

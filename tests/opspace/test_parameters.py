@@ -161,37 +161,66 @@ def test_held_motions_are_those_of_the_changed_model(general, stabilise):
         own(q, v, tau, gravity=model.gravity)
 
 
-def test_held_motions_have_derivatives_by_parameters():
-    model = zoo.arm(4)
-    inputs = ("inertia", "armature", "gravity")
+def tilted(T, w):
+    """The rates of homogeneous matrices T that turn and shift by w (joints, 6)."""
+    x = np.zeros_like(T)
+    for k, (R, way) in enumerate(zip(T[:, :3, :3], w, strict=True)):
+        x[k, :3, :3], x[k, :3, 3] = R @ np.cross(np.eye(3), way[:3]), way[3:]
+    return x
+
+
+@pytest.mark.parametrize("stabilise", [None, 0.1])
+def test_held_motions_have_derivatives_by_parameters(stabilise):
+    """Full Jacobians, rates and gradients by all inputs, beside differences; one robot, rows, float32."""
+    model = zoo.arm(3)
+    inputs = ("inertia", "armature", "gravity", "placement")
     space = bough.OperationalSpace(model, [bough.rows("hand", [[1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]])], inputs=inputs)
-    held = ConstrainedDynamics(space)
+    held = ConstrainedDynamics(space, stabilise=stabilise)
     q, v = state(model)
-    tau, rng = np.linspace(-1.0, 1.0, 4), np.random.default_rng(0)
-    given = {"inertia": 1.2 * model.inertias, "armature": model.armature + 0.1, "gravity": np.array([0.3, 0.1, -9.0])}
-    x, y = rng.normal(size=4), rng.normal(size=2)
-    gradient = held.vjp(q, v, tau, qdd=x, force=y, **given)
-
-    def weighed(**now):
-        found = held(q, v, tau, **now)
-        return x @ found.qdd + y @ found.force
-
+    rng = np.random.default_rng(0)
+    tau, a, x, y = rng.normal(size=3), rng.normal(size=2), rng.normal(size=3), rng.normal(size=2)
+    given = values(changed(model)) | {"armature": model.armature + 0.1}
+    ways = {
+        "inertia": 0.1 * rng.normal(size=(3, 1)) * given["inertia"],
+        "armature": rng.normal(size=3),
+        "gravity": rng.normal(size=3),
+        "placement": tilted(given["placement"], rng.normal(size=(3, 6))),
+    }
+    slopes, gradient = held.derivatives(q, v, tau, a, **given), held.vjp(q, v, tau, a, qdd=x, force=y, **given)
+    for name, way in ways.items():
+        sides = [held(q, v, tau, a, **given | {name: given[name] + s * way}) for s in (1e-6, -1e-6)]
+        wanted = [(ahead - back) / 2e-6 for ahead, back in zip(sides[0][:2], sides[1][:2], strict=True)]
+        rate = held.jvp(q, v, tau, a, along={name: way}, **given)
+        full = [(part.parameters[name] * way).sum(axis=tuple(range(1, 1 + way.ndim))) for part in slopes]
+        for ours, also, theirs in zip(rate, full, wanted, strict=True):
+            assert np.abs(ours - theirs).max() < 1e-5 * max(1.0, np.abs(theirs).max()), name
+            np.testing.assert_allclose(also, ours, atol=1e-9 * max(1.0, np.abs(ours).max()))
+        total = x @ rate.qdd + y @ rate.force
+        assert abs((gradient[name] * way).sum() - total) < 1e-9 * max(1.0, abs(total))
+    # all of them at once, with those that are not of the model, for one robot and for one in each row
+    ways |= {
+        "q": rng.normal(size=3),
+        "v": rng.normal(size=3),
+        "tau": rng.normal(size=3),
+        "acceleration": rng.normal(size=2),
+    }
+    parts = [held.jvp(q, v, tau, a, along={name: way}, **given).qdd for name, way in ways.items()]
+    rate = held.jvp(q, v, tau, a, along=ways, **given)
+    np.testing.assert_allclose(rate.qdd, np.sum(parts, axis=0), atol=1e-9 * np.abs(parts).max())
+    np.testing.assert_allclose(parts[4], slopes.qdd.q @ ways["q"], atol=1e-9 * np.abs(parts[4]).max())
+    rows = {name: np.stack([values(model)[name], value]) for name, value in given.items()}
+    batched = held.derivatives(q, v, tau, np.stack([a, a]), **rows)
     for name in inputs:
-        way = rng.normal(size=given[name].shape) * (0.01 if name == "inertia" else 1.0)
-        way = way * given[name] if name == "inertia" else way
-        ahead, back = (weighed(**given | {name: given[name] + s * way}) for s in (1e-4, -1e-4))
-        assert abs((ahead - back) / 2e-4 - (gradient[name] * way).sum()) < 1e-6 * max(1.0, abs(ahead))
-    slopes = held.derivatives(q, v, tau, **given)
-    twin = bough.OperationalSpace(
-        model.with_inertias(given["inertia"]).with_gravity(given["gravity"]), space.tasks.tasks, inputs=("armature",)
-    )
-    wanted = ConstrainedDynamics(twin).derivatives(q, v, tau, armature=given["armature"])
-    for ours, theirs in zip(slopes.qdd, wanted.qdd, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-8)
-    rows = {name: np.stack([x, x]) for name, x in given.items()}
-    batched = held.derivatives(q, v, tau, **rows)
-    np.testing.assert_allclose(batched.qdd.q[1], slopes.qdd.q, atol=1e-9)
-    assert held.vjp(q, v, tau, qdd=x, **rows)["inertia"].shape == (2, *model.inertias.shape)
+        wanted = slopes.force.parameters[name]
+        np.testing.assert_allclose(batched.force.parameters[name][1], wanted, atol=1e-9 * np.abs(wanted).max())
+    np.testing.assert_allclose(batched.qdd.q[1], slopes.qdd.q, atol=1e-8)
+    np.testing.assert_allclose(held.jvp(q, v, tau, a, along=ways, **rows).qdd[1], rate.qdd, rtol=1e-8)
+    assert held.vjp(q, v, tau, a, qdd=x, **rows)["inertia"].shape == (2, *model.inertias.shape)
+    single = [z.astype(np.float32) for z in (q, v, tau, a)]
+    assert held.jvp(*single, along=ways, **given).qdd.dtype == np.float32
+    assert held.derivatives(*single, **given).qdd.parameters["placement"].dtype == np.float32
+    with pytest.raises(bough.BoughError, match=r"along names some of q, v, tau, acceleration, .*; got 'mass'"):
+        held.jvp(q, v, tau, along={"mass": 1.0}, **given)
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

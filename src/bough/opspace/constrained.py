@@ -6,7 +6,7 @@ legal: the proximal form (Carpentier, Budhiraja & Mansard 2021) converges to the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from bough.compile.run.arguments import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
 from bough.opspace.composed import Composed, Constrained, Impact
-from bough.opspace.constrained_derivatives import ConstrainedDerivatives, Derived
+from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Derived
 from bough.opspace.export import traced
 from bough.opspace.loops import with_closures
 from bough.opspace.methods import Prepared
@@ -150,12 +150,28 @@ class ConstrainedDynamics:
     ) -> ConstrainedDerivatives:
         """The derivatives of qdd and of the constraint forces by q (along velocities), v, tau and `acceleration`.
 
-        By the implicit function theorem, for motions that meet their rows; in float64. `.force` is None where rows are
-        redundant. Traced, so refused for models that are too large; `gap` is taken as constant.
+        And by the space's inputs: `.qdd.parameters["inertia"]`. By the implicit function theorem, for motions that meet
+        their rows, computed in float64. `.force` is None where rows are redundant. Traced, so refused for models that
+        are too large; `gap` is taken as constant, here and below.
         """
         with on_threads(threads):
-            q, v, found = self._motion((q, v, tau), acceleration, gap, given)
-            return self._derived.jacobians(q, v, found, given)
+            return self._derived.jacobians(self._derived.at((q, v, tau), acceleration, gap, given), given)
+
+    def jvp(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        acceleration: npt.ArrayLike = 0.0,
+        *,
+        along: Mapping[str, npt.ArrayLike],
+        gap: npt.ArrayLike | None = None,
+        threads: int | None = None,
+        **given: Any,
+    ) -> ConstrainedRates:
+        """The rates of qdd and of the constraint forces as inputs, named as in `vjp`, move along directions."""
+        with on_threads(threads):
+            return self._derived.jvp(self._derived.at((q, v, tau), acceleration, gap, given), along, given)
 
     def vjp(
         self,
@@ -166,6 +182,7 @@ class ConstrainedDynamics:
         *,
         qdd: npt.ArrayLike | None = None,
         force: npt.ArrayLike | None = None,
+        gap: npt.ArrayLike | None = None,
         threads: int | None = None,
         **given: Any,
     ) -> dict[str, RealArray]:
@@ -176,25 +193,7 @@ class ConstrainedDynamics:
         if qdd is None and force is None:
             raise TaskError("vjp needs weights: qdd=, force= or both")
         with on_threads(threads):
-            q, v, found = self._motion((q, v, tau), acceleration, None, given)
-            return self._derived.vjp(q, v, found, (qdd, force), given)
-
-    def _motion(
-        self, state: Sequence[Any], acceleration: Any, gap: Any, given: dict[str, Any]
-    ) -> tuple[RealArray, RealArray, Constrained]:
-        """A state in float64, in rows alike, and the motion that it leads to; one that misses its rows is refused."""
-        q, v, tau = (np.asarray(x, float) for x in state)
-        counts = [len(x) for x in (q, v, tau) if x.ndim > 1]
-        counts += map(len, by_rows(self.space.parameters, given)[1].values())
-        if counts:
-            shape = (max(counts),)
-            q, v, tau = (np.ascontiguousarray(np.broadcast_to(x, shape + x.shape[-1:])) for x in (q, v, tau))
-        found = self(q, v, tau, acceleration, gap=gap, **given)
-        size = np.abs(found.qdd).max(initial=1.0)
-        if not (found.residual < UNMET_SHARE[8] * size).all():
-            worst = f"{np.max(found.residual):.2g}"
-            raise TaskError(f"rows are not met (by {worst}), so that the motion has no derivatives: raise iterations")
-        return q, v, found
+            return self._derived.vjp(self._derived.at((q, v, tau), acceleration, gap, given), (qdd, force), given)
 
     @cached_property
     def _derived(self) -> Derived:

@@ -11,7 +11,7 @@ The derivatives of r are taken on its graph; the system is solved through H^-1 a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Given = dict[str, Any]
+UNMET_SHARE = 1e-6  # of the largest acceleration: rows that are further off are not met
 SMALLEST = 1e-10  # eigenvalues of Lambda^-1 below this part of the largest belong to redundant rows
 
 
@@ -42,6 +43,7 @@ class Slopes(NamedTuple):
     v: Array  # (n, nv)
     tau: Array  # (n, nv)
     acceleration: Array  # (n, m)
+    parameters: dict[str, Array]  # by each of the space's inputs: (n, bodies, 10) for "inertia"
 
 
 class ConstrainedDerivatives(NamedTuple):
@@ -51,10 +53,19 @@ class ConstrainedDerivatives(NamedTuple):
     force: Slopes | None  # None where rows are redundant: which force is least then changes with q, too
 
 
-class Implicit:
-    """The linear system around one motion, or a batch of them."""
+class ConstrainedRates(NamedTuple):
+    """The rates of accelerations (nv,) and of constraint forces (m,) along a direction."""
 
-    def __init__(self, held: ConstrainedDynamics, q: Array, v: Array, found: Any, given: Given) -> None:
+    qdd: Array
+    force: Array | None  # None where rows are redundant
+
+
+class Implicit:
+    """The linear system around one motion, or a batch of them; results are in the precision of its state."""
+
+    def __init__(self, held: ConstrainedDynamics, state: Sequence[Any], rest: tuple[Any, Any], given: Given) -> None:
+        self.dtype = held.space.inputs(*state)[0].dtype
+        q, v, found = _motion(held, state, rest, given)
         self.rows = [q, v, found.qdd, found.force]
         self.Z = held.dynamics.inverse_mass_matrix(q, **given)
         self.J = held.space.jacobian(q, **given)
@@ -72,10 +83,9 @@ class Implicit:
         return free + self.X @ f, f
 
     def solve_transposed(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """The weights of the right-hand sides from weights of dqdd (nv,) and df (m,)."""
-        x, y = x[..., None], y[..., None]
+        """The weights of the right-hand sides from weights of dqdd (nv, k) and df (m, k)."""
         h = self.Lam @ (y + np.swapaxes(self.X, -1, -2) @ x)
-        return (self.Z @ x - self.X @ h)[..., 0], h[..., 0]
+        return self.Z @ x - self.X @ h, h
 
 
 class Derived:
@@ -86,46 +96,66 @@ class Derived:
         self.parameters = held.space.parameters
         self.damping = np.array([0.0 if held.stabilise is None else 2.0 / held.stabilise])
 
-    def jacobians(self, q: Array, v: Array, found: Any, given: Given) -> ConstrainedDerivatives:
-        """All derivatives at a motion that was `found`."""
-        system = Implicit(self.held, q, v, found, given)
-        by_q, by_v = self._slopes(system.rows, q.ndim > 1, given)
-        n, one, none = self.nv, np.eye(self.nv), np.zeros((self.nv, self.m))
-        leading = by_q[0].shape[:-2]
-        g = np.concatenate([-by_q[0], -by_v[0], *(np.broadcast_to(x, (*leading, *x.shape)) for x in (one, none))], -1)
-        ends = (np.zeros((self.m, n)), np.eye(self.m))
-        h = np.concatenate([-by_q[1], -by_v[1], *(np.broadcast_to(x, (*leading, *x.shape)) for x in ends)], -1)
-        qdd, force = (Slopes(*np.split(x, [n, 2 * n, 3 * n], axis=-1)) for x in system.solve(g, h))
-        return ConstrainedDerivatives(qdd, None if system.is_redundant else force)
+    def at(self, state: Sequence[Any], acceleration: Any, gap: Any, given: Given) -> Implicit:
+        """The system at the motion of a state (q, v, tau)."""
+        return Implicit(self.held, state, (acceleration, gap), given)
 
-    def vjp(self, q: Array, v: Array, found: Any, weights: tuple[Any, Any], given: Given) -> dict[str, Array]:
+    def jacobians(self, system: Implicit, given: Given) -> ConstrainedDerivatives:
+        """All derivatives: the gradient of each result, side by side."""
+        n = self.nv
+        one = np.eye(n if system.is_redundant else n + self.m, n + self.m)
+        weights = system.solve_transposed(one.T[:n], one.T[n:])
+        tau, acceleration = (np.swapaxes(x, -1, -2) for x in weights)  # a row for each result
+        lead, k = tau.shape[:-2], len(one)
+
+        def repeated(x: Array) -> Array:
+            return np.repeat(x.reshape(-1, *x.shape[len(lead) :]), k, axis=0)
+
+        each = {name: np.repeat(x, k, axis=0) for name, x in by_rows(self.parameters, given)[1].items()}
+        rest = (x.reshape(-1, x.shape[-1]) for x in (-tau, -acceleration))
+        pulled = self._pulled.call(*map(repeated, system.rows), self.damping, *self._values(given | each), *rest)
+        by_q, by_v, *more = (y.reshape(*lead, k, *y.shape[1:]) for y in pulled)
+        whole = [x.astype(system.dtype, copy=False) for x in (by_q, by_v, tau, acceleration, *more)]
+
+        def part(rows: slice) -> Slopes:
+            q, v, tau, acceleration, *rest = (x[(slice(None),) * len(lead) + (rows,)] for x in whole)
+            return Slopes(q, v, tau, acceleration, dict(zip(self.parameters.own, rest, strict=True)))
+
+        return ConstrainedDerivatives(part(slice(n)), None if system.is_redundant else part(slice(n, None)))
+
+    def jvp(self, system: Implicit, along: Mapping[str, Any], given: Given) -> ConstrainedRates:
+        """The rates of accelerations and forces as the inputs move along directions."""
+        _, v, qdd, force = system.rows
+        own = {"q": v, "v": v, "tau": qdd, "acceleration": force} | self.parameters.own
+        if not along or not {*along} <= {*own}:
+            raise TaskError(f"along names some of {', '.join(own)}; got {', '.join(map(repr, along)) or 'nothing'}")
+        ways = {name: _weight(f"direction of {name}", along.get(name), x.shape) for name, x in own.items()}
+        tau, acceleration = ways.pop("tau"), ways.pop("acceleration")
+        moved = self._pushed.call(*system.rows, self.damping, *self._values(given), *ways.values())
+        g, h = (np.subtract(x, y)[..., None] for x, y in zip((tau, acceleration), moved, strict=True))
+        qdd, force = (x[..., 0].astype(system.dtype, copy=False) for x in system.solve(g, h))
+        return ConstrainedRates(qdd, None if system.is_redundant else force)
+
+    def vjp(self, system: Implicit, weights: tuple[Any, Any], given: Given) -> dict[str, Array]:
         """The gradient of a weighted sum of accelerations and forces by each input."""
-        system = Implicit(self.held, q, v, found, given)
-        shapes = (found.qdd.shape, found.force.shape)
-        x, y = (_weight(name, w, s) for name, w, s in zip(("qdd", "force"), weights, shapes, strict=True))
+        shapes = [x.shape for x in system.rows[2:]]
+        x, y = (_weight(f"weight {name}", w, s) for name, w, s in zip(("qdd", "force"), weights, shapes, strict=True))
         if system.is_redundant and weights[1] is not None:
             raise TaskError("rows are redundant here: which forces are least changes with q, and has no derivative")
-        tau, acceleration = system.solve_transposed(x, y)
-        values = [given.get(name, own) for name, own in self.parameters.own.items()]
-        by_q, by_v, *rest = self._pulled.call(*system.rows, self.damping, *values, -tau, -acceleration)
-        found = {"q": by_q, "v": by_v, "tau": tau, "acceleration": acceleration}
-        return found | dict(zip(self.parameters.own, rest, strict=True))
+        tau, acceleration = (x[..., 0] for x in system.solve_transposed(x[..., None], y[..., None]))
+        by_q, by_v, *rest = self._pulled.call(*system.rows, self.damping, *self._values(given), -tau, -acceleration)
+        by = zip(
+            ("q", "v", "tau", "acceleration", *self.parameters.own), (by_q, by_v, tau, acceleration, *rest), strict=True
+        )
+        return {name: x.astype(system.dtype, copy=False) for name, x in by}
 
-    def _slopes(self, rows: list[Array], batched: bool, given: Given) -> list[list[Array]]:
-        """[d unbalanced, d unmet] by q, and by v: a row of the compiled function for each column."""
-        n, count = self.nv, len(rows[0]) if batched else 1
-        repeated = [np.repeat(x.reshape(count, -1), 2 * n, axis=0) for x in rows]
-        along = np.tile(np.eye(2 * n), (count, 1))
-        each = {name: np.repeat(x, 2 * n, axis=0) for name, x in by_rows(self.parameters, given)[1].items()}
-        values = [(given | each).get(name, own) for name, own in self.parameters.own.items()]
-        found = self._pushed.call(*repeated, self.damping, *values, along[:, :n], along[:, n:])
-        lead = (count,) if batched else ()
-        whole = [np.swapaxes(y.reshape(*lead, 2 * n, -1), -1, -2) for y in found]
-        return [[y[..., :n] for y in whole], [y[..., n:] for y in whole]]
+    def _values(self, given: Given) -> list[Any]:
+        """The parameters in order, the model's own where none are given."""
+        return [own if given.get(name) is None else given[name] for name, own in self.parameters.own.items()]
 
     @cached_property
     def _pushed(self) -> BoundFunction:
-        return self._bound(lambda routine: rates(routine, ("q", "v")))
+        return self._bound(lambda routine: rates(routine, ("q", "v", *self.parameters.inputs)))
 
     @cached_property
     def _pulled(self) -> BoundFunction:
@@ -142,9 +172,28 @@ class Derived:
         return bind_arrays(derive(routine), (mechanism, *constants), tasks.sizes, name=name)
 
 
+def _motion(
+    held: ConstrainedDynamics, state: Sequence[Any], rest: tuple[Any, Any], given: Given
+) -> tuple[Array, Array, Any]:
+    """A state in float64, in rows alike, and the motion that it leads to; one that misses its rows is refused."""
+    q, v, tau = (np.asarray(x, float) for x in state)
+    acceleration, gap = rest
+    counts = [len(x) for x in (q, v, tau, *map(np.asarray, rest)) if x.ndim > 1]
+    counts += map(len, by_rows(held.space.parameters, given)[1].values())
+    if counts:
+        q, v, tau = (np.ascontiguousarray(np.broadcast_to(x, (max(counts), x.shape[-1]))) for x in (q, v, tau))
+    found = held(q, v, tau, acceleration, gap=gap, **given)
+    size = np.abs(found.qdd).max(initial=1.0)
+    if not (found.residual < UNMET_SHARE * size).all():
+        worst = f"{np.max(found.residual):.2g}"
+        raise TaskError(f"rows are not met (by {worst}), so that the motion has no derivatives: raise iterations")
+    return q, v, found
+
+
 def _weight(name: str, given: Any, shape: tuple[int, ...]) -> Array:
-    """A weight for each number of a result; zeros for none."""
+    """A number for each of an array's, in rows or for all of them; zeros for none."""
+    found = np.asarray(0.0 if given is None else given, float)
     try:
-        return np.broadcast_to(np.asarray(0.0 if given is None else given, float), shape)
+        return np.broadcast_to(found, np.broadcast_shapes(found.shape, shape))
     except ValueError:
-        raise TaskError(f"the weight {name} must have shape {shape}, got {np.shape(given)}") from None
+        raise TaskError(f"the {name} must have shape {shape}, got {found.shape}") from None
