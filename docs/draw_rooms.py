@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT, STEP, BOX = 760, 26, 44, 110
+WIDTH, HEIGHT, STEP, BOX = 860, 28, 62, 110
 
 
 def layers() -> list[list[str]]:
