@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
-from bough.spatial.vectors import cross, matmul3, transpose3
+from bough.spatial.vectors import cross, matmul3, rotate, transpose3
 from bough.types import Rotation, Scalar, Symmetric, Vector
 
 
@@ -18,17 +18,9 @@ def z_turn_symmetric(c: Scalar, s: Scalar, S: Symmetric) -> Symmetric:
 def z_turn_general(c: Scalar, s: Scalar, B: Rotation) -> Rotation:
     """R B R' of a general block, row by row, for a rotation about z. 12m + 11a."""
     k = s * (B[4] - B[0]) - c * (B[1] + B[3])
-    return (
-        B[0] + s * k,
-        -(c * k + B[3]),
-        c * B[2] - s * B[5],
-        -(c * k + B[1]),
-        B[4] - s * k,
-        s * B[2] + c * B[5],
-        c * B[6] - s * B[7],
-        s * B[6] + c * B[7],
-        B[8],
-    )
+    x = (B[0] + s * k, -(c * k + B[3]), c * B[2] - s * B[5])
+    y = (-(c * k + B[1]), B[4] - s * k, s * B[2] + c * B[5])
+    return x + y + (c * B[6] - s * B[7], s * B[6] + c * B[7], B[8])
 
 
 @kernel
@@ -76,15 +68,17 @@ def uncycle_general(B: Rotation) -> Rotation:
 @kernel
 def symmetric_times(S: Symmetric, a: Vector) -> Vector:
     """S a. 9m + 6a."""
-    return (
-        S[0] * a[0] + S[3] * a[1] + S[4] * a[2],
-        S[3] * a[0] + S[1] * a[1] + S[5] * a[2],
-        S[4] * a[0] + S[5] * a[1] + S[2] * a[2],
-    )
+    return rotate(full(S), a)
+
+
+@kernel
+def outer_symmetric(a: Vector, b: Vector) -> Symmetric:
+    """The entries of a b' that a symmetric block keeps. 6m."""
+    return (a[0] * b[0], a[1] * b[1], a[2] * b[2], a[0] * b[1], a[0] * b[2], a[1] * b[2])
 
 
 @kernel
 def cross_columns(p: Vector, B: Rotation) -> Rotation:
     """[p x] B for a block given row by row."""
-    a, b, c = cross(p, (B[0], B[3], B[6])), cross(p, (B[1], B[4], B[7])), cross(p, (B[2], B[5], B[8]))
-    return (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])
+    T = transpose3(B)
+    return transpose3(cross(p, T[0:3]) + cross(p, T[3:6]) + cross(p, T[6:9]))

@@ -12,7 +12,7 @@ from bough.spatial.blocks import (
     upper,
     z_turn_symmetric,
 )
-from bough.spatial.screws import angular, join, linear
+from bough.spatial.screws import add6, angular, join, linear
 from bough.spatial.vectors import add3, cross, rotate, scale3, sub3, z_turn_in
 from bough.types import Force, Motion, RigidInertia, Rotation, Scalar, Vector
 
@@ -33,18 +33,7 @@ def rigid_scale(k: Scalar, I: RigidInertia) -> RigidInertia:
 @kernel
 def rigid_add(I: RigidInertia, K: RigidInertia) -> RigidInertia:
     """The inertia of two bodies welded together. 10a."""
-    return (
-        I[0] + K[0],
-        I[1] + K[1],
-        I[2] + K[2],
-        I[3] + K[3],
-        I[4] + K[4],
-        I[5] + K[5],
-        I[6] + K[6],
-        I[7] + K[7],
-        I[8] + K[8],
-        I[9] + K[9],
-    )
+    return add6(I[0:6], K[0:6]) + add3(I[6:9], K[6:9]) + (I[9] + K[9],)
 
 
 @kernel
@@ -60,10 +49,8 @@ def z_rigid_in(c: Scalar, s: Scalar, d: Scalar, I: RigidInertia) -> RigidInertia
 @kernel
 def x_rigid_in(c: Scalar, s: Scalar, d: Scalar, I: RigidInertia) -> RigidInertia:
     """A rigid inertia through a screw about x, child to parent. 15m + 15a."""
-    J = cycle_symmetric(I)
-    K = z_rigid_in(c, s, d, (J[0], J[1], J[2], J[3], J[4], J[5], I[7], I[8], I[6], I[9]))
-    J = uncycle_symmetric(K)
-    return (J[0], J[1], J[2], J[3], J[4], J[5], K[8], K[6], K[7], K[9])
+    K = z_rigid_in(c, s, d, cycle_symmetric(I) + (I[7], I[8], I[6], I[9]))
+    return uncycle_symmetric(K) + (K[8], K[6], K[7], K[9])
 
 
 @kernel
@@ -74,18 +61,8 @@ def rigid_in(R: Rotation, p: Vector, I: RigidInertia) -> RigidInertia:
     g = add3(h, scale3(I[9], p))
     # J + (h.p + p.g) 1 - (h p' + p g'), symmetric because g = h + m p
     x, y, z = p[0] * (h[0] + g[0]), p[1] * (h[1] + g[1]), p[2] * (h[2] + g[2])
-    return (
-        J[0] + y + z,
-        J[1] + x + z,
-        J[2] + x + y,
-        J[3] - h[0] * p[1] - p[0] * g[1],
-        J[4] - h[0] * p[2] - p[0] * g[2],
-        J[5] - h[1] * p[2] - p[1] * g[2],
-        g[0],
-        g[1],
-        g[2],
-        I[9],
-    )
+    mixed = (J[3] - h[0] * p[1] - p[0] * g[1], J[4] - h[0] * p[2] - p[0] * g[2], J[5] - h[1] * p[2] - p[1] * g[2])
+    return (J[0] + y + z, J[1] + x + z, J[2] + x + y) + mixed + g + (I[9],)
 
 
 @kernel

@@ -33,11 +33,8 @@ def get10(a: Rows, i: int) -> RigidInertia:
 @kernel
 def get21(a: Rows, i: int) -> ArticulatedInertia:
     """The 21 numbers of row i: an articulated inertia."""
-    return (
-        get10(a, i)
-        + (a[i, 10], a[i, 11], a[i, 12], a[i, 13], a[i, 14], a[i, 15])
-        + (a[i, 16], a[i, 17], a[i, 18], a[i, 19], a[i, 20])
-    )
+    middle = (a[i, 10], a[i, 11], a[i, 12], a[i, 13], a[i, 14], a[i, 15])
+    return get10(a, i) + middle + (a[i, 16], a[i, 17], a[i, 18], a[i, 19], a[i, 20])
 
 
 @kernel
@@ -62,27 +59,22 @@ def put6(a: Rows, i: int, x: Motion) -> None:
 @kernel
 def put9(a: Rows, i: int, x: Rotation) -> None:
     """Write the first nine numbers of row i."""
-    a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
-    a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
+    put6(a, i, x)
     a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
 
 
 @kernel
 def put10(a: Rows, i: int, x: RigidInertia) -> None:
     """Write the first ten numbers of row i."""
-    a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
-    a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
-    a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
+    put9(a, i, x)
     a[i, 9] = x[9]
 
 
 @kernel
 def put21(a: Rows, i: int, x: ArticulatedInertia) -> None:
     """Write the 21 numbers of row i."""
-    a[i, 0], a[i, 1], a[i, 2] = x[0], x[1], x[2]
-    a[i, 3], a[i, 4], a[i, 5] = x[3], x[4], x[5]
-    a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
-    a[i, 9], a[i, 10], a[i, 11] = x[9], x[10], x[11]
+    put9(a, i, x)
+    put_tail(a, i, x[9:12])
     a[i, 12], a[i, 13], a[i, 14] = x[12], x[13], x[14]
     a[i, 15], a[i, 16], a[i, 17] = x[15], x[16], x[17]
     a[i, 18], a[i, 19], a[i, 20] = x[18], x[19], x[20]

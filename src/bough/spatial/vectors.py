@@ -39,30 +39,20 @@ def dot3(a: Vector, b: Vector) -> Scalar:
 @kernel
 def rotate(R: Rotation, a: Vector) -> Vector:
     """R a, with R row by row."""
-    return (
-        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
-        R[3] * a[0] + R[4] * a[1] + R[5] * a[2],
-        R[6] * a[0] + R[7] * a[1] + R[8] * a[2],
-    )
+    return (dot3(R[0:3], a), dot3(R[3:6], a), dot3(R[6:9], a))
 
 
 @kernel
 def rotate_back(R: Rotation, a: Vector) -> Vector:
     """R' a."""
-    return (
-        R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
-        R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
-        R[2] * a[0] + R[5] * a[1] + R[8] * a[2],
-    )
+    return rotate(transpose3(R), a)
 
 
 @kernel
 def matmul3(R: Rotation, S: Rotation) -> Rotation:
     """R S, both row by row. 27m + 18a."""
-    a = rotate(R, (S[0], S[3], S[6]))
-    b = rotate(R, (S[1], S[4], S[7]))
-    c = rotate(R, (S[2], S[5], S[8]))
-    return (a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2])
+    T = transpose3(S)
+    return transpose3(rotate(R, T[0:3]) + rotate(R, T[3:6]) + rotate(R, T[6:9]))
 
 
 @kernel

@@ -18,8 +18,7 @@ from bough.opspace.methods.estimates import TRANSFORM, inertias
 from bough.opspace.methods.method import Prepared
 from bough.opspace.methods.mobility import (
     free_mobility,
-    get_column,
-    get_row,
+    line,
     mobility_to_body,
     put_column,
     put_full,
@@ -93,10 +92,7 @@ def diagonal_block(m: Mechanism, z: Blocks, b: int, w: Workspace) -> None:
 def one_sided_product(m: Mechanism, z: Blocks, a: int, w: Workspace) -> None:
     j = z.joint[a]
     for r in range(6):
-        x = get_row(w.B, z.source[a], r)
-        if z.from_columns[a]:
-            x = get_column(w.B, z.source[a], r)
-        x = propagate(m, j, motion_to_body(m, w.X, j, x), w)
+        x = propagate(m, j, motion_to_body(m, w.X, j, line(w.B, z.source[a], r, z.from_columns[a])), w)
         if z.to_columns[a]:
             put_column(w.B, z.target[a], r, x)
         else:
@@ -107,17 +103,9 @@ def one_sided_product(m: Mechanism, z: Blocks, a: int, w: Workspace) -> None:
 def add_products(t: Seeds, z: Blocks, a: int, s: int, Lam_inv: Rows, w: Workspace) -> None:
     """Lambda^-1 += K_i Omega_ij K_j' for seed s on the second body of pair a and all seeds on the first."""
     b, K = z.block[a], get6(w.K, s)
-    if z.transposed[a]:
-        x = (
-            dot6(K, get_column(w.B, b, 0)), dot6(K, get_column(w.B, b, 1)), dot6(K, get_column(w.B, b, 2)),
-            dot6(K, get_column(w.B, b, 3)), dot6(K, get_column(w.B, b, 4)), dot6(K, get_column(w.B, b, 5)),
-        )  # fmt: skip
-    else:
-        x = (
-            dot6(K, get_row(w.B, b, 0)), dot6(K, get_row(w.B, b, 1)), dot6(K, get_row(w.B, b, 2)),
-            dot6(K, get_row(w.B, b, 3)), dot6(K, get_row(w.B, b, 4)), dot6(K, get_row(w.B, b, 5)),
-        )  # fmt: skip
-    i, c = z.first[a], t.row[s]
+    for r in range(6):
+        w.x[0, r] = dot6(K, line(w.B, b, r, z.transposed[a]))
+    i, c, x = z.first[a], t.row[s], get6(w.x, 0)
     for e in range(t.of_body[i], t.of_body[i + 1]):
         r = t.row[e]
         if r >= c:
@@ -176,7 +164,7 @@ def seed_pairs(tasks: TaskSet) -> list[Pair]:
 
 def block_routine(name: str) -> Routine:
     """The routine that executes a program; its size must be known as "blocks"."""
-    work = WRENCH_WORK | ARTICULATED_WORK | {"Om": "diagonals 21", "B": "blocks 6 6"}
+    work = WRENCH_WORK | ARTICULATED_WORK | {"Om": "diagonals 21", "B": "blocks 6 6", "x": "1 6"}
     return Routine(name, from_blocks, inputs={"q": "nq"}, outputs={"Lam_inv": "rows rows"}, work=work)
 
 

@@ -11,9 +11,11 @@ from bough.compile.kernel import kernel
 from bough.joints import Mechanism, Walk, freedom, outward
 from bough.spatial import (
     articulated_in,
+    articulated_sub,
     articulated_times,
     dot6,
     get6,
+    outer,
     rotate_back,
     scale6,
     sub6,
@@ -66,29 +68,7 @@ def free_mobility(m: Mechanism, i: int, Om: ArticulatedInertia, w: Workspace) ->
 @kernel
 def subtract_products(A: ArticulatedInertia, S: Motion, g: Force, h: Force) -> ArticulatedInertia:
     """A - S g' - h S', known to be symmetric."""
-    return (
-        A[0] - S[0] * g[0] - h[0] * S[0],
-        A[1] - S[1] * g[1] - h[1] * S[1],
-        A[2] - S[2] * g[2] - h[2] * S[2],
-        A[3] - S[0] * g[1] - h[0] * S[1],
-        A[4] - S[0] * g[2] - h[0] * S[2],
-        A[5] - S[1] * g[2] - h[1] * S[2],
-        A[6] - S[0] * g[3] - h[0] * S[3],
-        A[7] - S[0] * g[4] - h[0] * S[4],
-        A[8] - S[0] * g[5] - h[0] * S[5],
-        A[9] - S[1] * g[3] - h[1] * S[3],
-        A[10] - S[1] * g[4] - h[1] * S[4],
-        A[11] - S[1] * g[5] - h[1] * S[5],
-        A[12] - S[2] * g[3] - h[2] * S[3],
-        A[13] - S[2] * g[4] - h[2] * S[4],
-        A[14] - S[2] * g[5] - h[2] * S[5],
-        A[15] - S[3] * g[3] - h[3] * S[3],
-        A[16] - S[4] * g[4] - h[4] * S[4],
-        A[17] - S[5] * g[5] - h[5] * S[5],
-        A[18] - S[3] * g[4] - h[3] * S[4],
-        A[19] - S[3] * g[5] - h[3] * S[5],
-        A[20] - S[4] * g[5] - h[4] * S[5],
-    )
+    return articulated_sub(articulated_sub(A, outer(S, g)), outer(h, S))
 
 
 @kernel
@@ -109,16 +89,14 @@ def put_row(B: Rows, b: int, r: int, x: Motion) -> None:
 
 
 @kernel
-def get_row(B: Rows, b: int, r: int) -> Motion:
-    return (B[b, r, 0], B[b, r, 1], B[b, r, 2], B[b, r, 3], B[b, r, 4], B[b, r, 5])
+def line(B: Rows, b: int, k: int, is_column: int) -> Motion:
+    """Row k of block b, or its column k."""
+    if is_column:
+        return (B[b, 0, k], B[b, 1, k], B[b, 2, k], B[b, 3, k], B[b, 4, k], B[b, 5, k])
+    return (B[b, k, 0], B[b, k, 1], B[b, k, 2], B[b, k, 3], B[b, k, 4], B[b, k, 5])
 
 
 @kernel
 def put_column(B: Rows, b: int, c: int, x: Motion) -> None:
     B[b, 0, c], B[b, 1, c], B[b, 2, c] = x[0], x[1], x[2]
     B[b, 3, c], B[b, 4, c], B[b, 5, c] = x[3], x[4], x[5]
-
-
-@kernel
-def get_column(B: Rows, b: int, c: int) -> Motion:
-    return (B[b, 0, c], B[b, 1, c], B[b, 2, c], B[b, 3, c], B[b, 4, c], B[b, 5, c])
