@@ -1,6 +1,8 @@
 """What users may do wrong is answered by a `BoughError`: a walk over the source, and calls that once gave others."""
 
 import ast
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.adaptive import QuasiStatics, displacement, harmonic, relative_joint
-from bough.errors import BoughError
+from bough.errors import BoughError, required
 
 SOURCE = Path(bough.__file__).parent
 # What stands behind the doors (compiling, benchmarks, the command line, which catches its own)
@@ -92,3 +94,19 @@ def test_more_named_wrenches_than_a_function_takes_arrays():
     named[model.body_names[3]] = np.ones(5)
     with pytest.raises(BoughError, match="must have shape"):
         dyn.inverse_dynamics(q[2], v[2], tau[2], named)
+
+
+def test_a_missing_library_names_its_extra():
+    with pytest.raises(bough.BoughError, match=r'bough.casadi needs no_such_library: pip install "bough\[casadi\]"'):
+        required("no_such_library", "casadi")
+
+
+def test_a_library_that_is_too_old(monkeypatch):
+    old = types.ModuleType("casadi")
+    old.__version__ = "3.5.6"
+    monkeypatch.setitem(sys.modules, "casadi", old)
+    monkeypatch.delitem(sys.modules, "bough.bridges.casadi", raising=False)
+    with pytest.raises(bough.BoughError, match=r"bough\.casadi needs casadi 3\.6 or newer, found 3\.5\.6"):
+        bough.casadi  # noqa: B018
+    old.__version__ = "3.10.0rc1"
+    assert required("casadi", "casadi", at_least="3.6") is old

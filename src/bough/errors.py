@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import types
+from importlib import import_module
+
 __all__ = [
     "BoughError",
     "CheckpointError",
@@ -22,6 +26,7 @@ __all__ = [
     "TreeError",
     "UnknownNameError",
     "WorkerLostError",
+    "required",
     "short",
 ]
 
@@ -120,3 +125,20 @@ class WorkerLostError(BoughError, ConnectionError):
 
 class KernelError(BoughError, TypeError):
     """A kernel that says what cannot be compiled; it concerns those who write kernels."""
+
+
+def required(package: str, extra: str, what: str | None = None, at_least: str = "0") -> types.ModuleType:
+    """An optional package that `what` needs, or one sentence that says how to get it."""
+    what = what or f"bough.{extra}"
+    try:
+        found = import_module(package)
+    except ImportError:
+        raise MissingExtraError(f'{what} needs {package}: pip install "bough[{extra}]"') from None
+    version = str(getattr(found, "__version__", at_least))
+    if _numbers(version) < _numbers(at_least):
+        raise MissingExtraError(f"{what} needs {package} {at_least} or newer, found {version}")
+    return found
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(x) for x in re.findall(r"\d+", version)[:3])

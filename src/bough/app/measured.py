@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bough.app.shell import note
-from bough.errors import MissingExtraError, OptionError, RecordingError, short
+from bough.errors import OptionError, RecordingError, required, short
 from bough.model import Model
 from bough.record import read_arrays
 
@@ -68,10 +68,7 @@ def _csv(path: Path) -> dict[str, Any]:
 
 
 def _parquet(path: Path) -> dict[str, Any]:
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("reading Parquet needs pyarrow: pip install 'bough[tables]'") from None
+    parquet = required("pyarrow.parquet", "tables", "reading Parquet")
     try:
         table = parquet.read_table(path)
     except FileNotFoundError:

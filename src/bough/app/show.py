@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree as Branches
 
-from bough.errors import MissingExtraError
+from bough.errors import required
 from bough.model import WORLD, Model, twin_limbs
 from bough.sparsity import density
 from bough.tree import Tree
@@ -100,10 +100,7 @@ def pattern(tree: Tree, width: int = 64) -> Text:
 
 def save_pattern(model: Model, path: Path) -> None:
     """A PNG of the sparsity pattern."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtraError("pictures need matplotlib: install bough[plot]") from None
+    matplotlib = required("matplotlib", "plot", "a picture")
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.errors import MissingExtraError, ModelError
+from bough.errors import ModelError, required
 from bough.joints import BALL, FREE, PLACED, SLIDE, TURN, Mechanism
 from bough.model import Model
 from bough.spatial import inertia_matrix
@@ -35,10 +35,7 @@ def inertia_parts(m: Mechanism, i: int) -> tuple[float, Any, Any]:
 
 def pinocchio_twin(model: Model) -> Any:
     """A pin.Model with the bodies, joints and order of v of `model`; joints in depth-first order."""
-    try:
-        import pinocchio as pin
-    except ImportError:
-        raise MissingExtraError("this comparison needs Pinocchio: pip install 'bough[bench]'") from None
+    pin = required("pinocchio", "bench", "this comparison")
     m, twin = model.mechanism, pin.Model()
     twin.gravity.linear = np.array(m.gravity)
     kinds = {
@@ -59,10 +56,7 @@ def pinocchio_twin(model: Model) -> Any:
 
 def mujoco_twin(model: Model) -> Any:
     """An mjModel of the same mechanism, with everything that is not tree dynamics switched off."""
-    try:
-        import mujoco
-    except ImportError:
-        raise MissingExtraError("this comparison needs MuJoCo: pip install 'bough[bench]'") from None
+    mujoco = required("mujoco", "bench", "this comparison")
     m = model.mechanism
     spec = mujoco.MjSpec()
     spec.option.gravity = m.gravity

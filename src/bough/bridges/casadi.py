@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from bough.bridges.extras import required
 from bough.compile.graph.evaluate import Vectors, evaluate
 from bough.compile.graph.program import Array, Program
 from bough.dynamics.forward_by_factor import dof_rows
 from bough.dynamics.forward_derivatives import FORCE_SLOPES, FORWARD_DERIVATIVES
 from bough.dynamics.functions import program, traced_for
-from bough.errors import OptionError
+from bough.errors import OptionError, required
 from bough.model import Model
 from bough.opspace import OperationalSpace
 from bough.opspace.export import program as space_program

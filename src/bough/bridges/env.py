@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from bough.bridges.extras import required
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.parameters import own_values
-from bough.errors import ModelError, ShapeError
+from bough.errors import ModelError, ShapeError, required
 from bough.joints import LAST_SCREW
 from bough.model import Model
 from bough.simulate import Contacts, Ensemble, GroundedEnsemble

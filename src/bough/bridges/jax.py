@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 
 from bough.bridges.calls import Call, Keywords, call_of, numbered, sorted_keywords
-from bough.bridges.extras import required
 from bough.compile.run.entry import NativeCode
 from bough.dynamics.functions import FUNCTIONS
-from bough.errors import ShapeError
+from bough.errors import ShapeError, required
 from bough.model import Model
 
 jax = required("jax", "jax", at_least="0.4.36")

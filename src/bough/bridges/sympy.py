@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bough.bridges.extras import required
 from bough.compile.graph.evaluate import evaluate
 from bough.compile.graph.program import Array
 from bough.dynamics.functions import program
-from bough.errors import TooLargeError
+from bough.errors import TooLargeError, required
 from bough.model import Model
 
 __all__ = ["expressions", "symbols"]

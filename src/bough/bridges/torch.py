@@ -13,9 +13,8 @@ from math import prod
 from typing import Any
 
 from bough.bridges.calls import Call, Keywords, call_of, numbered, sorted_keywords
-from bough.bridges.extras import required
 from bough.dynamics.functions import FUNCTIONS
-from bough.errors import ShapeError
+from bough.errors import ShapeError, required
 from bough.model import Model
 
 torch = required("torch", "torch", at_least="2.4")

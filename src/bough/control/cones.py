@@ -13,7 +13,7 @@ import numpy as np
 
 from bough.control.contacts import Contact, Loop
 from bough.control.program import Constraints
-from bough.errors import MissingExtraError, OptionError
+from bough.errors import OptionError, required
 from bough.types import FloatArray
 
 SOLVER = "clarabel"
@@ -33,10 +33,7 @@ def cone_solver(wanted: str | None) -> str:
         raise OptionError(
             f"the solver {wanted!r} takes no second-order cones: use solver={SOLVER!r}, or cone='pyramid' with it"
         )
-    try:
-        import_module(SOLVER)
-    except ImportError:
-        raise MissingExtraError('cone="second_order" needs clarabel: pip install "bough[cones]"') from None
+    required(SOLVER, "cones", 'cone="second_order"')
     return SOLVER
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.errors import MissingExtraError, OptionError
+from bough.errors import MissingExtraError, OptionError, required
 from bough.types import FloatArray
 
 SOLVERS = ("daqp", "piqp", "proxqp", "quadprog")  # the fastest first, as measured on whole-body programs
@@ -32,11 +32,7 @@ class Constraints(NamedTuple):
 
 def chosen_solver(wanted: str | None) -> str:
     """The solver wanted, or the first that is installed."""
-    try:
-        qpsolvers: Any = import_module("qpsolvers")
-    except ImportError:
-        raise MissingExtraError('bough.control.WholeBody needs qpsolvers: pip install "bough[control]"') from None
-    found = qpsolvers.available_solvers
+    found = required("qpsolvers", "control", "bough.control.WholeBody").available_solvers
     if wanted is not None and wanted not in found:
         raise OptionError(f"qpsolvers has no solver {wanted!r} here; there are {', '.join(found) or 'none'}")
     usable = [wanted] if wanted else [s for s in SOLVERS if s in found] + [s for s in found if s not in SOLVERS]

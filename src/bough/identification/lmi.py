@@ -3,12 +3,9 @@ inequality, P_b >= 0, and the model that was given pulls with |P0^-1/2 (P - P0) 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
 import numpy as np
 
-from bough.errors import MissingExtraError, NumericalError
+from bough.errors import NumericalError, required
 from bough.identification.consistent import BASIS, THINNEST, Prior, pseudo_inertia
 from bough.types import FloatArray
 
@@ -18,10 +15,7 @@ def fit_by_inequalities(R: FloatArray, z: FloatArray, prior: Prior, weight: floa
 
     The second norm is the curvature of the divergence of `consistent` at the prior.
     """
-    try:
-        cvxpy: Any = import_module("cvxpy")
-    except ImportError:
-        raise MissingExtraError('identify with method="lmi" needs cvxpy: pip install "bough[lmi]"') from None
+    cvxpy = required("cvxpy", "lmi", 'identify with method="lmi"')
     P0, count = pseudo_inertia(prior.rows), len(prior.rows)
     x = cvxpy.Variable(prior.rows.size + len(prior.terms))
     start = np.concatenate([prior.rows.ravel(), prior.terms])

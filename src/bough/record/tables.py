@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import MissingExtraError, RecordingError
+from bough.errors import RecordingError, required
 from bough.record.files import replacing
 
 SHAPES = "shapes"  # under this name a table keeps the shapes of columns whose rows are arrays of several axes
@@ -86,9 +86,4 @@ def _known(facts: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _arrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError("writing Parquet needs pyarrow: pip install 'bough[tables]'") from None
-    return pyarrow, parquet
+    return required("pyarrow", "tables", "Parquet"), required("pyarrow.parquet", "tables", "Parquet")

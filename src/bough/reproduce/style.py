@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from bough.errors import MissingExtraError
+from bough.errors import required
 from bough.reproduce.result import Figure
 
 # Distinct also in grey and for the colour-blind (Okabe & Ito); printed values are black, ours coloured.
@@ -21,10 +21,7 @@ SETTINGS: dict[Any, Any] = {
 
 def png(figure: Figure) -> bytes:
     """The picture as a PNG file."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtraError("pictures need matplotlib: install bough[plot]") from None
+    matplotlib = required("matplotlib", "plot", "a picture")
     matplotlib.use("Agg")
     from cycler import cycler
     from matplotlib.figure import Figure as Canvas

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.arguments import explained
-from bough.errors import FactorizationError, MissingExtraError, NonFiniteError, ShapeError
+from bough.errors import FactorizationError, NonFiniteError, ShapeError, required
 from bough.sparsity.memory import require_memory
 from bough.tree import Tree
 from bough.types import IntArray
@@ -95,10 +95,7 @@ def to_dense(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Flo
 @explained
 def to_scipy(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Any:
     """The same as a scipy.sparse.csr_array."""
-    try:
-        from scipy.sparse import coo_array
-    except ImportError:
-        raise MissingExtraError("scipy is needed for sparse matrices: install bough[sparse]") from None
+    coo_array = required("scipy.sparse", "sparse", "a sparse matrix").coo_array
     row, column = _indices(tree)
     packed = _one_each(packed, row)
     if triangle == "upper":

@@ -97,7 +97,7 @@ def articulated_in(R: Rotation, p: Vector, IA: ArticulatedInertia) -> Articulate
     C = turn_general(R, full(IA[15:21]))
     # B' = B + [p] C and A' = A + [p] B^T - B' [p], where B' [p] = -([p] B'^T)^T
     pC = cross_columns(p, C)
-    D = add6(B, pC) + add3(B[6:9], pC[6:9])
+    D = add6(B[0:6], pC[0:6]) + add3(B[6:9], pC[6:9])
     E, G = cross_columns(p, transpose3(B)), cross_columns(p, transpose3(D))
     return add6(add6(upper(A), upper(E)), upper(transpose3(G))) + D + upper(C)
 

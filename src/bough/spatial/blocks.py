@@ -80,5 +80,5 @@ def outer_symmetric(a: Vector, b: Vector) -> Symmetric:
 @kernel
 def cross_columns(p: Vector, B: Rotation) -> Rotation:
     """[p x] B for a block given row by row."""
-    T = transpose3(B)
-    return transpose3(cross(p, T[0:3]) + cross(p, T[3:6]) + cross(p, T[6:9]))
+    columns = transpose3(B)
+    return transpose3(cross(p, columns[0:3]) + cross(p, columns[3:6]) + cross(p, columns[6:9]))

@@ -59,21 +59,21 @@ def put6(a: Rows, i: int, x: Motion) -> None:
 @kernel
 def put9(a: Rows, i: int, x: Rotation) -> None:
     """Write the first nine numbers of row i."""
-    put6(a, i, x)
+    put6(a, i, x[0:6])
     a[i, 6], a[i, 7], a[i, 8] = x[6], x[7], x[8]
 
 
 @kernel
 def put10(a: Rows, i: int, x: RigidInertia) -> None:
     """Write the first ten numbers of row i."""
-    put9(a, i, x)
+    put9(a, i, x[0:9])
     a[i, 9] = x[9]
 
 
 @kernel
 def put21(a: Rows, i: int, x: ArticulatedInertia) -> None:
     """Write the 21 numbers of row i."""
-    put9(a, i, x)
+    put9(a, i, x[0:9])
     put_tail(a, i, x[9:12])
     a[i, 12], a[i, 13], a[i, 14] = x[12], x[13], x[14]
     a[i, 15], a[i, 16], a[i, 17] = x[15], x[16], x[17]

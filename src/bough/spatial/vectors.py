@@ -51,8 +51,8 @@ def rotate_back(R: Rotation, a: Vector) -> Vector:
 @kernel
 def matmul3(R: Rotation, S: Rotation) -> Rotation:
     """R S, both row by row. 27m + 18a."""
-    T = transpose3(S)
-    return transpose3(rotate(R, T[0:3]) + rotate(R, T[3:6]) + rotate(R, T[6:9]))
+    columns = transpose3(S)
+    return transpose3(rotate(R, columns[0:3]) + rotate(R, columns[3:6]) + rotate(R, columns[6:9]))
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.errors import FileFormatError, MissingExtraError
+from bough.errors import FileFormatError, required
 from bough.io.description import BodySaid, Description, FrameSaid
 from bough.io.mjcf.bodies import body_chain, rotation
 from bough.io.mjcf.equality import equalities
@@ -70,10 +70,7 @@ def _check_numbers(m: Any, names: Names, where: str) -> None:
 
 
 def _compile(document: Document) -> Any:
-    try:
-        import mujoco
-    except ImportError:
-        raise MissingExtraError("reading MJCF needs the package mujoco: install bough[mujoco]") from None
+    mujoco = required("mujoco", "mujoco", "reading MJCF")
     try:
         if document.path is None:
             return mujoco.MjModel.from_xml_string(document.data.decode())

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bough.errors import MissingExtraError, SweepError, WorkerLostError
+from bough.errors import SweepError, WorkerLostError, required
 from bough.sweep.engines.executor import Assignment, Outcome
 from bough.sweep.job import Job
 
@@ -26,7 +26,7 @@ class RayCluster:
 
     def run(self, assignment: Assignment, chunks: Sequence[int]) -> Iterator[Outcome]:
         """The outcomes of these chunks, as they come."""
-        ray = _ray()
+        ray = required("ray", "ray", "a sweep on Ray")
         if not ray.is_initialized():
             own = {} if self.address else {"num_cpus": self.workers, "include_dashboard": False}
             try:
@@ -44,14 +44,6 @@ class RayCluster:
                 under_way[compute.remote(sent, job.digest, chunk, assignment.chunk)] = chunk
             for done in ray.wait(list(under_way), num_returns=1)[0]:
                 yield _outcome(ray, done, under_way.pop(done))
-
-
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise MissingExtraError("a sweep on Ray needs ray: pip install 'bough[ray]'") from None
-    return ray
 
 
 def _outcome(ray: Any, done: Any, chunk: int) -> Outcome:

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from bough.errors import MissingExtraError, SweepError, WorkerLostError
+from bough.errors import SweepError, WorkerLostError, required
 from bough.record import replacing
 from bough.sweep.engines.executor import Assignment, Outcome, workers_of
 
@@ -52,10 +52,7 @@ class Slurm:
         yield from self._collected(jobs, dealt)
 
     def _executor(self, folder: Path) -> Any:
-        try:
-            import submitit
-        except ImportError:
-            raise MissingExtraError("a sweep on Slurm needs submitit: pip install 'bough[slurm]'") from None
+        submitit = required("submitit", "slurm", "a sweep on Slurm")
         try:
             return submitit.AutoExecutor(folder=folder, cluster=self.cluster)
         except RuntimeError as error:

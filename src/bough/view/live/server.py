@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.errors import BoughError, MissingExtraError, OptionError
+from bough.errors import BoughError, OptionError, required
 from bough.types import FloatArray
 from bough.view.live.panels import Ellipsoids, Sliders, ellipsoids, show_facts
 from bough.view.live.play import Player
@@ -24,10 +24,7 @@ class Live:
     """A scene in the browser: `address` says where. `close` ends it; in a `with` block that is done by itself."""
 
     def __init__(self, scene: Scene, port: int = 8080) -> None:
-        try:
-            import viser
-        except ImportError:
-            raise MissingExtraError("a live view needs viser: pip install 'bough[viewer]'") from None
+        viser = required("viser", "viewer", "a live view")
         try:
             with redirect_stdout(sys.stderr):  # where results are printed, nothing else is
                 self.server = viser.ViserServer(host="127.0.0.1", port=port, label=scene.title, verbose=False)
