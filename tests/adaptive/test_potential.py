@@ -224,3 +224,19 @@ def test_a_resumed_run_has_the_potentials(tmp_path, way):
     sim.set_potential(hinge, lambda x, which: (x, x, x))
     with pytest.raises(CheckpointError, match="function"):
         sim.checkpoint(tmp_path / "there")
+
+
+def test_a_torque_is_added_to_the_springs_of_its_joint_alone():
+    twin, rng = sprung(5)
+    model, q = twin.model, twin.model.random_configuration(rng)
+    sims = [QuasiStatics(model, method="aba") for _ in range(2)]
+    for sim in sims:
+        sim.set_potential([j.name for j in model.joints if j.type == "revolute"], harmonic(3.0, 0.2))
+        sim.configuration = q
+    tau = rng.normal(size=model.nv)
+    for joint in model.joints:
+        sims[0].set_torque(joint.name, tau[joint.v])
+    sims[1].set_torque(None, tau)
+    assert (sims[0].accelerations() == sims[1].accelerations()).all()
+    sims[0].inputs.potentials.refresh()  # all of them, from q
+    assert (sims[0].inputs.shared.tau == sims[1].inputs.shared.tau).all()

@@ -24,3 +24,9 @@ def test_pattern_as_text() -> None:
     assert show.pattern(Tree([-1, 0, 0])).plain == "██▀\n▀ ▀"
     assert len(show.pattern(Tree(np.arange(-1, 199))).plain.splitlines()) == 64
     assert "too many to draw" in show.pattern(Tree(np.arange(-1, 19_999))).plain
+
+
+def test_limbs_that_are_alike_are_counted_by_kind() -> None:
+    assert show.alike([]) == "none"
+    assert show.alike([(4, 6)]) == "4 of 6 joints"
+    assert show.alike([(2, 1), (2, 10), (2, 1)]) == "2 of 1 joint on 2 bodies, 2 of 10 joints"

@@ -106,13 +106,9 @@ class Inputs:
         """See `QuasiStatics.set_torque`."""
         m, v = self.mechanism, slice(0, self.model.nv) if joint is None else self.model.joint(joint).v
         given = vector(value, v.stop - v.start, "torque")
-        everywhere = np.arange(len(m.axis))
-        dofs = everywhere if joint is None else np.flatnonzero((m.v_index >= v.start) & (m.v_index < v.stop))
-        new = given[m.v_index[dofs] - v.start]
-        kept = self.potentials.given
-        changed = dofs[kept[dofs] != new]
-        kept[dofs] = new
-        self.potentials.refresh()
+        dofs = self.potentials.place[v]
+        changed = dofs[self.potentials.given[dofs] != given]
+        self.potentials.give(dofs, given)
         self.changes.torque((np.searchsorted(m.dof, changed, side="right") - 1).tolist())
 
     def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.adaptive.compiled import compiled
+from bough.adaptive.passes import rigid_groups
 from bough.errors import ShapeError
 from bough.types import FloatArray, IntArray
 
@@ -59,21 +61,16 @@ class Outputs:
         return np.asarray(group[ks[:, 0]] != group[ks[:, 1]])
 
     def _groups(self, since: int) -> IntArray:
-        """By frame: the body with which it has moved as one since a step; -1 with the ground. O(n log n)."""
+        """By frame: the body with which it has moved as one since a step; -1 with the ground. O(n)."""
         body, solver = np.asarray(self.inputs.model.frames.body), self.solver
         if solver.all_moved > since:
             return np.where(body < 0, -1, body)
         tree = solver.tree
         if tree is None:
             return np.full(len(body), -1, np.int64)
-        moved = tree.state.stamp[tree.plan.node_of] > since
-        # the ground is last; a joint that stood still passes on to what it hangs on
-        n = len(moved)
-        on = np.append(np.where(moved, np.arange(n), np.where(tree.link.parent < 0, n, tree.link.parent)), n)
-        while not np.array_equal(on, on[on]):
-            on = on[on]
-        found = np.where(on == n, -1, on)[np.append(tree.link.host, n)]
-        return np.asarray(found[np.where(body < 0, -1, body)], np.int64)
+        group = np.empty(len(tree.plan.parent), np.int64)
+        compiled(rigid_groups)(tree.plan, tree.state, float(since), group)
+        return np.where(body < 0, -1, group[tree.link.host[np.maximum(body, 0)]])
 
     def _accelerations(self, ks: IntArray, points: FloatArray | None) -> FloatArray:
         frames = self.inputs.model.frames

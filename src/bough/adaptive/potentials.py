@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.node import GIVEN, HARMONIC, Shared, Springs, spring_all, spring_energy
+from bough.adaptive.node import GIVEN, HARMONIC, Shared, Springs, spring_all, spring_energy, spring_some
 from bough.adaptive.potential import Function, Potential, evaluated
 from bough.errors import CheckpointError, ModelError, OptionError, SettingError, UnknownNameError
 from bough.joints import LAST_SCREW, Mechanism
@@ -42,6 +42,8 @@ class Potentials:
         self._rows: dict[int, list[tuple[int, FloatArray]]] = {}
         self._functions: list[tuple[Function, IntArray, IntArray]] = []  # with freedoms, and places among those named
         self._h, self.given = np.zeros(1), np.zeros(n)
+        self.place = np.empty(model.nv, np.int64)  # of a freedom in the mechanism's order, by that in v
+        self.place[m.v_index] = np.arange(n)
         self._rotor, self._x = np.array(m.armature), np.zeros(model.nv)
         self.functions: list[GivenTerms] = []
         self.springs = self._compose()
@@ -105,14 +107,12 @@ class Potentials:
         """The degrees of freedom of joints with one each, by name or place in `joint_names`."""
         names = [joints] if isinstance(joints, (str, int)) else list(joints)
         m, model = self.model.mechanism, self.model
-        place = np.empty(model.nv, np.int64)
-        place[m.v_index] = np.arange(len(m.axis))
         found = []
         for name in names:
             if not isinstance(name, str) and not 0 <= int(name) < len(model.joints):
                 raise UnknownNameError(f"there is no joint {name}: expected a name or 0 to {len(model.joints) - 1}")
             joint = model.joint(name) if isinstance(name, str) else model.joints[int(name)]
-            k = int(place[joint.v.start])
+            k = int(self.place[joint.v.start])
             body = int(np.searchsorted(m.dof, k, side="right")) - 1
             if joint.v.stop - joint.v.start != 1 or m.kind[body] > LAST_SCREW:
                 raise ModelError(f"joint {joint.name!r} is {joint.type}: a potential is a function of one coordinate")
@@ -173,6 +173,14 @@ class Potentials:
         self._armature[:] = self._rotor
         if not self.none:
             compiled(spring_all)(self.mechanism, self.springs, self.shared.q)
+
+    def give(self, dofs: IntArray, torques: FloatArray) -> None:
+        """Other torques of the user's at some freedoms."""
+        self.given[dofs] = torques
+        self.shared.tau[dofs] = torques
+        if not self.none:
+            joints = np.searchsorted(self.mechanism.dof, dofs, side="right") - 1
+            compiled(spring_some)(self.mechanism, self.springs, self.shared.q, joints)
 
     def evaluate(self) -> None:
         """Ask the user's functions where joints have moved since they were asked last."""

@@ -181,7 +181,7 @@ class QuasiStatics(LoadedLinkage):
         """Which of `body_names` have another pose in the world than after step `since`; or which of these pairs of
         bodies have another pose relative to each other, so that forces between the others are as they were.
 
-        O(n log n). A plain step, and a new configuration, count as moving everything.
+        O(n). A plain step, and a new configuration, count as moving everything.
         """
         return self.outputs.moved(since, pairs)
 

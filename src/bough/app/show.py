@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ def summary(model: Model) -> Table:
         "D1": f"{tree.D1:,} nonzeros of H below the diagonal; dense {tree.n * (tree.n - 1) // 2:,}",
         "D2": f"{tree.D2:,} multiplications to factorize H; dense {dense:,}",
         "density": f"{tree.density:.1%} of H",
-        "limbs alike": ", ".join(f"{limbs} of {joints}" for limbs, joints in twins) + " joints" if twins else "none",
+        "limbs alike": alike(twins),
         "hash": model.hash[:12],
     }
     if not model.closures:
@@ -43,6 +44,15 @@ def summary(model: Model) -> Table:
     for key, value in rows.items():
         table.add_row(Text(key, style="bold"), Text(value))
     return table
+
+
+def alike(twins: list[tuple[int, int]]) -> str:
+    """Limbs that are alike, in words: how many hang on one body, of how many joints each, and how often that is so."""
+    often = [
+        f"{limbs} of {joints} joint{'s' * (joints != 1)}" + f" on {count} bodies" * (count > 1)
+        for (limbs, joints), count in Counter(twins).items()
+    ]
+    return ", ".join(often) or "none"
 
 
 def branches(model: Model, most: int = 80) -> Branches:

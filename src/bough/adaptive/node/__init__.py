@@ -68,6 +68,7 @@ from bough.adaptive.node.springs import (
     spring,
     spring_all,
     spring_energy,
+    spring_some,
     term,
 )
 from bough.adaptive.node.squares import Columns, make_columns
@@ -150,6 +151,7 @@ __all__ = [
     "spring",
     "spring_all",
     "spring_energy",
+    "spring_some",
     "symmetric_six",
     "tail",
     "term",

@@ -99,6 +99,13 @@ def spring_all(m: Mechanism, p: Springs, q: Rows) -> None:
 
 
 @kernel
+def spring_some(m: Mechanism, p: Springs, q: Rows, joints: Rows) -> None:
+    """The same of some joints."""
+    for k in range(len(joints)):
+        spring(m, p, q, joints[k])
+
+
+@kernel
 def spring_energy(m: Mechanism, p: Springs, q: Rows) -> Scalar:
     """The sum of all potentials."""
     total = 0.0

@@ -62,7 +62,7 @@ from bough.adaptive.passes.front import (
 )
 from bough.adaptive.passes.lazy import FAR, follow, mark, mark_loads, visit_marked
 from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_force, no_forces
-from bough.adaptive.passes.whole import COARSE, place_all
+from bough.adaptive.passes.whole import COARSE, place_all, rigid_groups
 
 __all__ = [
     "BY_ENERGY",
@@ -128,6 +128,7 @@ __all__ = [
     "open_above",
     "piece_loads",
     "place_all",
+    "rigid_groups",
     "put_far",
     "query",
     "take_over",

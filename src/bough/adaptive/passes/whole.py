@@ -120,6 +120,18 @@ def body_poses(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -
 
 
 @kernel
+def rigid_groups(plan: Blueprint, st: State, since: float, group: Rows) -> None:
+    """By body: the one with which it has moved as one since a step, the first on the way to the ground whose joint has
+    moved; -1 with the ground."""
+    for b in range(len(plan.parent)):
+        p = plan.parent[b]
+        if st.stamp[plan.node_of[b]] > since:
+            group[b] = b
+        else:
+            group[b] = group[p] if p >= 0 else -1
+
+
+@kernel
 def transmit(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
     """Forces on some bodies through their joints, in their frames, each by one way down the tree."""
     for k in range(len(bodies)):
