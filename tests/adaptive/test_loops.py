@@ -9,7 +9,7 @@ import pytest
 
 from adaptive.linkages import relative
 from adaptive.passes.test_front import MEASURES, error_of, joint_norms
-from bough.adaptive import Closure, QuasiStatics, relative_joint
+from bough.adaptive import Closure, QuasiStatics, closure, relative_joint
 from bough.adaptive.closure import FREED
 from bough.dynamics.dynamics import Dynamics
 from bough.model.builder import Builder
@@ -160,8 +160,9 @@ def test_rings_stay_closed_while_they_move(name, dt, method, culled):
 
 @pytest.mark.parametrize("bend", [1e-4, 1e-3, 0.3])
 @pytest.mark.parametrize("joint", ["revolute", "spherical", "fixed"])
-def test_a_loop_out_of_reach_has_the_same_answer_in_every_method(bend, joint):
-    """Two bars, stretched out but for a bend, whose pin is half a metre farther."""
+def test_a_loop_out_of_reach_has_the_same_answer_in_every_method(bend, joint, monkeypatch):
+    """Two bars, stretched out but for a bend, whose pin is half a metre farther: refused unless let through."""
+    monkeypatch.setattr(closure, "examine_loops", lambda *_: None)
     builder = Builder("out of reach", gravity=(0, -9.81, 0))
     at, parent = None, "world"
     for k in range(2):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adaptive.linkages import random_forces, random_linkage, simulate
-from bough.adaptive import Closure, QuasiStatics, energy, relative_joint
+from bough.adaptive import Closure, QuasiStatics, closure, energy, relative_joint
 from bough.errors import NumericalError
 from bough.model import Builder
 from bough.zoo import chain
@@ -161,7 +161,8 @@ def arm_to(x):
 
 
 @pytest.mark.parametrize("method", ["aba", "dca", "adaptive"])
-def test_a_loop_that_cannot_close_says_so_once(method):
+def test_a_loop_that_cannot_close_says_so_once(method, monkeypatch):
+    monkeypatch.setattr(closure, "examine_loops", lambda *_: None)  # where it is not seen before
     error = relative_joint(1e-7) if method == "adaptive" else None
     sim = QuasiStatics(arm_to(3.0), error, method, closures=[Closure("pin", "tip", "spherical")])
     sim.configuration = [0.4, 0.3]

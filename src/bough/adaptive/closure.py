@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bough.adaptive.engines import Closing, LoopRows, loop_work, make_loops
+from bough.adaptive.feasible import examine_loops
 from bough.adaptive.handles import closing_force
 from bough.adaptive.node import Shared
 from bough.errors import ModelError
@@ -222,7 +223,7 @@ class Closures:
 
 
 def make_plan(m: Mechanism, closures: Closures) -> LoopRows:
-    """The closures on a mechanism; refused where too many of them lie across each other."""
+    """The closures on a mechanism; refused where too many lie across each other, cannot be closed, or hold nothing."""
     body, frame, rows = closures.closing()
     work, _ = loop_work(np.asarray(m.parent), body, np.array([len(r) for r in rows]))
     if work > MOST_WORK:
@@ -232,7 +233,10 @@ def make_plan(m: Mechanism, closures: Closures) -> LoopRows:
             f"{len(closures.closures)} loops are open side by side on long ways, the longest from {c.a!r} to {c.b!r}: "
             f"a step would take {work:.1e} products, and {MOST_WORK:.0e} is the most"
         )
-    return make_loops(np.asarray(m.parent), len(m.axis), body, frame, rows)
+    plan = make_loops(np.asarray(m.parent), len(m.axis), body, frame, rows)
+    names = [f"{c.a!r} to {c.b!r} ({c.joint})" for c in closures.closures]
+    examine_loops(m, plan, np.array(closures.model.neutral), names)
+    return plan
 
 
 def _pose(row: FloatArray) -> tuple[FloatArray, FloatArray]:

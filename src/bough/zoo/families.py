@@ -99,8 +99,8 @@ def millipede(
 ) -> Model:
     """A spine of three links for each leg, and legs of ten links in pairs: 13,000 links (Redon & Lin 2005, 6.2).
 
-    With `floating` the first link is a floating base, and 12,999 revolute joints remain, as in the paper. In the regular
-    geometries both legs of a pair leave to the same side while q is 0: turn the first joint of each to part them.
+    With `floating` the first link is a floating base, and 12,999 revolute joints remain, as in the paper. In the
+    regular geometries both legs of a pair leave to one side while q is 0: turn the first joint of each to part them.
     """
     sized("millipede", "leg_links", leg_links)
     sized("millipede", "legs", legs, sized("millipede", "legs", legs) * (3 + leg_links))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bough.adaptive.engines.hybrid import HybridEngine
 from bough.adaptive.engines.loop_rows import Closing, LoopRows, loop_work, make_loops, no_loops, place_loops
-from bough.adaptive.engines.looped import looped_accelerations, looped_inward, solve_loops
+from bough.adaptive.engines.looped import loop_jacobian, looped_accelerations, looped_inward, solve_loops
 from bough.adaptive.engines.newton import (
     newton_factor,
     newton_forces,
@@ -19,7 +19,7 @@ from bough.adaptive.engines.newton import (
     newton_work,
 )
 from bough.adaptive.engines.noise import Noise, measure_noise
-from bough.adaptive.engines.plain import PlainEngine, mark_needs, orient, plain_move
+from bough.adaptive.engines.plain import PlainEngine, make_work, mark_needs, orient, plain_move, world_poses
 from bough.adaptive.engines.restrained import (
     CALMED,
     CODE,
@@ -59,10 +59,12 @@ __all__ = [
     "Ties",
     "TreeEngine",
     "cost",
+    "loop_jacobian",
     "loop_work",
     "looped_accelerations",
     "looped_inward",
     "make_loops",
+    "make_work",
     "mark_needs",
     "measure_noise",
     "newton_factor",
@@ -78,4 +80,5 @@ __all__ = [
     "plain_move",
     "solve_loops",
     "tie",
+    "world_poses",
 ]

@@ -25,7 +25,7 @@ from bough.adaptive.node import ZERO3, ZERO6, Springs, spring_all
 from bough.adaptive.passes import Loads
 from bough.compile.kernel import inlined, kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
-from bough.joints import Mechanism, along, force_to_parent, freedom, motion_to_body, turn_to_body
+from bough.joints import Mechanism, along, force_to_parent, freedom, motion_to_body, move_joint, turn_to_body
 from bough.spatial import add6, articulated_downdate, dot6, get6, get21, join, put6, put21, scale6
 from bough.types import Motion, Rows, Scalar, Workspace
 
@@ -79,6 +79,34 @@ def _hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
 
 
 @inlined
+def _begin_rows(lp: LoopRows) -> None:
+    """Unit forces of all rows on the bodies that they hold."""
+    lp.K[:, :] = 0.0
+    lp.K0[:, :] = 0.0
+    for r in range(len(lp.loop)):
+        for side in range(2):
+            at, f = lp.start[r, side], get6(lp.wrench, 2 * r + side)
+            if at >= 0:
+                put6(lp.K, at, add6(get6(lp.K, at), f))
+            else:
+                put6(lp.K0, r, add6(get6(lp.K0, r), f))
+
+
+@kernel
+def loop_jacobian(m: Mechanism, q: Rows, w: Workspace, lp: LoopRows) -> None:
+    """How rows open with the freedoms on their ways, in lp.s, and how far they are open at q."""
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, w.X)
+    place_loops(m, w.X, lp)
+    _begin_rows(lp)
+    for i in range(len(m.parent) - 1, -1, -1):
+        for e in range(lp.first[i], lp.first[i + 1]):
+            for k in range(m.dof[i], m.dof[i + 1]):
+                lp.s[e, k - m.dof[i]] = along(m, k, get6(lp.K, e))
+        _hand_rows(m, w, lp, i)
+
+
+@inlined
 def _open_rows(lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int, j: int) -> None:
     """What freedom k, the j-th of body i, does to the open rows; their s is there."""
     for e in range(lp.first[i], lp.first[i + 1]):
@@ -92,17 +120,9 @@ def _open_rows(lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int, j:
 @kernel
 def looped_inward(m: Mechanism, tau: Rows, w: Workspace, lp: LoopRows) -> None:
     """Eliminate joints and loops from the tips to the ground."""
-    lp.K[:, :] = 0.0
-    lp.K0[:, :] = 0.0
     lp.L[:, :] = 0.0
     lp.l[:] = lp.given
-    for r in range(len(lp.loop)):
-        for side in range(2):
-            at, f = lp.start[r, side], get6(lp.wrench, 2 * r + side)
-            if at >= 0:
-                put6(lp.K, at, add6(get6(lp.K, at), f))
-            else:
-                put6(lp.K0, r, add6(get6(lp.K0, r), f))
+    _begin_rows(lp)
     for i in range(len(m.parent) - 1, -1, -1):
         if lp.closing[i] < lp.closing[i + 1]:
             close_loops(w, lp, i, i, ZERO6)

@@ -128,9 +128,9 @@ __all__ = [
     "open_above",
     "piece_loads",
     "place_all",
-    "rigid_groups",
     "put_far",
     "query",
+    "rigid_groups",
     "take_over",
     "visit_marked",
 ]
