@@ -60,7 +60,7 @@ def test_adaptive_simulations(do, sentence):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"torque": np.zeros(3)}, r"torque is a function of \(t, q, v\), got ndarray; for a constant one, lambda"),
+        ({"torque": np.zeros(3)}, r"torque is a function, such as lambda t, q, v: tau, got ndarray"),
         ({"dt": "0.01"}, "dt must be a number, got '0.01'"),
         ({"duration": None}, "duration must be a number"),
         ({"every": "all"}, "every must be a number"),

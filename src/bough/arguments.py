@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from itertools import islice
@@ -20,7 +21,7 @@ import numpy as np
 
 from bough.errors import BoughError, OptionError, ShapeError, short
 
-__all__ = ["explained"]
+__all__ = ["explain_room", "explained"]
 
 RAW = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, np.ma.MaskError)
 MEMBERS = 1000  # of a list that are looked at
@@ -52,6 +53,16 @@ def explained(public: Public) -> Public:
             raise ShapeError(f"{_name(public)}: {error}; given {shapes}") from error
 
     return call  # type: ignore[return-value]
+
+
+def explain_room(door: str) -> None:
+    """All functions that a room offers at its door are explained, where they are defined, too."""
+    room = sys.modules[door]
+    for name in room.__all__:
+        public = getattr(room, name)
+        if inspect.isfunction(public) and public.__module__.startswith(door):
+            setattr(room, name, explained(public))
+            setattr(sys.modules[public.__module__], name, getattr(room, name))
 
 
 def complaint(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:

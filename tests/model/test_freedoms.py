@@ -79,7 +79,7 @@ def test_springs_that_have_no_one_meaning_are_refused():
             one(joint, stiffness=1.0)
         with pytest.raises(ModelError, match="rests at its neutral configuration"):
             one(joint, rest=0.1)
-    with pytest.raises(ModelError, match="one number for all axes"):
+    with pytest.raises(ModelError, match="one stiffness for all axes"):
         one("spherical", stiffness=[1.0, 1.0, 2.0])
     assert one("spherical", stiffness=2.0).stiffness.tolist() == [2.0] * 3
 

@@ -252,7 +252,7 @@ def test_a_row_that_fails_stops_no_other(stabilise):
         (lambda space: ConstrainedDynamics(space, iterations=1.5), "iterations at least 1"),
         (
             lambda space: ConstrainedDynamics(space).impact(np.zeros(4), np.zeros(4), [0.1, 0.2]),
-            "one for each of the 3",
+            "one number or 3",
         ),
         (lambda space: ConstrainedDynamics(space)(np.zeros(4), np.zeros(4), np.zeros(4), "up"), "real numbers"),
         (lambda space: ConstrainedDynamics(space)("here", np.zeros(4), np.zeros(4)), "real numbers"),

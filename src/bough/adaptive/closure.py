@@ -43,9 +43,7 @@ class Closure:
 
     def __post_init__(self) -> None:
         if self.joint not in FREED:
-            raise ModelError(
-                f"closure {self.a!r} to {self.b!r}: unknown joint {self.joint!r}; known: {', '.join(FREED)}"
-            )
+            raise ModelError(f"closure {self.a!r} to {self.b!r}: no joint {self.joint!r}; known: {', '.join(FREED)}")
 
 
 def with_those_of(model: Model, closures: Iterable[Closure]) -> tuple[Closure, ...]:

@@ -30,6 +30,4 @@ def check_error(error: ErrorMeasure) -> None:
     """Refuse measures of joints: a motion is measured in space."""
     check_measure(error)
     if error.over != "body":
-        raise SettingError(
-            f"{error.name} measures joints at rest: expected body_acceleration or rms_acceleration, in m/s^2"
-        )
+        raise SettingError(f"{error.name} measures joints at rest: use body_acceleration or rms_acceleration (m/s^2)")

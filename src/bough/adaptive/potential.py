@@ -88,9 +88,7 @@ def barrier(lower: npt.ArrayLike, upper: npt.ArrayLike, strength: float, gap: fl
         raise SettingError("barrier: the lower limit must be below the upper one")
     width = 0.01 * (high - low) if gap is None else np.broadcast_to(np.asarray(gap, float), low.shape)
     if not (strength > 0.0 and (width > 0.0).all() and (width < 0.5 * (high - low)).all()):
-        raise SettingError(
-            f"barrier: strength must be positive, and gap less than half the range, got {strength!r}, {gap!r}"
-        )
+        raise SettingError(f"barrier: strength is positive, gap less than half the range, got {strength!r}, {gap!r}")
     return Potential(BARRIER, ((low, high, strength, width),))
 
 
@@ -103,9 +101,7 @@ def evaluated(function: Function, x: FloatArray, which: npt.NDArray[np.int64]) -
     for column, name, value in zip((2, 0, 1), ("V", "V'", "V''"), found, strict=True):
         a = np.asarray(value, float)
         if a.shape != x.shape and a.shape != ():
-            raise ShapeError(
-                f"potential: {name} has shape {a.shape}, expected {x.shape}, one for each joint asked about"
-            )
+            raise ShapeError(f"potential: {name} has shape {a.shape}, expected {x.shape}, one for each joint")
         out[:, column] = a
     bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
     if len(bad):

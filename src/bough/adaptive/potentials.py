@@ -126,9 +126,7 @@ class Potentials:
         at = self.freedoms(joints)
         unknown: list[Any] = [p for p in potentials if not (isinstance(p, Potential) or callable(p))]
         if unknown:
-            raise OptionError(
-                f"a potential is made by harmonic, dihedral or barrier, or is a function, got {unknown[0]!r}"
-            )
+            raise OptionError(f"a potential is harmonic, dihedral, barrier or a function, got {unknown[0]!r}")
         known = [p for p in potentials if isinstance(p, Potential)]
         rows = [(p, p.rows(len(at))) for p in known]
         kept = self._set, self._rows, self._functions, self.springs, self.functions
@@ -158,9 +156,7 @@ class Potentials:
             return False
         longest = min((p.max_h for given in self._set.values() for p in given), default=math.inf)
         if h > longest:
-            raise SettingError(
-                f"a step of h = {h:g} s^2 is too long for a potential that was set with max_h = {longest:g}"
-            )
+            raise SettingError(f"a step of h = {h:g} s^2 is too long for a potential with max_h = {longest:g}")
         self._h[0] = h
         self._rotor[:] = self.model.mechanism.armature + math.sqrt(0.5 * h) * self.damping
         self.refresh()

@@ -38,12 +38,8 @@ def pinocchio_twin(model: Model) -> Any:
     pin = required("pinocchio", "bench", "this comparison")
     m, twin = model.mechanism, pin.Model()
     twin.gravity.linear = np.array(m.gravity)
-    kinds = {
-        TURN: pin.JointModelRZ,
-        SLIDE: pin.JointModelPZ,
-        BALL: pin.JointModelSpherical,
-        FREE: pin.JointModelFreeFlyer,
-    }
+    turn, slide, ball, free = pin.JointModelRZ, pin.JointModelPZ, pin.JointModelSpherical, pin.JointModelFreeFlyer
+    kinds = {TURN: turn, SLIDE: slide, BALL: ball, FREE: free}
     for i, parent in enumerate(m.parent):
         if int(m.kind[i]) not in kinds:
             raise ModelError("only revolute, prismatic, spherical and floating joints are compared")

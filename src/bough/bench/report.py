@@ -115,6 +115,9 @@ def card() -> dict[str, str]:
     return {"card": used.the_card().name} if used and used.the_card.cache_info().currsize else {}
 
 
+HEAD = ("| model | function | microseconds (median) | times faster | note |", "| --- | --- | --- | --- | --- |")
+
+
 def markdown(path: Path) -> str:
     """The saved rows as Markdown tables."""
     saved = json.loads(path.read_text())
@@ -126,15 +129,8 @@ def markdown(path: Path) -> str:
     for item in saved["rows"]:
         groups.setdefault(item["group"], []).append(Timing(**item))
     for group, members in groups.items():
-        lines += [
-            f"### {group[0].upper()}{group[1:]}",
-            "",
-            "| model | function | microseconds (median) | times faster | note |",
-        ]
-        lines += ["| --- | --- | --- | --- | --- |"]
-        for row in members:
-            lines.append(f"| {row.model} | {row.case} | {_times(row)} | {_ratio(row)} | {_note(row)} |")
-        lines.append("")
+        lines += [f"### {group[0].upper()}{group[1:]}", "", *HEAD]
+        lines += [f"| {x.model} | {x.case} | {_times(x)} | {_ratio(x)} | {_note(x)} |" for x in members] + [""]
     return "\n".join(lines)
 
 

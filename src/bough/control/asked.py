@@ -23,9 +23,7 @@ Cone: TypeAlias = Literal["pyramid", "second_order"]
 def checked_tasks(tasks: Any, contacts: Any) -> tuple[tuple[Task, ...], tuple[Contact, ...]]:
     """Both as tuples of what they should be."""
     if isinstance(tasks, Task | str) or isinstance(contacts, Contact | str):
-        raise TaskError(
-            "tasks and contacts are lists, such as [bough.center_of_mass()] and [bough.control.Contact(foot)]"
-        )
+        raise TaskError("tasks and contacts are lists, as [bough.center_of_mass()] and [bough.control.Contact(foot)]")
     for contact in (held := tuple(contacts)):
         if not isinstance(contact, Contact):
             raise TaskError(f"expected contacts such as bough.control.Contact(frame, friction=0.7), got {contact!r}")

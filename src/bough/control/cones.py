@@ -30,9 +30,7 @@ class ConeSet(NamedTuple):
 def cone_solver(wanted: str | None) -> str:
     """Clarabel; any other solver is refused by name."""
     if wanted not in (None, SOLVER):
-        raise OptionError(
-            f"the solver {wanted!r} takes no second-order cones: use solver={SOLVER!r}, or cone='pyramid' with it"
-        )
+        raise OptionError(f"solver {wanted!r} takes no second-order cones: use solver={SOLVER!r}, or cone='pyramid'")
     required(SOLVER, "cones", 'cone="second_order"')
     return SOLVER
 

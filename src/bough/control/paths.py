@@ -27,9 +27,7 @@ class CubicPath:
         self.times, self.points = np.asarray(times, float), np.asarray(points, float)
         k = len(self.times)
         if self.times.ndim != 1 or self.points.ndim != 2 or len(self.points) != k or k < 2:
-            raise ShapeError(
-                f"a path has times (k,) and points (k, n), k > 1: got {self.times.shape}, {self.points.shape}"
-            )
+            raise ShapeError(f"times are (k,) and points (k, n), k > 1: got {self.times.shape}, {self.points.shape}")
         h = np.diff(self.times)
         if not (np.isfinite(self.times).all() and np.isfinite(self.points).all() and (h > 0).all()):
             raise ShapeError("the times of a path must ascend, and all numbers be finite")

@@ -169,9 +169,7 @@ class WholeBody:
         limits = layout.constraints(D, C, Jc, need[layout.rows], self.bounds(q, v))
         x, tau, conflicts = self._solve(memory, layout, limits, (J, need, self._pull(q, v)), (D, C))
         if x is None:
-            raise UnsolvedError(
-                f"the solver {self.solver!r} found no answer, nor which constraints conflict; try another"
-            )
+            raise UnsolvedError(f"the solver {self.solver!r} found neither an answer nor a conflict: try another")
         tau[layout.loose] = 0.0
         nv, slices = self.model.nv, self.tasks.slices
         errors, left = {name: error[rows] for name, rows in slices.items()}, need - J @ x[:nv]

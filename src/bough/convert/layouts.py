@@ -23,7 +23,6 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from bough.arguments import explained
 from bough.errors import ModelError, NonFiniteError, ShapeError
 from bough.joints import PRIMITIVES, Abroad, Primitive
 from bough.model import Model
@@ -41,7 +40,6 @@ def to_mujoco(model: Model, q: npt.ArrayLike) -> FloatArray: ...
 def to_mujoco(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Pair: ...
 @overload
 def to_mujoco(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Triple: ...
-@explained
 def to_mujoco(model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None) -> Any:
     """qpos, and qvel and qacc if v and a are given, in MuJoCo's layout."""
     return _convert("mujoco", model, True, (q, v, a))
@@ -53,7 +51,6 @@ def from_mujoco(model: Model, q: npt.ArrayLike) -> FloatArray: ...
 def from_mujoco(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Pair: ...
 @overload
 def from_mujoco(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Triple: ...
-@explained
 def from_mujoco(model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None) -> Any:
     """q, and v and a if qvel and qacc are given, from MuJoCo's layout."""
     return _convert("mujoco", model, False, (q, v, a))
@@ -65,7 +62,6 @@ def to_drake(model: Model, q: npt.ArrayLike) -> FloatArray: ...
 def to_drake(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Pair: ...
 @overload
 def to_drake(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Triple: ...
-@explained
 def to_drake(model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None) -> Any:
     """q, and v and its derivative if given, in Drake's layout; a spherical joint has three q there."""
     return _convert("drake", model, True, (q, v, a))
@@ -77,7 +73,6 @@ def from_drake(model: Model, q: npt.ArrayLike) -> FloatArray: ...
 def from_drake(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> Pair: ...
 @overload
 def from_drake(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Triple: ...
-@explained
 def from_drake(model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None) -> Any:
     """q, and v and its derivative if given, from Drake's layout."""
     return _convert("drake", model, False, (q, v, a))

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.arguments import explained
 from bough.convert.layouts import checked
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
 from bough.model import Coupling, Joint, Model, unknown
@@ -149,7 +148,6 @@ class PinocchioMap:
         return checked(J, self.model.nv, "J") @ self.P
 
 
-@explained
 def to_pinocchio(model: Model, pin_model: Any) -> PinocchioMap:
     """The maps between `model` and a `pinocchio.Model` of the same robot; joints are matched by name, in any order.
 

@@ -10,6 +10,7 @@ Belongs here: what papers print as formulas, one file a paper. Does not belong h
 
 from __future__ import annotations
 
+from bough.arguments import explain_room
 from bough.cost.chang_khatib2001 import (
     chang_khatib,
     chang_khatib_products,
@@ -105,3 +106,5 @@ __all__ = [
     "udut_forward",
     "unbranched",
 ]
+
+explain_room(__name__)

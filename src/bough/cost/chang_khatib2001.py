@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bough.arguments import explained
 from bough.compile.graph.program import OperationCount
 from bough.cost.featherstone2010 import (
     BLOCK_STEP,
@@ -17,7 +16,6 @@ from bough.cost.featherstone2010 import (
 from bough.tree import Tree
 
 
-@explained
 def chang_khatib(tree: Tree, bodies: Sequence[int]) -> OperationCount:
     """D_i^-1 and tau_i, V_ii on the paths of these bodies, and the blocks of step 4: Lambda^-1 in link frames."""
     paths = sorted({int(k) for b in bodies for k in tree.path(b)})
@@ -28,7 +26,6 @@ def chang_khatib(tree: Tree, bodies: Sequence[int]) -> OperationCount:
     )
 
 
-@explained
 def chang_khatib_products(tree: Tree, bodies: Sequence[int]) -> list[int]:
     """For each product V_ij = V_i,parent(j) L_j of step 4 the body j: each block once, bodies in the given order.
 

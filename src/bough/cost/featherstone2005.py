@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from bough.arguments import explained
 from bough.compile.graph.program import OperationCount
 from bough.cost.operations import ops, total
 from bough.tree import Tree
@@ -15,43 +14,36 @@ from bough.tree import Tree
 # Factorization, substitution and products (F05 Table 1; S Table 1). The tree is the expanded one.
 
 
-@explained
 def ltl(tree: Tree) -> OperationCount:
     """H = L' L: F05 Table 1 (and UU', S Table 1)."""
     return ops(m=tree.D2, a=tree.D2, d=tree.D1, sqrt=tree.n)
 
 
-@explained
 def ltdl(tree: Tree) -> OperationCount:
     """H = L' D L: F05 Table 1 (and UDU', S Table 1)."""
     return ops(m=tree.D2, a=tree.D2, d=tree.D1)
 
 
-@explained
 def ltl_solve(tree: Tree) -> OperationCount:
     """Back-substitution with an LTL factor, per vector: F05 Table 1."""
     return ops(m=2 * tree.D1, a=2 * tree.D1, d=2 * tree.n)
 
 
-@explained
 def ltdl_solve(tree: Tree) -> OperationCount:
     """Back-substitution with an LTDL factor, per vector: F05 Table 1."""
     return ops(m=2 * tree.D1, a=2 * tree.D1, d=tree.n)
 
 
-@explained
 def factor_multiply(tree: Tree, *, unit: bool) -> OperationCount:
     """L x or L' x, for a factor with or without a unit diagonal: F05 Table 1."""
     return ops(m=tree.D1 + (0 if unit else tree.n), a=tree.D1)
 
 
-@explained
 def factor_solve(tree: Tree, *, unit: bool) -> OperationCount:
     """L^-1 x or L^-T x: F05 Table 1. Unit: backward substitution of UDU' (S Table 1)."""
     return ops(m=tree.D1, a=tree.D1, d=0 if unit else tree.n)
 
 
-@explained
 def udut_forward(tree: Tree) -> OperationCount:
     """(U D)^-1 x: S Table 1."""
     return ops(m=tree.D1, a=tree.D1, d=tree.n)
@@ -68,25 +60,21 @@ class TreeSums(NamedTuple):
     D2: int
 
 
-@explained
 def unbranched(n: int) -> TreeSums:
     """A chain of n bodies, whose H is dense."""
     return TreeSums(n, (n**2 - n) // 2, (n**3 - n) // 6)
 
 
-@explained
 def short_side_branches(m: int) -> TreeSums:
     """A chain of m bodies, each with a side branch of one body."""
     return TreeSums(2 * m, m**2, (2 * m**3 + 3 * m**2 + m) // 6)
 
 
-@explained
 def balanced(m: int) -> TreeSums:
     """A balanced binary tree of m levels."""
     return TreeSums(2**m - 1, sum(i * 2**i for i in range(1, m)), sum(i * (i + 1) * 2 ** (i - 1) for i in range(1, m)))
 
 
-@explained
 def span_grid(m: int) -> TreeSums:
     """Any shortest-path spanning tree of an m by m grid."""
     return TreeSums(m**2, m**3 - m**2, (7 * m**4 - 6 * m**3 - m**2) // 12)
@@ -102,7 +90,6 @@ class DensityRule(NamedTuple):
     exact_solve: float
 
 
-@explained
 def density_rule(tree: Tree) -> DensityRule:
     """F05 section 4.1, S section 2: with a share alpha of nonzeros, alpha^2 of the work to factorize, alpha to solve.
 
@@ -124,7 +111,6 @@ FLOATING_RIGID_SAVING = ops(m=18, a=21)
 FLOATING_VECTOR_SAVING = ops(m=12, a=8)
 
 
-@explained
 def crba(tree: Tree, floating_roots: Sequence[int] = ()) -> OperationCount:
     """H by the composite-rigid-body algorithm: F05 eq. 21 (eq. 20 without a floating base)."""
     D = tree.dh_counts(floating_roots)
@@ -138,7 +124,6 @@ def crba(tree: Tree, floating_roots: Sequence[int] = ()) -> OperationCount:
     )
 
 
-@explained
 def rnea(tree: Tree, floating_roots: Sequence[int] = ()) -> OperationCount:
     """The recursive Newton-Euler algorithm (Balafoutis, Patel & Misra 1988), corrected as in F05 section 6."""
     return total(
@@ -149,7 +134,6 @@ def rnea(tree: Tree, floating_roots: Sequence[int] = ()) -> OperationCount:
     )
 
 
-@explained
 def aba(tree: Tree) -> OperationCount:
     """The articulated-body algorithm (McMillan & Orin 1995), every root a floating base; F05 section 6."""
     roots = len(tree.children(-1))
@@ -160,7 +144,6 @@ def aba(tree: Tree) -> OperationCount:
     )
 
 
-@explained
 def crba_forward_dynamics(tree: Tree, dofs: ArrayLike, floating_roots: Sequence[int] = ()) -> OperationCount:
     """RNEA, CRBA, LTDL and one back-substitution, tau - C left out: F05 section 6."""
     expanded = tree.expanded(dofs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
-from bough.arguments import explained
 from bough.compile.graph.program import OperationCount
 from bough.cost.operations import ops, total
 from bough.errors import TreeError
@@ -14,49 +13,42 @@ from bough.tree import Tree
 # Operational space by the sparse factorization (F10 Table 1). The tree is the expanded one.
 
 
-@explained
 def jacobian_multiply(tree: Tree, rows: Sequence[int]) -> OperationCount:
     """J x."""
     depths = sum(_depths(tree, rows))
     return ops(m=depths, a=depths - len(rows))
 
 
-@explained
 def jacobian_transpose_multiply(tree: Tree, rows: Sequence[int]) -> OperationCount:
     """J' x."""
     depths = sum(_depths(tree, rows))
     return ops(m=depths, a=depths)
 
 
-@explained
 def jacobian_solve(tree: Tree, rows: Sequence[int]) -> OperationCount:
     """Y = J L^-1; also Y_d = J L_d^-1 together with Y_d D^-1."""
     pairs = sum(d * (d - 1) // 2 for d in _depths(tree, rows))
     return ops(m=pairs, a=pairs, d=sum(_depths(tree, rows)))
 
 
-@explained
 def outer_product(tree: Tree, rows: Sequence[int]) -> OperationCount:
     """The lower triangle of Y Y', or of Y_D Y_d'."""
     shared = [_shared_depth(tree, i, j) for i, j in combinations_with_replacement(rows, 2)]
     return ops(m=sum(shared), a=sum(max(0, d - 1) for d in shared))
 
 
-@explained
 def jbar(tree: Tree, rows: Sequence[int], *, unit: bool) -> OperationCount:
     """The generalised inverse of J: L^-1 (Y' Lam), or with a unit factor L_d^-1 (Y_D' Lam)."""
     products = len(rows) * (tree.D1 + sum(_depths(tree, rows)))
     return ops(m=products, a=products, d=0 if unit else len(rows) * tree.n)
 
 
-@explained
 def nullspace(tree: Tree, rows: Sequence[int]) -> OperationCount:
     """N = 1 - Jbar J."""
     products = tree.n * sum(_depths(tree, rows))
     return ops(m=products, a=products + tree.n)
 
 
-@explained
 def dense(n: int, m: int) -> dict[str, OperationCount]:
     """What the operations above cost with standard matrix arithmetic on n DoF and m task rows."""
     pairs = n * (n - 1) // 2
@@ -90,13 +82,11 @@ DIAGONAL_STEP = ops(m=35, a=28 + 1)  # tau' (...) tau, and the sum
 BLOCK_STEP = ops(m=30, a=24)  # (...) tau
 
 
-@explained
 def rjk_articulated(tree: Tree) -> OperationCount:
     """D_i^-1 and tau_i of all bodies: F10 eq. 39."""
     return transforms(tree, tree.order.tolist(), ARTICULATED_TRANSFORM, ARTICULATED_STEP) + ops(d=tree.n)
 
 
-@explained
 def rjk_omega(tree: Tree, bodies: Sequence[int], *, as_printed: bool = False) -> OperationCount:
     """The blocks Omega_ij that tasks on these bodies need: F10 eq. 40."""
     diagonal, moved = [], []
@@ -110,7 +100,6 @@ def rjk_omega(tree: Tree, bodies: Sequence[int], *, as_printed: bool = False) ->
     )
 
 
-@explained
 def rjk_need(tree: Tree, bodies: Sequence[int], *, as_printed: bool = False) -> set[tuple[int, int]]:
     """Pairs (i, j), i not after j in depth-first order, of the blocks needed: F10 Fig. 15, zero blocks left out.
 

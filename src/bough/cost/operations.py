@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bough.arguments import explained
 from bough.compile.graph.program import OperationCount
 
 
@@ -17,7 +16,6 @@ def total(*terms: tuple[int, OperationCount]) -> OperationCount:
     return OperationCount(*(sum(column) for column in columns))
 
 
-@explained
 def divisions_as_multiplications(cost: OperationCount) -> OperationCount:
     """The convention of F05, section 6."""
     return ops(m=cost.mul + cost.div, a=cost.add, sqrt=cost.sqrt)

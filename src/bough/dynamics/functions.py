@@ -86,9 +86,7 @@ class Function:
         found = self.methods[name]
         if model.couplings and not found.mimic:
             served = " or ".join(f'"{key}"' for key, m in self.methods.items() if m.mimic)
-            raise ModelError(
-                f"{self.name}: {model.name!r} has mimic joints, which tie branches together: use method={served}"
-            )
+            raise ModelError(f"{self.name}: {model.name!r} has mimic joints, which tie branches: use method={served}")
         return found
 
 

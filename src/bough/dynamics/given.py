@@ -66,9 +66,7 @@ class Parameters:
 
     def _on_the_card(self, like: Any, library: Any) -> dict[str, Any]:
         if not hasattr(library, "asarray"):
-            raise ModelError(
-                f"on a card the model's own values are put beside arrays of PyTorch or CuPy, not {library}"
-            )
+            raise ModelError(f"on a card the model's values are put beside arrays of PyTorch or CuPy, not {library}")
         where = {"device": like.device} if library.__name__ == "torch" else {}
         key = library.__name__, str(like.dtype), str(like.device)
         if key not in self._there:

@@ -206,9 +206,7 @@ def check_options(body: Body, strict: bool) -> None:
             f'no rotor does; add it to the mass and inertia of the body (in MJCF, use <freejoint/> or armature="0")'
         )
     if (body.pitch != 0.0) != (body.joint == "helical") or math.isinf(body.pitch):
-        raise ModelError(
-            f"body {name!r}: helical joints, and no others, need a pitch that is not zero; got {body.pitch}"
-        )
+        raise ModelError(f"body {name!r}: only helical joints need a pitch, which is not zero; got {body.pitch}")
     if strict and body.number("lower", -math.inf) > body.number("upper", math.inf):
         raise ModelError(f"body {name!r}: its lower limit {options['lower']} exceeds its upper {options['upper']}")
 

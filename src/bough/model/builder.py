@@ -175,9 +175,7 @@ class Builder:
             raise ModelError(f"mimic is 'honour' or 'independent', got {mimic!r}")
         moving = [b for b in self._bodies.values() if JOINTS[b.joint]]
         if not moving:
-            raise ModelError(
-                f"model {self.name!r} has no moving body; expected a joint that is not fixed, or a floating base"
-            )
+            raise ModelError(f"{self.name!r} has no moving body; expected a joint that moves, or a floating base")
         seats = self._seats(moving)
         ties = find_ties(moving) if mimic == "honour" else {}
         inertia = self._carried_inertia(seats, len(moving))

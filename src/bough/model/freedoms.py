@@ -38,9 +38,7 @@ def check_freedoms(body: Body) -> None:
             f"number for each degree of freedom; joints of one degree of freedom and spherical ones take it"
         )
     if any(part.quaternion for part in parts) and (stiffness != stiffness[0]).any():
-        raise ModelError(
-            f"{where}: the stiffness of a {body.joint} joint is one number for all axes, got {stiffness.tolist()}"
-        )
+        raise ModelError(f"{where}: a {body.joint} joint has one stiffness for all axes, got {stiffness.tolist()}")
     if not all(part.screw for part in parts) and rest.any():
         raise ModelError(f"{where}: a {body.joint} joint rests at its neutral configuration; rest must be 0")
 

@@ -38,9 +38,7 @@ class AimSet:
         for task in self.jointed:
             for name in self._joints(task):
                 if name in aimed:
-                    raise TaskError(
-                        f"tasks {aimed[name]!r} and {task.name!r} both have a target for the joint {name!r}"
-                    )
+                    raise TaskError(f"tasks {aimed[name]!r} and {task.name!r} both have a target for joint {name!r}")
                 aimed[name] = task.name
 
     @property

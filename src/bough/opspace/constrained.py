@@ -209,9 +209,7 @@ class ConstrainedDynamics:
         q, v = self.space.inputs(q, v)
         e = real_array("restitution", restitution)
         if e.shape not in ((), (self.tasks.size,)):
-            raise TaskError(
-                f"restitution is a number, or one for each of the {self.tasks.size} rows, got shape {e.shape}"
-            )
+            raise TaskError(f"restitution is one number or {self.tasks.size}, got shape {e.shape}")
         e = np.broadcast_to(e.astype(q.dtype), (self.tasks.size,))
         if not ((e >= 0.0) & (e <= 1.0)).all():
             raise TaskError(f"restitution is between 0 and 1, got {np.asarray(restitution).tolist()}")

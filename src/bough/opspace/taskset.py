@@ -250,9 +250,7 @@ def _checked_seeds(model: Model, task: Task) -> list[list[Seed]]:
     """The seeds of a task's rows; what the sweeps could not serve is refused by name."""
     rows = task.seeds(model)
     if not rows or not all(rows):
-        raise TaskError(
-            f"task {task.name!r} has {'a row without a seed' if rows else 'no rows'}: it would move nothing"
-        )
+        raise TaskError(f"task {task.name!r} has {'a row without a seed' if rows else 'no rows'}: it moves nothing")
     for r, row in enumerate(rows):
         if len({seed.body for seed in row}) < len(row):
             raise TaskError(f"task {task.name!r}: row {r} has two seeds on one body; expected one that joins them")

@@ -76,9 +76,7 @@ def rollout(
     advanced on at most so many `threads`.
     """
     if torque is not None and not callable(torque):
-        raise ShapeError(
-            f"torque is a function of (t, q, v), got {type(torque).__name__}; for a constant one, lambda t, q, v: tau"
-        )
+        raise ShapeError(f"torque is a function, such as lambda t, q, v: tau, got {type(torque).__name__}")
     for name, x in {"duration": duration, "dt": dt, "every": every}.items():
         if not isinstance(x, Real):
             raise ShapeError(f"{name} must be a number, got {x!r}")
@@ -277,9 +275,7 @@ def _advance(
 
 def _check_state(model: Model, q: FloatArray, v: FloatArray) -> None:
     if q.ndim not in (1, 2) or q.shape[-1] != model.nq or v.shape != (*q.shape[:-1], model.nv):
-        raise ShapeError(
-            f"{model.name!r} takes q ({model.nq},) and v ({model.nv},), or a batch of both, got {q.shape} and {v.shape}"
-        )
+        raise ShapeError(f"expected q ({model.nq},) and v ({model.nv},), or batches, got {q.shape} and {v.shape}")
 
 
 def _checked_torque(tau: Any, shape: tuple[int, ...]) -> FloatArray:

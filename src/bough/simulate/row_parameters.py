@@ -44,6 +44,4 @@ class RowParameters:
         for name in given:
             if name not in self.quantities.inputs:
                 known = ", ".join(self.quantities.inputs) or "none"
-                raise UnknownNameError(
-                    f"{name!r} is not among the inputs of these motions ({known}): name it in inputs="
-                )
+                raise UnknownNameError(f"{name!r} is not among the inputs ({known}): name it in inputs=")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bough.arguments import explained
+from bough.arguments import explain_room
 from bough.sparsity import products
 from bough.sparsity.bordered import bordered_order, envelope
 from bough.sparsity.execute import run
@@ -38,25 +38,21 @@ __all__ = [
 ]
 
 
-@explained
 def ltl(H: Any, tree: Tree, names: Names = None) -> Factor:
     """H = L' L (Featherstone 2005): n sqrt + D1 d + D2 (m + a)."""
     return factorize(H, tree, "ltl", names)
 
 
-@explained
 def ltdl(H: Any, tree: Tree, names: Names = None) -> Factor:
     """H = L' D L with unit L (Featherstone 2005): D1 d + D2 (m + a)."""
     return factorize(H, tree, "ltdl", names)
 
 
-@explained
 def udut(H: Any, tree: Tree, names: Names = None) -> Factor:
     """H = U D U' with unit U (Shimanovskij): D1 d + D2 (m + a)."""
     return factorize(H, tree, "udut", names)
 
 
-@explained
 def hmul(H: Any, tree: Tree, x: ArrayLike) -> Float:
     """H x for x (n,) or (n, k), from one triangle of H and without its zeros: n m + 2 D1 (m + a) per column."""
     packed = pack(H, tree)
@@ -64,3 +60,6 @@ def hmul(H: Any, tree: Tree, x: ArrayLike) -> Float:
     result = np.empty_like(columns)
     run(products.hmul, tree.regular, tree.rows, packed, columns, result)
     return from_columns(result, tree, x)
+
+
+explain_room(__name__)

@@ -11,19 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.arguments import explained
 from bough.errors import ShapeError
 from bough.tree import Tree
 from bough.types import IntArray
 
 
-@explained
 def bordered_order(tree: Tree) -> IntArray:
     """The permutation p (n,) for which H[p][:, p] is nested and doubly bordered."""
     return tree.order[::-1].copy()
 
 
-@explained
 def envelope(H: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """(n, n) mask of the elements left of the diagonal that are not zero, or have a nonzero to their left."""
     full: npt.NDArray[Any] = np.asarray(H)

@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bough.arguments import explained
 from bough.errors import FactorizationError, NonFiniteError, NumericalError, ShapeError
 from bough.sparsity.execute import run, run_on_vector
 from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
@@ -210,7 +209,6 @@ class Factor:
         return to_scipy(packed, self.tree) if format == "scipy" else to_dense(packed, self.tree)
 
 
-@explained
 def factorize(H: Any, tree: Tree, method: MethodName = "ltdl", names: Names = None) -> Factor:
     """Factorize symmetric positive definite H, dense (n, n), scipy.sparse or packed rows, float32 or float64.
 

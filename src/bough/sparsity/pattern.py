@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.arguments import explained
 from bough.errors import FactorizationError, NonFiniteError, ShapeError, required
 from bough.sparsity.memory import require_memory
 from bough.tree import Tree
@@ -48,7 +47,6 @@ def empty_packed(tree: Tree, dtype: np.dtype[Any], what: str) -> Float:
     return np.empty(packed_size(tree), dtype)
 
 
-@explained
 def pack(H: Any, tree: Tree, names: Names = None) -> Float:
     """A fresh copy of symmetric H (dense, scipy.sparse or packed rows) as packed rows, float32 or float64.
 
@@ -78,7 +76,6 @@ def element(tree: Tree, p: int) -> tuple[int, int]:
     return int(tree.order[k]), int(tree.order[tree.ancestors[p]])
 
 
-@explained
 def to_dense(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Float:
     """An (n, n) matrix with `packed` as its lower or upper triangle (up to numbering), or as both."""
     row, column = _indices(tree)
@@ -92,7 +89,6 @@ def to_dense(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Flo
     return dense
 
 
-@explained
 def to_scipy(packed: Float, tree: Tree, triangle: Triangle = "symmetric") -> Any:
     """The same as a scipy.sparse.csr_array."""
     coo_array = required("scipy.sparse", "sparse", "a sparse matrix").coo_array

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from bough.arguments import explained
 from bough.errors import OptionError
 from bough.tree import Tree
 from bough.types import FloatArray
 
 
-@explained
 def density(tree: Tree, size: int) -> FloatArray:
     """(size, size) fractions of nonzeros of H in equal cells."""
     if size < 1:

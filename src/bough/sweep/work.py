@@ -81,9 +81,7 @@ class Roll:
     def needs(self, model: Model) -> tuple[str, ...]:
         """A state."""
         if not 0.0 < self.dt <= self.duration < np.inf or (self.every is not None and self.every < 1):
-            raise OptionError(
-                f"expected 0 < dt <= duration and every >= 1, got {self.dt}, {self.duration}, {self.every}"
-            )
+            raise OptionError(f"expected 0 < dt <= duration and every >= 1, got {self}")
         return ("q", "v")
 
     def bound(self, model: Model, parameters: tuple[str, ...]) -> Callable[[Columns], Columns]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bough.arguments import explain_room
 from bough.zoo.elastic import cable, hair, tree
 from bough.zoo.enzyme import adenylate_kinase
 from bough.zoo.families import (
@@ -58,3 +59,5 @@ __all__ = [
     "tree1",
     "tree1_expanded",
 ]
+
+explain_room(__name__)

@@ -20,9 +20,7 @@ def sized(name: str, what: str, value: int, bodies: int | None = None) -> int:
     if size < 1:
         raise ModelError(f"{name}: {what} must be at least 1, got {size}")
     if (size if bodies is None else bodies) > MOST_BODIES:
-        raise TooLargeError(
-            f"{name}: {what} = {short(str(size))} makes more than {MOST_BODIES:,} bodies, which is the most"
-        )
+        raise TooLargeError(f"{name}: {what} = {short(str(size))} makes more than {MOST_BODIES:,} bodies, the most")
     return size
 
 

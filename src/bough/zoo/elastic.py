@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.arguments import explained
 from bough.errors import ModelError
 from bough.model import WORLD, LoopClosure, Model, Passive
 from bough.types import FloatArray, IntArray
@@ -67,7 +66,6 @@ def _section(name: str, EI: float, GJ: float | None, planar: bool) -> tuple[str,
     return "y" if planar else "yz" if GJ is None else "yzx", {"y": bend, "z": bend, "x": twist}
 
 
-@explained
 def cable(
     n: int, length: float = 1.0, EI: float = 0.0, GJ: float | None = None, *, mass: float = 0.1, diameter: float = 0.01,
     planar: bool = False, clamped: bool = True, span: float | None = None,
@@ -103,7 +101,6 @@ def cable(
     )
 
 
-@explained
 def hair(
     strands: int, n: int = 20, length: float = 0.1, EI: float = 1e-9, GJ: float | None = None, *, curl: float = 0.0,
     seed: int = 0, radius: float = 0.09,
@@ -118,14 +115,8 @@ def hair(
     length, radius = _number("hair", "length", length), _number("hair", "radius", radius)
     axes, section = _section("hair", EI, GJ, False)
     z = 1.0 - (np.arange(strands) + 0.5) / strands
-    out = np.stack(
-        [
-            np.sqrt(1 - z * z) * np.cos(GOLDEN * np.arange(strands)),
-            np.sqrt(1 - z * z) * np.sin(GOLDEN * np.arange(strands)),
-            z,
-        ],
-        axis=1,
-    )
+    around, flat = GOLDEN * np.arange(strands), np.sqrt(1 - z * z)
+    out = np.stack([flat * np.cos(around), flat * np.sin(around), z], axis=1)
     spin = generator("hair", seed).uniform(0.0, 2.0 * np.pi, strands)
     R, ds, thick = np.repeat(frames_along(out, spin), n, axis=0), length / n, 4e-5
     s = ds * (np.arange(n) + 0.5)
@@ -141,7 +132,6 @@ def hair(
     return rod_model("hair", rods, np.array([section[a] for a in hinge]) / cell, rest)
 
 
-@explained
 def tree(
     levels: int = 4, branches: int = 3, pieces: int = 6, seed: int = 0, *, height: float = 3.0, modulus: float = 3e9
 ) -> Model:

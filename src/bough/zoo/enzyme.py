@@ -6,7 +6,6 @@ from importlib.resources import files
 
 import numpy as np
 
-from bough.arguments import explained
 from bough.errors import ModelError
 from bough.model import Model
 from bough.types import FloatArray
@@ -42,7 +41,6 @@ SIDE = {
 }
 
 
-@explained
 def adenylate_kinase(form: str = "open") -> Model:
     """Adenylate kinase of E. coli, "open" (PDB entry 4AKE) or "closed" (1AKE) at q = 0: 214 residues, 988 freedoms.
 

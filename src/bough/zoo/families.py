@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bough.arguments import explained
 from bough.errors import ModelError
 from bough.model import Model
 from bough.tree import Tree
@@ -26,7 +25,6 @@ def _family(name: str, parent: IntArray, seed: int, geometry: str, floating: boo
     return model_of(name, parent, shape, floating=floating)
 
 
-@explained
 def chain(n: int, seed: int = 0, geometry: str = "random") -> Model:
     """An unbranched chain of n revolute joints (Featherstone 2005, section 4.2).
 
@@ -37,14 +35,12 @@ def chain(n: int, seed: int = 0, geometry: str = "random") -> Model:
     return _family("chain", np.arange(-1, n - 1), seed, geometry)
 
 
-@explained
 def star(n: int, seed: int = 0, geometry: str = "random") -> Model:
     """n bodies, each on the base by a revolute joint of its own: a forest, H diagonal."""
     sized("star", "n", n)
     return _family("star", np.full(n, -1), seed, geometry)
 
 
-@explained
 def side_branches(m: int, seed: int = 0, geometry: str = "random") -> Model:
     """A spine of m bodies with a branch of one body on each, n = 2m (Featherstone 2005, Fig. 4a)."""
     sized("side_branches", "m", m, 2 * sized("side_branches", "m", m))
@@ -52,14 +48,12 @@ def side_branches(m: int, seed: int = 0, geometry: str = "random") -> Model:
     return _family("side_branches", np.where(nodes % 2 == 0, nodes - 2, nodes - 1).clip(-1), seed, geometry)
 
 
-@explained
 def binary(levels: int, seed: int = 0, geometry: str = "random") -> Model:
     """A balanced binary tree of 2^levels - 1 bodies (Featherstone 2005, Fig. 4b)."""
     sized("binary", "levels", levels, 2 ** min(sized("binary", "levels", levels), 64))
     return _family("binary", (np.arange(1, 2**levels) // 2) - 1, seed, geometry)
 
 
-@explained
 def grid(m: int, seed: int = 0, geometry: str = "random") -> Model:
     """A spanning tree of an m by m grid that joins every node to one corner by a shortest path, n = m^2.
 
@@ -72,7 +66,6 @@ def grid(m: int, seed: int = 0, geometry: str = "random") -> Model:
     return _family("grid", parent.clip(-1), seed, geometry)
 
 
-@explained
 def random_tree(n: int, seed: int = 0, geometry: str = "random", depth_first: bool = False) -> Model:
     """A random recursive tree: the parent of each body is any earlier one, with equal chance.
 
@@ -84,7 +77,6 @@ def random_tree(n: int, seed: int = 0, geometry: str = "random", depth_first: bo
     return _family("random_tree", Tree(parent).regular if depth_first else parent, seed, geometry)
 
 
-@explained
 def bicycle_chain(seed: int = 0, links: int = 30) -> Model:
     """A bicycle chain hanging from its first pin: parallel axes half an inch apart (Redon & Lin 2005, section 6.1)."""
     sized("bicycle_chain", "links", links)
@@ -93,7 +85,6 @@ def bicycle_chain(seed: int = 0, links: int = 30) -> Model:
     return model_of("bicycle_chain", parent, shape)
 
 
-@explained
 def millipede(
     seed: int = 0, legs: int = 1000, geometry: str = "random", floating: bool = False, leg_links: int = 10
 ) -> Model:
@@ -113,7 +104,6 @@ def millipede(
     return _family("millipede", parent, seed, geometry, floating)
 
 
-@explained
 def molecule(n: int, seed: int = 0, floating: bool = False, window: int = 30) -> Model:
     """A molecule-like linkage: n rotatable bonds, four bonds to an atom at most (Redon & Lin 2005, section 6.3).
 

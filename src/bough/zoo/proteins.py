@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bough.arguments import explained
 from bough.model import Model
 from bough.types import FloatArray, IntArray
 from bough.zoo.arguments import generator, sized
@@ -15,7 +14,6 @@ BOND, BEND = 0.15, np.arccos(1.0 / 3.0)  # nm, and the angle between one bond an
 HELIX, STRAND = (-1.0, -0.8), (-2.1, 2.3)  # torsions of a residue, rad
 
 
-@explained
 def protein(residues: int, seed: int = 0) -> Model:
     """A protein-like linkage: 4.6 joints a residue, which turn about bonds of 0.15; 214 residues have 988 joints.
 
@@ -48,7 +46,6 @@ def _bonds(residues: int) -> IntArray:
     return np.concatenate([np.arange(-1, 2 * residues - 1), side])
 
 
-@explained
 def fold(residues: int, seed: int = 0) -> FloatArray:
     """Torsions (n,) of a `protein` with helices and strands of 6 to 14 residues, and turns between them."""
     rng, n = generator("protein", seed, 2), len(_bonds(residues))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from bough.arguments import explained
 from bough.errors import ModelError
 from bough.model import Builder, Model
 from bough.spatial import inertia_matrix
@@ -31,20 +30,17 @@ _ASIMO = {
 ASIMO_VARIANTS = tuple(_ASIMO)
 
 
-@explained
 def tree1(seed: int = 0) -> Model:
     """Tree 1 of Featherstone 2005 and 2010 (Fig. 1 of both): seven bodies, revolute joints."""
     return model_of("tree1", TREE1, random_geometry(Tree(TREE1), generator("tree1", seed)))
 
 
-@explained
 def tree1_expanded(seed: int = 0) -> Model:
     """Tree 1 with joints of 2, 2, 1, 1, 1, 3, 1 DoF (Featherstone 2005, Fig. 2): 11 DoF."""
     joints = ("universal", "cylindrical", "revolute", "revolute", "revolute", "spherical", "revolute")
     return _of_types("tree1_expanded", TREE1.tolist(), joints, seed)
 
 
-@explained
 def shimanovskij(seed: int = 0) -> Model:
     """The tree of Shimanovskij (Figs. 1 and 2): seven bodies, joints 3 and 6 of two DoF, 9 DoF in all."""
     joints = ("revolute", "revolute", "universal", "revolute", "revolute", "cylindrical", "revolute")
@@ -92,7 +88,6 @@ class _Limbs:
         return model_of(name, tree.parent, geometry, Naming(names, joints, self.frames), floating)
 
 
-@explained
 def humanoid(seed: int = 0) -> Model:
     """A floating torso with four limbs of six joints, 30 DoF (Featherstone 2005, section 6 and Fig. 6)."""
     limbs = _Limbs("torso")
@@ -102,7 +97,6 @@ def humanoid(seed: int = 0) -> Model:
     return limbs.model("humanoid", seed)
 
 
-@explained
 def floating_chain(seed: int = 0, bodies: int = 25) -> Model:
     """An unbranched chain on a floating base, 25 bodies and 30 DoF (Featherstone 2005, section 6)."""
     sized("floating_chain", "bodies", bodies)
@@ -111,7 +105,6 @@ def floating_chain(seed: int = 0, bodies: int = 25) -> Model:
     return limbs.model("floating_chain", seed)
 
 
-@explained
 def arm(n: int = 7, seed: int = 0) -> Model:
     """A manipulator with n revolute joints of general geometry on a fixed base, and a frame `hand`."""
     sized("arm", "n", n)
@@ -122,7 +115,6 @@ def arm(n: int = 7, seed: int = 0) -> Model:
     return limbs.model("arm", seed, floating=False)
 
 
-@explained
 def asimo(variant: str = "HF", seed: int = 0) -> Model:
     """ASIMO as in Featherstone 2010, Fig. 11 (40 DoF), and the variants of its Table 3.
 
@@ -147,7 +139,6 @@ def asimo(variant: str = "HF", seed: int = 0) -> Model:
     return limbs.model(f"asimo {variant}", seed)
 
 
-@explained
 def asimo_tasks(variant: str = "HF") -> tuple[str, ...]:
     """The frames of the six-row tasks of a row of Featherstone 2010, Table 3: hands and feet (HF), the head too
     (HFH), or the tips of finger and thumb on each hand and the feet (FTF)."""
@@ -169,7 +160,6 @@ def _variant(variant: str) -> tuple[int, tuple[int, ...], int, int, str]:
     return _ASIMO[variant]
 
 
-@explained
 def ck_standin(seed: int = 0) -> Model:
     """24 links and two hands, standing in for the robot of Chang & Khatib 2001, whose figure is not in the text.
 

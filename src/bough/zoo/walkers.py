@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from bough.arguments import explained
 from bough.model import Builder, Model
 
 LEGS = (("lf", 0.2, 0.1), ("rf", 0.2, -0.1), ("lh", -0.2, 0.1), ("rh", -0.2, -0.1))
 
 
-@explained
 def quadruped(stiffness: float = 0.0, damping: float = 0.5) -> Model:
     """A trunk of 8 kg on four legs of 0.4 m with three motors each; frames lf_foot, rf_foot, lh_foot and rh_foot.
 

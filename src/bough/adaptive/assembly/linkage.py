@@ -41,9 +41,7 @@ def make_linkage(model: Model) -> Linkage:
     """The linkage of a model; a body without invertible inertia, and a mimic joint, are refused by name."""
     m = model.mechanism
     if model.couplings:
-        raise ModelError(
-            f"joint {model.couplings[0].follower!r} mimics another: adaptive quasi-statics has no coupled joints"
-        )
+        raise ModelError(f"joint {model.couplings[0].follower!r} mimics another: an assembly tree has none")
     ends = ~_absorbed(m)
     last = np.flatnonzero(ends)
     host: Any = np.cumsum(ends) - ends

@@ -168,9 +168,7 @@ def _joins(model: Model, link: Linkage, rows: list[tuple[int, int]], parent: lis
         sides = [(a, b) for a, b in (pair, pair[::-1]) if top[b] < n and find(parent[top[b]]) == a]
         if not sides:
             names = [_named(model, link, top[x]) for x in pair]
-            raise ModelError(
-                f"assembly: the clusters that begin with {names[0]} and {names[1]} are not joined by any joint"
-            )
+            raise ModelError(f"assembly: clusters that begin with {names[0]} and {names[1]} are joined by no joint")
         a, b = sides[0]
         joins.append(Join(a, b, top[b]))
         home[a] = home[b] = n + 1 + k

@@ -153,7 +153,5 @@ def _of_frame(frame: str, shape: tuple[int, ...]) -> Task:
 def _weight(given: Any, name: str, rows: int) -> FloatArray:
     x = np.asarray(real_array(f"the weight of {name!r}", given), float)
     if x.shape not in ((), (rows,)) or not np.isfinite(x).all() or (x < 0.0).any() or not x.any():
-        raise TaskError(
-            f"the weight of {name!r} is a number above zero, or {rows} numbers of which none is negative, got {given!r}"
-        )
+        raise TaskError(f"the weight of {name!r} is above zero, or {rows} numbers, none negative, got {given!r}")
     return np.broadcast_to(x, rows).astype(float)

@@ -179,9 +179,7 @@ class InverseKinematics:
         names = [task.name for task in self.tasks]
         if set(targets) != set(names):
             odd = sorted(set(targets) ^ set(names))[0]
-            raise UnknownNameError(
-                f"targets are wanted for {', '.join(map(repr, names))}; {odd!r} is missing or no task"
-            )
+            raise UnknownNameError(f"targets are for {', '.join(map(repr, names))}; {odd!r} is missing or no task")
 
     def _search(
         self, begin: FloatArray, goals: list[Goals], limits: tuple[float, int, int], seed: int, threads: int | None
@@ -240,9 +238,7 @@ def _merge(best: Ended, rows: IntArray, ended: Ended) -> None:
 def _check_search(tolerance: Any, iterations: Any, starts: Any, seed: Any) -> None:
     counts = [x for x in (starts, iterations) if x is not None]
     if not is_real(tolerance) or not tolerance > 0.0 or not all(map(is_count, counts)):
-        raise TaskError(
-            f"tolerance is above zero, starts and iterations at least 1, got {tolerance!r}, {starts!r}, {iterations!r}"
-        )
+        raise TaskError(f"tolerance > 0, starts >= 1, iterations >= 1: got {tolerance!r}, {starts!r}, {iterations!r}")
     if not is_count(seed, 0):
         raise TaskError(f"seed is a number 0, 1, ..., got {seed!r}")
 

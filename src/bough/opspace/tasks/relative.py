@@ -49,9 +49,7 @@ class RelativeTask(Task):
         (body, R, p), base = attachment(model, self.frame), attachment(model, self.base).body
         if body == base:
             where = "the world" if body < 0 else "one body"
-            raise TaskError(
-                f"task {self.name!r}: {self.frame!r} and {self.base!r} are both fixed to {where} and cannot move apart"
-            )
+            raise TaskError(f"task {self.name!r}: {self.frame!r} and {self.base!r} are both fixed to {where}")
         local = self.reference == "local"
         p = p + R @ np.array(self.point)
         rows: list[list[Seed]] = []
