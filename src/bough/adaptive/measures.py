@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 from bough.arguments import explained
 from bough.errors import SettingError, UnknownNameError
@@ -22,6 +22,10 @@ Scale = tuple[float, float, float]
 ONE: Scale = (1.0, 0.0, 0.0)
 ALL: Scale = (0.0, 1.0, 0.0)
 LARGEST_JOINT: Scale = (0.0, 0.0, 1.0)
+
+
+Over: TypeAlias = Literal["linkage", "joint", "energy", "body"]
+OVER = get_args(Over)
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class ErrorMeasure:
 
     name: str
     eps: float
-    over: Literal["linkage", "joint", "energy", "body"]
+    over: Over
     scale: Scale = ONE
     metres: bool = False  # eps is how far a body is misplaced by one step, in m, and of these bodies, or of all
     bodies: tuple[str | int, ...] | None = None
@@ -44,11 +48,8 @@ class ErrorMeasure:
         eps: Any = self.eps
         if not (isinstance(eps, (int, float)) and math.isfinite(eps) and eps >= 0.0):
             raise SettingError(f"{self.name}: eps must be a finite number that is not negative, got {self.eps!r}")
-        if self.over not in ("linkage", "joint", "energy", "body"):
-            raise SettingError(
-                f'{self.name}: a measure goes over the "linkage", each "joint", the "energy" or each "body" in motion, '
-                f"got {self.over!r}"
-            )
+        if self.over not in OVER:
+            raise SettingError(f"{self.name}: a measure goes over {', '.join(OVER)}, got {self.over!r}")
         scale: Any = self.scale
         if len(scale) != 3 or not all(math.isfinite(s) and s >= 0.0 for s in scale) or not any(scale):
             raise SettingError(f"{self.name}: scale must be three numbers, none negative and not all 0, got {scale!r}")

@@ -86,10 +86,8 @@ def _rules(engine: str) -> dict[int, Primitive]:
 def _convert(engine: str, model: Model, to: bool, given: tuple[Any, Any, Any]) -> Any:
     if model.couplings:
         names = ", ".join(repr(c.follower) for c in model.couplings[:SHOWN])
-        raise ModelError(
-            f"{model.name!r} has mimic joints ({names}), which have a place in the other engine's q and none in this "
-            f'model\'s: load it with mimic="independent", or use convert.to_pinocchio, which knows their names'
-        )
+        hint = 'load it with mimic="independent", or use convert.to_pinocchio, which knows their names'
+        raise ModelError(f"{model.name!r} has mimic joints ({names}), which have no place in its q: {hint}")
     m, known = model.mechanism, _rules(engine)
     special = {int(i): known[int(m.kind[i])] for i in np.flatnonzero(np.isin(m.kind, list(known)))}
     theirs = _Places(model, special, {i: joint.abroad[engine].nq for i, joint in special.items()})

@@ -157,10 +157,8 @@ def checked_inertia(name: str, mass: Any, com: Any, inertia: Any, strict: bool) 
     if strict and negative(low, high, m):
         raise ModelError(f"body {name!r}: {not_positive(low, middle, high)}")
     if strict and low + middle < high * (1.0 - TRIANGLE):
-        raise ModelError(
-            f"body {name!r}: no body has principal moments {low:g}, {middle:g}, {high:g}: "
-            f"the largest exceeds the sum of the others"
-        )
+        moments = f"{low:g}, {middle:g}, {high:g}"
+        raise ModelError(f"body {name!r}: no body has principal moments {moments}: one exceeds the sum of the others")
     if strict and m == 0.0 and high > 0.0:
         raise ModelError(f"body {name!r}: it has an inertia but no mass")
     return _rigid(m, c.tolist(), rows)

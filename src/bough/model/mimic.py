@@ -33,25 +33,21 @@ def find_ties(moving: list[Body]) -> dict[int, Tie]:
 
 
 def _first(body: Body, by_joint: dict[str, int], moving: list[Body]) -> Tie:
+    name, given = body.joint_name, body.options["mimic"]
     try:
-        leader, ratio, offset = body.options["mimic"]
+        leader, ratio, offset = given
         ratio, offset = float(ratio), float(offset)
     except (TypeError, ValueError):
-        raise ModelError(
-            f"joint {body.joint_name!r}: mimic is (joint, ratio, offset), got {body.options['mimic']!r}"
-        ) from None
+        raise ModelError(f"joint {name!r}: mimic is (joint, ratio, offset), got {given!r}") from None
     if not np.isfinite([ratio, offset]).all():
-        raise ModelError(f"joint {body.joint_name!r}: mimic ratio and offset must be finite, got {ratio} and {offset}")
+        raise ModelError(f"joint {name!r}: mimic ratio and offset must be finite, got {ratio} and {offset}")
     if leader not in by_joint:
         hint = unknown("moving joint", leader, tuple(by_joint))
         remedy = '(mimic="independent" frees all mimic joints)'
-        raise UnknownNameError(f"joint {body.joint_name!r} mimics {leader!r}: {hint} {remedy}")
+        raise UnknownNameError(f"joint {name!r} mimics {leader!r}: {hint} {remedy}")
     for b in (body, moving[by_joint[leader]]):
         if JOINTS[b.joint] not in (("turn",), ("slide",)):
-            raise ModelError(
-                f"joint {body.joint_name!r} mimics {leader!r}: {b.joint_name!r} is {b.joint}, and a mimic ties joints "
-                f"of one degree of freedom"
-            )
+            raise ModelError(f"joint {name!r} mimics {leader!r}: {b.joint_name!r}, {b.joint}, has not one freedom")
     return Tie(by_joint[leader], ratio, offset)
 
 

@@ -42,10 +42,7 @@ class TaskSet:
             raise TaskError("the task set is empty: expected at least one task")
         for name, times in Counter(t.name for t in self.tasks).items():
             if times > 1:
-                raise TaskError(
-                    f"task {name!r} is listed {times} times, and two targets for it would contradict each other: "
-                    f"drop one, or give it a name= of its own"
-                )
+                raise TaskError(f"task {name!r} is listed {times} times: drop one, or give it a name= of its own")
         found: list[list[list[Seed]]] = [_checked_seeds(model, task) for task in self.tasks]
         counts = [len(rows) for rows in found]
         ends = np.cumsum(counts).tolist()

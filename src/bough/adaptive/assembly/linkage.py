@@ -82,10 +82,7 @@ def inverse_inertia(model: Model, bodies: Any) -> FloatArray:
     flat = (mass <= 0.0) | (det <= FLAT * ((np.abs(xx) + np.abs(yy) + np.abs(zz)) / 3.0) ** 3)
     if flat.any():
         name = body_name(model, int(bodies[flat.argmax()]))
-        raise ModelError(
-            f"{name} has a singular inertia: the divide-and-conquer algebra needs a mass and rotational inertia about "
-            f'every axis (method="aba" does without)'
-        )
+        raise ModelError(f'{name} has a singular inertia: expected inertia about every axis, or method="aba"')
     adjugate = np.stack([A, xx * zz - xz * xz, xx * yy - xy * xy, B, C, xy * xz - xx * yz], axis=1)
     return np.concatenate([adjugate / det[:, None], c, 1.0 / safe[:, None]], axis=1)
 

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive import passes
-from bough.adaptive.assembly import Linkage, body_name, is_floating_base, make_metric
+from bough.adaptive.assembly import body_name, is_floating_base, make_metric
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.noise import Noise
 from bough.adaptive.engines.opening import FEW, open_shares
 from bough.adaptive.engines.side_by_side import Crew
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.node import TOTAL, Blueprint, Shared, State, make_blueprint, make_state, no_springs
+from bough.adaptive.node import TOTAL, Shared, make_blueprint, make_state, no_springs
 from bough.adaptive.passes import Front, Loads, make_front, no_forces
 from bough.errors import ModelError
 from bough.joints import Mechanism
@@ -52,12 +52,9 @@ class TreeEngine:
         assembly: Any = "balanced",
     ) -> None:
         self.model, self.mechanism = model, mechanism
-        self.plan: Blueprint
-        self.link: Linkage
         self.plan, self.link = make_blueprint(model, assembly)
-        self.state: State = make_state(
-            model, self.plan, self.link, make_metric(model, self.link, metric), shared, bool(clock[2])
-        )
+        weights = make_metric(model, self.link, metric)
+        self.state = make_state(model, self.plan, self.link, weights, shared, bool(clock[2]))
         self.shared, self.clock = shared, clock
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
@@ -83,11 +80,11 @@ class TreeEngine:
         out = self._no_poses if out is None else out
         order = passes.Order(what, *stop, turn, np.asarray(number, np.int64), out, self.keeps)
         loads = self._no_loads if loads is None else loads
-        self.begun += what <= passes.REFINE
-        args: tuple[Any, ...] = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
-        if what <= passes.REFINE:
-            args = (*args, self.springs)
-        return float(compiled(passes.command if what <= passes.REFINE else passes.query)(*args))
+        args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
+        if what > passes.REFINE:
+            return float(compiled(passes.query)(*args))
+        self.begun += 1
+        return float(compiled(passes.command)(*args, self.springs))
 
     def _forced(self) -> npt.NDArray[np.int8]:
         """Nodes above a floating base."""
@@ -245,10 +242,8 @@ class TreeEngine:
             return
         for body in loads.body if not self.has_bodies(loads.body) else ():
             if not self.has_bodies(body):
-                raise ModelError(
-                    f"{body_name(self.model, int(body))} has no mass and became part of a joint: the assembly tree "
-                    f'cannot take a force on it (method="aba" can)'
-                )
+                name = body_name(self.model, int(body))
+                raise ModelError(f'{name} has no mass: the tree cannot take a force on it (method="aba" can)')
         self._checked = loads
 
     def root_paths(self, bodies: npt.NDArray[np.int64]) -> int:

@@ -31,9 +31,7 @@ from bough.adaptive.node.blocks import (
     copy,
     get_all,
     into_joint_frame,
-    load_full,
-    load_symmetric,
-    load_transposed,
+    load_child,
     mix,
     multiply,
     negate,
@@ -108,11 +106,10 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
     """Phi of node n and how its joint yields, without forces; returns the freedoms of the joint."""
     S, b, two = st.scratch, plan.body[n], plan.handles[n] == 2
     a, c = plan.left[n], plan.right[n]
-    shared_a, shared_c = not two_handled(plan, a), not two_handled(plan, c)
     _load(plan, st, a, A1, A21, A2)
     _load(plan, st, c, C1, C12, C2)
     R, p = placement(plan, st, b)
-    a21, a2 = (A1, A1) if shared_a else (A21, A2)
+    a21, a2 = (A21, A2) if two_handled(plan, a) else (A1, A1)
     transform(S, XF, R, p)
     into_joint_frame(S, XA21, XA2, a21, a2, R, p)
     add_blocks(S, K_, XA2, C1)
@@ -131,7 +128,7 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
     store_full(S, T1_, r, T1)
     if two:
         c12 = C12
-        if shared_c:
+        if not two_handled(plan, c):
             c12 = C1
             copy(S, C2, C1)
         multiply(S, T2_, W_, c12)
@@ -154,22 +151,11 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
 
 @inlined
 def _load(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
-    """Phi of a child: block `one`, and with two handles `cross_block` and `two`.
-
-    The cross block of A is wanted as Phi_21, that of B as Phi_12: rows at the joint in both.
-    """
-    S = st.scratch
+    """Phi of a child: block `one`, and with two handles `cross_block` and `two`."""
     if code < 0:
         load_leaf(plan, st, ~code, one)
-        return
-    r = st.record[plan.offset[code] : plan.offset[code + 1]]
-    load_symmetric(S, one, r, PHI1)
-    if plan.handles[code] == 2:
-        if one == A1:
-            load_transposed(S, cross_block, r, PHI12)
-        else:
-            load_full(S, cross_block, r, PHI12)
-        load_symmetric(S, two, r, PHI2)
+    else:
+        load_child(plan, st, code, (one, cross_block, two), (PHI1, PHI12, PHI2))
 
 
 @kernel

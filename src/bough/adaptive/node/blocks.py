@@ -7,9 +7,9 @@ Six-vectors are tuples, as everywhere in Bough.
 
 from __future__ import annotations
 
-from bough.adaptive.node.layout import TMP, XF
+from bough.adaptive.node.layout import A1, PA1, TMP, XF, Blueprint, State
 from bough.adaptive.node.rows import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
-from bough.compile.kernel import kernel
+from bough.compile.kernel import inlined, kernel
 from bough.spatial import dot6
 from bough.types import Block, Motion, Rotation, Rows, Six, Vector
 
@@ -119,6 +119,22 @@ def load_full(S: Rows, c: int, r: Rows, o: int) -> None:
 @kernel
 def load_transposed(S: Rows, c: int, r: Rows, o: int) -> None:
     put_all(S, c, flipped(taken_all(r, o)))
+
+
+@inlined
+def load_child(plan: Blueprint, st: State, n: int, to: tuple[int, int, int], o: tuple[int, int, int]) -> None:
+    """The blocks at o of a child: at its near handle, and if it has two across and at the far one.
+
+    The one across is wanted as 21 of A and as 12 of B: rows at the joint in both.
+    """
+    S, r = st.scratch, st.record[plan.offset[n] : plan.offset[n + 1]]
+    load_symmetric(S, to[0], r, o[0])
+    if plan.handles[n] == 2:
+        if to[0] == A1 or to[0] == PA1:
+            load_transposed(S, to[1], r, o[1])
+        else:
+            load_full(S, to[1], r, o[1])
+        load_symmetric(S, to[2], r, o[2])
 
 
 @kernel

@@ -8,9 +8,9 @@ the freed axes.
 
 from __future__ import annotations
 
-from bough.adaptive.node.blocks import sweep
+from bough.adaptive.node.blocks import clear, multiply, negate, subtract_transposed, sweep
 from bough.adaptive.node.layout import D_, K_, U_, V_, W_, Blueprint, State
-from bough.adaptive.node.rows import joined, put, replaced, row, scaled
+from bough.adaptive.node.rows import joined, plus, put, replaced, row, scaled
 from bough.compile.kernel import inlined, kernel
 from bough.joints import Mechanism
 from bough.types import Rows
@@ -59,8 +59,7 @@ def _freed_axes(m: Mechanism, k0: int, d: int) -> int:
 def _several_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
     """Any set of freed axes; a helical joint is sheared so that its screw becomes a pure turn."""
     pitch, freed = m.pitch[k0] if d == 1 else 0.0, _freed_axes(m, k0, d)
-    for j in range(6):
-        S[K_, 5, j] -= pitch * S[K_, 2, j]
+    put(S, K_, 5, plus(row(S, K_, 5), -pitch, row(S, K_, 2)))
     for i in range(6):
         S[K_, i, 5] -= pitch * S[K_, i, 2]
     for axis in range(6):
@@ -76,8 +75,7 @@ def _several_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
         S[U_, a, m.axis[k0 + a]] = 1.0
         for c in range(d):
             S[D_, a, c] = S[K_, m.axis[k0 + a], m.axis[k0 + c]]
-    for j in range(6):
-        S[W_, 2, j] -= pitch * S[W_, 5, j]
+    put(S, W_, 2, plus(row(S, W_, 2), -pitch, row(S, W_, 5)))
     for i in range(6):
         S[W_, i, 2] -= pitch * S[W_, i, 5]
     for a in range(d):
@@ -89,54 +87,36 @@ def _any_subspace(S: Rows, freedoms: Rows, k0: int, d: int) -> None:
     """Freedoms along any axes: V = K^-1, D = (S' V S)^-1, U = D S' V, W = V - V S U."""
     for k in range(6):
         sweep(S, K_, k)
-    for a in range(6):
-        for j in range(6):
-            S[V_, a, j] = 0.0
-            S[D_, a, j] = 0.0
-            if a < d:
-                for k in range(6):
-                    S[V_, a, j] -= freedoms[k0 + a, k] * S[K_, k, j]
+    clear(S, V_)
+    clear(S, D_)
     for a in range(d):
+        for k in range(6):
+            put(S, V_, a, plus(row(S, V_, a), -freedoms[k0 + a, k], row(S, K_, k)))
         for c in range(d):
             for k in range(6):
                 S[D_, a, c] += S[V_, a, k] * freedoms[k0 + c, k]
     for a in range(d):
         sweep(S, D_, a)
-    for a in range(d):
-        for c in range(d):
-            S[D_, a, c] = -S[D_, a, c]
-    for a in range(d):
-        for j in range(6):
-            S[U_, a, j] = 0.0
-            for c in range(d):
-                S[U_, a, j] += S[D_, a, c] * S[V_, c, j]
-    for i in range(6):
-        for j in range(6):
-            S[W_, i, j] = -S[K_, i, j]
-            for a in range(d):
-                S[W_, i, j] -= S[V_, a, i] * S[U_, a, j]
+    negate(S, D_, D_)
+    multiply(S, U_, D_, V_)
+    negate(S, W_, K_)
+    subtract_transposed(S, W_, V_, U_)
 
 
 @kernel
 def _add_armature(S: Rows, a: int, d: int, armature: float) -> None:
     """A rotor on freedom a: D' = (D^-1 + armature)^-1, and W, U with it, by one rank-one change; it may be welded."""
     x = 1.0 / S[D_, a, a] if armature >= WELDED else armature / (1.0 + armature * S[D_, a, a])
+    u = row(S, U_, a)
     for i in range(6):
-        for j in range(6):
-            S[W_, i, j] += x * S[U_, a, i] * S[U_, a, j]
+        put(S, W_, i, plus(row(S, W_, i), x * S[U_, a, i], u))
     for c in range(d):
-        S[V_, 0, c] = x * S[D_, c, a]
-    for j in range(6):
-        S[V_, 1, j] = S[U_, a, j]
+        S[V_, 0, c], S[V_, 2, c] = x * S[D_, c, a], S[D_, a, c]
     for c in range(d):
-        S[V_, 2, c] = S[D_, a, c]
-    for c in range(d):
-        for j in range(6):
-            S[U_, c, j] -= S[V_, 0, c] * S[V_, 1, j]
+        put(S, U_, c, plus(row(S, U_, c), -S[V_, 0, c], u))
         for e in range(d):
             S[D_, c, e] -= S[V_, 0, c] * S[V_, 2, e]
     if armature >= WELDED:
-        for j in range(6):
-            S[U_, a, j] = 0.0
+        put(S, U_, a, scaled(0.0, u))
         for c in range(d):
             S[D_, a, c], S[D_, c, a] = 0.0, 0.0

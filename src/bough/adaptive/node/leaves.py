@@ -7,7 +7,7 @@ from bough.adaptive.node.layout import Blueprint, State
 from bough.adaptive.node.rows import joined, put
 from bough.compile.kernel import inlined, kernel
 from bough.joints import Mechanism
-from bough.spatial import add6, cross, get6, scale6, symmetric_times
+from bough.spatial import add6, cross, get6, get10, scale6, symmetric_times
 from bough.types import Force, Motion, RigidInertia, Vector
 
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -24,8 +24,7 @@ def free_body(I: RigidInertia, f: Force) -> Motion:
 
 @inlined
 def leaf_inverse(plan: Blueprint, i: int) -> RigidInertia:
-    I = plan.inverse
-    return (I[i, 0], I[i, 1], I[i, 2], I[i, 3], I[i, 4], I[i, 5], I[i, 6], I[i, 7], I[i, 8], I[i, 9])
+    return get10(plan.inverse, i)
 
 
 @inlined

@@ -21,9 +21,7 @@ from bough.adaptive.node.blocks import (
     copy,
     full_six,
     into_joint_frame,
-    load_full,
-    load_symmetric,
-    load_transposed,
+    load_child,
     multiply_less,
     put_six,
     six,
@@ -126,18 +124,10 @@ def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
 @inlined
 def _load_total(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
     """Psi of a child; the joints of a leaf are none."""
-    S = st.scratch
     if code < 0:
-        clear(S, one)
-        return
-    r = st.record[plan.offset[code] : plan.offset[code + 1]]
-    load_symmetric(S, one, r, PSI1)
-    if plan.handles[code] == 2:
-        if one == PA1:
-            load_transposed(S, cross_block, r, PSI12)
-        else:
-            load_full(S, cross_block, r, PSI12)
-        load_symmetric(S, two, r, PSI2)
+        clear(st.scratch, one)
+    else:
+        load_child(plan, st, code, (one, cross_block, two), (PSI1, PSI12, PSI2))
 
 
 @inlined
