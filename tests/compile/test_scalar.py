@@ -14,7 +14,8 @@ from bough.compile.executions import bind_arrays
 from bough.compile.graph import passes
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine, interpret, trace
-from bough.compile.scalar import larger, positive, size, step
+from bough.compile.scalar import larger, positive, sincos, size, sqrt, step
+from bough.errors import NumericalError
 
 Numbers = namedtuple("Numbers", ["two"])
 GROUPS, SIZES = (Numbers(np.array([2.0])),), {}
@@ -52,6 +53,26 @@ def test_compiled_alike(general, dtype):
     x = X.astype(dtype)
     np.testing.assert_array_equal(f(x), expected(x).astype(dtype))
     np.testing.assert_array_equal(f(x[0]), expected(x[0]).astype(dtype))
+
+
+@kernel
+def leave_the_reals(m, x, y, w):
+    y[0] = sqrt(x[0])
+    y[1], y[2] = sincos(x[1])
+    y[3] = sqrt(x[2]) / sqrt(x[3])
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("execution", ["interpreted", "specialised", "general"])
+def test_what_is_not_real_is_nan_in_every_execution(execution):
+    routine = Routine("leave", leave_the_reals, inputs={"x": "4"}, outputs={"y": "4"})
+    f = bind_arrays(routine, GROUPS, SIZES, execution=execution)
+    x = np.array([[4.0, 0.0, 1.0, 4.0], [-1.0, 0.0, 1.0, 0.0], [-1e300, 1.0, 0.0, 0.0]])
+    with pytest.raises(NumericalError) as raised:
+        f(x)
+    assert raised.value.rows == (1, 2)
+    found = interpret(routine, GROUPS, SIZES, [-1.0, np.inf, 1.0, 0.0])[0]
+    np.testing.assert_array_equal(found, [np.nan, np.nan, np.nan, np.inf])
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc here")

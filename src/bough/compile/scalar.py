@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, STEP, Expr
 from bough.compile.kernel import kernel
 from bough.types import Scalar
 
 
+def _unary(op: int, function: Callable[[Any], float], x: Any) -> Any:
+    """On numpy's numbers as in compiled code: NaN where nothing is real, and a divisor of zero later on is no error."""
+    if isinstance(x, Expr):
+        return x.unary(op)
+    if not isinstance(x, np.float64):
+        return function(x)
+    try:
+        return np.float64(function(x))
+    except ValueError:
+        return np.float64(math.nan)
+
+
 def _sqrt(x: Any) -> Any:
-    return x.unary(SQRT) if isinstance(x, Expr) else math.sqrt(x)
+    return _unary(SQRT, math.sqrt, x)
 
 
 def _sin(x: Any) -> Any:
-    return x.unary(SIN) if isinstance(x, Expr) else math.sin(x)
+    return _unary(SIN, math.sin, x)
 
 
 def _cos(x: Any) -> Any:
-    return x.unary(COS) if isinstance(x, Expr) else math.cos(x)
+    return _unary(COS, math.cos, x)
 
 
 def _atan(x: Any) -> Any:
-    return x.unary(ATAN) if isinstance(x, Expr) else math.atan(x)
+    return _unary(ATAN, math.atan, x)
 
 
 def _step(x: Any) -> Any:
