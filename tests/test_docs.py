@@ -101,7 +101,6 @@ def folder(tmp_path, monkeypatch):
 GUIDES = [page for page in PAGES if page.parent.name == "guides" and with_python(page)]
 
 
-@pytest.mark.compiled  # they simulate for long
 @pytest.mark.parametrize("page", [p for p in PAGES if with_python(p) and p not in GUIDES], ids=lambda p: p.name)
 def test_examples_run(page, folder):
     """All blocks of a page, one after the other, as a reader would type them."""

@@ -15,6 +15,7 @@ from bough.adaptive import QuasiStatics, absolute_joint, relative_joint
 from bough.adaptive.checkpoint import read_checkpoint, write_checkpoint
 from bough.errors import CheckpointError
 from bough.zoo import chain, molecule
+from sizes import size
 
 DT = 0.01
 
@@ -26,25 +27,26 @@ def loaded(model, error, method, **options):
     return sim
 
 
-@pytest.mark.parametrize("before", [3, 20, 150])
+@pytest.mark.parametrize("before", [3, 20, size(150, 40)])
 def test_auto_goes_on_to_the_last_bit(tmp_path, before):
-    model = molecule(600, seed=2)
+    model = molecule(size(600, 120), seed=2)
     sim = loaded(model, relative_joint(1e-3), "auto")
     sim.run(before, DT)
     sim.checkpoint(tmp_path / "run.npz")
     again = QuasiStatics.resume(model, tmp_path / "run.npz")
     for s in (sim, again):
-        s.run(150, DT)
+        s.run(size(150, 30), DT)
     assert sim.stats.method == again.stats.method
     np.testing.assert_array_equal(again.configuration, sim.configuration)
     np.testing.assert_array_equal(again.accelerations(), sim.accelerations())
 
 
 def test_how_a_run_is_divided_changes_nothing():
-    model = molecule(600, seed=2)
+    model = molecule(size(600, 120), seed=2)
     whole, divided = (loaded(model, relative_joint(1e-3), "auto") for _ in range(2))
-    whole.run(200, DT)
-    for n in (1, 7, 92, 30, 70):
+    parts = size((1, 7, 92, 30, 70), (1, 7, 22))
+    whole.run(sum(parts), DT)
+    for n in parts:
         divided.run(n, DT)
     assert whole.stats.method == "adaptive"
     np.testing.assert_array_equal(whole.configuration, divided.configuration)

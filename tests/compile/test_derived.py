@@ -85,7 +85,7 @@ def test_numbers_give_what_compiled_code_gives(derive):
         np.testing.assert_allclose(a, b, atol=1e-9)
 
 
-@pytest.mark.compiled
+@pytest.mark.native("graphs and code that only compiling makes")
 def test_what_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr("bough.compile.run.specialised.LARGEST_DERIVATIVE", 2_000)
     model = zoo.chain(9)

@@ -8,6 +8,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.simulate import JointEffects, rollout
+from sizes import size
 
 
 def slider(mass=2.0, gravity=(0, 0, 0), **options):
@@ -57,7 +58,7 @@ def test_a_block_sticks_slips_and_comes_to_rest():
 def test_friction_on_a_spring_leaves_it_off_its_rest():
     """Each swing of a spring with dry friction loses 2 f / k; it stops where the spring is weaker than friction."""
     model = slider(1.0, friction=1.0, stiffness=100.0)
-    found = run(model, 0.1, 0.0, 5.0, 1e-4)
+    found = run(model, 0.1, 0.0, size(5.0, 1.8), size(1e-4, 2e-4))
     swing = np.pi / 10.0
     for n in range(1, 4):
         at = np.searchsorted(found.time, n * swing)

@@ -11,6 +11,7 @@ from bough.errors import ShapeError
 from bough.opspace import ConstrainedDynamics, Loops, OperationalSpace, closure_tasks
 from bough.simulate import ContactPoint, Contacts, rollout
 from opspace.mechanisms import four_bar, slider_crank
+from sizes import size
 
 
 @pytest.mark.parametrize("make", [four_bar, slider_crank])
@@ -51,7 +52,7 @@ def test_a_loop_a_limit_and_the_ground_at_once():
     model = four_bar()
     q = close_loops(model, [-0.6, 0.5, -1.5], hold=["crank"]).q
     ground = Contacts([ContactPoint("crank", (0.3, 0, 0))], friction=0.5)
-    motion = rollout(model, q, np.zeros(3), duration=1.5, dt=1e-3, contacts=ground)
+    motion = rollout(model, q, np.zeros(3), duration=size(1.5, 0.28), dt=size(1e-3, 4e-3), contacts=ground)
     tip = -0.3 * np.sin(motion.q[:, 0])
     assert tip.min() > -1e-4
     assert abs(tip[-1]) < 1e-3

@@ -211,6 +211,7 @@ class Equilibrium:
 
     def advance(self) -> float:
         """One step downhill; returns how far bodies turn or joints slide in it at most."""
+        first = self.mu  # of earlier steps, with more force left than here
         for _ in range(60):
             found = self._try()
             if found is not None and math.isfinite(sum(found)):
@@ -221,7 +222,7 @@ class Equilibrium:
                         return part * max(x * share for x, share in zip(found, shares, strict=True))
             shift = self._free_shift()
             self.mu = max(10.0 * self.mu, SOFT * shift)
-            if self.mu > 1e9 * shift:
+            if self.mu > 1e9 * max(shift, first):
                 break
         raise NumericalError("no equilibrium was found: no step leads downhill, or forces are too large")
 

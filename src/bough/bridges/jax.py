@@ -12,7 +12,7 @@ import ctypes
 import math
 from _thread import interrupt_main
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from bough.bridges.calls import Call, Keywords, call_of, numbered, sorted_keywords
+from bough.compile.routine import interpret
 from bough.compile.run.entry import NativeCode
+from bough.compile.settings import interpreted
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError, required
 from bough.model import Model
@@ -101,8 +103,18 @@ def _examine(found: Call, given: Keywords) -> None:
 def _run(found: Call, arrays: Sequence[Any], on_card: bool) -> list[Any]:
     """The code itself, as XLA calls it."""
     results = [jax.ShapeDtypeStruct(shape, arrays[0].dtype) for shape in _shapes(found, arrays)]
+    if interpreted() and not on_card:
+        return list(jax.pure_callback(partial(_interpret, found), results, *arrays))
     name = (_registered_on_card if on_card else _registered)(found.number, np.dtype(arrays[0].dtype))
     return list(jax.ffi.ffi_call(name, results)(*arrays))
+
+
+def _interpret(found: Call, *arrays: Any) -> list[np.ndarray]:
+    """Row by row in plain Python; like compiled code, what is not finite stays in its row."""
+    shapes, groups, sizes = _shapes(found, arrays), found.constants.groups, found.model.sizes
+    rows = (np.asarray(x).reshape(-1, *spec.shape) for x, spec in zip(arrays, found.inputs, strict=True))
+    answers = [interpret(found.routine, groups, sizes, *row) for row in zip(*rows, strict=True)]
+    return [np.array([y[k] for y in answers], arrays[0].dtype).reshape(shape) for k, shape in enumerate(shapes)]
 
 
 def _shapes(found: Call, arrays: Sequence[Any]) -> list[tuple[int, ...]]:

@@ -8,8 +8,9 @@ import pytest
 from bough import adaptive, zoo
 from bough.adaptive.engines import opening, side_by_side
 from bough.adaptive.engines import tree as engine
+from sizes import size
 
-pytestmark = pytest.mark.compiled
+JOINTS = size(700, 200)
 
 
 def opened(model, error, few, threads, monkeypatch, steps=0):
@@ -19,7 +20,7 @@ def opened(model, error, few, threads, monkeypatch, steps=0):
     monkeypatch.setattr(side_by_side, "threads", lambda: threads)
     sim = adaptive.QuasiStatics(model, error, "adaptive", culled="zero")
     rng = np.random.default_rng(1)
-    for body in range(20, 600, 60):
+    for body in range(20, JOINTS - 100, JOINTS // 12):
         sim.apply_force(body, rng.normal(size=3))
     sim.run(steps, h=1e-9) if steps else None
     tree = sim.solver.assemble()
@@ -33,7 +34,7 @@ def opened(model, error, few, threads, monkeypatch, steps=0):
 )
 @pytest.mark.parametrize("floating", [False, True])
 def test_shares_open_what_one_row_does(error, floating, monkeypatch):
-    model = zoo.molecule(700, floating=floating)
+    model = zoo.molecule(JOINTS, floating=floating)
     row, shares = (opened(model, error, few, 1, monkeypatch) for few in (10**9, 16))
     assert len(row[0]) > 100
     np.testing.assert_array_equal(np.sort(shares[0]), np.sort(row[0]))
@@ -44,7 +45,7 @@ def test_shares_open_what_one_row_does(error, floating, monkeypatch):
 
 @pytest.mark.parametrize("make", [zoo.chain, zoo.molecule])
 def test_every_number_of_threads_opens_the_same(make, monkeypatch):
-    model = make(700)
+    model = make(JOINTS)
     found = [opened(model, adaptive.relative_joint(1e-3), 16, n, monkeypatch, 3) for n in (1, 2, 3)]
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
@@ -52,7 +53,7 @@ def test_every_number_of_threads_opens_the_same(make, monkeypatch):
 
 
 def test_the_heap_is_one_afterwards(monkeypatch):
-    key = opened(zoo.molecule(700), adaptive.relative_joint(0.1), 16, 2, monkeypatch)[2]
+    key = opened(zoo.molecule(JOINTS), adaptive.relative_joint(0.1), 16, 2, monkeypatch)[2]
     assert len(key) > 10
     child = np.arange(1, len(key))
     assert (key[(child - 1) // 2] >= key[child]).all()

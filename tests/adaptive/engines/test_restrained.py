@@ -117,7 +117,7 @@ def test_springs_settle_in_minimize(chain):
     sim = simulation(chain, method="aba")
     sim.set_potential(range(len(chain[0].joints)), adaptive.harmonic(0.05))
     springs = sim.restraints(chain[2], chain[3], 1.0)
-    assert sim.minimize(springs, tol=1e-8, steps=400).converged
+    assert sim.minimize(springs, tol=1e-10, steps=400).converged
     springs(sim)
     before = sim.configuration
     sim.run(3, h=1e-3, load=springs)

@@ -10,8 +10,6 @@ from bough.adaptive.engines import side_by_side
 from bough.adaptive.engines.side_by_side import subtrees
 from bough.compile.settings import most_threads
 
-pytestmark = pytest.mark.compiled
-
 
 @pytest.mark.parametrize("make", [zoo.chain, zoo.molecule, zoo.random_tree])
 def test_every_number_of_threads_gives_the_same_bits(make, monkeypatch):

@@ -10,6 +10,7 @@ from bough import adaptive
 from bough.errors import SettingError
 from bough.opspace import ConstrainedDynamics, Loops
 from bough.simulate import rollout
+from sizes import size
 
 
 def garland(links, kind="connect", **options):
@@ -201,9 +202,9 @@ def ladder(rungs, **options):
 
 
 def test_many_loops_in_motion():
-    model = ladder(12)
-    q, v = np.array(model.neutral), shaken(ladder(12), np.zeros(36))
-    expected = ConstrainedDynamics(Loops(model).space)(q, v, np.zeros(36)).qdd
+    model = ladder(size(12, 3))
+    q, v = np.array(model.neutral), shaken(model, np.zeros(model.nv))
+    expected = ConstrainedDynamics(Loops(model).space)(q, v, np.zeros(model.nv)).qdd
     sim = adaptive.Dynamics(model, method="full", integrator="rk4")
     sim.configuration, sim.velocity = q, v
     assert np.allclose(sim.accelerations(), expected, rtol=0, atol=1e-8 * np.abs(expected).max())

@@ -8,6 +8,7 @@ import pytest
 import bough
 from bough import adaptive
 from bough.simulate import rollout
+from sizes import size
 
 
 def slider(mass=1.0, **options):
@@ -157,13 +158,13 @@ def test_what_hangs_on_held_links_moves_as_it_should():
     assert errors[1] <= errors[0] < 1e-6
 
 
-@pytest.mark.parametrize("size", [20, 600])
-def test_friction_gives_way_at_once_to_a_load_that_jumps(size):
+@pytest.mark.parametrize("joints", [20, size(600, 100)])
+def test_friction_gives_way_at_once_to_a_load_that_jumps(joints):
     """A callback is known to have changed a load: whatever the size of the linkage, all joints are looked at."""
-    friction, found = 0.3 * size**2, []
-    model = beam(size, friction=friction)
+    friction, found = 0.3 * joints**2, []
+    model = beam(joints, friction=friction)
     for method in ("full", "adaptive"):
-        sim = adaptive.Dynamics(model, adaptive.body_acceleration(size / 20), method, every=20)
+        sim = adaptive.Dynamics(model, adaptive.body_acceleration(joints / 20), method, every=20)
         load = sim.loads([model.body_names[19]])
 
         def push(sim, load=load):

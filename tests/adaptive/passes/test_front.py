@@ -10,6 +10,7 @@ import pytest
 import models
 from adaptive.linkages import random_forces, random_linkage, simulate, spread_masses
 from bough.adaptive import absolute_joint, absolute_linkage, relative_joint, relative_linkage
+from sizes import size
 
 MEASURES = (absolute_linkage, relative_linkage, absolute_joint, relative_joint)
 LAST_BITS = 1 + 1e-14  # of norms taken here
@@ -80,7 +81,8 @@ def run(models, forces_per_model):
 
 @pytest.mark.filterwarnings("ignore:.*below the noise floor", "ignore:divide and conquer is off")
 def test_no_bound_is_broken_in_two_thousand_trials():
-    assert run(25, 20) == 2_000
+    models = size(25, 4)
+    assert run(models, 20) == 80 * models
 
 
 @slow

@@ -8,6 +8,7 @@ import pytest
 from adaptive.linkages import dense, relative, start
 from bough.adaptive import QuasiStatics, absolute_joint, relative_joint
 from bough.zoo import chain, molecule
+from sizes import size
 
 DT = 0.01
 
@@ -15,7 +16,7 @@ DT = 0.01
 @pytest.mark.parametrize("seed", range(4))
 def test_a_long_adaptive_run_refined_to_zero_error_equals_a_fresh_solution(seed):
     twin, sim, forces = start(seed, error=relative_joint(1e-2))
-    sim.run(300, DT)
+    sim.run(size(300, 40), DT)
     sim.refine()
     assert relative(sim.accelerations(), dense(twin, sim.configuration, np.zeros(twin.model.nv), forces)) < 1e-9
 
@@ -37,14 +38,15 @@ def test_only_the_ways_to_moving_and_loaded_bodies_are_touched():
 
 
 def test_catching_up_keeps_the_configuration_closer():
-    model, errors = molecule(400), {}
+    joints = size(400, 100)
+    model, errors = molecule(joints), {}
     exact = QuasiStatics(model, method="aba")
     for sim, name in [(exact, "exact")] + [
         (QuasiStatics(model, relative_joint(0.2), "adaptive", catch_up=c, culled="zero"), c) for c in (False, True)
     ]:
         sim.gravity = (0, 0, 0)
-        sim.apply_force(200, [5.0, 0.0, 1.0])
-        sim.run(100, DT)
+        sim.apply_force(joints // 2, [5.0, 0.0, 1.0])
+        sim.run(size(100, 30), DT)
         errors[name] = np.abs(sim.configuration - exact.configuration).max()
     assert errors[True] < 0.5 * errors[False]
 

@@ -14,6 +14,8 @@ from bough.compile.graph.expr import ATAN, COS, SIN, SQRT, Expr, Graph
 from bough.compile.graph.program import Array, Program
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
+pytestmark = pytest.mark.native("writes C and compiles it")
+
 FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-fPIC", "-shared"]
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc here")
 

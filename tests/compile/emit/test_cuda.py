@@ -19,6 +19,8 @@ from bough.errors import TooLargeError
 from bough.joints import DIFFERENCE, INTEGRATE
 from bough.model.limbs import mark_limbs
 
+pytestmark = pytest.mark.native("writes CUDA text and compiles it as C++")
+
 ROBOTS = {"humanoid": zoo.humanoid(), "star": zoo.star(6), "asimo": zoo.asimo(), "random": zoo.random_tree(12, seed=3)}
 ROUTINES = {
     "aba": ABA.without("f_ext"),

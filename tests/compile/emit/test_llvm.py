@@ -15,6 +15,8 @@ from bough.compile.graph.program import Array, Program
 from bough.compile.run import native
 from compile.programs import arm, cholesky_solve, program, random_inputs, random_programs
 
+pytestmark = pytest.mark.native("writes LLVM text and runs it as machine code")
+
 KINDS = [(np.float64, lanes) for lanes in (1, 2, 4, 8)] + [(np.float32, lanes) for lanes in (1, 4, 16)]
 TOLERANCE = {np.float64: 1e-12, np.float32: 2e-5}
 

@@ -10,6 +10,8 @@ from bough.compile.run.call import BoundFunction
 from bough.compile.run.entry import Entry
 from bough.compile.run.specialised import native_code
 
+pytestmark = pytest.mark.native("writes LLVM text and runs it as machine code")
+
 
 def bound(program, product):
     """The product and Z, of one row and of many."""

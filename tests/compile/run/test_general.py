@@ -17,7 +17,7 @@ def double(x: Rows, y: Rows, w: Workspace) -> None:
         y[k] = x[k] + x[k]
 
 
-@pytest.mark.compiled
+@pytest.mark.native("machine code of two precisions")
 def test_precisions_have_code_of_their_own(tmp_path, monkeypatch):
     """A routine without constants and workspace of floats: nothing but the precision tells its two codes apart."""
     monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
