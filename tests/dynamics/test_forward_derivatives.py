@@ -123,3 +123,22 @@ def test_float32_rows_with_float64_parameters_give_float64():
     rows = [x.astype(np.float32) for x in rng.normal(size=(3, 5, 2))]
     assert dyn.forward_dynamics_derivatives(*rows, inertia=1.1 * model.inertias)[0].dtype == np.float64
     assert dyn.forward_dynamics_derivatives(*rows)[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_row_without_finite_derivatives_is_named_in_batches_of_any_size(dtype):
+    model = bough.zoo.arm(3)
+    dyn, rng = bough.Dynamics(model), np.random.default_rng(0)
+    fast = float(np.finfo(dtype).max) ** 0.6  # its square overflows
+    for batch in range(1, 18):
+        row = 7 * batch % 5 % batch
+        q, v, tau = (x.astype(dtype) for x in rng.normal(size=(3, batch, 3)))
+        good = dyn.forward_dynamics_derivatives(q, v, tau)
+        v[row] = fast
+        with pytest.raises(bough.errors.NumericalError, match=f"in row {row}") as error:
+            dyn.forward_dynamics_derivatives(q, v, tau, out=tuple(np.empty_like(x) for x in good))
+        assert error.value.rows == (row,)
+        found, status = dyn.with_status("forward_dynamics_derivatives", q, v, tau)
+        assert np.flatnonzero(status).tolist() == [row]
+        for x, y in zip(found, good, strict=True):
+            np.testing.assert_allclose(np.delete(x, row, 0), np.delete(y, row, 0), rtol=1e4 * np.finfo(dtype).eps)

@@ -171,6 +171,14 @@ def test_context_reaches_the_code():
     assert y[0] == 42.0
 
 
+@pytest.mark.parametrize("seen", [0, 1])
+def test_results_that_the_code_has_seen_to_be_finite_are_not_looked_at_again(seen):
+    ir = f"define i64 @entry(ptr %arrays, i64 %batch, ptr %context) {{\n  ret i64 {seen}\n}}"
+    code, y = native.load(native.compile_ir(ir), "entry"), np.array([np.nan])
+    signature = Signature((), (Array("y", (1,)),), np.dtype(float), False)
+    assert make_gate(signature, code.address)(y) == (OK if seen else BAD_OUTPUT)
+
+
 def test_unknown_layout_falls_back(monkeypatch, code):
     monkeypatch.setattr(gate, "object_layout", lambda: None)
     run = make_gate(Signature(INPUTS, OUTPUTS, np.dtype(float), False), code.address)

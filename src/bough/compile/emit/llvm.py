@@ -7,7 +7,8 @@ The module exports one function, the ABI of all compiled code in Bough:
 `arrays` are the C-contiguous inputs, then the outputs, each (batch, size). With W lanes, a step gathers W
 rows into columns in the workspace (of wide arrays the chunks do that, for what they use), runs the chunks
 on vectors, and scatters the outputs. With one
-lane the chunks read and write the user's rows themselves, and only sines and cosines use vectors.
+lane the chunks read and write the user's rows themselves, and only sines and cosines use vectors. What is returned
+is 1 where all outputs were seen to be finite, and 0 where they were not, or not looked at.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ import numpy as np
 from bough.compile.emit.ir import Block, Kind
 from bough.compile.emit.llvm_atan import atan_function
 from bough.compile.emit.llvm_chunk import Chunk, pointer, room_for_moves, rowwise_inputs, square_roots
-from bough.compile.emit.llvm_lanes import PREFETCH, covering_windows, lane_functions, row_pointers, zero_windows
+from bough.compile.emit.llvm_lanes import (
+    PREFETCH,
+    all_finite,
+    covering_windows,
+    lane_functions,
+    row_pointers,
+    total,
+    zero_windows,
+)
 from bough.compile.emit.llvm_sincos import sincos_function
 from bough.compile.emit.plan import Place, Plan
 from bough.compile.graph.expr import ATAN, CONST
@@ -147,24 +156,37 @@ class Emitter:
         self._clear_padding(b)
         b.do("%last = sub i64 %batch, 1")
         b.do("%any = icmp sgt i64 %batch, 0")
-        b.do("br i1 %any, label %step, label %end")
+        b.do("br i1 %any, label %step, label %none")
+        b.label("none")
+        b.do("ret i64 1")
         b.label("step")
         b.do("%row = phi i64 [ 0, %entry ], [ %row.after, %step ]")
+        if self.kind.lanes > 1:
+            b.do(f"%sum = phi {self.kind.type} [ zeroinitializer, %entry ], [ %sum.after, %step ]")
         tables = self._gather_compute_scatter(b) if self.kind.lanes > 1 else self._compute_in_place(b)
         b.do(f"%row.after = add i64 %row, {self.kind.lanes}")
         b.do("%more = icmp slt i64 %row.after, %batch")
         b.do("br i1 %more, label %step, label %end")
         b.label("end")
-        b.do("ret i64 0")
+        b.do(f"ret i64 {all_finite(b, self.kind, '%sum.after') if self.kind.lanes > 1 else 0}")
         head = f"define i64 @{ENTRY}(ptr %arrays, i64 %batch, ptr %context) nounwind {{"
         return "\n".join([*tables, head, b.text(), "}"])
 
     def _clear_padding(self, b: Block) -> None:
-        """Angles that only fill up a group must be moderate numbers."""
-        for stage in self.plan.stages:
-            for offset in range(len(stage.angles), stage.room):
-                address = b(pointer(self.kind, Place(-1, stage.first_angle + offset)))
-                b.do(f"store {self.kind.type} {self.kind.const(0.0)}, ptr {address}")
+        """Moderate numbers for angles that only fill up a group, and for columns that are moved with those beside."""
+        padding = [
+            c
+            for stage in self.plan.stages
+            for c in range(stage.first_angle + len(stage.angles), stage.first_angle + stage.room)
+        ]
+        for k, skipped in enumerate(self.skipped, len(self.program.inputs)):
+            if k in self.columns and self.arrays[k].size >= self.kind.lanes:
+                starts = covering_windows(self.arrays[k].size, self.kind.lanes, skipped)
+                moved = {c for start in starts for c in range(start, start + self.kind.lanes)}
+                padding += [self.columns[k] + c for c in sorted(moved & skipped)]
+        for place in padding:
+            address = b(pointer(self.kind, Place(-1, place)))
+            b.do(f"store {self.kind.type} {self.kind.const(0.0)}, ptr {address}")
 
     def _compute_in_place(self, b: Block) -> list[str]:
         for k, array in enumerate(self.arrays):
@@ -183,26 +205,31 @@ class Emitter:
         for k in sorted(self.rowwise):
             for lane, row in enumerate(row_pointers(b, self.kind, f"%a{k}", self.arrays[k].size)):
                 b.do(f"store ptr {row}, ptr {b(f'getelementptr ptr, ptr %x{k}, i64 {lane}')}")
-        tables = [self._move(b, "gather", k, set()) for k in range(n_inputs) if k in self.columns]
+        tables = [self._move(b, "gather", k, set())[1] for k in range(n_inputs) if k in self.columns]
         self._compute(b)
+        sums = ["%sum"]
         for k, (starts, skipped) in enumerate(zip(self.cleared, self.skipped, strict=True), n_inputs):
             if k in self.columns:
-                tables.append(self._move(b, "scatter", k, skipped))
-                tables.append(self._call_mover(b, "clear", k, starts))
+                for moved, table in (self._move(b, "scatter", k, skipped), self._call_mover(b, "clear", k, starts)):
+                    sums.append(moved)
+                    tables.append(table)
+        b.do(f"%sum.after = fadd {self.kind.type} zeroinitializer, {total(b, self.kind, sums)}")
         return tables
 
-    def _move(self, b: Block, name: str, k: int, skipped: set[int]) -> str:
+    def _move(self, b: Block, name: str, k: int, skipped: set[int]) -> tuple[str, str]:
         size, lanes = self.arrays[k].size, self.kind.lanes
         if size < lanes:
             return self._call_mover(b, f"{name}_narrow", k, list(range(size)))
         return self._call_mover(b, name, k, covering_windows(size, lanes, skipped))
 
-    def _call_mover(self, b: Block, name: str, k: int, starts: list[int]) -> str:
+    def _call_mover(self, b: Block, name: str, k: int, starts: list[int]) -> tuple[str, str]:
+        """What the call returns, and the table that it refers to."""
         if not starts:
-            return ""
+            return "zeroinitializer", ""
         place = f"ptr %a{k}, ptr %x{k}, i64 {self.arrays[k].size}, i64 %row, i64 %last"
-        b.do(f"call void @{name}({place}, ptr @{name}{k}, i64 {len(starts)})")
-        return f"@{name}{k} = internal constant [{len(starts)} x i32] [{', '.join(f'i32 {c}' for c in starts)}]"
+        moved = b(f"call {self.kind.type} @{name}({place}, ptr @{name}{k}, i64 {len(starts)})")
+        table = ", ".join(f"i32 {c}" for c in starts)
+        return moved, f"@{name}{k} = internal constant [{len(starts)} x i32] [{table}]"
 
     def _compute(self, b: Block) -> None:
         """The chunks of every stage, and the sines and cosines between them."""

@@ -14,11 +14,11 @@ import numpy as np
 from bough.compile.emit import llvm
 from bough.compile.emit.ir import Block, Kind
 from bough.compile.emit.llvm import Emitter
-from bough.compile.emit.llvm_lanes import PREFETCH, covering_windows, row_pointers, transpose
+from bough.compile.emit.llvm_lanes import PREFETCH, all_finite, covering_windows, row_pointers, total, transpose
 from bough.compile.graph.program import Array, Program
 from bough.compile.graph.schedule import optimise
 
-PARAMETERS = "ptr noalias %m, ptr noalias %x0, ptr noalias %x1, ptr noalias %x2, ptr noalias %before, ptr noalias %to"
+PARAMETERS = ", ".join(f"ptr noalias %{name}" for name in ("m", "x0", "x1", "x2", "before", "to", "sum"))
 
 
 class ResultRow(NamedTuple):
@@ -91,27 +91,37 @@ class _Writer:
         return len(bodies), emitter.plan.size, "\n".join(bodies)
 
     def _transposing(self) -> Block:
-        """The row of all lanes at %before to the addresses in %to."""
+        """The row of all lanes at %before to the addresses in %to, and its numbers to the sum at %sum."""
         b, kind = Block("s"), self.kind
         rows = [b(f"load ptr, ptr {b(f'getelementptr ptr, ptr %to, i64 {lane}')}") for lane in range(kind.lanes)]
         for row in rows:
             for k in range(0, self.n * kind.bytes, 64):
                 ahead = b(f"getelementptr i8, ptr {row}, i64 {2 * self.n * kind.bytes + k}")
                 b.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 1, i32 3, i32 1)")
-        if self.n < kind.lanes:
-            for c in range(self.n):
-                column = b(f"load {kind.type}, ptr {b(f'getelementptr {kind.type}, ptr %before, i64 {c}')}")
-                for lane, row in enumerate(rows):
-                    at = b(f"getelementptr {kind.scalar}, ptr {row}, i64 {c}")
-                    b.do(f"store {kind.scalar} {b(f'extractelement {kind.type} {column}, i64 {lane}')}, ptr {at}")
-            return b
-        for start in covering_windows(self.n, kind.lanes):
-            places = (b(f"getelementptr {kind.type}, ptr %before, i64 {start + c}") for c in range(kind.lanes))
+        sums = [b(f"load {kind.type}, ptr %sum")]
+        windows = [(c, 1) for c in range(self.n)]
+        if self.n >= kind.lanes:
+            windows = [(start, kind.lanes) for start in covering_windows(self.n, kind.lanes)]
+        end = 0
+        for start, size in windows:
+            places = (b(f"getelementptr {kind.type}, ptr %before, i64 {start + c}") for c in range(size))
             columns = [b(f"load {kind.type}, ptr {place}") for place in places]
-            for row, x in zip(rows, transpose(b, kind, columns), strict=True):
-                at = b(f"getelementptr {kind.scalar}, ptr {row}, i64 {start}")
-                b.do(f"store {kind.type} {x}, ptr {at}, align {kind.bytes}")
+            sums.append(total(b, kind, columns[end - start :]))
+            end = start + size
+            self._store_window(b, rows, start, columns)
+        b.do(f"store {kind.type} {total(b, kind, sums)}, ptr %sum")
         return b
+
+    def _store_window(self, b: Block, rows: list[str], start: int, columns: list[str]) -> None:
+        """As many columns as lanes, or one."""
+        kind = self.kind
+        places = [b(f"getelementptr {kind.scalar}, ptr {row}, i64 {start}") for row in rows]
+        if len(columns) == 1:
+            for lane, at in enumerate(places):
+                b.do(f"store {kind.scalar} {b(f'extractelement {kind.type} {columns[0]}, i64 {lane}')}, ptr {at}")
+            return
+        for at, x in zip(places, transpose(b, kind, columns), strict=True):
+            b.do(f"store {kind.type} {x}, ptr {at}, align {kind.bytes}")
 
     def _transposing_alone(self) -> str:
         return "\n".join(
@@ -143,6 +153,10 @@ class _Writer:
         b.do(f"%between = alloca [{max(p.outputs[0].size for p in self.after.programs)} x {kind.type}], align 64")
         b.do(f"%nowhere = alloca [{n} x {kind.scalar}], align 64")
         b.do(f"%to = alloca [{kind.lanes} x ptr]")
+        b.do(f"%sum = alloca {kind.type}, align 64")
+        b.do(f"store {kind.type} zeroinitializer, ptr %sum")
+        for c in range(n, 2 * n):  # the row before the first
+            b.do(f"store {kind.type} zeroinitializer, ptr {b(f'getelementptr {kind.type}, ptr %x, i64 {c}')}")
         b.do(f"%m = alloca [{room} x {kind.type}], align 64")
         b.do(f"%inner = alloca [{count + len(program.outputs)} x ptr]")
         for lane in range(kind.lanes):
@@ -172,10 +186,10 @@ class _Writer:
         b.do("br i1 %more, label %step, label %finish")
         b.label("finish")
         before = b(f"getelementptr {kind.type}, ptr %x, i64 {b(f'sub i64 {n}, %side{last}')}")
-        b.do(f"call void @finish(ptr %m, ptr %x, ptr %x, ptr %x, ptr {before}, ptr %to)")
+        b.do(f"call void @finish(ptr %m, ptr %x, ptr %x, ptr %x, ptr {before}, ptr %to, ptr %sum)")
         b.do("br label %end")
         b.label("end")
-        b.do("ret i64 0")
+        b.do(f"ret i64 {all_finite(b, kind, b(f'load {kind.type}, ptr %sum'))}")
         head = f"define i64 @{llvm.ENTRY}(ptr %arrays, i64 %batch, ptr %context) nounwind {{"
         return f"{head}\n{b.text()}\n}}"
 
@@ -197,7 +211,8 @@ class _Writer:
         for p in programs:
             out = x if p == programs[-1] else "%between"
             for c in range(self.functions[p][0]):
-                b.do(f"call void @row{p}_{c}(ptr %m, ptr {given}, ptr %kept1, ptr {out}, ptr {before}, ptr %to)")
+                places = ("%m", given, "%kept1", out, before, "%to", "%sum")
+                b.do(f"call void @row{p}_{c}({', '.join(f'ptr {x}' for x in places)})")
             given = out
         where = b(f"getelementptr ptr, ptr %arrays, i64 {b(f'add i64 {result}, {inputs}')}")
         to = b(f"getelementptr {kind.scalar}, ptr {b(f'load ptr, ptr {where}')}, i64 {place}")

@@ -6,6 +6,8 @@ row and transposed in registers. Windows may overlap, so any width of at least W
 Arrays narrower than W go number by number. Lanes past the batch repeat its last row: nothing outside the
 arrays is read, and they store what the last row stores anyway.
 
+What is scattered is added up on the way: a sum that is finite says that every number is.
+
 Wide arrays of which a chunk reads a part are not gathered at all: chunks load and transpose what they use
 (`columns_of_rows`), between their arithmetic, which leaves the units for that idle.
 """
@@ -13,11 +15,12 @@ Wide arrays of which a chunk reads a part are not gathered at all: chunks load a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import reduce
 
 from bough.compile.emit.ir import Block, Kind
 
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"  # what `columns_of_rows` calls
-Body = Callable[[Block, Kind, list[str]], None]
+Body = Callable[[Block, Kind, list[str]], list[str]]  # the columns that it moved to results
 
 
 def zero_windows(zero: Sequence[bool], lanes: int) -> list[int]:
@@ -91,7 +94,7 @@ def lane_functions(kind: Kind) -> str:
     """The five functions `@name(rows, columns, size, row, last, starts, n)`, each a loop over `starts`.
 
     `rows` is an array of `size` columns, lanes begin at `row`, `last` is the last row of the batch;
-    `columns` is the transposed copy: column c is one vector.
+    `columns` is the transposed copy: column c is one vector. The sum of all columns that were scattered is returned.
     """
     bodies: dict[str, Body] = {
         "gather": _gather_window,
@@ -111,47 +114,66 @@ def _loop(name: str, body: Body, kind: Kind) -> str:
     b.do("br label %next")
     b.label("next")
     b.do("%i = phi i64 [ 0, %entry ], [ %after, %next ]")
+    b.do(f"%sum = phi {kind.type} [ zeroinitializer, %entry ], [ %sum.after, %next ]")
     start = b(f"load i32, ptr {b('getelementptr i32, ptr %starts, i64 %i')}")
     b.do(f"%column = sext i32 {start} to i64")
-    body(b, kind, [b(f"getelementptr {kind.scalar}, ptr {row}, i64 %column") for row in rows])
+    moved = body(b, kind, [b(f"getelementptr {kind.scalar}, ptr {row}, i64 %column") for row in rows])
+    b.do(f"%sum.after = fadd {kind.type} %sum, {total(b, kind, moved)}")
     b.do("%after = add i64 %i, 1")
     b.do("%more = icmp slt i64 %after, %n")
     b.do("br i1 %more, label %next, label %end")
     b.label("end")
-    b.do("ret void")
+    b.do(f"ret {kind.type} %sum.after")
     parameters = "ptr noalias %rows, ptr noalias %columns, i64 %size, i64 %row, i64 %last, ptr noalias %starts, i64 %n"
-    return f"define internal void @{name}({parameters}) noinline nounwind {{\n{b.text()}\n}}\n"
+    return f"define internal {kind.type} @{name}({parameters}) noinline nounwind {{\n{b.text()}\n}}\n"
 
 
-def _gather_window(b: Block, kind: Kind, rows: list[str]) -> None:
+def total(b: Block, kind: Kind, columns: Sequence[str]) -> str:
+    """The sum of vectors, one after another: it needs one register, and there is other work meanwhile."""
+    return reduce(lambda x, y: b(f"fadd {kind.type} {x}, {y}"), columns or ["zeroinitializer"])
+
+
+def all_finite(b: Block, kind: Kind, x: str) -> str:
+    """1 if every number of a vector is finite, else 0."""
+    good = b(f"fcmp oeq {kind.type} {b(f'fsub {kind.type} {x}, {x}')}, zeroinitializer")  # inf - inf is NaN
+    every = b(f"icmp eq i{kind.lanes} {b(f'bitcast <{kind.lanes} x i1> {good} to i{kind.lanes}')}, -1")
+    return b(f"zext i1 {every} to i64")
+
+
+def _gather_window(b: Block, kind: Kind, rows: list[str]) -> list[str]:
     loaded = [b(f"load {kind.type}, ptr {row}, align {kind.bytes}") for row in rows]
     for c, column in enumerate(transpose(b, kind, loaded)):
         b.do(f"store {kind.type} {column}, ptr {_column_pointer(b, kind, c)}")
+    return []
 
 
-def _scatter_window(b: Block, kind: Kind, rows: list[str]) -> None:
+def _scatter_window(b: Block, kind: Kind, rows: list[str]) -> list[str]:
     columns = [b(f"load {kind.type}, ptr {_column_pointer(b, kind, c)}") for c in range(kind.lanes)]
     for row, value in zip(rows, transpose(b, kind, columns), strict=True):
         b.do(f"store {kind.type} {value}, ptr {row}, align {kind.bytes}")
+    return columns
 
 
-def _clear_window(b: Block, kind: Kind, rows: list[str]) -> None:
+def _clear_window(b: Block, kind: Kind, rows: list[str]) -> list[str]:
     for row in rows:
         b.do(f"store {kind.type} zeroinitializer, ptr {row}, align {kind.bytes}")
+    return []
 
 
-def _gather_column(b: Block, kind: Kind, rows: list[str]) -> None:
+def _gather_column(b: Block, kind: Kind, rows: list[str]) -> list[str]:
     column = "undef"
     for lane, row in enumerate(rows):
         number = b(f"load {kind.scalar}, ptr {row}")
         column = b(f"insertelement {kind.type} {column}, {kind.scalar} {number}, i64 {lane}")
     b.do(f"store {kind.type} {column}, ptr {_column_pointer(b, kind, 0)}")
+    return []
 
 
-def _scatter_column(b: Block, kind: Kind, rows: list[str]) -> None:
+def _scatter_column(b: Block, kind: Kind, rows: list[str]) -> list[str]:
     column = b(f"load {kind.type}, ptr {_column_pointer(b, kind, 0)}")
     for lane, row in enumerate(rows):
         b.do(f"store {kind.scalar} {b(f'extractelement {kind.type} {column}, i64 {lane}')}, ptr {row}")
+    return [column]
 
 
 def _column_pointer(b: Block, kind: Kind, offset: int) -> str:
