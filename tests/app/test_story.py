@@ -1,7 +1,10 @@
 """The demonstration: the box gets to the floor, linkages settle, and the page holds it all."""
 
 import re
+import shlex
+import tomllib
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from bough.app.story import box, drawings, page, settling
 from bough.errors import MissingExtraError
 
 pytest.importorskip("qpsolvers")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +81,30 @@ def test_the_page_stands_alone(monkeypatch, tmp_path, carried):
     assert text.count('class="bough-scene') == 3
     assert set(re.findall(r"https?:[^\"'` ]+", text)) <= {"http://www.w3.org/2000/svg"}
     assert len(said) >= 5
+
+
+def test_what_to_try_next_works_in_a_shell_that_does_not_know_the_environment(monkeypatch, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "activate").write_text("")
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.setattr(page, "which", lambda name: None)
+    assert page.next_steps()[0][0] == f"source {tmp_path}/bin/activate"
+    monkeypatch.setattr(page, "which", lambda name: str(tmp_path / "bin" / name))
+    assert page.next_steps() == [*page.NEXT]
+
+
+def test_what_to_try_next_names_extras_before_they_are_needed(run, monkeypatch):
+    """And no option that is not there."""
+    commands = [command for command, _ in page.NEXT]
+    install = next(k for k, command in enumerate(commands) if command.startswith("pip"))
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {*re.search(r"\[(.*)\]", commands[install])[1].split(",")} <= {*extras}
+    for k, command in enumerate(commands):
+        words = shlex.split(command)
+        if words[0] == "bough":
+            shown = run(words[1], "--help")
+            assert all(word in shown for word in words if word.startswith("--"))
+            assert k > install or words[1] != "view" or "--html" in words
 
 
 def test_numbers_and_ticks():

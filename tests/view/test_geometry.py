@@ -64,8 +64,8 @@ def test_meshes_are_found(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("package://pkg/ghost.stl", "not here"),
-        ("https://example.org/a.stl", "not here"),
+        ("package://pkg/ghost.stl", "1 mesh is not drawn (no such file here): package://pkg/ghost.stl"),
+        ("https://example.org/a.stl", "no such file here"),
         ("../broken.stl", "cannot be read"),
     ],
 )
@@ -75,6 +75,12 @@ def test_what_is_not_drawn_is_said(tmp_path, name, words):
     scene = shown(tmp_path, MESH.format(name))
     assert len(scene.shapes) == 3
     assert words in scene.notes[0]
+
+
+def test_what_many_meshes_lack_is_said_once(tmp_path):
+    pytest.importorskip("trimesh")
+    scene = shown(tmp_path, MESH.format("a.stl") + MESH.format("b.stl"))
+    assert scene.notes == ["2 meshes are not drawn (no such file here): a.stl, ..."]
 
 
 def test_without_trimesh_meshes_are_named(tmp_path, monkeypatch):

@@ -19,14 +19,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-# Each command with an example, which the tests run.
+# Each command with an example, which the tests run line by line.
 COMMANDS = (
     (examine.info, "bough info zoo:humanoid"),
     (examine.doctor, "bough doctor zoo:humanoid --json"),
     (count.count, "bough count zoo:humanoid forward_dynamics --task pose:left_hand --task pose:right_foot"),
     (simulate.simulate, "bough simulate zoo:arm --duration 0.5 --force hand:0,0,10 --controller pd --record run.npz"),
     (settle.settle, "bough settle 'zoo:molecule?n=500&seed=1' --force link499:1,0,0 --eps 1e-3 --steps 20"),
-    (identify.identify, "bough identify arm.urdf measured.npz --to corrected.urdf --drive damping"),
+    (
+        identify.identify,
+        "bough simulate zoo:arm --seed 1 --controller pd --record run.npz",
+        "bough identify zoo:arm run.npz",
+    ),
     (sweep.sweep, "bough sweep zoo:arm forward_dynamics --rows 1000 --to sweep"),
     (view.view, "bough view zoo:humanoid --html humanoid.html"),
     (export.export, "bough export zoo:arm arm.c forward_dynamics 'jacobian?frame=hand' --float"),
@@ -34,8 +38,8 @@ COMMANDS = (
     (tour.reproduce, "bough reproduce --list"),
     (tour.bench, "bough bench --model zoo:arm --seconds 0.01"),
 )
-for command, line in COMMANDS:
-    app.command(epilog=example(line))(command)
+for command, *lines in COMMANDS:
+    app.command(epilog=example(*lines))(command)
 app.add_typer(cache.app, name="cache")
 
 

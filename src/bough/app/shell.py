@@ -21,9 +21,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines inst
 OK, FAILED, USAGE = 0, 1, 2
 
 
-def example(line: str) -> str:
-    """The end of a help page, on a line of its own."""
-    return f"\b\nExample:\n  {line}"
+def example(*lines: str) -> str:
+    """The end of a help page, on lines of their own."""
+    return "\n  ".join(("\b\nExample:", *lines))
 
 
 @cache

@@ -125,7 +125,7 @@ def _parameters() -> list[inspect.Parameter]:
     annotations: dict[str, tuple[Any, Any, Any]] = {
         "floating_base": (bool, option("--floating-base", "-f", help="Let the root link float."), False),
         "free_mimics": (bool, option("--free-mimics", help="Give mimic joints a freedom of their own."), False),
-        "weld": (list[str], option(help="Fix a joint: NAME, or NAME=POSITION. May be repeated."), []),
+        "weld": (list[str], option(metavar="JOINT", help="Fix a joint: NAME, or NAME=POSITION. May be repeated."), []),
         "drop_equalities": (bool, option("--drop-equalities", help="Leave out loops of MJCF files."), False),
         "check": (bool, option("--check", help="Refuse also what is not physical but harmless."), False),
     }

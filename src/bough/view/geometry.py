@@ -108,12 +108,13 @@ class Meshes:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.known = folder.resolve(), dict[str, Mesh | None]()
-        self.lost: Counter[str] = Counter()
+        self.lost: dict[str, list[str]] = {}
 
     @property
     def notes(self) -> list[str]:
-        """One line for each reason."""
-        return [f"{count} mesh{'es are' if count > 1 else ' is'} not drawn: {why}" for why, count in self.lost.items()]
+        """One line for each reason, with the first that it is about."""
+        lost = ((why, len(names), names[0] + ", ..." * (len(names) > 1)) for why, names in self.lost.items())
+        return [f"{n} mesh{'es are' if n > 1 else ' is'} not drawn ({why}): {first}" for why, n, first in lost]
 
     def read(self, name: str) -> Mesh | None:
         """The mesh that a description names, or None."""
@@ -123,17 +124,18 @@ class Meshes:
 
     def _read(self, name: str) -> Mesh | None:
         if find_spec("trimesh") is None:
-            self.lost["they need trimesh (pip install 'bough[viewer]')"] += 1
-            return None
+            return self._lose("trimesh is missing: pip install 'bough[viewer]'", name)
         path = self.find(name)
         if path is None:
-            self.lost[f"their files are not here, such as {short(name)!r}"] += 1
-            return None
+            return self._lose("no such file here", name)
         try:
             return coarser(read_mesh(path))
         except Exception as error:  # readers of meshes raise anything
-            self.lost[f"{short(path.name)!r} cannot be read ({short(str(error), 100)})"] += 1
-            return None
+            return self._lose(f"cannot be read: {short(str(error), 100)}", name)
+
+    def _lose(self, why: str, name: str) -> Mesh | None:
+        self.lost.setdefault(why, []).append(short(name))
+        return None
 
     def find(self, name: str) -> Path | None:
         """The file of package://NAME/REST, file:///PATH or a path beside the description."""

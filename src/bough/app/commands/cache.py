@@ -33,13 +33,16 @@ def info(json: Json = False) -> None:
 def warm(
     model: Annotated[
         str | None,
-        typer.Argument(help=f"A model whose own code is compiled, too. {HELP}", autocompletion=complete_model),
+        typer.Argument(
+            metavar="MODEL", help=f"A model whose own code is compiled, too. {HELP}", autocompletion=complete_model
+        ),
     ] = None,
     floating_base: Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")] = False,
     json: Json = False,
 ) -> None:
-    """Compile ahead: code for all models and tasks, adaptive code and, if a model is given, its own code.
+    """Compile ahead what the library, and a model, will need.
 
+    That is code for all models and tasks, adaptive code and, if a model is given, its own code.
     Functions of a frame, forces by name, derivatives and the tasks of one space are compiled when they are first used.
     """
     from bough.app.warm import warm

@@ -12,9 +12,9 @@ from bough.app.source import Source, of_model
 if TYPE_CHECKING:
     from bough.opspace import Task
 
-Names = Annotated[list[str] | None, typer.Argument(help="Functions of Dynamics; all without.", show_default=False)]
+Names = Annotated[list[str] | None, typer.Argument(metavar="FUNCTION", help="Functions of Dynamics; all without.")]
 KINDS = "pose:FRAME, position:FRAME, orientation:FRAME, relative:FRAME,BASE, center_of_mass or momentum"
-Tasks = Annotated[list[str], typer.Option("--task", help=f"{KINDS}. May be repeated.")]
+Tasks = Annotated[list[str], typer.Option("--task", metavar="TASK", help=f"{KINDS}. May be repeated.")]
 
 
 @of_model()
@@ -25,7 +25,9 @@ def count(
     frame: Annotated[str | None, typer.Option(help="Count functions of this frame, too.")] = None,
     json: Json = False,
 ) -> None:
-    """Count the operations of functions, by each method, beside the papers' formulas; plan Lambda^-1 of tasks.
+    """Count operations, beside the papers' formulas; plan tasks.
+
+    Functions are counted by each method; with tasks, every method for Lambda^-1, and which one is chosen.
 
     Counts are exact, on the graph that a function leaves for this model before any rewriting; nothing is compiled.
     """

@@ -18,7 +18,7 @@ MOST_COUNTED = 150  # degrees of freedom up to which `info` counts operations
 
 @of_model()
 def info(source: Source, json: Json = False) -> None:
-    """Print the tree, the joints, the sparsity of the mass matrix and what functions cost."""
+    """Print the tree, the joints, the zeros of H, and costs."""
     model = source.model()
     if json:
         show_json(facts(model))
@@ -66,7 +66,10 @@ def doctor(
     strict: Annotated[bool, typer.Option(help="Fail on warnings too.")] = False,
     json: Json = False,
 ) -> None:
-    """List what is wrong or suspicious in a file; exit code 1 if it cannot be loaded with these options."""
+    """List what is wrong or suspicious in a model file.
+
+    The exit code is 1 if it cannot be loaded with these options.
+    """
     findings = source.findings()
     numbers = {severity: sum(f.severity == severity for f in findings) for severity in COLOURS}
     if json:

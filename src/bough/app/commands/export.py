@@ -22,20 +22,25 @@ endif()
 """
 Functions = Annotated[
     list[str] | None,
-    typer.Argument(help=f"NAME or NAME?frame=hand&reference=local; without: {', '.join(DEFAULT)}.", show_default=False),
+    typer.Argument(metavar="FUNCTION", help=f"NAME or NAME?frame=hand&reference=local; without: {', '.join(DEFAULT)}."),
 ]
 
 
 @of_model()
 def export(
     source: Source,
-    file: Annotated[Path, typer.Argument(help="Where the C file goes; its header and .cmake file go beside it.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Where the C file goes; its header and .cmake file go beside it.")
+    ],
     functions: Functions = None,
     single: Annotated[bool, typer.Option("--float", help="In single precision.")] = False,
     prefix: Annotated[str | None, typer.Option(help="How names in C begin; without, with the model's name.")] = None,
     json: Json = False,
 ) -> None:
-    """Write functions of a model as C99 without dependencies or allocation, a header, and a snippet for CMake."""
+    """Write functions of a model as C99, a header, and a CMake file.
+
+    The code has no dependencies and allocates nothing.
+    """
     import numpy as np
 
     from bough.app.files import check_folder

@@ -27,11 +27,17 @@ class DriveTerm(str, Enum):  # noqa: UP042  (typer reads the values of both)
 Data = Annotated[
     Path,
     typer.Argument(
+        metavar="DATA",
         help="An .npz file with arrays q, v, qdd, tau (samples, ...), or a .csv or .parquet file with columns q0, v0, "
-        "qdd0, tau0 ...; without qdd it is taken from v and time."
+        "qdd0, tau0 ...; without qdd it is taken from v and time.",
     ),
 ]
-Drive = Annotated[list[DriveTerm], typer.Option("--drive", help="Find these of the joints, too. May be repeated.")]
+Drive = Annotated[
+    list[DriveTerm],
+    typer.Option(
+        "--drive", metavar="TERM", help="Find armature, damping or friction of the joints, too. May be repeated."
+    ),
+]
 
 
 @of_model()
@@ -44,7 +50,10 @@ def identify(
     prior: Annotated[float, typer.Option(help="Weight of the model that is given.")] = 1e-3,
     json: Json = False,
 ) -> None:
-    """Find masses, inertias and friction in measured motions and joint forces, and write a corrected URDF."""
+    """Find masses, inertias and friction in measured motions.
+
+    They are the most likely ones that are physically possible; --to writes a corrected URDF.
+    """
     from bough.app.files import check_folder
     from bough.app.measured import measurements
     from bough.errors import OptionError

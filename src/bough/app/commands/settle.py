@@ -32,10 +32,15 @@ class SettleMethod(str, Enum):  # noqa: UP042
 
 
 Forces = Annotated[
-    list[str], typer.Option("--force", help="BODY:fx,fy,fz or with a moment, in the world's axes. May be repeated.")
+    list[str],
+    typer.Option(
+        "--force", metavar="BODY:NUMBERS", help="BODY:fx,fy,fz or with a moment, in the world's axes. May be repeated."
+    ),
 ]
-Gravity = Annotated[str | None, typer.Option(help="gx,gy,gz in m/s^2, instead of the model's.")]
-Watch = Annotated[list[str], typer.Option("--body", help="Record and print the place of this body. May be repeated.")]
+Gravity = Annotated[str | None, typer.Option(metavar="gx,gy,gz", help="gx,gy,gz in m/s^2, instead of the model's.")]
+Watch = Annotated[
+    list[str], typer.Option("--body", metavar="BODY", help="Record and print the place of this body. May be repeated.")
+]
 
 
 @of_model()
@@ -53,7 +58,10 @@ def settle(
     record: Annotated[Path | None, typer.Option(help="Write samples to this .npz or .parquet file.")] = None,
     json: Json = False,
 ) -> None:
-    """Let a linkage give way to forces, each step at rest, with as few joints computed as the error allows."""
+    """Let a linkage give way to forces, adaptively.
+
+    Each step is at rest, with as few joints computed as the error allows.
+    """
     from bough import adaptive
     from bough.app.files import check_recording
     from bough.app.numbers import placed_force, vector

@@ -37,15 +37,25 @@ class Scheme(str, Enum):  # noqa: UP042
 
 
 Forces = Annotated[
-    list[str], typer.Option("--force", help="FRAME:fx,fy,fz or with a moment, in the world's axes. May be repeated.")
+    list[str],
+    typer.Option(
+        "--force",
+        metavar="FRAME:NUMBERS",
+        help="FRAME:fx,fy,fz or with a moment, in the world's axes. May be repeated.",
+    ),
 ]
 Record = Annotated[Path | None, typer.Option(help="Write the motion to this .npz or .parquet file.")]
 Touching = Annotated[
     list[str],
-    typer.Option("--contact", help="FRAME or FRAME:x,y,z, a point that may touch the ground. May be repeated."),
+    typer.Option(
+        "--contact",
+        metavar="FRAME[:NUMBERS]",
+        help="FRAME or FRAME:x,y,z, a point that may touch the ground. May be repeated.",
+    ),
 ]
 Without = Annotated[
-    list[str], typer.Option(help="Leave out damping, springs, friction, limits or closures. May be repeated.")
+    list[str],
+    typer.Option(metavar="WHAT", help="Leave out damping, springs, friction, limits or closures. May be repeated."),
 ]
 Seed = Annotated[int | None, typer.Option(min=0, help="Start at a random configuration, not at the neutral one.")]
 
@@ -71,9 +81,10 @@ def simulate(
     record: Record = None,
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Move a robot through time under gravity, forces and a controller; damping, springs and limits act.
+    """Move a robot through time, and record it.
 
-    Loops of the model are closed at the start, and held. Contacts are hard, with the exact friction cone.
+    Gravity, forces and a controller act on it, and its damping, springs and limits. Loops of the model
+    are closed at the start, and held. Contacts are hard, with the exact friction cone.
     """
     import numpy as np
 

@@ -28,8 +28,9 @@ class SweepEngine(str, Enum):  # noqa: UP042  (typer reads the values of both)
 What = Annotated[
     str,
     typer.Argument(
+        metavar="WHAT",
         help="A function of Dynamics (jacobian?frame=hand), rollout (rollout?duration=1&dt=1e-3&every=10), or "
-        "module:function of your own."
+        "module:function of your own.",
     ),
 ]
 States = Annotated[
@@ -58,9 +59,10 @@ def sweep(
     only_results: Annotated[bool, typer.Option("--only-results", help="Leave the drawn rows out.")] = False,
     json: Json = False,
 ) -> None:
-    """Compute a function or a rollout for many states, seeds or parameter sets, as Parquet parts in a folder.
+    """Compute a function or a rollout for many states, resumably.
 
-    Killed in the middle, the same command goes on from the parts that are there: nothing is lost or done twice.
+    States, seeds or parameter sets go in, Parquet parts in a folder come out. Killed in the
+    middle, the same command goes on from the parts that are there: nothing is lost or done twice.
     """
     from bough.sweep import Job, run
 

@@ -20,27 +20,30 @@ def demo(
     ),
     json: Json = False,
 ) -> None:
-    """Show what the library does: a page with scenes, plots and numbers; with MODEL, a tour of it in the terminal."""
+    """Show what the library does, as a page.
+
+    It has scenes, plots and numbers; with MODEL, it is a tour of that model in the terminal.
+    """
     if source.file:
         from bough.app import demo
 
         model = source.model()
         show_json(demo.facts(model, picture)) if json else demo.run(model, picture, out())
         return
-    from bough.app.story.page import NEXT, write
+    from bough.app.story.page import next_steps, write
 
     path, numbers = write(to, note if json else say, watched())
     if json:
         show_json({"file": path, **numbers})
         return
     say(f"\nThe page: {path.resolve()}\n\nWhat to try next:")
-    for command, words in NEXT:
+    for command, words in next_steps():
         say(f"  {command}\n      {words}")
 
 
 def reproduce(
     which: Annotated[
-        list[str] | None, typer.Argument(help="A paper, table or figure; all without. See --list.")
+        list[str] | None, typer.Argument(metavar="NAME", help="A paper, table or figure; all without. See --list.")
     ] = None,
     to: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("build/reproduction"),
     full: Annotated[bool, typer.Option("--full", help="Also what takes hours.")] = False,
@@ -48,7 +51,10 @@ def reproduce(
     list_all: Annotated[bool, typer.Option("--list", help="List tables and figures, and run nothing.")] = False,
     json: Json = False,
 ) -> None:
-    """Make the papers' tables and figures again, beside what they print: HTML, Markdown and JSON."""
+    """Make the papers' tables and figures again.
+
+    The report has them beside what is printed: HTML, Markdown and JSON.
+    """
     from bough.app import reproduction
 
     names = which or []
@@ -65,7 +71,9 @@ def reproduce(
 
 
 def bench(
-    sections: Annotated[list[str] | None, typer.Argument(help="Sections; all without. See --list.")] = None,
+    sections: Annotated[
+        list[str] | None, typer.Argument(metavar="SECTION", help="Sections; all without. See --list.")
+    ] = None,
     docs: Annotated[Path | None, typer.Option(help="Record the results in this docs folder, and renew it.")] = None,
     model: Annotated[
         str | None, typer.Option(help=f"Measure this model instead. {HELP}", autocompletion=complete_model)
@@ -75,7 +83,9 @@ def bench(
     list_all: Annotated[bool, typer.Option("--list", help="List the sections, and run nothing.")] = False,
     json: Json = False,
 ) -> None:
-    """Measure Bough beside other libraries: ratios of one run, contestants alternating. Takes minutes.
+    """Measure Bough beside other libraries.
+
+    Contestants alternate in one run; all sections take minutes.
 
     With --model it is a robot of yours, beside Pinocchio, MuJoCo, Drake, DART and CasADi's C code where they are here
     and agree.

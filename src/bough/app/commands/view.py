@@ -31,7 +31,11 @@ def view(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the live view listens, on this machine.")] = 8080,
     json: Json = False,
 ) -> None:
-    """Look at a robot, a linkage or a recording (MODEL may be an .npz or .parquet file): live, as a page, as a PNG."""
+    """Look at a model or a recording: live, as a page, as a PNG.
+
+    MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without --html and --screenshot it is
+    shown live in the browser (pip install 'bough[viewer]').
+    """
     from bough.app.files import check_folder
 
     wide_high = pixels(size)

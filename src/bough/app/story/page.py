@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Callable
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from shutil import which
 from string import Template
 from typing import Any
 
@@ -25,13 +27,15 @@ from bough.view.html import START, data, document, scene_element, scripts
 from bough.zoo import humanoid
 
 COUNTED = ["inverse_dynamics", "mass_matrix", "forward_dynamics", "factorize"]
+# In this order they work: the viewer is there before it is used, and a recording before it is played.
 NEXT = (
-    ("bough view robot.urdf", "your robot, with sliders"),
-    ("bough view robot.urdf --html robot.html", "as one page"),
-    ("bough count robot.urdf --task pose:hand", "what its functions cost"),
+    ("bough info robot.urdf", "your robot: its tree, joints, limits and zeros; without one, zoo:humanoid"),
+    ("bough view robot.urdf --html robot.html", "as one page, with a slider for each joint"),
     ("bough settle 'zoo:molecule?n=50000' --force link49999:1,0,0 --record run.npz", "50,000 joints, adaptively"),
-    ("bough view run.npz", "what happened, step by step"),
-    ("bough bench", "beside other libraries, on your machine"),
+    ("bough view run.npz --html run.html", "what happened, step by step"),
+    ("pip install 'bough[viewer,bench]'", "for meshes, the live view, and other libraries to compare with"),
+    ("bough view robot.urdf", "live: drag forces, look at Lambda, let it settle"),
+    ("bough bench --model robot.urdf", "beside Pinocchio and MuJoCo, on your machine"),
 )
 Say = Callable[[str], None]
 
@@ -44,7 +48,9 @@ def write(to: Path, say: Say, progress: bool = False) -> tuple[Path, dict[str, A
             texts, numbers[name] = part(say)
             parts |= texts
             advance(1)
-    steps = "\n".join(f"{command:<80} <span class='note'># {words}</span>" for command, words in NEXT)
+    steps = "\n".join(
+        f"{escape(f'{command:<80}')} <span class='note'># {escape(words)}</span>" for command, words in next_steps()
+    )
     body = Template(text("story.html")).substitute(parts, version=__version__, next_steps=steps)
     style = f"<style>{text('story.css')}</style>"
     page = document("Bough: a demonstration", style + body, scripts() + START)
@@ -52,6 +58,14 @@ def write(to: Path, say: Say, progress: bool = False) -> tuple[Path, dict[str, A
     with replacing(to / "index.html") as file:
         file.write(page.encode())
     return to / "index.html", numbers
+
+
+def next_steps() -> list[tuple[str, str]]:
+    """What to try next; before it, where the shell would not find `bough`, how it does."""
+    here = Path(sys.prefix, "bin", "activate")
+    found = which("bough")
+    lost = here.exists() and (found is None or Path(found).parent != here.parent)
+    return [*([(f"source {here}", "so that `bough` and `pip` are those of this environment")] * lost), *NEXT]
 
 
 def text(name: str) -> str:

@@ -23,7 +23,7 @@ FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 
 
 def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
-    casadi = required("casadi", "CasADi")
+    casadi = required("casadi", "casadi")
     if model.nv > LARGEST:
         raise ModelError(f"C code without loops for {model.nv} DoF would take a compiler minutes: at most {LARGEST}")
     from bough.bridges.casadi import function

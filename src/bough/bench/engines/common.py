@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough import errors
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import MissingExtraError, NumericalError
+from bough.errors import NumericalError
 from bough.joints import FREE
 from bough.model import Model
 from bough.sparsity import Factor
@@ -101,12 +102,9 @@ def check(name: str, found: Any, wanted: FloatArray) -> None:
         raise NumericalError(f"{name} differs by {gap:.1e} of the largest number: it reads this model otherwise")
 
 
-def required(module: str, engine: str) -> Any:
+def required(module: str, extra: str) -> Any:
     """An engine's module, or how to get it."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingExtraError(f"this comparison needs {engine}: pip install 'bough[bench,peers]'") from None
+    return errors.required(module, extra, "this comparison")
 
 
 def axes_of_base(q: FloatArray) -> FloatArray:

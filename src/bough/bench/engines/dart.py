@@ -27,7 +27,7 @@ from bough.model import Model
 
 def skeleton(model: Model) -> tuple[Any, list[Any]]:
     """A Skeleton with the bodies and joints of a model, and its bodies in order."""
-    dart = required("dartpy", "DART").dynamics
+    dart = required("dartpy", "peers").dynamics
     m = model.mechanism
     if np.any(m.armature):
         raise ModelError("only mechanisms without rotor inertias are compared with DART")
@@ -109,7 +109,7 @@ def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
 
 def coordinates(model: Model, s: PeerState, bodies: list[Any]) -> tuple[Any, Any]:
     """q as DART has it, and B with v = B v_dart: floating bases have [angular, linear] in the world's axes."""
-    dart, m = required("dartpy", "DART"), model.mechanism
+    dart, m = required("dartpy", "peers"), model.mechanism
     q, B, at = np.empty(model.nv), np.zeros((model.nv, model.nv)), 0
     for i, body in enumerate(bodies):
         joint, first = body.getParentJoint(), int(m.q_index[i])

@@ -28,9 +28,9 @@ class DrakeTwin:
     """A MultibodyPlant with the bodies and joints of a model, and its context."""
 
     def __init__(self, model: Model) -> None:
-        tree = required("pydrake.multibody.tree", "Drake")
-        plant = required("pydrake.multibody.plant", "Drake")
-        rotations = required("pydrake.math", "Drake")
+        tree = required("pydrake.multibody.tree", "peers")
+        plant = required("pydrake.multibody.plant", "peers")
+        rotations = required("pydrake.math", "peers")
         m = model.mechanism
         if np.any(m.armature):
             raise ModelError("only mechanisms without rotor inertias are compared with Drake")
@@ -82,7 +82,7 @@ def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
     twin = DrakeTwin(model)
     plant, context = twin.plant, twin.context
     q, B = twin.coordinates(model, s)
-    tree = required("pydrake.multibody.tree", "Drake")
+    tree = required("pydrake.multibody.tree", "peers")
     state, tau, none = np.concatenate([q, B.T @ s.v]), B.T @ s.tau, tree.MultibodyForces(plant)
     plant.get_applied_generalized_force_input_port().FixValue(context, tau)
     accelerations, poses = plant.get_generalized_acceleration_output_port(), plant.get_body_poses_output_port()

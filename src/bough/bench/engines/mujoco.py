@@ -28,7 +28,7 @@ from bough.types import FloatArray
 
 
 def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
-    mujoco = required("mujoco", "MuJoCo")
+    mujoco = required("mujoco", "bench")
     twin = mujoco_twin(model)
     back, state = base_change(model, s), start(twin, model, s)
     pushed, still = start(twin, model, s), start(twin, model, s)
@@ -105,7 +105,7 @@ def base_change(model: Model, s: PeerState) -> FloatArray:
 
 def start(twin: Any, model: Model, s: PeerState) -> Any:
     """An mjData in this state; quaternions begin with w there."""
-    mujoco = required("mujoco", "MuJoCo")
+    mujoco = required("mujoco", "bench")
     state, q, back = mujoco.MjData(twin), s.q[s.q_order], base_change(model, s)
     for j in range(twin.njnt):
         kind = int(twin.jnt_type[j])

@@ -25,7 +25,7 @@ from bough.model import Model
 
 
 def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
-    pin = required("pinocchio", "Pinocchio")
+    pin = required("pinocchio", "bench")
     twin = pinocchio_twin(model)
     frames = with_frames(model, twin)
     data, spare = twin.createData(), twin.createData()
@@ -70,7 +70,7 @@ def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
 
 def with_frames(model: Model, twin: Any) -> dict[int, int]:
     """The twin with all frames that move; their numbers there by those here."""
-    pin = required("pinocchio", "Pinocchio")
+    pin = required("pinocchio", "bench")
     found = {}
     for k, body in enumerate(model.frames.body):
         if body >= 0:
@@ -81,7 +81,7 @@ def with_frames(model: Model, twin: Any) -> dict[int, int]:
 
 def wrenches(model: Model, twin: Any, q: Any, s: PeerState) -> Any:
     """External forces as Pinocchio takes them: one for each joint, in its axes and about its origin."""
-    pin = required("pinocchio", "Pinocchio")
+    pin = required("pinocchio", "bench")
     data, found = twin.createData(), pin.StdVec_Force()
     pin.forwardKinematics(twin, data, q)
     sums = [pin.Force.Zero() for _ in range(twin.njoints)]
