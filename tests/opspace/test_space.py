@@ -13,6 +13,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.compile.routine import interpret
+from bough.compile.settings import on_threads
 from bough.errors import BoughError, NonFiniteError, ShapeError, TaskError, UnknownNameError
 from bough.opspace import (
     METHODS,
@@ -85,6 +86,26 @@ def test_full_pass_equals_the_parts(general):
         np.testing.assert_allclose(getattr(full, name), expected, atol=1e-10 * np.abs(expected).max(), err_msg=name)
     np.testing.assert_allclose(full.jbar, op.jbar, atol=1e-10 * np.abs(op.jbar).max())
     np.testing.assert_allclose(op.nullspace, np.eye(9) - op.jbar @ op.J, atol=1e-9)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_full_pass_of_a_batch(threads):
+    """In parts, by several threads: as one row after the other; what is refused is named by its row of all."""
+    space = OperationalSpace(zoo.arm(7), [pose("hand")])
+    q, v = state(space.model, 3, batch=1200)
+    bent, straight = q[0].copy(), q[346].copy()
+    q = bent + 0.01 * v
+    with on_threads(threads):
+        full = space.full(q, v)
+        for k in (0, 63, 64, 601, 1199):
+            for found, expected in zip(full, space.full(q[k], v[k]), strict=True):
+                np.testing.assert_allclose(found[k], expected, atol=1e-9 * np.abs(expected).max())
+        q[701] = np.nan
+        with pytest.raises(BoughError, match=r"q\[\(701, 0\)\] is nan"):
+            space.full(q, v)
+        q[701] = straight
+        with pytest.raises(TaskError, match="singular at row 701 of the batch"):
+            space.full(q, v)
 
 
 def test_what_is_announced_comes_from_one_call():

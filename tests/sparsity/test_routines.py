@@ -40,8 +40,14 @@ def test_a_factor_is_made_from_packed_rows_which_are_kept():
     H, factor = packed_matrix(0)
     rows = np.concatenate([_row(H, k) for k in TREE.order])
     before = rows.copy()
-    np.testing.assert_allclose(factor_function(TREE, np.dtype(float))(rows), factor.packed, atol=1e-13)
+    found, refused = factor_function(TREE, np.dtype(float))(rows)
+    np.testing.assert_allclose(found, factor.packed, atol=1e-13)
     np.testing.assert_array_equal(rows, before)
+    assert refused == [0.0]
+    rows[0] -= 100.0  # of the root, which is eliminated last
+    assert factor_function(TREE, np.dtype(float))(rows)[1] == [1.0]
+    for pivot in (0.0, -1e-300):
+        assert factor_function(Tree([-1]), np.dtype(float))(np.array([pivot]))[1] == [1.0]
 
 
 def test_functions_are_kept_with_the_tree():

@@ -45,8 +45,12 @@ def _step(x: Any) -> Any:
     return x.unary(STEP) if isinstance(x, Expr) else float(x >= 0.0)
 
 
+def ahead(array: Any, k: int) -> None:
+    """Have memory send the element k of a vector, which is needed soon; only compiled loops have a use for it."""
+
+
 # What a compiler must know
-PRIMITIVES = {"sqrt": _sqrt, "sin": _sin, "cos": _cos, "atan": _atan, "step": _step}
+PRIMITIVES = {"sqrt": _sqrt, "sin": _sin, "cos": _cos, "atan": _atan, "step": _step, "ahead": ahead}
 
 
 @kernel

@@ -15,6 +15,8 @@ from bough.joints import (
     along,
     articulated_to_parent,
     by_freedom,
+    fetch_freedom,
+    fetch_joint,
     force_to_parent,
     freedom,
     joint_rate,
@@ -53,6 +55,7 @@ def aba(m: Mechanism, q: Rows, v: Rows, tau: Rows, f_ext: Rows, qdd: Rows, w: Wo
     by_freedom(m, v, w.rate)
     by_freedom(m, tau, w.u)
     for i in range(len(m.parent)):
+        fetch_joint(m, q, i)
         move_joint(m, q, i, w.X)
         velocity_and_bias(m, f_ext, i, w)
     eliminate_and_accelerate(m, qdd, w)
@@ -138,6 +141,7 @@ def accelerate(m: Mechanism, i: int, qdd: Rows, w: Workspace) -> None:
         g, zero = m.gravity, m.zero[0]
         a = join((zero, zero, zero), turn_to_body(m, w.X, i, (-g[0], -g[1], -g[2])))
     a = add6(a, get6(w.c, i))
+    fetch_freedom(m, qdd, m.dof[i])
     for k in range(m.dof[i], m.dof[i + 1]):
         x = w.u[k] - dot6(get6(w.V, k), a) - along(m, k, a)
         qdd[m.v_index[k]] = x

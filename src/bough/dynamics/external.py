@@ -22,7 +22,7 @@ from bough.dynamics.forward_by_factor import FORWARD_CRBA, DofRows, factorize, s
 from bough.dynamics.kinematics import orient_body
 from bough.dynamics.rnea import BIAS, RNEA, accelerate, gather, load
 from bough.errors import ShapeError, UnknownNameError
-from bough.joints import Mechanism, by_freedom, move_joint
+from bough.joints import Mechanism, by_freedom, fetch_joint, move_joint
 from bough.model import Model, find_limbs, mark_limbs
 from bough.spatial import add3, angular, cross, get3, get6, get9, join, linear, put6, sub3
 from bough.types import FloatArray, IntArray, Rotation, Rows, Vector, Workspace
@@ -130,6 +130,7 @@ def aba_pushed(
     by_freedom(m, v, w.rate)
     by_freedom(m, tau, w.u)
     for i in range(len(m.parent)):
+        fetch_joint(m, q, i)
         move_joint(m, q, i, w.X)
         start_body(m, i, w)
         push(m, points, wrenches, i, w.pA, w)
@@ -162,6 +163,7 @@ def rnea_pushed(
     by_freedom(m, v, w.rate)
     by_freedom(m, qdd, w.effort)
     for i in range(len(m.parent)):
+        fetch_joint(m, q, i)
         move_joint(m, q, i, w.X)
         accelerate(m, i, w)
         load(m, i, w)

@@ -13,6 +13,7 @@ from bough.joints import (
     Mechanism,
     along,
     by_freedom,
+    fetch_joint,
     force_to_parent,
     joint_rate,
     move_joint,
@@ -29,6 +30,7 @@ def rnea(m: Mechanism, q: Rows, v: Rows, qdd: Rows, f_ext: Rows, tau: Rows, w: W
     by_freedom(m, v, w.rate)
     by_freedom(m, qdd, w.effort)
     for i in range(len(m.parent)):
+        fetch_joint(m, q, i)
         move_joint(m, q, i, w.X)
         accelerate(m, i, w)
         load(m, i, w)

@@ -27,6 +27,7 @@ from bough.joints import (
     Mechanism,
     by_freedom,
     difference_joint,
+    fetch_joint,
     freedom,
     integrate_joint,
     move_joint,
@@ -180,6 +181,7 @@ def aba_with_held(m: Mechanism, q: Rows, v: Rows, f_ext: Rows, w: Workspace) -> 
     by_freedom(m, v, w.rate)
     by_freedom(m, w.push, w.u)
     for i in range(len(m.parent)):
+        fetch_joint(m, q, i)
         move_joint(m, q, i, w.X)
         velocity_and_bias(m, f_ext, i, w)
         for k in range(m.dof[i], m.dof[i + 1]):

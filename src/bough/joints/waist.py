@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
+from bough.compile.scalar import ahead
 from bough.joints.mechanism import LAST_SCREW, PLACED, ZX_SCREWS, Mechanism
 from bough.joints.table import move_joint
 from bough.joints.walks import Walk, inward, outward
@@ -35,13 +36,28 @@ from bough.spatial import (
 )
 from bough.types import ArticulatedInertia, Force, Motion, RigidInertia, Rows, Scalar, Vector
 
+SOON = 12  # bodies: what they take to compute is longer than memory takes to answer
+
 # Configuration
+
+
+@kernel
+def fetch_joint(m: Mechanism, q: Rows, i: int) -> None:
+    """Ask for the coordinates of a joint that comes soon: in a large tree in no order they lie anywhere."""
+    ahead(q, m.q_index[min(i + SOON, len(m.q_index) - 1)])
+
+
+@kernel
+def fetch_freedom(m: Mechanism, x: Rows, k: int) -> None:
+    """The same of a freedom in a vector such as v or tau."""
+    ahead(x, m.v_index[min(k + SOON, len(m.v_index) - 1)])
 
 
 @kernel
 def joint_motion(m: Mechanism, q: Rows, X: Rows) -> None:
     """Fill X: (cos, sin, d) of each joint's screw, or the placement (R, p) of a joint of several freedoms."""
     for i in range(len(m.parent)):
+        fetch_joint(m, q, i)
         move_joint(m, q, i, X)
 
 

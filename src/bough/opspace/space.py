@@ -23,7 +23,7 @@ from bough.opspace.inversion import Inversion
 from bough.opspace.methods import METHODS
 from bough.opspace.parameters import Functions, parameters_of
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
-from bough.opspace.products import ByFactor, ByMatrices, identity
+from bough.opspace.products import ByFactor, ByMatrices, full_pass
 from bough.opspace.quantities import FullPass, Weighted, alike, beside, checked_dtype, kept_beside
 from bough.opspace.singular import Singular
 from bough.opspace.state import OperationalState
@@ -217,12 +217,7 @@ class OperationalSpace:
         if not (self.multiplies_densely and self.uses_factor):
             op = self(q, v, **given)
             return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
-        J, X, Lam_inv, beta = self.function("dynamics").call(*self.inputs(q, v), **given)
-        Lam = self.invert(Lam_inv)
-        multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
-        Jbar = multiply(X, Lam)
-        N = multiply(Jbar, J)
-        return FullPass(J, beta, Lam_inv, Lam, Jbar, np.subtract(identity(self.model.nv, N.dtype), N, out=N))
+        return full_pass(self, *self.inputs(q, v), **given)
 
     # Lambda
 

@@ -15,7 +15,7 @@ from bough.arguments import explain_room
 from bough.sparsity import products
 from bough.sparsity.bordered import bordered_order, envelope
 from bough.sparsity.execute import run
-from bough.sparsity.factor import Factor, factorize
+from bough.sparsity.factor import Factor, factorize, factorize_by
 from bough.sparsity.pattern import Float, Names, from_columns, pack, to_columns, to_dense, to_scipy
 from bough.sparsity.shares import density
 from bough.sparsity.stretch import panel_size
@@ -40,17 +40,17 @@ __all__ = [
 
 def ltl(H: Any, tree: Tree, names: Names = None) -> Factor:
     """H = L' L (Featherstone 2005): n sqrt + D1 d + D2 (m + a)."""
-    return factorize(H, tree, "ltl", names)
+    return factorize_by(H, tree, "ltl", names)
 
 
 def ltdl(H: Any, tree: Tree, names: Names = None) -> Factor:
     """H = L' D L with unit L (Featherstone 2005): D1 d + D2 (m + a)."""
-    return factorize(H, tree, "ltdl", names)
+    return factorize_by(H, tree, "ltdl", names)
 
 
 def udut(H: Any, tree: Tree, names: Names = None) -> Factor:
     """H = U D U' with unit U (Shimanovskij): D1 d + D2 (m + a)."""
-    return factorize(H, tree, "udut", names)
+    return factorize_by(H, tree, "udut", names)
 
 
 def hmul(H: Any, tree: Tree, x: ArrayLike) -> Float:

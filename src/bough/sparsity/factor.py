@@ -63,7 +63,7 @@ METHODS: dict[MethodName, FactorKernels] = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Factor:
     """H = L' D L, with L of the pattern of the tree: lower triangular if parents come before children.
 
@@ -75,6 +75,9 @@ class Factor:
     method: MethodName
     packed: Float
     names: Names = None
+
+    def __init__(self, tree: Tree, method: MethodName, packed: Float, names: Names = None) -> None:
+        self.__dict__.update(tree=tree, method=method, packed=packed, names=names)  # one by one takes twice as long
 
     def __repr__(self) -> str:
         """A summary: the method, the size, how much of L is stored, and the range of the pivots."""
@@ -214,6 +217,11 @@ def factorize(H: Any, tree: Tree, method: MethodName = "ltdl", names: Names = No
 
     Cost D1 d + D2 (m + a); LTL n square roots more. An error names the DoF, by `names` too if they are given.
     """
+    return factorize_by(H, tree, method, names)
+
+
+def factorize_by(H: Any, tree: Tree, method: MethodName, names: Names) -> Factor:
+    """`factorize`, for functions that explain their own arguments."""
     if names is not None and len(names) != tree.n:
         raise ShapeError(f"{len(names)} names were given for {tree.n} DoF")
     quick = _factor_of_rows(H, tree) if method == "ltdl" else None
@@ -230,10 +238,11 @@ def factorize(H: Any, tree: Tree, method: MethodName = "ltdl", names: Names = No
 
 def _factor_of_rows(H: Any, tree: Tree) -> Float | None:
     """L of packed rows by code bound to the tree; None for other matrices, and for what is refused by name then."""
-    if type(H) is not np.ndarray or H.shape != (tree.rows[-1],) or H.dtype.char not in "fd":
+    if type(H) is not np.ndarray or H.ndim != 1 or H.dtype.char not in "fd" or not len(H):
         return None
     try:
-        found: Float = factor_function(tree, H.dtype)(H)  # which is finite
-    except (NonFiniteError, NumericalError):
+        found: Float
+        found, refused = factor_function(tree, H.dtype)(H)  # which are finite
+    except (NonFiniteError, NumericalError, ShapeError):
         return None
-    return found if np.minimum.reduce(found.take(diagonal(tree)), initial=np.inf) > 0 else None
+    return None if refused[0] else found

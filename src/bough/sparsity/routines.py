@@ -9,6 +9,7 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.compile.scalar import step
 from bough.sparsity.ltdl import ltdl_in_pairs, ltdl_solve
 from bough.sparsity.ltl import ltl_solve
 from bough.sparsity.products import lmul, lsolve, ltmul, ltsolve, unit_lmul, unit_lsolve, unit_ltmul, unit_ltsolve
@@ -44,14 +45,18 @@ class PackedRows(NamedTuple):
 
 
 @kernel
-def factorize_copy(t: PackedRows, H: Rows, L: Rows, w: Workspace) -> None:
-    """L and D of H, both in packed rows; H is kept."""
+def factorize_copy(t: PackedRows, H: Rows, L: Rows, refused: Rows, w: Workspace) -> None:
+    """L and D of H, both in packed rows, and how many pivots are not positive; H is kept."""
     for k in range(len(H)):
         L[k] = H[k]
     if len(t.mate) > 0:
         ltdl_in_pairs(t.parent, t.rows, t.mate, L)
     else:
         ltdl_in_blocks(t.parent, t.rows, L, w.panel)
+    bad = H[0] - H[0]
+    for k in range(len(t.parent)):
+        bad = bad + step(-L[t.rows[k + 1] - 1])
+    refused[0] = bad
 
 
 @kernel
@@ -91,7 +96,9 @@ def multiply(product: int, parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
         ltsolve(parent, rows, L, x)
 
 
-LTDL = Routine("ltdl", factorize_copy, inputs={"H": "packed"}, outputs={"L": "packed"}, work={"panel": "panel"})
+LTDL = Routine(
+    "ltdl", factorize_copy, inputs={"H": "packed"}, outputs={"L": "packed", "refused": "1"}, work={"panel": "panel"}
+)
 APPLY = Routine("factor", apply, inputs={"L": "packed", "x": "n"}, outputs={"y": "n"}, work={"column": "n 1"})
 
 
@@ -101,7 +108,7 @@ def vector_function(tree: Tree, product: Callable[..., None], dtype: np.dtype[An
 
 
 def factor_function(tree: Tree, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """H -> L with D on its diagonal, both in packed rows, for matrices of this tree; kept with the tree."""
+    """H -> L with D on its diagonal, both in packed rows, and the number of pivots that are not positive."""
     return _bound(tree, LTDL, 0, dtype)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bough.compile.kernel import from_text, inlined, kernel
 from bough.compile.run import direct
-from bough.compile.scalar import atan, sincos, sqrt
+from bough.compile.scalar import ahead, atan, sincos, sqrt
 from bough.errors import KernelError
 
 Pair = namedtuple("Pair", ["x", "k"])
@@ -31,6 +31,15 @@ def becomes_a_float(x, n):
     total = 0
     for k in range(n):
         total = total + x[k]
+    return total
+
+
+@kernel
+def asks_for_what_comes(x, n):
+    total = 0.0
+    for k in range(n):
+        ahead(x, min(k + 3, n - 1))
+        total += x[k]
     return total
 
 
@@ -153,7 +162,7 @@ def means_two_things(x, n):
 
 
 KERNELS = [
-    means_two_things,
+    means_two_things, asks_for_what_comes,
     becomes_a_float, known_behind_its_suite, looks_only_where_it_may, counts_down, goes_through_a_tuple,
     takes_parts_of_arrays, makes_a_named_tuple, knows_bits, compares_in_a_chain, leaves_early,
 ]  # fmt: skip

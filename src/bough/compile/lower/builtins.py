@@ -81,10 +81,16 @@ def _step(out: Writer, x: Any) -> Any:
     return out.number(out.compare(">=", x, 0.0), x.kind if x.kind in "fs" else "f")
 
 
+def _ahead(out: Writer, array: Arr, k: Any) -> None:
+    """To be read or written, into all caches."""
+    out.do(f"call void @llvm.prefetch.p0(ptr {out.address(array, k)}, i32 0, i32 3, i32 1)")
+
+
 FUNCTIONS = ("sqrt", "sin", "cos", "exp", "log", "log10")  # of LLVM, and of numpy and math alike
 BUILTINS: dict[Any, Meaning] = {
     len: _length, max: _largest(">"), min: _largest("<"), abs: _absolute, float: _as("f"), int: _as("i"),
     bool: _as("b"), round: _round, PRIMITIVES["atan"]: _atan, PRIMITIVES["step"]: _step,
+    PRIMITIVES["ahead"]: _ahead,
 }  # fmt: skip
 BUILTINS |= {getattr(home, name): _function(name, getattr(math, name)) for home in (np, math) for name in FUNCTIONS}
 BUILTINS |= {PRIMITIVES[name]: _function(name, getattr(math, name)) for name in ("sqrt", "sin", "cos")}
@@ -98,4 +104,5 @@ DECLARATIONS = [
     "declare i64 @llvm.fptosi.sat.i64.f64(double)",
     "declare i64 @llvm.fptosi.sat.i64.f32(float)",
     "declare double @atan(double)",
+    "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
 ]
