@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
+from robots import URDF
 from sizes import size
 
 # Compiling on first use would break any deadline; examples are the same in every run.
@@ -10,6 +11,14 @@ settings.register_profile(
     "bough", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=size(100, 15)
 )
 settings.load_profile("bough")
+
+
+@pytest.fixture
+def urdf(tmp_path):
+    """A file with one arm on a hinge."""
+    path = tmp_path / "twolink.urdf"
+    path.write_text(URDF)
+    return path
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

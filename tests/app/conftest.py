@@ -5,11 +5,6 @@ from typer.testing import CliRunner
 
 from bough.app import cli, shell
 
-SOLID = '<inertial><mass value="{}"/><inertia ixx="1" iyy="1" izz="1"/></inertial>'
-URDF = f"""<robot name="twolink"><link name="base"/><link name="arm">{SOLID.format("1")}</link><gazebo/>
-<joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/>
-<limit lower="-1" upper="1" effort="5" velocity="6"/></joint></robot>"""
-
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch, tmp_path):
@@ -19,13 +14,6 @@ def wide(monkeypatch, tmp_path):
     shell.out.cache_clear()
     yield
     shell.out.cache_clear()
-
-
-@pytest.fixture
-def urdf(tmp_path):
-    path = tmp_path / "twolink.urdf"
-    path.write_text(URDF)
-    return path
 
 
 @pytest.fixture

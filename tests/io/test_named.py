@@ -9,11 +9,7 @@ import bough
 from bough import zoo
 from bough.errors import BoughError, ModelError
 from bough.io import named
-
-URDF = """<robot name="twolink"><link name="base"/><link name="arm">
-<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
-<joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/>
-<limit lower="-1" upper="1" effort="5" velocity="6"/></joint></robot>"""
+from robots import URDF
 
 
 @pytest.mark.parametrize(
@@ -58,13 +54,6 @@ def test_robots_need_their_package(monkeypatch):
     monkeypatch.setattr(named, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'bough\[robots\]'"):
         named.robot_file("robot:g1")
-
-
-@pytest.fixture
-def urdf(tmp_path):
-    path = tmp_path / "twolink.urdf"
-    path.write_text(URDF)
-    return path
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import files
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,14 +18,9 @@ from bough.io import doctor, load
 from bough.model.limbs import twin_limbs
 from bough.model.model import Model
 from models import Body
+from robots import urdfs
 
 pin = pytest.importorskip("pinocchio")
-
-
-def urdfs() -> dict[str, Path]:
-    """All URDFs of the wheel by name; some names occur twice, in different packages."""
-    found = [Path(str(f.locate())) for f in files("example-robot-data") or [] if f.suffix == ".urdf"]
-    return {f"{p.relative_to(p.parents[2]).parts[0]}/{p.name}": p for p in sorted(found)}
 
 
 ROBOTS = urdfs()

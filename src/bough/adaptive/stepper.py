@@ -16,7 +16,7 @@ from bough.adaptive.passes import FULL_TIER, LINEAR_TIER, OPENED
 from bough.adaptive.restraints import NoRestraints, Restraints
 from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Cost
-from bough.adaptive.watch import LoopWatch, Swings
+from bough.adaptive.step_watch import LoopWatch, Swings
 from bough.errors import ModelError, NumericalError, SettingError
 
 ROUNDING = 1e-12  # of the energy

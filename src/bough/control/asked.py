@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.run.arguments import is_count, is_real
+from bough.compile.run.arrays import is_count, is_real
 from bough.control.contacts import Contact
 from bough.control.references import Gains
 from bough.errors import ShapeError, TaskError

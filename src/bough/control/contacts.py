@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.run.arguments import is_real
+from bough.compile.run.arrays import is_real
 from bough.errors import TaskError
 from bough.opspace import Task, pose, position
 from bough.opspace.tasks import RelativeTask

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.graph.program import Array
-from bough.compile.run.arguments import results
+from bough.compile.run.arrays import results
 from bough.compile.run.call import BoundFunction
 from bough.errors import ShapeError
 from bough.types import RealArray

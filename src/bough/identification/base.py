@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.arguments import explained
-from bough.compile.run.arguments import is_count
+from bough.compile.run.arrays import is_count
 from bough.errors import OptionError
 from bough.identification.equations import Equations, check_drive, check_samples, equations, names_of
 from bough.model import Model

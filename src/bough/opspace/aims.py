@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.run.arguments import real_array
+from bough.compile.run.arrays import real_array
 from bough.errors import NonFiniteError, ShapeError, TaskError
 from bough.opspace.sweeps.errors import CENTER, FRAME, JOINTS, Aims
 from bough.opspace.sweeps.wrenches import JOINT

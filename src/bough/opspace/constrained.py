@@ -18,7 +18,7 @@ from bough import __version__
 from bough.arguments import explained
 from bough.compile.emit import c
 from bough.compile.executions import BoundFunction
-from bough.compile.run.arguments import is_count, is_real, real_array
+from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
 from bough.opspace.composed import Composed, Constrained, Impact

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.routine import Routine
-from bough.compile.run.arguments import real_array
+from bough.compile.run.arrays import real_array
 from bough.dynamics.engine import Device
 from bough.errors import ShapeError
 from bough.opspace.methods import dof_tree

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
-from bough.compile.run.arguments import real_array
+from bough.compile.run.arrays import real_array
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of

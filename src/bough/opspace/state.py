@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.run.arguments import real_array
+from bough.compile.run.arrays import real_array
 from bough.compile.settings import on_threads
 from bough.errors import TaskError
 from bough.opspace.products import apply

@@ -11,8 +11,8 @@ import numpy as np
 from bough.errors import ModelError
 from bough.model import WORLD, LoopClosure, Model, Passive
 from bough.types import FloatArray, IntArray
-from bough.zoo.arguments import generator, sized
 from bough.zoo.geometry import Geometry, from_second_moments, hung, model_of
+from bough.zoo.sizes import generator, sized
 
 # Orientation of a joint's frame in that of its rod, whose x goes along it: the hinge's axis is z.
 HINGE = {

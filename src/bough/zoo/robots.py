@@ -8,8 +8,8 @@ from bough.errors import ModelError
 from bough.model import Builder, Model
 from bough.spatial import inertia_matrix
 from bough.tree import Tree
-from bough.zoo.arguments import generator, sized
 from bough.zoo.geometry import Naming, model_of, random_geometry, shifted
+from bough.zoo.sizes import generator, sized
 
 TREE1 = shifted([0, 1, 1, 2, 2, 3, 3])
 SHIMANOVSKIJ = shifted([0, 1, 2, 2, 3, 4, 4])

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bough.adaptive.motion.active import ActiveRegion
 from bough.adaptive.motion.engine import INTEGRATORS, MotionEngine
+from bough.adaptive.motion.friction_watch import FrictionWatch
 from bough.adaptive.motion.held import HeldLoops
 from bough.adaptive.motion.layout import Effort, Moving, make_effort, make_moving
 from bough.adaptive.motion.rules import BY_JOINT, EVERY, NO_LIMIT, Turns, make_rule, spaced
-from bough.adaptive.motion.watch import FrictionWatch
 
 __all__ = [
     "BY_JOINT",

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from bough.compile.graph.program import Array
 from bough.compile.run import complaints
-from bough.compile.run.arguments import conform, results
+from bough.compile.run.arrays import conform, results
 from bough.compile.run.complaints import Explain
 from bough.compile.run.entry import Code, Entry, own_gate, shared_gate
 from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, rows_at_once

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from bough.compile.executions import BoundFunction
-from bough.compile.run.arguments import real_array
+from bough.compile.run.arrays import real_array
 from bough.control.ik.step import Limited, step_routine
 from bough.errors import ShapeError, TaskError
 from bough.joints import LAST_SCREW

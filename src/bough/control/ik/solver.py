@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.run.arguments import is_count, is_real, real_array
+from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.control.ik.descent import LEAST, Descent, Ended, begun
 from bough.control.ik.problem import Bounds, Goals, Key, by_name, levels
 from bough.control.ik.step import SIZE
