@@ -18,7 +18,7 @@ test: lint
 
 test-slow: $(VENV)/.test
 	$(BIN)/pytest -n 2 -m slow
-	BOUGH_INTERPRET=1 $(BIN)/pytest -n 2 -m "not slow"
+	BOUGH_INTERPRET=1 $(BIN)/pytest -n 2
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sizes import size
+
 DEMO = Path(__file__).parents[1] / "examples" / "box_to_floor.py"
 
 
@@ -19,7 +21,8 @@ def demo():
     return module
 
 
-def test_the_box_goes_to_the_floor_and_back(demo):
+def test_the_box_goes_to_the_floor_and_back(demo, monkeypatch):
+    monkeypatch.setattr(demo, "DT", size(1e-3, 5e-3))
     task = demo.BoxToFloor()
     recording = task.run(progress=False)
     results = task.report(recording)

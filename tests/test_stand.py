@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sizes import size
+
 DEMO = Path(__file__).parents[1] / "examples" / "stand.py"
 
 
@@ -16,7 +18,7 @@ def test_the_humanoid_stands_lifts_a_foot_and_reaches(monkeypatch, tmp_path):
     spec = importlib.util.spec_from_file_location("stand", DEMO)
     demo = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(demo)
-    monkeypatch.setattr(demo, "DT", 4e-3)
+    monkeypatch.setattr(demo, "DT", size(4e-3, 1e-2))
     task = demo.Stand()
     motion, result = task.run(5.5)
     assert result.hand.max() < 1e-3

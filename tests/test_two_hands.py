@@ -7,13 +7,14 @@ import importlib
 import numpy as np
 import pytest
 
+from sizes import size
 from test_box_to_floor import DEMO
 
 
 def test_the_box_follows_its_path_and_is_squeezed(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(DEMO.parent)
     demo = importlib.import_module("two_hands")
-    monkeypatch.setattr(importlib.import_module("box_to_floor"), "DT", 2e-3)
+    monkeypatch.setattr(importlib.import_module("box_to_floor"), "DT", size(2e-3, 8e-3))
     task = demo.TwoHands()
     recording = task.run(progress=False)
     results = task.report(recording)

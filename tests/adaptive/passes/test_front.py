@@ -81,14 +81,15 @@ def run(models, forces_per_model):
 
 @pytest.mark.filterwarnings("ignore:.*below the noise floor", "ignore:divide and conquer is off")
 def test_no_bound_is_broken_in_two_thousand_trials():
-    models = size(25, 4)
-    assert run(models, 20) == 80 * models
+    linkages = size(25, 4)
+    assert run(linkages, 20) == 80 * linkages
 
 
 @slow
 @pytest.mark.filterwarnings("ignore:.*below the noise floor", "ignore:divide and conquer is off")
 def test_no_bound_is_broken_in_twenty_thousand_trials():
-    assert run(100, 50) == 20_000
+    linkages = size(100, 2)
+    assert run(linkages, 50) == 200 * linkages
 
 
 def test_refining_goes_on_where_it_stopped_and_ends_exact():
