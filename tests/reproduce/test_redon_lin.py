@@ -12,6 +12,7 @@ from bough.reproduce.redon_lin import linkages, molecules, protocol, table1
 from bough.reproduce.redon_lin.protocol import Experiment, displacement_error, parts
 from bough.reproduce.redon_lin.recording import at_once, cells, chosen, main, missing, record
 from bough.zoo import chain, molecule
+from sizes import size
 
 SMALL = Experiment("small", "adjacent", (1, 3), (3, 11), 20)
 
@@ -116,7 +117,7 @@ def test_small_drawings(monkeypatch):
 
 def test_the_molecule_of_the_paper(monkeypatch):
     """A backbone with short side groups needs about as many joints as the paper prints; a bush needs far more."""
-    monkeypatch.setattr(molecules, "BONDS", 1000)
+    monkeypatch.setattr(molecules, "BONDS", size(1000, 300))
     result = molecules.run()
     apart = {row.what.partition(":")[0]: float(row.ratio.rstrip("x")) for row in result.rows[:-1]}
     assert apart["molecule, window 2"] < 1.5 < apart["molecule, window 30"]

@@ -120,7 +120,7 @@ def test_rows_of_a_tree_make_it_again_and_survive_a_checkpoint(tmp_path):
 BAD = {
     "does not cover": ((0, 1), 2),
     "link1' is in two clusters": (((0, 1), 1), (2, 3)),
-    "not joined": ((0, 2), (1, 3)),
+    "joined by no joint": ((0, 2), (1, 3)),
     "pair": (0, 1, 2, 3),
     "by name or place": ((0, 1), (2, 3.5)),
     "no body 9": ((0, 1), (2, 9)),
@@ -139,7 +139,7 @@ def test_trees_that_do_not_fit_are_refused(match):
 
 def test_what_is_apart_is_refused():
     model = zoo.star(3)
-    with pytest.raises(ModelError, match="not joined"):
+    with pytest.raises(ModelError, match="joined by no joint"):
         adaptive.QuasiStatics(model, adaptive.energy(0.1), "adaptive", assembly=((0, 1), 2))
     adaptive.QuasiStatics(model, adaptive.energy(0.1), "adaptive", assembly=((("world", 0), 1), 2))
     with pytest.raises(ValueError, match="at least one"):

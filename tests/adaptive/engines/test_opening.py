@@ -10,7 +10,7 @@ from bough.adaptive.engines import opening, side_by_side
 from bough.adaptive.engines import tree as engine
 from sizes import size
 
-JOINTS = size(700, 200)
+JOINTS = size(700, 500)
 
 
 def opened(model, error, few, threads, monkeypatch, steps=0):
