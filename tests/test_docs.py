@@ -43,17 +43,6 @@ TESTED_WITH = {
     re.split(r"[<>=]", package)[0]
     for package in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["test"]
 }
-ARM = (
-    """<robot name="arm"><link name="base"/>"""
-    + "".join(
-        f"""<link name="{name}"><inertial><origin xyz="0 0 -0.2"/><mass value="1"/>
-    <inertia ixx="0.02" iyy="0.02" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
-    <joint name="{name}_joint" type="revolute"><parent link="{parent}"/><child link="{name}"/><axis xyz="0 1 0"/>
-    <origin xyz="0 0 {z}"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>"""
-        for name, parent, z in (("upper", "base", 1.0), ("lower", "upper", -0.4))
-    )
-    + "</robot>"
-)
 SLOW_COMMANDS = ("bough demo", "bough bench", "bough reproduce", "bough cache warm")  # here their --help
 
 
@@ -91,7 +80,7 @@ def folder(tmp_path, monkeypatch):
     """A folder with the robot that the docs load."""
     robots = [Path(str(f.locate())) for f in files("example-robot-data") or [] if f.name == "g1_29dof_rev_1_0.urdf"]
     shutil.copy(robots[0], tmp_path / "g1.urdf")
-    (tmp_path / "arm.urdf").write_text(ARM)
+    shutil.copy(ROOT / "examples" / "arm.urdf", tmp_path)
     q, v, qdd, tau = np.random.default_rng(0).normal(size=(4, 50, 2))
     np.savez(tmp_path / "measured.npz", q=q, v=v, qdd=qdd, tau=tau)
     monkeypatch.chdir(tmp_path)

@@ -105,6 +105,13 @@ def test_what_is_too_slow_is_drawn_with_less_and_said(shown):
     assert page.run(f"{tell}(900, 2)") == 4
 
 
+def test_few_links_are_not_said_to_be_lines(shown):
+    page = shown(scene(bough.zoo.arm(4)))
+    page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}; {STATE}.pace.level = 4; {STATE}.pace.milliseconds = 90")
+    page.run(f"{STATE}.pace.say()")
+    assert "lines" not in page.run("document.querySelector('.slow').textContent")
+
+
 def test_every_level_draws_and_rest_brings_all_back(shown):
     page = shown(scene(bough.zoo.molecule(2_000, 1)))
     page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}; {STATE}.pace.level = 0")

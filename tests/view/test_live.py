@@ -3,6 +3,7 @@
 import io
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from bough.view import scene
 
 pytest.importorskip("viser")
 
+from bough.view.kinematics import joints_in, links
 from bough.view.live import Live
 from bough.view.live.panels import effective, pattern_picture
-from bough.view.live.play import joints_in
-from bough.view.live.stage import quaternions
+from bough.view.live.stage import creased, quaternions
+from bough.view.shapes import Mesh, unit
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def test_a_slider_moves_the_robot(port):
         T = scene(model).placements(live.q)
         part = live.stage.parts[0]
         found = np.asarray(part.handle.batched_positions)
-        own = T[part.part.body]
+        own = np.where((part.part.body >= 0)[:, None, None], T[part.part.body], np.eye(4))
         expected = np.einsum("kij,kj->ki", own[:, :3, :3], part.part.placement[:, :, 3]) + own[:, :3, 3]
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
@@ -73,6 +75,42 @@ def test_ellipsoids_come_and_go(port):
         assert "kg" in live.ellipsoids.text.content
         live.ellipsoids.toggle("hand")
         assert live.ellipsoids.shown == {}
+
+
+def test_ellipsoids_are_of_frames_that_move_and_in_one_scale(port):
+    with Live(scene(bough.zoo.humanoid()), port) as live:
+        assert "world" not in live.ellipsoids.choice.options
+        for frame in ("left_hand", "torso"):
+            live.ellipsoids.toggle(frame)
+        sizes = [np.asarray(live.ellipsoids.shown[frame].batched_scales)[0] for frame in ("left_hand", "torso")]
+        masses = [effective(live.ellipsoids.dynamics, live.q, frame)[2] for frame in ("left_hand", "torso")]
+        np.testing.assert_allclose(sizes[0] / sizes[1], masses[0] / masses[1], rtol=1e-4)
+
+
+def test_clicks_and_sliders_on_threads_of_their_own_do_not_meet(port):
+    with Live(scene(bough.zoo.arm(4)), port) as live, ThreadPoolExecutor(4) as pool:
+        frames = [name for name in live.scene.model.frame_names if name != "world"]
+        work = [pool.submit(live.ellipsoids.toggle, frame) for frame in frames * 6]
+        work += [pool.submit(live.ellipsoids.show, live.q + 0.01 * k) for k in range(20)]
+        assert [future.exception() for future in work] == [None] * len(work)
+        assert live.ellipsoids.shown == {}
+
+
+def test_a_mesh_has_edges_where_its_faces_do():
+    """A cube whose corners are shared, and then are not: normals of the browser are those of faces."""
+    cube = unit("box", 4)
+    corners, place = np.unique(cube.vertices, axis=0, return_inverse=True)
+    found = creased(Mesh(corners, place.ravel()[cube.faces]))
+    assert len(found.vertices) == 24
+    np.testing.assert_allclose(found.vertices[found.faces], cube.vertices[cube.faces])
+    ball = unit("sphere", 24)
+    assert len(creased(ball).vertices) < 1.1 * len(ball.vertices)
+
+
+def test_a_linkage_settles_before_it_is_moved_by_hand(port):
+    with Live(scene(bough.zoo.chain(80)), port) as live:
+        assert live.settling is not None
+        assert not live.sliders.folder.expand_by_default
 
 
 def test_a_recording_is_played(port):
@@ -108,8 +146,8 @@ def test_many_bodies_are_placed_by_compiled_code(port):
 
 
 def test_which_joints_move():
-    start, count = np.array([0, 1, 5]), np.array([1, 4, 1])
-    assert joints_in((start, count), np.array([0, 0, 0, 1, 0, 1], bool)).tolist() == [False, True, True]
+    three = links(bough.zoo.arm(3))._replace(q=np.array([0, 1, 5]), motion=np.array([0, 3, 0]))
+    assert joints_in(three, np.array([0, 0, 0, 1, 0, 1], bool)).tolist() == [False, True, True]
 
 
 def test_quaternions_are_those_of_rotations():

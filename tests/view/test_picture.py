@@ -48,6 +48,23 @@ def test_a_joint_moves_what_is_seen():
     assert (first != second).any(axis=-1).mean() > 0.01
 
 
+def test_nothing_is_cut_off_at_the_edges():
+    """Not even of what is tall and seen from above."""
+    tall = block(0.5, Piece("world", "box", (0.1, 0.1, 20.0), colour=(1.0, 0.0, 0.0)))
+    shown = red(picture(tall, SIZE, direction=(-0.7, 0.28)))
+    assert shown.any()
+    assert not shown[[0, -1]].any()
+    assert not shown[:, [0, -1]].any()
+
+
+def test_joints_that_move_in_an_adaptive_run_are_lit_up():
+    model = bough.zoo.chain(6)
+    q = np.zeros((3, 6))
+    q[2, 4] = 0.1
+    played = scene(model).playing(np.arange(3.0), q, adaptive=True)
+    assert red(picture(played, SIZE, sample=2)).sum() > 20 > 1 > red(picture(played, SIZE, sample=1)).sum()
+
+
 def test_forces_are_drawn():
     found = block()
     pushed = dataclasses.replace(found, arrows=arrows(found.model, ["block"], [[0.0, 0.0, 5.0]], [[0.0, 0.0, 0.5]]))

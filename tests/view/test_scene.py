@@ -30,6 +30,15 @@ def test_bones_join_the_origins_of_joints():
         assert np.linalg.norm(points - origin, axis=1).min() < 1e-9, name
 
 
+def test_a_robot_stands_on_its_base_and_one_that_floats_on_nothing():
+    builder = bough.Builder("post")
+    builder.add_body("arm", placement=(0, 0, 2.0), axis=(0, 1, 0), mass=1.0, com=(0.5, 0, 0))
+    rod = next(part for part in scene(builder.build()).shapes if (part.body < 0).any())
+    at = rod.body < 0
+    np.testing.assert_allclose(rod.placement[at][0, :, 3], [0, 0, 1.0], atol=1e-9)
+    assert not any((part.body < 0).any() for part in scene(bough.zoo.humanoid()).shapes)
+
+
 def test_twin_limbs_have_one_colour_and_the_trunk_another():
     model = bough.zoo.asimo()
     colours, first = branch_colours(model.mechanism)
@@ -98,11 +107,11 @@ def test_what_slides_has_a_rail_along_its_axis():
     builder.add_body("a", "world", "prismatic", (0, 0, 1), axis=(0, 1, 0), mass=1.0, lower=-0.2, upper=0.6)
     found = scene(builder.build())
     rods = next(part for part in found.shapes if part.kind == "cylinder")
-    rail = np.flatnonzero(rods.body == -1)
-    assert len(rail) == 1
-    half = 0.5 * rods.placement[rail[0], :, 2]
-    ends = np.array([rods.placement[rail[0], :, 3] - half, rods.placement[rail[0], :, 3] + half])
-    np.testing.assert_allclose(ends, [[0, -0.2, 1], [0, 0.6, 1]], atol=1e-12)
+    post, rail = np.flatnonzero(rods.body == -1)
+    for k, wanted in ((post, [[0, 0, 0], [0, 0, 1]]), (rail, [[0, -0.2, 1], [0, 0.6, 1]])):
+        half = 0.5 * rods.placement[k, :, 2]
+        ends = np.array([rods.placement[k, :, 3] - half, rods.placement[k, :, 3] + half])
+        np.testing.assert_allclose(ends, wanted, atol=1e-12)
 
 
 def test_a_single_ball_is_drawn():

@@ -28,6 +28,7 @@ class Source:
 
     file: str
     options: dict[str, Any] = field(default_factory=dict)
+    shown: dict[str, list[str]] = field(default_factory=dict)  # forces and contacts of a recording, as they were given
 
     def model(self) -> Model:
         """Made, or read."""
@@ -53,18 +54,19 @@ class Source:
             return None
         return robot_file(self.file) if self.file.startswith("robot:") else self.file
 
-    def text(self) -> str:
+    def text(self, **shown: list[str]) -> str:
         """For a recording, so that it can be played without naming the model again; files by their whole path."""
-        return json.dumps(
-            {"model": self.file if self.is_named else os.path.abspath(self.file), "options": self.options}
-        )
+        file = self.file if self.is_named else os.path.abspath(self.file)
+        return json.dumps({"model": file, "options": self.options, "shown": shown})
 
     @classmethod
     def of_text(cls, text: str) -> Source:
-        """What `text` gave."""
+        """What `text` gave, or a model as it is named on the command line."""
+        if text and not text.startswith("{"):
+            return cls(text)
         try:
             found = json.loads(text)
-            return cls(str(found["model"]), dict(found["options"]))
+            return cls(str(found["model"]), dict(found["options"]), dict(found.get("shown", {})))
         except (ValueError, KeyError, TypeError):
             raise ModelError("the recording does not say which model it is of: give it with --of") from None
 

@@ -13,6 +13,7 @@ from bough.view.shapes import Shapes, balls, joined, rods
 
 MANY = 2000  # bodies; beyond, a link is a rod and nothing else
 SLENDER = 0.16  # width of a rod over the length of a usual link
+MOST_ON_BASE = 8  # joints; a forest has no base
 FAR, FAR_MANY = 0.008, 0.0015  # least width of a rod over the size of the whole
 
 
@@ -71,6 +72,10 @@ def _between(model: Model, hooks: _Hooks) -> tuple[IntArray, FloatArray, FloatAr
     inner = hooks.up >= 0
     start = np.array([own[int(b)] for b in hooks.up[inner]]).reshape(-1, 3)
     found = [(hooks.up[inner], start, hooks.hang[inner])]
+    # the base, up to the first joints; those that float hang on nothing
+    held = ~inner & np.array([kind not in ("floating", "planar") for kind in model.joints.types], bool)
+    if held.sum() <= MOST_ON_BASE:
+        found.append((hooks.up[held], np.zeros((held.sum(), 3)), hooks.hang[held]))
     frames, leaves = model.frames, set(hooks.body.tolist()) - set(hooks.up.tolist())
     named = set(model.body_frames.tolist())
     # a frame on the last body of a limb is a hand or a foot

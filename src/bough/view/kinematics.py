@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bough.errors import ModelError
 from bough.joints import PRIMITIVES, X_SCREW, ZX_SCREWS
@@ -15,6 +16,7 @@ from bough.model import Model
 from bough.types import FloatArray, IntArray
 
 MOTIONS = ("turn", "slide", "planar", "ball", "free")
+NUMBERS = np.array([1, 1, 3, 4, 7])  # entries of q of each
 
 
 class Links(NamedTuple):
@@ -111,3 +113,15 @@ def _motions(tree: Links, q: FloatArray) -> FloatArray:
     J[free, :3, :3] = quaternion_matrix(q[tree.q[free][:, None] + np.arange(3, 7)])
     J[free, :3, 3] = q[tree.q[free][:, None] + np.arange(3)]
     return J
+
+
+def joints_in(links: Links, changed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """(N,) which bodies' joints have one of these entries of q (nq,)."""
+    total = np.concatenate([[0], np.cumsum(changed)])
+    found: npt.NDArray[np.bool_] = total[links.q + NUMBERS[links.motion]] > total[links.q]
+    return found
+
+
+def moving(links: Links, q: FloatArray, sample: int) -> npt.NDArray[np.bool_]:
+    """(N,) which bodies' joints differ from the sample before, of (T, nq)."""
+    return joints_in(links, q[sample] != q[max(sample - 1, 0)])

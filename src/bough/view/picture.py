@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from bough.record import replacing
 from bough.types import FloatArray
 from bough.view.bounds import View, bounds, fine
+from bough.view.kinematics import moving
 from bough.view.raster import LIGHT, compiled
 from bough.view.shapes import Mesh, Shapes, rods, unit
 
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 
 Pixels = npt.NDArray[np.uint8]
 SHARPER = 2  # pixels are drawn twice as fine and averaged
-AWAY, HALF_ANGLE = 2.8, 0.36  # rad, of the shorter side
+AWAY, HALF_ANGLE = 3.0, 0.36  # radii, so that all of it is seen; rad, of the shorter side
 ARROW = (0.84, 0.27, 0.18)
+ACTIVE, RESTING = (0.98, 0.36, 0.05), (0.50, 0.55, 0.62)
 
 
 class _Camera(NamedTuple):
@@ -57,7 +60,7 @@ def picture(
     depth, shade = np.zeros((2, high, wide), np.float32)  # one over the distance; of the floor where a shadow falls
     normal, colour, unused = np.zeros((3, high, wide, 3), np.float32)
     draw = compiled()[0]
-    for part in (*scene.shapes, *_arrows(scene, q, view, sample or 0)):
+    for part in (*_shapes(scene, sample or 0), *_arrows(scene, q, view, sample or 0)):
         corners, normals, shown = _triangles(part, T, fine(scene))
         draw(camera.project(corners), normals, shown, depth, normal, colour)
         if camera.eye[2] > view.floor:
@@ -67,6 +70,14 @@ def picture(
     compiled()[1](at, np.r_[view.center[:2], view.floor, view.radius], depth, shade, normal, colour)
     small = colour.reshape(size[1], SHARPER, size[0], SHARPER, 3).mean(axis=(1, 3))
     return (255 * np.clip(small, 0.0, 1.0) + 0.5).astype(np.uint8)
+
+
+def _shapes(scene: Scene, sample: int) -> Sequence[Shapes]:
+    """In an adaptive run, with the joints that move in a sample lit up."""
+    if scene.motion is None or not scene.motion.adaptive:
+        return scene.shapes
+    lit = np.append(moving(scene.links, scene.motion.q, sample), False)  # the world rests
+    return [replace(part, colour=np.where(lit[part.body][:, None], ACTIVE, RESTING)) for part in scene.shapes]
 
 
 def _camera(view: View, size: tuple[int, int], direction: tuple[float, float], zoom: float) -> _Camera:

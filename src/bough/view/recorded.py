@@ -28,6 +28,7 @@ class Recorded(NamedTuple):
     adaptive: bool
     source: str  # how its model was made or found, as the command that recorded it was told
     digest: str  # of its model
+    contact_force: FloatArray | None = None  # (T, points, 3)
 
     def check(self, model: Model) -> None:
         """Another model's recording is refused."""
@@ -45,12 +46,13 @@ def read_motion(path: str | Path, state: int = 0) -> Recorded:
     if q.ndim == 3:
         if not 0 <= state < q.shape[1]:
             raise RecordingError(f"{short(str(path))!r} has states 0 to {q.shape[1] - 1}, not {state}")
-        arrays = {name: a[:, state] if a.ndim == 3 and a.shape[:2] == q.shape[:2] else a for name, a in arrays.items()}
+        arrays = {name: a[:, state] if a.ndim >= 3 and a.shape[:2] == q.shape[:2] else a for name, a in arrays.items()}
         q = arrays["q"]
     if q.ndim != 2 or len(q) != len(arrays["time"]):
         raise RecordingError(f"{short(str(path))!r} is damaged: q has shape {q.shape}")
     adaptive = "bound" in arrays and "joints" in arrays
-    return Recorded(arrays["time"], q, tracks(arrays), adaptive, facts.get("source", ""), facts.get("model_hash", ""))
+    source, digest, force = facts.get("source", ""), facts.get("model_hash", ""), arrays.get("contact_force")
+    return Recorded(arrays["time"], q, tracks(arrays), adaptive, source, digest, force)
 
 
 def tracks(arrays: Arrays) -> dict[str, FloatArray]:
@@ -64,6 +66,8 @@ def tracks(arrays: Arrays) -> dict[str, FloatArray]:
     for name, words in (("v", "fastest joint"), ("tau", "largest joint force")):
         if name in arrays and arrays[name].ndim == 2:
             found[words] = np.abs(arrays[name]).max(axis=1, initial=0.0)
+    if "contact_force" in arrays and arrays["contact_force"].ndim == 3:
+        found["force of contacts, N"] = np.linalg.norm(arrays["contact_force"].sum(axis=1), axis=1)
     return {name: np.asarray(track, float) for name, track in found.items() if np.isfinite(track).any()}
 
 
@@ -86,7 +90,8 @@ def played(
         points = points * (force.shape[-2] // len(points))  # every point meets every ground
         pushes = arrows(recording.model, [p.frame for p in points], force, [p.point for p in points])
     found = dressed(recording.model, file)
-    return found.playing(recording.time, own["q"], tracks(own), arrows=pushes)
+    seen = tracks(own if force is None else own | {"contact_force": force})
+    return found.playing(recording.time, own["q"], seen, arrows=pushes)
 
 
 def _npz(path: Path) -> tuple[Arrays, dict[str, str]]:
@@ -115,8 +120,9 @@ def _parquet(path: Path, state: int) -> tuple[Arrays, dict[str, str]]:
     mine = columns["state"] == state if "state" in columns else np.ones(len(columns.get("time", ())), bool)
     if not mine.any():
         raise RecordingError(f"{short(str(path))!r} has no state {state}")
-    for name in ("q", "v", "tau"):
+    for name in ("q", "v", "tau", "contact_force"):
         own = sorted((int(c[len(name) :]), c) for c in columns if re.fullmatch(name + r"\d+", c))
         if own:
-            arrays[name] = np.stack([columns[c][mine] for _, c in own], axis=1)
+            found = np.stack([columns[c][mine] for _, c in own], axis=1)
+            arrays[name] = found.reshape(len(found), -1, 3) if name == "contact_force" else found
     return arrays | {"time": columns["time"][mine]}, facts

@@ -45,6 +45,32 @@ def test_what_cannot_be_is_one_line(run, refused, words, message):
     assert message in refused("view", *words)
 
 
+def test_forces_and_contacts_of_a_recording_are_drawn(run, tmp_path):
+    from bough.app.commands.view import scene
+    from bough.app.source import Source
+
+    solid = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (tmp_path / "box.urdf").write_text(f'<robot name="box"><link name="box">{solid}</link></robot>')
+    words = ("-f", "--contact", "box:0,0,-0.1", "--height", 0.1, "--force", "box:0,0,5", "--duration", 0.02)
+    for file in ("run.npz", "run.parquet"):
+        run("simulate", "box.urdf", *words, "--record", file)
+        found = scene(Source(file), None, 0)
+        assert found.arrows.force.shape == (21, 2, 3)
+        assert (found.arrows.force[:, 0] == [0.0, 0.0, 5.0]).all()
+        assert found.arrows.force[-1, 1] == pytest.approx([0.0, 0.0, 2 * 9.81 - 5.0], abs=1e-6)
+        assert "force of contacts, N" in found.motion.tracks
+    run("settle", "zoo:chain:5", "--force", "link4:1,0,0", "--steps", "3", "--record", "s.npz")
+    assert scene(Source("s.npz"), None, 0).arrows.force[0].tolist() == [[1.0, 0.0, 0.0]]
+
+
+def test_a_recording_saved_from_python_may_name_its_model(run, tmp_path):
+    import bough
+    from bough.simulate import rollout
+
+    rollout(bough.zoo.arm(2), [0, 0], [0, 0], duration=0.01, dt=0.01).save(tmp_path / "named.npz", "zoo:arm:2")
+    assert "wrote a.html" in run("view", "named.npz", "--html", "a.html")
+
+
 def test_a_recording_without_its_model_says_so(run, refused, tmp_path):
     import bough
     from bough.simulate import rollout

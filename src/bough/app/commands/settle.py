@@ -85,7 +85,7 @@ def settle(
     if steps > first:
         simulation.run(steps - first, dt, progress=watched(), record=recorder)
     if recorder is not None and record is not None:
-        recorder.save(record, source.text())
+        recorder.save(record, source.text(force=force))
     after, stats = simulation.positions(watching), simulation.stats
     if json:
         places = [{"body": b, "from": x, "to": y} for b, x, y in zip(watching, before, after, strict=True)]

@@ -91,6 +91,7 @@ def simulate(
     from bough.app.files import check_recording
     from bough.app.numbers import placed_force
     from bough.dynamics import Dynamics
+    from bough.errors import NumericalError
     from bough.simulate import rollout
 
     check_recording(record)
@@ -106,9 +107,13 @@ def simulate(
     if 0.0 < dt <= duration:
         with patient("compiling for this robot"):
             rollout(model, q, rest, duration=dt, **options)
-    motion = rollout(model, q, rest, duration=duration, every=every, progress=watched(), **options)
+    try:
+        motion = rollout(model, q, rest, duration=duration, every=every, progress=watched(), **options)
+    except NumericalError as error:
+        hint = ", or smaller gains: --kp and --kd" if gains else ""
+        raise NumericalError(f"{error}{hint}") from None
     if record:
-        motion.save(record, source.text())
+        motion.save(record, source.text(force=force, contact=contact))
     energy = motion.energy()
     report = {
         "model": model.name, "samples": len(motion.time), "duration": float(motion.time[-1]),

@@ -11,7 +11,9 @@ from bough.app.shell import Json, note, say, show_json, working
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
-    from bough.view import Scene
+    from bough.model import Model
+    from bough.view import Arrows, Scene
+    from bough.view.recorded import Recorded
 
 RECORDINGS = (".npz", ".parquet")
 MOST_COUNTED = 80  # degrees of freedom up to which operations are counted for the page
@@ -82,8 +84,29 @@ def scene(source: Source, of: str | None, state: int) -> Scene:
     told = Source(of, source.options) if of else Source.of_text(recording.source)
     model = told.model()
     recording.check(model)
-    found = dressed(model, told.path())
-    return counted(found).playing(recording.time, recording.q, recording.tracks, adaptive=recording.adaptive)
+    found = counted(dressed(model, told.path()))
+    pushes = forces_of(told, model, recording)
+    return found.playing(recording.time, recording.q, recording.tracks, arrows=pushes, adaptive=recording.adaptive)
+
+
+def forces_of(source: Source, model: Model, recording: Recorded) -> Arrows | None:
+    """Forces that were given, and those of contacts, where they act."""
+    import numpy as np
+
+    from bough.app.numbers import placed, placed_force
+    from bough.view import arrows
+
+    given = [placed_force(text) for text in source.shown.get("force", ())]
+    touching = [placed(text) for text in source.shown.get("contact", ())]
+    samples, pushed = len(recording.time), recording.contact_force
+    if pushed is None or pushed.shape[1] != len(touching):
+        pushed, touching = np.zeros((samples, 0, 3)), []
+    if not (given or touching):
+        return None
+    constant = np.array([force[:3] for _, force in given]).reshape(-1, 3)
+    force = np.concatenate([np.tile(constant, (samples, 1, 1)), pushed], axis=1)
+    points = [[0.0, 0.0, 0.0]] * len(given) + [point for _, point in touching]
+    return arrows(model, [name for name, _ in (*given, *touching)], force, points)
 
 
 def counted(found: Scene) -> Scene:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from bough.view.scene import Scene
 from bough.view.shapes import unit
 
 MOST_SLIDERS = 60
+WORDS = "the inertia that a push at the frame feels"
 LARGEST_SPACE = 300  # degrees of freedom up to which Lambda is shown
 
 
@@ -65,7 +67,7 @@ class Sliders:
         bounded = np.isfinite(low) & np.isfinite(high) & (high - low < 4 * np.pi) & (high > low)
         self.low = np.minimum(np.where(bounded, low, -np.pi), self.values)
         self.high = np.maximum(np.where(bounded, high, np.pi), self.values)
-        self.folder = server.gui.add_folder("Joints")
+        self.folder = server.gui.add_folder("Joints", expand_by_default=self.model.nv <= MOST_SLIDERS)
         self.handles: dict[int, Any] = {}
         if self.model.nv > MOST_SLIDERS:
             with self.folder:
@@ -101,37 +103,40 @@ class Ellipsoids:
         self.server, self.stage, self.model = server, stage, stage.scene.model
         self.dynamics = Dynamics(self.model, general=True)
         self.shown: dict[str, Any] = {}
+        self.lock = threading.RLock()  # clicks and sliders come on threads of their own
         self.q = np.array(stage.scene.q)
         with server.gui.add_folder("Lambda at frames"):
-            self.choice = server.gui.add_dropdown("frame", tuple(self.model.frame_names))
+            moved = [n for n, b in zip(self.model.frame_names, self.model.frames.body, strict=True) if b >= 0]
+            self.choice = server.gui.add_dropdown("frame", moved, initial_value=moved[-1])
             self.add = server.gui.add_button("show or hide")
-            self.text = server.gui.add_markdown("the inertia that a push at the frame feels")
+            self.text = server.gui.add_markdown(WORDS)
         self.add.on_click(lambda _: self.toggle(self.choice.value))
 
     def toggle(self, frame: str) -> None:
         """Show the ellipsoid at a frame, or take it away."""
-        if frame in self.shown:
-            self.shown.pop(frame).remove()
-            return
         mesh = unit("sphere", 32)
-        self.shown[frame] = self.server.scene.add_batched_meshes_simple(
-            f"/lambda/{frame}", mesh.vertices, mesh.faces, [[1, 0, 0, 0]], [[0, 0, 0]], batched_scales=np.ones((1, 3)),
-            batched_colors=(70, 130, 190), opacity=0.45,
-        )  # fmt: skip
-        self.show(self.q)
+        with self.lock:
+            if frame in self.shown:
+                self.shown.pop(frame).remove()
+            else:
+                self.shown[frame] = self.server.scene.add_batched_meshes_simple(
+                    f"/lambda/{frame}", mesh.vertices, mesh.faces, [[1, 0, 0, 0]], [[0, 0, 0]],
+                    batched_scales=np.ones((1, 3)), batched_colors=(70, 130, 190), opacity=0.45,
+                )  # fmt: skip
+            self.show(self.q)
 
     def show(self, q: FloatArray) -> None:
-        """All that are shown, at q."""
-        self.q, lines = q, []
-        for frame, handle in self.shown.items():
-            center, R, masses = effective(self.dynamics, q, frame)
-            size = 0.5 * self.stage.view.radius * masses / max(float(masses.max()), 1e-30)
-            handle.batched_positions = center[None].astype(np.float32)
-            handle.batched_wxyzs = quaternions(R[None]).astype(np.float32)
-            handle.batched_scales = np.maximum(size, 0.01 * self.stage.view.radius)[None].astype(np.float32)
-            lines.append(f"{frame}: {', '.join(f'{x:.3g}' for x in masses)} kg")
-        if lines:
-            self.text.content = "  \n".join(lines)
+        """All that are shown, at q, in one scale: the largest mass is a quarter of the robot."""
+        with self.lock:
+            self.q, found = q, {frame: effective(self.dynamics, q, frame) for frame in self.shown}
+            largest = max((float(masses.max()) for _, _, masses in found.values()), default=1.0)
+            for frame, (center, R, masses) in found.items():
+                handle, size = self.shown[frame], 0.5 * self.stage.view.radius * masses / max(largest, 1e-30)
+                handle.batched_positions = center[None].astype(np.float32)
+                handle.batched_wxyzs = quaternions(R[None]).astype(np.float32)
+                handle.batched_scales = np.maximum(size, 0.01 * self.stage.view.radius)[None].astype(np.float32)
+            lines = [f"{frame}: {', '.join(f'{x:.3g}' for x in masses)} kg" for frame, (_, _, masses) in found.items()]
+            self.text.content = "  \n".join(lines) or WORDS
 
 
 def effective(dynamics: Dynamics, q: FloatArray, frame: str) -> tuple[FloatArray, FloatArray, FloatArray]:

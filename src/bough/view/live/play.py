@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bough.types import FloatArray
+from bough.view.kinematics import Links, moving
 from bough.view.scene import Motion
 
 SHOWN = 400  # points of a plot
@@ -18,8 +19,8 @@ FRAMES = 30  # a second
 class Player:
     """Plays a motion; `show(q, active, sample)` draws a sample."""
 
-    def __init__(self, server: Any, motion: Motion, show: Callable[[FloatArray, Any, int], None], q: Any) -> None:
-        self.motion, self.draw, self.q_index = motion, show, q
+    def __init__(self, server: Any, motion: Motion, show: Callable[[FloatArray, Any, int], None], links: Links) -> None:
+        self.motion, self.draw, self.links = motion, show, links
         with server.gui.add_folder("Time"):
             last = max(len(motion.time) - 1, 1)
             self.bar = server.gui.add_slider("sample", 0, last, 1, 0)
@@ -37,7 +38,7 @@ class Player:
         """Show a sample; of an adaptive run, with the joints that moved in it."""
         motion = self.motion
         sample = min(sample, len(motion.time) - 1)
-        self.draw(motion.q[sample], moving(self.q_index, motion, sample) if motion.adaptive else None, sample)
+        self.draw(motion.q[sample], moving(self.links, motion.q, sample) if motion.adaptive else None, sample)
         values = "  \n".join(f"{name}: {track[sample]:.4g}" for name, track in motion.tracks.items())
         self.text.content = f"{motion.time[sample]:.3f} s of {motion.time[-1]:.3f} s  \n{values}"
 
@@ -55,19 +56,6 @@ class Player:
         """Stop playing."""
         self.over.set()
         self.thread.join(timeout=2.0)
-
-
-def moving(q_index: Any, motion: Motion, sample: int) -> Any:
-    """(N,) which bodies' joints differ from the sample before."""
-    changed = motion.q[sample] != motion.q[max(sample - 1, 0)]
-    return joints_in(q_index, changed)
-
-
-def joints_in(q_index: tuple[Any, Any], changed: Any) -> Any:
-    """(N,) which bodies have one of these entries of q (nq,); `q_index` says where each body's start, and how many."""
-    start, count = q_index
-    total = np.concatenate([[0], np.cumsum(changed)])
-    return total[start + count] > total[start]
 
 
 def plotted(server: Any, x: FloatArray, lines: dict[str, FloatArray]) -> Any:

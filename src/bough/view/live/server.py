@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
@@ -11,13 +12,11 @@ import numpy as np
 
 from bough.errors import BoughError, OptionError, required
 from bough.types import FloatArray
-from bough.view.live.panels import Ellipsoids, Sliders, ellipsoids, show_facts
+from bough.view.live.panels import MOST_SLIDERS, Ellipsoids, Sliders, ellipsoids, show_facts
 from bough.view.live.play import Player
 from bough.view.live.settle import Settling
 from bough.view.live.stage import Stage
-from bough.view.scene import Scene
-
-NUMBERS = np.array([1, 1, 3, 4, 7])  # entries of q of each motion
+from bough.view.scene import Motion, Scene
 
 
 class Live:
@@ -26,7 +25,7 @@ class Live:
     def __init__(self, scene: Scene, port: int = 8080) -> None:
         viser = required("viser", "viewer", "a live view")
         try:
-            with redirect_stdout(sys.stderr):  # where results are printed, nothing else is
+            with redirect_stdout(io.StringIO()):  # it would say where it is, which we do
                 self.server = viser.ViserServer(host="127.0.0.1", port=port, label=scene.title, verbose=False)
         except OSError as error:
             raise OptionError(f"port {port} of this machine cannot be used: {error.strerror or error}") from None
@@ -43,19 +42,28 @@ class Live:
         return f"http://127.0.0.1:{self.server.get_port()}"
 
     def _panels(self) -> None:
-        index = (self.scene.links.q, NUMBERS[self.scene.links.motion])
         self.server.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
-        if self.scene.motion is not None:
-            self.player = Player(self.server, self.scene.motion, self.show, index)
-        else:
-            self.sliders = Sliders(self.server, self.scene, self.show)
+        # a robot is moved by hand, a linkage settles
+        first, last = self._slide, self._settle
+        if self.scene.model.nv > MOST_SLIDERS:
+            first, last = last, first
+        first() if self.scene.motion is None else self._play(self.scene.motion)
         self.ellipsoids = ellipsoids(self.server, self.stage)
         show_facts(self.server, self.scene)
         if self.scene.motion is None:
-            try:
-                self.settling = Settling(self.server, self.stage, self.show, index)
-            except BoughError as error:
-                self.server.gui.add_markdown(f"*it does not settle adaptively: {error}*")
+            last()
+
+    def _play(self, motion: Motion) -> None:
+        self.player = Player(self.server, motion, self.show, self.scene.links)
+
+    def _slide(self) -> None:
+        self.sliders = Sliders(self.server, self.scene, self.show)
+
+    def _settle(self) -> None:
+        try:
+            self.settling = Settling(self.server, self.stage, self.show)
+        except BoughError as error:
+            self.server.gui.add_markdown(f"*it does not settle adaptively: {error}*")
 
     def show(self, q: FloatArray, active: Any = None, sample: int = 0) -> None:
         """Move the scene to q; `active` (N,) bodies are lit up."""

@@ -12,7 +12,9 @@ import numpy as np
 from bough.adaptive import QuasiStatics, energy
 from bough.errors import BoughError
 from bough.types import FloatArray
-from bough.view.live.play import joints_in, plotted
+from bough.view.kinematics import joints_in
+from bough.view.live.panels import MOST_SLIDERS
+from bough.view.live.play import plotted
 from bough.view.live.stage import Stage
 
 KEPT = 300  # steps in the plots
@@ -23,8 +25,8 @@ MOST_NAMED = 2000  # bodies in a list; of more, one is named
 class Settling:
     """Adaptive steps, a few for each picture, while `run` is on."""
 
-    def __init__(self, server: Any, stage: Stage, show: Callable[[FloatArray, Any], None], q_index: Any) -> None:
-        self.server, self.stage, self.draw, self.q_index = server, stage, show, q_index
+    def __init__(self, server: Any, stage: Stage, show: Callable[[FloatArray, Any], None]) -> None:
+        self.server, self.stage, self.draw = server, stage, show
         self.model, self.number = stage.scene.model, -1
         self.sim: QuasiStatics | None = None
         self.lock, self.over = threading.Lock(), threading.Event()
@@ -35,7 +37,7 @@ class Settling:
 
     def _controls(self) -> None:
         gui, names = self.server.gui, self.model.body_names
-        with gui.add_folder("Settle adaptively", expand_by_default=False):
+        with gui.add_folder("Settle adaptively", expand_by_default=self.model.nv > MOST_SLIDERS):
             self.run = gui.add_checkbox("run", False)
             self.eps = gui.add_slider("error, log10", -4.0, 0.0, 0.1, -1.0)
             self.step = gui.add_slider("step, log10 of s", -4.0, 0.0, 0.1, -2.0)
@@ -108,7 +110,7 @@ class Settling:
             self.stage.arrow("/pulled", at[None], way[None])
         sim.run(steps, 10.0**self.step.value)
         q, stats = sim.configuration, sim.stats
-        self.draw(q, joints_in(self.q_index, q != before))
+        self.draw(q, joints_in(self.stage.scene.links, q != before))
         self.history.append((stats.steps, stats.joints, stats.bound))
         x, joints, bound = (np.array(column, float) for column in zip(*self.history, strict=True))
         for plot, y in zip(self.plots, (joints, bound), strict=True):

@@ -10,8 +10,9 @@ import numpy as np
 from bough.dynamics import Dynamics
 from bough.types import FloatArray
 from bough.view.bounds import View, bounds, fine
+from bough.view.picture import corner_normals
 from bough.view.scene import Scene
-from bough.view.shapes import Shapes, along, unit
+from bough.view.shapes import Mesh, Shapes, along, unit
 
 MANY = 2000  # bodies
 ACTIVE, RESTING = np.array([250, 92, 13]), np.array([128, 140, 158])
@@ -83,8 +84,8 @@ class Stage:
         scene = self.server.scene
         lines = np.stack([start, start + way], axis=1)
         scene.add_line_segments(f"{name}/rods", lines, ARROW, thickness=0.012 * self.view.radius)
-        mesh, wide = unit("cone", 12), 0.045 * self.view.radius
-        tips = np.full((len(start), 3), wide) * [1.0, 1.0, 1.6]
+        mesh, length = unit("cone", 12), np.linalg.norm(way, axis=1)
+        tips = np.minimum(0.045 * self.view.radius, 0.3 * length)[:, None] * [1.0, 1.0, 1.6]
         scene.add_batched_meshes_simple(
             f"{name}/tips", mesh.vertices, mesh.faces, quaternions(along(way)), start + way, batched_scales=tips,
             batched_colors=ARROW,
@@ -95,7 +96,7 @@ class _Part:
     """Pieces of one geometry."""
 
     def __init__(self, server: Any, name: str, part: Shapes, sides: int) -> None:
-        mesh = part.mesh or unit(part.kind, sides)
+        mesh = creased(part.mesh) if part.mesh else unit(part.kind, sides)
         self.part, self.colour = part, (255 * np.clip(part.colour, 0.0, 1.0)).astype(np.uint8)
         size = np.linalg.norm(part.placement[:, :, :3], axis=1)
         # a mirrored mesh keeps its handedness in the size of one axis
@@ -118,6 +119,13 @@ class _Part:
             self.handle.batched_colors, self.lit = lit.astype(np.uint8), True
         elif self.lit:
             self.handle.batched_colors, self.lit = self.colour, False
+
+
+def creased(mesh: Mesh) -> Mesh:
+    """The same surface with vertices of their own on both sides of an edge: the browser smooths what shares one."""
+    keys = np.column_stack([mesh.faces.ravel(), np.rint(32 * corner_normals(mesh).reshape(-1, 3)).astype(np.int64)])
+    found, corner = np.unique(keys, axis=0, return_inverse=True)
+    return Mesh(mesh.vertices[found[:, 0]], corner.reshape(-1, 3))
 
 
 def quaternions(R: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ class Camera {
 
   reset() {
     this.target = [...this.home.center];
-    this.distance = 2.8 * this.home.radius;
+    this.distance = 3 * this.home.radius;
     [this.azimuth, this.height] = this.home.direction;
   }
 

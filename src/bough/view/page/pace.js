@@ -21,6 +21,7 @@ class Pace {
   constructor(note) {
     this.note = note;
     this.level = 0;
+    this.links = true; // whether there are enough of them to become lines
     this.milliseconds = null; // the mean of the last pictures of this level
     this.whole = 0; // ms that a picture with everything took
     this.restart();
@@ -64,7 +65,8 @@ class Pace {
 
   say() {
     if (!this.level) return;
-    const rate = this.rate < 10 ? this.rate.toFixed(1) : Math.round(this.rate), words = LEVELS[this.level].words;
+    const rate = this.rate < 10 ? this.rate.toFixed(1) : Math.round(this.rate), level = LEVELS[this.level];
+    const words = level.lines && !this.links ? "no floor, few pixels, plain shapes" : level.words;
     this.note.textContent = `${rate} pictures a second; while it moves: ${words}`;
   }
 }

@@ -21,6 +21,7 @@ async function open_scene(element) {
   const note = make("p", "hint slow"), pace = new Pace(note);
   element.append(note);
   state.pace = pace;
+  pace.links = stage.parts.some((part) => part.line);
   state.still = () => { stage.draw(camera, content.view, pace.still); state.frames++; pace.restart(); };
   state.draw = () => {
     stage.draw(camera, content.view, pace.moving);
