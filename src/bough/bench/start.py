@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bough.bench.dynamics import G1, robot_file
+from bough.bench.entries import ENTRIES, NEEDS
 from bough.bench.report import Timing
 from bough.bench.timing import Times
 from bough.dynamics.dynamics import Dynamics
@@ -39,55 +40,6 @@ status = Path("/proc/self/status")
 lines = status.read_text().splitlines() if status.exists() else []
 print(next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), float("nan")))
 """
-# By what is called: what stands before the clock starts, and the call
-ENTRIES = {
-    "OperationalSpace": ("", "bough.OperationalSpace(robot, [bough.pose(f) for f in frames])(q, v).inertia"),
-    "OperationalSpace.inverse_inertia": (
-        "space = bough.OperationalSpace(robot, [bough.pose(f) for f in frames])",
-        "space.inverse_inertia(q)",
-    ),
-    "OperationalSpace.full": (
-        "space = bough.OperationalSpace(robot, [bough.pose(f) for f in frames])",
-        "space.full(q, v)",
-    ),
-    "ConstrainedDynamics": (
-        "from bough.opspace import ConstrainedDynamics, OperationalSpace\n"
-        "held = ConstrainedDynamics(OperationalSpace(robot, [bough.pose(f, 'local') for f in frames[:1]]))",
-        "held(q, v, 0 * v)",
-    ),
-    "ik.solve": (
-        "goal = bough.Dynamics(robot).placement(q, frame)",
-        "bough.ik.solve(robot, {frame: goal}, robot.neutral)",
-    ),
-    "control.TaskController": (
-        "from bough.control import TaskController\n"
-        "control = TaskController(bough.OperationalSpace(robot, [bough.pose(frame)]), {})",
-        "control(0.0, q, 0 * v)",
-    ),
-    "control.WholeBody": (
-        "from bough.control import WholeBody\nbody = WholeBody(robot, [bough.pose(frame)])",
-        "body(0.0, q, 0 * v)",
-    ),
-    "count": ("", "bough.count(robot, 'forward_dynamics')"),
-    "export_c": (
-        "import tempfile; folder = tempfile.mkdtemp()",
-        "bough.export_c(robot, ['forward_dynamics'], folder + '/robot.c')",
-    ),
-    "base_parameters": ("", "bough.base_parameters(robot)"),
-    "casadi.function": ("import casadi", "bough.casadi.function(robot, 'forward_dynamics')"),
-    "rollout": ("", "bough.simulate.rollout(robot, q, 0 * v, duration=0.01, dt=1e-3)"),
-    "sparsity.ltdl": ("H, tree = np.eye(7), bough.Tree([-1, 0, 0, 1, 1, 2, 2])", "bough.sparsity.ltdl(H, tree)"),
-    "general code: forward_dynamics": ("dyn = bough.Dynamics(robot, general=True)", "dyn.forward_dynamics(q, v, v)"),
-    "adaptive.QuasiStatics, first step": (
-        "sim = bough.adaptive.QuasiStatics(bough.zoo.molecule(2000), bough.adaptive.relative_joint(1e-3))\n"
-        "sim.apply_force(1999, (0.0, 0.0, 1.0))",
-        "sim.step(1e-3)",
-    ),
-    "adaptive.Dynamics, first step": (
-        "sim = bough.adaptive.Dynamics(bough.zoo.molecule(2000), bough.adaptive.body_acceleration(1e-2))",
-        "sim.step(1e-3)",
-    ),
-}  # fmt: skip
 
 
 def rows() -> list[Timing]:
@@ -189,7 +141,9 @@ def first_calls() -> Iterator[Timing]:
     name = G1 if path else "humanoid"
     calls = {f"Dynamics.{function}": of_function(function) for function in FUNCTIONS} | ENTRIES
     for entry, (before, code) in calls.items():
-        if entry.startswith("casadi") and find_spec("casadi") is None:
+        missing = [module for begin, module in NEEDS.items() if entry.startswith(begin) and find_spec(module) is None]
+        if missing:
+            yield Timing("first call of every entry", name, entry, {}, f"not measured: {missing[0]} is not installed")
             continue
         with TemporaryDirectory() as cache:
             cold = clocked(code, cache, head + before)

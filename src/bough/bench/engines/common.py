@@ -95,11 +95,12 @@ def agreed(engine: str, model: Model, s: PeerState, wanted: Mapping[str, FloatAr
     return calls
 
 
-def check(name: str, found: Any, wanted: FloatArray) -> None:
-    """Refuse to time what gives other results."""
+def check(name: str, found: Any, wanted: FloatArray, within: float = EQUAL) -> float:
+    """Refuse to time what gives other results; how far apart they are, of the largest number."""
     gap = np.abs(np.asarray(found) - wanted).max(initial=0.0) / max(np.abs(wanted).max(initial=0.0), 1e-300)
-    if not gap < EQUAL:
+    if not gap < within:
         raise NumericalError(f"{name} differs by {gap:.1e} of the largest number: it reads this model otherwise")
+    return float(gap)
 
 
 def required(module: str, extra: str) -> Any:
