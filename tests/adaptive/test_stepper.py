@@ -244,3 +244,66 @@ def test_constant_forces_never_go_uphill_however_long_a_step_is(n, eps):
     assert np.diff(heights).max() <= 1e-12 * np.ptp(heights)
     assert sim.stats.cuts > 60
     assert np.abs(sim.velocities([n - 1], [point])).max() < 1e-2 * np.linalg.norm(f)  # it is nearly at rest
+
+
+WAYS = {
+    "aba": {"method": "aba"},
+    "dca": {"method": "dca"},
+    "auto": {},
+    "rigid": {"error": energy(0.1), "method": "adaptive"},
+    "zero": {"error": relative_joint(1e-3), "method": "adaptive", "culled": "zero"},
+}
+
+
+@pytest.mark.parametrize("looped", [False, True])
+@pytest.mark.parametrize("way", WAYS)
+def test_in_every_mode_steps_under_forces_that_stay_are_cut_where_they_would_go_uphill(way, looped):
+    """A chain under gravity and a force, by steps beyond the limit of stability; its middle is held, perhaps."""
+    model, closures, f = chain(10, seed=3), [], np.array([0.0, 3.0, 1.0])
+    if looped:
+        model = model.with_frame("pin", "world", QuasiStatics(model, method="aba").poses([3])[0])
+        closures = [Closure("pin", model.body_names[3], "spherical")]
+    sim = QuasiStatics(model, closures=closures, **WAYS[way])
+    sim.apply_force(9, f)
+    mass, com = model.inertias[:, 0], model.inertias[:, 1:4] / model.inertias[:, :1]
+    heights = []
+    for _ in range(70):
+        T = sim.poses()
+        at = T[:, :3, 3] + np.einsum("nij,nj->ni", T[:, :3, :3], com)
+        heights.append(-float(mass @ at @ sim.gravity + f @ T[9, :3, 3]))
+        sim.step(h=0.05)
+    after = 34 if way == "zero" else 0  # there one step of 32 is looked at
+    assert np.diff(heights[after:]).max() <= 1e-12 * np.ptp(heights)
+    assert sim.stats.cuts > 60
+    assert sim.opening() < 1e-9
+    assert np.abs(sim.accelerations()).max() < 1e-3  # it has come to rest, and does not swing
+
+
+def test_looking_at_power_leaves_calm_steps_as_they_are():
+    """Accelerations at the end of a step are those of the next one, unless something was set between."""
+    model = chain(6, seed=1)
+    whole, single = (QuasiStatics(model, method="aba") for _ in range(2))
+    for sim in (whole, single):
+        number = sim.apply_force(5, (0.0, 1.0, 0.0))
+    whole.run(8, h=1e-4)
+    for _ in range(4):
+        single.step(h=1e-4)
+    single.accelerations()
+    for _ in range(4):
+        single.step(h=1e-4)
+    np.testing.assert_array_equal(whole.configuration, single.configuration)
+    for change in (
+        lambda sim: sim.change_force(number, (0.3, 0.0, 2.0)),
+        lambda sim: setattr(sim, "gravity", (0.0, 1.0, 0.0)),
+        lambda sim: sim.set_torque("joint2", 0.4),
+        lambda sim: setattr(sim, "configuration", 0.1 * np.arange(6)),
+        lambda sim: sim.set_potential("joint1", lambda x, _: (x, np.ones_like(x), 0.0)),
+    ):
+        for sim in (whole, single):
+            change(sim)
+        single.accelerations()
+        before = whole.configuration
+        expected = model.integrate(before, 1e-4 * whole.accelerations())
+        for sim in (whole, single):
+            sim.step(h=1e-4)
+            np.testing.assert_allclose(sim.configuration, expected, rtol=0, atol=1e-13)

@@ -29,6 +29,7 @@ class Changes:
     measure: bool = False  # another error is allowed: the bounded pass begins anew
     closures: bool = True  # closure forces must be found again
     solution: bool = True  # the accelerations found last answer other inputs
+    given: int = 0  # how often forces or torques were given
 
     def force(self, body: int) -> None:
         """Another force on a body."""
@@ -38,6 +39,7 @@ class Changes:
     def many_forces(self, bodies: Sequence[int] | IntArray) -> None:
         """Other forces on several bodies."""
         self.closures = self.solution = True
+        self.given += 1
         if len(bodies) > FORCES * self.size:
             self.most_forces = True
         elif not self.most_forces:
@@ -51,6 +53,7 @@ class Changes:
 
     def _note(self, listed: list[int], most: float) -> None:
         self.closures = self.solution = True
+        self.given += 1
         if len(listed) > most * self.size + 64:  # named again and again, or many
             listed[:] = set(listed)
             if len(listed) > most * self.size:

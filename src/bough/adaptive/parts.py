@@ -1,4 +1,11 @@
-"""Parts of a step: it is cut where a joint would turn too far, and taken back where it cannot be finished."""
+"""Parts of a step: it is cut where a joint would turn too far or where it would go uphill, and taken back where it
+cannot be finished.
+
+A part moves q by h qdd, and forces that stay lose about h (P + P') / 2 of their energy in it, P = qdd' M qdd at its
+beginning and P' = qdd' M qdd' with the accelerations at its end: one with P' < -0.9 P is taken back and cut in two. The
+accelerations at the end are those of the next step, so that looking at them costs nothing unless forces change between
+steps: then steps are looked at now and then.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +21,8 @@ from bough.types import FloatArray
 
 MAX_PARTS = 1000  # of one step
 SLOWEST = 1e-6  # share of the gap of a loop that a step must close at least
+SWINGS, CALM = -0.9, 64  # share of the power at which forces brake too hard; parts after which longer ones are tried
+OFTEN, SELDOM = 2, 16  # steps under forces that change before each: the first are looked at, then one of so many
 
 
 class StepParts:
@@ -28,6 +37,11 @@ class StepParts:
         m = solver.inputs.mechanism
         turning[m.v_index] = m.axis <= 2
         self._turning: Any = slice(None) if turning.all() else np.flatnonzero(turning)
+        self.fine, self.calm = 1, 0  # parts into which steps are cut as power said, and for how many in vain
+        self.pushed = 0  # steps one after another before which forces were changed
+        self._given = 0  # see `Changes`
+        self.watches = True  # whether power is looked at
+        self._known: tuple[Any, ...] = ()  # accelerations found last, where and for what, if they hold
 
     def take(self, steps: int, h: float, plainly: bool = False) -> None:
         """One step after so many, in parts that keep every joint from turning by more than `max_turn` in one of them.
@@ -35,6 +49,13 @@ class StepParts:
         Loops that would need too many parts to close at once are closed more slowly.
         """
         self.steps = steps
+        self.solver.inputs.forces.flush()
+        given, self._given = self._given, self.solver.changes.given
+        self.pushed = self.pushed + 1 if given != self._given else 0
+        if self._is_known(plainly):
+            self.solver.inputs.shared.qdd[:] = self._known[0]
+        else:
+            self._known = ()
         before, closures = self.snapshot(), self.solver.closures
         try:
             while not self._all_parts(h, plainly):
@@ -61,22 +82,56 @@ class StepParts:
 
     def _all_parts(self, h: float, plainly: bool) -> bool:
         """Take a step part by part; False if they are too many."""
-        left = h
+        left, taken, looks = h, 0, self.watches and (self.pushed <= OFTEN or self.pushed % SELDOM == 0)
         for part in range(self._most):
             self._find(plainly)
-            pieces = self._pieces(left)
+            pieces = max(self._pieces(left), math.ceil(left * self.fine / h - 1e-9))
             if pieces + part > self._most:
                 return False
-            self._move(left / pieces, plainly)
+            length, motion = left / pieces, self.solver.inputs.shared.qdd.copy()
+            before = self.snapshot() if looks and 4.0 * h <= self._most * length else None
+            self._move(length, plainly)
+            if before is not None and self._swings(motion, plainly):
+                self.put_back(before)
+                self.fine, self.calm = 2 * max(self.fine, round(h / length)), 0
+                continue
             if pieces == 1:
-                self.cuts += part
+                self.cuts += taken
                 return True
-            left -= left / pieces
+            left, taken = left - length, taken + 1
         return False
+
+    def _swings(self, motion: FloatArray, plainly: bool) -> bool:
+        """Whether forces at the end of a motion brake it by more than they drove it."""
+        solver, qdd = self.solver, self.solver.inputs.shared.qdd
+        self._find(plainly)
+        braked = float((qdd * motion).sum())  # no BLAS: its threads cost more
+        if braked >= 0.0 or not math.isfinite(braked):
+            self.calm += 1
+            if self.calm >= CALM * self.fine and self.fine > 1:
+                self.fine, self.calm = self.fine // 2, 0
+            return False
+        self.calm = 0
+        braked = self._power_along(motion)
+        return braked < SWINGS * solver.plain.product(motion, motion)
+
+    def _power_along(self, motion: FloatArray) -> float:
+        """What all forces do along a motion from here; what closes gaps of loops is no force."""
+        solver, qdd = self.solver, self.solver.inputs.shared.qdd
+        if solver.closures is None:
+            return solver.plain.product(qdd, motion)
+        kept, rate = qdd.copy(), solver.closures.rate
+        solver.closures.rate = 0.0
+        solver.solve_plainly()
+        power = solver.plain.product(qdd, motion)
+        qdd[:], solver.closures.rate, solver.changes.closures = kept, rate, True
+        return power
 
     def _find(self, plainly: bool) -> None:
         """The accelerations on which the next part is based."""
         solver = self.solver
+        if self._known:
+            return
         if plainly:
             solver.solve_plainly()
         elif solver.is_exact:
@@ -85,6 +140,22 @@ class StepParts:
             solver.region.solve()
         else:
             solver.ready_tree().refine(solver.error)
+        if plainly or solver.is_exact:
+            self._known = self._question(plainly)
+
+    def _question(self, plainly: bool) -> tuple[Any, ...]:
+        """Accelerations, and all on which they depend."""
+        solver, i = self.solver, self.solver.inputs
+        rate, way = 0.0 if solver.closures is None else solver.closures.rate, (plainly, solver.is_exact)
+        facts = [*way, solver.h, rate, i.changes.given, *i.gravity.tolist()]
+        return i.shared.qdd.copy(), i.shared.q.copy(), i.potentials.springs, facts
+
+    def _is_known(self, plainly: bool) -> bool:
+        """Whether the accelerations found last are those here and now."""
+        if not self._known:
+            return False
+        (_, q, springs, facts), (_, here, same, new) = self._known, self._question(plainly)
+        return facts == new and springs is same and np.array_equal(q, here)
 
     def _pieces(self, h: float) -> int:
         """Into how many parts a step must be cut from here on."""
@@ -103,6 +174,7 @@ class StepParts:
     def _move(self, h: float, plainly: bool) -> None:
         """Move by a part of a step that turns no joint too far."""
         solver, clock = self.solver, self.solver.clock
+        self._known = ()
         if plainly or solver.is_exact:
             solver.plain.move(h)
             solver.inputs.potentials.refresh()
@@ -144,6 +216,7 @@ class StepParts:
 
     def put_back(self, before: list[FloatArray]) -> None:
         """As it was."""
+        self._known = ()
         for array, old in zip(self._moving(), before, strict=True):
             array[:] = old
         self.solver.inputs.potentials.refresh()

@@ -234,7 +234,7 @@ class QuasiStatics(LoadedLinkage):
     ) -> None:
         """n steps of dt (s), or of pseudo-time h = dt^2 / 2 (s^2); `record` takes a sample every few of them.
 
-        On the tree a step is cut in two where forces at its end brake the motion by more than they drove it.
+        A step is cut in two where forces at its end brake the motion by more than they drove it.
         `load` is called with this simulation before every step, to set forces. Where they turn round from step to step
         and grow, steps are too long: each is cut into parts, with forces set before every part, until they do not. If
         it returns a number, the energy of all forces but potentials, a step that raises it is taken back and cut.

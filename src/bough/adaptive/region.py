@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LEAST, MOST = 10, 50  # steps with one region
 DEARER = 2.0  # times what redoing nodes costs: a choice, with opening and contracting
+LEAST_SHARE = 1e-6  # of eps, at which clusters are left closed; below it there is nothing to choose by
 GROWTH = 4.0  # times the power for which a region was chosen: another one is, before its time
 
 
@@ -112,7 +113,7 @@ class Region:
             self.power = hybrid.power()
             self.full = float(tree.front.value[ROOT]) if error.over == "energy" else math.nan
             lost = self.full - self.power
-            if int(tree.front.count[WAITING]) == 0:
+            if int(tree.front.count[WAITING]) == 0 or self.share < LEAST_SHARE:  # or what is left out is rounding
                 self.share = 1.0
                 return True
             allowed = error.eps**2 * error.scaled(self.full, 0.0)

@@ -20,6 +20,7 @@ from bough.adaptive.step_watch import LoopWatch, Swings
 from bough.errors import ModelError, NumericalError, SettingError
 
 ROUNDING = 1e-12  # of the energy
+LOOKS = 32  # steps on the paper's tree of which one is looked at for forces that brake it
 
 
 class Stepper:
@@ -34,8 +35,14 @@ class Stepper:
         self.keeps_region = False  # whether forces that change between steps leave the region of open joints as it is
         self.pull: Restraints | NoRestraints | None = None  # springs, or none, that are followed in compiled code
 
-    def take(self, most: int, h: float, dt: float) -> int:
-        """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone."""
+    def take(self, most: int, h: float, dt: float, watches: bool = True) -> int:
+        """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone.
+
+        `watches` says whether one is cut by power; forces that a callback sets are watched otherwise.
+        """
+        solver = self.solver  # the paper, which leaves joints behind, is cut by turns alone
+        as_printed = solver.region is None and not (solver.clock[2] or solver.is_exact or solver.is_plain)
+        self.parts.watches = watches and not as_printed
         most = min(most, self.refresh - self.steps % self.refresh)
         began = time.perf_counter()
         self.solver.set_step(h)
@@ -60,7 +67,7 @@ class Stepper:
                 for part in range(parts):
                     if part:
                         load()
-                    self.take(1, h / parts, dt / parts)
+                    self.take(1, h / parts, dt / parts, watches=False)
                     self.steps = steps
                 last = None if first is None else self._energy(load())
             except BaseException:
@@ -138,10 +145,12 @@ class Stepper:
         counts = tree.front.count
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
         budget = switch.budget if solver.switches else NO_LIMIT
-        if self.solver.asks:
+        due = -self.steps % LOOKS if solver.clock[2] else n  # steps until one is looked at; the paper looks at none
+        if self.solver.asks or due == 0 or self.parts.fine > 1:
             n, left = 1, 0
             self.parts.take(self.steps, h)
         else:
+            n = min(n, due)
             left = tree.march(solver.error, solver.inputs.forces.loads(), n, self.parts.max_turn, budget)
         done, counts = n - left, tree.front.count
         if done:
@@ -241,6 +250,7 @@ class Stepper:
             "since": self.loops.since,
             "parts": self.swings.parts,
             "calm": self.swings.calm,
+            "power": [self.parts.fine, self.parts.calm, self.parts.pushed],
         }
 
     def restore(self, facts: dict[str, Any]) -> None:
@@ -248,3 +258,4 @@ class Stepper:
         self.steps, self.time, self.parts.cuts = facts["steps"], facts["time"], facts["cuts"]
         self.loops.least, self.loops.since = facts["least_open"], facts["since"]
         self.swings.parts, self.swings.calm = facts["parts"], facts["calm"]
+        self.parts.fine, self.parts.calm, self.parts.pushed = facts["power"]

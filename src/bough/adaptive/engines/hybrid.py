@@ -127,15 +127,19 @@ class HybridEngine:
 
     def pulled(self, ties: Ties, order: FloatArray) -> float:
         """Take steps under springs; see `pulled_march`. Returns their energy."""
-        if self.trial is None:
-            self.trial = make_trial(self.mechanism, len(self.shared.q), len(self.shared.qdd))
         assert self._from is not None
         m, q, tau, force, qdd, loads, w = self._arguments()
-        trial = self.trial._replace(order=order)
+        trial = self._room()._replace(order=order)
         scene = PulledLinkage(m, q, tau, force, qdd, loads, w, self._springs, ties, self._from, self.pieces, trial)
         energy = float(compiled(pulled_march)(scene))
         self._write_back()
         return energy
+
+    def _room(self) -> Trial:
+        """Room for steps that may be taken back."""
+        if self.trial is None:
+            self.trial = make_trial(self.mechanism, len(self.shared.q), len(self.shared.qdd))
+        return self.trial
 
     def fits(self, loads: Loads) -> bool:
         """Whether these are the loads that were contracted, perhaps with other values."""
@@ -162,6 +166,7 @@ class HybridEngine:
 
     def move(self, h: float) -> None:
         """Move the opened joints by h qdd."""
+        self.trial = None
         compiled(plain_move)(self.mechanism, self.shared.q, self.shared.qdd, h)
         compiled(spring_all)(self.mechanism, self._springs, self.shared.q)
         self._write_back()
@@ -177,7 +182,7 @@ class HybridEngine:
         if self._held is None:
             left = int(compiled(hybrid_march)(*self._arguments(), self._springs, h, turn, steps))
         else:
-            left = march_loops(*self._arguments(), self._springs, self._held, h, turn, steps)
+            left = march_loops(*self._arguments(), self._springs, self._held, self._room(), h, turn, steps)
         self._write_back()
         return left
 

@@ -21,13 +21,26 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.closing import factor_closing, solve_closing
 from bough.adaptive.engines.loop_rows import LoopRows, place_loops
 from bough.adaptive.engines.plain import PlainWork, outward, plain_move, turns
+from bough.adaptive.engines.restrained import Trial
 from bough.adaptive.node import ZERO3, ZERO6, Springs, spring_all
 from bough.adaptive.passes import Loads
 from bough.compile.kernel import inlined, kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
-from bough.joints import Mechanism, along, force_to_parent, freedom, motion_to_body, move_joint, turn_to_body
+from bough.joints import (
+    Mechanism,
+    along,
+    force_to_parent,
+    freedom,
+    integrate_joint,
+    motion_to_body,
+    move_joint,
+    turn_to_body,
+)
 from bough.spatial import add6, articulated_downdate, dot6, get6, get21, join, put6, put21, scale6
 from bough.types import Motion, Rows, Scalar, Workspace
+
+# Shares of accelerations before a step that are left after it: those are hardly others; they turned round
+CALM_RATIO, BRAKED = 0.5, -0.5
 
 
 @kernel
@@ -195,19 +208,49 @@ def looped_solve(
     looped_accelerations(m, force, qdd, w, lp)
 
 
+@inlined
+def _ratio(m: Mechanism, new: Rows, old: Rows) -> Scalar:
+    """Accelerations along those before, by these."""
+    along_old, square = 0.0, 0.0
+    for k in range(len(m.axis)):
+        v = m.v_index[k]
+        along_old += new[v] * old[v]
+        square += old[v] * old[v]
+    return along_old / max(square, 1e-300)
+
+
 @kernel
 def looped_march(
     m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork, p: Springs, lp: LoopRows,
-    h: float, turn: float,
-    steps: int,
+    r: Trial, h: float, turn: float, steps: int,
 ) -> Scalar:  # fmt: skip
-    """Take steps; returns how many are left where one would turn a joint too far."""
+    """Take steps; returns how many are left where one would turn a joint too far, or was braked at its end.
+
+    Such a step is taken back. One after which accelerations were much the same as before is followed by one that is not
+    looked at, so that steps one by one cost no more.
+    """
     while steps > 0:
         looped_solve(m, q, tau, force, qdd, loads, w, lp)
+        ratio = _ratio(m, qdd, r.qdd)
         if turns(m, qdd, h, turn):
             break
+        for k in range(len(m.axis)):
+            r.qdd[m.v_index[k]] = qdd[m.v_index[k]]
+        looks = not ratio >= CALM_RATIO
+        if looks:
+            for i in range(len(m.parent)):
+                integrate_joint(m, i, q, r.zero, 0.0, r.first)
         plain_move(m, q, qdd, h)
         spring_all(m, p, q)
+        if looks:
+            looped_solve(m, q, tau, force, qdd, loads, w, lp)
+            if not _ratio(m, qdd, r.qdd) >= BRAKED:
+                for i in range(len(m.parent)):
+                    integrate_joint(m, i, r.first, r.zero, 0.0, q)
+                spring_all(m, p, q)
+                for k in range(len(m.axis)):
+                    r.qdd[m.v_index[k]] = 0.0
+                break
         steps -= 1
     return float(steps)
 

@@ -262,6 +262,12 @@ class PlainEngine:
         s, w = self.shared, self.work
         return float(compiled(motion_product)(self.mechanism, s.qdd, s.qdd, w.X, *np.zeros((2, len(w.a), 6))))
 
+    def product(self, x: FloatArray, y: FloatArray) -> float:
+        """x' M y of two motions (nv,) at q. O(n)."""
+        X, a, b = np.zeros((len(self.mechanism.parent), 12)), *np.zeros((2, len(self.mechanism.parent), 6))
+        compiled(world_poses)(self.mechanism, self.shared.q, X, np.zeros_like(X))
+        return float(compiled(motion_product)(self.mechanism, x, y, X, a, b))
+
     def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
         """(k, 12) R and p in the world of the laid frames of some primitives. O(n)."""
         out = np.zeros((len(self.mechanism.parent), 12))
