@@ -117,10 +117,7 @@ def single(model: Model) -> list[Timing]:
             "bough": together(some[1:], *center),
             "Pinocchio's calls": theirs,
         },
-        "H, C, all frames, a Jacobian of 24 rows and its drift": {
-            "bough": together(some),
-            "Pinocchio's calls": theirs,
-        },
+        "H, C, all frames, a Jacobian of 24 rows and its drift": {"bough": together(some), "Pinocchio's calls": theirs},
         "forward dynamics derivatives": {
             "bough": lambda: dyn.forward_dynamics_derivatives(q, v, tau),
             "pin.computeABADerivatives": x.call("computeABADerivatives", x.v, x.tau),

@@ -11,10 +11,7 @@ Belongs here: what papers print as formulas, one file a paper. Does not belong h
 from __future__ import annotations
 
 from bough.arguments import explain_room
-from bough.cost.chang_khatib2001 import (
-    chang_khatib,
-    chang_khatib_products,
-)
+from bough.cost.chang_khatib2001 import chang_khatib, chang_khatib_products
 from bough.cost.featherstone2005 import (
     FLOATING_RIGID_SAVING,
     FLOATING_VECTOR_SAVING,
@@ -58,9 +55,7 @@ from bough.cost.featherstone2010 import (
     rjk_need,
     rjk_omega,
 )
-from bough.cost.operations import (
-    divisions_as_multiplications,
-)
+from bough.cost.operations import divisions_as_multiplications
 
 __all__ = [
     "ARTICULATED_STEP",

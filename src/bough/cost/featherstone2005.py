@@ -138,9 +138,7 @@ def aba(tree: Tree) -> OperationCount:
     """The articulated-body algorithm (McMillan & Orin 1995), every root a floating base; F05 section 6."""
     roots = len(tree.children(-1))
     return total(
-        (tree.n - roots, ops(m=224, a=205)),
-        (-roots, ops(m=30, a=37)),
-        (tree.dh_counts().D0b, ops(m=66, a=57)),
+        (tree.n - roots, ops(m=224, a=205)), (-roots, ops(m=30, a=37)), (tree.dh_counts().D0b, ops(m=66, a=57))
     )
 
 

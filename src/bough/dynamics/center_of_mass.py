@@ -6,7 +6,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.kinematics import place_body
 from bough.joints import Mechanism, freedom, joint_motion, joint_velocity, origin_in_parent, turn_to_parent
-from bough.spatial import add3, angular, cross, get3, get9, linear, put3, rotate, scale3
+from bough.spatial import add3, angular, cross, fill, get3, get9, linear, put3, rotate, scale3
 from bough.types import Rows, Scalar, Vector, Workspace
 
 
@@ -75,9 +75,7 @@ def center_of_mass_velocity(m: Mechanism, q: Rows, v: Rows, cdot: Rows, w: Works
 @kernel
 def center_of_mass_jacobian(m: Mechanism, q: Rows, J: Rows, w: Workspace) -> None:
     """J (3, nv) with the velocity of the centre of mass = J v, in the world's axes."""
-    for k in range(J.shape[1]):
-        for r in range(3):
-            J[r, k] = m.zero[0]
+    fill(J, m.zero[0])
     joint_motion(m, q, w.X)
     first_moment(m, inverse_mass(m), w)
     for i in range(len(m.parent)):

@@ -8,20 +8,14 @@ from bough.dynamics.center_of_mass import WORK, first_moment, inverse_mass
 from bough.dynamics.coriolis import cross_force
 from bough.dynamics.kinematics import place_body
 from bough.dynamics.momentum import force_on_all
-from bough.joints import (
-    Mechanism,
-    joint_motion,
-    joint_velocity,
-    motion_to_body,
-    rigid_freedom,
-    rigid_to_parent,
-)
+from bough.joints import Mechanism, joint_motion, joint_velocity, motion_to_body, rigid_freedom, rigid_to_parent
 from bough.spatial import (
     add3,
     add6,
     angular,
     cross,
     cross_motion,
+    fill,
     get6,
     get9,
     get10,
@@ -52,9 +46,7 @@ def centroidal_momentum_matrix(m: Mechanism, q: Rows, A: Rows, w: Workspace) -> 
         p = m.parent[i]
         if p >= 0:
             put10(w.I, p, rigid_add(get10(w.I, p), rigid_to_parent(m, w.X, i, get10(w.I, i))))
-    for r in range(6):
-        for k in range(A.shape[1]):
-            A[r, k] = m.zero[0]
+    fill(A, m.zero[0])
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
             f, n = about(com, i, rigid_freedom(m, k, get10(w.I, i)), w)

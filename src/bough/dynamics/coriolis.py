@@ -23,6 +23,7 @@ from bough.spatial import (
     cross,
     cross_motion,
     dot6,
+    fill,
     get6,
     get9,
     get10,
@@ -155,9 +156,7 @@ def coriolis_matrix(m: Mechanism, q: Rows, v: Rows, C: Rows, w: Workspace) -> No
             put10(w.I, p, rigid_add(get10(w.I, p), get10(w.I, i)))
             for k in range(36):
                 w.B[p, k] = w.B[p, k] + w.B[i, k]
-    for r in range(C.shape[0]):
-        for k in range(C.shape[1]):
-            C[r, k] = m.zero[0]
+    fill(C, m.zero[0])
     for i in range(n):
         for j in range(m.dof[i], m.dof[i + 1]):
             couple(m, i, j, C, w)

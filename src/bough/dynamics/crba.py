@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.joints import Mechanism, along, force_to_parent, joint_motion, rigid_freedom, rigid_to_parent
-from bough.spatial import get10, put10, rigid_add
+from bough.spatial import fill, get10, put10, rigid_add
 from bough.types import Force, Rows, Scalar, Workspace
 
 
@@ -48,9 +48,7 @@ def inertia_row(m: Mechanism, i: int, k: int, f: Force, H: Rows, w: Workspace) -
 def mass_matrix(m: Mechanism, q: Rows, M: Rows, w: Workspace) -> None:
     """H as a full symmetric matrix in the order of v; mimic joints add into the rows of their leaders."""
     crba(m, q, w.H, w)
-    for i in range(len(M)):
-        for j in range(len(M)):
-            M[i, j] = m.zero[0]
+    fill(M, m.zero[0])
     for i in range(len(m.parent)):
         for k in range(m.dof[i], m.dof[i + 1]):
             spread_row(m, i, k, M, w)

@@ -179,9 +179,7 @@ def spread_column(t: DofRows, s: Support, z: Rows, M: Rows, x: Rows, w: Workspac
         x[t.order[i]] = y
 
 
-WORK = dict(INVERSE_DERIVATIVES.work) | {
-    **{"L": "coupled", "x": "nv 1", "qdd": "nv", "H": "nv nv"},
-}
+WORK = dict(INVERSE_DERIVATIVES.work) | {**{"L": "coupled", "x": "nv 1", "qdd": "nv", "H": "nv nv"}}
 FORCE_SLOPES = Routine(
     "forward_dynamics_derivatives",
     force_slopes,

@@ -178,11 +178,7 @@ _ROWS = (
         "momentum [linear, angular about the centre of mass], world axes",
         momentum.CENTROIDAL_MOMENTUM,
     ),
-    _row(
-        "centroidal_momentum_matrix",
-        "A with centroidal momentum = A v",
-        centroidal.CENTROIDAL_MOMENTUM_MATRIX,
-    ),
+    _row("centroidal_momentum_matrix", "A with centroidal momentum = A v", centroidal.CENTROIDAL_MOMENTUM_MATRIX),
     _row("centroidal_momentum_drift", "Adot v", centroidal.CENTROIDAL_MOMENTUM_DRIFT),
     Function(
         "semi_implicit_step",

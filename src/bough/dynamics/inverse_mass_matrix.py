@@ -10,15 +10,8 @@ from __future__ import annotations
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_inertias
-from bough.joints import (
-    Mechanism,
-    along,
-    force_to_parent,
-    freedom,
-    joint_motion,
-    motion_to_body,
-)
-from bough.spatial import add6, dot6, get6, get21, put6, scale6
+from bough.joints import Mechanism, along, force_to_parent, freedom, joint_motion, motion_to_body
+from bough.spatial import add6, dot6, fill, get6, get21, put6, scale6
 from bough.types import Rows, Workspace
 
 # With M = H^-1, nu(i) the degrees of freedom in the subtree of body i, kappa(c) those on the path to c:
@@ -41,9 +34,7 @@ from bough.types import Rows, Workspace
 def inverse_mass_matrix(m: Mechanism, q: Rows, M: Rows, w: Workspace) -> None:
     """M = H^-1 (nv, nv), both triangles, in the order of v; for mechanisms without mimic joints. O(n^2)."""
     n = len(m.axis)
-    for k in range(n):
-        for c in range(n):
-            M[k, c] = m.zero[0]
+    fill(M, m.zero[0])
     joint_motion(m, q, w.X)
     start_inertias(m, w)
     for i in range(len(m.parent) - 1, -1, -1):
@@ -131,12 +122,5 @@ INVERSE_MASS_MATRIX = Routine(
     inverse_mass_matrix,
     inputs={"q": "nq"},
     outputs={"M": "nv nv"},
-    work={
-        "X": "bodies 12",
-        "IA": "bodies 21",
-        "W": "dofs 6",
-        "f": "dofs 6",
-        "F": "packed 6",
-        "A": "packed 6",
-    },
+    work={"X": "bodies 12", "IA": "bodies 21", "W": "dofs 6", "f": "dofs 6", "F": "packed 6", "A": "packed 6"},
 )

@@ -6,7 +6,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.kinematics import LOCAL, WORLD, Frame, frame_origin, frame_rotation, place_body, to_parent
 from bough.joints import Mechanism, freedom, move_joint
-from bough.spatial import add3, cross, get9, get_tail, join, motion_out, rotate, sub3
+from bough.spatial import add3, cross, fill, get9, get_tail, join, motion_out, rotate, sub3
 from bough.types import Motion, Rows, Vector, Workspace
 
 
@@ -16,9 +16,7 @@ def jacobian(m: Mechanism, f: Frame, q: Rows, J: Rows, w: Workspace) -> None:
 
     Mimic joints add to the columns of their leaders.
     """
-    for k in range(J.shape[1]):
-        for r in range(6):
-            J[r, k] = m.zero[0]
+    fill(J, m.zero[0])
     for s in range(len(f.path)):
         move_joint(m, q, f.path[s], w.X)
     if f.reference[0] == LOCAL:

@@ -151,6 +151,12 @@ def placement(m: Mechanism, f: Frame, q: Rows, T: Rows, w: Workspace) -> None:
     for s in range(len(f.path)):
         move_joint(m, q, f.path[s], w.X)
     R, p = placed(m, f, w)
+    put_homogeneous(m, R, p, T)
+
+
+@kernel
+def put_homogeneous(m: Mechanism, R: Rotation, p: Vector, T: Rows) -> None:
+    """T (4, 4) from a rotation, row by row, and an origin."""
     for i in range(3):
         T[i, 0], T[i, 1], T[i, 2], T[i, 3] = R[3 * i], R[3 * i + 1], R[3 * i + 2], p[i]
         T[3, i] = m.zero[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.kinematics import place_body
+from bough.dynamics.kinematics import place_body, put_homogeneous
 from bough.joints import Mechanism, joint_motion
 from bough.model import Model
 from bough.spatial import add3, get3, get9, get_tail, matmul3, rotate
@@ -57,19 +57,6 @@ def place_frame(f: FrameSet, k: int, w: Workspace) -> tuple[Rotation, Vector]:
     return R, p
 
 
-@kernel
-def put_homogeneous(m: Mechanism, R: Rotation, p: Vector, T: Rows) -> None:
-    """T (4, 4) from a rotation, row by row, and an origin."""
-    for i in range(3):
-        T[i, 0], T[i, 1], T[i, 2], T[i, 3] = R[3 * i], R[3 * i + 1], R[3 * i + 2], p[i]
-        T[3, i] = m.zero[0]
-    T[3, 3] = m.one[0]
-
-
 PLACEMENTS = Routine(
-    "placements",
-    placements,
-    inputs={"q": "nq"},
-    outputs={"T": "frames 4 4"},
-    work={"X": "bodies 12", "P": "bodies 12"},
+    "placements", placements, inputs={"q": "nq"}, outputs={"T": "frames 4 4"}, work={"X": "bodies 12", "P": "bodies 12"}
 )

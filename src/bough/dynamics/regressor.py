@@ -16,7 +16,7 @@ from bough.dynamics.parameters import Seats
 from bough.dynamics.rnea import accelerate
 from bough.joints import Mechanism, by_freedom, freedom, move_joint
 from bough.model import Model, body_frames
-from bough.spatial import add3, angular, cross, dot3, get3, get9, linear, motion_out, rotate_back
+from bough.spatial import add3, angular, cross, dot3, fill, get3, get9, linear, motion_out, rotate_back
 from bough.types import IntArray, Motion, Rows, Vector, Workspace
 
 
@@ -25,9 +25,7 @@ def regressor(m: Mechanism, s: Seats, q: Rows, v: Rows, qdd: Rows, Y: Rows, w: W
     """Y (nv, bodies, 10) with tau = Y pi + armature qdd; zero where a freedom does not carry a body."""
     packed_regressor(m, s, q, v, qdd, w.packed, w)
     for k in range(Y.shape[0]):
-        for j in range(Y.shape[1]):
-            for c in range(10):
-                Y[k, j, c] = m.zero[0]
+        fill(Y[k], m.zero[0])
     e = 0
     for j in range(len(s.body)):
         i = s.body[j]

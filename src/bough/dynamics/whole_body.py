@@ -21,6 +21,7 @@ from bough.spatial import (
     angular,
     cross,
     cross_motion,
+    fill,
     get3,
     get6,
     get9,
@@ -74,9 +75,7 @@ def origin_of(T: Rows) -> Vector:
 def put_jacobians(m: Mechanism, f: FrameSet, u: Wanted, T: Rows, J: Rows, w: Workspace) -> None:
     """J (count, 6, nv) of the wanted frames, from the placements of bodies and frames."""
     for s in range(len(u.frame)):
-        for r in range(6):
-            for c in range(J.shape[2]):
-                J[s, r, c] = m.zero[0]
+        fill(J[s], m.zero[0])
         k = u.frame[s]
         i, R, p = f.body[k], rotation_of(T[k]), origin_of(T[k])
         while i >= 0:

@@ -17,10 +17,7 @@ FREE = register(free.FREE, "floating").kind
 JOINTS |= {"cylindrical": ("turn", "slide"), "universal": ("turn", "turn"), "fixed": ()}
 
 move_joint = dispatcher(
-    "move_joint",
-    "motion",
-    "m, q, i, X",
-    "Fill row i of X: (cos, sin, d) of the joint's screw, or its placement.",
+    "move_joint", "motion", "m, q, i, X", "Fill row i of X: (cos, sin, d) of the joint's screw, or its placement."
 )
 integrate_joint = dispatcher(
     "integrate_joint", "integrate", "m, i, q, v, h, out", "Put joint i of q, moved by h v, into out, which may be q."

@@ -54,12 +54,7 @@ class ConstrainedDynamics:
     """
 
     def __init__(
-        self,
-        space: OperationalSpace,
-        *,
-        proximal: float = 1e-7,
-        iterations: int = 3,
-        stabilise: float | None = None,
+        self, space: OperationalSpace, *, proximal: float = 1e-7, iterations: int = 3, stabilise: float | None = None
     ) -> None:
         if not isinstance(space, OperationalSpace):
             raise TaskError(f"expected a bough.OperationalSpace of the rows that are held, got {space!r}")

@@ -288,10 +288,7 @@ def _checked(model: Model, integrator: str, without: Collection[str]) -> tuple[s
             raise UnknownNameError(f"joints have no effect {name!r}; expected some of {', '.join(EFFECTS)}")
     if integrator not in ROUTINES:
         raise UnknownNameError(f"an ensemble has no integrator {integrator!r}; expected {', '.join(ROUTINES)}")
-    has = {
-        "friction": bool(np.any(model.friction)),
-        "closures": bool(model.closures),
-    }
+    has = {"friction": bool(np.any(model.friction)), "closures": bool(model.closures)}
     for name in (name for name, there in has.items() if there and name not in off):
         raise ModelError(
             f"{model.name!r} has {name}, which an ensemble does not take: use rollout, "

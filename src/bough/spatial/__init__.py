@@ -35,7 +35,7 @@ from bough.spatial.rigid_inertia import (
     z_rigid_in,
 )
 from bough.spatial.rotations import inertia_matrix, quaternion_rotate, rotation_vector
-from bough.spatial.rows import get3, get6, get9, get10, get21, get_tail, put3, put6, put9, put10, put21, put_tail
+from bough.spatial.rows import fill, get3, get6, get9, get10, get21, get_tail, put3, put6, put9, put10, put21, put_tail
 from bough.spatial.screws import (
     add6,
     angular,
@@ -85,6 +85,7 @@ __all__ = [
     "cross_motion",
     "dot3",
     "dot6",
+    "fill",
     "force_in",
     "force_out",
     "get3",

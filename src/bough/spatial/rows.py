@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
-from bough.types import ArticulatedInertia, Motion, RigidInertia, Rotation, Rows, Vector
+from bough.types import ArticulatedInertia, Motion, RigidInertia, Rotation, Rows, Scalar, Vector
 
 
 @kernel
@@ -41,6 +41,14 @@ def get21(a: Rows, i: int) -> ArticulatedInertia:
 def get_tail(a: Rows, i: int) -> Vector:
     """The position of a placement stored as R, p."""
     return (a[i, 9], a[i, 10], a[i, 11])
+
+
+@kernel
+def fill(a: Rows, x: Scalar) -> None:
+    """Write x into all rows of a matrix."""
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            a[i, j] = x
 
 
 @kernel

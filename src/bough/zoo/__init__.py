@@ -5,17 +5,7 @@ from __future__ import annotations
 from bough.arguments import explain_room
 from bough.zoo.elastic import cable, hair, tree
 from bough.zoo.enzyme import adenylate_kinase
-from bough.zoo.families import (
-    bicycle_chain,
-    binary,
-    chain,
-    grid,
-    millipede,
-    molecule,
-    random_tree,
-    side_branches,
-    star,
-)
+from bough.zoo.families import bicycle_chain, binary, chain, grid, millipede, molecule, random_tree, side_branches, star
 from bough.zoo.proteins import fold, protein
 from bough.zoo.robots import (
     ASIMO_VARIANTS,

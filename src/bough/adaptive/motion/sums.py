@@ -30,17 +30,7 @@ from bough.adaptive.node import (
 from bough.adaptive.passes import DONE, Front, Loads, get_far, put_far
 from bough.compile.kernel import inlined
 from bough.joints import Mechanism
-from bough.spatial import (
-    add6,
-    dot6,
-    force_in,
-    get6,
-    motion_out,
-    put6,
-    rigid_times,
-    scale6,
-    sub6,
-)
+from bough.spatial import add6, dot6, force_in, get6, motion_out, put6, rigid_times, scale6, sub6
 from bough.types import Force, RigidInertia, Rows, Scalar
 
 # Where the record of an active node has its sums: of what a and v square to, of both beyond rigid motion, k and h

@@ -52,18 +52,7 @@ from bough.adaptive.passes import LOADED, MOVED, Front, Loads, follow, mark, mar
 from bough.compile.kernel import inlined, kernel
 from bough.dynamics.newton_euler import centripetal, squares
 from bough.joints import Mechanism, difference_joint, freedom
-from bough.spatial import (
-    add3,
-    add6,
-    cross,
-    dot6,
-    get6,
-    join,
-    motion_out,
-    rotate_back,
-    scale6,
-    sub6,
-)
+from bough.spatial import add3, add6, cross, dot6, get6, join, motion_out, rotate_back, scale6, sub6
 from bough.types import Motion, Rows, Symmetric, Vector
 
 

@@ -39,14 +39,7 @@ class Limited(NamedTuple):
 
 @kernel
 def errors_and_jacobian(
-    m: Mechanism,
-    t: Seeds,
-    p: JacobianPattern,
-    g: Aims,
-    q: Rows,
-    goal: tuple[Rows, Rows],
-    weight: Rows,
-    w: Workspace,
+    m: Mechanism, t: Seeds, p: JacobianPattern, g: Aims, q: Rows, goal: tuple[Rows, Rows], weight: Rows, w: Workspace
 ) -> None:
     """w.error (rows,), w.e = W e and w.WJ = W J (rows, nv)."""
     joint_motion(m, q, w.X)

@@ -16,18 +16,11 @@ from bough.joints import Mechanism, joint_motion, motion_to_body
 from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all, propagate
 from bough.opspace.methods.estimates import TRANSFORM, inertias
 from bough.opspace.methods.method import Prepared
-from bough.opspace.methods.mobility import (
-    free_mobility,
-    line,
-    mobility_to_body,
-    put_column,
-    put_full,
-    put_row,
-)
-from bough.opspace.methods.pv import clear, mirror
+from bough.opspace.methods.mobility import free_mobility, line, mobility_to_body, put_column, put_full, put_row
+from bough.opspace.methods.pv import mirror
 from bough.opspace.sweeps.wrenches import WRENCH_WORK, Seeds, task_wrenches
 from bough.opspace.taskset import TaskSet
-from bough.spatial import dot6, get6, get21, put21
+from bough.spatial import dot6, fill, get6, get21, put21
 from bough.tree import Tree
 from bough.types import Rows, Workspace
 
@@ -68,7 +61,7 @@ def from_blocks(m: Mechanism, t: Seeds, z: Blocks, q: Rows, Lam_inv: Rows, w: Wo
         diagonal_block(m, z, b, w)
     for a in range(len(z.source)):
         one_sided_product(m, z, a, w)
-    clear(m, Lam_inv)
+    fill(Lam_inv, m.zero[0])
     for a in range(len(z.first)):
         for s in range(t.of_body[z.second[a]], t.of_body[z.second[a] + 1]):
             add_products(t, z, a, s, Lam_inv, w)

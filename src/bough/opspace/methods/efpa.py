@@ -16,11 +16,11 @@ from bough.joints import Mechanism, along, force_to_parent, freedom, joint_motio
 from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
 from bough.opspace.methods.estimates import TRANSFORM, inertias
 from bough.opspace.methods.method import InverseMethod, Prepared
-from bough.opspace.methods.pv import clear, mirror, start_rows
+from bough.opspace.methods.pv import mirror, start_rows
 from bough.opspace.sweeps.patterns import Slots
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, task_wrench
 from bough.opspace.taskset import TaskSet
-from bough.spatial import add6, dot6, get6, put6, scale6, sub6
+from bough.spatial import add6, dot6, fill, get6, put6, scale6, sub6
 from bough.types import Rows, Workspace
 
 WHOLE, SENT, SEED = range(3)
@@ -53,7 +53,7 @@ def efpa(m: Mechanism, t: Seeds, s: Slots, z: Meetings, q: Rows, Lam_inv: Rows, 
         send(m, s, a, w)
     for a in range(len(s.row)):
         respond(m, s, a, w)
-    clear(m, Lam_inv)
+    fill(Lam_inv, m.zero[0])
     for b in range(len(z.row)):
         A = get6(w.K, z.index[b])
         if z.kind[b] == SENT:

@@ -72,13 +72,6 @@ def yield_to_row(m: Mechanism, s: Slots, a: int, k: int, D: Scalar, W: Force, w:
 
 
 @kernel
-def clear(m: Mechanism, A: Rows) -> None:
-    for r in range(len(A)):
-        for c in range(len(A)):
-            A[r, c] = m.zero[0]
-
-
-@kernel
 def mirror(A: Rows) -> None:
     """Fill the upper triangle from the lower."""
     for r in range(len(A)):

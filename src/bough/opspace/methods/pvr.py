@@ -17,10 +17,10 @@ from bough.dynamics.articulated import inertia_to_parent, split_freedom, start_i
 from bough.joints import Mechanism, along, force_to_parent, joint_motion
 from bough.opspace.methods.estimates import TRANSFORM, inertias
 from bough.opspace.methods.method import InverseMethod, Prepared
-from bough.opspace.methods.pv import clear, mirror
+from bough.opspace.methods.pv import mirror
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, place_bodies, task_wrench
 from bough.opspace.taskset import TaskSet
-from bough.spatial import add6, dot6, get6, get21, put6, scale6, sub6
+from bough.spatial import add6, dot6, fill, get6, get21, put6, scale6, sub6
 from bough.types import Motion, Rows, Workspace
 
 
@@ -69,7 +69,7 @@ def pvr(m: Mechanism, t: Seeds, z: Streams, q: Rows, Lam_inv: Rows, w: Workspace
             key_mobility(z, c, w)
     for a in range(len(z.view_key) - 1, -1, -1):
         send_view(z, a, w)
-    clear(m, Lam_inv)
+    fill(Lam_inv, m.zero[0])
     for g in range(len(z.column)):
         add_group(z, g, Lam_inv, w)
     mirror(Lam_inv)

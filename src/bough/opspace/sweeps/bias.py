@@ -163,9 +163,5 @@ TASK_ACCELERATION = Routine(
 )
 BIAS = TASK_ACCELERATION.without("tau", "f_ext", name="task_bias")
 DRIFT = Routine(
-    "task_drift",
-    drift,
-    inputs={"q": "nq", "v": "nv", "f_ext": "bodies 6"},
-    outputs={"y": "rows"},
-    work=BIAS_WORK,
+    "task_drift", drift, inputs={"q": "nq", "v": "nv", "f_ext": "bodies 6"}, outputs={"y": "rows"}, work=BIAS_WORK
 ).without("f_ext")

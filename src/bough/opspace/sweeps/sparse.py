@@ -9,6 +9,7 @@ from __future__ import annotations
 from bough.compile.kernel import kernel
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.sparsity.products import unit_lsolve
+from bough.spatial import fill
 from bough.types import Rows, Scalar
 
 
@@ -72,9 +73,7 @@ def row_product(p: JacobianPattern, A: Rows, B: Rows, r: int, s: int, zero: Scal
 @kernel
 def transpose_times(p: JacobianPattern, Y: Rows, A: Rows, out: Rows, zero: Scalar) -> None:
     """out = Y' A for A (rows, c): sum of d_i c (m + a)."""
-    for k in range(out.shape[0]):
-        for c in range(out.shape[1]):
-            out[k, c] = zero
+    fill(out, zero)
     for r in range(A.shape[0]):
         for e in range(p.of_row[r], p.of_row[r + 1]):
             for c in range(A.shape[1]):
@@ -91,9 +90,8 @@ def generalised_inverse(p: JacobianPattern, f: DofTree, L: Rows, YD: Rows, Lam: 
 @kernel
 def null_space(p: JacobianPattern, J: Rows, Jbar: Rows, N: Rows, zero: Scalar, one: Scalar) -> None:
     """N = 1 - Jbar J (eq. 10): n (sum of d_i) (m + a), and n a."""
+    fill(N, zero)
     for i in range(N.shape[0]):
-        for j in range(N.shape[1]):
-            N[i, j] = zero
         for r in range(Jbar.shape[1]):
             for e in range(p.of_row[r], p.of_row[r + 1]):
                 N[i, p.dof[e]] = N[i, p.dof[e]] - Jbar[i, r] * J[e]

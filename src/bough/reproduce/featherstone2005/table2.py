@@ -39,8 +39,7 @@ def run(full: bool = False) -> Result:
         rows.append(exact(f"{name}, n = {make(m).n}: LTDL", of_sums(sums(m)), on_tree(ltdl, make(m))))
     rows += [row for case in LIMITS for row in limits(*case)]
     return Result(
-        tuple(rows),
-        remarks=("E13: the printed 430 at n = 255 is 434.4 to four digits, as Shimanovskij has it (434).",),
+        tuple(rows), remarks=("E13: the printed 430 at n = 255 is 434.4 to four digits, as Shimanovskij has it (434).",)
     )
 
 

@@ -12,13 +12,7 @@ from bough.compile.graph.program import OperationCount
 from bough.opspace import SparseRows, TaskSet, pose
 from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times
 from bough.opspace.sweeps.patterns import DofTree
-from bough.opspace.sweeps.sparse import (
-    generalised_inverse,
-    null_space,
-    outer_product,
-    solve_rows,
-    solve_rows_unit,
-)
+from bough.opspace.sweeps.sparse import generalised_inverse, null_space, outer_product, solve_rows, solve_rows_unit
 from bough.reproduce.counting import executed, on_tree
 from bough.sparsity.ltdl import ltdl
 from bough.tree import Tree
