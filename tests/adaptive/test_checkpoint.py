@@ -29,22 +29,22 @@ def loaded(model, error, method, **options):
 
 @pytest.mark.parametrize("before", [3, 20, size(150, 40)])
 def test_auto_goes_on_to_the_last_bit(tmp_path, before):
-    model = molecule(size(600, 120), seed=2)
+    model = molecule(600, seed=2)
     sim = loaded(model, relative_joint(1e-3), "auto")
     sim.run(before, DT)
     sim.checkpoint(tmp_path / "run.npz")
     again = QuasiStatics.resume(model, tmp_path / "run.npz")
     for s in (sim, again):
-        s.run(size(150, 30), DT)
+        s.run(size(150, 20), DT)
     assert sim.stats.method == again.stats.method
     np.testing.assert_array_equal(again.configuration, sim.configuration)
     np.testing.assert_array_equal(again.accelerations(), sim.accelerations())
 
 
 def test_how_a_run_is_divided_changes_nothing():
-    model = molecule(size(600, 120), seed=2)
+    model = molecule(600, seed=2)
     whole, divided = (loaded(model, relative_joint(1e-3), "auto") for _ in range(2))
-    parts = size((1, 7, 92, 30, 70), (1, 7, 22))
+    parts = size((1, 7, 92, 30, 70), (1, 7, 12))
     whole.run(sum(parts), DT)
     for n in parts:
         divided.run(n, DT)

@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.mark.parametrize(
     ("name", "options", "picture"),
     [
-        ("bicycle_chain", ["--steps", size("30", "3")], "adaptive_bicycle_chain.png"),
+        ("bicycle_chain", ["--steps", "30", "--scale", size("1", "0.2")], "adaptive_bicycle_chain.png"),
         ("millipede", ["--steps", "4", "--scale", "0.01"], "adaptive_millipede.png"),
         ("molecule", ["--steps", "3", "--scale", "0.04"], "adaptive_molecule_scattered.png"),
     ],
