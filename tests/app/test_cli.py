@@ -172,10 +172,38 @@ def test_shells_complete_commands_and_models(shell, monkeypatch):
     assert "humanoid" in found.stdout
 
 
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("bough info zoo : hum", "humanoid"),
+        ("bough info zoo :", "humanoid"),
+        ("bough cache warm zoo : hum", "humanoid"),
+        ("bough bench --model zoo : hum", "humanoid"),
+        ("bough inf", "info"),
+        ("bough info zo", "zoo:humanoid"),
+        ("bough settle zoo:arm --meth", "--method"),
+    ],
+)
+def test_bash_completes_though_it_breaks_words_at_colons(line, offered, monkeypatch, capsys):
+    for name, value in {"_BOUGH_COMPLETE": "complete_bash", "COMP_WORDS": line}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    monkeypatch.setattr("sys.argv", ["bough"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert offered in capsys.readouterr().out.splitlines()
+
+
+def test_the_next_word_is_completed_after_a_model_with_colons():
+    assert shell.asked_by_bash(["bough", "info", "zoo", ":", "arm"], 5) == (["bough", "info", "zoo:arm", ""], 3, "")
+    assert shell.asked_by_bash(["bough", "zoo", ":", "a", ":", "3"], 5) == (["bough", "zoo:a:3"], 1, "zoo:a:")
+    assert shell.asked_by_bash([], 0) == ([""], 0, "")
+
+
 def test_what_takes_long_is_announced(capsys):
     with shell.patient("compiling", after=0.01):
         time.sleep(0.1)
-    assert "compiling; this happens once" in capsys.readouterr().err
+    assert "compiling; what is compiled is kept" in capsys.readouterr().err
     with shell.patient("compiling", after=5.0):
         pass
     assert capsys.readouterr().err == ""

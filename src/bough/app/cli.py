@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import redirect_stdout, suppress
+from io import StringIO
 from typing import Annotated
 
 import typer
 
 from bough import __version__
 from bough.app.commands import cache, count, examine, export, identify, settle, simulate, sweep, tour, view
-from bough.app.shell import example, fail
+from bough.app.shell import asked_by_bash, example, fail
 
 # Plain help: it is there in a moment, and can be searched and piped.
 app = typer.Typer(
@@ -46,12 +49,24 @@ app.add_typer(cache.app, name="cache")
 def main() -> None:
     """Run the command. Exit codes: 0, 1 (found something, or failed), 2 (asked for something that cannot be)."""
     words = sys.argv[1:]
+    if os.environ.get("_BOUGH_COMPLETE") == "complete_bash":
+        complete_in_bash()
     try:
         app([word for word in words if word != "--debug"], prog_name="bough")
     except Exception as error:
         if "--debug" in words:
             raise
         raise SystemExit(fail(error)) from None
+
+
+def complete_in_bash() -> None:
+    """Print what bash may put in the place of its last word; it breaks words at colons, so zoo:NAME is NAME to it."""
+    words, place, kept = asked_by_bash(os.environ.get("COMP_WORDS", "").split(), int(os.environ.get("COMP_CWORD", 0)))
+    os.environ["COMP_WORDS"], os.environ["COMP_CWORD"] = " ".join(words), str(place)
+    with redirect_stdout(StringIO()) as found, suppress(SystemExit):
+        app([], prog_name="bough")
+    print("\n".join(line.removeprefix(kept) for line in found.getvalue().splitlines()))
+    raise SystemExit(0)
 
 
 def _version(asked: bool) -> None:

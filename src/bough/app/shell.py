@@ -26,6 +26,18 @@ def example(*lines: str) -> str:
     return "\n  ".join(("\b\nExample:", *lines))
 
 
+def asked_by_bash(words: list[str], place: int) -> tuple[list[str], int, str]:
+    """What bash asks to complete, the words whole that it broke at colons; and what it keeps of the last one."""
+    whole: list[str] = []
+    for word in words[: place + 1]:
+        joins = bool(whole) and (word == ":" or whole[-1].endswith(":"))
+        whole[-1:] = [whole[-1] + word] if joins else [*whole[-1:], word]
+    if place >= len(words) and not (whole and whole[-1].endswith(":")):
+        whole.append("")  # a new word begins
+    last = whole[-1]
+    return whole, len(whole) - 1, last[: last.rfind(":") + 1]
+
+
 @cache
 def out() -> Console:
     """Where results are printed."""
@@ -45,8 +57,8 @@ def note(text: str) -> None:
 
 
 def patient(what: str, after: float = 1.0) -> AbstractContextManager[None]:
-    """Says what is going on if it takes longer than a moment; it is kept on disk, so that it happens once."""
-    return unless_done(after, lambda: note(f"{what}; this happens once, later runs take it from the disk"))
+    """Says what is going on if it takes longer than a moment; what is compiled is kept on disk."""
+    return unless_done(after, lambda: note(f"{what}; what is compiled is kept on disk, so that later runs wait less"))
 
 
 def working(what: str) -> AbstractContextManager[object]:
