@@ -40,7 +40,7 @@ def test_kernels_say_what_they_take_and_give():
 
 
 def test_the_page_says_how_much_there_is():
-    """Within a tenth: it is written anew now and then. Functions that were there before the rooms do not grow apart."""
+    """Within a tenth: it is written anew now and then. Functions from before the rooms are shorter now."""
     root = Path(__file__).parents[1]
     spec = importlib.util.spec_from_file_location("count_lines", root / "docs" / "count_lines.py")
     counting = importlib.util.module_from_spec(spec)
@@ -53,4 +53,5 @@ def test_the_page_says_how_much_there_is():
 
     for a, b in zip(numbers(said), numbers(counting.sentence(found)), strict=True):
         assert abs(a - b) <= 0.1 * b + 2
-    assert found["kept_now"] <= 1.1 * found["kept_then"]
+    assert found["kept"] > 900  # not by renaming
+    assert found["kept_now"] < found["kept_then"]

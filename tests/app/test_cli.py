@@ -33,7 +33,7 @@ def prepared(run, monkeypatch, tmp_path):
 def example_of(name, run, monkeypatch, tmp_path):
     if name.startswith("bough cache"):
         monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(demo, "ROUNDS", 1)
+    monkeypatch.setattr(demo, "SECONDS", 0.0)
     monkeypatch.setattr(demo, "BATCH", 8)
     if name == "bough cache warm":
         monkeypatch.setattr("bough.app.warm.general", lambda: [])

@@ -65,7 +65,7 @@ class Balanced(HTMLParser):
 
 
 def test_the_page_stands_alone(monkeypatch, tmp_path, carried):
-    monkeypatch.setattr(demo, "ROUNDS", 1)
+    monkeypatch.setattr(demo, "SECONDS", 0.0)
     monkeypatch.setattr(demo, "BATCH", 8)
     monkeypatch.setattr(box, "carry", lambda: carried)
     monkeypatch.setattr(settling.millipede, "__defaults__", (4,))

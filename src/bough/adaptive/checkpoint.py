@@ -34,8 +34,6 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, npt.NDArray[Any]], dict
     """What `write_checkpoint` wrote; a damaged file is refused."""
     try:
         content = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise CheckpointError(f"there is no checkpoint at {str(path)!r}") from None
     except OSError as error:
         raise CheckpointError(f"the checkpoint {str(path)!r} cannot be read: {error.strerror}") from None
     if content[-DIGEST:] != _digest(content[:-DIGEST]):

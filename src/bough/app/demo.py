@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from bough.app import counts, show
+from bough.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError
 from bough.model import Model
 
-ROUNDS, REPEATS, BATCH = 30, 50, 4096
+SECONDS, BATCH = 0.05, 4096
 
 
 def run(model: Model, picture: Path, out: Console) -> None:
@@ -104,8 +104,8 @@ def timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> dict[str, float]:
         "solving with H alone: dense LAPACK": (lambda: np.linalg.solve(H, b), 1),
         f"forward dynamics, {BATCH} at once, each": (lambda: dynamics.forward_dynamics(qs, vs, taus), BATCH),
     }  # fmt: skip
-    best = _race([function for function, _ in contestants.values()])
-    return {name: x / size for (name, (_, size)), x in zip(contestants.items(), best, strict=True)}
+    times = contest({name: run for name, (run, _) in contestants.items()}, SECONDS)
+    return times.per({name: size for name, (_, size) in contestants.items()})
 
 
 def _table(found: dict[str, float]) -> Table:
@@ -113,20 +113,3 @@ def _table(found: dict[str, float]) -> Table:
     for name, seconds in found.items():
         table.add_row(name, f"{1e6 * seconds:8.3f}")
     return table
-
-
-def _race(functions: list[Callable[[], Any]]) -> list[float]:
-    """The best time of each, alternating, so that what slows the machine for a while slows all of them."""
-    best = [np.inf] * len(functions)
-    for function in functions:
-        function()
-    for _ in range(ROUNDS):
-        for k, function in enumerate(functions):
-            start = perf_counter()
-            function()
-            repeats = REPEATS if perf_counter() - start < 1e-3 else 1
-            start = perf_counter()
-            for _ in range(repeats):
-                function()
-            best[k] = min(best[k], (perf_counter() - start) / repeats)
-    return best

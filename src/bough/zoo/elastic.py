@@ -57,13 +57,17 @@ def _number(name: str, what: str, value: Any, least: float = 0.0, strict: bool =
     return float(value)
 
 
-def _section(name: str, EI: float, GJ: float | None, planar: bool) -> tuple[str, dict[str, float]]:
-    """The hinges of a rod in turn, and the stiffness of each kind of them times length."""
+def _hinges(
+    name: str, n: int, ds: float, EI: float, GJ: float | None, planar: bool
+) -> tuple[tuple[str, ...], FloatArray, int]:
+    """The axes of n hinges of a rod, `ds` apart, and their stiffness; after how many of them axes come again."""
     bend = _number(name, "EI", EI, strict=False)
     if planar and GJ is not None:
         raise ModelError(f"{name}: a planar rod does not twist, so it has no GJ, got {GJ!r}")
     twist = 0.0 if GJ is None else _number(name, "GJ", GJ, strict=False)
-    return "y" if planar else "yz" if GJ is None else "yzx", {"y": bend, "z": bend, "x": twist}
+    axes, section = "y" if planar else "yz" if GJ is None else "yzx", {"y": bend, "z": bend, "x": twist}
+    hinge = tuple((axes * (n // len(axes) + 1))[:n])
+    return hinge, np.array([section[a] for a in hinge]) / (ds * len(axes)), len(axes)
 
 
 def cable(
@@ -79,14 +83,12 @@ def cable(
     """
     sized("cable", "n", n)
     length, mass = _number("cable", "length", length), _number("cable", "mass", mass)
-    axes, section = _section("cable", EI, GJ, planar)
     ds, first = length / n, 0.5 if clamped else 0.0
+    hinge, stiffness, kinds = _hinges("cable", n, ds, EI, GJ, planar)
     s = ds * (np.arange(n) + first)
     piece = np.diff(np.append(s, length))
-    hinge = tuple((axes * (n // len(axes) + 1))[:n])
-    stiffness = np.array([section[a] for a in hinge]) / (ds * len(axes))
     if not clamped:
-        stiffness[: len(axes)] = 0.0
+        stiffness[:kinds] = 0.0
     rods = Rods(
         np.arange(-1, n - 1), hinge, np.tile(np.eye(3), (n, 1, 1)), s[:, None] * np.array([1.0, 0.0, 0.0]), piece,
         mass * piece / length, np.full(n, 0.5 * _number("cable", "diameter", diameter)),
@@ -113,7 +115,7 @@ def hair(
     total = sized("hair", "strands", strands) * sized("hair", "n", n)
     sized("hair", "strands", strands, total)
     length, radius = _number("hair", "length", length), _number("hair", "radius", radius)
-    axes, section = _section("hair", EI, GJ, False)
+    hinge, stiffness, kinds = _hinges("hair", n, length / n, EI, GJ, False)
     z = 1.0 - (np.arange(strands) + 0.5) / strands
     around, flat = GOLDEN * np.arange(strands), np.sqrt(1 - z * z)
     out = np.stack([flat * np.cos(around), flat * np.sin(around), z], axis=1)
@@ -121,15 +123,12 @@ def hair(
     R, ds, thick = np.repeat(frames_along(out, spin), n, axis=0), length / n, 4e-5
     s = ds * (np.arange(n) + 0.5)
     p = (out[:, None, :] * (radius + s)[None, :, None]).reshape(-1, 3)
-    hinge = tuple((axes * (n // len(axes) + 1))[:n] * strands)
-    cell = ds * len(axes)
-    first = np.arange(total) % n == 0
-    rods = Rods(
-        np.where(first, -1, np.arange(total) - 1), hinge, R, p, np.tile(np.diff(np.append(s, length)), strands),
-        np.full(total, 1300.0 * np.pi * thick**2 * ds), np.full(total, thick),
-    )  # fmt: skip
-    rest = np.where(np.array(hinge) == "y", _number("hair", "curl", curl, -math.inf) * cell, 0.0)
-    return rod_model("hair", rods, np.array([section[a] for a in hinge]) / cell, rest)
+    parent, piece = np.arange(total) - 1, np.tile(np.diff(np.append(s, length)), strands)
+    parent[::n] = -1
+    mass = np.full(total, 1300.0 * np.pi * thick**2 * ds)
+    rods = Rods(parent, hinge * strands, R, p, piece, mass, np.full(total, thick))
+    rest = np.where(np.array(hinge) == "y", _number("hair", "curl", curl, -math.inf) * (ds * kinds), 0.0)
+    return rod_model("hair", rods, np.tile(stiffness, strands), np.tile(rest, strands))
 
 
 def tree(

@@ -159,21 +159,9 @@ def model_of(
     kind = np.full(n, TURN)
     kind[:1] = FREE if floating else TURN
     q, v = (_starts(n, size if floating else 1) for size in (7, 6))
-    nothing = np.broadcast_to(0.0, n)
-    parts = Parts(
-        parent=parent,
-        kind=kind,
-        R=geometry.R,
-        p=geometry.p,
-        axis=np.broadcast_to([0.0, 0.0, 1.0], (n, 3)),
-        pitch=nothing,
-        inertia=geometry.inertia,
-        q_index=q[:, 0],
-        v_index=v[:, 0],
-        armature=nothing,
-        ratio=np.broadcast_to(1.0, n),
-        shift=nothing,
-    )
+    zero, one, z = np.broadcast_to(0.0, n), np.broadcast_to(1.0, n), np.broadcast_to([0.0, 0.0, 1.0], (n, 3))
+    R, p, inertia = geometry
+    parts = Parts(parent, kind, R, p, z, zero, inertia, q[:, 0], v[:, 0], armature=zero, ratio=one, shift=zero)
     mechanism, layout, rank = assemble(parts)
     types = ("floating" if floating else "revolute",) * min(n, 1) + ("revolute",) * (n - 1)
     frames = _frames(naming, rank, layout.R, layout.p)

@@ -8,7 +8,7 @@ from bough.bench.report import Timing
 
 
 def test_demo(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "ROUNDS", 1)
+    monkeypatch.setattr(demo, "SECONDS", 0.0)
     monkeypatch.setattr(demo, "BATCH", 8)
     picture = tmp_path / "new" / "pattern.png"
     text = run("demo", "zoo:humanoid", "--picture", picture)
