@@ -73,3 +73,15 @@ def test_factorizations_agree(monkeypatch):
     row = factor.one(zoo.binary(3), "binary 7")
     assert {"bough", "mj_factorM", "dpotrf (scipy)"} <= row.seconds.keys()
     assert ("cholmod.numeric (cvxopt)" in row.seconds) != ("without cholmod" in row.note)
+
+
+def test_what_is_too_large_says_so(monkeypatch):
+    """A cell that is left out has its reason; none is missing."""
+    model = zoo.arm(3)
+    monkeypatch.setattr(own, "MOST", 1000)
+    monkeypatch.setattr(own, "LONGEST", 0.0)
+    rows = own.batch(model, Dynamics(model), 300, 0.0, [])
+    assert len(rows) == len(own.batched(Dynamics(model), "hand"))
+    assert {row.note.split(": ")[0] for row in rows} == {"not measured"}
+    assert {row.note.rpartition(" ")[2] for row in rows} == {"GB", "s"}
+    assert not any(row.seconds for row in rows)

@@ -93,14 +93,17 @@ def general(model: Model) -> list[Timing]:
     cases: dict[str, dict[str, Callable[[], Any]]] = {
         case: {"bough": functions[case]} for case in (FORWARD, INVERSE, MASS, FACTOR)
     }
+    left_out: dict[str, str] = {}
     for engine in ("pinocchio", "mujoco"):
         try:
             calls = agreed(engine, model, s, wanted)
-        except BoughError:
+        except BoughError as error:
+            left_out[engine] = str(error)
             continue
         for case, contestants in cases.items():
             contestants[calls[case].label] = calls[case].run
-    return [Timing("general code, single call", model.name, case, contest(c)) for case, c in cases.items()]
+    rows = (Timing("general code, single call", model.name, case, contest(c)) for case, c in cases.items())
+    return [row.noted(left_out) for row in rows]
 
 
 def pushed(model: Model, count: int) -> list[Timing]:

@@ -13,6 +13,7 @@ NEEDS = {
     "jax": "jax",
     "sympy": "sympy",
     "env": "gymnasium",
+    "sweep": "pyarrow",
     "control.WholeBody": "qpsolvers",
     "convert: to_drake": "pydrake",
     "convert: to_mujoco": "mujoco",

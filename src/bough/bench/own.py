@@ -24,7 +24,7 @@ from bough.sparsity.pattern import Float
 BATCH, SOME = 1024, 4096
 DT = 1e-3
 THREADS = {"1 thread": 1, "all threads": os.cpu_count() or 1}
-LONGEST = 0.5  # seconds of a call with a batch
+LONGEST, PROBE = 2.0, 64  # seconds of a call with a batch, and rows from which they are foreseen
 MOST = 2_000_000_000  # bytes of a result
 SOLVED = "H, C, LTDL and solve"
 Calls = dict[str, Callable[[], Any]]
@@ -70,22 +70,16 @@ class Rows(NamedTuple):
 
 
 def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Sequence[str]) -> list[Timing]:
-    """Per configuration: one thread and all, float64 and float32; engines in the smallest batch."""
-    rng, s = np.random.default_rng(1), random_state(model)
+    """Per configuration: one thread and all, float64 and float32; a function that is not run says why."""
+    rng, s, group = np.random.default_rng(1), random_state(model), f"batch of {size}"
     Q, (V, T) = model.random_configuration(rng, size), rng.normal(size=(2, size, model.nv))
     Q[0], V[0], T[0] = s.q, s.v, s.tau
-    pushed = rng.normal(size=(size if size <= SOME else 0, len(model.body_names), 6))
-    given = Rows(Q, V, T, pushed)
+    given = Rows(Q, V, T, rng.normal(size=(size, len(model.body_names), 6)))
     found = []
     for case, run in batched(dyn, model.frame_names[s.frame]).items():
-        if case == PUSHED and size > SOME:
-            continue
-        two = Rows(*(x[:2] for x in given[:4]))
-        few = run(two)
-        began = perf_counter()
-        run(two)
-        seconds_of_call = (perf_counter() - began) / 2 * size
-        if seconds_of_call > LONGEST or (isinstance(few, np.ndarray) and few.nbytes / 2 * size > MOST):
+        few, why = too_much(run, given, size)
+        if why:
+            found.append(Timing(group, model.name, case, {}, f"not measured: {why}"))
             continue
         out = np.zeros((size, *few.shape[1:])) if isinstance(few, np.ndarray) else None
         double = given._replace(out=out)
@@ -97,12 +91,29 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
             "bough, all threads": partial(run, double),
             "bough float32, all threads": partial(run, single),
         }
-        if size <= SOME:
-            for engine in engines:
-                calls |= PEERS.get((engine, case), nothing)(model, s, double)
-        times = contest(calls, seconds, burst=5e-3).per(size)
-        found.append(Timing(f"batch of {size}", model.name, case, times))
+        taking_part = [e for e in engines if (e, case) in PEERS]
+        note = f"without mujoco.batch: it keeps {size:,} whole states" * ("mujoco" in taking_part and size > SOME)
+        for engine in taking_part:
+            calls |= {} if engine == "mujoco" and note else PEERS[engine, case](model, s, double)
+        found.append(Timing(group, model.name, case, contest(calls, seconds, burst=5e-3).per(size), note))
     return found
+
+
+def too_much(run: Callable[..., Any], given: Rows, size: int) -> tuple[Any, str]:
+    """The results of two rows, and why all of them are too many, if they are."""
+    few = run(Rows(*(x[:2] for x in given[:4])))
+    nbytes = few.nbytes / 2 * size if isinstance(few, np.ndarray) else 0
+    if nbytes > MOST:
+        return few, f"the result takes {nbytes / 1e9:.1f} GB"
+    some = Rows(*(x[:PROBE] for x in given[:4]))
+    seconds = min(_clocked(run, some) for _ in range(2)) / min(PROBE, size) * size
+    return few, f"a call takes {seconds:.1f} s" if seconds > LONGEST else ""
+
+
+def _clocked(run: Callable[..., Any], rows: Rows) -> float:
+    began = perf_counter()
+    run(rows)
+    return perf_counter() - began
 
 
 def batched(dyn: Dynamics, frame: str) -> dict[str, Callable[..., Any]]:
@@ -119,10 +130,6 @@ def batched(dyn: Dynamics, frame: str) -> dict[str, Callable[..., Any]]:
         JACOBIAN: lambda b, **k: dyn.jacobian(b.q, frame, out=b.out, **k),
         "one step of 1 ms": lambda b, **k: dyn.semi_implicit_step(b.q, b.v, b.tau, dt[b.q.dtype.type], **k),
     }
-
-
-def nothing(model: Model, s: PeerState, b: Rows) -> Calls:
-    return {}
 
 
 def pinocchio_batch(name: str, ours: str, model: Model, s: PeerState, b: Rows) -> Calls:
