@@ -24,27 +24,84 @@ def moved(model, values, along, step):
     }
 
 
-@pytest.mark.parametrize(
-    "name", ["forward_dynamics", "inverse_dynamics", "mass_matrix", "center_of_mass", "placements"]
-)
-def test_rates_and_gradients(model, name):
-    row, rng = FUNCTIONS[name], np.random.default_rng(0)
-    q, v, x = random_state(model, 1)[:3]
-    values = {key: {"q": q, "v": v}.get(key, x) for key in row.arguments}
-    along = {key: rng.normal(size=model.nv) for key in values}
-    dyn = bough.Dynamics(model)
-    call = getattr(dyn, name)
-    ahead, behind = (call(*moved(model, values, along, s).values()) for s in (STEP, -STEP))
-    expected = (ahead - behind) / (2 * STEP)
-    rate = dyn.jvp(name, *values.values(), along=along)
-    np.testing.assert_allclose(rate, expected, atol=1e-6 * max(1.0, np.abs(expected).max()))
-    weight = rng.normal(size=rate.shape)
-    by = dyn.vjp(name, *values.values(), weight=weight)
-    assert [*by] == [*row.arguments]
-    assert all(g.shape == (model.nv,) for g in by.values())
-    # <weight, rate> is <gradient, direction>, exactly
-    total = sum(by[key] @ along[key] for key in by)
-    np.testing.assert_allclose(total, np.sum(weight * rate), rtol=1e-10)
+def several(x):
+    return x if isinstance(x, tuple) else (x,)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return random_twin(5, [-1, 0], ["spherical", "helical"], armature=True).model
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_table_by_every_input(small, name):
+    """Jacobians, rates, gradients and their rates beside differences; with wrenches where they are taken."""
+    row, rng, dyn = FUNCTIONS[name], np.random.default_rng(0), bough.Dynamics(small, inputs=("gravity",))
+    options = {"frame": small.frame_names[-1]} if "frame" in row.options else {}
+    q, v, x = random_state(small, 1)[:3]
+    values = {key: {"q": q, "v": v, "dt": np.array([0.01])}.get(key, x) for key in row.arguments}
+    values["gravity"] = rng.normal(size=3)
+    if next(iter(row.methods.values())).pushed is not None:
+        values["forces"] = rng.normal(size=(2, 6))
+    along = {key: rng.normal(size=small.nv if key == "q" else x.shape) for key, x in values.items()}
+    value, more = dyn.together([(name, options)]), values.keys() - row.arguments
+
+    def call(derivative, at, **given):
+        return derivative(name, *(at[k] for k in row.arguments), **{k: at[k] for k in more}, **options, **given)
+
+    def result(at):
+        arrays = [at[k] for k in row.arguments]
+        if "forces" in at:
+            return (getattr(dyn, name)(*arrays, at["forces"], gravity=at["gravity"]),)
+        return several(value(*arrays, gravity=at["gravity"]))
+
+    weights = tuple(rng.normal(size=y.shape) for y in result(values))
+    weight = weights if len(weights) > 1 else weights[0]
+    full, by = call(dyn.derivatives, values), call(dyn.vjp, values, weight=weight)
+    assert full.keys() == by.keys() == values.keys()
+    for key in values:
+        only = {k: d if k == key else 0.0 * d for k, d in along.items()}
+        ahead, behind = (result(moved(small, values, only, s)) for s in (STEP, -STEP))
+        rates = several(call(dyn.jvp, values, along=only))
+        for rate, J, a, b in zip(rates, several(full[key]), ahead, behind, strict=True):
+            expected = (a - b) / (2 * STEP)
+            np.testing.assert_allclose(rate, expected, atol=2e-6 * max(1.0, np.abs(expected).max()), err_msg=key)
+            assert J.shape == (*a.shape, *along[key].shape)
+            product = np.tensordot(J, along[key], along[key].ndim)
+            np.testing.assert_allclose(product, rate, atol=1e-10 * max(1.0, np.abs(rate).max()))
+        total = sum(np.sum(w * rate) for w, rate in zip(weights, rates, strict=True))
+        np.testing.assert_allclose(np.sum(by[key] * along[key]), total, rtol=1e-9, atol=1e-9)
+    bent = call(dyn.hvp, values, weight=weight, along=along)
+    ahead, behind = (call(dyn.vjp, moved(small, values, along, s), weight=weight) for s in (STEP, -STEP))
+    for key in values:
+        expected = (ahead[key] - behind[key]) / (2 * STEP)
+        np.testing.assert_allclose(bent[key], expected, atol=1e-5 * max(1.0, np.abs(expected).max()), err_msg=key)
+
+
+def test_wrenches_by_name():
+    """One wrench on a frame: its gradient, rate and Jacobian have its name, and are those of the array."""
+    model = zoo.arm(3)
+    q, v, tau = random_state(model, 1)[:3]
+    dyn, rng = bough.Dynamics(model), np.random.default_rng(0)
+    hand, way, weight = rng.normal(size=6), rng.normal(size=6), rng.normal(size=3)
+    J = dyn.jacobian(q, "hand")
+    # qdd depends on a wrench by H^-1 J'
+    slope = dyn.inverse_mass_matrix(q) @ J.T
+    full = dyn.derivatives("forward_dynamics", q, v, tau, forces={"hand": hand, "link1": 0.0 * hand})
+    np.testing.assert_allclose(full["forces"]["hand"], slope, atol=1e-9 * np.abs(slope).max())
+    by = dyn.vjp("forward_dynamics", q, v, tau, weight=weight, forces={"hand": hand})
+    np.testing.assert_allclose(by["forces"]["hand"], weight @ slope, atol=1e-9 * np.abs(slope).max())
+    rate = dyn.jvp("forward_dynamics", q, v, tau, along={"forces": {"hand": way}}, forces={"hand": hand})
+    np.testing.assert_allclose(rate, slope @ way, atol=1e-9 * np.abs(slope).max())
+    # named alone, it is at zero, on all bodies
+    assert dyn.vjp("bias_force", q, v, weight=weight, wrt=["forces"])["forces"].shape == (3, 6)
+    rows = dyn.derivatives("inverse_dynamics", *(np.stack([x, x]) for x in (q, v, tau)), forces={"hand": [hand, way]})
+    assert rows["forces"]["hand"].shape == (2, 3, 6)
+    np.testing.assert_allclose(rows["forces"]["hand"][1], -J.T, atol=1e-12)
+    single = dyn.derivatives("mass_matrix", np.stack([q, q]).astype(np.float32))["q"]
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single[1], dyn.derivatives("mass_matrix", q)["q"], atol=1e-4)
+    assert dyn.derivatives("mass_matrix", np.zeros((0, 3)))["q"].shape == (0, 3, 3, 3)
 
 
 def test_they_are_rows_of_the_jacobians():
@@ -123,3 +180,11 @@ def test_what_is_refused():
         dyn.vjp("gravity", x, weight=np.ones(2))
     with pytest.raises(bough.BoughError, match="did you mean 'gravity'"):
         dyn.vjp("gravty", x, weight=x)
+    with pytest.raises(bough.BoughError, match="mass_matrix takes no forces"):
+        dyn.derivatives("mass_matrix", x, forces=np.zeros((3, 6)))
+    with pytest.raises(bough.BoughError, match="forces move along directions of hand"):
+        dyn.jvp("bias_force", x, x, forces={"hand": np.ones(6)}, along={"forces": {"link1": np.ones(6)}})
+    with pytest.raises(bough.BoughError, match=r"the force on 'hand' must have shape \(6,\)"):
+        dyn.vjp("bias_force", x, x, forces={"hand": np.ones(3)}, weight=x)
+    with pytest.raises(bough.BoughError, match="there is no general code: leave general=True out"):
+        bough.Dynamics(model, general=True).vjp("gravity", x, weight=x)

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.mappings import Mappings
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives
 from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
-from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of
+from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of, stacked
 from bough.dynamics.functions import Function, Method, Options, check_options, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.keywords import are_names, word_of
@@ -121,8 +119,7 @@ class Library:
         order = tuple(sorted(forces, key=str))
         found, given = self._with_names(name, method, order), [forces[frame] for frame in order]
         if self._stacks(order):
-            check_wrenches(name, forces)
-            given = [np.stack(np.broadcast_arrays(*map(np.asarray, given)), axis=-2)]
+            given = [stacked(name, forces, order)]
         elif method is None and not self.parameters and self.device.name == "cpu":
             self._mappings[name].add(tuple(forces), found, order)
         return found, given
@@ -240,27 +237,35 @@ class Library:
         if frames is None:
             return self._bound(name, method.routine, constants, mark_limbs)
         assert method.pushed is not None
-        if not frames:
-            points: Any = points_of(self.model, self.model.body_names)
-            routine = method.pushed.with_array()
-        elif self._stacks(frames):
-            points = points_of(self.model, frames)
-            routine = method.pushed.with_array(str(len(frames)))
+        points: Any
+        if not frames or self._stacks(frames):
+            routine, points = method.pushed.on(self.model, frames)
         else:
             points = named_points(self.model, frames, in_company=not batch)
             routine = method.pushed.with_names(points)
         return self._bound(name, routine, (*constants, points), mark_pushed)
 
-    def derived(self, name: str, options: dict[str, Any], derive: Derive, key: Any) -> BoundFunction:
-        """A derivative of a function of the table, by its inputs and by parameters alike, as a function of arrays."""
+    def derived(
+        self, name: str, options: dict[str, Any], derive: Derive, key: Any, frames: Named | None = None
+    ) -> BoundFunction:
+        """A derivative of a function of the table, by its inputs and by parameters alike, as a function of arrays.
+
+        With `frames` also by an array of wrenches on them; with an empty tuple, on all bodies.
+        """
+        if self.general:
+            raise ModelError("derivatives are compiled for one model, there is no general code: leave general=True out")
         row = function(name)
         chosen = check_options(row, options)
-        found = self._functions.get((row.name, chosen, key))
+        found = self._functions.get((row.name, chosen, key, frames))
         if found is None:
             method = row.method(self.model, chosen.method)
-            constants = method.constants(self.model, chosen)
-            found = self._bound(f"{key[0]} of {row.name}", method.routine, constants, mark_limbs, derive)
-            self._functions[row.name, chosen, key] = found
+            routine, constants, twins = method.routine, method.constants(self.model, chosen), mark_limbs
+            if frames is not None:
+                assert method.pushed is not None
+                routine, points = method.pushed.on(self.model, frames)
+                constants, twins = (*constants, points), mark_pushed
+            found = self._bound(f"{key[0]} of {row.name}", routine, constants, twins, derive)
+            self._functions[row.name, chosen, key, frames] = found
         return found
 
     def _bound(

@@ -103,8 +103,8 @@ class Dynamics(Offered):
         """The gradient of sum(weight * result) of a function of the table, by each input in `wrt` (by default all).
 
         `weight` has the shape of the result. The gradient by q is on the tangent space, (nv,). `given` are options of
-        the function (frame=, reference=, method=) and values of the `inputs` that this `Dynamics` was made with, by
-        which it is differentiated, too. Traced, so refused for models that are too large.
+        the function (frame=, reference=, method=), `forces` and values of the `inputs` that this `Dynamics` was made
+        with, by both of which it is differentiated, too. Traced, so refused for models that are too large.
         """
         return self._gradients.vjp(function, inputs, weight, wrt, given, threads)
 
@@ -137,6 +137,21 @@ class Dynamics(Offered):
         Of q, it is the rate of the gradient on the tangent space, as the configuration moves with that velocity.
         """
         return self._gradients.hvp(function, inputs, weight, along, (wrt, given, threads))
+
+    def derivatives(
+        self,
+        function: str,
+        *inputs: npt.ArrayLike,
+        wrt: Sequence[str] | None = None,
+        threads: int | None = None,
+        **given: Any,
+    ) -> dict[str, Any]:
+        """The full Jacobians of a function of the table by each input in `wrt` (by default all).
+
+        Axes are those of the result, then those of the input, in a batch after a leading one; of q there are nv. For
+        functions with several results they are tuples. `given` is as in `vjp`.
+        """
+        return self._gradients.derivatives(function, inputs, wrt, given, threads)
 
     # Several at once
 

@@ -211,6 +211,10 @@ class Pushed(NamedTuple):
         """The routine for one array of wrenches, a row for each point; `Points` are its last constants."""
         return self._with({"forces": f"{rows} 6"}, {}, self.by_array)
 
+    def on(self, model: Model, frames: Sequence[str]) -> tuple[Routine, Points]:
+        """The routine for one array of wrenches on these frames, or on all bodies, and where they act."""
+        return self.with_array(str(len(frames)) if frames else "joints"), points_of(model, frames or model.body_names)
+
     def with_names(self, points: NamedPoints) -> Routine:
         """The routine for separate wrenches; `points` are its last constants."""
         count, names = points.share.shape
@@ -237,6 +241,12 @@ def mark_pushed(constants: Sequence[Any]) -> Twins | None:
     bodies = constants[-1].body.tolist()
     marks = {row: Mark(limb[i], (place[i],)) for row, i in enumerate(bodies) if i >= 0 and limb[i]}
     return found._replace(axes={**found.axes, "joints": marks})
+
+
+def stacked(function: str, forces: Mapping[str, Any], order: Sequence[str]) -> FloatArray:
+    """Named wrenches as one array (..., names, 6)."""
+    check_wrenches(function, forces)
+    return np.stack(np.broadcast_arrays(*(np.asarray(forces[name]) for name in order)), axis=-2)
 
 
 def check_wrenches(function: str, forces: Mapping[str, Any]) -> None:

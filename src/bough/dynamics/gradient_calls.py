@@ -6,14 +6,18 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bough.dynamics.bound import Library
 from bough.dynamics.engine import BoundFunction
+from bough.dynamics.external import stacked
 from bough.dynamics.functions import Function, function, suggestion
 from bough.dynamics.gradients import curvatures, gradients, rates
-from bough.errors import OptionError, ShapeError, UnknownNameError
+from bough.errors import ModelError, OptionError, ShapeError, UnknownNameError
 from bough.types import RealArray
 
 Given = dict[str, Any]
+CLOSED = ("forward_dynamics", "inverse_dynamics")  # have derivatives by q, v and tau or qdd that are not traced
 
 
 class Derivative(NamedTuple):
@@ -23,6 +27,15 @@ class Derivative(NamedTuple):
     names: tuple[str, ...]
     wrt: tuple[str, ...]
     weights: tuple[str, ...]  # the names of weights among the inputs: one for each result, if there are any
+
+
+class Asked(NamedTuple):
+    """A function of the table, its options, and what it is given by name: inputs, forces and parameters."""
+
+    row: Function
+    options: Given
+    values: Given
+    frames: tuple[str, ...] | None  # that forces act on: None for no forces, an empty tuple for all bodies
 
 
 class Gradients:
@@ -40,18 +53,18 @@ class Gradients:
         wrt: Sequence[str] | None,
         given: Given,
         threads: int | None,
-    ) -> dict[str, RealArray]:
+    ) -> Given:
         """See `Dynamics.vjp`."""
-        row, options, values = self._sorted(name, inputs, given)
-        plan = self._plan(row, options, "vjp", wrt, None)
-        values |= _weights(row.name, plan, weight)
-        return dict(zip(plan.wrt, _several(plan, values, threads), strict=True))
+        asked = self._sorted(name, inputs, given, wrt)
+        plan = self._plan(asked, "vjp", wrt, None)
+        values = asked.values | _weights(asked.row.name, plan, weight)
+        return _by_frames(asked, dict(zip(plan.wrt, _several(plan, values, threads), strict=True)))
 
     def jvp(self, name: str, inputs: Sequence[Any], along: Mapping[str, Any], given: Given, threads: int | None) -> Any:
         """See `Dynamics.jvp`."""
-        row, options, values = self._sorted(name, inputs, given)
-        plan = self._plan(row, options, "jvp", None, along)
-        rates = _several(plan, values | {f"along_{x}": along[x] for x in along}, threads)
+        asked = self._sorted(name, inputs, given, along)
+        plan = self._plan(asked, "jvp", None, along)
+        rates = _several(plan, asked.values | _directions(asked, along), threads)
         return rates[0] if len(rates) == 1 else rates
 
     def hvp(
@@ -61,49 +74,85 @@ class Gradients:
         weight: Any,
         along: Mapping[str, Any],
         how: tuple[Any, Given, int | None],
-    ) -> dict[str, RealArray]:
+    ) -> Given:
         """See `Dynamics.hvp`."""
         wrt, given, threads = how
-        row, options, values = self._sorted(name, inputs, given)
-        plan = self._plan(row, options, "hvp", wrt, along)
-        values |= {f"along_{x}": along[x] for x in along} | _weights(row.name, plan, weight)
-        return dict(zip(plan.wrt, _several(plan, values, threads), strict=True))
+        asked = self._sorted(name, inputs, given, along if wrt is None else (*wrt, *along))
+        plan = self._plan(asked, "hvp", wrt, along)
+        values = asked.values | _directions(asked, along) | _weights(asked.row.name, plan, weight)
+        return _by_frames(asked, dict(zip(plan.wrt, _several(plan, values, threads), strict=True)))
 
-    def _plan(self, row: Function, options: Given, kind: str, wrt: Any, along: Any) -> Derivative:
+    def derivatives(
+        self, name: str, inputs: Sequence[Any], wrt: Sequence[str] | None, given: Given, threads: int | None
+    ) -> Given:
+        """See `Dynamics.derivatives`."""
+        if self.library.device.name == "cuda":
+            raise ModelError(
+                "derivatives are computed on the CPU: on the card use vjp, jvp or the functions of the table"
+            )
+        asked = self._sorted(name, inputs, given, wrt)
+        chosen = self._chosen(asked, wrt)
+        if asked.row.name in CLOSED and asked.frames is None and {*chosen} <= {*asked.row.arguments}:
+            how = {"threads": threads} | {name: asked.values[name] for name in self.library.parameters.inputs}
+            if asked.row.name == "forward_dynamics":
+                found = self.library.forward_derivatives(tuple(inputs), None, how)
+            else:
+                found = self.library.function("inverse_dynamics_derivatives").call(*inputs, **how)
+            return {key: x for key, x in zip(asked.row.arguments, found, strict=True) if key in chosen}
+        plans = self._plan(asked, "jvp", None, chosen), self._plan(asked, "vjp", chosen, None)
+        return _by_frames(asked, jacobians(*plans, asked.values, threads))
+
+    def _plan(self, asked: Asked, kind: str, wrt: Any, along: Any) -> Derivative:
         """The derivative of this kind, compiled when it is first asked for."""
-        asked = tuple(x if x is None or isinstance(x, str) else tuple(x) for x in (wrt, along))
-        key = (row.name, kind, *asked, *((k, str(x)) for k, x in options.items()))
+        row, options, _, frames = asked
+        names = tuple(x if x is None or isinstance(x, str) else tuple(x) for x in (wrt, along))
+        key = (row.name, kind, *names, frames, *((k, str(x)) for k, x in options.items()))
         found = self._plans.get(key)
         if found is None:
-            chosen = self._chosen(row, wrt if kind != "jvp" else along)
-            moving = self._chosen(row, along) if kind == "hvp" else ()
+            chosen = self._chosen(asked, wrt if kind != "jvp" else along)
+            moving = self._chosen(asked, along) if kind == "hvp" else ()
             derive = {
                 "vjp": partial(gradients, wrt=chosen),
                 "jvp": partial(rates, wrt=chosen),
                 "hvp": partial(curvatures, wrt=chosen, along=moving),
             }[kind]
-            bound = self.library.derived(row.name, options, derive, (kind, chosen, moving))
-            names = tuple(spec.name for spec in bound.inputs)
-            weights = tuple(x for x in names if x.startswith("weight_"))
-            found = self._plans[key] = Derivative(bound, names, chosen, weights)
+            bound = self.library.derived(row.name, options, derive, (kind, chosen, moving), frames)
+            inputs = tuple(spec.name for spec in bound.inputs)
+            weights = tuple(x for x in inputs if x.startswith("weight_"))
+            found = self._plans[key] = Derivative(bound, inputs, chosen, weights)
         return found
 
-    def _sorted(self, name: str, inputs: Sequence[Any], given: Given) -> tuple[Function, Given, Given]:
-        """The row, its options, and the values of its inputs and of the parameters by name."""
+    def _sorted(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Asked:
+        """What is asked for; forces are zero where they are only `named`."""
         row, parameters = function(name), self.library.parameters
         if len(inputs) != len(row.arguments):
             raise ShapeError(f"{row.name} takes {', '.join(row.arguments)}, got {len(inputs)} arrays")
         options = {key: x for key, x in given.items() if key not in parameters.inputs}
         values = dict(zip(row.arguments, inputs, strict=True))
+        frames = self._forces(row, options.pop("forces", None), "forces" in (named or ()), values)
         for key, own in parameters.defaults(inputs).items():
             if given.get(key) is not None:
                 parameters.examine(key, given[key])
             values[key] = given.get(key, own)
-        return row, options, values
+        return Asked(row, options, values, frames)
 
-    def _chosen(self, row: Function, names: Sequence[str] | Mapping[str, Any] | None) -> tuple[str, ...]:
+    def _forces(self, row: Function, forces: Any, named: bool, values: Given) -> tuple[str, ...] | None:
+        """The frames that forces act on, which join the values of other inputs."""
+        empty = forces is None or (isinstance(forces, Mapping) and not forces)
+        if empty and not named:
+            return None
+        if next(iter(row.methods.values())).pushed is None:
+            raise OptionError(f"{row.name} takes no forces")
+        frames = () if empty or not isinstance(forces, Mapping) else tuple(sorted(forces, key=str))
+        if empty:
+            alike = all(getattr(x, "dtype", None) == np.float32 for x in values.values())
+            forces = np.zeros((self.library.model.sizes["joints"], 6), np.float32 if alike else float)
+        values["forces"] = stacked(row.name, forces, frames) if frames else forces
+        return frames
+
+    def _chosen(self, asked: Asked, names: Sequence[str] | Mapping[str, Any] | None) -> tuple[str, ...]:
         """Inputs and parameters by which something is differentiated, in the order of the function."""
-        known = (*row.arguments, *self.library.parameters.inputs)
+        row, known = asked.row, tuple(asked.values)
         wanted = known if names is None else tuple(names)
         if isinstance(names, str) or not wanted:
             raise OptionError(f"{row.name} is differentiated by some of {', '.join(known)}; got {names!r}")
@@ -111,6 +160,60 @@ class Gradients:
             if name not in known:
                 raise UnknownNameError(f"{row.name} has no input {name!r}{suggestion(name, known)}")
         return tuple(name for name in known if name in wanted)
+
+
+def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: int | None) -> Given:
+    """The derivatives of all results by each input: rates along all axes, or gradients of all numbers, side by side.
+
+    A direction, or a result, is a row of the compiled function; whichever there are fewer of.
+    """
+    ways = [x for x in forward.function.inputs if x.name not in values]
+    weights = [x for x in reverse.function.inputs if x.name not in values]
+    forwards = sum(x.size for x in ways) <= sum(x.size for x in weights)
+    plan, units = (forward, ways) if forwards else (reverse, weights)
+    own = {x.name: len(x.shape) for x in plan.function.inputs}
+    arrays = {name: np.asarray(x) for name, x in values.items()}
+    counts = [len(x) for name, x in arrays.items() if x.ndim > own[name]]
+    lead, k = counts[:1], sum(x.size for x in units)
+    rows = {name: np.repeat(x, k, axis=0) if x.ndim > own[name] else x for name, x in arrays.items()}
+    dtype = np.float32 if all(x.dtype == np.float32 for x in arrays.values()) else float
+    ends = np.cumsum([x.size for x in units])[:-1]
+    for x, part in zip(units, np.split(np.eye(k, dtype=dtype), ends, axis=1), strict=True):
+        rows[x.name] = np.tile(part.reshape(k, *x.shape), (max(counts[:1], default=1), *(1 for _ in x.shape)))
+    found = [np.reshape(y, (*lead, k, *y.shape[1:])) for y in _several(plan, rows, threads)]
+    axis = len(lead)
+    parts = [[np.moveaxis(x, axis, -1) if forwards else x for x in np.split(y, ends, axis=axis)] for y in found]
+    if forwards:  # [result][input] with directions last, else [input][result] with results first
+        parts = [list(column) for column in zip(*parts, strict=True)]
+    result = {}
+    for name, way, each in zip(forward.wrt, ways, parts, strict=True):
+        whole = tuple(x.reshape(*lead, *w.shape, *way.shape) for x, w in zip(each, weights, strict=True))
+        result[name] = whole[0] if len(whole) == 1 else whole
+    return result
+
+
+def _directions(asked: Asked, along: Mapping[str, Any]) -> Given:
+    """The directions by the names of the compiled inputs; those of named wrenches are one array."""
+    found = {f"along_{name}": x for name, x in along.items()}
+    if asked.frames and "forces" in along:
+        ways = along["forces"]
+        if not isinstance(ways, Mapping) or not {*ways} <= {*asked.frames}:
+            raise ShapeError(
+                f"{asked.row.name}: forces move along directions of {', '.join(asked.frames)}; got {ways!r}"
+            )
+        none = np.zeros(6, next((np.asarray(x).dtype for x in ways.values()), float))
+        full = {name: ways.get(name, none) for name in asked.frames}
+        found["along_forces"] = stacked(asked.row.name, full, asked.frames)
+    return found
+
+
+def _by_frames(asked: Asked, found: Given) -> Given:
+    """Derivatives by named wrenches by their names."""
+    if asked.frames and "forces" in found:
+        by = found["forces"]
+        pick = (lambda k: tuple(x[..., k, :] for x in by)) if isinstance(by, tuple) else (lambda k: by[..., k, :])
+        found["forces"] = {name: pick(k) for k, name in enumerate(asked.frames)}
+    return found
 
 
 def _weights(name: str, plan: Derivative, weight: Any) -> Given:
