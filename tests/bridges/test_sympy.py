@@ -27,6 +27,21 @@ def test_the_mass_matrix_of_a_double_pendulum():
     assert sympy.simplify(H - wanted) == sympy.zeros(2, 2)
 
 
+def test_its_bias_is_readable():
+    """No parts of a turn as decimals, no rounding left over as terms of their own."""
+    model = double_pendulum()
+    (q0, q1), (v0, v1) = bough.sympy.symbols(model, "bias_force")
+    sin, g = sympy.sin, sympy.Rational(981, 100)
+    wanted = [
+        2 * g * sin(q0) + g * sin(q0 + q1) - (2 * v0 * v1 + v1**2) * sin(q1),
+        g * sin(q0 + q1) + v0**2 * sin(q1),
+    ]
+    found = bough.sympy.expressions(model, "bias_force")
+    assert not found.atoms(sympy.Float)
+    assert sympy.simplify(found - sympy.Matrix(wanted)) == sympy.zeros(2, 1)
+    assert all(len(str(x)) < 100 for x in found)
+
+
 def test_expressions_have_the_values_of_dynamics():
     model = double_pendulum()
     q, v = np.array([0.3, -0.7]), np.array([0.5, 1.1])
@@ -39,3 +54,5 @@ def test_expressions_have_the_values_of_dynamics():
 def test_large_mechanisms_are_refused():
     with pytest.raises(bough.BoughError, match="operations"):
         bough.sympy.expressions(zoo.humanoid(), "forward_dynamics")
+    with pytest.raises(bough.BoughError, match="model must be Model, got 3"):
+        bough.sympy.expressions(3, "gravity")

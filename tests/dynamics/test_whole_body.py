@@ -62,6 +62,8 @@ def test_together_with_parameters():
     model = zoo.star(3)
     q, v = random_state(model, 1)[:2]
     heavy = 2.0 * model.inertias
+    (alone,) = bough.Dynamics(model).together(["mass_matrix"])(q)  # a tuple of one
+    assert alone.shape == (model.nv, model.nv)
     both = bough.Dynamics(model, inputs=["inertia"]).together(["mass_matrix", "bias_force"])
     H, c = both(q, v, inertia=heavy)
     dyn = bough.Dynamics(model)

@@ -13,6 +13,7 @@ from bough.compile.routine import Constants, Routine
 from bough.dynamics.functions import check_options, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import SHAPES, check_inputs
+from bough.errors import ModelError
 from bough.model import Model, mark_limbs
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ NOTHING = Keywords({}, {}, None)
 
 def call_of(model: Model, name: str, options: dict[str, Any], inputs: Sequence[str] = ()) -> Call:
     """The function of the table on this model with quantities of it as `inputs`, the same object each time."""
+    if not isinstance(model, Model):
+        raise ModelError(f"{name} needs a Model, got {type(model).__name__}; use bough.load for files")
     key = (model.hash, name, tuple(sorted(options.items())) if options else (), tuple(inputs))
     found = _known.get(key)
     if found is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from bough.arguments import explained
 from bough.compile.graph.evaluate import Vectors, evaluate
 from bough.compile.graph.program import Array, Program
 from bough.dynamics.forward_by_factor import dof_rows
@@ -23,6 +24,7 @@ FUNCTIONS = {"sqrt": casadi.sqrt, "sin": casadi.sin, "cos": casadi.cos, "atan": 
 VECTORS = Vectors(lambda numbers: casadi.vertcat(*numbers), casadi.vertsplit)
 
 
+@explained
 def function(model: Model | OperationalSpace, name: str, **options: Any) -> Any:
     """A function of `Dynamics` as a `casadi.Function` of the same arguments, for example "forward_dynamics".
 

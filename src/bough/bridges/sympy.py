@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from bough.arguments import explained
 from bough.compile.graph.evaluate import evaluate
 from bough.compile.graph.program import Array
 from bough.dynamics.functions import program
@@ -24,10 +26,11 @@ FUNCTIONS = {
 LARGEST = 5_000  # operations: more are not read by anyone, and SymPy would take minutes
 
 
+@explained
 def expressions(model: Model, name: str, *, simplify: bool = True, digits: int = 12, **options: Any) -> Any:
     """A function of `Dynamics` as a SymPy matrix in the symbols of `symbols(model, name)`; several outputs: a tuple.
 
-    Numbers that are whole, or fractions with small denominators, to `digits` digits become exact.
+    Numbers that are whole, fractions with small denominators or twelfths of pi, to `digits` digits, become exact.
 
     >>> bough.sympy.expressions(pendulum, "mass_matrix")
     """
@@ -57,10 +60,12 @@ def _matrix(numbers: list[Any], array: Array, simplify: bool, digits: int) -> An
 
 
 def _exact(expression: Any, digits: int) -> Any:
-    """Floating-point numbers as the fractions that they were meant to be, where there is one with few digits."""
+    """Floating-point numbers as the fractions, or parts of a turn, that they were meant to be, where there are any."""
 
     def fraction(x: Any) -> Any:
-        near = sympy.Rational(str(float(x))).limit_denominator(10_000)
-        return near if abs(float(near) - float(x)) <= 10.0**-digits * max(1.0, abs(float(x))) else x
+        turns = sympy.Integer(round(12 * float(x) / math.pi)) * sympy.pi / 12  # where joints start from
+        simple = sympy.Rational(str(float(x))).limit_denominator(10_000)
+        close = 10.0**-digits * max(1.0, abs(float(x)))
+        return next((near for near in (simple, turns) if abs(float(near) - float(x)) <= close), x)
 
     return expression.replace(lambda x: x.is_Float, fraction)

@@ -194,8 +194,8 @@ class Library:
         H_inv = self.function("inverse_mass_matrix").call(q, **how)
         return -(H_inv @ by_q), -(H_inv @ by_v), H_inv
 
-    def together(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> BoundFunction:
-        """Several functions of the table as one."""
+    def together(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> Callable[..., tuple[RealArray, ...]]:
+        """Several functions of the table as one, which always gives a tuple."""
         routines, constants = [], []
         for name, given in wanted:
             row = function(name)
@@ -204,7 +204,8 @@ class Library:
             routines.append(method.routine)
             constants.append(method.constants(self.model, options))
         whole = together(tuple(routines), tuple(map(len, constants)))
-        return self.parameters.given_to(self._bound("together", whole, sum(constants, ()), mark_limbs))
+        found = self.parameters.given_to(self._bound("together", whole, sum(constants, ()), mark_limbs)).call
+        return found if len(whole.outputs) > 1 else lambda *arrays, **how: (found(*arrays, **how),)
 
     def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> BoundFunction:
         """The function by one method; by "auto" the cheaper for one configuration, and the cheaper for batches.

@@ -183,7 +183,7 @@ class Dynamics(Offered):
         >>> both = dyn.together(["mass_matrix", "bias_force", ("jacobian", {"frame": "hand"})])
         >>> H, C, J = both(q, v)
         """
-        return self._library.together(check_wanted(functions)).call
+        return self._library.together(check_wanted(functions))
 
     def with_status(
         self,
