@@ -186,5 +186,15 @@ def test_what_is_refused():
         dyn.jvp("bias_force", x, x, forces={"hand": np.ones(6)}, along={"forces": {"link1": np.ones(6)}})
     with pytest.raises(bough.BoughError, match=r"the force on 'hand' must have shape \(6,\)"):
         dyn.vjp("bias_force", x, x, forces={"hand": np.ones(3)}, weight=x)
+    with pytest.raises(bough.BoughError, match=r"along must be Mapping\[str, real numbers\], got None"):
+        dyn.jvp("gravity", x, along=None)
+    with pytest.raises(bough.BoughError, match="q is ragged"):
+        dyn.derivatives("mass_matrix", [[1.0], [1.0, 2.0]])
+    with pytest.raises(bough.BoughError, match="v has 3 rows where an earlier input has 2"):
+        dyn.derivatives("coriolis_matrix", np.zeros((2, 3)), np.zeros((3, 3)))
+    given = bough.Dynamics(model, inputs=("inertia",))
+    assert given.derivatives("mass_matrix", x, wrt=["q"], inertia=None)["q"].shape == (3, 3, 3)
+    with pytest.raises(bough.BoughError, match="inertia must be an array of real numbers"):
+        given.vjp("gravity", x, weight=x, inertia="heavy")
     with pytest.raises(bough.BoughError, match="there is no general code: leave general=True out"):
         bough.Dynamics(model, general=True).vjp("gravity", x, weight=x)

@@ -162,6 +162,9 @@ def test_bad_parameters():
         dyn.mass_matrix(q, gravity=(0, 0, 1))
     with pytest.raises(bough.BoughError, match=r"inertia must have shape \(3, 10\)"):
         dyn.mass_matrix(q, inertia=np.ones((2, 10)))
+    for words in ("heavy", model.inertias + 1j, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(bough.BoughError, match=r"inertia (must be an array of real numbers|is ragged)"):
+            dyn.mass_matrix(q, inertia=words)
     wrong = model.inertias.copy()
     wrong[1, 0] = np.nan
     with pytest.raises(bough.BoughError, match=r"inertia\[\(1, 0\)\] is nan"):

@@ -91,6 +91,7 @@ class Dynamics(Offered):
 
     # Gradients
 
+    @explained
     def vjp(
         self,
         function: str,
@@ -108,6 +109,7 @@ class Dynamics(Offered):
         """
         return self._gradients.vjp(function, inputs, weight, wrt, given, threads)
 
+    @explained
     def jvp(
         self,
         function: str,
@@ -122,6 +124,7 @@ class Dynamics(Offered):
         """
         return self._gradients.jvp(function, inputs, along, given, threads)
 
+    @explained
     def hvp(
         self,
         function: str,
@@ -138,6 +141,7 @@ class Dynamics(Offered):
         """
         return self._gradients.hvp(function, inputs, weight, along, (wrt, given, threads))
 
+    @explained
     def derivatives(
         self,
         function: str,

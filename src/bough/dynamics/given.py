@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from bough.compile.routine import FindTwins, Routine
+from bough.compile.run.arguments import real_array
 from bough.compile.run.gate import make_known
 from bough.dynamics.engine import BoundFunction
 from bough.dynamics.parameters import Seats, marks_of, own_values, parametrised, seats_of
@@ -85,7 +86,7 @@ class Parameters:
         check = self.check if check is None else check
         if hasattr(value, "__cuda_array_interface__"):
             return  # on a card, where it stays
-        rows = np.asarray(value, float)
+        rows = np.asarray(real_array(name, value), float)
         own = self.own[name]
         batch = rows[None] if rows.shape == own.shape else rows
         if check is False or batch.shape[1:] != own.shape or (rows.ndim > own.ndim and not check):

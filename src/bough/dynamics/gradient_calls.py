@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.compile.run.arguments import conform
 from bough.dynamics.bound import Library
 from bough.dynamics.engine import BoundFunction
 from bough.dynamics.external import stacked
@@ -131,9 +132,9 @@ class Gradients:
         values = dict(zip(row.arguments, inputs, strict=True))
         frames = self._forces(row, options.pop("forces", None), "forces" in (named or ()), values)
         for key, own in parameters.defaults(inputs).items():
-            if given.get(key) is not None:
-                parameters.examine(key, given[key])
-            values[key] = given.get(key, own)
+            values[key] = own if given.get(key) is None else given[key]
+            if values[key] is not own:
+                parameters.examine(key, values[key])
         return Asked(row, options, values, frames)
 
     def _forces(self, row: Function, forces: Any, named: bool, values: Given) -> tuple[str, ...] | None:
@@ -171,15 +172,14 @@ def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: 
     weights = [x for x in reverse.function.inputs if x.name not in values]
     forwards = sum(x.size for x in ways) <= sum(x.size for x in weights)
     plan, units = (forward, ways) if forwards else (reverse, weights)
-    own = {x.name: len(x.shape) for x in plan.function.inputs}
-    arrays = {name: np.asarray(x) for name, x in values.items()}
-    counts = [len(x) for name, x in arrays.items() if x.ndim > own[name]]
-    lead, k = counts[:1], sum(x.size for x in units)
-    rows = {name: np.repeat(x, k, axis=0) if x.ndim > own[name] else x for name, x in arrays.items()}
-    dtype = np.float32 if all(x.dtype == np.float32 for x in arrays.values()) else float
-    ends = np.cumsum([x.size for x in units])[:-1]
+    single = all(getattr(x, "dtype", None) == np.float32 for x in values.values())
+    dtype, k = np.dtype(np.float32 if single else float), sum(x.size for x in units)
+    specs = [x for x in plan.function.inputs if x.name in values]
+    given, batch = conform(plan.function.name, specs, [values[x.name] for x in specs], dtype)
+    rows = {x.name: a if batch is None else np.repeat(a, k, axis=0) for x, a in zip(specs, given, strict=True)}
+    lead, ends = [] if batch is None else [batch], np.cumsum([x.size for x in units])[:-1]
     for x, part in zip(units, np.split(np.eye(k, dtype=dtype), ends, axis=1), strict=True):
-        rows[x.name] = np.tile(part.reshape(k, *x.shape), (max(counts[:1], default=1), *(1 for _ in x.shape)))
+        rows[x.name] = np.tile(part.reshape(k, *x.shape), (*(lead or [1]), *(1 for _ in x.shape)))
     found = [np.reshape(y, (*lead, k, *y.shape[1:])) for y in _several(plan, rows, threads)]
     axis = len(lead)
     parts = [[np.moveaxis(x, axis, -1) if forwards else x for x in np.split(y, ends, axis=axis)] for y in found]
