@@ -131,16 +131,26 @@ def test_awkward_names_become_identifiers(tmp_path):
 
 
 @needs_gcc
-@pytest.mark.parametrize("prefix", ["for", "3", "", "a b", "ü"])
+@pytest.mark.parametrize("prefix", ["for", "3", "", "a b", "ü", "class"])
 def test_any_prefix(tmp_path, prefix):
     source, _ = bough.export_c(bough.zoo.arm(1), ["gravity"], tmp_path / "robot.c", prefix=prefix)
     compiled(tmp_path, source)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_the_source_is_cpp_too(tmp_path):
+    """As in projects that take every source for C++; its entry points keep their C names."""
+    source, _ = bough.export_c(bough.zoo.arm(2), ["forward_dynamics", "mass_matrix"], tmp_path / "robot.c", prefix="a")
+    flags = [flag for flag in FLAGS if not flag.startswith("-std")]
+    subprocess.run(["g++", "-x", "c++", *flags, "-shared", str(source), "-o", str(tmp_path / "a.so")], check=True)
+    assert ctypes.CDLL(str(tmp_path / "a.so")).a_mass_matrix
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path):
     arm, path = bough.zoo.arm(3), tmp_path / "x.c"
     for functions, sentence in (
         (["fly"], "unknown function"),
+        ([], "a list of functions, got none"),
         (["mass_matrx"], "did you mean 'mass_matrix'"),
         ("gravity", r"a list of functions, got the name 'gravity'; write \['gravity'\]"),
         (["jacobian"], "name one with frame"),

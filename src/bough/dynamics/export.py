@@ -46,6 +46,8 @@ def export_c(
         raise ModelError(f"export_c needs a Model, got {type(model).__name__}; use bough.load for files")
     if isinstance(functions, str):
         raise OptionError(f"export_c takes a list of functions, got the name {functions!r}; write [{functions!r}]")
+    if not functions:
+        raise OptionError("export_c takes a list of functions, got none")
     c.real_type(dtype)
     programs: dict[str, Program] = {}
     notes: dict[str, list[str]] = {}

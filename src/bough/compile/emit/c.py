@@ -88,7 +88,8 @@ def export(
     body = "".join(f.definition(names) for f in functions)
     guard = identifier(f"{prefix}_{header.name}").upper()
     declared = "".join(f.declaration() for f in functions)
-    source.write_text(f'{comment}#include <math.h>\n\n#include "{header.name}"\n{body}')
+    cpp = "#ifdef __cplusplus\n#define restrict __restrict\n#endif\n"
+    source.write_text(f'{comment}#include <math.h>\n\n#include "{header.name}"\n\n{cpp}{body}')
     header.write_text(
         f'{comment}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n'
         f"{declared}\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
