@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.run.arguments import real_array
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, OptionError, ShapeError
 from bough.model import Model
@@ -62,19 +63,19 @@ def check_samples(model: Model, measured: tuple[npt.ArrayLike, ...], noise: npt.
         raise ModelError(f'{model.name!r} has mimic joints: load it with mimic="independent" to identify its bodies')
     found = []
     for name, x, n in zip(("q", "v", "qdd", "tau"), measured, (model.nq, *[model.nv] * 3), strict=True):
-        array = np.atleast_2d(np.asarray(x, float))
-        if array.ndim != 2 or array.shape[1] != n:
+        array = np.atleast_2d(real_array(f"identify: {name}", x).astype(float))
+        if array.ndim != 2 or array.shape[1] != n or not len(array):
             raise ShapeError(f"identify: {name} must have shape (samples, {n}), got {np.shape(x)}")
         if not np.isfinite(array).all():
             raise ShapeError(f"identify: {name} has numbers that are not finite in row {_first_bad(array)}")
         found.append(array)
     if len({len(x) for x in found}) > 1:
         raise ShapeError(f"identify: q, v, qdd and tau have {', '.join(str(len(x)) for x in found)} rows")
-    spread = np.broadcast_to(np.asarray(1.0 if noise is None else noise, float), (model.nv,))
-    if not (np.isfinite(spread) & (spread > 0.0)).all():
-        raise ShapeError("identify: noise must be positive, one number or one for each freedom")
+    spread = real_array("identify: noise", 1.0 if noise is None else noise)
+    if spread.shape not in ((), (model.nv,)) or not (np.isfinite(spread) & (spread > 0.0)).all():
+        raise ShapeError(f"identify: noise must be positive, one number or one for each freedom ({model.nv})")
     q, v, qdd, tau = found
-    return Samples(q, v, qdd, tau, 1.0 / spread)
+    return Samples(q, v, qdd, tau, 1.0 / np.broadcast_to(spread, (model.nv,)))
 
 
 def _first_bad(array: FloatArray) -> int:
