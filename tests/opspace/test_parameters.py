@@ -157,6 +157,8 @@ def test_held_motions_are_those_of_the_changed_model(general, stabilise):
     close([x[0] for x in results], backwards[1](q, v, tau))
     with pytest.raises(bough.BoughError, match="'armature' is no input of this space: inertia, gravity"):
         held[0](q, v, tau, armature=model.armature)
+    with pytest.raises(bough.BoughError, match="'armature' is no input of this space: inertia, gravity"):
+        ours(q, v, armature=model.armature)
     with pytest.raises(bough.BoughError, match="'gravity' is no input of this space: it has none"):
         own(q, v, tau, gravity=model.gravity)
 

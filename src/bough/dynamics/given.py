@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from bough.compile.routine import FindTwins, Routine
-from bough.compile.run.arguments import real_array
+from bough.compile.run.arrays import real_array
 from bough.compile.run.gate import make_known
 from bough.dynamics.engine import BoundFunction
 from bough.dynamics.parameters import Seats, marks_of, own_values, parametrised, seats_of

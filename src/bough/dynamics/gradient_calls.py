@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.run.arguments import conform
+from bough.compile.run.arrays import conform
 from bough.dynamics.bound import Library
 from bough.dynamics.engine import BoundFunction
 from bough.dynamics.external import stacked

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.run.arguments import real_array
+from bough.compile.run.arrays import real_array
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, OptionError, ShapeError
 from bough.model import Model

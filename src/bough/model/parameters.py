@@ -130,6 +130,8 @@ def joint_frames(model: Model) -> JointFrames:
 def check_shape(given: object, shape: tuple[int, ...], what: str) -> FloatArray:
     """The numbers as an array of that shape, all finite."""
     try:
+        if np.iscomplexobj(given):
+            raise TypeError
         array = np.array(given, float)
     except (TypeError, ValueError):
         raise ShapeError(f"{what} must be numbers of shape {shape}") from None

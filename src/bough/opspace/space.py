@@ -21,7 +21,7 @@ from bough.opspace import singular as choices
 from bough.opspace.export import export_c
 from bough.opspace.inversion import Inversion
 from bough.opspace.methods import METHODS
-from bough.opspace.parameters import Functions, parameters_of
+from bough.opspace.parameters import Functions, by_rows, parameters_of
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
 from bough.opspace.products import ByFactor, ByMatrices, full_pass
 from bough.opspace.quantities import FullPass, Weighted, alike, beside, checked_dtype, kept_beside
@@ -97,6 +97,8 @@ class OperationalSpace:
         """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
         if self.device.name == "cuda":
             raise TaskError("states are computed on the CPU: on the card use inverse_inertia, jacobian, torques")
+        if given:
+            by_rows(self.parameters, given)  # refuses unknown ones
         if v is None:
             return OperationalState(self, self._input(q), None, given)
         q, v = self.inputs(q, v)
