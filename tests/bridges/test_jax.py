@@ -148,3 +148,17 @@ def test_bad_quantities_of_the_model():
     assert np.isfinite(bough.jax.forward_dynamics(ARM, *x, inertia=negative, check=False)).all()
     with pytest.raises(bough.BoughError, match="does not take the option 'mass'"):
         bough.jax.forward_dynamics(ARM, *x, mass=1.0)
+
+
+def test_forces_are_arrays_like_the_others():
+    q, v, tau = state(ARM, 2)
+    forces, weight = np.random.default_rng(1).normal(size=(2, 4, 6)), np.ones((2, ARM.nv))
+    f = lambda x, inertia: bough.jax.forward_dynamics(ARM, q, v, tau, forces=x, inertia=inertia)  # noqa: E731
+    np.testing.assert_allclose(f(forces, None), bough.Dynamics(ARM).forward_dynamics(q, v, tau, forces), atol=1e-10)
+    got = jax.grad(lambda *x: f(*x).sum(), argnums=(0, 1))(forces, ARM.inertias)
+    dyn = bough.Dynamics(ARM, inputs=["inertia"])
+    by = dyn.vjp("forward_dynamics", q, v, tau, forces=forces, weight=weight)
+    np.testing.assert_allclose(got[0], by["forces"], atol=1e-10 * np.abs(got[0]).max())
+    np.testing.assert_allclose(got[1], by["inertia"].sum(0), atol=1e-10 * np.abs(got[1]).max())
+    with pytest.raises(bough.BoughError, match="mass_matrix takes no forces"):
+        bough.jax.mass_matrix(ARM, q, forces=forces)

@@ -221,3 +221,18 @@ def test_values_and_gradients_where_the_tensors_are(device, dtype, tolerance):
         assert a.device.type == device
         assert a.dtype == dtype
         assert (a.cpu().double() - b).abs().max() <= tolerance * b.abs().max()
+
+
+def test_forces_are_tensors_like_the_others():
+    x = state(ARM, 2)
+    forces = torch.tensor(np.random.default_rng(1).normal(size=(2, 4, 6)), requires_grad=True)
+    f = lambda y: bough.torch.inverse_dynamics(ARM, *x, forces=y)  # noqa: E731
+    wanted = bough.Dynamics(ARM).inverse_dynamics(*(a.numpy() for a in x), forces.detach().numpy())
+    np.testing.assert_allclose(f(forces).detach().numpy(), wanted, atol=1e-10)
+    assert torch.autograd.gradcheck(f, [forces])
+    with pytest.raises(bough.BoughError, match="gravity takes no forces"):
+        bough.torch.gravity(ARM, x[0], forces=forces)
+    with pytest.raises(bough.BoughError, match=r"forces must end in the axes \(4, 6\)"):
+        f(forces[:, :3])
+    with pytest.raises(bough.BoughError, match="gravity needs a Model, got str"):
+        bough.torch.gravity("arm.urdf", x[0])

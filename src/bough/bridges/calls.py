@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -10,10 +10,11 @@ from bough.compile.derived import jvp, vjp
 from bough.compile.executions import CPU, BoundFunction, Device, bind_arrays
 from bough.compile.graph.program import Array
 from bough.compile.routine import Constants, Routine
+from bough.dynamics.external import mark_pushed
 from bough.dynamics.functions import check_options, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import SHAPES, check_inputs
-from bough.errors import ModelError
+from bough.errors import ModelError, OptionError
 from bough.model import Model, mark_limbs
 
 if TYPE_CHECKING:
@@ -65,28 +66,40 @@ def numbered(number: int) -> Call:
 
 
 class Keywords(NamedTuple):
-    """What a caller of a bridge says by name: options of the function, and quantities of the model as arrays."""
+    """What a caller of a bridge says by name: options of the function, and forces and quantities of the model."""
 
     options: dict[str, Any]
-    parameters: dict[str, Any]  # in the order in which functions take them
+    parameters: dict[str, Any]  # arrays, in the order in which functions take them
     check: bool | None
+
+    def examine(self, found: Call, numbers: Callable[[Any], Any]) -> None:
+        """Refuse quantities that no mechanism has; `numbers` gives their arrays, or None where they are not known."""
+        if self.check is not False:
+            known = {name: numbers(x) for name, x in self.parameters.items() if name != "forces"}
+            for name, x in known.items():
+                if x is not None:
+                    found.parameters.examine(name, x, self.check)
 
 
 def sorted_keywords(keywords: dict[str, Any]) -> Keywords:
-    """The keywords of a call: `inertia`, `armature`, `gravity` and `placement` are inputs, `check` is about them."""
+    """The keywords of a call: `forces` and the quantities of a model are inputs, `check` is about the latter."""
     if not keywords:
         return NOTHING
     options = dict(keywords)
     check = options.pop("check", None)
-    parameters = {name: options.pop(name) for name in SHAPES if options.get(name) is not None}
-    return Keywords({k: x for k, x in options.items() if k not in SHAPES}, parameters, check)
+    names = ("forces", *SHAPES)
+    parameters = {name: options.pop(name) for name in names if options.get(name) is not None}
+    return Keywords({k: x for k, x in options.items() if k not in names}, parameters, check)
 
 
 NOTHING = Keywords({}, {}, None)
 
 
 def call_of(model: Model, name: str, options: dict[str, Any], inputs: Sequence[str] = ()) -> Call:
-    """The function of the table on this model with quantities of it as `inputs`, the same object each time."""
+    """The function of the table on this model with quantities of it as `inputs`, the same object each time.
+
+    "forces" among them is one array of wrenches on all bodies.
+    """
     if not isinstance(model, Model):
         raise ModelError(f"{name} needs a Model, got {type(model).__name__}; use bough.load for files")
     key = (model.hash, name, tuple(sorted(options.items())) if options else (), tuple(inputs))
@@ -95,8 +108,14 @@ def call_of(model: Model, name: str, options: dict[str, Any], inputs: Sequence[s
         row = function(name)
         chosen = check_options(row, options)
         method = row.method(model, chosen.method)
-        parameters = Parameters(model, check_inputs(model, inputs))
-        routine, more, twins = parameters.prepared(method.routine, method.constants(model, chosen), mark_limbs)
+        routine, fixed, twins = method.routine, method.constants(model, chosen), mark_limbs
+        if "forces" in inputs:
+            if method.pushed is None:
+                raise OptionError(f"{name} takes no forces")
+            routine, points = method.pushed.on(model, ())
+            fixed, twins = (*fixed, points), mark_pushed
+        parameters = Parameters(model, check_inputs(model, [x for x in inputs if x != "forces"]))
+        routine, more, twins = parameters.prepared(routine, fixed, twins)
         folded = model.grouped if parameters.folds else model.mechanism
         constants = Constants((model.mechanism, *more), lambda: (folded, *more), twins)
         found = _known[key] = Call(routine, model, constants, parameters)

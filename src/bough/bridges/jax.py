@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.bridges.calls import Call, Keywords, call_of, numbered, sorted_keywords
+from bough.bridges.calls import Call, call_of, numbered, sorted_keywords
 from bough.compile.routine import interpret
 from bough.compile.run.entry import NativeCode
 from bough.compile.settings import interpreted
@@ -41,15 +41,15 @@ HANDLER = (files("bough.bridges") / "xla_handler.ll").read_text()
 def call(model: Model, name: str, *arrays: Any, **options: Any) -> Any:
     """A function of `Dynamics` by name on JAX arrays, with the options of the function: method=, frame=, reference=.
 
-    `inertia`, `armature`, `gravity` and `placement` are arrays in the place of the model's own numbers, for all rows
-    or one for each (see `Dynamics`), and have gradients like the others. Those for all rows are examined where JAX
-    knows their numbers (not under `jit` and `grad`); check=False leaves that out.
+    `forces` are wrenches on all bodies (..., bodies, 6), where `Dynamics` takes them. `inertia`, `armature`, `gravity`
+    and `placement` are arrays in the place of the model's own numbers, for all rows or one for each (see `Dynamics`).
+    All have gradients like the others. Quantities for all rows are examined where JAX knows their numbers (not under
+    `jit` and `grad`); check=False leaves that out.
     """
     given = sorted_keywords(options)
     found = call_of(model, name, given.options, tuple(given.parameters))
     values, leading = _check(found, name, (*arrays, *given.parameters.values()))
-    if given.parameters and given.check is not False:
-        _examine(found, given)
+    given.examine(found, lambda x: None if isinstance(x, jax.core.Tracer) else np.asarray(x))
     rows = [jnp.broadcast_to(x, (*leading, *spec.shape)) for x, spec in zip(values, found.inputs, strict=True)]
     results = _value.bind(*rows, number=found.number)
     return results[0] if len(results) == 1 else tuple(results)
@@ -91,13 +91,6 @@ def _check(found: Call, name: str, arrays: Sequence[Any]) -> tuple[list[Any], tu
             raise ShapeError(f"{name}: {spec.name} has leading axes {axes} where an earlier array has {leading}")
         leading = axes or leading
     return given, leading
-
-
-def _examine(found: Call, given: Keywords) -> None:
-    """Refuse parameters that no mechanism has, where their numbers can be seen."""
-    for name, x in given.parameters.items():
-        if not isinstance(x, jax.core.Tracer):
-            found.parameters.examine(name, np.asarray(x), given.check)
 
 
 def _run(found: Call, arrays: Sequence[Any], on_card: bool) -> list[Any]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from bough.bridges.calls import Call, Keywords, call_of, numbered, sorted_keywords
+from bough.bridges.calls import Call, call_of, numbered, sorted_keywords
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError, required
 from bough.model import Model
@@ -28,16 +28,16 @@ DEVICES = ("cpu", "cuda")
 def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
     """A function of `Dynamics` by name on tensors; `options` are those of the function: method=, frame=, reference=.
 
-    `inertia`, `armature`, `gravity` and `placement` are tensors in the place of the model's own numbers, for all rows
-    or one for each (see `Dynamics`), and have gradients like the others. Those for all rows are examined; check=False
-    leaves that out.
+    `forces` are wrenches on all bodies (..., bodies, 6), where `Dynamics` takes them. `inertia`, `armature`, `gravity`
+    and `placement` are tensors in the place of the model's own numbers, for all rows or one for each (see `Dynamics`).
+    All have gradients like the others. Quantities for all rows are examined; check=False leaves that out.
     """
     given = sorted_keywords(options)
     found = _found(model, name, given.options, tuple(given.parameters))
     tensors = (*tensors, *given.parameters.values())
     leading = _check(found, name, tensors)
-    if given.parameters and given.check is not False:
-        _examine(found, given)
+    if given.parameters:
+        given.examine(found, _numbers)
     if leading:
         rows = prod(leading)
         specs = zip(tensors, found.inputs, strict=True)
@@ -117,11 +117,9 @@ def _is_one(found: Call, tensors: Sequence[Any]) -> bool:
     return True
 
 
-def _examine(found: Call, given: Keywords) -> None:
-    """Refuse parameters that no mechanism has, where their numbers can be seen."""
-    for name, x in given.parameters.items():
-        if x.device.type == "cpu" and not _is_transformed([x]):
-            found.parameters.examine(name, x.detach().numpy(), given.check)
+def _numbers(x: Any) -> Any:
+    """The numbers of a tensor, where they can be seen."""
+    return x.detach().numpy() if x.device.type == "cpu" and not _is_transformed([x]) else None
 
 
 def _is_transformed(tensors: Sequence[Any]) -> bool:
