@@ -108,14 +108,14 @@ def call_of(model: Model, name: str, options: dict[str, Any], inputs: Sequence[s
         row = function(name)
         chosen = check_options(row, options)
         method = row.method(model, chosen.method)
-        routine, fixed, twins = method.routine, method.constants(model, chosen), mark_limbs
+        routine, fixed, marks = method.routine, method.constants(model, chosen), mark_limbs
         if "forces" in inputs:
             if method.pushed is None:
                 raise OptionError(f"{name} takes no forces")
             routine, points = method.pushed.on(model, ())
-            fixed, twins = (*fixed, points), mark_pushed
+            fixed, marks = (*fixed, points), mark_pushed
         parameters = Parameters(model, check_inputs(model, [x for x in inputs if x != "forces"]))
-        routine, more, twins = parameters.prepared(routine, fixed, twins)
+        routine, more, twins = parameters.prepared(routine, fixed, marks)
         folded = model.grouped if parameters.folds else model.mechanism
         constants = Constants((model.mechanism, *more), lambda: (folded, *more), twins)
         found = _known[key] = Call(routine, model, constants, parameters)

@@ -6,7 +6,7 @@ moment m c (3), and the moments xx xy yy xz yz zz at the origin of the body's fr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -127,7 +127,7 @@ def joint_frames(model: Model) -> JointFrames:
     return JointFrames(first, up, down, now)
 
 
-def check_shape(given: object, shape: tuple[int, ...], what: str) -> FloatArray:
+def check_shape(given: Any, shape: tuple[int, ...], what: str) -> FloatArray:
     """The numbers as an array of that shape, all finite."""
     try:
         if np.iscomplexobj(given):
