@@ -74,10 +74,14 @@ class Emitter:
         self.arrays = (*program.inputs, *program.outputs)
         self.kept = frozenset(kept)
         self.plan = Plan(program, room_for_moves(program, kind, chunk), pack.lanes // kind.lanes, units)
-        self.window = kind.lanes if kind.lanes > 1 else pack.lanes
+        self.moved = kind if kind.lanes > 1 else pack  # what is cleared, stored or looked at together
+        self.window = self.moved.lanes
         outputs = enumerate(program.roots, len(program.inputs))
         self.cleared = [[] if k in self.kept else self._cleared_windows(roots) for k, roots in outputs]
         self.skipped = [{c for start in starts for c in range(start, start + self.window)} for starts in self.cleared]
+        # one row is looked at by whoever calls, unless much of it is zero
+        is_wide = all(x.size >= pack.lanes > 1 for x in program.outputs)
+        self.looks = kind.lanes > 1 or (is_wide and any(self.cleared))
         self.plan.place_outputs(self.skipped)
         self.rowwise = rowwise_inputs(self.plan, kind) - self.kept
         self.columns = {k: self.plan.reserve(x.size) for k, x in enumerate(self.arrays) if self._has_columns(k)}
@@ -161,14 +165,13 @@ class Emitter:
         b.do("ret i64 1")
         b.label("step")
         b.do("%row = phi i64 [ 0, %entry ], [ %row.after, %step ]")
-        if self.kind.lanes > 1:
-            b.do(f"%sum = phi {self.kind.type} [ zeroinitializer, %entry ], [ %sum.after, %step ]")
+        b.do(f"%sum = phi {self.moved.type} [ zeroinitializer, %entry ], [ %sum.after, %step ]")
         tables = self._gather_compute_scatter(b) if self.kind.lanes > 1 else self._compute_in_place(b)
         b.do(f"%row.after = add i64 %row, {self.kind.lanes}")
         b.do("%more = icmp slt i64 %row.after, %batch")
         b.do("br i1 %more, label %step, label %end")
         b.label("end")
-        b.do(f"ret i64 {all_finite(b, self.kind, '%sum.after') if self.kind.lanes > 1 else 0}")
+        b.do(f"ret i64 {all_finite(b, self.moved, '%sum.after') if self.looks else 0}")
         head = f"define i64 @{ENTRY}(ptr %arrays, i64 %batch, ptr %context) nounwind {{"
         return "\n".join([*tables, head, b.text(), "}"])
 
@@ -197,7 +200,17 @@ class Emitter:
                 address = b(pointer(self.kind, Place(k, column)))
                 b.do(f"store {self.pack.type} zeroinitializer, ptr {address}, align {self.kind.bytes}")
         self._compute(b)
+        b.do(f"%sum.after = fadd {self.pack.type} zeroinitializer, {self._sum_of_row(b)}")
         return []
+
+    def _sum_of_row(self, b: Block) -> str:
+        """%sum and all that was stored but zeros. Additions wait for one another: four go side by side."""
+        pack, sums = self.pack, ["%sum", *["zeroinitializer"] * 3]
+        for k, skipped in enumerate(self.skipped if self.looks else (), len(self.program.inputs)):
+            for start in covering_windows(self.arrays[k].size, pack.lanes, skipped):
+                x = b(f"load {pack.type}, ptr {b(pointer(self.kind, Place(k, start)))}, align {self.kind.bytes}")
+                sums.append(b(f"fadd {pack.type} {sums.pop(0)}, {x}"))
+        return total(b, pack, sums)
 
     def _gather_compute_scatter(self, b: Block) -> list[str]:
         """Rows to columns, the chunks, columns to rows; returns the tables of windows that the calls refer to."""
