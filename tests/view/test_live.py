@@ -145,6 +145,19 @@ def test_many_bodies_are_placed_by_compiled_code(port):
         np.testing.assert_allclose(live.stage.placements(q), scene(model).placements(q), atol=1e-9)
 
 
+def test_few_that_move_among_many_are_wider(port):
+    found = scene(bough.zoo.chain(2500))
+    with Live(found, port) as live:
+        part = max(live.stage.parts, key=lambda part: len(part.part))
+        live.show(found.q, np.arange(2500) == 7)
+        ratio = np.asarray(part.handle.batched_scales) / np.asarray(part.size)
+        wide = part.part.body == 7
+        np.testing.assert_allclose(ratio[wide], [[4.0, 4.0, 1.0]] * wide.sum(), rtol=1e-6)
+        np.testing.assert_allclose(ratio[~wide], 1.0, rtol=1e-6)
+        live.show(found.q)
+        np.testing.assert_allclose(np.asarray(part.handle.batched_scales), part.size, rtol=1e-6)
+
+
 def test_which_joints_move():
     three = links(bough.zoo.arm(3))._replace(q=np.array([0, 1, 5]), motion=np.array([0, 3, 0]))
     assert joints_in(three, np.array([0, 0, 0, 1, 0, 1], bool)).tolist() == [False, True, True]

@@ -14,7 +14,7 @@ from bough.view.picture import corner_normals
 from bough.view.scene import Scene
 from bough.view.shapes import Mesh, Shapes, along, unit
 
-MANY = 2000  # bodies
+MANY, WIDER = 2000, np.array([4.0, 4.0, 1.0])  # bodies; rods that move among many
 ACTIVE, RESTING = np.array([250, 92, 13]), np.array([128, 140, 158])
 ARROW = (214, 69, 46)
 
@@ -101,7 +101,7 @@ class _Part:
         size = np.linalg.norm(part.placement[:, :, :3], axis=1)
         # a mirrored mesh keeps its handedness in the size of one axis
         size[:, 0] *= np.where(np.linalg.det(part.placement[:, :, :3]) < 0.0, -1.0, 1.0)
-        self.R = part.placement[:, :, :3] / np.where(np.abs(size) > 0.0, size, 1.0)[:, None, :]
+        self.size, self.R = size, part.placement[:, :, :3] / np.where(np.abs(size) > 0.0, size, 1.0)[:, None, :]
         self.handle = server.scene.add_batched_meshes_simple(
             name, mesh.vertices, mesh.faces, np.tile([1.0, 0.0, 0.0, 0.0], (len(part), 1)), np.zeros((len(part), 3)),
             batched_scales=size, batched_colors=self.colour, side="double", flat_shading=part.kind == "box",
@@ -115,10 +115,13 @@ class _Part:
         self.handle.batched_positions = center.astype(np.float32)
         self.handle.batched_wxyzs = quaternions(own[:, :, :3] @ self.R).astype(np.float32)
         if active is not None:
-            lit = np.where(np.asarray(active)[np.maximum(body, 0)][:, None] & (body >= 0)[:, None], ACTIVE, RESTING)
-            self.handle.batched_colors, self.lit = lit.astype(np.uint8), True
+            moves = (np.asarray(active)[np.maximum(body, 0)] & (body >= 0))[:, None]
+            self.handle.batched_colors, self.lit = np.where(moves, ACTIVE, RESTING).astype(np.uint8), True
+            if len(body) > MANY:  # few among many are seen if they are wider
+                self.handle.batched_scales = np.where(moves, self.size * WIDER, self.size).astype(np.float32)
         elif self.lit:
             self.handle.batched_colors, self.lit = self.colour, False
+            self.handle.batched_scales = self.size.astype(np.float32)
 
 
 def creased(mesh: Mesh) -> Mesh:
