@@ -89,6 +89,6 @@ def options_of(arrays: Arrays, facts: Facts) -> dict[str, Any]:
     return {
         "error": measure_of(solver), "method": solver["method"], "catch_up": bool(arrays["clock"][2]),
         "closures": [Closure(*c) for c in solver.get("closures", [])], "culled": solver["culled"],
-        "every": solver["region"]["every"] if "region" in solver else None,
+        "every": solver["region"]["pace"]["every"] if "region" in solver else None,
         "assembly": assembly_of(solver["assembly"]), "max_turn": stepper["max_turn"], "refresh": stepper["refresh"],
     }  # fmt: skip

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.engines import GROWN, NO_LIMIT, STEPS, HybridEngine, cost
+from bough.adaptive.engines import AGE, FADED, GROWN, NO_LIMIT, STEPS, HybridEngine, energies
 from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.pace import LEAST, Pace
 from bough.adaptive.passes import DONE, MET, PLACE, ROOT, WAITING, Loads
 from bough.errors import SettingError
 from bough.types import FloatArray
@@ -21,22 +22,18 @@ if TYPE_CHECKING:
     from bough.adaptive.solver import Solver
 
 
-LEAST, MOST = 10, 50  # steps with one region
-DEARER = 2.0  # times what redoing nodes costs: a choice, with opening and contracting
-LEAST_SHARE = 1e-6  # of eps, at which clusters are left closed; below it there is nothing to choose by
-GROWTH = 4.0  # times the power for which a region was chosen: another one is, before its time
+LEAST_SHARE = 1e-6  # of eps: what is lost then is rounding
+LITTLE = 0.25  # of the loss allowed: more clusters may be left closed
+GROWTH, REST = 4.0, 1 / 16  # times the power for which a region was chosen: another one is, before its time
 
 
 class Region:
-    """Joints that move while all others are locked; it is chosen anew after `every` steps.
-
-    With None these are 10 to 50: the more, the more choosing costs beside a step, in counted nodes and joints.
-    """
+    """Joints that move while all others are locked; it is chosen anew after `every` steps, or as `Pace` says."""
 
     def __init__(self, solver: Solver, every: int | None) -> None:
         if every is not None and every < 1:
             raise SettingError(f"every: the region must be chosen anew after at least 1 step, got {every}")
-        self.solver, self.every, self.fixed = solver, every or LEAST, every is not None
+        self.solver, self.pace = solver, Pace(every or LEAST, every is not None)
         self.hybrid: HybridEngine | None = None
         self.age = 0  # steps since it was chosen
         self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
@@ -52,8 +49,13 @@ class Region:
     @property
     def is_chosen(self) -> bool:
         """Whether there is one, for forces on the same bodies."""
+        return self.age < self.pace.every and self._is_known
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether there is one, for forces on the same bodies, due or not."""
         solver, hybrid = self.solver, self.hybrid
-        if hybrid is None or self.age >= self.every or hybrid.tree.begun != self._begun:
+        if hybrid is None or hybrid.tree.begun != self._begun:
             return False
         loads, changes = solver.inputs.forces.loads(), solver.changes  # forces that wait are noted
         kept = not (changes.everything or changes.measure or changes.torques)
@@ -67,25 +69,29 @@ class Region:
     @property
     def left(self) -> int:
         """Steps until it is chosen anew."""
-        return self.every - self.age if self.joints else 1
+        return self.pace.every - self.age if self.joints else 1
 
     def ready(self, budget: int = NO_LIMIT, keep: bool = False) -> bool:
-        """Choose the region where that is due; False if it would have more than `budget` clusters.
+        """Choose the region where that is due; False if it would have more than `budget` clusters, or does not pay.
 
         Forces with other values are a reason to, unless it is to be kept.
         """
-        if not self.is_chosen or (self.solver.changes.any_force and not (keep and self._still_serves)):
-            return self._choose(budget)
-        if self.solver.changes.any_force:
+        other = self.solver.changes.any_force
+        if not self.is_chosen or (other and not (keep and self.joints)) or self._has_changed:
+            if budget == NO_LIMIT or self.pace.pays(self.solver.switch.joints):
+                return self._choose(budget)
+            self._begun, self.pace.open = -1, 0
+            return False
+        if other:
             self._engine.reload()
         return True
 
     @property
-    def _still_serves(self) -> bool:
-        """Whether forces have not outgrown those for which the region was chosen; looked at after 1, 2, 4 ... steps."""
-        if self.joints == 0:
+    def _has_changed(self) -> bool:
+        """Whether power is another than the region was chosen for, or spent; looked at after 1, 2, 4 ... steps."""
+        if self.age == 0 or self.age & (self.age - 1) or self.joints == 0:
             return False
-        return bool(self.age & (self.age - 1)) or not self._engine.power() > GROWTH * self.power
+        return not REST * self.power <= self._engine.power() <= GROWTH * self.power
 
     @property
     def _engine(self) -> HybridEngine:
@@ -98,39 +104,65 @@ class Region:
 
     def _choose(self, budget: int) -> bool:
         """Open clusters until the error is met; by energy, until no more of the descent rate is lost than allowed."""
+        served = self._served()
         tree, hybrid, error = self.solver.ready_tree(), self._engine, self._error()
         if self._asked:
             tree.restart()
             self._asked = False
-        loads, first = self.solver.inputs.forces.loads(), True
-        self.share = self.share if error.over == "energy" else 1.0
+        loads, full, allowed = self.solver.inputs.forces.loads(), math.nan, math.inf
+        if error.over == "energy":
+            full = float(tree.front.value[ROOT])
+            allowed = error.eps**2 * error.scaled(full, 0.0)
+        if full > 0.0 and not math.isnan(served):
+            self.pace.learn(1.0 - served / full, allowed / full)
         while tree.refine(replace(error, eps=self.share * error.eps), budget - int(tree.front.count[DONE])) == MET:
             hybrid.contract(loads)
             hybrid.solve()
-            self.age, self._begun = 0, tree.begun
-            if not self.fixed:
-                self.every = self._spaced(loads)
-            self.power = hybrid.power()
-            self.full = float(tree.front.value[ROOT]) if error.over == "energy" else math.nan
-            lost = self.full - self.power
-            if int(tree.front.count[WAITING]) == 0 or self.share < LEAST_SHARE:  # or what is left out is rounding
-                self.share = 1.0
-                return True
-            allowed = error.eps**2 * error.scaled(self.full, 0.0)
+            self.age, self._begun, self.full, self.power = 0, tree.begun, full, hybrid.power()
+            lost = full - self.power
+            if int(tree.front.count[WAITING]) == 0 or self.share < LEAST_SHARE:
+                self.share, lost = 1.0, 0.0
             if not lost > allowed:
-                if first and lost < 0.25 * allowed:
-                    self.share = min(1.0, 1.5 * self.share)
+                if lost < LITTLE * allowed or error.over != "energy":
+                    self.share = min(1.0, 1.25 * self.share)
+                self._settle(loads, lost / full if full > 0.0 else 0.0)
                 return True
-            first, self.share = False, 0.5 * self.share
+            self.share *= max(0.5, 0.8 * allowed / lost)
         self._begun = -1
         return False
 
-    def _spaced(self, loads: Loads) -> int:
-        """After how many steps to choose again: what is open and what lies above forces is redone then."""
+    def _served(self) -> float:
+        """The power of the region that has served its time, under the forces now; NaN where there is none."""
+        pace = self.pace
+        if pace.open:
+            pace.ended(self.age)
+        if not pace.open or pace.fixed or self.age < pace.every or not self._is_known:
+            return math.nan
+        self._engine.reload()
+        self._engine.solve()
+        return self._engine.power()
+
+    def _settle(self, loads: Loads, lost: float) -> None:
+        """It is chosen, and loses this share of the descent rate."""
         if loads is not self._loads:
             self._loads, self._above = loads, self._engine.tree.root_paths(loads.body)
-        spent = cost(self.joints, self._above)
-        return min(MOST, max(LEAST, round(DEARER * spent / self.joints))) if self.joints else 1
+        self.pace.chosen(self.joints, self._above, lost)
+
+    @property
+    def may_be_left(self) -> bool:
+        """Whether plain steps may take its place, though it was asked for: by energy nothing is lost by them."""
+        error = self.solver.error
+        return error.over == "energy" and error.eps > 0.0 and not self.pace.fixed and self.solver.switch.is_large
+
+    def is_hopeless(self, most: int) -> bool:
+        """Whether even without those joints that move least, by a plain solution, more would be open than so many."""
+        error, solver = self._error(), self.solver
+        if error.over != "energy":
+            return False
+        solver.solve_plainly()
+        each = energies(solver.plain)
+        allowed = error.eps**2 * error.scaled(solver.plain.power(), 0.0)
+        return len(each) - int(np.searchsorted(np.cumsum(each), allowed)) > most
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
@@ -203,7 +235,8 @@ class Region:
 
     def pulled(self, ties: Any, order: FloatArray) -> float:
         """Take steps under springs until forces outgrow the region; returns the springs' energy."""
-        order[GROWN] = GROWTH * self.power if self.power > 0.0 else math.inf
+        order[GROWN], order[FADED] = GROWTH * self.power if self.power > 0.0 else math.inf, REST * self.power
+        order[AGE] = self.age
         steps, h = int(order[STEPS]), float(order[0])
         energy = self._engine.pulled(ties, order)
         done = steps - round(float(order[STEPS]))
@@ -241,10 +274,9 @@ class Region:
 
     def state(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
         """The region, as arrays and plain facts."""
-        facts: dict[str, Any] = {"every": self.every, "fixed": self.fixed}
-        facts["age"] = self.age if self.is_chosen else self.every
+        facts: dict[str, Any] = {"pace": asdict(self.pace), "age": self.age, "known": self._is_known}
         opened = np.zeros(0, np.int64)
-        if self.is_chosen:
+        if facts["known"]:
             tree = self._engine.tree
             opened = tree.front.done[: int(tree.front.count[DONE])].copy()
         return {"region": opened}, facts | {"full": self.full, "power": self.power, "share": self.share}
@@ -252,13 +284,14 @@ class Region:
     def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
         """What `state` gave."""
         self.age, self.full, self.power = facts["age"], facts["full"], facts["power"]
-        self.share, self.every, self.fixed = facts["share"], facts["every"], facts["fixed"]
-        if self.age >= self.every:
+        self.share, self.pace = facts["share"], Pace(**facts["pace"])
+        if not facts["known"]:
             return
         tree, opened = self.solver.ready_tree(), arrays["region"]
         while len(tree.front.done) < len(opened) + 2:
             tree.grow()
         tree.front.done[: len(opened)] = opened
         tree.front.count[DONE] = len(opened)
-        self._begun = tree.begun
+        self._begun, self._asked = tree.begun, True
         self._engine.contract(self.solver.inputs.forces.loads())
+        self._engine.solve()

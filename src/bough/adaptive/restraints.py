@@ -130,7 +130,7 @@ class Restraints:
         bodies, points, places = (np.stack(pair, axis=1) for pair in ends)
         made = Ties(
             np.ascontiguousarray(bodies), points.reshape(-1, 3), np.ascontiguousarray(places), self.stiffness,
-            self.length, self._drift, self._passed, np.zeros((size, 12)),
+            self.length, self._drift, self._passed, np.zeros((size, 12)), int(len(rows) == len(loads.force)),
         )  # fmt: skip
         self._ties[hybrid is None] = key, made
         return made
@@ -141,12 +141,12 @@ class NoRestraints:
 
     bodies: tuple[int, ...] = ()
 
-    def __init__(self) -> None:
+    def __init__(self, bodies: int) -> None:
         two, three, none = np.zeros((0, 2), np.int64), np.zeros((0, 3)), np.zeros(0)
-        self._ties = Ties(two, three, two, none, none, three, np.zeros(1), np.zeros((0, 12)))
+        self._ties = Ties(two, three, two, none, none, three, np.zeros(1), np.zeros((bodies, 12)), 0)
 
     def ties(self, hybrid: HybridEngine | None) -> Ties:
-        """No springs."""
+        """No springs, on any mechanism of so many bodies at most."""
         return self._ties
 
     def note(self, energy: float) -> None:

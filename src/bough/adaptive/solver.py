@@ -48,6 +48,7 @@ class Solver:
         self.assembly: Any = "balanced"
         self.region: Region | None = None
         self.cost = Cost("aba")
+        self.switch.restart(method != "auto")
 
     def lock(self, culled: str | None, every: int | None, must_be_zero: bool) -> None:
         """Decide what clusters that are left out do: they are rigid, or zero accelerations are put into the others."""
@@ -72,7 +73,7 @@ class Solver:
             if self.region is None and self.method != "aba":
                 self.closures.refuse_many()
             self.loops = make_plan(self.inputs.mechanism, self.closures)
-        if self.method != "aba" and not self.switches:
+        if self.method != "aba" and (self.method != "auto" or not self.switches):
             self.cost = Cost(self._tree_method)
             self.assemble()
         elif self._metric is not None or assembly != "balanced":
@@ -90,6 +91,7 @@ class Solver:
             measure.check_at_rest(self.inputs.model.joints.bodies, self.culled)
             kind, self._error = self._error.over, measure
             self.changes.error()
+            self.switch.restart(self.method != "auto")
             if (kind == "energy") != (measure.over == "energy"):
                 self._keep()
 
@@ -100,6 +102,8 @@ class Solver:
     @property
     def switches(self) -> bool:
         """Whether steps are taken on the tree or plainly as the switch says."""
+        if self.method == "adaptive":
+            return self.region is not None and self.region.may_be_left
         return self.method == "auto" and self.clock[2] == 0.0 and (self.closures is None or self.region is not None)
 
     def _keep(self) -> None:

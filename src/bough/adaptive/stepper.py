@@ -127,13 +127,17 @@ class Stepper:
         if solver.error.eps == 0.0 or switch.wait > 0 or solver.distrusts:
             return False
         loads = solver.inputs.forces.loads()
+        if solver.region is not None and solver.region.is_hopeless(switch.most):
+            switch.leave(built=False)
+            return False
         try:
             tree = solver.assemble()
             tree.refuse_massless(loads)
         except ModelError:  # no tree for this linkage or these forces: plain steps are all there is
             switch.wait = NO_LIMIT if solver.tree is None else 1
             return False
-        if switch.wants_tree(tree.root_paths(loads.body[loads.along > loads.first[:-1]])):
+        region, paths = solver.region, tree.root_paths(loads.body[loads.along > loads.first[:-1]])
+        if switch.wants_tree(paths if region is None else paths // region.pace.every):
             switch.enter()
         else:
             switch.leave(built=False)
@@ -179,7 +183,7 @@ class Stepper:
             switch.leave()
             solver.inputs.shared.qdd[:] = 0.0
             return self._plain_step(h)
-        n = min(n, region.left, switch.chunk if solver.switches else n)
+        n = min(n, region.left)
         if self.pull is not None:
             done = self._pulled(n, h)
         else:
@@ -192,8 +196,8 @@ class Stepper:
         counts = solver.assemble().front.count
         full, linear = int(counts[FULL_TIER]), int(counts[LINEAR_TIER])
         solver.cost = Cost("adaptive", float(region.joints), full / done, linear / done)
-        if solver.switches and not switch.took(done, full, linear, region.joints * done):
-            switch.leave()
+        if region.pace.pays(switch.joints):
+            switch.patience = 1
         return done
 
     # Springs that are followed
@@ -201,7 +205,8 @@ class Stepper:
     def follow(self, springs: Restraints | None, follows: bool) -> None:
         """Take steps under these springs, or none, in compiled code that cuts them; or step by step."""
         if follows and springs is None:
-            self.pull = self.pull if isinstance(self.pull, NoRestraints) else NoRestraints()
+            bodies = len(self.solver.inputs.mechanism.parent)
+            self.pull = self.pull if isinstance(self.pull, NoRestraints) else NoRestraints(bodies)
         else:
             self.pull = springs if follows else None
 
@@ -217,7 +222,7 @@ class Stepper:
         solver, pull, region = self.solver, self.pull, self.solver.region
         assert pull is not None
         swings = self.swings
-        order = np.array([h, self.parts.max_turn, n, swings.parts, swings.calm, 0.0, math.inf, 0.0])
+        order = np.array([h, self.parts.max_turn, n, swings.parts, swings.calm, 0.0, math.inf, 0.0, 0.0, 0.0])
         if plainly:
             loads = solver.ready_plain()
             energy = solver.plain.pulled(pull.ties(None), order, solver.inputs.potentials.springs, loads)
@@ -236,7 +241,7 @@ class Stepper:
         if not done and isinstance(pull, Restraints):  # without springs parts say why, or do it
             raise solver.no_number() if code == NO_NUMBER else self.parts.too_long(h)
         if code == OUTGROWN and region is not None:
-            region.age = region.every
+            region.age = region.pace.every
         return done
 
     # Checkpoints

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +13,13 @@ from bough.bench import settling
 from bough.bench.report import Timing
 from bough.model import Model
 from bough.types import FloatArray
-from bough.zoo import fold, molecule, protein
+from bough.zoo import adenylate_kinase, fold, molecule, protein
 
 RESIDUES, COPIES = 214, 51  # of adenylate kinase, and as many domains as make 50,000 joints
 H, PART = 0.1, 1e-3  # pseudo-time of a step, and the share of the energy at which a fold counts as pulled
 STEPS, SPRINGS = 2000, 100
+TIGHTER = 0.5, 0.3, 0.1, 0.01, 1e-3, 1e-4  # eps with which the enzyme is pulled
+PASSED = 0.5, 0.1, 0.01, 1e-3  # shares of its energy at which clocks are read
 GROUP = "quasi-statics under restraints"
 
 
@@ -25,13 +28,15 @@ class Pulled(NamedTuple):
 
     model: Model
     q: FloatArray
-    bodies: list[int]
+    bodies: Sequence[int | str]
     targets: FloatArray
+    stiffness: float = 1.0
+    h: float = H
 
 
 def rows() -> list[Timing]:
-    """One domain with restraints all over it, 51 with those on one, springs that follow a target; what settles."""
-    return [whole_fold(), one_domain(), follow(), *settling.rows()]
+    """One domain with restraints all over it, 51 with those on one, an enzyme, springs that follow; what settles."""
+    return [whole_fold(), one_domain(), *enzyme(), follow(), *settling.rows()]
 
 
 def pulled_fold(copies: int, domain: int, seed: int = 1) -> Pulled:
@@ -54,20 +59,30 @@ def start(fold_: Pulled, error: ErrorMeasure | None, method: str) -> tuple[Quasi
     """A simulation at the first fold, its tree made, and its springs."""
     sim = QuasiStatics(fold_.model, error, method)
     sim.configuration = fold_.q
-    springs = sim.restraints(fold_.bodies, fold_.targets, 1.0)
+    springs = sim.restraints(fold_.bodies, fold_.targets, fold_.stiffness)
     springs(sim)
     sim.accelerations()
     return sim, springs
 
 
-def until(fold_: Pulled, error: ErrorMeasure | None, method: str, share: float) -> tuple[float, int, float]:
-    """(seconds, steps, active joints at the end) until the energy is this share of the first."""
+def passing(
+    fold_: Pulled, error: ErrorMeasure | None, method: str, shares: Sequence[float]
+) -> tuple[list[float], QuasiStatics]:
+    """Seconds until the energy is each of these shares of the first, and the simulation then."""
     sim, springs = start(fold_, error, method)
     springs(sim)
-    last, began = share * springs.energy, time.perf_counter()
-    while springs.energy > last:
-        sim.run(10, h=H, load=springs)
-    return time.perf_counter() - began, sim.steps, sim.stats.active
+    first, began, passed = springs.energy, time.perf_counter(), []
+    for share in shares:
+        while springs.energy > share * first:
+            sim.run(10, h=fold_.h, load=springs)
+        passed.append(time.perf_counter() - began)
+    return passed, sim
+
+
+def until(fold_: Pulled, error: ErrorMeasure | None, method: str, share: float) -> tuple[float, int, float]:
+    """(seconds, steps, active joints at the end) until the energy is this share of the first."""
+    passed, sim = passing(fold_, error, method, [share])
+    return passed[0], sim.steps, sim.stats.active
 
 
 def whole_fold(repeats: int = 3) -> Timing:
@@ -81,6 +96,32 @@ def whole_fold(repeats: int = 3) -> Timing:
     note = f"{a / p:.2f} times the time of plain steps: {n} steps for {m}, {active} joints open at the end"
     label = f"214 restraints, to {PART:g} of the energy, eps = 0.6"
     return Timing(GROUP, f"protein {len(fold_.model.joints):,}", label, {"plain aba": p, "bough": a}, note)
+
+
+def pulled_enzyme() -> Pulled:
+    """Adenylate kinase in its open form, its alpha carbons pulled to the closed one."""
+    model, closed = adenylate_kinase(), adenylate_kinase("closed")
+    carbons = [name for name in model.frame_names if name.endswith(".CA")]
+    goal = QuasiStatics(closed, method="aba").positions(carbons)
+    return Pulled(model, QuasiStatics(model, method="aba").configuration, carbons, goal, 100.0, 0.01)
+
+
+def enzyme(repeats: int = 5) -> list[Timing]:
+    """Measured forms, not folds of random angles: half of all joints move, or all. Times to several energies."""
+    fold_, made = pulled_enzyme(), []
+    for eps in TIGHTER:
+        best = np.full((2, len(PASSED)), np.inf)
+        for _ in range(repeats):
+            seconds, sim = passing(fold_, energy(eps), "adaptive", PASSED)
+            best = np.minimum(best, [passing(fold_, None, "aba", PASSED)[0], seconds])
+        plain, ours = best
+        times = ", ".join(f"{share:g} in {a / p:.2f}" for share, p, a in zip(PASSED, plain, ours, strict=True))
+        ends = "all joints" if sim.stats.method == "aba" else f"{sim.stats.active} joints open"
+        note = f"of the energy {times} of the time of plain steps; {ends} at the end"
+        label = f"214 restraints, to {PASSED[-1]:g} of the energy, eps = {eps:g}"
+        last = {"plain aba": float(plain[-1]), "bough": float(ours[-1])}
+        made.append(Timing(GROUP, f"adenylate kinase {len(fold_.model.joints):,}", label, last, note))
+    return made
 
 
 def one_domain(share: float = 0.05) -> Timing:

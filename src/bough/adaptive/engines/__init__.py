@@ -21,9 +21,11 @@ from bough.adaptive.engines.newton import (
 from bough.adaptive.engines.noise import Noise, measure_noise
 from bough.adaptive.engines.plain import PlainEngine, make_work, mark_needs, orient, plain_move, world_poses
 from bough.adaptive.engines.restrained import (
+    AGE,
     CALMED,
     CODE,
     CUTS,
+    FADED,
     FAR_TURN,
     FINE,
     GROWN,
@@ -34,14 +36,17 @@ from bough.adaptive.engines.restrained import (
     Ties,
     tie,
 )
+from bough.adaptive.engines.shares import energies
 from bough.adaptive.engines.switch import CHUNK, Switch, cost
 from bough.adaptive.engines.tree import NO_LIMIT, TreeEngine
 
 __all__ = [
+    "AGE",
     "CALMED",
     "CHUNK",
     "CODE",
     "CUTS",
+    "FADED",
     "FAR_TURN",
     "FINE",
     "GROWN",
@@ -59,6 +64,7 @@ __all__ = [
     "Ties",
     "TreeEngine",
     "cost",
+    "energies",
     "loop_jacobian",
     "loop_work",
     "looped_accelerations",

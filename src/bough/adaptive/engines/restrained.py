@@ -12,19 +12,38 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.engines.plain import PlainWork, motion_product, plain_solve, turn_of
-from bough.adaptive.node import Springs, compose, get_pose, primitive_pose, put_pose, spring_all
-from bough.adaptive.passes import Loads, Pieces, load_pieces
+from bough.adaptive.engines.plain import PlainWork, inward, motion_product, outward_accelerations, turn_of
+from bough.adaptive.node import ZERO6, Springs, compose, get_pose, primitive_pose, put_pose, spring_all
+from bough.adaptive.passes import Loads, Pieces, load_body, load_pieces
 from bough.compile.kernel import inlined, kernel
 from bough.joints import Mechanism, integrate_joint, move_joint
-from bough.spatial import add3, dot3, get3, put3, rotate, scale3, sub3
+from bough.spatial import (
+    add3,
+    add6,
+    articulated,
+    cross,
+    dot3,
+    get3,
+    get6,
+    get9,
+    get10,
+    join,
+    put3,
+    put6,
+    put21,
+    rotate,
+    rotate_back,
+    scale3,
+    scale6,
+    sub3,
+)
 from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
 
 MAX_PARTS, CALM = 1000, 64
 SWINGS = -0.9  # of the power at the beginning of a step
 STILL = 1e-10  # of the largest turn: less than that is rounding
 # What a march reads and writes
-H, TURN, STEPS, PARTS, CALMED, CUTS, GROWN, CODE = range(8)
+H, TURN, STEPS, PARTS, CALMED, CUTS, GROWN, CODE, FADED, AGE = range(10)
 FINE, FAR_TURN, NO_NUMBER, OUTGROWN = range(4)
 
 
@@ -39,6 +58,7 @@ class Ties(NamedTuple):
     drift: FloatArray  # (k, 3) how far the second ends on the ground move for each unit of pseudo-time
     passed: FloatArray  # (1,) pseudo-time for which they have
     pose: FloatArray  # (N, 12) scratch: bodies in the world
+    alone: int  # 1 where no other forces have a place among the loads
 
 
 class Trial(NamedTuple):
@@ -50,13 +70,13 @@ class Trial(NamedTuple):
     zero: FloatArray  # (nv,)
     a: FloatArray  # (N, 6) scratch
     b: FloatArray  # (N, 6) scratch
-    order: FloatArray  # (8,) what to do, and what came of it
+    order: FloatArray  # (10,) what to do, and what came of it
 
 
 def make_trial(m: Mechanism, nq: int, nv: int) -> Trial:
     """Room for steps of a mechanism."""
     a, b = np.zeros((2, len(m.parent), 6))
-    return Trial(np.zeros(nq), np.zeros(nv), np.zeros(nq), np.zeros(nv), a, b, np.zeros(8))
+    return Trial(np.zeros(nq), np.zeros(nv), np.zeros(nq), np.zeros(nv), a, b, np.zeros(10))
 
 
 @cache
@@ -80,8 +100,8 @@ def _end(t: Ties, j: int, side: int) -> Vector:
 
 @kernel
 def tie(m: Mechanism, q: Rows, w: PlainWork, t: Ties, loads: Loads) -> Scalar:
-    """Forces of springs into the loads; returns their energy."""
-    for i in range(len(m.parent) if len(t.stiffness) > 0 else 0):
+    """Joints on the way to loaded bodies, where these are, and the springs' forces into the loads; returns energy."""
+    for i in range(len(m.parent)):
         if w.needs[i] == 1:
             move_joint(m, q, i, w.X)
             pose = primitive_pose(m, w.X, i)
@@ -129,11 +149,37 @@ def _move(m: Mechanism, q: Rows, qdd: Rows, h: Scalar, out: Rows) -> None:
 @kernel
 def _solve(s: PulledLinkage, q: Rows, qdd: Rows) -> Scalar:
     """Accelerations at q, and the energy of the springs."""
-    energy = tie(s.m, q, s.w, s.t, s.given)
-    if len(s.pieces.bearer) > 0:
-        load_pieces(s.given, s.pieces, s.loads)
-    plain_solve(s.m, q, s.tau, s.force, qdd, s.loads, s.w)
+    m, w = s.m, s.w
+    energy = tie(m, q, w, s.t, s.given)
+    if s.t.alone == 1:
+        _bear(s)
+    else:
+        if len(s.pieces.bearer) > 0:
+            load_pieces(s.given, s.pieces, s.loads)
+        for k in range(len(s.loads.body)):
+            load_body(s.force, s.loads, k, get9(s.t.pose, s.loads.body[k]))
+    for i in range(len(m.parent)):
+        if w.needs[i] == 0:
+            move_joint(m, q, i, w.X)
+        put21(w.IA, i, articulated(get10(m.inertia, i), 0.0))
+        put6(w.pA, i, scale6(-1.0, get6(s.force, i)))
+    inward(m, s.tau, w)
+    outward_accelerations(m, qdd, w)
     return energy
+
+
+@inlined
+def _bear(s: PulledLinkage) -> None:
+    """The springs' forces straight to the bodies that bear them, in their frames."""
+    t, force = s.t, s.force
+    for k in range(len(s.loads.body)):
+        put6(force, s.loads.body[k], ZERO6)
+    for j in range(len(t.stiffness)):
+        for side in range(2):
+            i = t.body[j, side]
+            if i >= 0:
+                f = rotate_back(get9(t.pose, i), get3(s.given.force, t.row[j, side]))
+                put6(force, i, add6(get6(force, i), join(cross(get3(t.point, 2 * j + side), f), f)))
 
 
 @kernel
@@ -216,20 +262,23 @@ def _step(s: PulledLinkage) -> Scalar:
 def pulled_march(s: PulledLinkage) -> Scalar:
     """Take order[STEPS] steps of order[H], in order[PARTS] parts each or more; returns the springs' energy last.
 
-    It ends early where a step fails, and where power has outgrown order[GROWN]. qdd holds the solution where it ends.
+    It ends early where a step fails, and where power is beyond order[GROWN] or below order[FADED] at an age of 1, 2,
+    4 ... steps, order[AGE] of which were taken before. qdd holds the solution where it ends.
     """
-    m, r, taken, look = s.m, s.r, 0, 1
+    m, r, look = s.m, s.r, 1.0
     o, energy = r.order, _solve(s, s.q, s.qdd)
     o[CODE] = 0.0
+    while look <= o[AGE]:
+        look = 2.0 * look
     while o[STEPS] > 0.5:
-        if taken == look:
-            look = 2 * look
-            if motion_product(m, s.qdd, s.qdd, s.w.X, r.a, r.b) > o[GROWN]:
+        if o[AGE] == look:
+            look, power = 2.0 * look, motion_product(m, s.qdd, s.qdd, s.w.X, r.a, r.b)
+            if power > o[GROWN] or power < o[FADED]:
                 o[CODE] = 3.0
                 return energy
         energy = _step(s)
         if o[CODE] > 0.0:
             return energy
         o[STEPS] -= 1.0
-        taken += 1
+        o[AGE] += 1.0
     return energy

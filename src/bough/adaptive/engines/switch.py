@@ -14,6 +14,7 @@ from typing import Any
 # What a node costs, in joints of a plain step, while those touched fit into the cache, and beyond; half of it where
 # only its forces change
 WARM_COST, COLD_COST, CACHED = 4.0, 10.0, 2500
+LOOK_COST = 3.0  # plain steps, of seeing that a try would be in vain
 SHARE = 0.04  # of the time may go into tries that fail
 CHUNK = 32  # steps after which the tree is judged
 LEAST = 64  # clusters that any step may open
@@ -42,6 +43,11 @@ class Switch:
         return self.wait <= 0 and cost(0, root_paths) < self.joints
 
     @property
+    def is_large(self) -> bool:
+        """Whether a step on the tree may open too many clusters at all."""
+        return self.joints > LEAST
+
+    @property
     def budget(self) -> int:
         """How many clusters a step on the tree may open before a plain step is cheaper."""
         return max(LEAST, int(self.joints / WARM_COST))
@@ -53,12 +59,11 @@ class Switch:
 
     @property
     def most(self) -> int:
-        """How many clusters may be open on a contracted tree, which costs a plain step for each joint."""
-        return max(LEAST, self.joints // 2)
+        """How many clusters may be open on a contracted tree, which costs a plain step for each joint, and choosing."""
+        return max(LEAST, 2 * self.joints // 3)
 
-    def took(self, steps: int, full: int, linear: int, joints: int = 0) -> bool:
-        """Learn what steps took, in nodes of the tree and plain joints; returns whether to stay there."""
-        full += int(joints / WARM_COST)
+    def took(self, steps: int, full: int, linear: int) -> bool:
+        """Learn what steps took, in nodes of the tree; returns whether to stay there."""
         self.taken, self.full, self.linear = self.taken + steps, self.full + full, self.linear + linear
         if self.taken < CHUNK:
             return True
@@ -68,6 +73,10 @@ class Switch:
             self.patience = 1
         return pays
 
+    def restart(self, on_tree: bool) -> None:
+        """Nothing is known yet of what pays."""
+        self.on_tree, self.wait, self.patience = on_tree, 1, 1
+
     def enter(self) -> None:
         """Over to the tree."""
         self.on_tree, self.taken, self.full, self.linear = True, 0, 0, 0
@@ -75,7 +84,7 @@ class Switch:
     def leave(self, built: bool = True) -> None:
         """Back to plain steps, for long enough; `built` where the try took a full pass."""
         self.on_tree, self.taken, self.full, self.linear = False, 0, 0, 0
-        self.wait = self.patience * (1 + int((WARM_COST if built else 1.0) / SHARE))
+        self.wait = self.patience * (1 + int((WARM_COST if built else LOOK_COST) / SHARE))
         self.patience = min(2 * self.patience, 1024)
 
     def state(self) -> dict[str, Any]:
