@@ -30,7 +30,7 @@ class Derivative(NamedTuple):
     weights: tuple[str, ...]  # the names of weights among the inputs: one for each result, if there are any
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """A function of the table, its options, and what it is given by name: inputs, forces and parameters."""
 
     row: Function
@@ -103,7 +103,7 @@ class Gradients:
         plans = self._plan(asked, "jvp", None, chosen), self._plan(asked, "vjp", chosen, None)
         return _by_frames(asked, jacobians(*plans, asked.values, threads))
 
-    def _plan(self, asked: Asked, kind: str, wrt: Any, along: Any) -> Derivative:
+    def _plan(self, asked: Request, kind: str, wrt: Any, along: Any) -> Derivative:
         """The derivative of this kind, compiled when it is first asked for."""
         row, options, _, frames = asked
         names = tuple(x if x is None or isinstance(x, str) else tuple(x) for x in (wrt, along))
@@ -123,7 +123,7 @@ class Gradients:
             found = self._plans[key] = Derivative(bound, inputs, chosen, weights)
         return found
 
-    def _sorted(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Asked:
+    def _sorted(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Request:
         """What is asked for; forces are zero where they are only `named`."""
         row, parameters = function(name), self.library.parameters
         if len(inputs) != len(row.arguments):
@@ -135,7 +135,7 @@ class Gradients:
             values[key] = own if given.get(key) is None else given[key]
             if values[key] is not own:
                 parameters.examine(key, values[key])
-        return Asked(row, options, values, frames)
+        return Request(row, options, values, frames)
 
     def _forces(self, row: Function, forces: Any, named: bool, values: Given) -> tuple[str, ...] | None:
         """The frames that forces act on, which join the values of other inputs."""
@@ -151,7 +151,7 @@ class Gradients:
         values["forces"] = stacked(row.name, forces, frames) if frames else forces
         return frames
 
-    def _chosen(self, asked: Asked, names: Sequence[str] | Mapping[str, Any] | None) -> tuple[str, ...]:
+    def _chosen(self, asked: Request, names: Sequence[str] | Mapping[str, Any] | None) -> tuple[str, ...]:
         """Inputs and parameters by which something is differentiated, in the order of the function."""
         row, known = asked.row, tuple(asked.values)
         wanted = known if names is None else tuple(names)
@@ -192,7 +192,7 @@ def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: 
     return result
 
 
-def _directions(asked: Asked, along: Mapping[str, Any]) -> Given:
+def _directions(asked: Request, along: Mapping[str, Any]) -> Given:
     """The directions by the names of the compiled inputs; those of named wrenches are one array."""
     found = {f"along_{name}": x for name, x in along.items()}
     if asked.frames and "forces" in along:
@@ -207,7 +207,7 @@ def _directions(asked: Asked, along: Mapping[str, Any]) -> Given:
     return found
 
 
-def _by_frames(asked: Asked, found: Given) -> Given:
+def _by_frames(asked: Request, found: Given) -> Given:
     """Derivatives by named wrenches by their names."""
     if asked.frames and "forces" in found:
         by = found["forces"]

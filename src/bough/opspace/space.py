@@ -98,7 +98,7 @@ class OperationalSpace:
         if self.device.name == "cuda":
             raise TaskError("states are computed on the CPU: on the card use inverse_inertia, jacobian, torques")
         if given:
-            by_rows(self.parameters, given)  # refuses unknown ones
+            by_rows(self.parameters, {k: x for k, x in given.items() if k != "threads"})  # refuses unknown ones
         if v is None:
             return OperationalState(self, self._input(q), None, given)
         q, v = self.inputs(q, v)
