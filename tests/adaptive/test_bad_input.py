@@ -165,3 +165,20 @@ def test_mimic_joints_are_refused_by_name(method):
 def test_settings_of_a_motion_that_are_no_numbers(call, message):
     with pytest.raises(SettingError, match=message):
         call(chain(4))
+
+
+def test_what_is_no_number_is_refused_and_changes_nothing():
+    sim = QuasiStatics(chain(4), 0.1)
+    load, joints = sim.loads([0, 1]), sim.model.joint_names
+    before = sim.accelerations()
+    for bad in ("x", 1j, None):
+        with pytest.raises(ShapeError, match="load: forces are numbers"):
+            load.values[:] = bad
+        with pytest.raises(ShapeError, match="expected numbers, one for each joint"):
+            sim.set_potential(joints, lambda x, _, bad=bad: (x, bad, x))
+    for options in ({"steps": -3}, {"steps": 2.5}):
+        with pytest.raises(SettingError, match="steps: at least 1"):
+            sim.minimize(**options)
+    with pytest.raises(SettingError, match="every: the region"):
+        QuasiStatics(chain(4), 0.1, every=2.5)
+    np.testing.assert_array_equal(sim.accelerations(), before)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from adaptive.linkages import random_forces, random_linkage, simulate
+from bough import adaptive, zoo
 from bough.adaptive import ErrorMeasure
+from bough.errors import SettingError
 
 
 def mixed_linkage(eps, absolute):
@@ -40,8 +42,35 @@ def test_a_measure_from_outside_survives_a_checkpoint(tmp_path):
 
 
 def test_measures_are_checked():
-    with pytest.raises(ValueError, match='goes over the "linkage", each "joint", the "energy" or each "body"'):
+    with pytest.raises(ValueError, match="goes over linkage, joint, energy, body, got"):
         ErrorMeasure("mine", 0.1, "planet")
     for scale in [(0.0, 0.0, 0.0), (1.0, -1.0, 0.0), (1.0, np.nan, 0.0), (1.0,)]:
         with pytest.raises(ValueError, match="scale must be three numbers"):
             ErrorMeasure("mine", 0.1, "joint", scale)
+
+
+def test_a_number_is_an_error_in_energy():
+    model = zoo.chain(6)
+    sim = adaptive.QuasiStatics(model, 0.1)
+    assert sim.error == adaptive.energy(0.1)
+    sim.error = 0.2
+    assert sim.error == adaptive.energy(0.2)
+    sim.error = None
+    assert sim.error.eps == adaptive.QuasiStatics(model).error.eps == adaptive.QuasiStatics(model, 0).error.eps == 0.0
+    for bad in (-0.1, float("nan")):
+        with pytest.raises(SettingError, match="energy: eps must be"):
+            adaptive.QuasiStatics(model, bad)
+    with pytest.raises(SettingError, match="error is a number, or a measure"):
+        adaptive.QuasiStatics(model, True)
+    with pytest.raises(SettingError, match="needs culled clusters to be rigid"):
+        adaptive.QuasiStatics(model, 0.1, culled="zero")
+
+
+def test_joints_catch_up_unless_they_are_rigid_or_it_is_switched_off():
+    model = zoo.chain(6)
+    measure = adaptive.relative_joint(0.1)
+    for options, catches in (({"culled": "zero"}, 1.0), ({"culled": "zero", "catch_up": False}, 0.0), ({}, 0.0)):
+        assert adaptive.QuasiStatics(model, measure, **options).solver.clock[2] == catches
+    assert adaptive.QuasiStatics(model, measure, catch_up=True).solver.culled == "zero"
+    with pytest.raises(SettingError, match="do not go together"):
+        adaptive.QuasiStatics(model, measure, culled="rigid", catch_up=True)

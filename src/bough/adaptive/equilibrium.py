@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from bough.adaptive.engines import (
     plain_move,
 )
 from bough.adaptive.solver import Solver
-from bough.errors import NumericalError
+from bough.errors import NumericalError, SettingError
 from bough.types import FloatArray
 
 LIMIT = 0.5  # rad by which a body may turn in one step, or m by which a joint may slide
@@ -263,6 +264,8 @@ def minimize(
     solver: Solver, tol: float, most: int, load: Callable[[], None] | None, done: Callable[[int], None]
 ) -> Settled:
     """See `QuasiStatics.minimize`."""
+    if not (isinstance(most, Integral) and most >= 1):
+        raise SettingError(f"steps: at least 1 must be allowed, got {most!r}")
     began, q = time.perf_counter(), solver.inputs.shared.q
     start = q.copy()
     try:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from bough.adaptive.changes import Changes
 from bough.adaptive.forces import Forces
-from bough.errors import NonFiniteError, ShapeError, UnknownNameError
+from bough.errors import NonFiniteError, ShapeError, UnknownNameError, short
 from bough.types import FloatArray, IntArray
 
 
@@ -133,7 +133,9 @@ class Values:
             return
         load = self.load
         load.flush()
-        given, array = np.asarray(value, float), self.array
+        given, array = np.asarray(value), self.array
+        if given.dtype.kind not in "fiub":
+            raise ShapeError(f"load: forces are numbers, got {short(repr(value))}")
         if not np.isfinite(given).all():
             raise NonFiniteError(f"load: forces must be finite, got {given[~np.isfinite(given)][0]}")
         load.rows()

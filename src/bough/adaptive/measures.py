@@ -82,7 +82,15 @@ class ErrorMeasure:
 def check_measure(error: object) -> None:
     """Refuse what is no measure of errors."""
     if error is not None and not isinstance(error, ErrorMeasure):
-        raise SettingError(f"error is a measure such as adaptive.relative_joint(1e-3), got {error!r}")
+        raise SettingError(f"error is a number, or a measure such as adaptive.relative_joint(1e-3), got {error!r}")
+
+
+def measured(error: ErrorMeasure | float | None) -> ErrorMeasure | None:
+    """A measure, None where all is exact; a number is the eps of `energy`, the measure by default."""
+    if isinstance(error, (int, float)) and not isinstance(error, bool):
+        return energy(error) if error else None
+    check_measure(error)
+    return error if isinstance(error, ErrorMeasure) else None
 
 
 def absolute_linkage(eps: float) -> ErrorMeasure:

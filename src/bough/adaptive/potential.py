@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from bough.adaptive.node import BARRIER, COSINE, HARMONIC
 from bough.arguments import explained
-from bough.errors import NonFiniteError, SettingError, ShapeError
+from bough.errors import NonFiniteError, SettingError, ShapeError, short
 from bough.types import FloatArray
 
 # f(x, which) -> V, dV/dx, d2V/dx2, (k,) each, of the joints in these places of those that were named
@@ -99,7 +99,9 @@ def evaluated(function: Function, x: FloatArray, which: npt.NDArray[np.int64]) -
         raise ShapeError(f"potential: expected a tuple of V, V' and V'', got {type(found).__name__}")
     out = np.empty((len(x), 3))
     for column, name, value in zip((2, 0, 1), ("V", "V'", "V''"), found, strict=True):
-        a = np.asarray(value, float)
+        a = np.asarray(value)
+        if a.dtype.kind not in "fiub":
+            raise ShapeError(f"potential: {name} is {short(repr(value))}, expected numbers, one for each joint")
         if a.shape != x.shape and a.shape != ():
             raise ShapeError(f"potential: {name} has shape {a.shape}, expected {x.shape}, one for each joint")
         out[:, column] = a

@@ -41,25 +41,24 @@ MAX_TURN = 0.2  # rad
 class QuasiStatics(LoadedLinkage):
     """Quasi-statics of a linkage: at every step the joints move by h qdd from rest, h = dt^2 / 2.
 
-    `error` is an error measure; None or eps = 0 is exact. Methods: "adaptive" (bounded passes over a tree), "dca" (the
-    whole tree every step), "aba" (plain O(n)), "auto" (whichever of these two is cheaper). "adaptive", too, takes plain
-    steps where an error in energy leaves most joints open. `metric` weighs joints in the error: None, "lever" (for
-    displacements in space), (nv,) weights or {joint: matrix}. `assembly` is the shape of the tree: "balanced",
-    "chain_first", `near(bodies)`, or nested pairs of bodies. With `catch_up`, joints left out later move for all the
-    time they missed; it is on where `culled` is "zero". `closures` close loops, beside those of the model. A step in
-    which a joint would turn by more than `max_turn` (rad) is cut into parts. The tree is redone every `refresh` steps.
+    `error` is an error measure, a number that of `energy`; None or 0 is exact. Methods: "adaptive" (bounded passes
+    over a tree), "dca" (the whole tree every step), "aba" (plain O(n)), "auto" (whichever of these two is cheaper).
+    "adaptive", too, takes plain steps where an error in energy leaves most joints open. `metric` weighs joints in the
+    error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. `assembly` is the shape of the
+    tree: "balanced", "chain_first", `near(bodies)`, or nested pairs of bodies. With `catch_up`, joints left out later
+    move for all the time they missed; it is on where `culled` is "zero". `closures` close loops, beside those of the
+    model. A step in which a joint would turn by more than `max_turn` (rad) is cut into parts. The tree is redone every
+    `refresh` steps.
 
     Joints that are left out are locked where `culled` is "rigid": the others are solved exactly with them as rigid
     bodies, on a tree of its own, whose joints are chosen anew after `every` steps, with None 10 to 100; each step goes
     downhill. With "zero" their accelerations are put to zero afterwards, as in the paper.
-
-    It has `inputs` (what is set), a `solver` (what follows here and now), a `stepper` and a `switch`.
     """
 
     def __init__(
         self,
         model: Model,
-        error: ErrorMeasure | None = None,
+        error: ErrorMeasure | float | None = None,
         method: str = "auto",
         *,
         metric: str | Mapping[str, npt.ArrayLike] | npt.ArrayLike | None = None,
@@ -96,7 +95,7 @@ class QuasiStatics(LoadedLinkage):
         return self.solver.error
 
     @error.setter
-    def error(self, measure: ErrorMeasure) -> None:
+    def error(self, measure: ErrorMeasure | float | None) -> None:
         self.solver.error = measure
 
     def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:

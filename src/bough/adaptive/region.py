@@ -31,7 +31,7 @@ class Region:
     """Joints that move while all others are locked; it is chosen anew after `every` steps, or as `Pace` says."""
 
     def __init__(self, solver: Solver, every: int | None) -> None:
-        if every is not None and every < 1:
+        if every is not None and (every < 1 or int(every) != every):
             raise SettingError(f"every: the region must be chosen anew after at least 1 step, got {every}")
         self.solver, self.pace = solver, Pace(every or LEAST, every is not None)
         self.hybrid: HybridEngine | None = None

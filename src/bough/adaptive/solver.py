@@ -12,7 +12,7 @@ import numpy as np
 from bough.adaptive.closure import Closure, Closures, make_plan
 from bough.adaptive.engines import LoopRows, Noise, PlainEngine, Switch, TreeEngine, solve_loops
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.measures import ErrorMeasure, absolute_linkage, check_measure
+from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured
 from bough.adaptive.node import RIGID, TOTAL
 from bough.adaptive.passes import BY_ENERGY, ROOT, Loads
 from bough.adaptive.region import Region
@@ -22,6 +22,7 @@ from bough.dynamics.functions import suggestion
 from bough.errors import NumericalError, SettingError
 from bough.types import FloatArray, IntArray
 
+Error = ErrorMeasure | float | None
 METHODS = ("auto", "adaptive", "dca", "aba")
 CULLED = ("rigid", "zero")
 LARGE = 4000  # bodies from which on few loops are held by the tree quicker than by a plain sweep
@@ -30,13 +31,12 @@ LARGE = 4000  # bodies from which on few loops are held by the tree quicker than
 class Solver:
     """Finds joint accelerations within the error when they are asked for; options as in `QuasiStatics`."""
 
-    def __init__(self, inputs: Inputs, switch: Switch, error: ErrorMeasure | None, method: str, metric: Any) -> None:
+    def __init__(self, inputs: Inputs, switch: Switch, error: Error, method: str, metric: Any) -> None:
         if method not in METHODS:
             raise SettingError(f"there is no method {method!r}{suggestion(str(method), METHODS)}")
-        check_measure(error)
         self.inputs, self.switch, self.method = inputs, switch, method
         self.changes = inputs.changes  # since the last solution
-        self._error = error if error is not None else absolute_linkage(0.0)
+        self._error = measured(error) or absolute_linkage(0.0)
         self.clock = np.array([0.0, 1.0, 0.0, 0.0])  # sum of h, h = dt^2 / 2, whether to catch up, steps
         self.all_moved = 0  # the last step in which all joints may have moved
         self.h = 1.0  # step for which loops are closed
@@ -85,9 +85,9 @@ class Solver:
         return self._error
 
     @error.setter
-    def error(self, measure: ErrorMeasure) -> None:
+    def error(self, given: Error) -> None:
+        measure = measured(given) or absolute_linkage(0.0)
         if measure != self._error:
-            check_measure(measure)
             measure.check_at_rest(self.inputs.model.joints.bodies, self.culled)
             kind, self._error = self._error.over, measure
             self.changes.error()
