@@ -11,7 +11,7 @@ from bough.adaptive import Closure, QuasiStatics, energy
 from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.model import Model
-from bough.zoo import cable, molecule
+from bough.zoo import cable, chain, molecule
 
 GROUP = "quasi-statics: equilibria, a loop, changing forces"
 JOINTS, H, SPAN = 50_000, 1e-3, 0.7
@@ -19,7 +19,7 @@ JOINTS, H, SPAN = 50_000, 1e-3, 0.7
 
 def rows() -> list[Timing]:
     model = molecule(JOINTS).with_gravity((0.0, 0.0, 0.0))
-    return [hanging(), bent(), one_loop(model), one_force(model), many_forces(model)]
+    return [hanging(), bent(), one_loop(model), many_loops(), one_force(model), many_forces(model)]
 
 
 def hanging(joints: int = 2000) -> Timing:
@@ -80,6 +80,23 @@ def one_loop(model: Model) -> Timing:
     times = contest({"bough": lambda: held.step(h=H), "bough without the loop": lambda: free.step(h=H)})
     note = f"{1e6 * (times['bough'] - times['bough without the loop']):.0f} us more"
     return Timing(GROUP, f"molecule {JOINTS:,}", "one loop, a step", times, note)
+
+
+def many_loops() -> Timing:
+    """A plain step with a bridge over ten of every 200 joints, beside the same step without."""
+    model = chain(JOINTS, seed=3)
+    free, looped, names, closures = QuasiStatics(model, method="aba"), model, model.body_names, []
+    at = free.poses()
+    for k in range(0, JOINTS, 200):
+        looped = looped.with_frame(f"bridge{k}", names[k], np.linalg.solve(at[k], at[k + 10]))
+        closures.append(Closure(f"bridge{k}", names[k + 10], "spherical"))
+    held = QuasiStatics(looped, method="aba", closures=closures)
+    for sim in (free, held):
+        sim.gravity = (0.0, 0.0, 0.0)
+        sim.apply_force(JOINTS - 1, (0.0, 1e-3, 0.0))
+    times = contest({"bough": lambda: held.step(h=H), "bough without the loops": lambda: free.step(h=H)})
+    note = f"{times['bough'] / times['bough without the loops']:.2g} times as long"
+    return Timing(GROUP, f"chain {JOINTS:,}", f"{len(closures)} loops, a plain step", times, note)
 
 
 def one_force(model: Model) -> Timing:
