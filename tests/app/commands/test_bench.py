@@ -1,6 +1,7 @@
 """`bough bench --model`: a user's robot beside the engines that are installed."""
 
 import json
+from contextlib import nullcontext
 from importlib.util import find_spec
 
 import numpy as np
@@ -37,6 +38,14 @@ def test_an_engine_that_is_missing_or_differs_is_named(run, monkeypatch):
     said = run("bench", "--model", "zoo:arm?n=2", "--seconds", 0.001)
     assert "pinocchio is left out" in said.lower()
     assert "differs by" in said
+
+
+def test_what_is_measured_shows_that_it_goes_on(run, monkeypatch):
+    seen = []
+    monkeypatch.setattr("bough.app.commands.tour.working", lambda what: seen.append(what) or nullcontext())
+    monkeypatch.setattr("bough.bench.own.compare", lambda model, seconds: own.OwnComparison([], {}))
+    run("bench", "--model", "zoo:arm:2", "--json")
+    assert seen == ["measuring"]
 
 
 def test_orders_are_permutations():

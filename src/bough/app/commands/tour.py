@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bough.app.shell import FAILED, Json, note, out, patient, say, show_json, watched
+from bough.app.shell import FAILED, Json, note, out, patient, say, show_json, watched, working
 from bough.app.source import HELP, Source, complete_model, load_options, of_model
 
 
@@ -113,7 +113,7 @@ def own(source: Source, seconds: float, json: bool) -> None:
     if model.couplings:
         say("mimic joints are measured with a freedom of their own: the other engines have none that follow")
         model = Source(source.file, source.options | {"mimic": "independent"}).model()
-    with patient("compiling for this robot", after=2.0):
+    with patient("compiling for this robot", after=2.0), working("measuring"):
         found = compare(model, seconds)
     if json:
         show_json({"machine": report.machine(), "rows": found.rows, "left_out": found.left_out})
