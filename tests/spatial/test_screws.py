@@ -23,10 +23,6 @@ def test_axial_screws(axis):
     np.testing.assert_allclose(getattr(screws, f"{axis}_force_in")(C, S, D, F), np.linalg.solve(M.T, F))
 
 
-def test_motion_into_a_frame():
-    np.testing.assert_allclose(screws.z_motion_in(C, S, D, V), motion_matrix(*SCREWS["z"]) @ V)
-
-
 def test_sums_and_products():
     np.testing.assert_array_equal(screws.add6(V, F), V + F)
     np.testing.assert_array_equal(screws.sub6(V, F), V - F)

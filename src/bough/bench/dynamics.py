@@ -12,7 +12,6 @@ from bough import zoo
 from bough.bench.engines import random_state
 from bough.bench.engines.common import FACTOR, FORWARD, INVERSE, MASS, agreed, expected, ours
 from bough.bench.own import compare
-from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
@@ -61,27 +60,6 @@ def robot_file(name: str) -> Path | None:
         for path in sorted(Path(folder).glob(f"**/example-robot-data/robots/**/{name}")):
             return path
     return None
-
-
-class Arrangement:
-    """One model in all three engines, with random states; vectors for the peers are in depth-first order."""
-
-    def __init__(self, model: Model, batch: int = BATCH) -> None:
-        import mujoco
-        import pinocchio as pin
-
-        rng = np.random.default_rng(1)
-        self.model = model
-        self.Q = model.random_configuration(rng, batch=batch)
-        self.V, self.T = rng.normal(size=(2, batch, model.nv))
-        self.q, self.v, self.tau = self.Q[0].copy(), self.V[0].copy(), self.T[0].copy()
-        self.pin = pinocchio_twin(model)
-        self.data = self.pin.createData()
-        self.mujoco = mujoco_twin(model)
-        self.state = mujoco.MjData(self.mujoco)
-        self.pin_q = pin.randomConfiguration(self.pin, -np.ones(self.pin.nq), np.ones(self.pin.nq))
-        self.state.qpos[:] = self.pin_q
-        self.state.qvel[:] = self.v
 
 
 def general(model: Model) -> list[Timing]:

@@ -74,9 +74,8 @@ class TaskSet:
     def seeds(self) -> Seeds:
         """Where rows begin: bodies, points and axes, as kernels take them."""
         m = self.model.mechanism
-        flat = sorted(
-            ((s, r) for r, row in enumerate(self.rows) for s in row), key=lambda item: (item[0].body, item[1])
-        )
+        pairs = [(s, r) for r, row in enumerate(self.rows) for s in row]
+        flat = sorted(pairs, key=lambda pair: (pair[0].body, pair[1]))
         body = np.array([s.body for s, _ in flat], np.int64)
         root = np.arange(len(m.parent))
         for i, p in enumerate(m.parent.tolist()):

@@ -64,13 +64,6 @@ def z_motion_out(c: Scalar, s: Scalar, d: Scalar, v: Motion) -> Motion:
 
 
 @kernel
-def z_motion_in(c: Scalar, s: Scalar, d: Scalar, v: Motion) -> Motion:
-    """A motion through a screw about z, child to parent."""
-    w, l = z_turn_in(c, s, angular(v)), z_turn_in(c, s, linear(v))
-    return (w[0], w[1], w[2], l[0] - d * w[1], l[1] + d * w[0], l[2])
-
-
-@kernel
 def z_force_in(c: Scalar, s: Scalar, d: Scalar, f: Force) -> Force:
     """A force through a screw about z, child to parent. 10m + 6a."""
     n, l = z_turn_in(c, s, angular(f)), z_turn_in(c, s, linear(f))
