@@ -159,7 +159,7 @@ def test_a_row_that_fails_is_named_and_does_not_stop_the_others():
 
 def test_shapes_of_states_and_torques_are_checked():
     model = zoo.arm(2)
-    with pytest.raises(ShapeError, match=r"takes q \(2,\) and v \(2,\)"):
+    with pytest.raises(ShapeError, match=r"expected q \(2,\) and v \(2,\)"):
         rollout(model, np.zeros(3), np.zeros(2), duration=0.1, dt=0.1)
     with pytest.raises(ShapeError, match=r"torque returned shape \(3,\)"):
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, torque=lambda t, q, v: np.zeros(3))
