@@ -40,8 +40,8 @@ def chain(**options):
 @pytest.mark.parametrize(
     ("do", "sentence"),
     [
-        (lambda: chain(error=1e-3), "error is a measure such as adaptive.relative_joint"),
-        (lambda: setattr(chain(), "error", "small"), "error is a measure"),
+        (lambda: chain(error=True), "error is a number, or a measure such as adaptive.relative_joint"),
+        (lambda: setattr(chain(), "error", "small"), "error is a number, or a measure"),
         (lambda: bough.adaptive.Dynamics(zoo.chain(6), error="small"), "error is a measure"),
         (lambda: chain(method="adaptve"), "no method 'adaptve'; did you mean 'adaptive'"),
         (lambda: bough.adaptive.Dynamics(zoo.chain(6), integrator="semi-implicit"), "did you mean 'semi_implicit'"),

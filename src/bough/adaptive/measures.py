@@ -79,17 +79,17 @@ class ErrorMeasure:
         return replace(self, eps=max(self.eps, floor))
 
 
-def check_measure(error: object) -> None:
+def check_measure(error: object, kinds: str = "a measure") -> None:
     """Refuse what is no measure of errors."""
     if error is not None and not isinstance(error, ErrorMeasure):
-        raise SettingError(f"error is a number, or a measure such as adaptive.relative_joint(1e-3), got {error!r}")
+        raise SettingError(f"error is {kinds} such as adaptive.relative_joint(1e-3), got {error!r}")
 
 
 def measured(error: ErrorMeasure | float | None) -> ErrorMeasure | None:
     """A measure, None where all is exact; a number is the eps of `energy`, the measure by default."""
     if isinstance(error, (int, float)) and not isinstance(error, bool):
         return energy(error) if error else None
-    check_measure(error)
+    check_measure(error, "a number, or a measure")
     return error if isinstance(error, ErrorMeasure) else None
 
 
