@@ -37,6 +37,7 @@ SCRIPTS = (
     "featherstone2010.table4",
     "chang_khatib.table1",
     "chang_khatib.complexity",
+    "chang_khatib.figure5",
     "redon_lin.table1",
     "redon_lin.linkages",
     "redon_lin.molecules",

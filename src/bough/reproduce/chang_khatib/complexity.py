@@ -17,6 +17,7 @@ from bough.sparsity.ltdl import ltdl
 METHODS = ("chang_khatib", "rjk", "efpa", "pv", "pvr", "ltdl")
 LENGTHS = (4, 8, 16, 32)  # links of a limb, two limbs
 HANDS = (2, 3, 4, 6, 8)  # hands, whose limbs have 48 links together
+COVERING = ("rjk", "pvr")  # which lie on others in places, and let them through
 MORE_LENGTHS = (4, 8, 16, 32, 64)
 
 
@@ -61,7 +62,7 @@ def run(full: bool = False) -> Result:
     caption = (
         "Operations for Lambda^-1 (traced programs) against the number of joints with two hands (left), and against "
         "the number of hands on a robot of 54 joints (right); dashed: factorizing Lambda^-1, which costs m^3. With two "
-        "hands RJK is the same program as Chang & Khatib, and its curve covers theirs; all recursive methods grow in "
+        "hands RJK (in dashes) is the same program as Chang & Khatib, and lies on it; all recursive methods grow in "
         "proportion to n. With more hands Chang & Khatib stay below RJK and grow more slowly than m. The sparse "
         "factorization LTDL depends on the length of the limbs, which grow on the left and get shorter on the right."
     )
@@ -93,8 +94,9 @@ def draw(
 ) -> None:
     left, right = canvas.subplots(1, 2, sharey=True)
     for method, mark in zip(METHODS, "os^vDP", strict=True):
-        left.loglog(list(in_n[method]), list(in_n[method].values()), marker=mark, label=method.replace("_", " & "))
-        right.loglog(list(in_m[method]), list(in_m[method].values()), marker=mark)
+        style: dict[str, Any] = {"marker": mark, "linestyle": (0, (3, 4)) if method in COVERING else "-"}
+        left.loglog(list(in_n[method]), list(in_n[method].values()), label=method.replace("_", " & "), **style)
+        right.loglog(list(in_m[method]), list(in_m[method].values()), **style)
     right.loglog(list(inverse), list(inverse.values()), "--", color="#555555")
     left.plot([], [], "--", color="#555555", label="factorizing Lambda^-1")
     plain_ticks(left.xaxis, [float(n) for n in next(iter(in_n.values()))])

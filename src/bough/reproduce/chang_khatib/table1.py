@@ -44,7 +44,8 @@ def run(full: bool = False) -> Result:
         not_reproducible("servo rate", "300 Hz", "it is that of the authors' simulator and computer"),
     )  # fmt: skip
     remark = (
-        "Figs. 5 and 6, a box put on the floor by two hands: `examples/box_to_floor.py`, whose figures a test holds. "
+        "Figs. 5 and 6, a box put on the floor by two hands, are below; `examples/box_to_floor.py` and "
+        "`examples/two_hands.py` have it with a grip that is held, and back up again. "
         "The augmented object, its bias, object-level forces and internal forces: `bough.control.augmented_object`, "
         "tested against the closed chain."
     )
