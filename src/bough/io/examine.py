@@ -108,7 +108,7 @@ def _joint(body: BodySaid) -> Iterator[Finding]:
     if tie := body.get("mimic"):
         leader, ratio, offset = tie
         what = f"it mimics {leader!r}: {ratio:g} times its position plus {offset:g}"
-        yield Finding(name, what, 'load with mimic="independent" to free it', "note")
+        yield Finding(name, what, 'load with mimic="independent" (a command: --free-mimics) to free it', "note")
 
 
 # Bodies together
