@@ -13,6 +13,7 @@ from models import random_state, random_twin
 
 # what is composed of several functions of the table
 COMPOSED = {
+    "derivatives",
     "vjp",
     "jvp",
     "hvp",

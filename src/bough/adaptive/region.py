@@ -113,6 +113,8 @@ class Region:
         if error.over == "energy":
             full = float(tree.front.value[ROOT])
             allowed = error.eps**2 * error.scaled(full, 0.0)
+        else:
+            self.share = 1.0
         if full > 0.0 and not math.isnan(served):
             self.pace.learn(1.0 - served / full, allowed / full)
         while tree.refine(replace(error, eps=self.share * error.eps), budget - int(tree.front.count[DONE])) == MET:
@@ -123,7 +125,7 @@ class Region:
             if int(tree.front.count[WAITING]) == 0 or self.share < LEAST_SHARE:
                 self.share, lost = 1.0, 0.0
             if not lost > allowed:
-                if lost < LITTLE * allowed or error.over != "energy":
+                if lost < LITTLE * allowed:
                     self.share = min(1.0, 1.25 * self.share)
                 self._settle(loads, lost / full if full > 0.0 else 0.0)
                 return True

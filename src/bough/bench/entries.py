@@ -37,6 +37,7 @@ feet = Contacts(["lf_foot", "rf_foot", "lh_foot", "rh_foot"], sweeps=8)
 """
 MOLECULE = "some = bough.zoo.molecule(2000)\n"
 ENTRIES = {
+    "Dynamics.derivatives": ("dyn = bough.Dynamics(robot)", "dyn.derivatives('gravity', q)"),
     "Dynamics.vjp": ("dyn = bough.Dynamics(robot)", "dyn.vjp('forward_dynamics', q, v, v, weight=v)"),
     "Dynamics.jvp": ("dyn = bough.Dynamics(robot)", "dyn.jvp('forward_dynamics', q, v, v, along={'v': v})"),
     "Dynamics.hvp": (

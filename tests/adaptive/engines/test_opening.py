@@ -37,6 +37,10 @@ def test_shares_open_what_one_row_does(error, floating, monkeypatch):
     model = zoo.molecule(JOINTS, floating=floating)
     row, shares = (opened(model, error, few, 1, monkeypatch) for few in (10**9, 16))
     assert len(row[0]) > 100
+    if error.name.startswith("relative"):  # shares know the largest acceleration found before them: they may open more
+        assert {*row[0]} <= {*shares[0]}
+        assert shares[4] <= row[4] <= error.eps
+        return
     np.testing.assert_array_equal(np.sort(shares[0]), np.sort(row[0]))
     np.testing.assert_array_equal(shares[1], row[1])
     np.testing.assert_array_equal(np.sort(shares[2]), np.sort(row[2]))

@@ -2,6 +2,7 @@
 
 Those that wait are dealt out, and each share goes on in a front of its own. Shares do not depend on the number of
 threads, so that neither do the bits. A rule for the sum over all clusters has no shares: each would need the others.
+One that is relative to the largest acceleration takes the largest known when shares are dealt: they may open more.
 """
 
 from __future__ import annotations
