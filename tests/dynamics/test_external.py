@@ -125,6 +125,7 @@ class TestCalls:
             ({name: np.ones(5)}, rf"force on '{name}' must have shape \(6,\) or \(batch, 6\).*got \(5,\)"),
             ({name: [1.0, [2.0]]}, f"force on '{name}' is ragged"),
             ({name: ["a"] * 6}, "real numbers"),
+            ({name: np.ma.ones(6)}, f"force on '{name}' is a masked array"),
             ({name: np.ones((2, 6)), other: np.ones((3, 6))}, f"different numbers of rows: 2 for '{name}', 3"),
             ({name + "x": np.ones(6)}, f"no frame '{name}x'; did you mean '{name}'"),
             ({3: np.ones(6)}, "named by frames, got the name 3"),

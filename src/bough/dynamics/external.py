@@ -17,6 +17,7 @@ from bough.compile.graph.program import Mark
 from bough.compile.graph.twins import Twins
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.compile.run.arrays import real_array
 from bough.dynamics.aba import ABA, eliminate_and_accelerate, start_body
 from bough.dynamics.forward_by_factor import FORWARD_CRBA, DofRows, factorize, solve_bias
 from bough.dynamics.kinematics import orient_body
@@ -253,12 +254,7 @@ def check_wrenches(function: str, forces: Mapping[str, Any]) -> None:
     """Say which of several named wrenches does not fit, or that they do not fit together."""
     rows: dict[str, int] = {}
     for name, wrench in forces.items():
-        try:
-            given = np.asarray(wrench)
-        except ValueError:
-            raise ShapeError(f"{function}: the force on {name!r} is ragged; expected (6,) or (batch, 6)") from None
-        if given.dtype.kind not in "fiub":
-            raise ShapeError(f"{function}: the force on {name!r} must be real numbers, got dtype {given.dtype}")
+        given = real_array(f"{function}: the force on {name!r}", wrench, "(6,) or (batch, 6)")
         if given.shape != (6,) and (given.ndim != 2 or given.shape[1] != 6):
             raise ShapeError(
                 f"{function}: the force on {name!r} must have shape (6,) or (batch, 6), "
