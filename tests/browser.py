@@ -86,7 +86,7 @@ class Page:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def wait(self, script: str, seconds: float = 60.0):
+    def wait(self, script: str, seconds: float = 240.0):
         """Until an expression is true."""
         end = time.monotonic() + seconds
         while not (value := self.run(f"Boolean({script})")):

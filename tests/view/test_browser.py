@@ -25,9 +25,17 @@ def shown(page, tmp_path):
 
 
 def pixels(page):
+    """What the page shows, once what was drawn last has come through to the screen."""
     image = pytest.importorskip("PIL.Image")
+    page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     with image.open(io.BytesIO(page.png())) as found:
         return np.asarray(found.convert("RGB")).astype(int)
+
+
+def untimed(page):
+    """Nothing is timed from here on, and what was timed so far is forgotten."""
+    page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}; {STATE}.pace.level = {STATE}.pace.whole = 0")
+    page.run(f"{STATE}.pace.restart(); {STATE}.pace.note.textContent = ''")
 
 
 def test_the_page_loads_and_fetches_nothing(shown, tmp_path):
@@ -50,7 +58,6 @@ def test_a_slider_moves_a_link(shown):
     world = np.array(page.run(f"Array.from({STATE}.world)")).reshape(-1, 3, 4)
     expected = scene(model).placements([0.0, 1.2, 0.0, 0.0])[:, :3]
     np.testing.assert_allclose(world, expected, atol=1e-6)
-    page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert (pixels(page) != before).any(axis=-1).mean() > 0.003
 
 
@@ -92,8 +99,7 @@ def test_many_links_are_drawn(shown):
 def test_what_is_too_slow_is_drawn_with_less_and_said(shown):
     """Frame times are told, not measured: thirty pictures a second, or steps down to where they are reached."""
     page = shown(scene(bough.zoo.molecule(2_000, 1)))
-    page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}")  # nothing is timed from here on
-    page.run(f"{STATE}.pace.level = 0; {STATE}.pace.restart()")
+    untimed(page)
     tell = f"((ms, n) => {{ for (let k = 0; k < n; k++) {STATE}.pace.took(ms); return {STATE}.pace.level; }})"
     assert page.run(f"{tell}(30, 60)") == 0
     assert page.run("document.querySelector('.slow').textContent") == ""
@@ -107,15 +113,15 @@ def test_what_is_too_slow_is_drawn_with_less_and_said(shown):
 
 def test_few_links_are_not_said_to_be_lines(shown):
     page = shown(scene(bough.zoo.arm(4)))
-    page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}; {STATE}.pace.level = 4; {STATE}.pace.milliseconds = 90")
-    page.run(f"{STATE}.pace.say()")
+    untimed(page)
+    page.run(f"{STATE}.pace.level = 4; {STATE}.pace.milliseconds = 90; {STATE}.pace.say()")
     assert "lines" not in page.run("document.querySelector('.slow').textContent")
 
 
 def test_every_level_draws_and_rest_brings_all_back(shown):
     page = shown(scene(bough.zoo.molecule(2_000, 1)))
-    page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}; {STATE}.pace.level = 0")
-    page.run(f"clearTimeout(); {STATE}.draw()")
+    untimed(page)
+    page.run(f"{STATE}.draw()")
     whole = pixels(page)[:, :560]
     for level in range(1, 7):
         page.run(
@@ -125,4 +131,7 @@ def test_every_level_draws_and_rest_brings_all_back(shown):
     frames = page.run(f"{STATE}.pace.level = 6; {STATE}.draw(); {STATE}.frames")
     page.wait(f"{STATE}.frames > {frames}")
     assert np.abs(pixels(page)[:, :560] - whole).mean() < 0.5
+    assert page.run(f"{STATE}.pace.still.words") == ""
+    page.run(f"{STATE}.pace.whole = 2000")  # more than a reader would wait for
+    assert "plain shapes" in page.run(f"{STATE}.pace.still.words")
     assert page.errors() == []
