@@ -7,13 +7,16 @@ import pytest
 from bough.errors import OptionError
 from bough.reproduce import SCRIPTS, chosen, run
 from bough.reproduce.catalogue import PAPERS, title
+from bough.reproduce.chang_khatib import figure5
 from bough.reproduce.result import DIFFERS
+from sizes import size
 
 KINDS = {"exact", "rounds to printed", "corrected", "not reproducible", "measured"}
 
 
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if not name.startswith("redon_lin")])
-def test_nothing_differs_without_a_reason(name):
+def test_nothing_differs_without_a_reason(name, monkeypatch):
+    monkeypatch.setattr(figure5, "DT", size(figure5.DT, 2e-2))
     result = run(name)
     assert result.rows
     assert [row for row in result.rows if row.status == DIFFERS] == []
