@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import bough
-from bough.bench.dynamics import robot_file
+from bough.bench.absent import robot_file
 from bough.bench.peers import mujoco_twin
 from bough.joints import FREE
 from bough.opspace import METHODS

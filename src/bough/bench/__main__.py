@@ -8,8 +8,9 @@ from importlib import import_module
 from pathlib import Path
 
 from bough.bench import plots, report, summary, targets
+from bough.bench.absent import Wanted, left_out
 from bough.bench.report import Timing
-from bough.errors import BoughError, UnknownNameError
+from bough.errors import BoughError, MissingExtraError, UnknownNameError
 from bough.record import progress_bar
 
 SECTIONS = (
@@ -44,18 +45,27 @@ def run(
     with progress_bar("measuring", len(wanted), progress) as advance:
         for section in wanted:
             try:
-                rows = list(import_module(f"bough.bench.{section}").rows())
-            except (BoughError, ImportError) as error:
+                rows = measured(section)
+            except (BoughError, ImportError) as error:  # no card, or a library that is not here
                 if sections:
                     raise
-                print(f"{section} is left out: {error}", file=sys.stderr)  # no card, or a library that is not here
-                continue
+                rows = [left_out(section, str(error))]
+            else:
+                if docs is not None:
+                    record(rows, section, docs)
             show(rows)
             found += rows
-            if docs is not None:
-                record(rows, section, docs)
             advance(1)
     return found
+
+
+def measured(section: str) -> list[Timing]:
+    """Its rows, and one for each robot and library that is not here."""
+    try:
+        module = import_module(f"bough.bench.{section}")
+        return [*module.rows(), *getattr(module, "WANTED", Wanted()).absent()]
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"section {section} needs {error.name}: pip install 'bough[bench]'") from error
 
 
 def record(rows: list[Timing], section: str, docs: Path) -> None:

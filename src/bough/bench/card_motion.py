@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bough import zoo
-from bough.bench.dynamics import robot_file
+from bough.bench.absent import robot_file
 from bough.bench.report import Timing
 from bough.dynamics import Dynamics
 from bough.io import load
@@ -49,9 +48,8 @@ def torques() -> Iterator[Timing]:
 
 def panda() -> tuple[Model, list[str]]:
     """The arm, with fingers that move for themselves, and its hand; an arm of seven joints where its file is not."""
-    folder, name = os.environ.get("BOUGH_BENCH_ROBOTS"), "panda.urdf"
-    path = Path(folder) / name if folder else robot_file(name)
-    if path is None or not path.exists():
+    path = robot_file("panda.urdf")
+    if path is None:
         arm = zoo.arm(7)
         return arm, [arm.body_names[-1]]
     return load(path, mimic="independent"), ["panda_hand"]

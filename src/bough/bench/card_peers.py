@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bough import zoo
-from bough.bench.dynamics import robot_file
+from bough.bench.absent import robot_file
+from bough.bench.dynamics import G1
 from bough.bench.peers import mujoco_twin
 from bough.bench.report import Timing
 from bough.convert import to_mujoco
@@ -62,10 +62,9 @@ def rows(own: Mapping[str, float]) -> list[Timing]:
 
 def g1() -> Model:
     """G1, where its file is; else it is as if there were no peer."""
-    folder, name = os.environ.get("BOUGH_BENCH_ROBOTS"), "g1_29dof_rev_1_0.urdf"
-    path = Path(folder) / name if folder else robot_file(name)
+    path = robot_file(G1)
     if path is None:
-        raise ImportError(name)
+        raise ImportError(G1)
     return load(path, floating_base=True)
 
 

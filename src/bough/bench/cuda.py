@@ -5,17 +5,16 @@ Results are compared with the CPU's general code, or the interpreted kernel wher
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from bough import zoo
 from bough.bench import card_motion, card_peers
-from bough.bench.dynamics import robot_file
+from bough.bench.absent import Wanted, robot_file
+from bough.bench.dynamics import G1
 from bough.bench.report import Timing
 from bough.compile.emit.cuda import Layout
 from bough.compile.executions import Device, bind_arrays
@@ -28,6 +27,7 @@ from bough.model import Model, mark_limbs
 from bough.opspace import TaskSet, pose
 from bough.opspace.methods import prepare
 
+WANTED = Wanted((G1, "panda.urdf"), ("mujoco.mjx", "mujoco_warp", "frax"))
 BATCHES = (262_144, 1_048_576)
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns")
 TOLERANCE: dict[np.dtype, float] = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
@@ -95,9 +95,7 @@ FUNCTIONS = (
 
 
 def models() -> list[Model]:
-    folder = os.environ.get("BOUGH_BENCH_ROBOTS")
-    name = "g1_29dof_rev_1_0.urdf"
-    g1 = Path(folder) / name if folder else robot_file(name)
+    g1 = robot_file(G1)
     return [zoo.humanoid(), *([load(g1, floating_base=True)] if g1 else [])]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bough import zoo
+from bough.bench.absent import Wanted, robot_file
 from bough.bench.engines import random_state
 from bough.bench.engines.common import FACTOR, FORWARD, INVERSE, MASS, agreed, expected, ours
 from bough.bench.own import compare
@@ -23,6 +23,8 @@ BATCH, MANY = 4096, 65_536
 PUSHED = (512, BATCH)  # rows of batches with wrenches
 SECONDS = 0.15  # for each contestant
 G1 = "g1_29dof_rev_1_0.urdf"
+REAL = {"panda.urdf": False, "allegro_right_hand.urdf": False, "go1.urdf": True, G1: True}  # whether the base floats
+WANTED = Wanted(tuple(REAL))
 
 
 def rows() -> list[Timing]:
@@ -40,9 +42,8 @@ def rows() -> list[Timing]:
 def mechanisms() -> Iterator[Model]:
     """Papers' mechanisms, and a real arm, hand, quadruped and humanoid."""
     yield from (zoo.arm(7), zoo.humanoid(), zoo.chain(30), zoo.asimo())
-    for name, floating in (("panda.urdf", False), ("allegro_right_hand.urdf", False), ("go1.urdf", True), (G1, True)):
-        path = robot_file(name)
-        if path:
+    for name, floating in REAL.items():
+        if path := robot_file(name):
             yield load(path, floating_base=floating, mimic="independent")
 
 
@@ -50,16 +51,6 @@ def models() -> list[Model]:
     """The 30-DoF humanoid of Featherstone 2005, and a real robot of 35 DoF."""
     g1 = robot_file(G1)
     return [zoo.humanoid(), *([load(g1, floating_base=True)] if g1 else [])]
-
-
-def robot_file(name: str) -> Path | None:
-    """A robot of the example-robot-data package, if that is installed."""
-    import site
-
-    for folder in site.getsitepackages():
-        for path in sorted(Path(folder).glob(f"**/example-robot-data/robots/**/{name}")):
-            return path
-    return None
 
 
 def general(model: Model) -> list[Timing]:

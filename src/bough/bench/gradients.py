@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from bough import zoo
+from bough.bench.absent import Wanted, installed
 from bough.bench.compile import with_fresh_cache
-from bough.bench.dynamics import BATCH, models
+from bough.bench.dynamics import BATCH, G1, models
 from bough.bench.engines import agreed, expected, random_state
 from bough.bench.engines.common import check, ours
 from bough.bench.opspace import both_precisions
@@ -28,6 +28,7 @@ from bough.model import Model
 MANY = 65_536  # rows of the batch that bridges are measured on
 SMALL = 512  # rows where a result has many numbers: more would measure the machine's memory
 NEAR = 64  # rows whose results stay near the core
+WANTED = Wanted((G1,), ("torch", "jax", "casadi"))
 Cases = dict[str, dict[str, Callable[[], Any]]]
 
 
@@ -248,13 +249,13 @@ def bridges(model: Model) -> list[Timing]:
     dyn = Dynamics(model)
     for group, arrays, count in (("single call", (Q[0], V[0], T[0]), 1), (f"batch of {MANY}", (Q, V, T), MANY)):
         calls: dict[str, Callable[[], Any]] = {"bough": partial(dyn.forward_dynamics, *arrays)}
-        if find_spec("torch"):
+        if installed("torch"):
             calls["bough.torch"] = _torch_call(model, arrays)
-        if find_spec("jax"):
+        if installed("jax"):
             calls["bough.jax, jit"] = _jax_call(model, arrays)
         times = contest(calls, burst=10e-3)
         found.append(Timing(f"bridges, {group}", model.name, "forward dynamics", times.per(count)))
-    return [*found, *(_casadi(model) if find_spec("casadi") else [])]
+    return [*found, *(_casadi(model) if installed("casadi") else [])]
 
 
 def _torch_call(model: Model, arrays: Any) -> Callable[[], Any]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from bough import zoo
-from bough.bench.dynamics import BATCH, MANY, robot_file
+from bough.bench.absent import Wanted, robot_file
+from bough.bench.dynamics import BATCH, G1, MANY
 from bough.bench.engines import random_state
 from bough.bench.engines.common import check
 from bough.bench.peers import pinocchio_twin
@@ -25,7 +26,9 @@ from bough.opspace.methods import prepare
 from bough.opspace.tracking import Tracker
 
 Contestants = dict[str, Callable[[], Any]]
-TALOS = ("arm_left_7_link", "arm_right_7_link", "leg_left_6_link", "leg_right_6_link")
+TALOS = "talos_reduced.urdf"
+WANTED = Wanted((TALOS, G1))
+ENDS = ("arm_left_7_link", "arm_right_7_link", "leg_left_6_link", "leg_right_6_link")
 
 
 def rows() -> list[Timing]:
@@ -39,8 +42,8 @@ def rows() -> list[Timing]:
 
 
 def robots() -> list[tuple[Model, Sequence[str]]]:
-    talos = robot_file("talos_reduced.urdf")
-    real = [(load(talos, floating_base=True, mimic="independent"), TALOS)] if talos else []
+    talos = robot_file(TALOS)
+    real = [(load(talos, floating_base=True, mimic="independent"), ENDS)] if talos else []
     return [(zoo.asimo(), zoo.asimo_tasks()), *real]
 
 
@@ -143,7 +146,7 @@ def constrained() -> list[Timing]:
     """Forward dynamics with two feet held, 12 rows, beside pin.constraintDynamics; batches too."""
     import pinocchio as pin
 
-    path = robot_file("g1_29dof_rev_1_0.urdf")
+    path = robot_file(G1)
     if not path:
         return []
     model, feet = load(path, floating_base=True), ("left_ankle_roll_link", "right_ankle_roll_link")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.bench.absent import installed
 from bough.bench.engines import ENGINES, PeerState, agreed, expected, random_state
 from bough.bench.engines.common import FORWARD, FRAMES, INVERSE, JACOBIAN, MASS_INVERSE, PUSHED, check, ours
 from bough.bench.engines.mujoco import start
@@ -21,7 +22,7 @@ from bough.errors import BoughError
 from bough.model import Model
 from bough.sparsity.pattern import Float
 
-BATCH, SOME = 1024, 4096
+BATCH, SOME, BATCHES = 1024, 4096, "mujoco.batch"
 DT = 1e-3
 THREADS = {"1 thread": 1, "all threads": os.cpu_count() or 1}
 LONGEST, PROBE = 2.0, 64  # seconds of a call with a batch, and rows from which they are foreseen
@@ -92,7 +93,8 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
             "bough float32, all threads": partial(run, single),
         }
         taking_part = [e for e in engines if (e, case) in PEERS]
-        note = f"without mujoco.batch: it keeps {size:,} whole states" * ("mujoco" in taking_part and size > SOME)
+        why = f"it keeps {size:,} whole states" if size > SOME else "" if installed(BATCHES) else "it is not installed"
+        note = f"without {BATCHES}: {why}" if why and "mujoco" in taking_part else ""
         for engine in taking_part:
             calls |= {} if engine == "mujoco" and note else PEERS[engine, case](model, s, double)
         found.append(Timing(group, model.name, case, contest(calls, seconds, burst=5e-3).per(size), note))
@@ -156,11 +158,9 @@ def mujoco_step(model: Model, s: PeerState, b: Rows) -> Calls:
 
 
 def mujoco_batches(model: Model, s: PeerState, size: int) -> Iterator[tuple[str, Any]]:
-    """As many copies of the state, on one thread and on all, where MuJoCo has batches."""
-    try:
-        from mujoco.batch import Batch
-    except ImportError:
-        return
+    """As many copies of the state, on one thread and on all."""
+    from mujoco.batch import Batch
+
     twin = mujoco_twin(model)
     twin.opt.timestep = DT
     state = start(twin, model, s)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bough.bench.dynamics import robot_file
+from bough.bench.absent import robot_file
+from bough.bench.dynamics import G1
 from bough.bench.engines.common import check
 from bough.bench.peers import mujoco_twin
 from bough.bench.report import Timing
@@ -181,7 +182,7 @@ def _home(robot: Any) -> Any:
 
 def four_limbs() -> list[Timing]:
     """G1's hands and feet, from a stance to poses near it: a pose of a batch, and one alone."""
-    path = robot_file("g1_29dof_rev_1_0.urdf")
+    path = robot_file(G1)
     if not path:
         return []
     model = load(path, floating_base=True)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from bough import zoo
-from bough.bench.dynamics import robot_file
+from bough.bench.absent import Wanted, robot_file
+from bough.bench.dynamics import G1
 from bough.bench.engines.common import check
 from bough.bench.reaching import FEET, HANDS, four_limbs, one_arm
 from bough.bench.report import Timing
@@ -26,6 +27,8 @@ from bough.zoo.walkers import LEGS
 
 MANY, FEW, STEPS, DT = 4096, 256, 50, 2e-3
 RADIUS, SPEED = 0.02, 0.1
+SOLVERS = {"daqp": "daqp", "proxqp": "proxsuite", "piqp": "piqp", "quadprog": "quadprog"}  # and their modules
+WANTED = Wanted((G1, "panda.urdf"), ("pink", "mink", *SOLVERS.values()))
 SOLVED = 1e-3  # of the largest acceleration: what solvers stop at
 SOFT = "in the air both accelerate alike; on the ground not: MuJoCo's contacts give way, ours do not"
 
@@ -123,7 +126,7 @@ def quadruped_mjcf(cone: str = "pyramidal") -> str:
 
 def whole_body() -> list[Timing]:
     """G1 on two feet with 24 task rows: a step, its matrices alone, and other solvers."""
-    path = robot_file("g1_29dof_rev_1_0.urdf")
+    path = robot_file(G1)
     if not path:
         return []
     model = load(path, floating_base=True)
@@ -133,7 +136,7 @@ def whole_body() -> list[Timing]:
     com = Dynamics(model).center_of_mass(q)
     contestants: dict[str, Any] = {}
     qpsolvers: Any = import_module("qpsolvers")
-    for solver in [s for s in ("daqp", "proxqp", "piqp", "quadprog") if s in qpsolvers.available_solvers]:
+    for solver in [s for s in SOLVERS if s in qpsolvers.available_solvers]:
         controller = WholeBody(
             model, tasks, soles, gains=Gains(100.0), posture=q, dt=DT, solver=solver,
             references={"center_of_mass": lambda t: Reference(com + [0.0, 0.02 * np.sin(t), 0.0])},

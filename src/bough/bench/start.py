@@ -12,12 +12,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution, requires
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bough.bench.dynamics import G1, robot_file
+from bough.bench.absent import Wanted, installed, robot_file
+from bough.bench.dynamics import G1
 from bough.bench.entries import ENTRIES, NEEDS
 from bough.bench.report import Timing
 from bough.bench.timing import Times
@@ -25,6 +25,7 @@ from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.functions import FUNCTIONS
 
 REPEATS = 5
+WANTED = Wanted((G1,), ("pinocchio",))
 NEEDED = ("numpy", "llvmlite", "typer", "rich")
 CLOCK = "from time import perf_counter as now\nbegan = now()\n{code}\nprint(now() - began)"
 MODEL = """
@@ -74,7 +75,8 @@ def beginning() -> Iterator[Timing]:
     if path:
         load = f"import bough; bough.load({str(path)!r}, floating_base=True)"
         peer = f"import pinocchio; pinocchio.buildModelFromUrdf({str(path)!r}, pinocchio.JointModelFreeFlyer())"
-        yield timed(group, G1, "import and load", {"bough": load, "pinocchio": peer})
+        peers = {"pinocchio": peer} if installed("pinocchio") else {}
+        yield timed(group, G1, "import and load", {"bough": load} | peers)
 
 
 def commands() -> Iterator[Timing]:
@@ -141,7 +143,7 @@ def first_calls() -> Iterator[Timing]:
     name = G1 if path else "humanoid"
     calls = {f"Dynamics.{function}": of_function(function) for function in FUNCTIONS} | ENTRIES
     for entry, (before, code) in calls.items():
-        missing = [module for begin, module in NEEDS.items() if entry.startswith(begin) and find_spec(module) is None]
+        missing = [module for begin, module in NEEDS.items() if entry.startswith(begin) and not installed(module)]
         if missing:
             yield Timing("first call of every entry", name, entry, {}, f"not measured: {missing[0]} is not installed")
             continue

@@ -50,7 +50,8 @@ def losses(results: Path) -> str:
             ratio = row.ratio()
             if ratio is not None and ratio < 1:
                 peer = min((t, name) for name, t in row.peers().items())[1]
-                found.append((ratio, f"- {row.model}, {row.case}: `{peer}` is {1 / ratio:.2f} times faster"))
+                what = f"{row.model}, {row.case} ({row.group})"
+                found.append((ratio, f"- {what}: `{peer}` is {1 / ratio:.2f} times faster"))
     return "\n".join(line for _, line in sorted(found)) or "- nothing in the recorded runs"
 
 
