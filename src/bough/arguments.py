@@ -50,7 +50,7 @@ def explained(public: Public) -> Public:
             shapes = shapes_given(public, given, named) if _is_own(error) else ""
             if not shapes:
                 raise
-            raise ShapeError(f"{_name(public)}: {error}; given {shapes}") from error
+            raise ShapeError(f"{_name(public, given)}: {error}; given {shapes}") from error
 
     return call  # type: ignore[return-value]
 
@@ -67,7 +67,7 @@ def explain_room(door: str) -> None:
 
 def complaint(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:
     """The sentence about the first argument that is not what the signature says; None if all are."""
-    name = _name(function)
+    name = _name(function, given)
     signature = inspect.signature(function)
     try:
         bound = signature.bind(*given, **named).arguments
@@ -107,8 +107,13 @@ def _is_own(error: Exception) -> bool:
     return str(frame.f_globals.get("__name__")).partition(".")[0] in ("bough", "numpy")
 
 
-def _name(function: Callable[..., Any]) -> str:
-    return function.__qualname__.removesuffix(".__init__").rpartition(".<locals>.")[2]
+def _name(function: Callable[..., Any], given: tuple[Any, ...]) -> str:
+    """The name of a function, or that of a method in the class that it was called on."""
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".<locals>.")[2]
+    owner, _, method = name.rpartition(".")
+    if owner and given and owner in (c.__name__ for c in type(given[0]).__mro__):
+        return f"{type(given[0]).__name__}.{method}"
+    return name
 
 
 class KnownByName(NamedTuple):

@@ -162,3 +162,16 @@ def test_forces_are_arrays_like_the_others():
     np.testing.assert_allclose(got[1], by["inertia"].sum(0), atol=1e-10 * np.abs(got[1]).max())
     with pytest.raises(bough.BoughError, match="mass_matrix takes no forces"):
         bough.jax.mass_matrix(ARM, q, forces=forces)
+
+
+def test_operational_space():
+    """Functions of a space: values and gradients, under jit and vmap."""
+    space = bough.OperationalSpace(ARM, [bough.position("hand")])
+    q, v, tau = state(ARM, 2)
+    a = np.ones((2, 3))
+    got = jax.jit(lambda *x: bough.jax.call(space, "torques", *x, damping=1e-3))(q, v, a, tau)
+    np.testing.assert_allclose(got, space.torques(q, v, a, tau, damping=1e-3), rtol=1e-9)
+    by = jax.vmap(jax.grad(lambda q: bough.jax.call(space, "inertia", q).sum()))(q)
+    np.testing.assert_allclose(by, space.vjp("inertia", q, weight=np.ones((2, 3, 3)))["q"], rtol=1e-9)
+    with pytest.raises(bough.BoughError, match="torques takes no forces"):
+        bough.jax.call(space, "torques", q, v, a, tau, forces=np.zeros((4, 6)))

@@ -236,3 +236,22 @@ def test_forces_are_tensors_like_the_others():
         f(forces[:, :3])
     with pytest.raises(bough.BoughError, match="gravity needs a Model, got str"):
         bough.torch.gravity("arm.urdf", x[0])
+
+
+def test_operational_space():
+    """Functions of a space: values, gradients and rows as of the space itself; in compiled code, too."""
+    space = bough.OperationalSpace(ARM, [bough.position("hand")])
+    q, v = (x.requires_grad_() for x in state(ARM, 2)[:2])
+    got = bough.torch.call(space, "mu_rho", q, v)
+    np.testing.assert_allclose(got.detach().numpy(), space(q.detach().numpy(), v.detach().numpy()).mu_rho, rtol=1e-9)
+    assert torch.autograd.gradcheck(lambda *x: bough.torch.call(space, "mu_rho", *x), (q, v))
+    weight = np.ones((3, 3))
+    by = torch.func.grad(lambda q: bough.torch.call(space, "inertia", q).sum())(q[0].detach())
+    np.testing.assert_allclose(by.numpy(), space.vjp("inertia", q[0].detach().numpy(), weight=weight)["q"], rtol=1e-9)
+    heavy = torch.tensor(2.0 * ARM.inertias)
+    lighter = bough.torch.call(space, "inverse_inertia", q[0].detach(), inertia=heavy)
+    np.testing.assert_allclose(lighter, 0.5 * space.inverse_inertia(q[0].detach().numpy()), rtol=1e-9)
+    with pytest.raises(bough.BoughError, match="inertia takes no damping of its own"):
+        bough.torch.call(space, "inertia", q, damping=1.0)
+    with pytest.raises(bough.BoughError, match="no function 'mass_matrix'"):
+        bough.torch.call(space, "mass_matrix", q)

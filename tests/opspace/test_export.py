@@ -7,7 +7,7 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.opspace.export import OFFERED
+from bough.opspace.functions import OFFERED
 from dynamics.test_export import compiled, run
 from opspace.cases import state
 
@@ -34,10 +34,17 @@ def test_every_function_agrees(tmp_path, dtype, tolerance, inputs):
         "bias": op.bias,
         "jbar": op.jbar,
         "nullspace": op.nullspace,
+        "mu_rho": op.mu_rho,
     }
     named |= {"inverse_inertia": op.inverse_inertia, "inertia": op.inertia}
     arrays = {"q": q, "v": v, "damping": np.zeros(1), **given}
-    takes = {"drift": ("q", "v"), "bias": ("q", "v"), "jacobian": ("q",), "inverse_inertia": ("q",)}
+    takes = {
+        "mu_rho": ("q", "damping", "v"),
+        "drift": ("q", "v"),
+        "bias": ("q", "v"),
+        "jacobian": ("q",),
+        "inverse_inertia": ("q",),
+    }
     for name in OFFERED:
         if name in ("torques", "operational_space"):
             continue

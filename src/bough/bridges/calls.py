@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from bough.compile.derived import jvp, vjp
 from bough.compile.executions import CPU, BoundFunction, Device, bind_arrays
 from bough.compile.graph.program import Array
-from bough.compile.routine import Constants, Routine
+from bough.compile.routine import Constants, Routine, Sizes
 from bough.dynamics.external import mark_pushed
 from bough.dynamics.functions import check_options, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import SHAPES, check_inputs
 from bough.errors import ModelError, OptionError
 from bough.model import Model, mark_limbs
+from bough.opspace import OperationalSpace
+from bough.opspace.functions import DAMPED, damping_of, held, prepared, row
 
 if TYPE_CHECKING:
     from bough.compile.run.cuda import CudaFunction
@@ -25,23 +27,23 @@ class Call:
     """A routine of a model. `number` names it where only numbers may be passed; `by_weights` and `along` are its own
     derivatives, by all inputs: routines like it."""
 
-    def __init__(self, routine: Routine, model: Model, constants: Constants, parameters: Parameters) -> None:
-        self.routine, self.model, self.constants, self.parameters = routine, model, constants, parameters
-        self.inputs: tuple[Array, ...] = routine.arrays(routine.arguments, model.sizes)
+    def __init__(self, routine: Routine, sizes: Sizes, constants: Constants, parameters: Parameters) -> None:
+        self.routine, self.sizes, self.constants, self.parameters = routine, sizes, constants, parameters
+        self.inputs: tuple[Array, ...] = routine.arrays(routine.arguments, sizes)
         self.shapes = tuple(x.shape for x in self.inputs)
-        self.outputs: tuple[Array, ...] = routine.arrays(routine.outputs, model.sizes)
+        self.outputs: tuple[Array, ...] = routine.arrays(routine.outputs, sizes)
         self.number = len(_calls)
         _calls.append(self)
 
     @cached_property
     def by_weights(self) -> Call:
         """(inputs, weights of outputs) -> gradients by all inputs."""
-        return Call(vjp(self.routine), self.model, self.constants, self.parameters)
+        return Call(vjp(self.routine), self.sizes, self.constants, self.parameters)
 
     @cached_property
     def along(self) -> Call:
         """(inputs, directions of inputs) -> rates of all outputs."""
-        return Call(jvp(self.routine), self.model, self.constants, self.parameters)
+        return Call(jvp(self.routine), self.sizes, self.constants, self.parameters)
 
     @cached_property
     def on_the_cpu(self) -> BoundFunction:
@@ -53,7 +55,7 @@ class Call:
 
     def _on(self, device: Device) -> BoundFunction:
         c = self.constants
-        return bind_arrays(self.routine, c.groups, self.model.sizes, folded=c.folded, twins=c.twins, device=device)
+        return bind_arrays(self.routine, c.groups, self.sizes, folded=c.folded, twins=c.twins, device=device)
 
 
 _calls: list[Call] = []
@@ -95,28 +97,50 @@ def sorted_keywords(keywords: dict[str, Any]) -> Keywords:
 NOTHING = Keywords({}, {}, None)
 
 
-def call_of(model: Model, name: str, options: dict[str, Any], inputs: Sequence[str] = ()) -> Call:
+def call_of(model: Model | OperationalSpace, name: str, options: dict[str, Any], inputs: Sequence[str] = ()) -> Call:
     """The function of the table on this model with quantities of it as `inputs`, the same object each time.
 
-    "forces" among them is one array of wrenches on all bodies.
+    "forces" among them is one array of wrenches on all bodies. Of a space it is one of its functions.
     """
-    if not isinstance(model, Model):
+    if not isinstance(model, Model | OperationalSpace):
         raise ModelError(f"{name} needs a Model, got {type(model).__name__}; use bough.load for files")
-    key = (model.hash, name, tuple(sorted(options.items())) if options else (), tuple(inputs))
+    whose = model.hash if isinstance(model, Model) else model
+    key = (whose, name, tuple(sorted(options.items())) if options else (), tuple(inputs))
     found = _known.get(key)
     if found is None:
-        row = function(name)
-        chosen = check_options(row, options)
-        method = row.method(model, chosen.method)
-        routine, fixed, marks = method.routine, method.constants(model, chosen), mark_limbs
-        if "forces" in inputs:
-            if method.pushed is None:
-                raise OptionError(f"{name} takes no forces")
-            routine, points = method.pushed.on(model, ())
-            fixed, marks = (*fixed, points), mark_pushed
-        parameters = Parameters(model, check_inputs(model, [x for x in inputs if x != "forces"]))
-        routine, more, twins = parameters.prepared(routine, fixed, marks)
-        folded = model.grouped if parameters.folds else model.mechanism
-        constants = Constants((model.mechanism, *more), lambda: (folded, *more), twins)
-        found = _known[key] = Call(routine, model, constants, parameters)
+        rest = (name, options, inputs)
+        found = _of_model(model, *rest) if isinstance(model, Model) else _of_space(model, *rest)
+        _known[key] = found
     return found
+
+
+def _of_model(model: Model, name: str, options: dict[str, Any], inputs: Sequence[str]) -> Call:
+    known = function(name)
+    chosen = check_options(known, options)
+    method = known.method(model, chosen.method)
+    routine, fixed, marks = method.routine, method.constants(model, chosen), mark_limbs
+    if "forces" in inputs:
+        if method.pushed is None:
+            raise OptionError(f"{name} takes no forces")
+        routine, points = method.pushed.on(model, ())
+        fixed, marks = (*fixed, points), mark_pushed
+    parameters = Parameters(model, check_inputs(model, [x for x in inputs if x != "forces"]))
+    routine, more, twins = parameters.prepared(routine, fixed, marks)
+    folded = model.grouped if parameters.folds else model.mechanism
+    constants = Constants((model.mechanism, *more), lambda: (folded, *more), twins)
+    return Call(routine, model.sizes, constants, parameters)
+
+
+def _of_space(space: OperationalSpace, name: str, options: dict[str, Any], inputs: Sequence[str]) -> Call:
+    """Lambda has the damping of the space, and is refused nowhere."""
+    model, rest = space.model, dict(options)
+    damping = damping_of(space, name, rest.pop("damping", None))
+    check_options(row(space, name), rest)
+    if "forces" in inputs:
+        raise OptionError(f"{name} takes no forces")
+    routine, (mechanism, *fixed), sizes = prepared(space, name)
+    parameters = Parameters(model, check_inputs(model, inputs))
+    routine, more, twins = parameters.prepared(routine, tuple(fixed), mark_limbs)
+    routine = held(routine, "damping", damping) if name in DAMPED else routine
+    first = space.tasks.traced_mechanism if parameters.folds else mechanism
+    return Call(routine, sizes, Constants((mechanism, *more), lambda: (first, *more), twins), parameters)

@@ -26,6 +26,7 @@ from bough.compile.settings import interpreted
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError, required
 from bough.model import Model
+from bough.opspace import OperationalSpace
 
 jax = required("jax", "jax", at_least="0.4.36")
 jnp = jax.numpy
@@ -38,13 +39,14 @@ MANY = 1024  # rows that are worth asking Python for its threads
 HANDLER = (files("bough.bridges") / "xla_handler.ll").read_text()
 
 
-def call(model: Model, name: str, *arrays: Any, **options: Any) -> Any:
+def call(model: Model | OperationalSpace, name: str, *arrays: Any, **options: Any) -> Any:
     """A function of `Dynamics` by name on JAX arrays, with the options of the function: method=, frame=, reference=.
 
     `forces` are wrenches on all bodies (..., bodies, 6), where `Dynamics` takes them. `inertia`, `armature`, `gravity`
     and `placement` are arrays in the place of the model's own numbers, for all rows or one for each (see `Dynamics`).
     All have gradients like the others. Quantities for all rows are examined where JAX knows their numbers (not under
-    `jit` and `grad`); check=False leaves that out.
+    `jit` and `grad`); check=False leaves that out. Of an `OperationalSpace` in the place of the model, `name` is one of
+    the functions that its `export_c` knows; Lambda is damped as in the space, and singular tasks are not looked for.
     """
     given = sorted_keywords(options)
     found = call_of(model, name, given.options, tuple(given.parameters))
@@ -104,7 +106,7 @@ def _run(found: Call, arrays: Sequence[Any], on_card: bool) -> list[Any]:
 
 def _interpret(found: Call, *arrays: Any) -> list[np.ndarray]:
     """Row by row in plain Python; like compiled code, what is not finite stays in its row."""
-    shapes, groups, sizes = _shapes(found, arrays), found.constants.groups, found.model.sizes
+    shapes, groups, sizes = _shapes(found, arrays), found.constants.groups, found.sizes
     rows = (np.asarray(x).reshape(-1, *spec.shape) for x, spec in zip(arrays, found.inputs, strict=True))
     answers = [interpret(found.routine, groups, sizes, *row) for row in zip(*rows, strict=True)]
     return [np.array([y[k] for y in answers], arrays[0].dtype).reshape(shape) for k, shape in enumerate(shapes)]

@@ -16,6 +16,7 @@ from bough.bridges.calls import Call, call_of, numbered, sorted_keywords
 from bough.dynamics.functions import FUNCTIONS
 from bough.errors import ShapeError, required
 from bough.model import Model
+from bough.opspace import OperationalSpace
 
 torch = required("torch", "torch", at_least="2.4")
 
@@ -25,12 +26,14 @@ FLOATS = (torch.float32, torch.float64)
 DEVICES = ("cpu", "cuda")
 
 
-def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
+def call(model: Model | OperationalSpace, name: str, *tensors: Any, **options: Any) -> Any:
     """A function of `Dynamics` by name on tensors; `options` are those of the function: method=, frame=, reference=.
 
     `forces` are wrenches on all bodies (..., bodies, 6), where `Dynamics` takes them. `inertia`, `armature`, `gravity`
     and `placement` are tensors in the place of the model's own numbers, for all rows or one for each (see `Dynamics`).
     All have gradients like the others. Quantities for all rows are examined; check=False leaves that out.
+    Of an `OperationalSpace` in the place of the model, `name` is one of the functions that its `export_c` knows; Lambda
+    is damped as in the space, and singular tasks are not looked for.
     """
     given = sorted_keywords(options)
     found = _found(model, name, given.options, tuple(given.parameters))
@@ -48,7 +51,7 @@ def call(model: Model, name: str, *tensors: Any, **options: Any) -> Any:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _found(model: Model, name: str, options: dict[str, Any], inputs: tuple[str, ...]) -> Call:
+def _found(model: Model | OperationalSpace, name: str, options: dict[str, Any], inputs: tuple[str, ...]) -> Call:
     """Which call it is: found by Python, not by `torch.compile`, which cannot see into it."""
     return call_of(model, name, options, inputs)
 

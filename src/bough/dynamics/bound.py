@@ -253,8 +253,6 @@ class Library:
 
         With `frames` also by an array of wrenches on them; with an empty tuple, on all bodies.
         """
-        if self.general:
-            raise ModelError("derivatives are compiled for one model, there is no general code: leave general=True out")
         row = function(name)
         chosen = check_options(row, options)
         found = self._functions.get((row.name, chosen, key, frames))

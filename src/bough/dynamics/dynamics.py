@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.dynamics import functions as table
 from bough.dynamics.bound import Library
+from bough.dynamics.differentiable import Differentiable
 from bough.dynamics.engine import device_of
 from bough.dynamics.functions import REFERENCE
 from bough.dynamics.given import Parameters
@@ -27,7 +27,7 @@ from bough.types import RealArray, Reference
 OPTIONS = ("method", "frame", "reference", "forces")  # what a function may be asked for beside its arrays
 
 
-class Dynamics(Offered):
+class Dynamics(Offered, Differentiable):
     """The dynamics of a model: rigid bodies, joints, rotor inertias, gravity and external forces, and nothing else.
 
     It is frictionless: joint damping, dry friction, springs, limits, actuators and contacts of the model are left out
@@ -80,6 +80,7 @@ class Dynamics(Offered):
         self.inputs = check_inputs(model, inputs)
         self.check = check
         self._library = Library(model, general, self.device, Parameters(model, self.inputs, check))
+        self._gradients = Gradients(self._library)
 
     def __repr__(self) -> str:
         kind = "general" if self.general else "specialised" if self.device.name == "cpu" else "cuda"
@@ -88,74 +89,6 @@ class Dynamics(Offered):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.model, self.inputs, self.check, self.general, *self.device)
-
-    # Gradients
-
-    @explained
-    def vjp(
-        self,
-        function: str,
-        *inputs: npt.ArrayLike,
-        weight: npt.ArrayLike,
-        wrt: Sequence[str] | None = None,
-        threads: int | None = None,
-        **given: Any,
-    ) -> dict[str, RealArray]:
-        """The gradient of sum(weight * result) of a function of the table, by each input in `wrt` (by default all).
-
-        `weight` has the shape of the result. The gradient by q is on the tangent space, (nv,). `given` are options of
-        the function (frame=, reference=, method=), `forces` and values of the `inputs` that this `Dynamics` was made
-        with, by both of which it is differentiated, too. Traced, so refused for models that are too large.
-        """
-        return self._gradients.vjp(function, inputs, weight, wrt, given, threads)
-
-    @explained
-    def jvp(
-        self,
-        function: str,
-        *inputs: npt.ArrayLike,
-        along: Mapping[str, npt.ArrayLike],
-        threads: int | None = None,
-        **given: Any,
-    ) -> RealArray:
-        """The rate of the result of a function of the table as its inputs move along directions, q along a velocity.
-
-        `along` names inputs, or parameters, and gives each a direction; `given` is as in `vjp`.
-        """
-        return self._gradients.jvp(function, inputs, along, given, threads)
-
-    @explained
-    def hvp(
-        self,
-        function: str,
-        *inputs: npt.ArrayLike,
-        weight: npt.ArrayLike,
-        along: Mapping[str, npt.ArrayLike],
-        wrt: Sequence[str] | None = None,
-        threads: int | None = None,
-        **given: Any,
-    ) -> dict[str, RealArray]:
-        """The rate of what `vjp` gives as inputs move along directions: a product with second derivatives.
-
-        Of q, it is the rate of the gradient on the tangent space, as the configuration moves with that velocity.
-        """
-        return self._gradients.hvp(function, inputs, weight, along, (wrt, given, threads))
-
-    @explained
-    def derivatives(
-        self,
-        function: str,
-        *inputs: npt.ArrayLike,
-        wrt: Sequence[str] | None = None,
-        threads: int | None = None,
-        **given: Any,
-    ) -> dict[str, Any]:
-        """The full Jacobians of a function of the table by each input in `wrt` (by default all).
-
-        Axes are those of the result, then those of the input, in a batch after a leading one; of q there are nv. For
-        functions with several results they are tuples. `given` is as in `vjp`.
-        """
-        return self._gradients.derivatives(function, inputs, wrt, given, threads)
 
     # Several at once
 
@@ -206,10 +139,6 @@ class Dynamics(Offered):
         options = {name: parameters.pop(name) for name in OPTIONS if name in parameters}
         how = {"out": out, "threads": threads, **parameters}
         return self._library.with_status(table.function(function).name, inputs, options, **how)
-
-    @cached_property
-    def _gradients(self) -> Gradients:
-        return Gradients(self._library)
 
 
 def _restore(

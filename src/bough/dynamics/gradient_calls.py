@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from bough.compile.run.arrays import conform
-from bough.dynamics.bound import Library
-from bough.dynamics.engine import BoundFunction
+from bough.dynamics.bound import Derive, Library, Named
+from bough.dynamics.engine import BoundFunction, Device
 from bough.dynamics.external import stacked
 from bough.dynamics.functions import Function, function, suggestion
+from bough.dynamics.given import Parameters
 from bough.dynamics.gradients import curvatures, gradients, rates
 from bough.errors import ModelError, OptionError, ShapeError, UnknownNameError
+from bough.model import Model
 from bough.types import RealArray
 
 Given = dict[str, Any]
@@ -39,11 +41,23 @@ class Request(NamedTuple):
     frames: tuple[str, ...] | None  # that forces act on: None for no forces, an empty tuple for all bodies
 
 
-class Gradients:
-    """The derivatives of all functions of a model, each looked up once."""
+class Derivable(Protocol):
+    """What derivatives are made from: a model, quantities of it that are inputs, and derived functions."""
 
-    def __init__(self, library: Library) -> None:
-        self.library = library
+    model: Model
+    general: bool
+    device: Device
+    parameters: Parameters
+
+    def derived(self, name: str, options: Given, derive: Derive, key: Any, frames: Named | None) -> BoundFunction:
+        """See `Library.derived`."""
+
+
+class Gradients:
+    """The derivatives of all functions that `row` knows, each looked up once."""
+
+    def __init__(self, library: Derivable, row: Callable[[str], Function] = function) -> None:
+        self.library, self._row = library, row
         self._plans: dict[Any, Derivative] = {}
 
     def vjp(
@@ -93,12 +107,14 @@ class Gradients:
             )
         asked = self._sorted(name, inputs, given, wrt)
         chosen = self._chosen(asked, wrt)
-        if asked.row.name in CLOSED and asked.frames is None and {*chosen} <= {*asked.row.arguments}:
-            how = {"threads": threads} | {name: asked.values[name] for name in self.library.parameters.inputs}
-            if asked.row.name == "forward_dynamics":
-                found = self.library.forward_derivatives(tuple(inputs), None, how)
+        table, name = self.library, asked.row.name
+        closed = isinstance(table, Library) and name in CLOSED and asked.frames is None
+        if isinstance(table, Library) and closed and {*chosen} <= {*asked.row.arguments}:
+            how = {"threads": threads} | {name: asked.values[name] for name in table.parameters.inputs}
+            if name == "forward_dynamics":
+                found = table.forward_derivatives(tuple(inputs), None, how)
             else:
-                found = self.library.function("inverse_dynamics_derivatives").call(*inputs, **how)
+                found = table.function("inverse_dynamics_derivatives").call(*inputs, **how)
             return {key: x for key, x in zip(asked.row.arguments, found, strict=True) if key in chosen}
         plans = self._plan(asked, "jvp", None, chosen), self._plan(asked, "vjp", chosen, None)
         return _by_frames(asked, jacobians(*plans, asked.values, threads))
@@ -110,6 +126,10 @@ class Gradients:
         key = (row.name, kind, *names, frames, *((k, str(x)) for k, x in options.items()))
         found = self._plans.get(key)
         if found is None:
+            if self.library.general:
+                raise ModelError(
+                    "derivatives are compiled for one model, there is no general code: leave general=True out"
+                )
             chosen = self._chosen(asked, wrt if kind != "jvp" else along)
             moving = self._chosen(asked, along) if kind == "hvp" else ()
             derive = {
@@ -125,7 +145,7 @@ class Gradients:
 
     def _sorted(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Request:
         """What is asked for; forces are zero where they are only `named`."""
-        row, parameters = function(name), self.library.parameters
+        row, parameters = self._row(name), self.library.parameters
         if len(inputs) != len(row.arguments):
             raise ShapeError(f"{row.name} takes {', '.join(row.arguments)}, got {len(inputs)} arrays")
         options = {key: x for key, x in given.items() if key not in parameters.inputs}

@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.executions import BoundFunction, bind_arrays
+from bough.compile.executions import BoundFunction
 from bough.compile.routine import Routine
 from bough.dynamics.gradients import gradients, rates
 from bough.errors import TaskError
-from bough.model import mark_limbs
 from bough.opspace.methods import Prepared
-from bough.opspace.parameters import by_rows
+from bough.opspace.parameters import by_rows, with_inputs
 from bough.opspace.sweeps.residuals import RESIDUALS
 
 if TYPE_CHECKING:
@@ -163,13 +162,10 @@ class Derived:
 
     def _bound(self, derive: Callable[[Routine], Routine]) -> BoundFunction:
         """What is derived of the residuals, whose last inputs but for directions or weights are the parameters."""
-        tasks, mechanism = self.held.tasks, self.held.tasks.model.mechanism
-        constants = (tasks.with_placements, tasks.pattern)
-        routine, constants, _ = self.parameters.prepared(RESIDUALS, constants, mark_limbs)
-        name = "constrained_dynamics"
-        if not self.parameters:
-            return Prepared(derive(routine), (mechanism, *constants), tasks.sizes).bind(tasks, name=name)
-        return bind_arrays(derive(routine), (mechanism, *constants), tasks.sizes, name=name)
+        tasks = self.held.tasks
+        constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
+        prepared = Prepared(RESIDUALS, constants, tasks.sizes)
+        return with_inputs(prepared, self.parameters, tasks, {"name": "constrained_dynamics"}, derive)
 
 
 def _motion(

@@ -40,7 +40,7 @@ class Inversion:
             Lam, strain = self._invert(Lam_inv, self._damping[Lam_inv.dtype], self._scale[Lam_inv.dtype])
         except NumericalError:
             return self._examine(Lam_inv)
-        worst = strain.item() if strain.ndim == 1 else strain.max()
+        worst = strain.item() if strain.ndim == 1 else strain.max(initial=0.0)
         return Lam if worst < self._largest_strain else self._examine(Lam_inv)
 
     def _examine(self, Lam_inv: RealArray) -> RealArray:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from bough.compile.executions import BoundFunction, bind_arrays
+from bough.compile.routine import Routine
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import Device
 from bough.dynamics.given import Parameters
@@ -68,19 +69,27 @@ def bind_given(prepared: Prepared, parameters: Parameters, tasks: TaskSet, how: 
     """A routine as a function of arrays, with the parameters as keywords."""
     if not parameters:
         return prepared.bind(tasks, **how)
-    return parameters.given_to(_with_inputs(prepared, parameters, tasks, how))
+    return parameters.given_to(with_inputs(prepared, parameters, tasks, how))
 
 
 def bind_plain(prepared: Prepared, parameters: Parameters, tasks: TaskSet, general: bool) -> BoundFunction:
     """A routine as a function of arrays, the last of which are the parameters."""
     if not parameters:
         return prepared.bind(tasks, general)
-    return _with_inputs(prepared, parameters, tasks, {"general": general})
+    return with_inputs(prepared, parameters, tasks, {"general": general})
 
 
-def _with_inputs(prepared: Prepared, parameters: Parameters, tasks: TaskSet, how: dict[str, Any]) -> BoundFunction:
+def with_inputs(
+    prepared: Prepared,
+    parameters: Parameters,
+    tasks: TaskSet,
+    how: dict[str, Any],
+    derive: Callable[[Routine], Routine] | None = None,
+) -> BoundFunction:
+    """The routine, or what is derived of it, as a function of arrays, among which the parameters are."""
     mechanism, *constants = prepared.constants
     routine, more, twins = parameters.prepared(prepared.routine, tuple(constants), mark_limbs)
+    routine = derive(routine) if derive else routine
     first = tasks.traced_mechanism if parameters.folds else mechanism
     how = {"twins": twins, "explain": tasks.model.explain, **how}
     groups, folded = (mechanism, *more), (first, *more)

@@ -13,12 +13,14 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.compile.run.arrays import real_array
 from bough.compile.settings import on_threads
+from bough.dynamics.differentiable import Differentiable
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace import singular as choices
 from bough.opspace.export import export_c
+from bough.opspace.gradients import SpaceGradients
 from bough.opspace.inversion import Inversion
 from bough.opspace.methods import METHODS
 from bough.opspace.parameters import Functions, by_rows, parameters_of
@@ -36,7 +38,7 @@ SMALL = 100  # up to so many degrees of freedom a dense product of BLAS beats th
 SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 
 
-class OperationalSpace:
+class OperationalSpace(Differentiable):
     """Tasks on a model: `space(q, v)` gives J, beta, Lambda^-1, Lambda, Jbar, N, each when asked for.
 
     q is (nq,) or (batch, nq), v likewise. With `dtype` (float64 or float32) they are converted to it and all results
@@ -52,7 +54,8 @@ class OperationalSpace:
     (`damping`, in the units of Lambda^-1, is added to its diagonal).
 
     `dynamics` is the model's `Dynamics`, if there is one already: what stands on the space shares it. `inputs` names
-    quantities of the model that are keywords of every call (by default those of `dynamics`): see `Dynamics`.
+    quantities of the model that are keywords of every call (by default those of `dynamics`): see `Dynamics`. What
+    `export_c` knows is differentiated by `vjp`, `jvp`, `hvp` and `derivatives` as there, with the space's damping.
 
     With device="cuda", `inverse_inertia`, `inertia`, `jacobian`, `drift`, `bias` and `torques` run on a CUDA card, on
     arrays that are there (see `Dynamics`); what else a space offers is computed on the CPU and refused there.
@@ -92,6 +95,7 @@ class OperationalSpace:
         how: dict[str, Any] = {"general": general, "dtype": self.dtype or np.float64}
         self.function = Functions(self.tasks, self.parameters, self.device, how).get
         self._numbers: dict[Any, Any] = {}  # on a card
+        self._gradients = SpaceGradients(self)
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
         """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
@@ -124,9 +128,7 @@ class OperationalSpace:
 
     def inputs(self, *arrays: Any) -> tuple[RealArray, ...]:
         """Arrays of one call in the precision that its results will have."""
-        if self.device.name == "cuda":
-            return arrays
-        return alike(arrays, self.dtype)
+        return arrays if self.device.name == "cuda" else alike(arrays, self.dtype)
 
     # What depends on the configuration
 
@@ -150,7 +152,7 @@ class OperationalSpace:
         """Lambda (m, m); on a card, where nothing can be refused row by row, it is damped as `torques` are."""
         if self.device.name == "cuda":
             Lam_inv = self.inverse_inertia(q, **given)
-            amount = kept_beside(self.device, Lam_inv, self._usual_damping, self._numbers)
+            amount = kept_beside(self.device, Lam_inv, self.usual_damping, self._numbers)
             found: RealArray = self.function("invert").call(Lam_inv, amount, 0 * Lam_inv[..., 0])[0]
             return found
         with on_threads(threads):
@@ -172,13 +174,14 @@ class OperationalSpace:
         v = v if hasattr(v, "dtype") else np.asarray(v, float)
         arrays = self.inputs(q, v, acceleration, 0 * v if tau0 is None else tau0)
         if damping is None:
-            amount = kept_beside(self.device, arrays[0], self._usual_damping, self._numbers)
+            amount = kept_beside(self.device, arrays[0], self.usual_damping, self._numbers)
         else:
             amount = beside(self.device, arrays[0], 0.0 if damping == 0.0 else choices.check_damping(damping))
         return self.function("torques").call(*arrays, amount, **given)
 
     @cached_property
-    def _usual_damping(self) -> float:
+    def usual_damping(self) -> float:
+        """The damping of `torques`, unless another is given."""
         return self.damping if self.singular == "damp" else 1e-6 * float(self.mobility.mean())
 
     def jacobian(self, q: Any, **given: Any) -> RealArray:
@@ -250,8 +253,8 @@ class OperationalSpace:
         """Write functions of the space to a C99 file at `path` and a header beside it, as `bough.export_c` does.
 
         They are "jacobian", "drift", "bias", "inverse_inertia", "inertia", "jbar", "nullspace", all of these in one as
-        "operational_space", and "torques". C code cannot refuse a singular task set: where Lambda is needed it takes
-        `damping`, in the units of Lambda^-1, which may be zero. The space's `inputs` are further arguments.
+        "operational_space", "mu_rho" and "torques". C code cannot refuse a singular task set: where Lambda is needed it
+        takes `damping`, in the units of Lambda^-1, which may be zero. The space's `inputs` are further arguments.
         """
         return export_c(self, functions, path, dtype=dtype, prefix=prefix)
 

@@ -6,7 +6,7 @@ import pytest
 import bough
 from bough.compile.routine import interpret
 from bough.opspace.methods.ltdl import dof_tree
-from bough.opspace.sweeps.complete import COMPLETE
+from bough.opspace.sweeps.complete import COMPLETE, MU_RHO
 from opspace.cases import interpreted_jacobian, random_case
 
 
@@ -27,6 +27,8 @@ def test_the_definitions(seed, damping):
     _near(Lam, np.linalg.inv(Lam_inv + damping * np.eye(tasks.size)))
     _near(Jbar, np.linalg.solve(H, J.T) @ Lam)
     _near(N, np.eye(model.nv) - Jbar @ J)
+    (mu_rho,) = interpret(MU_RHO, groups, tasks.sizes, q, [damping], v)
+    _near(mu_rho, -Lam @ beta)
 
 
 def _near(x, y):

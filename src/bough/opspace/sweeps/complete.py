@@ -61,6 +61,23 @@ def consistent(m: Mechanism, J: Rows, Lam: Rows, Jbar: Rows, N: Rows, w: Workspa
             N[i, j] = x
 
 
+@kernel
+def mu_rho(
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, damping: Rows, v: Rows, f_ext: Rows,
+    mu: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """mu + rho = -Lambda beta; f_ext is held at zero."""
+    complete(
+        m, t, p, f, q, damping, v, f_ext,
+        w.jacobian, w.drift, w.bias, w.inverse_inertia, w.inertia, w.jbar, w.nullspace, w,
+    )  # fmt: skip
+    for r in range(len(mu)):
+        x = m.zero[0]
+        for c in range(len(mu)):
+            x = x - w.inertia[r, c] * w.bias[c]
+        mu[r] = x
+
+
 COMPLETE = Routine(
     "operational_space",
     complete,
@@ -80,3 +97,6 @@ COMPLETE = Routine(
     | {"J": "entries", "factor": "packed", "YD": "entries", "f": "bodies 6", "C": "dofs 1"}
     | {"columns": "dofs rows", "X_J": "nv rows", "scale": "rows", "strain": "1"},
 ).without("f_ext")
+MU_RHO = Routine(
+    "mu_rho", mu_rho, COMPLETE.inputs, {"mu_rho": "rows"}, {**COMPLETE.work, **COMPLETE.outputs}, COMPLETE.zeros
+)
