@@ -89,11 +89,12 @@ def plot(rows: list[Row], path: object) -> None:
 
 def main() -> None:
     given = arguments(__doc__, 4_000)
-    model = molecule(max(2000, int(50_000 * given.scale)))
+    model = molecule(int(50_000 * given.scale))
+    counts = [forces for forces in FORCES if 2 * forces <= len(model.joints)]
     for scattered in (False, True):
         name = "scattered" if scattered else "adjacent"
         print(f"\n{len(model.joints)} joints, {given.steps} steps, {name} forces")
-        rows = [measure(model, forces, scattered, given.steps) for forces in FORCES]
+        rows = [measure(model, forces, scattered, given.steps) for forces in counts]
         print_table(rows)
         plot(rows, given.out / f"adaptive_molecule_{name}.png")
 

@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
     [
         ("bicycle_chain", ["--steps", "30", "--scale", size("1", "0.2")], "adaptive_bicycle_chain.png"),
         ("millipede", ["--steps", "4", "--scale", "0.01"], "adaptive_millipede.png"),
-        ("molecule", ["--steps", "3", "--scale", size("0.04", "0.01")], "adaptive_molecule_scattered.png"),
+        ("molecule", ["--steps", "3", "--scale", size("0.04", "0.002")], "adaptive_molecule_scattered.png"),
     ],
 )
 def test_an_example_prints_its_table_and_draws(name, options, picture, tmp_path, monkeypatch, capsys):

@@ -8,7 +8,10 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.dynamics.functions import FUNCTIONS, REFERENCE, Options, program
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.dynamics.functions import FUNCTIONS, REFERENCE, Function, Method, Options, program
+from bough.dynamics.rnea import WORK, rnea
 from models import random_state, random_twin
 
 # what is composed of several functions of the table
@@ -44,6 +47,29 @@ def test_methods_take_what_the_table_says(row):
     for way in row.methods.values():
         assert way.routine.name == row.name  # errors speak of public functions
         assert tuple(way.routine.arguments) == row.arguments
+
+
+@kernel
+def gravity_power(m, q, v, P, w):
+    """Minus the torque that holds the mechanism against gravity, times the velocity."""
+    rnea(m, q, w.still, w.still, w.f_ext, w.tau, w)
+    P[0] = m.zero[0]
+    for k in range(len(v)):
+        P[0] = P[0] - w.tau[k] * v[k]
+
+
+def test_a_row_from_outside_is_counted_differentiated_and_exported(monkeypatch, tmp_path):
+    work = WORK | {"still": "nv", "f_ext": "bodies 6", "tau": "nv"}
+    routine = Routine("power", gravity_power, inputs={"q": "nq", "v": "nv"}, outputs={"P": "1"}, work=work)
+    monkeypatch.setitem(FUNCTIONS, "power", Function("power", "of gravity", {"power": Method(routine)}))
+    model = zoo.arm(3)
+    dyn, (q, v, *_) = bough.Dynamics(model), random_state(model, 1)
+    holds = dyn.gravity(q)
+    np.testing.assert_allclose(dyn.together(["power"])(q, v)[0], [-holds @ v], rtol=1e-12)
+    np.testing.assert_allclose(dyn.with_status("power", q, v)[0], [-holds @ v], rtol=1e-12)
+    np.testing.assert_allclose(dyn.derivatives("power", q, v)["v"], [-holds], rtol=1e-12)
+    assert bough.count(model, "power").mul > bough.count(model, "gravity").mul
+    assert "power(" in "".join(path.read_text() for path in bough.export_c(model, ["power"], tmp_path / "p.c"))
 
 
 def test_signatures_stay_what_they_were_once_a_function_is_compiled():

@@ -7,22 +7,10 @@ from typing import Any
 import numpy as np
 
 from bough.errors import ModelError, required
-from bough.joints import BALL, FREE, PLACED, SLIDE, TURN, Mechanism
+from bough.joints import BALL, FREE, SLIDE, TURN, Mechanism
 from bough.model import Model
 from bough.spatial import inertia_matrix
-
-
-def joint_placement(m: Mechanism, i: int) -> tuple[Any, Any]:
-    """Where body i's frame sits in its parent's at q = 0: rotation and origin."""
-    f, o = m.fixed[i], m.offset[i]
-    if m.fixed_kind[i] == PLACED:
-        R, p = f[:9].reshape(3, 3), f[9:]
-    else:
-        Rz = np.array([[f[0], -f[1], 0], [f[1], f[0], 0], [0, 0, 1]])
-        Rx = np.array([[1, 0, 0], [0, f[3], -f[4]], [0, f[4], f[3]]])
-        R, p = Rz @ Rx, np.array([0, 0, f[2]]) + Rz @ np.array([f[5], 0, 0])
-    turn = np.array([[o[3], -o[4], 0], [o[4], o[3], 0], [0, 0, 1]])
-    return R @ turn, p + R @ np.array([0, 0, o[1]])
+from bough.view.kinematics import links
 
 
 def inertia_parts(m: Mechanism, i: int) -> tuple[float, Any, Any]:
@@ -36,14 +24,14 @@ def inertia_parts(m: Mechanism, i: int) -> tuple[float, Any, Any]:
 def pinocchio_twin(model: Model) -> Any:
     """A pin.Model with the bodies, joints and order of v of `model`; joints in depth-first order."""
     pin = required("pinocchio", "bench", "this comparison")
-    m, twin = model.mechanism, pin.Model()
+    m, twin, fixed = model.mechanism, pin.Model(), links(model).fixed
     twin.gravity.linear = np.array(m.gravity)
     turn, slide, ball, free = pin.JointModelRZ, pin.JointModelPZ, pin.JointModelSpherical, pin.JointModelFreeFlyer
     kinds = {TURN: turn, SLIDE: slide, BALL: ball, FREE: free}
     for i, parent in enumerate(m.parent):
         if int(m.kind[i]) not in kinds:
             raise ModelError("only revolute, prismatic, spherical and floating joints are compared")
-        placement = pin.SE3(*joint_placement(m, i))
+        placement = pin.SE3(fixed[i, :, :3], fixed[i, :, 3])
         joint = twin.addJoint(int(parent) + 1, kinds[int(m.kind[i])](), placement, f"joint {i}")
         twin.appendBodyToJoint(joint, pin.Inertia(*inertia_parts(m, i)), pin.SE3.Identity())
     twin.armature = np.array(m.armature)
@@ -53,7 +41,7 @@ def pinocchio_twin(model: Model) -> Any:
 def mujoco_twin(model: Model) -> Any:
     """An mjModel of the same mechanism, with everything that is not tree dynamics switched off."""
     mujoco = required("mujoco", "bench", "this comparison")
-    m = model.mechanism
+    m, fixed = model.mechanism, links(model).fixed
     spec = mujoco.MjSpec()
     spec.option.gravity = m.gravity
     flags = mujoco.mjtDisableBit
@@ -64,10 +52,10 @@ def mujoco_twin(model: Model) -> Any:
     types = {TURN: kinds.mjJNT_HINGE, SLIDE: kinds.mjJNT_SLIDE, BALL: kinds.mjJNT_BALL, FREE: kinds.mjJNT_FREE}
     bodies: list[Any] = []
     for i, parent in enumerate(m.parent):
-        R, p = joint_placement(m, i)
         quaternion = np.empty(4)
-        mujoco.mju_mat2Quat(quaternion, R.ravel())
-        body = (spec.worldbody if parent < 0 else bodies[parent]).add_body(name=f"body {i}", pos=p, quat=quaternion)
+        mujoco.mju_mat2Quat(quaternion, fixed[i, :, :3].ravel())
+        above = spec.worldbody if parent < 0 else bodies[parent]
+        body = above.add_body(name=f"body {i}", pos=fixed[i, :, 3], quat=quaternion)
         if int(m.kind[i]) not in types:
             raise ModelError("only revolute, prismatic, spherical and floating joints are compared")
         rotor = float(m.armature[m.dof[i]])

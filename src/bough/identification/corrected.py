@@ -13,6 +13,7 @@ from bough.io import load
 from bough.model import Model, rigid, standard
 from bough.model.parameters import TO_USER
 from bough.record import replacing
+from bough.spatial import rpy_matrix
 from bough.types import FloatArray
 
 
@@ -57,7 +58,7 @@ def _own(link: ET.Element) -> FloatArray:
     J = np.zeros((3, 3))
     for i, k, key in ((0, 0, "ixx"), (0, 1, "ixy"), (0, 2, "ixz"), (1, 1, "iyy"), (1, 2, "iyz"), (2, 2, "izz")):
         J[i, k] = J[k, i] = float(tensor.get(key, "0")) if tensor is not None else 0.0
-    R = _rotation(*rpy)
+    R = rpy_matrix(rpy)
     kernel = rigid(float(mass.get("value", "0")) if mass is not None else 0.0, com, R @ J @ R.T)
     found: FloatArray = kernel[list(TO_USER)]
     return found
@@ -66,15 +67,6 @@ def _own(link: ET.Element) -> FloatArray:
 def _numbers(element: ET.Element | None, key: str) -> FloatArray:
     text = element.get(key) if element is not None else None
     return np.array([float(x) for x in text.split()]) if text else np.zeros(3)
-
-
-def _rotation(roll: float, pitch: float, yaw: float) -> FloatArray:
-    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
-    return np.array([
-        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr],
-    ])  # fmt: skip
 
 
 def _set_inertial(link: ET.Element, numbers: FloatArray) -> None:

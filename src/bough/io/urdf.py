@@ -14,7 +14,7 @@ from bough.io.description import BodySaid, ClosureSaid, Description, Place
 from bough.io.numbers import needed, scalar, vector
 from bough.io.xml import Document
 from bough.model import EYE, WORLD
-from bough.types import FloatArray
+from bough.spatial import rpy_matrix
 
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
@@ -103,7 +103,7 @@ def _closure(name: str, element: Element, where: str) -> ClosureSaid:
         if end is None or not end.get("link"):
             raise FileFormatError(f'{at} has no <{tag} link="...">')
         rpy = vector(end, "rpy", (0.0, 0.0, 0.0), at)
-        ends.append((end.attrib["link"], (_rotation(rpy), vector(end, "xyz", (0.0, 0.0, 0.0), at))))
+        ends.append((end.attrib["link"], (rpy_matrix(rpy), vector(end, "xyz", (0.0, 0.0, 0.0), at))))
     (first, at_first), (second, at_second) = ends
     return ClosureSaid(kind, name, first, second, at_first, at_second)
 
@@ -219,16 +219,4 @@ def _origin(element: Element, where: str) -> Place:
     if origin is None:
         return EYE, np.zeros(3)
     rpy = vector(origin, "rpy", (0.0, 0.0, 0.0), where)
-    return _rotation(rpy) if rpy.any() else EYE, vector(origin, "xyz", (0.0, 0.0, 0.0), where)
-
-
-def _rotation(rpy: FloatArray) -> FloatArray:
-    """Rz(yaw) Ry(pitch) Rx(roll)."""
-    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy).tolist(), np.sin(rpy).tolist()
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
+    return rpy_matrix(rpy) if rpy.any() else EYE, vector(origin, "xyz", (0.0, 0.0, 0.0), where)

@@ -13,6 +13,7 @@ from bough.errors import ModelError, UnknownNameError, short
 from bough.io.description import BodySaid, Description, Place, joint_name
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model import EYE, placement, planar_frame, unknown
+from bough.spatial import quaternion_matrix
 from bough.types import FloatArray
 
 Weld: TypeAlias = Collection[str] | Mapping[str, npt.ArrayLike | None]
@@ -109,12 +110,4 @@ def _turn(axis: FloatArray, angle: float) -> FloatArray:
 
 def _quaternion(q: list[float]) -> FloatArray:
     """The rotation of x y z w, of any length."""
-    length = math.hypot(*q)
-    x, y, z, w = (value / length for value in q)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return quaternion_matrix(np.array(q) / math.hypot(*q))

@@ -34,7 +34,7 @@ from bough.spatial.rigid_inertia import (
     x_rigid_in,
     z_rigid_in,
 )
-from bough.spatial.rotations import inertia_matrix, quaternion_rotate, rotation_vector
+from bough.spatial.rotations import inertia_matrix, quaternion_matrix, quaternion_rotate, rotation_vector, rpy_matrix
 from bough.spatial.rows import fill, get3, get6, get9, get10, get21, get_tail, put3, put6, put9, put10, put21, put_tail
 from bough.spatial.screws import (
     add6,
@@ -107,6 +107,7 @@ __all__ = [
     "put10",
     "put21",
     "put_tail",
+    "quaternion_matrix",
     "quaternion_rotate",
     "rigid_add",
     "rigid_column",
@@ -116,6 +117,7 @@ __all__ = [
     "rotate",
     "rotate_back",
     "rotation_vector",
+    "rpy_matrix",
     "scale3",
     "scale6",
     "sub3",

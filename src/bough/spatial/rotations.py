@@ -23,6 +23,29 @@ def rotation_vector(R: FloatArray) -> FloatArray:
     return np.array([scale * x, scale * y, scale * z])
 
 
+def quaternion_matrix(q: FloatArray) -> FloatArray:
+    """Rotations (..., 3, 3) of quaternions x y z w (..., 4), of any length but zero."""
+    x, y, z, w = np.moveaxis(q / np.linalg.norm(q, axis=-1, keepdims=True), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+def rpy_matrix(rpy: FloatArray) -> FloatArray:
+    """Rz(yaw) Ry(pitch) Rx(roll)."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy).tolist(), np.sin(rpy).tolist()
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
 def _quaternion(R: FloatArray) -> tuple[float, float, float, float]:
     """x y z w of any length, by the largest of four sums, in which nothing cancels (Shepperd 1978)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()

@@ -17,8 +17,8 @@ from bough.errors import BoughError, short
 from bough.io.mjcf.names import Names
 from bough.io.xml import Document
 from bough.model import Model
+from bough.spatial import quaternion_matrix
 from bough.types import FloatArray
-from bough.view.kinematics import quaternion_matrix
 from bough.view.shapes import Mesh, Piece, Shapes, pieces_on
 
 LARGEST_MESH = 64 << 20  # bytes of a file

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from bough.errors import ModelError
 from bough.joints import PRIMITIVES, X_SCREW, ZX_SCREWS
 from bough.model import Model
+from bough.spatial import quaternion_matrix
 from bough.types import FloatArray, IntArray
 
 MOTIONS = ("turn", "slide", "planar", "ball", "free")
@@ -72,17 +73,6 @@ def screw_x(c: FloatArray, s: FloatArray, d: FloatArray) -> FloatArray:
     T[..., 1, 1], T[..., 1, 2], T[..., 2, 1], T[..., 2, 2] = c, -s, s, c
     T[..., 0, 0], T[..., 3, 3], T[..., 0, 3] = 1.0, 1.0, d
     return T
-
-
-def quaternion_matrix(x: FloatArray) -> FloatArray:
-    """(..., 3, 3) of quaternions x y z w (..., 4), of any length but zero."""
-    a, b, c, w = np.moveaxis(x / np.linalg.norm(x, axis=-1, keepdims=True), -1, 0)
-    rows = [
-        [1 - 2 * (b * b + c * c), 2 * (a * b - c * w), 2 * (a * c + b * w)],
-        [2 * (a * b + c * w), 1 - 2 * (a * a + c * c), 2 * (b * c - a * w)],
-        [2 * (a * c - b * w), 2 * (b * c + a * w), 1 - 2 * (a * a + b * b)],
-    ]
-    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
 def poses(tree: Links, q: FloatArray) -> FloatArray:

@@ -108,16 +108,6 @@ def required(module: str, extra: str) -> Any:
     return errors.required(module, extra, "this comparison")
 
 
-def axes_of_base(q: FloatArray) -> FloatArray:
-    """Rotation (3, 3) of a floating base, whose q ends with a quaternion x, y, z, w."""
-    x, y, z, w = q[3:7] / np.linalg.norm(q[3:7])
-    return np.array([
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ])  # fmt: skip
-
-
 def origins(model: Model, R: Any, p: Any) -> FloatArray:
     """Origins of the frames that move, from rotations (n, 3, 3) and origins (n, 3) of the bodies."""
     body = np.asarray(model.frames.body)

@@ -15,20 +15,21 @@ from bough.bench.engines.common import (
     MASS_INVERSE,
     PeerCall,
     PeerState,
-    axes_of_base,
     origins,
     required,
 )
-from bough.bench.peers import inertia_parts, joint_placement
+from bough.bench.peers import inertia_parts
 from bough.errors import ModelError
 from bough.joints import FREE, SLIDE, TURN
 from bough.model import Model
+from bough.spatial import quaternion_matrix
+from bough.view.kinematics import links
 
 
 def skeleton(model: Model) -> tuple[Any, list[Any]]:
     """A Skeleton with the bodies and joints of a model, and its bodies in order."""
     dart = required("dartpy", "peers").dynamics
-    m = model.mechanism
+    m, fixed = model.mechanism, links(model).fixed
     if np.any(m.armature):
         raise ModelError("only mechanisms without rotor inertias are compared with DART")
     twin, bodies = dart.Skeleton("twin"), list[Any]()
@@ -44,7 +45,7 @@ def skeleton(model: Model) -> tuple[Any, list[Any]]:
             raise ModelError("only revolute, prismatic and floating joints are compared with DART")
         properties, create = kinds[kind]
         place, given = np.eye(4), properties()
-        place[:3, :3], place[:3, 3] = joint_placement(m, i)
+        place[:3] = fixed[i]
         given.mName = f"joint {i}"
         given.mT_ParentBodyToJoint = type(given.mT_ParentBodyToJoint)(place)
         if kind != FREE:
@@ -116,7 +117,7 @@ def coordinates(model: Model, s: PeerState, bodies: list[Any]) -> tuple[Any, Any
         places = [joint.getIndexInSkeleton(k) for k in range(joint.getNumDofs())]
         own = s.v_order[at : at + len(places)]
         if m.kind[i] == FREE:
-            pose, R = np.eye(4), axes_of_base(s.q[first : first + 7])
+            pose, R = np.eye(4), quaternion_matrix(s.q[first + 3 : first + 7])
             pose[:3, :3], pose[:3, 3] = R, s.q[first : first + 3]
             q[places] = dart.dynamics.FreeJoint.convertToPositions(dart.math.Isometry3(pose))
             B[np.ix_(own[3:], places[:3])] = B[np.ix_(own[:3], places[3:])] = R.T

@@ -14,14 +14,15 @@ from bough.bench.engines.common import (
     MASS,
     PeerCall,
     PeerState,
-    axes_of_base,
     origins,
     required,
 )
-from bough.bench.peers import inertia_parts, joint_placement
+from bough.bench.peers import inertia_parts
 from bough.errors import ModelError
 from bough.joints import FREE, SLIDE, TURN
 from bough.model import Model
+from bough.spatial import quaternion_matrix
+from bough.view.kinematics import links
 
 
 class DrakeTwin:
@@ -31,7 +32,7 @@ class DrakeTwin:
         tree = required("pydrake.multibody.tree", "peers")
         plant = required("pydrake.multibody.plant", "peers")
         rotations = required("pydrake.math", "peers")
-        m = model.mechanism
+        m, fixed = model.mechanism, links(model).fixed
         if np.any(m.armature):
             raise ModelError("only mechanisms without rotor inertias are compared with Drake")
         self.plant = plant.MultibodyPlant(time_step=0.0)
@@ -43,8 +44,7 @@ class DrakeTwin:
             central = tree.RotationalInertia(J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2])
             inertia = tree.SpatialInertia.MakeFromCentralInertia(mass, c, central)
             body = self.plant.AddRigidBody(f"body {i}", inertia)
-            R, p = joint_placement(m, i)
-            place = rotations.RigidTransform(rotations.RotationMatrix(R), p)
+            place = rotations.RigidTransform(rotations.RotationMatrix(fixed[i, :, :3]), fixed[i, :, 3])
             above = self.plant.world_body() if parent < 0 else self.bodies[parent]
             name, kind = f"joint {i}", int(m.kind[i])
             at = self.plant.AddFrame(tree.FixedOffsetFrame(f"place {i}", above.body_frame(), place))
@@ -69,7 +69,7 @@ class DrakeTwin:
             a, b, own = joint.position_start(), joint.velocity_start(), s.v_order[at : at + joint.num_velocities()]
             first = int(m.q_index[i])
             if m.kind[i] == FREE:
-                R = axes_of_base(s.q[first : first + 7])
+                R = quaternion_matrix(s.q[first + 3 : first + 7])
                 q[a : a + 7] = [s.q[first + 6], *s.q[first + 3 : first + 6], *s.q[first : first + 3]]
                 B[own[3:], b : b + 3] = B[own[:3], b + 3 : b + 6] = R.T
             else:

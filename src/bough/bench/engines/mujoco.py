@@ -17,13 +17,13 @@ from bough.bench.engines.common import (
     SOLVE,
     PeerCall,
     PeerState,
-    axes_of_base,
     origins,
     required,
 )
 from bough.bench.peers import mujoco_twin
 from bough.joints import FREE
 from bough.model import Model
+from bough.spatial import quaternion_matrix
 from bough.types import FloatArray
 
 
@@ -97,7 +97,7 @@ def base_change(model: Model, s: PeerState) -> FloatArray:
         size = int(m.dof[i + 1] - m.dof[i])
         if m.kind[i] == FREE:
             linear = s.v_order[at : at + 3]
-            R = axes_of_base(s.q[int(m.q_index[i]) : int(m.q_index[i]) + 7])
+            R = quaternion_matrix(s.q[int(m.q_index[i]) + 3 : int(m.q_index[i]) + 7])
             B[linear, at : at + 3] = R.T
         at += size
     return B

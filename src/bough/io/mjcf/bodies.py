@@ -9,6 +9,7 @@ import numpy as np
 from bough.io.description import BodySaid, Place
 from bough.io.mjcf.names import Names
 from bough.model import EYE
+from bough.spatial import quaternion_matrix
 from bough.types import FloatArray
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco.mjtJoint
@@ -78,11 +79,4 @@ def _inertia(m: Any, b: int) -> BodySaid:
 
 def rotation(quaternion: FloatArray) -> FloatArray:
     """From w x y z, of any length."""
-    w, x, y, z = quaternion / np.linalg.norm(quaternion)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return quaternion_matrix(np.roll(quaternion, -1))
