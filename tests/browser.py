@@ -15,6 +15,7 @@ FLAGS = (
     "--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars",
     "--no-first-run", "--disable-extensions", "--disable-background-networking", "--remote-debugging-pipe",
 )  # fmt: skip
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 def found() -> str | None:
@@ -104,6 +105,21 @@ class Page:
         """Addresses that were asked for."""
         self.run("0")
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+
+    def mouse(self, kind: str, at: tuple[float, float], pressed: bool = False) -> None:
+        """One event of the mouse: mouseMoved, mousePressed or mouseReleased."""
+        button = "none" if kind == "mouseMoved" and not pressed else "left"
+        where = {"x": at[0], "y": at[1], "clickCount": int(kind != "mouseMoved")}
+        self.send("Input.dispatchMouseEvent", type=kind, button=button, buttons=int(pressed), **where)
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float], steps: int = 4) -> None:
+        """From one place to another with the left button."""
+        self.mouse("mouseMoved", start)
+        self.run(DRAWN)
+        self.mouse("mousePressed", start, True)
+        for k in range(1, steps + 1):
+            self.mouse("mouseMoved", tuple(a + k / steps * (b - a) for a, b in zip(start, end, strict=True)), True)
+        self.mouse("mouseReleased", end)
 
     def png(self) -> bytes:
         return base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bough
+import browser
 from bough.view import Arrows, scene
 
 STATE = "document.querySelector('.bough-scene').bough"
@@ -27,7 +28,7 @@ def shown(page, tmp_path):
 def pixels(page):
     """What the page shows, once what was drawn last has come through to the screen."""
     image = pytest.importorskip("PIL.Image")
-    page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.run(browser.DRAWN)
     with image.open(io.BytesIO(page.png())) as found:
         return np.asarray(found.convert("RGB")).astype(int)
 

@@ -4,6 +4,7 @@ import io
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def port():
         return free.getsockname()[1]
 
 
-def until(true, seconds=20.0):
+def until(true, seconds=240.0):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -132,10 +133,73 @@ def test_a_linkage_settles_under_a_dragged_force(port):
         live.settling.run.value = True
         until(lambda: live.settling.sim is not None and live.settling.number >= 0)
         live.settling.handle.position = (5.0, 3.0, 1.0)
-        until(lambda: np.abs(live.q).max() > 1e-3, 60.0)
+        until(lambda: np.abs(live.q).max() > 1e-3)
         live.settling.eps.value = -3.0
         until(lambda: live.settling.sim.error.eps == pytest.approx(1e-3))
         until(lambda: "joints computed" in live.settling.text.content)
+
+
+def test_a_force_stays_while_another_name_is_typed_and_goes_to_the_body_that_it_names(port):
+    with Live(scene(bough.zoo.chain(30)), port) as live:
+        settling = live.settling
+        settling.run.value = True
+        until(lambda: settling.number >= 0)
+        for name in ("", "no such body"):
+            settling.body.value = name
+            until(lambda name=name: f"no body {name!r}" in settling.text.content)
+        assert (settling.run.value, settling.pulled) == (True, "link29")
+        settling.body.value = "link7"
+        until(lambda: settling.pulled == "link7" and "no body" not in settling.text.content)
+        np.testing.assert_allclose(settling.handle.position, settling.sim.positions(["link7"])[0], atol=1e-6)
+
+
+def test_a_handle_that_is_not_dragged_pulls_at_nothing(port):
+    """Rounding alone would open joints: the error is relative."""
+    with Live(scene(bough.zoo.chain(30)), port) as live:
+        live.settling.run.value = True
+        until(lambda: live.settling.number >= 0 and len(live.settling.history) > 3)
+        live.settling.handle.position = tuple(np.array(live.settling.handle.position) + 1e-12)
+        steps = live.settling.sim.steps
+        until(lambda: live.settling.sim.steps > steps + 100)
+        np.testing.assert_array_equal(live.q, live.scene.q)
+
+
+def test_it_settles_from_where_sliders_put_it_and_they_go_on_from_where_it_rests(port):
+    with Live(scene(bough.zoo.chain(30)), port) as live:
+        settling = live.settling
+        live.sliders.handles[3].value = 0.5
+        until(lambda: live.q[3] == 0.5)
+        settling.run.value = True
+        until(lambda: len(settling.history) > 2)
+        assert live.q[3] == 0.5
+        live.sliders.handles[4].value = 0.25
+        until(lambda: settling.sim.configuration[4] == 0.25)
+        settling.handle.position = (3.0, 2.0, 1.0)
+        until(lambda: np.abs(live.q[10:]).max() > 1e-3)
+        settling.run.value = False
+        with settling.lock:
+            rest = settling.sim.configuration
+        until(lambda: live.sliders.handles[10].value == rest[10])
+        live.sliders.handles[5].value = -0.3
+        until(lambda: live.q[5] == -0.3)
+        np.testing.assert_array_equal(np.delete(live.q, 5), np.delete(rest, 5))
+
+
+def test_what_stumbles_over_a_waking_browser_is_told_again(port, monkeypatch):
+    """asyncio's event is set by viser from a thread that is not its own, and fails where a browser wakes meanwhile."""
+    with Live(scene(bough.zoo.chain(30)), port) as live:
+        told, push = count(1), live.server.scene._queue_scene_message
+
+        def waking(message):
+            push(message)
+            if next(told) % 29 == 0:
+                raise RuntimeError("deque mutated during iteration")
+
+        monkeypatch.setattr(live.server.scene, "_queue_scene_message", waking)
+        live.settling.run.value = True
+        until(lambda: next(told) > 300)
+        live.settling.handle.position = (3.0, 2.0, 1.0)
+        until(lambda: np.abs(live.q).max() > 1e-3)
 
 
 def test_many_bodies_are_placed_by_compiled_code(port):
@@ -199,3 +263,41 @@ def test_a_browser_shows_it_and_its_slider_moves_a_link(page, port):
                 "Input.dispatchKeyEvent", type=kind, key="ArrowRight", code="ArrowRight", windowsVirtualKeyCode=39
             )
         until(lambda: live.q[0] != 0.0)
+
+
+def on_screen(page, camera, point):
+    """Where a point of the scene is in the page."""
+    wide, high = page.run("[innerWidth, innerHeight]")
+    x, y, z = Rotation.from_quat(np.roll(camera.wxyz, -1)).inv().apply(point - camera.position)
+    scale = high / 2 / np.tan(camera.fov / 2)
+    return wide / 2 + scale * x / z, high / 2 + scale * y / z
+
+
+@pytest.mark.slow  # a browser without a graphics card draws this page once in seconds while other work goes on
+def test_a_mouse_drags_the_force_and_the_error(page, port):
+    """A drag is tried until the page has taken it: how long it needs to draw what is dragged is its own affair."""
+    with Live(scene(bough.zoo.chain(61)), port) as live:
+        settling = live.settling
+        page.open(live.address)
+        page.wait("document.querySelector('canvas') && document.querySelector('[role=slider]')")
+        settling.run.value = True
+        until(lambda: len(settling.history) > 0 and live.server.get_clients())
+        client = next(iter(live.server.get_clients().values()))
+        tip = np.array([0.0, 0.0, 0.2 * live.stage.view.radius])  # of the handle's arrow along z
+
+        def pulled():
+            start = np.array(settling.handle.position)
+            page.drag(on_screen(page, client.camera, start + tip), on_screen(page, client.camera, start + 4 * tip))
+            return settling.handle.position[2] > start[2] + tip[2]
+
+        until(pulled)
+        until(lambda: np.abs(live.q).max() > 1e-3)
+
+        def moved():
+            x, y = page.run("""(() => { const r = document.querySelector('[role=slider]').getBoundingClientRect();
+                return [r.x + r.width / 2, r.y + r.height / 2]; })()""")
+            page.drag((x, y), (x - 40, y))
+            return settling.eps.value < -1.0
+
+        until(moved)
+        until(lambda: settling.sim.error.eps == 10.0**settling.eps.value)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from bough.dynamics import Dynamics
 from bough.errors import BoughError
 from bough.types import FloatArray
-from bough.view.live.stage import Stage, quaternions
+from bough.view.live.stage import Stage, quaternions, told
 from bough.view.pattern import pattern
 from bough.view.scene import Scene
 from bough.view.shapes import unit
@@ -60,9 +60,11 @@ def pattern_picture(scene: Scene, lower: bool, least: int = 240) -> npt.NDArray[
 class Sliders:
     """One slider for each degree of freedom; those of quaternions turn about the axes of the body."""
 
-    def __init__(self, server: Any, scene: Scene, moved: Callable[[FloatArray], None]) -> None:
-        self.server, self.model, self.moved = server, scene.model, moved
-        self.values = self.model.difference(self.model.neutral, scene.q)
+    def __init__(self, server: Any, stage: Stage, moved: Callable[[FloatArray], None]) -> None:
+        self.server, self.stage, self.model, self.moved = server, stage, stage.scene.model, moved
+        self.lock = threading.Lock()  # every slider comes on a thread of its own
+        self.q = stage.q
+        self.values = self.model.difference(self.model.neutral, self.q)
         low, high = self.model.limits.lower, self.model.limits.upper
         bounded = np.isfinite(low) & np.isfinite(high) & (high - low < 4 * np.pi) & (high > low)
         self.low = np.minimum(np.where(bounded, low, -np.pi), self.values)
@@ -89,11 +91,30 @@ class Sliders:
         handle = self.server.gui.add_slider(name, low, high, (high - low) / 1000, float(self.values[k]))
 
         def move(_: Any) -> None:
-            self.values[k] = handle.value
-            self.moved(self.model.integrate(self.model.neutral, self.values))
+            with self.lock:
+                self.follow()
+                if handle.value != self.values[k]:
+                    self.values[k] = handle.value
+                    self.q = self.model.integrate(self.model.neutral, self.values)
+                    self.moved(self.q)
 
         handle.on_update(move)
         return handle
+
+    def follow(self) -> None:
+        """Go on from where something else has moved the scene."""
+        if not np.array_equal(self.q, self.stage.q):
+            self.q = self.stage.q
+            self.values = self.model.difference(self.model.neutral, self.q)
+
+    def rest(self) -> None:
+        """Show where the scene has come to rest, as far as sliders reach."""
+        with self.lock:
+            self.follow()
+            near = (self.low <= self.values) & (self.values <= self.high)
+            found = [(handle, float(self.values[k])) for k, handle in self.handles.items() if near[k]]
+        for handle, value in found:
+            handle.value = value
 
 
 class Ellipsoids:
@@ -125,6 +146,7 @@ class Ellipsoids:
                 )  # fmt: skip
             self.show(self.q)
 
+    @told
     def show(self, q: FloatArray) -> None:
         """All that are shown, at q, in one scale: the largest mass is a quarter of the robot."""
         with self.lock:

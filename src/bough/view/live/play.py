@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from bough.types import FloatArray
 from bough.view.kinematics import Links, moving
+from bough.view.live.stage import told
 from bough.view.scene import Motion
 
 SHOWN = 400  # points of a plot
@@ -34,6 +36,7 @@ class Player:
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
+    @told
     def go(self, sample: int) -> None:
         """Show a sample; of an adaptive run, with the joints that moved in it."""
         motion = self.motion
@@ -50,7 +53,8 @@ class Player:
                 continue
             at += self.speed.value / FRAMES
             at = at if at <= times[-1] else float(times[0])
-            self.bar.value = max(int(np.searchsorted(times, at, side="right")) - 1, 0)
+            with suppress(RuntimeError):  # as in `told`; the next picture is near
+                self.bar.value = max(int(np.searchsorted(times, at, side="right")) - 1, 0)
 
     def close(self) -> None:
         """Stop playing."""
@@ -65,4 +69,6 @@ def plotted(server: Any, x: FloatArray, lines: dict[str, FloatArray]) -> Any:
     kept = np.unique(np.linspace(0, len(x) - 1, min(SHOWN, len(x))).astype(int))
     data = (np.asarray(x, float)[kept], *(np.nan_to_num(np.asarray(y, float)[kept]) for y in lines.values()))
     series = (uplot.Series(label=""), *(uplot.Series(label=name, stroke="#2a7fba", width=2) for name in lines))
-    return server.gui.add_uplot(data, series, title=", ".join(lines), aspect=2.2, scales={"x": uplot.Scale(time=False)})
+    return server.gui.add_uplot(
+        data, series, title=", ".join(lines), aspect=2.2, scales={"x": uplot.Scale(time=False)}, padding=(14, 14, 0, 0)
+    )

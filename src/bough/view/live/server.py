@@ -52,12 +52,15 @@ class Live:
         show_facts(self.server, self.scene)
         if self.scene.motion is None:
             last()
+        if self.settling is not None:
+            run = self.settling.run
+            run.on_update(lambda _: None if run.value else self.sliders.rest())
 
     def _play(self, motion: Motion) -> None:
         self.player = Player(self.server, motion, self.show, self.scene.links)
 
     def _slide(self) -> None:
-        self.sliders = Sliders(self.server, self.scene, self.show)
+        self.sliders = Sliders(self.server, self.stage, self.show)
 
     def _settle(self) -> None:
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -17,13 +19,29 @@ from bough.view.shapes import Mesh, Shapes, along, unit
 MANY, WIDER = 2000, np.array([4.0, 4.0, 1.0])  # bodies; rods that move among many
 ACTIVE, RESTING = np.array([250, 92, 13]), np.array([128, 140, 158])
 ARROW = (214, 69, 46)
+TRIES = 5
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+
+def told(change: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """A change that is told again: viser wakes its browsers from our thread, and stumbles where one wakes meanwhile."""
+
+    @wraps(change)
+    def telling(*args: Given.args, **options: Given.kwargs) -> Answer:
+        for _ in range(TRIES - 1):
+            with suppress(RuntimeError):
+                return change(*args, **options)
+        return change(*args, **options)
+
+    return telling
 
 
 class Stage:
     """What stands on the floor of a server."""
 
     def __init__(self, server: Any, scene: Scene) -> None:
-        self.server, self.scene, self.view = server, scene, bounds(scene)
+        self.server, self.scene, self.view, self.q = server, scene, bounds(scene), scene.q
         server.scene.set_up_direction("+z")
         self._floor(self.view)
         sides = max(8, fine(scene))
@@ -42,9 +60,10 @@ class Stage:
         self.server.initial_camera.look_at = tuple(view.center)
         self.server.initial_camera.up = (0.0, 0.0, 1.0)
 
+    @told
     def show(self, q: FloatArray, active: Any = None) -> FloatArray:
         """Put all bodies where they are at q; with `active` (N,), those that move are lit up. Returns placements."""
-        T = self.placements(q)
+        self.q, T = q, self.placements(q)
         for part in self.parts:
             part.move(T, active)
         return T
@@ -79,6 +98,7 @@ class Stage:
         start = np.einsum("kij,kj->ki", own[:, :3, :3], found.point) + own[:, :3, 3]
         self.arrow("/forces", start, now)
 
+    @told
     def arrow(self, name: str, start: FloatArray, way: FloatArray) -> None:
         """Lines with tips, from points (k, 3) along vectors (k, 3); they replace those of the same name."""
         scene = self.server.scene
