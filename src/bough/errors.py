@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import types
+from collections.abc import Iterable
 from importlib import import_module
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "TreeError",
     "UnknownNameError",
     "WorkerLostError",
+    "nearest",
     "required",
     "short",
 ]
@@ -38,6 +40,15 @@ def short(text: str, most: int = 80) -> str:
     if len(text) <= most:
         return text
     return f"{text[: most * 2 // 3]} ... {text[-(most // 4) :]}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence that refuses a name: those that are near, or all."""
+    from difflib import get_close_matches  # not before it is needed: it is slow to import
+
+    every = list(dict.fromkeys(known))
+    near = get_close_matches(name, every)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"expected some of {', '.join(every)}"
 
 
 class BoughError(Exception):

@@ -11,6 +11,7 @@ from bough.bench import plots, scale, targets
 from bough.bench.__main__ import SECTIONS, run
 from bough.bench.report import Timing, save
 from bough.bench.targets import READERS, Cell, Target, listed, shown, table, value
+from bough.errors import OptionError, UnknownNameError
 
 G1 = "g1_29dof_rev_1_0"
 
@@ -104,6 +105,7 @@ def test_sections_that_cannot_run_here_are_left_out(monkeypatch, tmp_path):
     fake.rows = rows
     monkeypatch.setattr("bough.bench.__main__.SECTIONS", ("cuda",))
     monkeypatch.setattr("bough.bench.__main__.import_module", lambda name: fake)
+    (tmp_path / "performance.md").touch()
     (row,) = run([], tmp_path, lambda rows: None)  # and nothing is recorded
     assert (row.model, row.note, row.seconds) == ("cuda", "not measured: no card", {})
     with pytest.raises(MissingExtraError):
@@ -115,3 +117,10 @@ def test_the_sections_are_there():
         assert hasattr(importlib.import_module(f"bough.bench.{section}"), "rows")
     page = (Path(__file__).parents[2] / "docs" / "performance.md").read_text()
     assert all(f"<!-- begin {section} -->" in page for section in (*SECTIONS, "targets", "losses"))
+
+
+def test_what_cannot_be_measured_or_recorded_is_refused_before_anything_is(tmp_path):
+    with pytest.raises(UnknownNameError, match="no section 'dynamcis'; did you mean 'dynamics'"):
+        run(["dynamcis"], None, lambda rows: None)
+    with pytest.raises(OptionError, match=r"has no performance\.md to renew"):
+        run(["threads"], tmp_path, lambda rows: None)

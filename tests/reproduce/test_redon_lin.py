@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bough.adaptive import QuasiStatics, relative_joint
+from bough.errors import RecordingError
 from bough.reproduce.redon_lin import linkages, molecules, protocol, table1
 from bough.reproduce.redon_lin.protocol import Experiment, displacement_error, parts
 from bough.reproduce.redon_lin.recording import at_once, cells, chosen, main, missing, record
@@ -45,6 +46,14 @@ def test_a_recording_goes_on_where_it_stopped(small, tmp_path):
     assert [text.split(":")[0] for text in said] == ["small/adjacent/3/exact", "small/adjacent/3/11"]
     assert again["small/adjacent/3/11"]["joints"] == whole["small/adjacent/3/11"]["joints"]
     assert json.loads(path.read_text()) == again
+
+
+def test_a_damaged_recording_is_refused_and_kept(small, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text("{")
+    with pytest.raises(RecordingError, match=r"run.json' is damaged, or no recording"):
+        record(path, (small,))
+    assert path.read_text() == "{"
 
 
 def test_cells_of_other_lengths_are_run_again(small):

@@ -31,6 +31,7 @@ def test_statuses():
     assert rounded("x", "1.3", 1.5).status == "differs"
     assert rounded("x", "1.3", 1.5, erratum="E2").status == "corrected (erratum E2)"
     assert measured("x", 2.0, 1.0).ratio == "0.5x"
+    assert exact("x", True, False, erratum="E9").ratio == ""  # yes and no have none
     assert exact("x", OperationCount(mul=2), OperationCount(mul=3)).ratio == "1.5x"
 
 

@@ -28,8 +28,16 @@ def test_nothing_differs_without_a_reason(name, monkeypatch):
 def test_scripts_are_chosen_by_the_beginning_of_their_names():
     assert chosen([]) == list(SCRIPTS)
     assert chosen(["featherstone2005.table"]) == ["featherstone2005.table1", "featherstone2005.table2"]
-    with pytest.raises(OptionError, match="there is no table or figure 'table9'"):
+    assert chosen(["figure5", "shim"]) == [
+        "featherstone2005.figure5", "shimanovskij.table1", "shimanovskij.table2", "chang_khatib.figure5"
+    ]  # fmt: skip
+    with pytest.raises(OptionError, match="there is no table or figure 'table9'; did you mean 'table"):
         chosen(["table9"])
+    with pytest.raises(OptionError, match=r"did you mean 'featherstone2005\.table1'"):
+        chosen(["featherstone2005.tabel1"])
+    for word in ("", "zzz"):
+        with pytest.raises(OptionError, match=f"figure {word!r}; expected some of featherstone2005, "):
+            chosen([word])
 
 
 def test_every_script_has_a_title_and_a_paper():

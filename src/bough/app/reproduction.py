@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bough.app.files import check_folder, make_folder
 from bough.app.shell import watched
+from bough.errors import OptionError
 from bough.record import progress_bar
-from bough.reproduce import Result, chosen, run, write
+from bough.reproduce import SCRIPTS, Result, chosen, run, write
 from bough.reproduce.catalogue import title
 from bough.reproduce.report import deviations, summary
 
@@ -33,6 +35,11 @@ def tour(names: Sequence[str], folder: Path, docs: Path | None, full: bool, out:
     """Run, print if there is a place to, and write; how many rows there are of each kind, what deviates, the files."""
     results: dict[str, Result] = {}
     wanted = chosen(names)
+    if docs is not None:
+        if len(wanted) < len(SCRIPTS):
+            raise OptionError("--docs renews the page of all tables and figures: leave names out")
+        check_folder(docs / "reproduction.md")
+    make_folder(folder)
     with progress_bar("reproducing", len(wanted), watched()) as advance:
         for name in wanted:
             began = perf_counter()

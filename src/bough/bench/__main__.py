@@ -10,7 +10,7 @@ from pathlib import Path
 from bough.bench import plots, report, summary, targets
 from bough.bench.absent import Wanted, left_out
 from bough.bench.report import Timing
-from bough.errors import BoughError, MissingExtraError, UnknownNameError
+from bough.errors import BoughError, MissingExtraError, OptionError, UnknownNameError, nearest, short
 from bough.record import progress_bar
 
 SECTIONS = (
@@ -37,9 +37,11 @@ def run(
     sections: Sequence[str], docs: Path | None, show: Callable[[list[Timing]], None], progress: bool = False
 ) -> list[Timing]:
     """Measure, show each section when it is done, and with `docs` record it there and renew the tables."""
-    unknown = set(sections) - set(SECTIONS)
-    if unknown:
-        raise UnknownNameError(f"there is no section {sorted(unknown)[0]!r}; expected some of {', '.join(SECTIONS)}")
+    for section in sections:
+        if section not in SECTIONS:
+            raise UnknownNameError(f"there is no section {short(section)!r}; {nearest(section, SECTIONS)}")
+    if docs is not None and not (docs / "performance.md").exists():
+        raise OptionError(f"{short(str(docs))!r} has no performance.md to renew: expected the docs of a checkout")
     found: list[Timing] = []
     wanted = sections or SECTIONS
     with progress_bar("measuring", len(wanted), progress) as advance:

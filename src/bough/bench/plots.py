@@ -47,19 +47,19 @@ def scaling(rows: list[Timing], path: Path) -> bool:
         from matplotlib.figure import Figure
     except ImportError:
         return False
-    canvas = Figure(figsize=(9.5, 4.6), layout="constrained")
-    both = canvas.subplots(1, 2)
-    known = slopes(rows)
+    canvas = Figure(figsize=(11.0, 4.4), layout="constrained")
+    each, known = dict(zip(MARKERS, canvas.subplots(1, len(MARKERS)), strict=True)), slopes(rows)
     for key, line in lines(rows).items():
-        axes = both[1 if key[1] == "LTDL" else 0]
-        draw(axes, key, line, known.get(key))
-    for axes, title in zip(both, ("forward and inverse dynamics", "LTDL of H"), strict=True):
+        draw(each[key[1]], key, line, known.get(key))
+    for title, axes in each.items():
         axes.set_title(title)
-        axes.set_xlabel("joints")
-        axes.set_ylabel("seconds")
+        axes.set_xlabel("joints n")
         axes.grid(color="#dddddd", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
         if axes.has_data():
+            axes.plot([], [], ":", color="#555555", linewidth=1.2, label="predicted, over the last decade")
             axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    each["forward dynamics"].set_ylabel("seconds a call")
     canvas.savefig(path, dpi=130, metadata={"Software": None})
     return True
 
@@ -67,9 +67,9 @@ def scaling(rows: list[Timing], path: Path) -> bool:
 def draw(axes: Any, key: tuple[str, str], line: Line, slope: tuple[float, float] | None) -> None:
     """Points as measured, and a dotted line of the predicted slope through the last."""
     n, seconds = np.array(sorted(line)), np.array([line[k] for k in sorted(line)])
-    label = f"{key[0]}, {key[1]}"
+    label = key[0]
     if slope is not None:
         label += f": n^{slope[0]:.2f}, predicted {slope[1]:.2f}"
         part = n[n * 10.5 >= n[-1]]
-        axes.loglog(part, seconds[-1] * (part / n[-1]) ** slope[1], ":", color="#555555", linewidth=1.2)
+        axes.loglog(part, seconds[-1] * (part / n[-1]) ** slope[1], ":", color="#555555", linewidth=1.2, zorder=3)
     axes.loglog(n, seconds, marker=MARKERS[key[1]], color=COLOURS[key[0]], markersize=4.5, linewidth=1.5, label=label)

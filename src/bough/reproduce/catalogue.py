@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 
-from bough.errors import OptionError
+from bough.errors import OptionError, nearest, short
 from bough.reproduce.result import Result
 
 PAPERS = {
@@ -45,11 +45,13 @@ SCRIPTS = (
 
 
 def chosen(words: Sequence[str]) -> list[str]:
-    """The scripts whose name begins with one of these words; all of them without words."""
-    for word in words:
-        if not any(name.startswith(word) for name in SCRIPTS):
-            raise OptionError(f"there is no table or figure {word!r}; known: {', '.join(SCRIPTS)}")
-    return [name for name in SCRIPTS if not words or any(name.startswith(word) for word in words)]
+    """The scripts whose name, or what follows its paper, begins with one of these words; all of them without words."""
+    found = {word: [s for s in SCRIPTS if s.startswith(word) or s.partition(".")[2].startswith(word)] for word in words}
+    for word, names in found.items():
+        if not names or not word:
+            known = [*PAPERS, *SCRIPTS, *(s.partition(".")[2] for s in SCRIPTS)]
+            raise OptionError(f"there is no table or figure {short(word)!r}; {nearest(word, known)}")
+    return [name for name in SCRIPTS if not words or any(name in names for names in found.values())]
 
 
 def title(name: str) -> str:

@@ -105,6 +105,7 @@ def ratio(printed: Any, found: Any) -> str:
     """found / printed for numbers and operation counts."""
     if isinstance(printed, OperationCount) and isinstance(found, OperationCount):
         printed, found = printed.total, found.total
-    if isinstance(printed, int | float) and isinstance(found, int | float) and printed and printed != found:
+    numbers = isinstance(printed, int | float) and isinstance(found, int | float) and not isinstance(printed, bool)
+    if numbers and printed and printed != found:
         return f"{found / printed:.3g}x"
     return ""

@@ -32,8 +32,8 @@ def png(figure: Figure) -> bytes:
         figure.draw(canvas)
         whole, buffer = io.BytesIO(), io.BytesIO()
         canvas.savefig(whole, dpi=130)
-    # 160 colours, a fourth of the size; no date and no version inside: the same numbers give the same file
-    few = Image.open(whole).convert("RGB").quantize(160, dither=Image.Dither.NONE)
+    # 256 colours, a third of the size; no date and no version inside: the same numbers give the same file
+    few = Image.open(whole).convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
@@ -53,7 +53,25 @@ def plain_ticks(axis: Any, values: list[float]) -> None:
 def show_patterns(canvas: Any, patterns: Mapping[str, Any], label: str = "degree of freedom") -> None:
     """Matrices of zeros and ones side by side, each with its name and how many ones it has."""
     for axes, (name, matrix) in zip(canvas.subplots(1, len(patterns)), patterns.items(), strict=True):
-        axes.imshow(1 - matrix, cmap="gray", vmin=-0.6, vmax=1.0)
+        show_pattern(axes, matrix)
         axes.set_title(f"{name}: {int(matrix.sum())} of {matrix.size}")
         axes.set_xlabel(label)
-        axes.grid(False)
+
+
+def show_pattern(axes: Any, matrix: Any) -> None:
+    """A matrix of zeros and ones, its rows and columns numbered from one as in the papers."""
+    rows, columns = matrix.shape
+    extent = (0.5, columns + 0.5, rows + 0.5, 0.5)
+    axes.imshow(1 - matrix, cmap="gray", vmin=-0.6, vmax=1.0, extent=extent)
+    for axis, size in ((axes.xaxis, columns), (axes.yaxis, rows)):
+        axis.set_ticks([1, *range(10, size + 1, 10)] if size > 10 else range(1, size + 1))
+    axes.grid(False)
+
+
+def operations_axis(axes: Any, most: int) -> None:
+    """The axis of bars that lie: operations from none to so many."""
+    axes.invert_yaxis()
+    axes.grid(False, axis="y")
+    axes.set_xlim(0, most)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("operations (multiplications, additions and divisions)")

@@ -27,6 +27,16 @@ def test_lists(run):
     assert json.loads(run("bench", "--list", "--json")) == list(runner.SECTIONS)
 
 
+def test_reproduce_refuses_before_it_runs(refused, monkeypatch, tmp_path):
+    monkeypatch.setattr("bough.app.reproduction.run", None)
+    (tmp_path / "file").touch()
+    table = ("reproduce", "shimanovskij.table1")
+    assert "did you mean 'table1'" in refused("reproduce", "tabel1")
+    assert "file' cannot be made a folder: File exists" in refused(*table, "--to", tmp_path / "file")
+    assert "there is no folder" in refused("reproduce", "--docs", tmp_path / "ghost", "--to", tmp_path)
+    assert "--docs renews the page of all tables and figures" in refused(*table, "--docs", tmp_path)
+
+
 def test_bench(run, refused, monkeypatch):
     rows = [Timing("group", "arm", "aba", {"bough": 1e-6, "other": 2e-6})]
     monkeypatch.setattr(runner, "import_module", lambda name: type("Section", (), {"rows": staticmethod(lambda: rows)}))

@@ -19,6 +19,7 @@ MASS, SIZE, DT = 3.0, (0.30, 0.40, 0.20), 4e-3
 TIMES = (0.0, 0.3, 1.8, 3.3, 3.6)
 STIFFNESS, DAMPING = 400.0, 40.0
 EQUAL = 1e-9  # m/s^2 and rad/s^2
+DRAWN = {"legs, trunk and head": "#333333", "arm": COLOURS[0], "box": COLOURS[1]}
 SIDES = (("left", 1.0), ("right", -1.0))
 # joint: axis, place in the frame of the link before, mass
 TRUNK = {"ankle_roll": (0, 0.08, 4.0), "ankle_pitch": (1, 0.0, 4.0), "knee": (1, 0.42, 8.0),
@@ -129,30 +130,31 @@ def _sequence(task: Carrying, found: Any) -> Figure:
     def draw(canvas: Any) -> None:
         moments = np.linspace(0, len(found.time) - 1, 5).round().astype(int)
         for axes, k in zip(canvas.subplots(1, 5, sharey=True), moments, strict=True):
-            for line, colour in zip(_lines(task, found.q[k]), ("#333333", *COLOURS), strict=False):
-                axes.plot(line[:, 0], line[:, 2], "-", color=colour)
             axes.axhline(0.0, color="#999999")
+            for line, (name, colour) in zip(_lines(task, found.q[k]), DRAWN.items(), strict=True):
+                axes.plot(line[:, 0], line[:, 2], "-", color=colour, label=name)
             axes.set_title(f"{found.time[k]:.1f} s")
-            axes.set_xlim(-0.6, 0.9)
+            axes.set_xlim(-0.3, 0.8)
             axes.set_aspect("equal")
             axes.set_xlabel("x, m")
         canvas.axes[0].set_ylabel("height, m")
+        legend_outside(canvas, canvas.axes[0])
 
     caption = (
-        "Fig. 5: the robot from its left (trunk, one arm) while it puts the box (orange) on the floor. The posture "
+        "Fig. 5: the robot from its left while it puts the box on the floor, one arm behind the other. The posture "
         "is asked to stay as it was: it gives way in the null space of the hands, without a coupling acceleration."
     )
-    return Figure("sequence", caption, draw, (10.0, 3.2))
+    return Figure("sequence", caption, draw, (10.0, 4.0))
 
 
 def _lines(task: Carrying, q: FloatArray) -> list[FloatArray]:
-    """Body and arms as lines through their joints, and the outline of the box."""
+    """Body and left arm as lines through their joints, and the outline of the box."""
     point = {name: task.dynamics.placement(q, name)[:3, 3] for name in task.world.frame_names}
     at, half = task.dynamics.placement(q, "box"), np.array(SIZE) / 2
     corners = np.array([(x, 0.0, z) for x, z in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))]) * half
-    arms = [[point["chest"], *(point[f"{side}_{j}"] for j in ARM), point[f"{side}_hand"]] for side, _ in SIDES]
+    arm = [point["chest"], *(point[f"left_{joint}"] for joint in ARM), point["left_hand"]]
     body = [np.zeros(3), *(point[joint] for joint in TRUNK), point["head"]]
-    return [np.array(body), np.array(arms[0]), corners @ at[:3, :3].T + at[:3, 3]]
+    return [np.array(body), np.array(arm), corners @ at[:3, :3].T + at[:3, 3]]
 
 
 def _spline(time: FloatArray, wanted: FloatArray, box: FloatArray) -> Figure:
@@ -167,5 +169,5 @@ def _spline(time: FloatArray, wanted: FloatArray, box: FloatArray) -> Figure:
         axes.set_ylabel("position, m")
         legend_outside(canvas, axes, 4)
 
-    caption = "Fig. 6: the middle of the box follows its cubic spline; the dots of the spline lie on the motion."
+    caption = "Fig. 6: the middle of the box follows its cubic spline, whose dashes lie on the motion."
     return Figure("spline", caption, draw)

@@ -10,6 +10,7 @@ from bough import zoo
 from bough.dynamics import Dynamics
 from bough.model import Builder, Model
 from bough.reproduce.result import Figure, Result, Row, exact
+from bough.reproduce.style import show_pattern
 from bough.reproduce.topologies import chain
 from bough.sparsity import bordered_order, envelope
 from bough.sparsity.ltdl import eliminate
@@ -123,11 +124,10 @@ def draw(canvas: Any) -> None:
     shown = (("Tree 1", pattern(tree)), ("humanoid, as numbered", pattern(humanoid)),
              ("humanoid, bordered", bordered_matrix(humanoid)))  # fmt: skip
     for axes, (title, matrix) in zip(canvas.subplots(1, 3), shown, strict=True):
-        axes.imshow(1 - matrix, cmap="gray", vmin=-0.6, vmax=1.0)
+        show_pattern(axes, matrix)
         axes.set_title(title)
         axes.set_xlabel("column")
-        axes.grid(False)
         if title.endswith("bordered"):
             i, j = np.nonzero(envelope(matrix))
-            axes.plot(j, i, "x", color="#D55E00", markersize=3)
+            axes.plot(j + 1, i + 1, "x", color="#D55E00", markersize=3)
     canvas.axes[0].set_ylabel("row")

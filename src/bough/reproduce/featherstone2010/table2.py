@@ -11,7 +11,7 @@ from bough.compile.graph.program import OperationCount
 from bough.opspace import OperationalSpace
 from bough.reproduce.featherstone2010.asimo import dense_costs, last_dofs, sparse_costs, task_set, zero_testing_product
 from bough.reproduce.result import Figure, Result, Row, exact, measured, rounded
-from bough.reproduce.style import legend_outside, show_patterns
+from bough.reproduce.style import legend_outside, operations_axis, show_patterns
 
 LATER = "L_d^-1 (Y_D' Lambda)"
 
@@ -121,10 +121,7 @@ def draw(
         for shift, ops in ((-0.2, dense[name]), (0.2, sparse[name])):
             axes.text(ops.total + 600, place + shift, f"{ops.total:,}", va="center", fontsize=8)
     axes.set_yticks(places, ["H, C", *names])
-    axes.invert_yaxis()
-    axes.grid(False, axis="y")
-    axes.set_xlim(0, 95_000)
-    axes.set_xlabel("operations (multiplications, additions and divisions)")
+    operations_axis(axes, 95_000)
     legend_outside(canvas, axes)
 
 

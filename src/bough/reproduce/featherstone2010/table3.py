@@ -11,7 +11,7 @@ from bough.opspace.methods.chang_khatib import chang_khatib_program
 from bough.opspace.methods.rjk import rjk_program
 from bough.reproduce.featherstone2010.asimo import last_dofs, sparse_costs, task_set
 from bough.reproduce.result import Figure, Result, Row, exact, measured, rounded
-from bough.reproduce.style import COLOURS, PRINTED, legend_outside
+from bough.reproduce.style import COLOURS, PRINTED, legend_outside, operations_axis
 from bough.tree import Tree
 
 # row: printed ratio, one-sided products of RJK (need corrected) and of Chang & Khatib
@@ -134,7 +134,7 @@ def _ratios(found: dict[str, Comparison]) -> Figure:
             [c.ratio for c in found.values()],
             0.55,
             color=COLOURS[0],
-            label="ours (Fig. 15 corrected)",
+            label="ours",
         )
         axes.plot(range(len(ROWS)), [float(x) for x in ROWS.values()], label="printed", **PRINTED)
         axes.axhline(1.0, color="#555555", linewidth=1.0)
@@ -144,9 +144,10 @@ def _ratios(found: dict[str, Comparison]) -> Figure:
         legend_outside(canvas, axes)
 
     caption = (
-        "Cost of the recursive algorithm over that of the sparse factorization for the rows of Table 3, and for limbs "
-        "longer by 14 and 15 joints, where the ratio falls below one. Printed ratios (crosses) are met in all rows but "
-        "hands FTF, whose printed figure leaves out six needed blocks (erratum E1)."
+        "Cost of the recursive algorithm over that of the sparse factorization for the rows of Table 3 (tasks on "
+        "hands and feet: HF, with the head: HFH, on forefingers, thumbs and feet: FTF), and for limbs longer by 14 and "
+        "15 joints, where the ratio falls below one. Printed ratios (crosses) are met in all rows but hands FTF, whose "
+        "printed figure leaves out six needed blocks (erratum E1)."
     )
     return Figure("ratios", caption, draw, (8.0, 4.2))
 
@@ -169,10 +170,7 @@ def _figure13(c: Comparison) -> Figure:
                 left += ops.total
             axes.text(left + 250, place, f"{left:,}", va="center")
         axes.set_yticks(range(len(stacks)), list(stacks))
-        axes.invert_yaxis()
-        axes.grid(False, axis="y")
-        axes.set_xlim(0, 36_000)
-        axes.set_xlabel("operations (multiplications, additions and divisions)")
+        operations_axis(axes, 36_000)
         legend_outside(canvas, axes, 6)
 
     caption = (

@@ -144,7 +144,7 @@ def draw_millipede(canvas: Any, legs: int = LEGS, exponents: Sequence[int] = (3,
         at = points @ lie + (0.0, 0.0, 0.8)
         parts = shapes(at[:spine], model.tree.parent[:spine], coloured(active[:spine]), 0.62)
         parts += shapes(at, np.where(np.arange(len(at)) < spine, -1, model.tree.parent), coloured(active), 0.36)
-        _shown(axes, model, parts + force(at[foot], pull @ lie, 3.0), (-1.35, 0.6), 2.0)
+        _shown(axes, model, parts + force(at[foot], pull @ lie, 3.0), (-1.35, 0.6), 2.3, 270)
         axes.set_title(f"eps = 2^-{exponent}: {int(active.sum())} of {len(active)} joints")
 
 
@@ -155,7 +155,7 @@ def draw_molecule(canvas: Any, atoms: int = ATOMS, exponents: Sequence[int] = (3
     for axes, exponent in zip(canvas.subplots(1, len(exponents)), exponents, strict=True):
         points, active = computed(model, q, atoms - 1, pull, exponent)
         parts = shapes(points, model.tree.parent, coloured(active), 0.085)
-        _shown(axes, model, parts + force(points[-1], pull, 0.5), (-0.7, 0.25), 1.7)
+        _shown(axes, model, parts + force(points[-1], pull, 0.5), (-0.7, 0.25), 1.9, 330)
         axes.set_title(f"eps = 2^-{exponent}: {int(active.sum())} of {len(active)} joints")
 
 
@@ -166,7 +166,7 @@ def _millipede_figure() -> Figure:
         "its surroundings. Single ones far away join the sub-assemblies that were opened on the way down the "
         "assembly tree."
     )
-    return Figure("figure4", caption, draw_millipede, (9.5, 3.3))
+    return Figure("figure4", caption, draw_millipede, (9.5, 2.25))
 
 
 def _molecule_figure() -> Figure:
@@ -174,4 +174,4 @@ def _molecule_figure() -> Figure:
         f"Fig. 6: a random molecule-like linkage with {ATOMS} rotatable bonds (the paper's has 50,000), with a force "
         "on the atom that the arrow pulls. Red joints are computed: how many depends on the threshold."
     )
-    return Figure("figure6", caption, draw_molecule, (9.5, 3.3))
+    return Figure("figure6", caption, draw_molecule, (9.5, 2.8))

@@ -16,6 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from bough.errors import RecordingError
 from bough.model import Model
 from bough.record import cpu_name, replacing
 from bough.reproduce.redon_lin.protocol import FULL, LINKAGES, Experiment, cell, reference
@@ -100,7 +101,10 @@ def record(
     path: Path, plans: Sequence[Experiment], say: Callable[[str], None] = lambda text: None, jobs: int = 1
 ) -> dict[str, Any]:
     """Run what the file does not have yet, and keep each cell at once: a run may be stopped at any time."""
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    try:
+        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    except ValueError:
+        raise RecordingError(f"{str(path)!r} is damaged, or no recording: move it away to begin anew") from None
     path.parent.mkdir(parents=True, exist_ok=True)
     for name, result in cells(plans, found) if jobs == 1 else at_once(plans, found, jobs):
         found[name] = result

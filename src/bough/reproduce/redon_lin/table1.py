@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 from bough.reproduce.redon_lin.protocol import FORCES, FULL, SHORT, TABLE_EXPONENTS
 from bough.reproduce.redon_lin.recording import OWN_RECORD, cells, record
 from bough.reproduce.result import MEASURED, Figure, Result, Row
-from bough.reproduce.style import COLOURS, legend_outside
+from bough.reproduce.style import COLOURS, legend_outside, plain_ticks
 
 RECORDED = files("bough.reproduce.redon_lin") / "recorded.json"
 # by the number of forces, for eps = 2^-3, 2^-7, 2^-11, 2^-15, 2^-19
@@ -34,13 +36,15 @@ REMARKS = (
     "those of the exact methods the best of "
     "several, so that the gains are understated.",
 )
+GREY = "#555555"
 DCA = {1: 875.1, 10: 873.0, 100: 875.0, 1000: 880.0}  # milliseconds
 Cells = dict[str, Any]
 
 
 def run(full: bool = False) -> Result:
     """The recorded runs in the paper's protocol, and the same cells run now with few steps; `full` records anew."""
-    recorded: Cells = record(OWN_RECORD, FULL, print) if full else json.loads(RECORDED.read_text())
+    say = partial(print, file=sys.stderr)
+    recorded: Cells = record(OWN_RECORD, FULL, say) if full else json.loads(RECORDED.read_text())
     now = {} if full else dict(cells((SHORT[0]._replace(forces=(1, 10), steps=20),)))
     rows = list(_table(recorded, now))
     rows += _gains(recorded)
@@ -171,9 +175,10 @@ def _by_forces(axes: Any, recorded: Cells, runs: str, what: str) -> None:
         axes.loglog(x, np.array(y) * (1e3 if what == "seconds" else 1), marker=".", color=COLOURS[k], label=label)
         if runs == "molecule/adjacent":
             printed = PRINTED["milliseconds" if what == "seconds" else "joints"][forces]
-            first = None if k else "printed, in the colour of the forces"
             eps = [2.0**-e for e in TABLE_EXPONENTS]
-            axes.plot(eps, printed, "x", color=COLOURS[k], label=first, markersize=6)
+            axes.plot(eps, printed, "x", color=COLOURS[k], markersize=6)
+    if runs == "molecule/adjacent":
+        axes.plot([], [], "x", color=GREY, label="printed", markersize=6)
 
 
 FIGURE7 = (
@@ -193,7 +198,7 @@ def _baselines(axes: Any, recorded: Cells, linkage: str, where: str) -> None:
     cpu = recorded[_key(linkage, where, 1, "exact")].get("cpu")
     for method, style, name in (("dca", ":", "divide and conquer"), ("aba", "-.", "ABA")):
         label = name if linkage == "molecule" else None
-        axes.axhline(1e3 * _fastest(recorded, linkage, method, cpu), color="#555555", linestyle=style, label=label)
+        axes.axhline(1e3 * _fastest(recorded, linkage, method, cpu), color=GREY, linestyle=style, label=label)
 
 
 def _millipede(recorded: Cells) -> Figure | None:
@@ -205,11 +210,12 @@ def _millipede(recorded: Cells) -> Figure | None:
         x, y = _series(recorded, "millipede", "adjacent", 1, "seconds")
         left.loglog(x, 1e3 * np.array(y), marker=".", label="adaptive")
         base = recorded[_key("millipede", "adjacent", 1, "exact")]
-        left.axhline(1e3 * base["dca"], color="#555555", linestyle=":", label="divide and conquer")
-        left.axhline(1e3 * base["aba"], color="#555555", linestyle="-.", label="ABA")
+        left.axhline(1e3 * base["dca"], color=GREY, linestyle=":", label="divide and conquer")
+        left.axhline(1e3 * base["aba"], color=GREY, linestyle="-.", label="ABA")
         right.loglog(*_series(recorded, "millipede", "adjacent", 1, "joints"), marker=".")
         left.set_ylabel("milliseconds a step")
         right.set_ylabel("joints computed")
+        plain_ticks(right.yaxis, [15, 20, 30, 50, 100])
         for axes in (left, right):
             axes.set_xlabel("relative joint acceleration error eps")
             axes.invert_xaxis()
@@ -223,9 +229,6 @@ def _millipede(recorded: Cells) -> Figure | None:
     return Figure("figure5", caption, draw, (9.0, 4.0))
 
 
-OVER_STEPS = "over the number of steps"
-
-
 def _errors(recorded: Cells) -> Figure:
     def draw(canvas: Any) -> None:
         both = canvas.subplots(1, 2, sharey=True)
@@ -234,14 +237,11 @@ def _errors(recorded: Cells) -> Figure:
                 label = f"{forces} force{'s' * (forces > 1)}"
                 x, y = _series(recorded, linkage, "adjacent", forces, "error_end")
                 axes.loglog(x, y, marker=".", color=COLOURS[k], label=label)
-                steps = 4000
-                last = k == len(FORCES) - 1
-                axes.loglog(x, np.array(y) / steps, ":", color=COLOURS[k], label=OVER_STEPS if last else None)
+                axes.loglog(x, np.array(y) / 4000, ":", color=COLOURS[k])
                 if linkage == "molecule":
-                    name = "printed" if last else None
-                    axes.plot(
-                        [2.0**-e for e in TABLE_EXPONENTS], PRINTED["error"][forces], "x", color=COLOURS[k], label=name
-                    )
+                    axes.plot([2.0**-e for e in TABLE_EXPONENTS], PRINTED["error"][forces], "x", color=COLOURS[k])
+            axes.plot([], [], ":", color=GREY, label="over the number of steps")
+            axes.plot([], [], "x", color=GREY, label="printed")
             axes.set_title(linkage)
             axes.set_xlabel("relative joint acceleration error eps")
             axes.invert_xaxis()
