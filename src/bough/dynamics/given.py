@@ -183,8 +183,7 @@ class WithParameters:
         for name, value in zip(self.parameters.inputs, values, strict=True):
             if value is not self.parameters.own[name]:
                 self.parameters.examine(name, value)
-        make, copies = scope["make"], [x.copy() for x in values]
-        scope |= {"known": make_known(make, plain, copies), "kept": (make, copies)}
+        scope["known"] = make_known(scope["make"], plain, [x.copy() for x in values])
 
 
 def _nothing(*_: Any) -> None:

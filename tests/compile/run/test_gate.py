@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import subprocess
 import sys
 import weakref
 
@@ -243,11 +244,64 @@ def test_every_place_of_every_size_is_looked_at(dtype, size):
             assert run(x, y) == BAD_INPUT
 
 
-def test_code_of_gates_stays_when_threads_ask_for_it_at_once():
-    """Each makes its own then, and the cache keeps only the last: helpers would run code that is gone."""
-    layout = gate.object_layout()
-    if layout is None:
+def test_code_of_gates_stays_as_long_as_they_do(monkeypatch, code):
+    """Of threads that ask at once each makes its own, and a cache keeps only the last."""
+    if gate.object_layout() is None:
         pytest.skip("gates go through ctypes here")
-    made = [weakref.ref(gate._gate_code.__wrapped__(layout, "serve")) for _ in range(2)]
+    found, make = [], gate._gate_code.__wrapped__
+
+    def kept(*given):
+        made = make(*given)
+        found.append(weakref.ref(made))
+        return made
+
+    monkeypatch.setattr(gate, "_gate_code", kept)
+    monkeypatch.setattr(gate, "_method", gate._method.__wrapped__)
+    run = make_gate(Signature(INPUTS, OUTPUTS, np.dtype(float), False), code.address, keep=code)
+    serve = gate.serve.__wrapped__()
     gc.collect()
-    assert all(code() is not None for code in made)
+    assert len(found) >= 1 + (serve is not None)
+    assert all(made() is not None for made in found)
+    assert run(*arrays()) == OK
+    del run, serve
+    gc.collect()
+    assert not any(made() is not None for made in found)
+
+
+@pytest.mark.parametrize("kind", [make_gate, ctypes_gate])
+def test_gates_and_makers_keep_what_they_run(kind, code):
+    signature, is_native = Signature(INPUTS, OUTPUTS, np.dtype(float), False), kind is make_gate
+    mine = native.LoadedCode(code.address, code)
+    seen, run = weakref.ref(mine), kind(signature, code.address, keep=mine)
+    maker = gate.make_maker(signature, code.address, keep=mine) if is_native else None
+    known = gate.make_known(maker, 1, [arrays()[1]]) if is_native else None
+    del mine, maker
+    gc.collect()
+    assert seen() is not None
+    assert run(*arrays()) == OK
+    del run
+    gc.collect()
+    assert (seen() is not None) == (known is not None)  # by way of what it calls
+
+
+TAKEN_DOWN = """
+import ctypes, gc
+import numpy as np
+from bough import Dynamics, zoo
+from bough.compile.run import gate
+
+dynamics = Dynamics(zoo.arm(2))
+dynamics.forward_dynamics(*np.zeros((3, 2)))
+gate._method.cache_clear()
+for kept in vars(gate).values():
+    if type(kept) is list:
+        kept.clear()
+others = [ctypes.create_string_buffer(b"\\xff" * 32, 32) for _ in range(20_000)]  # where descriptions were
+del dynamics
+gc.collect()
+"""
+
+
+def test_gates_may_be_freed_after_the_module_that_made_them():
+    """As at exit. Python looks into the description of a function that it frees."""
+    assert subprocess.run([sys.executable, "-c", TAKEN_DOWN]).returncode == 0

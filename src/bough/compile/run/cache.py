@@ -121,9 +121,9 @@ def _is_safe(folder: Path) -> bool:
 
 
 def _this_cpu() -> Any:
-    from bough.compile.run.native import code_model, host
+    from bough.compile.run.native import host
 
-    return host(), code_model()
+    return host()
 
 
 def _read(path: Path, key: bytes) -> bytes | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial, wraps
+from functools import cache, cached_property, wraps
 from inspect import Parameter, signature
 from typing import Any
 
@@ -22,7 +22,7 @@ from bough.compile.graph.program import Array
 from bough.compile.run import complaints
 from bough.compile.run.arrays import conform, results
 from bough.compile.run.complaints import Explain
-from bough.compile.run.entry import Code, Entry, own_gate, shared_gate
+from bough.compile.run.entry import Code, Entry, shared_gate
 from bough.compile.run.gate import BAD_INPUT, MISFIT, OK, Gate, Signature, rows_at_once
 from bough.compile.run.mappings import Mappings
 from bough.compile.run.native import compiling
@@ -53,7 +53,6 @@ class BoundFunction:
         self.entry = cache(provide)
         self._codes: dict[bool, Code] = {}
         self._gates: dict[bool, Gate] = {}
-        self._keep: Any = None
         self._batches: Batches | None = None
         self._unchecked: Batches | None = None
         self._lent: list[tuple[dict[str, Any], str]] = []
@@ -231,11 +230,12 @@ class BoundFunction:
 
     def _batches_of(self, signature: Signature) -> Batches:
         code = self._codes[True]
-        return Batches(shared_gate(code, signature), partial(own_gate, code, signature), rows_at_once(signature))
+        gate, most = shared_gate(code, signature), rows_at_once(signature)
+        return Batches(gate, lambda pile: code.open(signature, pile).gate, most)
 
     def _open(self, code: Code, signature: Signature) -> None:
         """One configuration is computed with the GIL held, so that all calls may share one context."""
-        gate, make, self._keep = code.open(signature)
+        gate, make = code.open(signature)
         self._scope["gate"] = self._gates[False] = gate
         self._scope["make"] = make or _nothing
         for scope, name in self._lent:

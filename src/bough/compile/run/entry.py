@@ -12,11 +12,10 @@ from bough.compile.run.gate import Gate, Maker, Pile, Signature, make_gate, make
 
 
 class Opened(NamedTuple):
-    """A gate for one thread at a time, `make` where it is for one configuration, and what they need to live."""
+    """A gate for one thread at a time, and `make` where it is for one configuration; both keep what they need."""
 
     gate: Gate
     make: Maker | None = None
-    keep: Any = None
 
 
 class Code(Protocol):
@@ -57,37 +56,24 @@ class NativeCode:
         return self.new_context is None
 
     def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
-        context, keep = self.new_context() if self.new_context else (0, None)
-        signature = replace(signature, felt=self.felt)
-        gate = make_gate(signature, self.address, context, pile)
+        context, memory = self.new_context() if self.new_context else (0, None)
+        signature, keep = replace(signature, felt=self.felt), (self, memory, pile)
+        gate = make_gate(signature, self.address, context, pile, keep)
         alone = not signature.batched and bool(signature.outputs)
-        return Opened(gate, make_maker(signature, self.address, context) if alone else None, (self, keep))
-
-
-def own_gate(code: Code, signature: Signature, pile: Pile | None = None) -> Gate:
-    """A gate for one thread at a time; keep the code alive, which keeps what is shared."""
-    gate, _, keep = code.open(signature, pile)
-    if code.is_shared:
-        return gate
-
-    def keeping(*arrays: np.ndarray, keep: Any = keep) -> int:
-        return gate(*arrays)
-
-    keeping.gate = gate  # type: ignore[attr-defined]  # for `record_of`
-    return keeping
+        return Opened(gate, make_maker(signature, self.address, context, keep) if alone else None)
 
 
 def shared_gate(code: Code, signature: Signature) -> Gate:
     """A gate that several threads may use at once: where the code is not shared, each running call has its own."""
     if code.is_shared:
-        return own_gate(code, signature)
+        return code.open(signature).gate
     idle: list[Gate] = []
 
     def pooled(*arrays: np.ndarray) -> int:
         try:
             gate = idle.pop()
         except IndexError:
-            gate = own_gate(code, signature)
+            gate = code.open(signature).gate
         try:
             return gate(*arrays)
         finally:

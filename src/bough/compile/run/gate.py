@@ -35,6 +35,8 @@ PYTHON_API = (
     "PyLong_FromLong", "PyEval_SaveThread", "PyEval_RestoreThread", "Py_IncRef", "Py_DecRef", "PyDict_Size",
     "PyDict_Next", "PyTuple_New", "PyTuple_SetItem",
 )  # fmt: skip
+_object = ctypes.py_object
+_new_function = ctypes.PYFUNCTYPE(_object, ctypes.c_void_p, _object, _object)(("PyCFunction_NewEx", ctypes.pythonapi))
 CACHED_BYTES, WIDEST, MOST_STEPS = 2**18, 16, 16  # 16 = rows of the widest step of lanes
 
 
@@ -85,45 +87,41 @@ class Pile:
         return slice(first, first + count)
 
 
-def make_gate(signature: Signature, entry: int, context: int = 0, pile: Pile | None = None) -> Gate:
-    """A gate to the code at `entry`, for rows that it takes from the pile if there is one. Keep all of them alive."""
+def make_gate(
+    signature: Signature, entry: int, context: int = 0, pile: Pile | None = None, keep: object = None
+) -> Gate:
+    """A gate to the code at `entry`, for rows that it takes from the pile if there is one; `keep` lives as long."""
     layout = object_layout()
     if layout is None:
-        return ctypes_gate(signature, entry, context, pile)
-    gate: Gate = _native_function(layout, "gate", _record(signature, entry, context, pile))
-    return gate
+        return ctypes_gate(signature, entry, context, pile, keep)
+    return _native_function(layout, "gate", _record(signature, entry, context, pile), keep)
 
 
-def make_maker(signature: Signature, entry: int, context: int = 0) -> Maker:
+def make_maker(signature: Signature, entry: int, context: int = 0, keep: object = None) -> Maker:
     """`maker(*inputs)`: the output, or a tuple of them, in new arrays; None where a gate would have a complaint."""
     layout = object_layout()
     if layout is None:
-        return python_maker(signature, ctypes_gate(signature, entry, context))
+        return python_maker(signature, ctypes_gate(signature, entry, context, keep=keep))
     name = "make" if len(signature.outputs) == 1 else "make_several"
-    maker: Maker = _native_function(layout, name, _record(signature, entry, context))
-    return maker
+    return _native_function(layout, name, _record(signature, entry, context), keep)
 
 
 def make_unpacker(maker: Maker, other: Maker, plain: int, places: Mapping[Any, int]) -> Maker | None:
     """`maker` with its inputs after the first `plain` in a dict, each under the key that has its place in `places`.
 
-    It gives None unless the keys are these very objects, in this order; what is no dict goes to `other`. Keep makers
-    and keys alive. None where `maker` is no native code.
+    It gives None unless the keys are these very objects, in this order; what is no dict goes to `other`. None where
+    `maker` is no native code.
     """
     layout, (record, second) = object_layout(), [getattr(f, "__self__", None) for f in (maker, other)]
     if layout is None or type(record) is not bytes:
         return None
     words = [id(record), id(dict), id(None), plain, len(places), id(second) if type(second) is bytes else 0]
     words += [word for key, place in places.items() for word in (id(key), place)]
-    unpack: Maker = _native_function(layout, "unpack", struct.pack(f"<{len(words)}Q", *words))
-    return unpack
+    return _native_function(layout, "unpack", struct.pack(f"<{len(words)}Q", *words), (maker, other, *places))
 
 
 def make_known(maker: Maker, plain: int, copies: Sequence[np.ndarray]) -> Maker:
-    """`maker` for inputs of which those after the first `plain` have the numbers of `copies`; None for all others.
-
-    Keep maker and copies alive.
-    """
+    """`maker` for inputs of which those after the first `plain` have the numbers of `copies`; None for all others."""
     layout, record = object_layout(), getattr(maker, "__self__", None)
     if layout is None or type(record) is not bytes:
         known = [x.tobytes() for x in copies]
@@ -134,13 +132,12 @@ def make_known(maker: Maker, plain: int, copies: Sequence[np.ndarray]) -> Maker:
 
         return make
     words = [id(record), plain, len(copies), *(word for x in copies for word in (x.ctypes.data, x.nbytes))]
-    function: Maker = _native_function(layout, "known", struct.pack(f"<{len(words)}Q", *words))
-    return function
+    return _native_function(layout, "known", struct.pack(f"<{len(words)}Q", *words), (maker, copies))
 
 
 def record_of(gate: Gate) -> int | None:
     """The address of the record of a gate that is native code."""
-    layout, record = object_layout(), getattr(getattr(gate, "gate", gate), "__self__", None)
+    layout, record = object_layout(), getattr(gate, "__self__", None)
     return None if layout is None or type(record) is not bytes else id(record) + layout.bytes_data
 
 
@@ -150,7 +147,10 @@ def serve() -> Callable[[int, int], int] | None:
     layout = object_layout()
     if layout is None or not seats.are_possible():
         return None
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(_gate_code(layout, "serve").address)
+    code = _gate_code(layout, "serve")
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(code.address)
+    function.code = code  # type: ignore[attr-defined]  # kept in memory
+    return function
 
 
 def python_maker(signature: Signature, gate: Gate) -> Maker:
@@ -166,19 +166,23 @@ def python_maker(signature: Signature, gate: Gate) -> Maker:
     return make
 
 
-def _native_function(layout: ObjectLayout, name: str, record: bytes) -> Any:
-    """A function of the gate's code as a Python function, with `record` for its self."""
-    make_function = ctypes.pythonapi.PyCFunction_NewEx
-    make_function.restype = ctypes.py_object
-    make_function.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    return make_function(ctypes.addressof(_method(layout, name)), record, None)
+def _native_function(layout: ObjectLayout, name: str, record: bytes, keep: object) -> Callable[..., Any]:
+    """A function of the gate's code as a Python function, with `record` for its self.
+
+    In the place of its module it has what must live as long: Python reads its description even when it is freed.
+    """
+    method = _method(layout, name)
+    made: Callable[..., Any] = _new_function(ctypes.addressof(method), record, (method, keep))
+    return made
 
 
-def ctypes_gate(signature: Signature, entry: int, context: int = 0, pile: Pile | None = None) -> Gate:
+def ctypes_gate(
+    signature: Signature, entry: int, context: int = 0, pile: Pile | None = None, keep: object = None
+) -> Gate:
     """The same without any knowledge of object layouts."""
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(entry)
 
-    def compute(arrays: Sequence[np.ndarray]) -> None:
+    def compute(arrays: Sequence[np.ndarray], keep: object = keep) -> None:
         pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
         function(pointers, len(arrays[0]) if signature.batched else 1, context)
 
@@ -234,17 +238,15 @@ class _PyMethodDef(ctypes.Structure):
         ("flags", ctypes.c_int),
         ("doc", ctypes.c_char_p),
     )
-
-
-_kept: list[Any] = []  # code that someone may run: of threads that ask at once, a cache keeps what the last one made
+    code: native.LoadedCode
 
 
 @cache
 def _method(layout: ObjectLayout, name: str) -> _PyMethodDef:
-    """Python's description of a native function, one for all gates of this process, kept for ever."""
-    address = _gate_code(layout, name).address
-    made = _PyMethodDef(name.encode(), address, METH_FASTCALL, b"Pass arrays to compiled code.")
-    _kept.append(made)
+    """Python's description of a native function, which keeps its code."""
+    code = _gate_code(layout, name)
+    made = _PyMethodDef(name.encode(), code.address, METH_FASTCALL, b"Pass arrays to compiled code.")
+    made.code = code
     return made
 
 
@@ -256,9 +258,7 @@ def _gate_code(layout: ObjectLayout, name: str) -> native.LoadedCode:
         function = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p)
         native.define_symbol(symbol, function.value or 0)
     native.define_symbol("PyArray_New", _array_new())
-    made = native.load(fetch(f"gate {ir}", lambda: native.compile_ir(ir, optimise=True)), name)
-    _kept.append(made)
-    return made
+    return native.load(fetch(f"gate {ir}", lambda: native.compile_ir(ir, optimise=True)), name)
 
 
 def _array_new() -> int:

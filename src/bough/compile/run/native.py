@@ -5,28 +5,50 @@ llvmlite is imported on first use only, so that importing bough stays light.
 
 from __future__ import annotations
 
+import atexit
 import os
+import platform
 import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-# Held by whoever compiles or loads code: LLVM's parser and code generator share one context. A fork waits for it: in
-# the child no one would give back what another thread held: this lock, and those of LLVM behind it.
-compiling = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
-
-
-CARD_USERS = {"cuda", "cupy", "jax", "torch"}
-MAPS = Path("/proc/self/maps")
+compiling = threading.RLock()  # held by whoever compiles or loads code: LLVM's parser and generator share a context
+# Here all that is loaded at once lies in one piece of memory: from pieces more than 2 GB apart nothing reaches the
+# others, and LLVM ends the process. In the piece there is room for the table of addresses of what others define, but
+# not for jumps there: calls must go by the table, those of library functions, too.
+IN_ONE_PIECE = sys.platform == "linux" and platform.machine() == "x86_64"
+CALLS_BY_TABLE = '\n!llvm.module.flags = !{!99999}\n!99999 = !{i32 7, !"RtLibUseGOT", i32 1}\n'
 PARTS = b"several objects\n"  # what code begins with that is more than one object
+
+
+def _hold() -> None:
+    """Let nobody into LLVM any more: not before all are out.
+
+    A forked child has locks that no one in it gives back; at exit LLVM is taken down under whoever is still in it.
+    """
+    compiling.acquire()
+    _lock_of_llvm().__enter__()
+
+
+def _release() -> None:
+    _lock_of_llvm().__exit__(None, None, None)
+    compiling.release()
+
+
+def _lock_of_llvm() -> Any:
+    """Held by whoever calls LLVM, such as one who drops the last reference to some code."""
+    return getattr(getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None), "_lock", None) or nullcontext()
+
+
+atexit.register(_hold)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_release)
 
 
 @dataclass(frozen=True)
@@ -52,18 +74,14 @@ def host() -> Host:
     return Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), version)
 
 
-def code_model() -> str:
-    """Which code is made: small, or large where a card's driver has taken so much of the address space that code and
-    constants may come to lie more than 2 GB apart: LLVM ends the process then."""
-    if not CARD_USERS.isdisjoint(sys.modules) and MAPS.exists() and "libcuda" in MAPS.read_text(errors="replace"):
-        return "large"
-    return "small"
-
-
 def compile_ir(ir: str, level: int = 2, optimise: bool = False) -> bytes:
-    """Object code for a module of LLVM IR text."""
+    """Object code for a module of LLVM IR text.
+
+    `level` is that of the code generator. The optimiser on IR runs only on request: straight-line code
+    from a hash-consed graph leaves it nothing to do.
+    """
     with compiling:
-        return compile_module(_llvm().parse_assembly(ir), level, optimise)
+        return _emit_object(_llvm().parse_assembly(ir + CALLS_BY_TABLE), level, optimise)
 
 
 def compile_parts(parts: Iterable[str], level: int = 2) -> bytes:
@@ -71,13 +89,16 @@ def compile_parts(parts: Iterable[str], level: int = 2) -> bytes:
     given."""
     with compiling, _side_by_side():
         jobs: list[_Job] = []
-        for ir in parts:
-            if jobs:
-                jobs[-1].start()
-            jobs.append(_Job(ir, level))
-        jobs[-1].run()
-        for job in jobs[:-1]:
-            job.join()
+        try:
+            for ir in parts:
+                if jobs:
+                    jobs[-1].start()
+                jobs.append(_Job(ir, level))
+            jobs[-1].run()
+        finally:
+            for job in jobs:
+                if job.is_alive():
+                    job.join()
     codes = [job.result() for job in jobs]
     return codes[0] if len(codes) == 1 else PARTS + b"".join(len(x).to_bytes(8, "little") + x for x in codes)
 
@@ -91,10 +112,17 @@ class _Job(threading.Thread):
         self._code = b""
         self._error: BaseException | None = None
 
-    def run(self) -> None:
+    def start(self) -> None:
         try:
-            llvm = _llvm()
-            self._code = _emit_object(llvm.parse_assembly(self._ir, context=llvm.create_context()), self._level)
+            super().start()
+        except RuntimeError:  # no more threads
+            self.run()
+
+    def run(self) -> None:
+        llvm = _llvm()
+        try:  # closed in order: an error keeps both until they are found as garbage, in any order
+            with llvm.create_context() as own, llvm.parse_assembly(self._ir + CALLS_BY_TABLE, own) as module:
+                self._code = _emit_object(module, self._level)
         except BaseException as error:
             self._error = error
 
@@ -131,18 +159,8 @@ def _parts(code: bytes) -> Iterator[bytes]:
         at += 8 + size
 
 
-def compile_module(module: Any, level: int = 2, optimise: bool = False) -> bytes:
-    """Object code for a module of LLVM.
-
-    `level` is that of the code generator. The optimiser on IR runs only on request: straight-line code
-    from a hash-consed graph leaves it nothing to do.
-    """
-    with compiling:
-        return _emit_object(module, level, optimise)
-
-
 def _emit_object(module: Any, level: int, optimise: bool = False) -> bytes:
-    """The same for whoever holds the lock, or works for the one who does in a context of its own."""
+    """Object code for a module, for whoever holds the lock, or works for the one who does in a context of its own."""
     module.triple = host().triple
     machine = _target_machine(level)
     module.data_layout = str(machine.target_data)
@@ -150,6 +168,9 @@ def _emit_object(module: Any, level: int, optimise: bool = False) -> bytes:
         llvm = _llvm()
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
         builder.getModulePassManager().run(module, builder)
+    for function in module.functions if IN_ONE_PIECE else ():
+        if function.is_declaration:
+            function.add_function_attribute("nonlazybind")
     code: bytes = machine.emit_object(module)
     return code
 
@@ -166,8 +187,7 @@ def load(code: bytes, symbol: str) -> LoadedCode:
     """Load object code and find `symbol` in it; what it calls is looked for in this process."""
     llvm = _llvm()
     with compiling:
-        machine = _target_machine(2)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine(2), use_lmm=IN_ONE_PIECE or None)
         for part in _parts(code):
             engine.add_object_file(llvm.ObjectFileRef.from_data(part))
         engine.finalize_object()
@@ -194,8 +214,6 @@ def _llvm() -> Any:
 
 def _target_machine(level: int) -> Any:
     target = _llvm().Target.from_triple(host().triple)
-    model = code_model()
-    reloc = "pic" if model == "small" else "static"
     return target.create_target_machine(
-        cpu=host().cpu, features=host().features, opt=level, reloc=reloc, codemodel=model, jit=True
+        cpu=host().cpu, features=host().features, opt=level, reloc="pic", codemodel="small", jit=True
     )

@@ -47,12 +47,9 @@ class Seat:
 
     def __init__(self, serve: Callable[[int, int], int]) -> None:
         memory = ctypes.create_string_buffer(2 * SEAT_BYTES)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # for ever: someone looks there until the process is gone
         self.address = -(-ctypes.addressof(memory) // SEAT_BYTES) * SEAT_BYTES
-
-        def live(kept: object = memory) -> None:
-            serve(self.address, LOOKS)
-
-        threading.Thread(target=live, name="bough helper", daemon=True).start()
+        threading.Thread(target=serve, args=(self.address, LOOKS), name="bough helper", daemon=True).start()
 
 
 _idle: list[Seat] = []
