@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from bough import sparsity
-from bough.sparsity.routines import PRODUCTS, factor_function, vector_function
+from bough.errors import NumericalError, ShapeError
+from bough.sparsity.ltdl import ltdl
+from bough.sparsity.routines import PRODUCTS, vector_function
 from bough.tree.tree import Tree
 from strategies import random_matrix
 
@@ -40,14 +42,24 @@ def test_a_factor_is_made_from_packed_rows_which_are_kept():
     H, factor = packed_matrix(0)
     rows = np.concatenate([_row(H, k) for k in TREE.order])
     before = rows.copy()
-    found, refused = factor_function(TREE, np.dtype(float))(rows)
+    found = vector_function(TREE, ltdl, np.dtype(float))(rows)
     np.testing.assert_allclose(found, factor.packed, atol=1e-13)
     np.testing.assert_array_equal(rows, before)
-    assert refused == [0.0]
     rows[0] -= 100.0  # of the root, which is eliminated last
-    assert factor_function(TREE, np.dtype(float))(rows)[1] == [1.0]
+    with pytest.raises(NumericalError):
+        vector_function(TREE, ltdl, np.dtype(float))(rows)
     for pivot in (0.0, -1e-300):
-        assert factor_function(Tree([-1]), np.dtype(float))(np.array([pivot]))[1] == [1.0]
+        with pytest.raises(NumericalError):
+            vector_function(Tree([-1]), ltdl, np.dtype(float))(np.array([pivot]))
+
+
+def test_vectors_of_any_real_kind_are_taken_and_wrong_lengths_refused():
+    H, factor = packed_matrix(1)
+    x = np.arange(1, TREE.n + 1)
+    for given in (x, x.astype(">f8"), x.astype(np.float32), np.repeat(x, 2).astype(float)[::2]):
+        np.testing.assert_allclose(factor.solve(given), np.linalg.solve(H, x), rtol=1e-12)
+    with pytest.raises(ShapeError, match=r"\(8,\)"):
+        factor.solve(np.ones(TREE.n + 1))
 
 
 def test_functions_are_kept_with_the_tree():

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from bough.compile.settings import interpreted
-from bough.sparsity.routines import vector_function
-from bough.tree import Tree
 
 
 def run(kernel: Callable[..., None], *arrays: Any) -> None:
@@ -24,8 +22,3 @@ def run(kernel: Callable[..., None], *arrays: Any) -> None:
     from bough.compile.run import direct
 
     direct.call(kernel, *arrays)
-
-
-def run_on_vector(tree: Tree, kernel: Callable[..., None], L: Any, x: Any) -> Any:
-    """The product `kernel` of a factor in packed rows with a vector (n,) in the user's order."""
-    return vector_function(tree, kernel, L.dtype)(L, x)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bough.errors import FactorizationError, NonFiniteError, NumericalError, ShapeError
-from bough.sparsity.execute import run, run_on_vector
+from bough.sparsity.execute import run
 from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_product, ltl_solve, ltl_to_ltdl
 from bough.sparsity.pattern import Float, Names, diagonal, dof_name, from_columns, pack, to_columns, to_dense, to_scipy
@@ -30,7 +30,7 @@ from bough.sparsity.products import (
     unit_ltmul,
     unit_ltsolve,
 )
-from bough.sparsity.routines import factor_function
+from bough.sparsity.routines import vector_function
 from bough.sparsity.selected_inverse import selected_inverse
 from bough.sparsity.stretch import DEEP, ltdl_in_blocks, panel_size
 from bough.sparsity.udut import udut, udut_solve
@@ -199,8 +199,11 @@ class Factor:
         return rows
 
     def _apply(self, x: ArrayLike, *kernels: Kernel) -> Float:
-        if type(x) is np.ndarray and x.shape == (self.tree.n,) and x.dtype == self.packed.dtype and len(kernels) == 1:
-            return run_on_vector(self.tree, kernels[0], self.packed, x)
+        if type(x) is np.ndarray and x.ndim == 1 and len(kernels) == 1:
+            try:
+                return vector_function(self.tree, kernels[0], self.packed.dtype)(self.packed, x)
+            except ShapeError:  # which is said of x below
+                pass
         columns = to_columns(x, self.tree, self.packed.dtype)
         for kernel in kernels:
             run(kernel, self.tree.regular, self.tree.rows, self.packed, columns)
@@ -241,8 +244,7 @@ def _factor_of_rows(H: Any, tree: Tree) -> Float | None:
     if type(H) is not np.ndarray or H.ndim != 1 or H.dtype.char not in "fd" or not len(H):
         return None
     try:
-        found: Float
-        found, refused = factor_function(tree, H.dtype)(H)  # which are finite
+        found: Float = vector_function(tree, ltdl, H.dtype)(H)
     except (NonFiniteError, NumericalError, ShapeError):
         return None
-    return None if refused[0] else found
+    return found

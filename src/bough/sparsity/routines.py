@@ -10,7 +10,7 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import step
-from bough.sparsity.ltdl import ltdl_in_pairs, ltdl_solve
+from bough.sparsity.ltdl import ltdl, ltdl_in_pairs, ltdl_solve
 from bough.sparsity.ltl import ltl_solve
 from bough.sparsity.products import lmul, lsolve, ltmul, ltsolve, unit_lmul, unit_lsolve, unit_ltmul, unit_ltsolve
 from bough.sparsity.stretch import DEEP, ltdl_in_blocks, panel_size
@@ -45,8 +45,8 @@ class PackedRows(NamedTuple):
 
 
 @kernel
-def factorize_copy(t: PackedRows, H: Rows, L: Rows, refused: Rows, w: Workspace) -> None:
-    """L and D of H, both in packed rows, and how many pivots are not positive; H is kept."""
+def factorize_copy(t: PackedRows, H: Rows, L: Rows, w: Workspace) -> None:
+    """L and D of H, both in packed rows, not finite if a pivot is not positive; H is kept."""
     for k in range(len(H)):
         L[k] = H[k]
     if len(t.mate) > 0:
@@ -56,7 +56,7 @@ def factorize_copy(t: PackedRows, H: Rows, L: Rows, refused: Rows, w: Workspace)
     bad = H[0] - H[0]
     for k in range(len(t.parent)):
         bad = bad + step(-L[t.rows[k + 1] - 1])
-    refused[0] = bad
+    L[0] = L[0] + bad / step(-bad)  # 0 / 1 if no pivot is bad, else n / 0
 
 
 @kernel
@@ -96,35 +96,27 @@ def multiply(product: int, parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
         ltsolve(parent, rows, L, x)
 
 
-LTDL = Routine(
-    "ltdl", factorize_copy, inputs={"H": "packed"}, outputs={"L": "packed", "refused": "1"}, work={"panel": "panel"}
-)
+LTDL = Routine("ltdl", factorize_copy, inputs={"H": "packed"}, outputs={"L": "packed"}, work={"panel": "panel"})
 APPLY = Routine("factor", apply, inputs={"L": "packed", "x": "n"}, outputs={"y": "n"}, work={"column": "n 1"})
 
 
-def vector_function(tree: Tree, product: Callable[..., None], dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """(L, x) -> y for vectors of this tree, compiled on first use and kept with the tree."""
-    return _bound(tree, APPLY, PRODUCTS[product], dtype)
+def vector_function(tree: Tree, kernel: Callable[..., None], dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """(L, x) -> y for vectors of this tree, compiled on first use and kept with the tree.
 
-
-def factor_function(tree: Tree, dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """H -> L with D on its diagonal, both in packed rows, and the number of pivots that are not positive."""
-    return _bound(tree, LTDL, 0, dtype)
-
-
-def _bound(tree: Tree, routine: Routine, product: int, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    Of `ltdl`, H -> L with D on its diagonal, both in packed rows; an L that is not finite is refused.
+    """
     kept: dict[Any, Callable[..., Any]] = tree.__dict__.setdefault("_bound_routines", {})
-    found = kept.get((routine.name, product, dtype))
-    if found is None:
-        from bough.compile.executions import bind_arrays
+    return kept.get((kernel, dtype.char)) or kept.setdefault((kernel, dtype.char), _bound(tree, kernel, dtype.char))
 
-        paired = routine is LTDL and tree.height < DEEP
-        mate = mates(tree) if paired else np.empty(0, np.int64)
-        rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([product]), mate)
-        sizes = {"n": tree.n, "packed": int(tree.rows[-1]), "panel": panel_size(tree.height)}
-        found = bind_arrays(routine, (rows,), sizes, general=True, dtype=dtype).call
-        kept[routine.name, product, dtype] = found
-    return found
+
+def _bound(tree: Tree, kernel: Callable[..., None], precision: str) -> Callable[..., Any]:
+    from bough.compile.executions import bind_arrays
+
+    routine = LTDL if kernel is ltdl else APPLY
+    mate = mates(tree) if routine is LTDL and tree.height < DEEP else np.empty(0, np.int64)
+    rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS.get(kernel, 0)]), mate)
+    sizes = {"n": tree.n, "packed": int(tree.rows[-1]), "panel": panel_size(tree.height)}
+    return bind_arrays(routine, (rows,), sizes, general=True, dtype=np.dtype(precision)).call
 
 
 def mates(tree: Tree) -> IntArray:
