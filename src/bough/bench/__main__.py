@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bough.bench import plots, report, summary, targets
-from bough.bench.absent import Wanted, left_out
+from bough.bench.absent import Sought, left_out
 from bough.bench.report import Timing
 from bough.errors import BoughError, MissingExtraError, OptionError, UnknownNameError, nearest, short
 from bough.record import progress_bar
@@ -65,7 +65,7 @@ def measured(section: str) -> list[Timing]:
     """Its rows, and one for each robot and library that is not here."""
     try:
         module = import_module(f"bough.bench.{section}")
-        return [*module.rows(), *getattr(module, "WANTED", Wanted()).absent()]
+        return [*module.rows(), *getattr(module, "WANTED", Sought()).absent()]
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"section {section} needs {error.name}: pip install 'bough[bench]'") from error
 

@@ -13,7 +13,7 @@ from bough.bench.report import Timing
 GROUP = "not measured"
 
 
-class Wanted(NamedTuple):
+class Sought(NamedTuple):
     """The files of robots and the modules that a section looks for, and does without where they are not here."""
 
     robots: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bough import count, zoo
-from bough.bench.absent import Wanted
+from bough.bench.absent import Sought
 from bough.bench.dynamics import G1, models
 from bough.bench.report import Timing
 from bough.compile.executions import traced
@@ -24,7 +24,7 @@ from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.model import Model
 
 FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "inverse_mass_matrix")
-WANTED = Wanted((G1,))
+WANTED = Sought((G1,))
 UNIT = 15_000  # operations
 LONGEST_CHAIN = 31  # degrees of freedom whose H^-1 still has a graph small enough to be compiled
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from bough import zoo
 from bough.bench import card_motion, card_peers
-from bough.bench.absent import Wanted, robot_file
+from bough.bench.absent import Sought, robot_file
 from bough.bench.dynamics import G1
 from bough.bench.report import Timing
 from bough.compile.emit.cuda import Layout
@@ -27,7 +27,7 @@ from bough.model import Model, mark_limbs
 from bough.opspace import TaskSet, pose
 from bough.opspace.methods import prepare
 
-WANTED = Wanted((G1, "panda.urdf"), ("mujoco.mjx", "mujoco_warp", "frax"))
+WANTED = Sought((G1, "panda.urdf"), ("mujoco.mjx", "mujoco_warp", "frax"))
 BATCHES = (262_144, 1_048_576)
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns")
 TOLERANCE: dict[np.dtype, float] = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}

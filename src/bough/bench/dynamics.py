@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bough import zoo
-from bough.bench.absent import Wanted, robot_file
+from bough.bench.absent import Sought, robot_file
 from bough.bench.engines import random_state
 from bough.bench.engines.common import FACTOR, FORWARD, INVERSE, MASS, agreed, expected, ours
 from bough.bench.own import compare
@@ -24,7 +24,7 @@ PUSHED = (512, BATCH)  # rows of batches with wrenches
 SECONDS = 0.15  # for each contestant
 G1 = "g1_29dof_rev_1_0.urdf"
 REAL = {"panda.urdf": False, "allegro_right_hand.urdf": False, "go1.urdf": True, G1: True}  # whether the base floats
-WANTED = Wanted(tuple(REAL))
+WANTED = Sought(tuple(REAL))
 
 
 def rows() -> list[Timing]:

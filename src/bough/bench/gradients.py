@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bough import zoo
-from bough.bench.absent import Wanted, installed
+from bough.bench.absent import Sought, installed
 from bough.bench.compile import with_fresh_cache
 from bough.bench.dynamics import BATCH, G1, models
 from bough.bench.engines import agreed, expected, random_state
@@ -28,7 +28,7 @@ from bough.model import Model
 MANY = 65_536  # rows of the batch that bridges are measured on
 SMALL = 512  # rows where a result has many numbers: more would measure the machine's memory
 NEAR = 64  # rows whose results stay near the core
-WANTED = Wanted((G1,), ("torch", "jax", "casadi"))
+WANTED = Sought((G1,), ("torch", "jax", "casadi"))
 Cases = dict[str, dict[str, Callable[[], Any]]]
 
 

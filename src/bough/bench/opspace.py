@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bough import zoo
-from bough.bench.absent import Wanted, robot_file
+from bough.bench.absent import Sought, robot_file
 from bough.bench.dynamics import BATCH, G1, MANY
 from bough.bench.engines import random_state
 from bough.bench.engines.common import check
@@ -27,7 +27,7 @@ from bough.opspace.tracking import Tracker
 
 Contestants = dict[str, Callable[[], Any]]
 TALOS = "talos_reduced.urdf"
-WANTED = Wanted((TALOS, G1))
+WANTED = Sought((TALOS, G1))
 ENDS = ("arm_left_7_link", "arm_right_7_link", "leg_left_6_link", "leg_right_6_link")
 
 

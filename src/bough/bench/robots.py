@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bough import zoo
-from bough.bench.absent import Wanted, robot_file
+from bough.bench.absent import Sought, robot_file
 from bough.bench.dynamics import G1
 from bough.bench.engines.common import check
 from bough.bench.reaching import FEET, HANDS, four_limbs, one_arm
@@ -28,7 +28,7 @@ from bough.zoo.walkers import LEGS
 MANY, FEW, STEPS, DT = 4096, 256, 50, 2e-3
 RADIUS, SPEED = 0.02, 0.1
 SOLVERS = {"daqp": "daqp", "proxqp": "proxsuite", "piqp": "piqp", "quadprog": "quadprog"}  # and their modules
-WANTED = Wanted((G1, "panda.urdf"), ("pink", "mink", *SOLVERS.values()))
+WANTED = Sought((G1, "panda.urdf"), ("pink", "mink", *SOLVERS.values()))
 SOLVED = 1e-3  # of the largest acceleration: what solvers stop at
 SOFT = "in the air both accelerate alike; on the ground not: MuJoCo's contacts give way, ours do not"
 

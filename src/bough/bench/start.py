@@ -16,7 +16,7 @@ from inspect import signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bough.bench.absent import Wanted, installed, robot_file
+from bough.bench.absent import Sought, installed, robot_file
 from bough.bench.dynamics import G1
 from bough.bench.entries import ENTRIES, NEEDS
 from bough.bench.report import Timing
@@ -25,7 +25,7 @@ from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.functions import FUNCTIONS
 
 REPEATS = 5
-WANTED = Wanted((G1,), ("pinocchio",))
+WANTED = Sought((G1,), ("pinocchio",))
 NEEDED = ("numpy", "llvmlite", "typer", "rich")
 CLOCK = "from time import perf_counter as now\nbegan = now()\n{code}\nprint(now() - began)"
 MODEL = """
