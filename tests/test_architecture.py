@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import bough
+from bough import adaptive, zoo
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
@@ -52,6 +57,49 @@ def test_walks_exist_and_go_down(leg):
         assert callable(find(name)) or isinstance(find(name), property) or hasattr(find(name), "func"), name
     depths = [LAYER[name.split(".")[0]] for name in leg]
     assert depths == sorted(depths)
+
+
+def torque():
+    model = bough.load(ROOT / "examples" / "arm.urdf")
+    bough.Dynamics(model).inverse_dynamics(model.neutral, *np.zeros((2, model.nv)))
+
+
+def jbar():
+    model = zoo.arm(4)
+    space = bough.OperationalSpace(model, [bough.position("hand")])
+    assert space.method
+    assert space(np.full(4, 0.3)).jbar.shape == (4, 3)
+
+
+def step():
+    sim = adaptive.QuasiStatics(zoo.chain(8), adaptive.relative_joint(1e-3), "adaptive", culled="zero")
+    sim.apply_force(7, (1.0, 2.0, 3.0))
+    sim.step(1e-3)
+
+
+def code(name):
+    """What runs when this is called."""
+    found = find(name)
+    for way in ("fget", "func", "__wrapped__"):
+        found = getattr(found, way, found)
+    return (found.__init__ if isinstance(found, type) else found).__code__
+
+
+@pytest.mark.native("what is compiled is what is walked through")
+@pytest.mark.parametrize(("walk", "legs"), [(torque, LEGS[:3]), (jbar, LEGS[3:5]), (step, LEGS[5:])])
+def test_walks_are_what_is_called(walk, legs, tmp_path, monkeypatch):
+    monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))  # where no choice of a method is known
+    if walk is step:
+        monkeypatch.setenv("BOUGH_INTERPRET", "1")  # its kernels are not traced
+    called, before = [], sys.getprofile()
+    sys.setprofile(lambda frame, event, arg: called.append(frame.f_code) if event == "call" else None)
+    try:
+        walk()
+    finally:
+        sys.setprofile(before)
+    for leg in legs:
+        calls = iter(called)
+        assert [name for name in leg if code(name) not in calls] == []  # one after another
 
 
 def test_the_picture_has_every_room():
