@@ -170,6 +170,8 @@ def test_a_loop_that_cannot_close_says_so_once(method, monkeypatch):
         sim.run(120, 0.01)
     assert len(said) == 1
     assert sim.opening() == sim.stats.opening == pytest.approx(1.0, abs=0.2)
+    with pytest.warns(UserWarning, match="the closure of 'pin' to 'tip' is open by 1.* cannot close it from here"):
+        assert not sim.minimize(steps=20).converged
 
 
 @pytest.mark.parametrize("method", ["aba", "dca", "adaptive"])

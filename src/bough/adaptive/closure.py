@@ -20,6 +20,7 @@ from bough.adaptive.engines import Closing, LoopRows, loop_work, make_loops
 from bough.adaptive.feasible import examine_loops
 from bough.adaptive.handles import closing_force
 from bough.adaptive.node import Shared
+from bough.adaptive.reach import listed
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model
@@ -210,10 +211,12 @@ class Closures:
         return found
 
     def widest(self, poses: FloatArray) -> tuple[str, float]:
-        """The loop that is open farthest and its largest component, m or rad; the closing bodies are there (k, 12)."""
-        gaps = [float(np.abs(d).max(initial=0.0)) for d in self._displacements(self._by_body(poses))]
-        k = int(np.argmax(gaps))
-        return f"{self.closures[k].a!r} to {self.closures[k].b!r}", gaps[k]
+        """The loop that is open farthest (and those that are a tenth as far), and its largest component, m or rad; the
+        closing bodies are there (k, 12)."""
+        gaps = np.array([np.abs(d).max(initial=0.0) for d in self._displacements(self._by_body(poses))])
+        names = [f"{c.a!r} to {c.b!r}" for c in self.closures]
+        first, *others = [k for k in np.argsort(-gaps, kind="stable").tolist() if gaps[k] >= 0.1 * gaps.max()]
+        return names[first] + f" (and {listed([names[k] for k in others], '')})" * bool(others), float(gaps[first])
 
     def opening(self, poses: FloatArray) -> float:
         """The largest component by which a loop is open, m or rad, when the closing bodies are there (k, 12)."""

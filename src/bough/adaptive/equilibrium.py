@@ -281,3 +281,13 @@ def minimize(
     opening = float(np.abs(search.gap).max(initial=0.0))
     energy = float(search.work.energy[0]) if search.has_energy else math.nan
     return Settled(converged, steps, energy, left, motion, opening, time.perf_counter() - began)
+
+
+def not_settled(solver: Solver, found: Settled) -> str:
+    """Why there is no equilibrium yet."""
+    why = "there is no equilibrium near, or more steps are needed"
+    if solver.closures is not None and found.opening > CLOSED:
+        name, gap = solver.closures.widest(solver.poses(solver.closures.bodies))
+        why = f"the closure of {name} is open by {gap:.2g} m or rad, and the linkage cannot close it from here"
+    moves = f"a body still turns or a joint slides by {found.motion:.1e} in one"
+    return f"after {found.iterations} steps {moves}: {why}"

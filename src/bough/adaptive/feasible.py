@@ -1,5 +1,5 @@
-"""Loops before they are used: refused are those that cannot be closed, where that is certain, and those that hold
-nothing which others do not.
+"""Loops before they are used: refused are those that cannot be closed, where that is certain (`reach`), and those that
+hold nothing which others do not.
 
 Rows of loops that share no joint have nothing to do with each other, so all is done in small groups of loops. A loop is
 redundant where all of its rows lie in the span of the others': in a configuration with loops closed, and elsewhere,
@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines import LoopRows, loop_jacobian, make_work, plain_move, world_poses
+from bough.adaptive.engines import LoopRows, loop_jacobian, make_work, plain_move
+from bough.adaptive.reach import listed, refuse, refuse_impossible
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
@@ -205,45 +206,9 @@ def _implied_by(J: FloatArray, group: Group, loop: int) -> list[int]:
     return [k for k, rows in zip(group.loops, group.blocks, strict=True) if x[rows].max() > 1e-6]
 
 
-def refuse_beyond_reach(m: Mechanism, lp: LoopRows, q: FloatArray, names: Sequence[str]) -> None:
-    """Loops of joints that turn are polygons: none has a side that is longer than all others together."""
-    other = q.copy()
-    compiled(plain_move)(m, other, np.random.default_rng(2).normal(size=len(m.v_index)), 1.0)
-    origin, again = (_origins(m, x) for x in (q, other))
-    turns = np.abs(origin - again).max(axis=1, initial=0.0) <= CLOSED * (1.0 + np.abs(origin).max(axis=1, initial=0.0))
-    body, loop = np.repeat(np.arange(len(m.parent)), np.diff(lp.first)), lp.loop[lp.row]
-    first = np.append(True, (loop[1:] != loop[:-1]) | (body[1:] != body[:-1]))[: len(body)]  # a row of each loop
-    order = np.argsort(loop[first], kind="stable")
-    ways = np.split(body[first][order], np.searchsorted(loop[first][order], np.arange(1, len(lp.meet))))
-    held = [set(lp.axis[lp.loop == c].tolist()) >= {3, 4, 5} for c in range(len(lp.meet))]
-    for c, way in enumerate(ways):
-        if not held[c] or not turns[way].all():
-            continue
-        below = np.asarray(m.parent)[way] != lp.meet[c]
-        across = [origin[i] for i in way[~below].tolist()]
-        ends = [lp.frame[2 * c + side, 9:] for side in (0, 1) if lp.body[c, side] != lp.meet[c]]
-        across += [lp.frame[2 * c + side, 9:] for side in (0, 1) if lp.body[c, side] == lp.meet[c]]
-        sides = np.linalg.norm([*origin[way[below]], *ends, across[0] - across[1]], axis=1)
-        short = 2.0 * float(sides.max()) - float(sides.sum())
-        if short > OPEN:
-            raise ModelError(
-                f"closure {names[c]} cannot be closed: however the joints turn, its frames are {short:.2g} m apart"
-            )
-
-
-def _origins(m: Mechanism, q: FloatArray) -> FloatArray:
-    """(N, 3) where the frame of each body has its origin, in that of its parent."""
-    poses = np.zeros((len(m.parent), 12))
-    compiled(world_poses)(m, q, np.zeros_like(poses), poses)
-    R, p = poses[:, :9].reshape(-1, 3, 3), poses[:, 9:]
-    up = np.asarray(m.parent)
-    arm = p - np.where(up[:, None] < 0, 0.0, p[up])
-    return np.where(up[:, None] < 0, arm, np.einsum("nji,nj->ni", R[up], arm))
-
-
 def examine_loops(m: Mechanism, lp: LoopRows, q: FloatArray, names: Sequence[str]) -> None:
     """Refuse loops that cannot be closed, and loops that hold nothing, by name; q is where to begin, and is changed."""
-    refuse_beyond_reach(m, lp, q, names)
+    refuse_impossible(m, lp, q, names)
     groups = [g for g in groups_of(m, lp) if len(g.rows) * len(g.v) <= LARGEST]
     postures, rng = Postures(m, lp, q), np.random.default_rng(1)
     postures.close(groups, [np.arange(len(g.rows)) for g in groups])
@@ -252,8 +217,8 @@ def examine_loops(m: Mechanism, lp: LoopRows, q: FloatArray, names: Sequence[str
         if k is None:
             continue
         name, by = names[group.loops[k]], [names[c] for c in _implied_by(group.matrix(lp), group, k)]
-        others = ", ".join(by[:4]) + " and others" * (len(by) > 4) or "the linkage itself"
+        others = listed(by, "the linkage itself")
         gap, rest = postures.gap(group, group.blocks[k]), postures.gap(group, group.without(k))
         if gap > OPEN > rest:
-            raise ModelError(f"closure {name} cannot be closed: {others} keep its frames {gap:.2g} m or rad apart")
+            refuse(name, others, gap)
         raise ModelError(f"closure {name} is redundant: it follows from {others}; leave it out")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from bough.adaptive.checkpoint import checkpoint_of
 from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.engines import Switch
-from bough.adaptive.equilibrium import Settled, minimize
+from bough.adaptive.equilibrium import Settled, minimize, not_settled
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.loaded import LoadedLinkage
 from bough.adaptive.measures import ErrorMeasure
@@ -272,11 +272,7 @@ class QuasiStatics(LoadedLinkage):
             found = minimize(self.solver, tol, steps, None if load is None else lambda: load(self), advance)
         self.solver.all_moved = self.steps + 1
         if not found.converged:
-            warnings.warn(
-                f"after {found.iterations} steps a body still turns or a joint slides by {found.motion:.1e} in one: "
-                f"there is no equilibrium near, or more steps are needed",
-                stacklevel=2,
-            )
+            warnings.warn(not_settled(self.solver, found), stacklevel=2)
         return found
 
     # Checkpoints
