@@ -162,7 +162,8 @@ def refuse_constants(lp: LoopRows, look: Callable[[], None], names: Sequence[str
     held = np.zeros((len(lp.meet), 6), bool)
     held[lp.loop, lp.axis] = True
     turned = np.stack([held[:, 2], held[:, 2], held[:, 0]], axis=1)  # which columns of the two rotations are the same
-    must = np.concatenate([np.tile(turned, 3), np.repeat(held[:, 3:].all(axis=1)[:, None], 3, axis=1)], axis=1)
+    pinned = np.asarray(held[:, 3:].all(axis=1))
+    must = np.concatenate([np.tile(turned, 3), np.repeat(pinned[:, None], 3, axis=1)], axis=1)
     gaps, size = np.zeros((int(must.sum(axis=1).max()) + 2, *must.shape)), np.zeros(len(lp.meet))
     for k in range(len(gaps)):
         look()
