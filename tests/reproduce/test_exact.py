@@ -15,13 +15,18 @@ import numpy as np
 import pytest
 
 from bough import zoo
+from bough.compile.graph.program import OperationCount
+from bough.cost import featherstone2005 as f05_cost
+from bough.cost import featherstone2010 as f10_cost
+from bough.dynamics.dynamics import Dynamics
 from bough.reproduce import run
 from bough.reproduce.counting import on_tree
 from bough.reproduce.featherstone2005 import table1 as f05
-from bough.reproduce.featherstone2005.section2 import touched
+from bough.reproduce.featherstone2005.section2 import pattern, touched
 from bough.reproduce.featherstone2010.asimo import task_set
 from bough.reproduce.shimanovskij import table1 as udut
 from bough.reproduce.topologies import balanced, chain, side_branches, span_grid
+from bough.sparsity import ltdl as factorize
 from bough.sparsity.ltdl import ltdl
 from bough.tree import Tree
 from strategies import FACTS, TREES
@@ -231,3 +236,44 @@ def test_figure(figure):
 def test_no_figure_is_left_out():
     assert len(FIGURES) == 318
     assert set(ROWS) <= {name for _, _, name, _ in FIGURES}
+
+
+PRICES = {
+    F05 + "section5": {
+        "ra: sum of two inertias": f05_cost.RIGID_ADD,
+        "rx at a DH node: two screws, and the products of the angle": f05_cost.RIGID_TRANSFORM[2],
+        "rx at another node: three screws": f05_cost.RIGID_TRANSFORM[3],
+        "vx at a DH node: two screws": f05_cost.VECTOR_TRANSFORM[2],
+        "vx at another node: a general transform": f05_cost.VECTOR_TRANSFORM[3],
+    },
+    F10 + "table4": {
+        "phi (tau P) phi', what a third screw adds": (
+            f10_cost.ARTICULATED_TRANSFORM[3] - f10_cost.ARTICULATED_TRANSFORM[2]
+        ),
+        "phi' Omega phi, two screws": f10_cost.DIAGONAL_TRANSFORM[2],
+        "phi' Omega phi, three screws": f10_cost.DIAGONAL_TRANSFORM[3],
+        "tau' (...) tau, all of (...) tau formed": f10_cost.DIAGONAL_STEP - OperationCount(add=1),
+        "Omega phi, two screws": f10_cost.BLOCK_TRANSFORM[2],
+        "Omega phi, three screws": f10_cost.BLOCK_TRANSFORM[3],
+        "(...) tau": f10_cost.BLOCK_STEP,
+    },
+}
+
+
+@pytest.mark.parametrize(("script", "price"), [(script, price) for script in PRICES for price in PRICES[script]])
+def test_prices_of_formulas_are_those_of_executed_kernels(script, price):
+    """What the totals of CRBA and of RJK are made of; left are 60m + 62a (E4), and RNEA and ABA of other papers."""
+    assert rows_of(script)[price].ours == str(PRICES[script][price])
+
+
+@pytest.mark.parametrize("name", ["tree1", "shimanovskij", "humanoid", "asimo"])
+def test_patterns_are_those_of_executed_matrices(name):
+    """H by the kernel, at a random configuration, and its factor: nonzero where the sets of the tree say."""
+    model = getattr(zoo, name)()
+    H = Dynamics(model, general=True).mass_matrix(model.random_configuration(np.random.default_rng(1)))
+    wanted, factor = pattern(model.dof_tree).astype(bool), factorize(H, model.dof_tree)
+    assert not H[~wanted].any()
+    assert (
+        np.mean(np.abs(H[wanted]) > 1e-12 * np.abs(H).max()) > 0.95
+    )  # not within a joint: the mass of a base, its axes
+    assert not factor.L[~(wanted & np.tri(model.nv, dtype=bool))].any()
