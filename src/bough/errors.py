@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Iterable
+from collections import abc
 from importlib import import_module
 
 __all__ = [
@@ -42,7 +42,7 @@ def short(text: str, most: int = 80) -> str:
     return f"{text[: most * 2 // 3]} ... {text[-(most // 4) :]}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: abc.Iterable[str]) -> str:
     """The end of a sentence that refuses a name: those that are near, or all."""
     from difflib import get_close_matches  # not before it is needed: it is slow to import
 
