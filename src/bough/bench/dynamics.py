@@ -10,7 +10,7 @@ import numpy as np
 from bough import zoo
 from bough.bench.absent import Sought, robot_file
 from bough.bench.engines import random_state
-from bough.bench.engines.common import FACTOR, FORWARD, INVERSE, MASS, agreed, expected, ours
+from bough.bench.engines.common import Compared, agreed, expected, ours
 from bough.bench.own import compare
 from bough.bench.report import Timing
 from bough.bench.timing import contest
@@ -57,10 +57,11 @@ def general(model: Model) -> list[Timing]:
     """One call of the code that serves every model, and the factorization alone."""
     dyn, s = Dynamics(model, general=True), random_state(model)
     functions = ours(model, dyn, s)
-    functions[MASS] = lambda: dyn.mass_matrix(s.q)
+    functions[Compared.MASS] = lambda: dyn.mass_matrix(s.q)
     wanted = expected(functions, model, s)
     cases: dict[str, dict[str, Callable[[], Any]]] = {
-        case: {"bough": functions[case]} for case in (FORWARD, INVERSE, MASS, FACTOR)
+        case: {"bough": functions[case]}
+        for case in (Compared.FORWARD, Compared.INVERSE, Compared.MASS, Compared.FACTOR)
     }
     left_out: dict[str, str] = {}
     for engine in ("pinocchio", "mujoco"):
@@ -81,7 +82,7 @@ def pushed(model: Model, count: int) -> list[Timing]:
     q, (v, x) = model.random_configuration(rng, batch=count), rng.normal(size=(2, count, model.nv))
     forces, out = rng.normal(size=(count, len(model.body_names), 6)), np.empty((count, model.nv))
     found = []
-    for case, function in ((FORWARD, dyn.forward_dynamics), (INVERSE, dyn.inverse_dynamics)):
+    for case, function in ((Compared.FORWARD, dyn.forward_dynamics), (Compared.INVERSE, dyn.inverse_dynamics)):
         calls: dict[str, Callable[[], Any]] = {
             "bough": lambda f=function: f(q, v, x, forces, out=out, threads=1),  # type: ignore[misc]
             "bough without": lambda f=function: f(q, v, x, out=out, threads=1),  # type: ignore[misc]

@@ -12,7 +12,7 @@ import numpy as np
 
 from bough import zoo
 from bough.bench.absent import Sought, installed
-from bough.bench.compile import with_fresh_cache
+from bough.bench.compile import first_calls
 from bough.bench.dynamics import BATCH, G1, models
 from bough.bench.engines import agreed, expected, random_state
 from bough.bench.engines.common import check, ours
@@ -27,6 +27,7 @@ from bough.model import Model
 
 MANY = 65_536  # rows of the batch that bridges are measured on
 SMALL = 512  # rows where a result has many numbers: more would measure the machine's memory
+LARGE = ("forward_dynamics_derivatives", "inverse_dynamics_derivatives", "regressor")  # functions
 NEAR = 64  # rows whose results stay near the core
 WANTED = Sought((G1,), ("torch", "jax", "casadi"))
 Cases = dict[str, dict[str, Callable[[], Any]]]
@@ -38,7 +39,8 @@ def rows() -> list[Timing]:
     found = [*single(model), *batch(model)]
     for other in (zoo.arm(7), *models()):
         found += regressors(other)
-    return [*found, *large_batches(model), *first_calls(model), *bridges(model)]
+    first = [row for name in LARGE for row in first_calls(model, name)]
+    return [*found, *large_batches(model), *first, *bridges(model)]
 
 
 class Peer:
@@ -227,17 +229,6 @@ def large_batches(model: Model) -> list[Timing]:
             if size * sum(x.nbytes for x in (one if isinstance(one, tuple) else (one,))) < MOST:
                 times = contest(both_precisions(function, arrays), seconds=0.3).per(size)
                 found.append(Timing(f"gradients and parameters, batch of {size}", model.name, case, times))
-    return found
-
-
-def first_calls(model: Model) -> list[Timing]:
-    """First calls of large functions, with an empty and with a filled cache."""
-    found = []
-    for name in ("forward_dynamics_derivatives", "inverse_dynamics_derivatives", "regressor"):
-        for count, kind in ((1, "one configuration"), (64, "batch")):
-            made, again = map(min, zip(*(with_fresh_cache(model, name, count) for _ in range(2)), strict=True))
-            seconds = {"bough": made, "bough, from the cache": again}
-            found.append(Timing("first call, in all", model.name, f"{name.replace('_', ' ')}, {kind}", seconds))
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bough.bench.absent import installed
 from bough.bench.engines import ENGINES, PeerState, agreed, expected, random_state
-from bough.bench.engines.common import FORWARD, FRAMES, INVERSE, JACOBIAN, MASS_INVERSE, PUSHED, check, ours
+from bough.bench.engines.common import Compared, check, ours
 from bough.bench.engines.mujoco import start
 from bough.bench.peers import mujoco_twin, pinocchio_twin
 from bough.bench.report import Timing
@@ -122,14 +122,14 @@ def batched(dyn: Dynamics, frame: str) -> dict[str, Callable[..., Any]]:
     """Bough's functions of many configurations, into given arrays where there is one result."""
     dt = {kind: np.array([DT], kind) for kind in (np.float64, np.float32)}
     return {
-        FORWARD: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, out=b.out, **k),
-        PUSHED: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, b.forces, out=b.out, **k),
-        INVERSE: lambda b, **k: dyn.inverse_dynamics(b.q, b.v, b.tau, out=b.out, **k),
+        Compared.FORWARD: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, out=b.out, **k),
+        Compared.PUSHED: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, b.forces, out=b.out, **k),
+        Compared.INVERSE: lambda b, **k: dyn.inverse_dynamics(b.q, b.v, b.tau, out=b.out, **k),
         "packed mass matrix": lambda b, **k: dyn.packed_mass_matrix(b.q, out=b.out, **k),
         SOLVED: lambda b, **k: dyn.forward_dynamics(b.q, b.v, b.tau, method="crba", out=b.out, **k),
-        MASS_INVERSE: lambda b, **k: dyn.inverse_mass_matrix(b.q, out=b.out, **k),
-        FRAMES: lambda b, **k: dyn.placements(b.q, out=b.out, **k),
-        JACOBIAN: lambda b, **k: dyn.jacobian(b.q, frame, out=b.out, **k),
+        Compared.MASS_INVERSE: lambda b, **k: dyn.inverse_mass_matrix(b.q, out=b.out, **k),
+        Compared.FRAMES: lambda b, **k: dyn.placements(b.q, out=b.out, **k),
+        Compared.JACOBIAN: lambda b, **k: dyn.jacobian(b.q, frame, out=b.out, **k),
         "one step of 1 ms": lambda b, **k: dyn.semi_implicit_step(b.q, b.v, b.tau, dt[b.q.dtype.type], **k),
     }
 
@@ -174,8 +174,8 @@ def mujoco_batches(model: Model, s: PeerState, size: int) -> Iterator[tuple[str,
 
 
 PEERS: dict[tuple[str, str], Callable[[Model, PeerState, Rows], Calls]] = {
-    ("pinocchio", FORWARD): partial(pinocchio_batch, "abaInParallel", "forward_dynamics"),
-    ("pinocchio", INVERSE): partial(pinocchio_batch, "rneaInParallel", "inverse_dynamics"),
-    ("mujoco", FORWARD): mujoco_forward,
+    ("pinocchio", Compared.FORWARD): partial(pinocchio_batch, "abaInParallel", "forward_dynamics"),
+    ("pinocchio", Compared.INVERSE): partial(pinocchio_batch, "rneaInParallel", "inverse_dynamics"),
+    ("mujoco", Compared.FORWARD): mujoco_forward,
     ("mujoco", "one step of 1 ms"): mujoco_step,
 }

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.bench.engines.common import FORWARD, INVERSE, JACOBIAN, MASS, MASS_INVERSE, PeerCall, PeerState, required
+from bough.bench.engines.common import Compared, PeerCall, PeerState, required
 from bough.errors import MissingExtraError, ModelError
 from bough.model import Model
 
@@ -30,11 +30,11 @@ def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
 
     frame, both = model.frame_names[s.frame], {"q": s.q, "v": s.v, "tau": s.tau, "qdd": s.tau}
     wanted: dict[str, tuple[str, dict[str, str]]] = {
-        FORWARD: ("forward_dynamics", {}),
-        INVERSE: ("inverse_dynamics", {}),
-        MASS: ("mass_matrix", {}),
-        MASS_INVERSE: ("inverse_mass_matrix", {}),
-        JACOBIAN: ("jacobian", {"frame": frame}),
+        Compared.FORWARD: ("forward_dynamics", {}),
+        Compared.INVERSE: ("inverse_dynamics", {}),
+        Compared.MASS: ("mass_matrix", {}),
+        Compared.MASS_INVERSE: ("inverse_mass_matrix", {}),
+        Compared.JACOBIAN: ("jacobian", {"frame": frame}),
     }
     with tempfile.TemporaryDirectory() as folder:
         return {

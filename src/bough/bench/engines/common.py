@@ -17,9 +17,15 @@ from bough.sparsity import Factor
 from bough.types import FloatArray, IntArray
 
 EQUAL = 1e-7  # of the largest number of a result
-FORWARD, INVERSE, MASS, MASS_INVERSE = "forward dynamics", "inverse dynamics", "mass matrix", "inverse mass matrix"
-PUSHED, FACTOR, SOLVE = "forward dynamics, forces on all bodies", "LTDL of H", "solve with the factor"
-FRAMES, JACOBIAN = "all frames", "Jacobian of one frame"
+
+
+class Compared:
+    """What engines are compared by."""
+
+    FORWARD, INVERSE = "forward dynamics", "inverse dynamics"
+    MASS, MASS_INVERSE = "mass matrix", "inverse mass matrix"
+    PUSHED, FACTOR, SOLVE = "forward dynamics, forces on all bodies", "LTDL of H", "solve with the factor"
+    FRAMES, JACOBIAN = "all frames", "Jacobian of one frame"
 
 
 class PeerCall(NamedTuple):
@@ -65,24 +71,24 @@ def ours(model: Model, dyn: Dynamics, s: PeerState) -> dict[str, Callable[[], An
     from bough.sparsity import ltdl
 
     return {
-        FORWARD: lambda: dyn.forward_dynamics(s.q, s.v, s.tau),
-        PUSHED: lambda: dyn.forward_dynamics(s.q, s.v, s.tau, s.forces),
-        INVERSE: lambda: dyn.inverse_dynamics(s.q, s.v, s.tau),
-        MASS: lambda: dyn.mass_matrix(s.q),
-        FACTOR: lambda: ltdl(H, model.dof_tree),
-        SOLVE: lambda: factor.solve(s.tau),
-        MASS_INVERSE: lambda: dyn.inverse_mass_matrix(s.q),
-        FRAMES: lambda: dyn.placements(s.q),
-        JACOBIAN: lambda: dyn.jacobian(s.q, name),
+        Compared.FORWARD: lambda: dyn.forward_dynamics(s.q, s.v, s.tau),
+        Compared.PUSHED: lambda: dyn.forward_dynamics(s.q, s.v, s.tau, s.forces),
+        Compared.INVERSE: lambda: dyn.inverse_dynamics(s.q, s.v, s.tau),
+        Compared.MASS: lambda: dyn.mass_matrix(s.q),
+        Compared.FACTOR: lambda: ltdl(H, model.dof_tree),
+        Compared.SOLVE: lambda: factor.solve(s.tau),
+        Compared.MASS_INVERSE: lambda: dyn.inverse_mass_matrix(s.q),
+        Compared.FRAMES: lambda: dyn.placements(s.q),
+        Compared.JACOBIAN: lambda: dyn.jacobian(s.q, name),
     }
 
 
 def expected(functions: Mapping[str, Callable[[], Any]], model: Model, s: PeerState) -> dict[str, FloatArray]:
     """What engines must find: of a factor its solution, of frames the origins of those that move."""
     found = {case: run() for case, run in functions.items()}
-    factor: Factor = found[FACTOR]
-    found[FACTOR] = factor.solve(s.tau)
-    found[FRAMES] = found[FRAMES][np.asarray(model.frames.body) >= 0, :3, 3]
+    factor: Factor = found[Compared.FACTOR]
+    found[Compared.FACTOR] = factor.solve(s.tau)
+    found[Compared.FRAMES] = found[Compared.FRAMES][np.asarray(model.frames.body) >= 0, :3, 3]
     return found
 
 

@@ -6,18 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.bench.engines.common import (
-    FORWARD,
-    FRAMES,
-    INVERSE,
-    JACOBIAN,
-    MASS,
-    MASS_INVERSE,
-    PeerCall,
-    PeerState,
-    origins,
-    required,
-)
+from bough.bench.engines.common import Compared, PeerCall, PeerState, origins, required
 from bough.bench.peers import inertia_parts
 from bough.errors import ModelError
 from bough.joints import FREE, SLIDE, TURN
@@ -99,12 +88,12 @@ def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
         return origins(model, [X.rotation() for X in found], [X.translation() for X in found])
 
     return {
-        FORWARD: PeerCall("dart computeForwardDynamics", forward, lambda: B @ forward()),
-        INVERSE: PeerCall("dart computeInverseDynamics", inverse, lambda: B @ inverse()),
-        MASS: PeerCall("dart getMassMatrix", mass, lambda: B @ mass() @ B.T),
-        MASS_INVERSE: PeerCall("dart getInvMassMatrix", mass_inverse, lambda: B @ mass_inverse() @ B.T),
-        FRAMES: PeerCall("dart computeForwardKinematics (bodies)", frames, places),
-        JACOBIAN: PeerCall("dart getWorldJacobian", jacobian, lambda: np.roll(jacobian(), 3, axis=0) @ B.T),
+        Compared.FORWARD: PeerCall("dart computeForwardDynamics", forward, lambda: B @ forward()),
+        Compared.INVERSE: PeerCall("dart computeInverseDynamics", inverse, lambda: B @ inverse()),
+        Compared.MASS: PeerCall("dart getMassMatrix", mass, lambda: B @ mass() @ B.T),
+        Compared.MASS_INVERSE: PeerCall("dart getInvMassMatrix", mass_inverse, lambda: B @ mass_inverse() @ B.T),
+        Compared.FRAMES: PeerCall("dart computeForwardKinematics (bodies)", frames, places),
+        Compared.JACOBIAN: PeerCall("dart getWorldJacobian", jacobian, lambda: np.roll(jacobian(), 3, axis=0) @ B.T),
     }
 
 

@@ -6,17 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.bench.engines.common import (
-    FORWARD,
-    FRAMES,
-    INVERSE,
-    JACOBIAN,
-    MASS,
-    PeerCall,
-    PeerState,
-    origins,
-    required,
-)
+from bough.bench.engines.common import Compared, PeerCall, PeerState, origins, required
 from bough.bench.peers import inertia_parts
 from bough.errors import ModelError
 from bough.joints import FREE, SLIDE, TURN
@@ -115,9 +105,11 @@ def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
         return origins(model, [X.rotation().matrix() for X in found], [X.translation() for X in found])
 
     return {
-        FORWARD: PeerCall("drake generalized_acceleration", forward, lambda: B @ forward()),
-        INVERSE: PeerCall("drake CalcInverseDynamics", inverse, lambda: B @ inverse()),
-        MASS: PeerCall("drake CalcMassMatrix", mass, lambda: B @ mass() @ B.T),
-        FRAMES: PeerCall("drake body_poses (bodies)", frames, places),
-        JACOBIAN: PeerCall("drake CalcJacobianSpatialVelocity", jacobian, lambda: np.roll(jacobian(), 3, axis=0) @ B.T),
+        Compared.FORWARD: PeerCall("drake generalized_acceleration", forward, lambda: B @ forward()),
+        Compared.INVERSE: PeerCall("drake CalcInverseDynamics", inverse, lambda: B @ inverse()),
+        Compared.MASS: PeerCall("drake CalcMassMatrix", mass, lambda: B @ mass() @ B.T),
+        Compared.FRAMES: PeerCall("drake body_poses (bodies)", frames, places),
+        Compared.JACOBIAN: PeerCall(
+            "drake CalcJacobianSpatialVelocity", jacobian, lambda: np.roll(jacobian(), 3, axis=0) @ B.T
+        ),
     }

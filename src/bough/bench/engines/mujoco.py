@@ -6,20 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.bench.engines.common import (
-    FACTOR,
-    FORWARD,
-    FRAMES,
-    INVERSE,
-    JACOBIAN,
-    MASS,
-    PUSHED,
-    SOLVE,
-    PeerCall,
-    PeerState,
-    origins,
-    required,
-)
+from bough.bench.engines.common import Compared, PeerCall, PeerState, origins, required
 from bough.bench.peers import mujoco_twin
 from bough.joints import FREE
 from bough.model import Model
@@ -58,26 +45,28 @@ def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
 
     mass()
     return {
-        FORWARD: PeerCall("mj_forward", lambda: mujoco.mj_forward(twin, state), lambda: back @ state.qacc),
-        PUSHED: PeerCall("mj_forward", lambda: mujoco.mj_forward(twin, pushed), lambda: back @ pushed.qacc),
-        INVERSE: PeerCall(
+        Compared.FORWARD: PeerCall("mj_forward", lambda: mujoco.mj_forward(twin, state), lambda: back @ state.qacc),
+        Compared.PUSHED: PeerCall("mj_forward", lambda: mujoco.mj_forward(twin, pushed), lambda: back @ pushed.qacc),
+        Compared.INVERSE: PeerCall(
             "mj_inverse", lambda: mujoco.mj_inverse(twin, accelerated), lambda: back @ accelerated.qfrc_inverse
         ),
-        MASS: PeerCall(f"mj_kinematics, mj_comPos, {make.__name__}", mass, dense),
-        FACTOR: PeerCall(
+        Compared.MASS: PeerCall(f"mj_kinematics, mj_comPos, {make.__name__}", mass, dense),
+        Compared.FACTOR: PeerCall(
             "mj_factorM", lambda: mujoco.mj_factorM(twin, still), lambda: back @ solve(mujoco, twin, still, given)
         ),
-        SOLVE: PeerCall(
+        Compared.SOLVE: PeerCall(
             "mj_solveM",
             lambda: mujoco.mj_solveM(twin, still, solved, given),
             lambda: back @ solve(mujoco, twin, still, given),
         ),
-        FRAMES: PeerCall(
+        Compared.FRAMES: PeerCall(
             "mj_kinematics (bodies)",
             lambda: mujoco.mj_kinematics(twin, state),
             lambda: origins(model, state.xmat[1:].reshape(-1, 3, 3), state.xpos[1:]),
         ),
-        JACOBIAN: PeerCall("mj_kinematics, mj_comPos, mj_jac", jacobian, lambda: np.vstack([place, turned]) @ back.T),
+        Compared.JACOBIAN: PeerCall(
+            "mj_kinematics, mj_comPos, mj_jac", jacobian, lambda: np.vstack([place, turned]) @ back.T
+        ),
     }
 
 

@@ -6,20 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.bench.engines.common import (
-    FACTOR,
-    FORWARD,
-    FRAMES,
-    INVERSE,
-    JACOBIAN,
-    MASS,
-    MASS_INVERSE,
-    PUSHED,
-    SOLVE,
-    PeerCall,
-    PeerState,
-    required,
-)
+from bough.bench.engines.common import Compared, PeerCall, PeerState, required
 from bough.bench.peers import pinocchio_twin
 from bough.model import Model
 
@@ -42,29 +29,29 @@ def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
         return full[np.ix_(back, back)]
 
     return {
-        FORWARD: PeerCall("pin.aba", lambda: pin.aba(twin, data, q, v, tau), lambda: data.ddq[back]),
-        PUSHED: PeerCall("pin.aba", lambda: pin.aba(twin, data, q, v, tau, pushed), lambda: data.ddq[back]),
-        INVERSE: PeerCall("pin.rnea", lambda: pin.rnea(twin, data, q, v, tau), lambda: data.tau[back]),
-        MASS: PeerCall("pin.crba", lambda: pin.crba(twin, data, q), lambda: symmetric(data.M)),
-        FACTOR: PeerCall(
+        Compared.FORWARD: PeerCall("pin.aba", lambda: pin.aba(twin, data, q, v, tau), lambda: data.ddq[back]),
+        Compared.PUSHED: PeerCall("pin.aba", lambda: pin.aba(twin, data, q, v, tau, pushed), lambda: data.ddq[back]),
+        Compared.INVERSE: PeerCall("pin.rnea", lambda: pin.rnea(twin, data, q, v, tau), lambda: data.tau[back]),
+        Compared.MASS: PeerCall("pin.crba", lambda: pin.crba(twin, data, q), lambda: symmetric(data.M)),
+        Compared.FACTOR: PeerCall(
             "pin.cholesky.decompose",
             lambda: pin.cholesky.decompose(twin, spare),
             lambda: pin.cholesky.solve(twin, spare, tau)[back],
         ),
-        SOLVE: PeerCall(
+        Compared.SOLVE: PeerCall(
             "pin.cholesky.solve",
             lambda: pin.cholesky.solve(twin, spare, tau),
             lambda: pin.cholesky.solve(twin, spare, tau)[back],
         ),
-        MASS_INVERSE: PeerCall(
+        Compared.MASS_INVERSE: PeerCall(
             "pin.computeMinverse", lambda: pin.computeMinverse(twin, data, q), lambda: symmetric(data.Minv)
         ),
-        FRAMES: PeerCall(
+        Compared.FRAMES: PeerCall(
             "pin.framesForwardKinematics",
             lambda: pin.framesForwardKinematics(twin, data, q),
             lambda: np.array([data.oMf[k].translation for k in frames.values()]),
         ),
-        JACOBIAN: PeerCall("pin.computeFrameJacobian", jacobian, lambda: jacobian()[:, back]),
+        Compared.JACOBIAN: PeerCall("pin.computeFrameJacobian", jacobian, lambda: jacobian()[:, back]),
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from bough import cost, zoo
 from bough.compile.graph.program import OperationCount
+from bough.cost.operations import ops
 from bough.dynamics.counting import count
 from bough.model import Model
 from bough.reproduce.counting import on_tree
@@ -28,15 +29,11 @@ class Printed(NamedTuple):
     aba: OperationCount
 
 
-def _ops(m: int, a: int) -> OperationCount:
-    return OperationCount(mul=m, add=a)
-
-
 PRINTED = {
-    "humanoid": Printed((21, 66, 3, 18, 1, 6), _ops(2475, 2124), _ops(2275, 1996), _ops(1258, 1039), _ops(468, 438),
-                        _ops(6476, 5597), _ops(5544, 5054)),
-    "chain": Printed((24, 300, 0, 0, 1, 24), _ops(6462, 4419), _ops(2263, 1972), _ops(4930, 4495), _ops(900, 870),
-                     _ops(14555, 11756), _ops(5346, 4883)),
+    "humanoid": Printed((21, 66, 3, 18, 1, 6), ops(2475, 2124), ops(2275, 1996), ops(1258, 1039), ops(468, 438),
+                        ops(6476, 5597), ops(5544, 5054)),
+    "chain": Printed((24, 300, 0, 0, 1, 24), ops(6462, 4419), ops(2263, 1972), ops(4930, 4495), ops(900, 870),
+                     ops(14555, 11756), ops(5346, 4883)),
 }  # fmt: skip
 
 
@@ -120,8 +117,8 @@ def _rows(name: str, model: Model, found: Costs) -> list[Row]:
             exact("humanoid: D1, D2 of the expanded tree", (219, 1039), (dofs.D1, dofs.D2)),
             exact("humanoid: nonzeros, zeros, per cent of zeros", (468, 432, 48), _zeros(dofs)),
             exact("humanoid: D0, D1 of the original tree", (24, 84), (model.tree.D0, model.tree.D1)),
-            exact("dense H: factorize", _ops(4930, 4495), cost.divisions_as_multiplications(on_tree(ltdl, dense))),
-            exact("dense H: back-substitute", _ops(900, 870), _solving(dense)),
+            exact("dense H: factorize", ops(4930, 4495), cost.divisions_as_multiplications(on_tree(ltdl, dense))),
+            exact("dense H: back-substitute", ops(900, 870), _solving(dense)),
         ]  # fmt: skip
     own = "formula on the tree; constants of McMillan & Orin and of Balafoutis et al. taken as given"
     return [
@@ -177,7 +174,7 @@ def draw(canvas: Any, costs: dict[str, Costs]) -> None:
 def _stack(axes: Any, place: float, parts: tuple[tuple[str, OperationCount], ...]) -> None:
     """One bar of several parts, each named once in the legend, and its total."""
     left, known = 0, axes.get_legend_handles_labels()[1]
-    for part, ops in parts:
-        axes.barh(place, ops.total, 0.42, left, color=PARTS[part], label=None if part in known else part)
-        left += ops.total
+    for part, taken in parts:
+        axes.barh(place, taken.total, 0.42, left, color=PARTS[part], label=None if part in known else part)
+        left += taken.total
     axes.text(left + 150, place, f"{left:,}", va="center", fontsize=9)

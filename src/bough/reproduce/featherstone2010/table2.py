@@ -8,6 +8,7 @@ import numpy as np
 
 from bough import cost
 from bough.compile.graph.program import OperationCount
+from bough.cost.operations import ops
 from bough.opspace import OperationalSpace
 from bough.reproduce.featherstone2010.asimo import dense_costs, last_dofs, sparse_costs, task_set, zero_testing_product
 from bough.reproduce.result import Figure, Result, Row, exact, measured, rounded
@@ -16,19 +17,15 @@ from bough.reproduce.style import legend_outside, operations_axis, show_patterns
 LATER = "L_d^-1 (Y_D' Lambda)"
 
 
-def _ops(m: int, a: int, d: int = 0) -> OperationCount:
-    return OperationCount(m, a, d)
-
-
 # operation: dense, sparse
 PRINTED = {
-    "LTDL": (_ops(10660, 10660, 780), _ops(1779, 1779, 334)),
-    "J x": (_ops(960, 936), _ops(312, 288)),
-    "J' x": (_ops(960, 920), _ops(312, 312)),
-    "J L^-1": (_ops(18720, 18720, 960), _ops(1872, 1872, 312)),
-    "Y Y'": (_ops(12000, 11700), _ops(2424, 2124)),
-    LATER: (_ops(41760, 40800), _ops(15504, 15504)),
-    "1 - Jbar J": (_ops(38400, 36840), _ops(12480, 12520)),
+    "LTDL": (ops(10660, 10660, 780), ops(1779, 1779, 334)),
+    "J x": (ops(960, 936), ops(312, 288)),
+    "J' x": (ops(960, 920), ops(312, 312)),
+    "J L^-1": (ops(18720, 18720, 960), ops(1872, 1872, 312)),
+    "Y Y'": (ops(12000, 11700), ops(2424, 2124)),
+    LATER: (ops(41760, 40800), ops(15504, 15504)),
+    "1 - Jbar J": (ops(38400, 36840), ops(12480, 12520)),
 }
 ROUTE = ("LTDL", "J L^-1", "Y Y'")  # from H and J to Lambda^-1
 
@@ -42,7 +39,7 @@ def run(full: bool = False) -> Result:
     for name, (full_printed, sparse_printed) in PRINTED.items():
         rows.append(exact(f"{name}, sparse", sparse_printed, sparse[name]))
         rows.append(exact(f"{name}, dense", full_printed, dense[name]))
-    rows.append(exact("Y_D Y_d', sparse", _ops(2424, 2124), sparse["Y Y'"], "the same kernel on two arrays"))
+    rows.append(exact("Y_D Y_d', sparse", ops(2424, 2124), sparse["Y Y'"], "the same kernel on two arrays"))
     rows += _section9(tasks, sparse, dense)
     rows += [
         measured("H by CRBA, this library", cost.crba(bodies, [0]), _own("mass_matrix"), "traced program"),
@@ -72,7 +69,7 @@ def _h_and_c(tasks: Any) -> Row:
     bodies = tasks.model.tree
     H, C = cost.crba(bodies, [0]), cost.rnea(bodies, [0])
     note = f"formulas of Featherstone 2005 on the tree: H {H}, C {C}; D0a .. D1c = {tuple(bodies.dh_counts([0]))}"
-    return exact("H, C", _ops(7317, 6219), H + C, note)
+    return exact("H, C", ops(7317, 6219), H + C, note)
 
 
 def _section9(tasks: Any, sparse: dict[str, OperationCount], dense: dict[str, OperationCount]) -> list[Row]:
@@ -89,14 +86,14 @@ def _section9(tasks: Any, sparse: dict[str, OperationCount], dense: dict[str, Op
         exact("nonzeros of J, elements", (312, 960), (int(J.sum()), J.size)),
         Row("zeros in J", "approximately 67 %", f"{100 * (1 - J.mean()):.1f} %", "+0.5", "corrected (erratum E8)"),
         rounded("zeros in H, per cent", "56", 100 * (1 - tree.density)),
-        exact("Lambda^-1 from H and J, sparse", _ops(6075, 5775, 646), new),
-        exact("Lambda^-1 from H and J, dense", _ops(41380, 41080, 1740), old),
+        exact("Lambda^-1 from H and J, sparse", ops(6075, 5775, 646), new),
+        exact("Lambda^-1 from H and J, dense", ops(41380, 41080, 1740), old),
         rounded("factor saved in Lambda^-1", "6.7", old.total / new.total),
         rounded("factor saved in J L^-1", "9.5", dense["J L^-1"].total / sparse["J L^-1"].total),
         exact("more than 50,000 operations saved in Jbar and in N", True, min(saved) > 50_000, f"{saved}"),
-        exact("Fig. 7, J' x by testing for zeros: operations, elements", (_ops(312, 312), 960), zero_testing_product(J),
+        exact("Fig. 7, J' x by testing for zeros: operations, elements", (ops(312, 312), 960), zero_testing_product(J),
               "structural nonzeros"),
-        exact("the same on J in link coordinates", _ops(312, 312), zero_testing_product(numeric)[0],
+        exact("the same on J in link coordinates", ops(312, 312), zero_testing_product(numeric)[0],
               "256 numerical nonzeros at a random configuration", erratum="E7"),
     ]  # fmt: skip
 
@@ -118,8 +115,8 @@ def draw(
     axes.barh(0, first.total, 0.38, color="#009E73", label="H and C")
     axes.text(first.total + 600, 0, f"{first.total:,}", va="center", fontsize=8)
     for place, name in zip(places[1:], names, strict=True):
-        for shift, ops in ((-0.2, dense[name]), (0.2, sparse[name])):
-            axes.text(ops.total + 600, place + shift, f"{ops.total:,}", va="center", fontsize=8)
+        for shift, taken in ((-0.2, dense[name]), (0.2, sparse[name])):
+            axes.text(taken.total + 600, place + shift, f"{taken.total:,}", va="center", fontsize=8)
     axes.set_yticks(places, ["H, C", *names])
     operations_axis(axes, 95_000)
     legend_outside(canvas, axes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.compile.graph.program import OperationCount
+from bough.cost.operations import ops
 from bough.reproduce.counting import executed, traced
 from bough.reproduce.result import Result, exact, not_reproducible
 from bough.reproduce.screw_products import symmetric_screw
@@ -17,10 +17,6 @@ WHY = (
     "erratum E4: the scheme is not given; ours is a straightforward one, which without the shift along the joint's "
     "axis would cost 58m + 62a"
 )
-
-
-def _ops(m: int = 0, a: int = 0, d: int = 0) -> OperationCount:
-    return OperationCount(m, a, d)
 
 
 def force_propagator(column: Tuple, D_inverse: Any) -> Tuple:
@@ -71,21 +67,21 @@ def run(full: bool = False) -> Result:
     first = traced(joint_screw, 15, 1, 1, 4, 1)
     minimal = executed(lambda x: sandwiched(block(x), (x,) * 5, OTHERS), float)
     rows = (
-        exact("D^-1", _ops(d=1), executed(lambda x: x / x, float)),
-        exact("tau", _ops(m=5), executed(lambda x: force_propagator((x,) * 6, x), float)),
-        exact("tau P", _ops(15, 15), executed(lambda x: propagated_inertia(block(x), (x,) * 5), float)),
-        not_reproducible("phi (tau P) phi', two screws", _ops(60, 62), WHY, first + screw),
-        exact("phi (tau P) phi', what a third screw adds", _ops(38, 40), screw),
-        exact("P + (...)", _ops(a=21), executed(lambda x: articulated_add((x,) * 21, (x,) * 21), float)),
-        exact("phi' Omega phi, two screws", _ops(76, 80), screw + screw),
-        exact("phi' Omega phi, three screws", _ops(114, 120), screw + screw + screw),
-        exact("tau' (...) tau, all of (...) tau formed", _ops(35, 28),
+        exact("D^-1", ops(d=1), executed(lambda x: x / x, float)),
+        exact("tau", ops(m=5), executed(lambda x: force_propagator((x,) * 6, x), float)),
+        exact("tau P", ops(15, 15), executed(lambda x: propagated_inertia(block(x), (x,) * 5), float)),
+        not_reproducible("phi (tau P) phi', two screws", ops(60, 62), WHY, first + screw),
+        exact("phi (tau P) phi', what a third screw adds", ops(38, 40), screw),
+        exact("P + (...)", ops(a=21), executed(lambda x: articulated_add((x,) * 21, (x,) * 21), float)),
+        exact("phi' Omega phi, two screws", ops(76, 80), screw + screw),
+        exact("phi' Omega phi, three screws", ops(114, 120), screw + screw + screw),
+        exact("tau' (...) tau, all of (...) tau formed", ops(35, 28),
               executed(lambda x: sandwiched(block(x), (x,) * 5, tuple(range(6))), float)),
-        exact("tau' (...) tau, what is needed of it", _ops(35, 28), minimal, "element z of (...) tau is never used",
+        exact("tau' (...) tau, what is needed of it", ops(35, 28), minimal, "element z of (...) tau is never used",
               erratum="E3"),
-        exact("Omega_ii + (...)", _ops(a=1), executed(lambda x: x + x, float)),
-        exact("Omega phi, two screws", _ops(120, 72), _ops(6 * vector.mul, 6 * vector.add)),
-        exact("Omega phi, three screws", _ops(144, 108), _ops(6 * general.mul, 6 * general.add)),
-        exact("(...) tau", _ops(30, 24), executed(lambda x: times_propagator(block(x), (x,) * 5), float)),
+        exact("Omega_ii + (...)", ops(a=1), executed(lambda x: x + x, float)),
+        exact("Omega phi, two screws", ops(120, 72), ops(6 * vector.mul, 6 * vector.add)),
+        exact("Omega phi, three screws", ops(144, 108), ops(6 * general.mul, 6 * general.add)),
+        exact("(...) tau", ops(30, 24), executed(lambda x: times_propagator(block(x), (x,) * 5), float)),
     )  # fmt: skip
     return Result(rows, remarks=("Eqs. 39 and 40 and Table 3 use the printed prices (errata E3 to E5).",))
