@@ -5,6 +5,7 @@ import time
 import pytest
 
 from bough.record import progress, progress_bar
+from patience import until
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def screen(monkeypatch, capsys):
 def test_a_bar_beside_long_work(screen):
     with progress_bar("sweeping", 4) as advance:
         advance(1)
-        time.sleep(0.5)
+        until(progress._SCREEN.locked)
         advance(3)
     shown = screen()
     assert "sweeping" in shown
@@ -25,7 +26,7 @@ def test_a_bar_beside_long_work(screen):
 
 @pytest.mark.parametrize("shown", [True, False])
 def test_none_beside_short_work_or_where_nobody_looks(screen, monkeypatch, shown):
-    monkeypatch.setattr(progress, "PATIENCE", 5.0 if shown else 0.0)
+    monkeypatch.setattr(progress, "PATIENCE", 1e4 if shown else 0.0)
     with progress_bar("sweeping", 4, shown) as advance:
         advance(4)
     assert screen() == ""
@@ -33,7 +34,7 @@ def test_none_beside_short_work_or_where_nobody_looks(screen, monkeypatch, shown
 
 def test_one_bar_at_a_time(screen):
     with progress_bar("outer", 2) as advance:
-        time.sleep(0.3)
+        until(progress._SCREEN.locked)
         with progress_bar("inner", None):
             time.sleep(0.3)
         advance(2)
@@ -46,7 +47,7 @@ def test_one_bar_at_a_time(screen):
 def test_errors_end_it(screen):
     def fail():
         with progress_bar("outer", None):
-            time.sleep(0.2)
+            until(progress._SCREEN.locked)
             raise ValueError("wrong")
 
     with pytest.raises(ValueError, match="wrong"):

@@ -15,8 +15,12 @@ def noted(rows):
         file.write(f"{rows['q'][0, 0]!r}\\n")
 
 def slow(model, rows):
+    """With HOLD, beyond the tenth row, it takes as long as the one who started this process lives."""
     noted(rows)
     time.sleep(0.03)
+    starter, held = os.getppid(), "HOLD" in os.environ and len(Path(os.environ["NOTES"]).read_text().split()) > 10
+    while held and os.getppid() == starter:
+        time.sleep(0.01)
     return {"total": rows["q"].sum(axis=1)}
 
 def lethal(model, rows):

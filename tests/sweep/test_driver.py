@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from bough import zoo
 from bough.errors import MissingExtraError, OptionError, SweepError
 from bough.sweep import DrawnRows, Evaluate, Job, Processes, Threads, parts, read, run
+from patience import until
 
 pytest.importorskip("pyarrow")
 JOB = Job(zoo.arm(3), Evaluate("forward_dynamics"), DrawnRows(100))
@@ -71,11 +71,9 @@ def test_a_killed_driver_goes_on(engine, notes, own, tmp_path):
     folder = tmp_path / "a"
     command = [sys.executable, "-m", "bough", "sweep", "zoo:arm?n=3", "sweep_helper:slow", "--rows", "40", "--seed",
                "3", "--chunk", "1", "--workers", "2", "--engine", engine, "--to", str(folder)]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOLD": "1"}
     driver = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while len(list(folder.glob("part-*.parquet"))) < 5 and time.monotonic() < deadline and driver.poll() is None:
-        time.sleep(0.01)
+    until(lambda: len(list(folder.glob("part-*.parquet"))) >= 5 or driver.poll() is not None)
     driver.send_signal(signal.SIGKILL)
     assert driver.wait() == -signal.SIGKILL
     driver.stderr.read()  # to its end, which comes when the processes that it had have ended by themselves

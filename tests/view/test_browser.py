@@ -34,15 +34,16 @@ def pixels(page):
 
 
 def untimed(page):
-    """Nothing is timed from here on, and what was timed so far is forgotten."""
+    """Nothing is timed from here on, and what was timed so far is forgotten: all that is drawn is whole."""
     page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}; {STATE}.pace.level = {STATE}.pace.whole = 0")
-    page.run(f"{STATE}.pace.restart(); {STATE}.pace.note.textContent = ''")
+    page.run(f"{STATE}.pace.restart(); {STATE}.pace.note.textContent = ''; {STATE}.draw()")
 
 
 def test_the_page_loads_and_fetches_nothing(shown, tmp_path):
     page = shown(scene(bough.zoo.humanoid()))
     assert page.errors() == []
     assert page.requests() == [(tmp_path / "scene.html").as_uri()]
+    untimed(page)
     picture = pixels(page)[:, :560]
     assert picture.std() > 8
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 500
@@ -94,6 +95,7 @@ def test_a_recording_plays(shown):
 def test_many_links_are_drawn(shown):
     page = shown(scene(bough.zoo.molecule(10_000, 1)))
     assert page.run(f"{STATE}.stage.parts.length") <= 3
+    untimed(page)
     assert pixels(page)[:, :560].std() > 8
 
 
@@ -122,7 +124,6 @@ def test_few_links_are_not_said_to_be_lines(shown):
 def test_every_level_draws_and_rest_brings_all_back(shown):
     page = shown(scene(bough.zoo.molecule(2_000, 1)))
     untimed(page)
-    page.run(f"{STATE}.draw()")
     whole = pixels(page)[:, :560]
     for level in range(1, 7):
         page.run(

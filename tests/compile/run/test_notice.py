@@ -7,6 +7,7 @@ import time
 import pytest
 
 from bough.compile.run import cache, notice
+from patience import until
 
 
 class Terminal(io.StringIO):
@@ -15,14 +16,15 @@ class Terminal(io.StringIO):
         self.isatty = lambda: is_terminal
 
 
-@pytest.mark.parametrize(("is_terminal", "seconds", "lines"), [(True, 0.2, 1), (True, 0.0, 0), (False, 0.2, 0)])
-def test_one_line_if_it_takes_long(is_terminal, seconds, lines, monkeypatch, tmp_path):
+@pytest.mark.parametrize(("is_terminal", "patience", "lines"), [(True, 0.01, 1), (True, 1e4, 0), (False, 0.01, 0)])
+def test_one_line_if_it_takes_long(is_terminal, patience, lines, monkeypatch, tmp_path):
     monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(notice, "PATIENCE", 0.05)
+    monkeypatch.setattr(notice, "PATIENCE", patience)
     monkeypatch.setattr(sys, "stderr", Terminal(is_terminal))
 
     def build():
-        time.sleep(seconds)
+        time.sleep(5 * patience if not is_terminal else 0.0)
+        until(lambda: sys.stderr.getvalue().count("\n") == lines)
         return b"code"
 
     cache.fetch("something", build)

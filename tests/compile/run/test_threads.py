@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from bough.compile.run.specialised import specialise
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from compile.programs import arm, program, random_inputs
+from patience import until
 
 
 @pytest.fixture(autouse=True)
@@ -191,11 +191,7 @@ def test_interrupted_batches_leave_no_threads_behind(monkeypatch):
         for _ in range(30):
             with pytest.raises(KeyboardInterrupt):
                 f(*inputs, threads=4)
-    for _ in range(1000):
-        if threading.active_count() <= before:
-            break
-        time.sleep(0.01)
-    assert threading.active_count() <= before
+    until(lambda: threading.active_count() <= before)
     np.testing.assert_array_equal(f(*inputs, threads=4)[0], want)
 
 
