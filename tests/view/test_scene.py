@@ -6,7 +6,7 @@ import pytest
 import bough
 from bough.errors import ShapeError
 from bough.tree import Tree
-from bough.view import scene
+from bough.view import Arrows, scene
 from bough.view.colours import branch_colours, branches
 from bough.view.pattern import density, pattern, sampled
 
@@ -118,3 +118,15 @@ def test_a_single_ball_is_drawn():
     builder = bough.Builder("ball")
     builder.add_body("a", "world", "spherical", mass=1.0, inertia=np.eye(3), com=(0.1, 0, 0))
     assert {part.kind for part in scene(builder.build()).shapes} == {"cylinder", "sphere"}
+
+
+def test_arrows_are_seen_beside_an_impact():
+    """What acts most of the time is drawn long, what hits once is cut; directions are kept."""
+    force = np.tile([[0.0, 0.0, 5.0], [0.0, 1.0, 2.0]], (100, 1, 1))
+    force[3] = [0.0, 0.0, 5000.0], [0.0, 0.0, 0.0]
+    drawn = Arrows(np.zeros(2, int), np.zeros((2, 3)), force).drawn(2.0)
+    np.testing.assert_allclose(drawn[0], 0.9 / 5.0 * force[0])
+    np.testing.assert_allclose(drawn[3], [[0.0, 0.0, 1.4], [0.0, 0.0, 0.0]])
+    once = np.where(np.arange(100)[:, None, None] == 7, force[:1], 0.0)
+    np.testing.assert_allclose(Arrows(np.zeros(2, int), np.zeros((2, 3)), once).drawn(2.0)[7], drawn[0])
+    assert not Arrows(np.zeros(2, int), np.zeros((2, 3)), 0.0 * force).drawn(2.0).any()

@@ -105,7 +105,7 @@ def data(scene: Scene) -> dict[str, Any]:
         if kept < all_samples:
             content["notes"].append(f"{kept:,} of {all_samples:,} samples, evenly chosen")
     if scene.arrows is not None:
-        force = np.reshape(scene.arrows.force, (-1, len(scene.arrows.body), 3))
+        force = scene.arrows.drawn(bounds(scene).radius)
         content["arrows"] = {
             "body": packed(scene.arrows.body, "i4"), "point": packed(scene.arrows.point, "f4"),
             "force": packed(force[_kept(scene)] if len(force) > 1 else force, "f4"),

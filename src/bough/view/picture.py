@@ -122,13 +122,8 @@ def _arrows(scene: Scene, q: FloatArray, view: View, sample: int) -> list[Shapes
     """Forces as rods with tips, in the world."""
     if scene.arrows is None:
         return []
-    force = np.reshape(scene.arrows.force, (-1, len(scene.arrows.body), 3))
-    now = (
-        force[min(sample, len(force) - 1)]
-        * 0.45
-        * view.radius
-        / max(float(np.linalg.norm(force, axis=-1).max()), 1e-30)
-    )
+    force = scene.arrows.drawn(view.radius)
+    now = force[min(sample, len(force) - 1)]
     T, body = scene.placements(q), scene.arrows.body
     own = np.where((body >= 0)[:, None, None], T[np.maximum(body, 0)], np.eye(4))
     start = np.einsum("kij,kj->ki", own[:, :3, :3], scene.arrows.point) + own[:, :3, 3]

@@ -27,6 +27,14 @@ class Arrows:
     point: FloatArray  # (k, 3) in the frame of that body
     force: FloatArray  # (k, 3), or (T, k, 3) along a motion
 
+    def drawn(self, radius: float) -> FloatArray:
+        """(T, k, 3): as long as they are large, 0.45 of the scene's radius usually; an impact is cut off at 0.7."""
+        force = np.reshape(self.force, (-1, len(self.body), 3))
+        size = np.linalg.norm(force, axis=-1, keepdims=True)
+        most = size.max(axis=(1, 2), initial=0.0)
+        usual = max(float(np.quantile(most, 0.95)) or float(most.max()), 1e-30)
+        return force * np.minimum(0.45 / usual, 0.7 / np.maximum(size, 1e-30)) * radius
+
 
 @dataclass(frozen=True, eq=False)
 class Motion:

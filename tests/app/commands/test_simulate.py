@@ -9,6 +9,16 @@ import bough
 from bough.opspace.loops import Loops
 from bough.simulate import Recording
 
+LIMIT = '<limit lower="-1" upper="1" effort="999" velocity="99"/>'
+
+
+def solid(at, mass, inertia):
+    """The inertial element of a URDF."""
+    moments = " ".join(
+        f'{name}="{inertia * (name[1] == name[2])}"' for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+    )
+    return f'<inertial><origin xyz="{at}"/><mass value="{mass}"/><inertia {moments}/></inertial>'
+
 
 def test_a_motion_is_recorded_whole(run):
     run("simulate", "zoo:arm:2", "--duration", 0.02, "--dt", 0.001, "--every", 5, "--seed", 3, "--record", "run.npz")
@@ -36,6 +46,57 @@ def test_pd_holds_and_a_moment_turns(run):
     turned = json.loads(run("simulate", "zoo:arm:2", "--force", "hand:0,0,0,1,1,1", "--duration", 0.01, "--json"))
     free = json.loads(run("simulate", "zoo:arm:2", "--duration", 0.01, "--json"))
     assert turned["q"] != free["q"]
+
+
+@pytest.mark.parametrize("scheme", [None, "runge_kutta_4"])
+def test_pd_holds_any_robot_by_gains_that_suit_its_weight(run, tmp_path, scheme):
+    """Hands of grams on a body of kilograms, falling; slides and turns that carry their weight."""
+    words = ("--controller", "pd", "--duration", 0.1, "--dt", 0.002, *(("--integrator", scheme) if scheme else ()))
+    fell = json.loads(run("simulate", "zoo:humanoid", "--json", *words))
+    assert fell["q"][2] == pytest.approx(-0.5 * 9.81 * 0.1**2, rel=0.1)
+    assert np.abs(fell["q"][7:]).max() < 1e-6
+    (tmp_path / "crane.urdf").write_text(f"""<robot name="crane"><link name="base"/>
+      <link name="mast">{solid("0 0 0", 5, 0.1)}</link><link name="boom">{solid("0.5 0 0", 1, 0.1)}</link>
+      <joint name="up" type="prismatic"><parent link="base"/><child link="mast"/><axis xyz="0 0 1"/>{LIMIT}</joint>
+      <joint name="turn" type="revolute"><parent link="mast"/><child link="boom"/><axis xyz="0 1 0"/>{LIMIT}</joint>
+      </robot>""")
+    held = json.loads(run("simulate", "crane.urdf", "--json", *words))
+    assert 0.0 < np.abs(held["q"]).max() < 0.05
+
+
+def test_pd_lets_a_robot_stand_whose_feet_are_light(run, tmp_path):
+    """Its ankle turns a foot of 10 g, or all of it: what the first bears by explicit steps lets the second fall."""
+    (tmp_path / "stilt.urdf").write_text(f"""<robot name="stilt"><link name="body">{solid("0 0 0.5", 30, 2)}</link>
+      <link name="foot">{solid("0 0 0", 0.01, 1e-5)}</link>
+      <joint name="ankle" type="revolute"><parent link="body"/><child link="foot"/>
+      <axis xyz="0 1 0"/>{LIMIT}</joint></robot>""")
+    words = [word for x in (-0.1, 0.15) for y in (-0.1, 0.1) for word in ("--contact", f"foot:{x},{y},0")]
+    found = json.loads(run("simulate", "stilt.urdf", "-f", "--controller", "pd", "--dt", 0.002, *words, "--json"))
+    assert abs(found["q"][7]) < 1e-3
+    assert sum(force[2] for force in found["contact_force"].values()) == pytest.approx(30.01 * 9.81, rel=1e-3)
+
+
+def test_the_forces_of_pd_are_recorded_as_they_act(run):
+    """Beside those of the equations of motion, which hold to the length of a step, soon after the start."""
+    run(
+        "simulate",
+        "zoo:arm:3",
+        "--seed",
+        2,
+        "--controller",
+        "pd",
+        "--duration",
+        0.1,
+        "--dt",
+        1e-4,
+        "--record",
+        "pd.npz",
+    )
+    model = bough.zoo.arm(3)
+    motion = Recording.load("pd.npz", model)
+    qdd = np.gradient(motion.v, motion.time, axis=0)
+    tau = bough.Dynamics(model).inverse_dynamics(motion.q, motion.v, qdd)
+    np.testing.assert_allclose(motion.tau[50:-2], tau[50:-2], atol=2e-3 * np.abs(tau).max())
 
 
 def test_the_ground_carries_what_touches_it(run, tmp_path):

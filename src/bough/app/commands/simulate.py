@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,8 +69,9 @@ def simulate(
     force: Forces = [],  # noqa: B006
     controller: Annotated[Controller, typer.Option(help="pd holds the start by the motors that there are.")]
     = Controller.none,
-    kp: Annotated[float, typer.Option(min=0.0, help="Gain of pd: N m / rad, N / m.")] = 100.0,
-    kd: Annotated[float, typer.Option(min=0.0, help="Gain of pd: N m s / rad, N s / m.")] = 10.0,
+    kp: Annotated[float | None, typer.Option(min=0.0, help="Gain of pd, N m / rad or N / m; else by the weight.")]
+    = None,
+    kd: Annotated[float | None, typer.Option(min=0.0, help="Gain of pd, N m s / rad or N s / m; else by kp.")] = None,
     contact: Touching = [],  # noqa: B006
     ground: Annotated[float, typer.Option(help="Height of the ground, m.")] = 0.0,
     grip: Annotated[float, typer.Option(min=0.0, help="Friction coefficient of the ground.")] = 0.8,
@@ -97,21 +99,26 @@ def simulate(
     check_recording(record)
     model, forces = source.model(), [placed_force(text) for text in force]
     q, touching = start(model, seed, height), contacts_of(contact, ground, grip)
-    dynamics = Dynamics(model)
-    gains = (kp, kd) if controller is Controller.pd else None
-    options: dict[str, Any] = {
-        "dt": dt, "torque": law(dynamics, q, forces, gains), "integrator": integrator.value, "dynamics": dynamics,
-        "without": without, "contacts": touching,
-    }  # fmt: skip
     rest = np.zeros(model.nv)
+    springs, dampers = rest, rest
+    if controller is Controller.pd:
+        explicit = None if integrator is Scheme.semi_implicit_euler else dt
+        springs, dampers = gains_of(Dynamics(model), q, kp, kd, explicit)
+    held = damped(model, dampers, "damping" in without)
+    dynamics = Dynamics(held)
+    options: dict[str, Any] = {
+        "dt": dt, "torque": law(dynamics, q, forces, springs, dt), "integrator": integrator.value,
+        "dynamics": dynamics, "without": [name for name in without if name != "damping"], "contacts": touching,
+    }  # fmt: skip
     if 0.0 < dt <= duration:
         with patient("compiling for this robot"):
-            rollout(model, q, rest, duration=dt, **options)
+            rollout(held, q, rest, duration=dt, **options)
     try:
-        motion = rollout(model, q, rest, duration=duration, every=every, progress=watched(), **options)
+        motion = rollout(held, q, rest, duration=duration, every=every, progress=watched(), **options)
     except NumericalError as error:
-        hint = ", or smaller gains: --kp and --kd" if gains else ""
+        hint = ", or smaller gains: --kp and --kd" if controller is Controller.pd else ""
         raise NumericalError(f"{error}{hint}") from None
+    motion = replace(motion, model=model, tau=motion.tau - dampers * motion.v)
     if record:
         motion.save(record, source.text(force=force, contact=contact))
     energy = motion.energy()
@@ -158,21 +165,54 @@ def contacts_of(texts: list[str], ground: float, grip: float) -> Contacts | None
     return Contacts(points, Plane((0.0, 0.0, ground)), grip) if points else None
 
 
-def law(dynamics: Dynamics, start: Any, forces: list[tuple[str, list[float]]], gains: Any) -> Law | None:
-    """Joint forces of the frames' forces, J' f, and of a controller that holds the start."""
+def law(
+    dynamics: Dynamics, start: FloatArray, forces: list[tuple[str, list[float]]], kp: FloatArray, dt: float
+) -> Law | None:
+    """Joint forces of the frames' forces, J' f, and of springs to the start, as they are at the end of the step."""
     import numpy as np
 
     model, zero = dynamics.model, np.zeros(3)
     wrenches = [(model.frame_names[model.frame(name)], np.concatenate((f, zero))[:6]) for name, f in forces]
-    if not wrenches and gains is None:
+    if not (wrenches or kp.any()):
         return None
 
     def torque(t: float, q: FloatArray, v: FloatArray) -> FloatArray:
-        tau = np.zeros(model.nv)
+        tau: FloatArray = kp * (model.difference(q, start) - dt * v)
         for frame, wrench in wrenches:
             tau += dynamics.jacobian(q, frame, "local_world_aligned").T @ wrench
-        if gains is not None:
-            tau += model.actuated * (gains[0] * model.difference(q, start) - gains[1] * v)
         return tau
 
     return torque
+
+
+def gains_of(
+    dynamics: Dynamics, q: FloatArray, kp: float | None, kd: float | None, dt: float | None
+) -> tuple[FloatArray, FloatArray]:
+    """Gains of all freedoms, zero where there is no motor; those that are not given suit the weight at q.
+
+    With I, the largest moment of inertia in H, and r = sqrt(I / M), a joint gives way by a tenth of a radian under a
+    moment M g r, and a slide by a hundredth of r under M g; kd is critical for a pendulum of length r that stands on
+    such a joint. Where all forces are explicit, in steps of dt, they are what the inertia of each joint bears.
+    """
+    import numpy as np
+
+    from bough.joints import JOINTS, PRIMITIVES
+
+    model = dynamics.model
+    axes = [k for joint in model.joints for name in JOINTS[joint.type] for k in PRIMITIVES[name].axes]
+    slides, mass, g = np.array(axes) >= 3, model.total_mass, float(np.linalg.norm(model.gravity)) or 9.81
+    largest = float(np.diag(dynamics.mass_matrix(q))[~slides].max(initial=0.0))
+    reach = (largest / mass) ** 0.5 if largest > 0.0 and mass > 0.0 else 1.0
+    stiffness = np.where(slides, 100.0 / reach, 10.0 * reach) * mass * g if kp is None else np.full(model.nv, kp)
+    damping = 2.0 * (reach / (10.0 * g)) ** 0.5 * stiffness if kd is None else np.full(model.nv, kd)
+    if dt is not None:
+        bears = 1.0 / np.diag(dynamics.inverse_mass_matrix(q)) / dt
+        stiffness = np.minimum(stiffness, 0.05 / dt * bears) if kp is None else stiffness
+        damping = np.minimum(damping, 0.2 * bears) if kd is None else damping
+    return model.actuated * stiffness, model.actuated * damping
+
+
+def damped(model: Model, dampers: FloatArray, alone: bool) -> Model:
+    """With dampers in its joints, beside its own or alone: steps damp implicitly, so that none is too strong."""
+    found = dampers if alone else model.damping + dampers
+    return replace(model, passive=model.passive._replace(damping=found))

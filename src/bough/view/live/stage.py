@@ -42,6 +42,7 @@ class Stage:
 
     def __init__(self, server: Any, scene: Scene) -> None:
         self.server, self.scene, self.view, self.q = server, scene, bounds(scene), scene.q
+        self._pushes = scene.arrows.drawn(self.view.radius) if scene.arrows else np.zeros((1, 0, 3))
         server.scene.set_up_direction("+z")
         self._floor(self.view)
         sides = max(8, fine(scene))
@@ -91,9 +92,7 @@ class Stage:
         found = self.scene.arrows
         if found is None:
             return
-        force = np.reshape(found.force, (-1, len(found.body), 3))
-        longest = max(float(np.linalg.norm(force, axis=-1).max()), 1e-30)
-        now = force[min(sample, len(force) - 1)] * 0.45 * self.view.radius / longest
+        now = self._pushes[min(sample, len(self._pushes) - 1)]
         own = np.where((found.body >= 0)[:, None, None], T[np.maximum(found.body, 0)], np.eye(4))
         start = np.einsum("kij,kj->ki", own[:, :3, :3], found.point) + own[:, :3, 3]
         self.arrow("/forces", start, now)

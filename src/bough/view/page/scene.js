@@ -90,12 +90,10 @@ function play_motion(state, sliders) {
   return { plots, bar: time_bar(motion.time, go) };
 }
 
-/** Forces as arrows: a rod and a tip each, as long as they are large. */
+/** Forces as arrows, in metres: a rod and a tip each. */
 function add_arrows(stage, content) {
   const { body, point, force } = content.arrows, k = body.length, units = content.units;
-  const most = Math.sqrt(Math.max(1e-30, ...Array.from({ length: force.length / 3 }, (_, i) =>
-    force[3 * i] ** 2 + force[3 * i + 1] ** 2 + force[3 * i + 2] ** 2)));
-  const long = (0.45 * content.view.radius) / most, wide = 0.018 * content.view.radius;
+  const wide = 0.018 * content.view.radius;
   const colour = new Uint8Array(3 * k).map((_, i) => [214, 69, 46][i % 3]), none = new Int32Array(k).fill(-1);
   const blank = () => new Float32Array(12 * k);
   const rod = stage.add({ ...units.cylinder, body: none, placement: blank(), colour });
@@ -103,7 +101,7 @@ function add_arrows(stage, content) {
   return (world, sample) => {
     const rods = blank(), tips = blank(), from = Math.min(sample, force.length / (3 * k) - 1) * 3 * k;
     for (let i = 0; i < k; i++) {
-      const f = [0, 1, 2].map((j) => long * force[from + 3 * i + j]), size = Math.hypot(...f);
+      const f = [0, 1, 2].map((j) => force[from + 3 * i + j]), size = Math.hypot(...f);
       const start = point_of(world, body[i], point.subarray(3 * i, 3 * i + 3));
       if (size < 1e-6 * content.view.radius) continue;
       const head = Math.min(4 * wide, 0.5 * size), shaft = size - head;
