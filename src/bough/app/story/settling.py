@@ -11,14 +11,14 @@ import numpy as np
 
 from bough import adaptive, zoo
 from bough.adaptive import QuasiStatics, Recorder
-from bough.model import Model
+from bough.model import LoopClosure, Model
 from bough.types import FloatArray
 from bough.view import Scene, Shapes, arrows, scene
 from bough.view.shapes import balls, rods
 
 PAIRS_OF_LEGS, LEG = 500, 10
 PULL = (0.0, 3.0, 3.0)  # N
-WEIGHT, BETWEEN = (0.0, 0.0, -1.5), 0.82  # N, m
+WEIGHT, BETWEEN, SPANS = (0.0, 0.0, -1.5), 0.82, 5  # N, m
 COIL, INNERMOST = 5.0, 4.0  # m from one turn of the spine to the next, and of the first one from the middle
 
 
@@ -28,7 +28,7 @@ class SettlingCase(NamedTuple):
     title: str
     model: Model
     start: FloatArray
-    load: Callable[[QuasiStatics], None]
+    load: Callable[[QuasiStatics], object]
     forces: tuple[tuple[str, tuple[float, float, float]], ...]  # those that are drawn
     eps: float  # of the energy that a step sets free, the part that may be missed
     steps: int
@@ -80,25 +80,38 @@ def coiled(model: Model, pairs: int) -> FloatArray:
 
 
 def bridge(joints: int = 1500) -> SettlingCase:
-    """A cable between two posts, at rest under its own weight; then something heavy hangs on it."""
-    model = zoo.cable(joints, length=1.0, EI=2e-4, planar=True, clamped=False, span=BETWEEN)
+    """One cable over six posts, at rest under its own weight; then something heavy hangs in one of its five spans."""
+    each = joints // SPANS
+    model = zoo.cable(SPANS * each, SPANS, 2e-4, mass=0.1 * SPANS, planar=True, clamped=False, span=SPANS * BETWEEN)
+    loops = list(model.closures)
+    for k in range(1, SPANS):
+        model = model.with_frame(f"post{k}", "world", (k * BETWEEN, 0.0, 0.0))
+        loops.append(LoopClosure(f"over{k}", "connect", f"post{k}", model.body_names[k * each]))
+    model = replace(model, closures=tuple(loops))
+    one = at_rest(zoo.cable(each, EI=2e-4, planar=True, clamped=False, span=BETWEEN))
+    start = np.tile(one, SPANS)
+    start[each::each] -= one.sum()  # every span begins as steep as the first
+    hung = model.body_names[SPANS // 2 * each + each // 4]
+    return SettlingCase(
+        "A weight hangs in one of five spans of a cable bridge", model, at_rest(model, start),
+        lambda sim: sim.apply_force(hung, WEIGHT), ((hung, WEIGHT),), 0.1, 600, 0.004, 10, (-1.2, 0.2), posts(),
+    )  # fmt: skip
+
+
+def at_rest(model: Model, start: FloatArray | None = None) -> FloatArray:
+    """Where a linkage settles under its own weight."""
     sim = QuasiStatics(model, method="aba")
+    if start is not None:
+        sim.configuration = start
     sim.minimize(tol=1e-8)
-    hung = model.body_names[joints // 4]
-    return SettlingCase("A weight hangs on a cable bridge", model, sim.configuration, lambda sim: hang(sim, hung),
-                ((hung, WEIGHT),), 0.3, 600, 0.004, 10, (-1.25, 0.16), posts())  # fmt: skip
-
-
-def hang(sim: QuasiStatics, body: str) -> None:
-    """The weight on one link."""
-    sim.apply_force(body, WEIGHT)
+    return sim.configuration
 
 
 def posts() -> tuple[Shapes, ...]:
     """What the cable hangs between."""
-    ends = np.array([[0.0, 0.0, 0.012], [BETWEEN, 0.0, 0.012]])
-    ground, wide, grey = ends - [0.0, 0.0, 0.46], np.full(2, 0.022), np.full((2, 3), 0.38)
-    return (rods(np.array([-1, -1]), ground, ends, wide, grey), balls(np.array([-1, -1]), ends, 1.5 * wide, grey))
+    ends = np.stack([BETWEEN * np.arange(SPANS + 1), np.zeros(SPANS + 1), np.full(SPANS + 1, 0.012)], axis=1)
+    world, wide, grey = np.full(len(ends), -1), np.full(len(ends), 0.03), np.full((len(ends), 3), 0.38)
+    return (rods(world, ends - [0.0, 0.0, 1.1], ends, wide, grey), balls(world, ends, 1.5 * wide, grey))
 
 
 def beside(case: SettlingCase) -> Beside:
