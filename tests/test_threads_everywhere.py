@@ -75,3 +75,22 @@ def test_a_number_of_threads_reaches_the_code(name, monkeypatch):
 def test_what_is_no_number_of_threads_is_refused(name, bad):
     with pytest.raises(bough.BoughError, match="threads must be a whole number, at least 1"):
         CALLS[name](threads=bad)
+
+
+class NothingYet(dict):
+    """Attributes as a thread sees them that looked just before another bound a function."""
+
+    def __contains__(self, name):
+        return False
+
+
+def test_a_method_bound_by_two_threads_at_once_still_answers():
+    q = np.zeros((3, N))
+    dyn = bough.Dynamics(bough.zoo.arm(N))
+    dyn.__dict__ = NothingYet(dyn.__dict__)
+    space = bough.OperationalSpace(dyn.model, [bough.position(dyn.model.frame_names[-1])])
+    want = dyn.mass_matrix(q), space.inverse_inertia(q)
+    type(space)._inverse_inertia.func(space)
+    for _ in range(2):
+        np.testing.assert_array_equal(dyn.mass_matrix(q), want[0])
+        np.testing.assert_array_equal(space.inverse_inertia(q), want[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import MethodType
 from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
@@ -212,7 +213,8 @@ class Offered:
         """A function of the table, bound when it is first asked for; calls of the method with default options then go
         to compiled code without a frame in between."""
         if name not in self.__dict__:
-            self.__dict__[name] = self._library.shortcut(name, getattr(self, name))
+            method = MethodType(getattr(type(self), name), self)  # not what another thread put in its place meanwhile
+            self.__dict__[name] = self._library.shortcut(name, method)
         return self._library.function(name).call
 
     def _pushed(

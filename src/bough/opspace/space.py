@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
+from types import MethodType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -270,7 +271,7 @@ class OperationalSpace(Differentiable):
         """Its compiled code, which also takes the place of the method: a call then skips the method's own frame."""
         function = self.function(self.method)
         if self.dtype is None:
-            self.__dict__["inverse_inertia"] = function.shortcut(self.inverse_inertia)
+            self.__dict__["inverse_inertia"] = function.shortcut(MethodType(type(self).inverse_inertia, self))
         return function.call
 
     def plan(self) -> MethodPlan:

@@ -1,6 +1,7 @@
 """CUDA text, compiled as C++ with the threads of a row as elements of an array, beside the interpreted kernel."""
 
 import ctypes
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -34,6 +35,8 @@ ROUTINES = {
 
 def build(text: str, folder: Path):
     """The kernel and a loop over rows, as a shared library."""
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
     source = folder / "kernel.cpp"
     rows = 'extern "C" void set_row(long long row) { current_row = row; }\n'
     source.write_text(f"#define BOUGH_THREADS_ARE_ELEMENTS\n{text}{rows}")

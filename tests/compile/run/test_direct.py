@@ -116,3 +116,20 @@ def test_threads_call_at_once():
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_kinds_that_come_at_once_have_numbers_of_their_own(monkeypatch):
+    monkeypatch.setattr(direct, "_kinds", {})
+    others = []
+
+    class Kind:
+        def __hash__(self):  # while it is looked up, another thread comes with a kind of its own
+            others.append(threading.Thread(target=direct._number, args=(f"another {len(others)}",)))
+            others[-1].start()
+            others[-1].join(0.05)
+            return 0
+
+    direct._number(Kind())
+    for t in others:
+        t.join()
+    assert sorted(direct._kinds.values()) == list(range(1 + len(others)))

@@ -78,7 +78,11 @@ def _unpack_tuple(x: tuple[Any, ...]) -> Unpacked:
 
 
 def _number(kind: Kind) -> int:
-    return _kinds.setdefault(kind, len(_kinds))
+    found = _kinds.get(kind)
+    if found is None:
+        with compiling:  # two kinds of one number would share their code
+            found = _kinds.setdefault(kind, len(_kinds))
+    return found
 
 
 def _code(kernel: Callable[..., Any], kinds: tuple[int, ...]) -> Any:
