@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.bench import larger
 from bough.bench.absent import installed
 from bough.bench.engines import ENGINES, PeerState, agreed, expected, random_state
 from bough.bench.engines.common import Compared, check, ours
@@ -52,6 +53,7 @@ def compare(model: Model, seconds: float = 0.3, batches: Sequence[int] = (BATCH,
         except (BoughError, ValueError, RuntimeError) as error:
             left_out[engine] = str(error)
     rows = [Timing("single call", model.name, case, contest(calls, seconds)) for case, calls in peers.items()]
+    rows += larger.single(model, dyn, seconds, "pinocchio" not in left_out)
     for size in batches:
         rows += batch(model, dyn, size, seconds, [e for e in ("pinocchio", "mujoco") if e not in left_out])
     return OwnComparison(rows, left_out)
@@ -77,7 +79,9 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
     Q[0], V[0], T[0] = s.q, s.v, s.tau
     given = Rows(Q, V, T, rng.normal(size=(size, len(model.body_names), 6)))
     found = []
-    for case, run in batched(dyn, model.frame_names[s.frame]).items():
+    more = larger.functions(dyn, larger.Tips(model, dyn))
+    cases = batched(dyn, model.frame_names[s.frame]) | {case: partial(_larger, run) for case, run in more.items()}
+    for case, run in cases.items():
         few, why = too_much(run, given, size)
         if why:
             found.append(Timing(group, model.name, case, {}, f"not measured: {why}"))
@@ -103,13 +107,21 @@ def batch(model: Model, dyn: Dynamics, size: int, seconds: float, engines: Seque
 
 def too_much(run: Callable[..., Any], given: Rows, size: int) -> tuple[Any, str]:
     """The results of two rows, and why all of them are too many, if they are."""
-    few = run(Rows(*(x[:2] for x in given[:4])))
-    nbytes = few.nbytes / 2 * size if isinstance(few, np.ndarray) else 0
+    try:
+        few = run(Rows(*(x[:2] for x in given[:4])))
+    except BoughError as error:
+        return None, str(error)
+    nbytes = sum(x.nbytes for x in (few if isinstance(few, tuple) else (few,))) / 2 * size
     if nbytes > MOST:
         return few, f"the result takes {nbytes / 1e9:.1f} GB"
     some = Rows(*(x[:PROBE] for x in given[:4]))
     seconds = min(_clocked(run, some) for _ in range(2)) / min(PROBE, size) * size
     return few, f"a call takes {seconds:.1f} s" if seconds > LONGEST else ""
+
+
+def _larger(run: Callable[..., Any], b: Rows, **k: Any) -> Any:
+    """A function of q, v and tau, into new arrays."""
+    return run(b.q, b.v, b.tau, **k)
 
 
 def _clocked(run: Callable[..., Any], rows: Rows) -> float:

@@ -103,7 +103,7 @@ def agreed(engine: str, model: Model, s: PeerState, wanted: Mapping[str, FloatAr
 
 def check(name: str, found: Any, wanted: FloatArray, within: float = EQUAL) -> float:
     """Refuse to time what gives other results; how far apart they are, of the largest number."""
-    gap = np.abs(np.asarray(found) - wanted).max(initial=0.0) / max(np.abs(wanted).max(initial=0.0), 1e-300)
+    gap = np.abs(np.asarray(found) - wanted).max(initial=0.0) / (np.abs(wanted).max(initial=0.0) or 1.0)
     if not gap < within:
         raise NumericalError(f"{name} differs by {gap:.1e} of the largest number: it reads this model otherwise")
     return float(gap)
