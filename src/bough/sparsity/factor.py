@@ -19,17 +19,7 @@ from bough.sparsity.execute import run
 from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_product, ltl_solve, ltl_to_ltdl
 from bough.sparsity.pattern import Float, Names, diagonal, dof_name, from_columns, pack, to_columns, to_dense, to_scipy
-from bough.sparsity.products import (
-    lmul,
-    lsolve,
-    ltmul,
-    ltsolve,
-    multiply_diagonal,
-    unit_lmul,
-    unit_lsolve,
-    unit_ltmul,
-    unit_ltsolve,
-)
+from bough.sparsity.products import GENERAL, UNIT, multiply_diagonal
 from bough.sparsity.routines import vector_function
 from bough.sparsity.selected_inverse import selected_inverse
 from bough.sparsity.stretch import DEEP, ltdl_in_blocks, panel_size
@@ -54,12 +44,10 @@ class FactorKernels(NamedTuple):
     ltsolve: Kernel
 
 
-_GENERAL = (lmul, ltmul, lsolve, ltsolve)
-_UNIT = (unit_lmul, unit_ltmul, unit_lsolve, unit_ltsolve)
 METHODS: dict[MethodName, FactorKernels] = {
-    "ltl": FactorKernels(ltl, ltl_product, ltl_solve, *_GENERAL),
-    "ltdl": FactorKernels(ltdl, ltdl_product, ltdl_solve, *_UNIT),
-    "udut": FactorKernels(udut, ltdl_product, udut_solve, *_UNIT),
+    "ltl": FactorKernels(ltl, ltl_product, ltl_solve, *GENERAL),
+    "ltdl": FactorKernels(ltdl, ltdl_product, ltdl_solve, *UNIT),
+    "udut": FactorKernels(udut, ltdl_product, udut_solve, *UNIT),
 }
 
 

@@ -163,3 +163,8 @@ def hmul(parent: Rows, rows: Rows, H: Rows, x: Rows, y: Rows) -> None:
                 y[j, c] = y[j, c] + H[p] * xi
                 j = parent[j]
             y[i, c] = yi
+
+
+# The products and substitutions with a factor, in the order in which its users name them
+GENERAL = (lmul, ltmul, lsolve, ltsolve)
+UNIT = (unit_lmul, unit_ltmul, unit_lsolve, unit_ltsolve)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.kernel import kernel
+from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import step
 from bough.sparsity.ltdl import ltdl, ltdl_in_pairs, ltdl_solve
 from bough.sparsity.ltl import ltl_solve
-from bough.sparsity.products import lmul, lsolve, ltmul, ltsolve, unit_lmul, unit_lsolve, unit_ltmul, unit_ltsolve
+from bough.sparsity.products import GENERAL, UNIT
 from bough.sparsity.stretch import DEEP, ltdl_in_blocks, panel_size
 from bough.sparsity.udut import udut_solve
 from bough.tree import Tree
@@ -20,17 +20,7 @@ from bough.types import IntArray, Rows, Workspace
 
 # What `apply` can do, by number
 PRODUCTS: dict[Callable[..., None], int] = {
-    ltdl_solve: 0,
-    ltl_solve: 1,
-    udut_solve: 2,
-    unit_lmul: 3,
-    unit_ltmul: 4,
-    unit_lsolve: 5,
-    unit_ltsolve: 6,
-    lmul: 7,
-    ltmul: 8,
-    lsolve: 9,
-    ltsolve: 10,
+    product: k for k, product in enumerate((ltdl_solve, ltl_solve, udut_solve, *UNIT, *GENERAL))
 }
 
 
@@ -69,32 +59,14 @@ def apply(t: PackedRows, L: Rows, x: Rows, y: Rows, w: Workspace) -> None:
         y[t.order[k]] = w.column[k, 0]
 
 
-@kernel
-def multiply(product: int, parent: Rows, rows: Rows, L: Rows, x: Rows) -> None:
-    """The product with this number in PRODUCTS, in situ."""
-    if product == 0:
-        ltdl_solve(parent, rows, L, x)
-    elif product == 1:
-        ltl_solve(parent, rows, L, x)
-    elif product == 2:
-        udut_solve(parent, rows, L, x)
-    elif product == 3:
-        unit_lmul(parent, rows, L, x)
-    elif product == 4:
-        unit_ltmul(parent, rows, L, x)
-    elif product == 5:
-        unit_lsolve(parent, rows, L, x)
-    elif product == 6:
-        unit_ltsolve(parent, rows, L, x)
-    elif product == 7:
-        lmul(parent, rows, L, x)
-    elif product == 8:
-        ltmul(parent, rows, L, x)
-    elif product == 9:
-        lsolve(parent, rows, L, x)
-    else:
-        ltsolve(parent, rows, L, x)
+def _choice() -> Callable[..., None]:
+    """multiply(product, parent, rows, L, x): the product with this number in PRODUCTS, in situ."""
+    tests = [f"if product == {k}: {f.__name__}(parent, rows, L, x)" for f, k in PRODUCTS.items()]
+    head, scope = "def multiply(product, parent, rows, L, x):", {f.__name__: f for f in PRODUCTS}
+    return kernel(from_text("\n    ".join([head, *tests]), scope | {"__name__": __name__}, __file__))
 
+
+multiply = _choice()
 
 LTDL = Routine("ltdl", factorize_copy, inputs={"H": "packed"}, outputs={"L": "packed"}, work={"panel": "panel"})
 APPLY = Routine("factor", apply, inputs={"L": "packed", "x": "n"}, outputs={"y": "n"}, work={"column": "n 1"})
