@@ -203,14 +203,14 @@ def _part(s: PulledLinkage, left: Scalar) -> Scalar:
     o, part = s.r.order, min(left, s.r.order[H] / s.r.order[PARTS])
     turn = turn_of(s.m, s.qdd, o[TURN])
     if not part * turn < 1e300:
-        o[CODE] = 2.0
+        o[CODE] = float(NO_NUMBER)
     elif part * turn > 1.0:
         pieces, wanted = 1.0, min(left * turn - 1e-9, 2.0 * MAX_PARTS)
         while pieces < wanted:
             pieces += 1.0
         part = left / pieces
     if left > MAX_PARTS * part:
-        o[CODE] = max(o[CODE], 1.0)
+        o[CODE] = max(o[CODE], float(FAR_TURN))
     return part
 
 
@@ -232,8 +232,8 @@ def _step(s: PulledLinkage) -> Scalar:
         part, before = _part(s, left), t.passed[0]
         count += 1
         if count > 2 * MAX_PARTS:
-            o[CODE] = max(o[CODE], 1.0)
-        if o[CODE] > 0.0:
+            o[CODE] = max(o[CODE], float(FAR_TURN))
+        if o[CODE] != FINE:
             _move(m, r.first, r.zero, 0.0, s.q)
             t.passed[0] = began
             spring_all(m, s.p, s.q)
@@ -267,17 +267,17 @@ def pulled_march(s: PulledLinkage) -> Scalar:
     """
     m, r, look = s.m, s.r, 1.0
     o, energy = r.order, _solve(s, s.q, s.qdd)
-    o[CODE] = 0.0
+    o[CODE] = float(FINE)
     while look <= o[AGE]:
         look = 2.0 * look
     while o[STEPS] > 0.5:
         if o[AGE] == look:
             look, power = 2.0 * look, motion_product(m, s.qdd, s.qdd, s.w.X, r.a, r.b)
             if power > o[GROWN] or power < o[FADED]:
-                o[CODE] = 3.0
+                o[CODE] = float(OUTGROWN)
                 return energy
         energy = _step(s)
-        if o[CODE] > 0.0:
+        if o[CODE] != FINE:
             return energy
         o[STEPS] -= 1.0
         o[AGE] += 1.0

@@ -9,37 +9,16 @@ import numpy as np
 
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.sweeps.wrenches import (
-    ALIGNED,
-    CENTER,
-    FIXED,
-    FOLLOWING,
-    FOLLOWING_ALIGNED,
-    JOINT,
-    LOCAL,
-    MOMENTUM,
-    REACTION,
-)
+from bough.opspace.sweeps.wrenches import ALIGNED as ALIGNED
+from bough.opspace.sweeps.wrenches import CENTER as CENTER
+from bough.opspace.sweeps.wrenches import FIXED as FIXED
+from bough.opspace.sweeps.wrenches import FOLLOWING as FOLLOWING
+from bough.opspace.sweeps.wrenches import FOLLOWING_ALIGNED as FOLLOWING_ALIGNED
+from bough.opspace.sweeps.wrenches import JOINT as JOINT
+from bough.opspace.sweeps.wrenches import LOCAL as LOCAL
+from bough.opspace.sweeps.wrenches import MOMENTUM as MOMENTUM
+from bough.opspace.sweeps.wrenches import REACTION as REACTION
 from bough.types import FloatArray
-
-__all__ = [
-    "ALIGNED",
-    "CENTER",
-    "FIXED",
-    "FOLLOWING",
-    "FOLLOWING_ALIGNED",
-    "JOINT",
-    "LOCAL",
-    "MOMENTUM",
-    "REACTION",
-    "Attachment",
-    "Seed",
-    "acting_at",
-    "angular_first",
-    "attachment",
-    "moving",
-    "placed",
-]
 
 
 class Seed(NamedTuple):
