@@ -80,7 +80,7 @@ class AimSet:
             return one, posture[None].copy()
         placements = [self._placements(task, aim, given[task.name]) for task, aim in self.placed]
         joints = [(task, self._coordinates(task, given[task.name])) for task in self.jointed]
-        batch = _batch({t.name: len(x) for (t, _), x in zip(self.placed, placements, strict=True)}
+        batch = common_batch({t.name: len(x) for (t, _), x in zip(self.placed, placements, strict=True)}
                        | {t.name: len(x) for t, x in joints})  # fmt: skip
         target = np.zeros((batch, self.size, 12))
         for a, x in enumerate(placements):
@@ -202,9 +202,9 @@ def checked(name: str, given: Any) -> FloatArray:
     return x
 
 
-def _batch(sizes: Mapping[str, int]) -> int:
+def common_batch(sizes: Mapping[str, int]) -> int:
+    """The one size of batches that is not 1."""
     many = {name: n for name, n in sizes.items() if n != 1}
     if len(set(many.values())) > 1:
-        listed = ", ".join(f"{name!r} has {n}" for name, n in many.items())
-        raise ShapeError(f"targets come in batches of one size, but {listed}")
+        raise ShapeError(f"batches have one size, but {', '.join(f'{name} has {n} rows' for name, n in many.items())}")
     return next(iter(many.values()), 1)

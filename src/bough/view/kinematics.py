@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ModelError
-from bough.joints import PRIMITIVES, X_SCREW, ZX_SCREWS
+from bough.joints import LAST_SCREW, PRIMITIVES, X_SCREW, ZX_SCREWS
 from bough.model import Model
 from bough.spatial import quaternion_matrix
 from bough.types import FloatArray, IntArray
@@ -54,7 +54,7 @@ def _fixed(model: Model) -> FloatArray:
     cp, sp, e, ca, sa, a = m.fixed[screws, :6].T
     found[screws] = screw_z(cp, sp, e) @ screw_x(ca, sa, a)
     theta, d = m.offset[:, 0], m.offset[:, 1]
-    straight = m.kind > 1  # placements have no screw of their own
+    straight = m.kind > LAST_SCREW  # placements have no screw of their own
     theta, d = np.where(straight, 0.0, theta), np.where(straight, 0.0, d)
     return (found @ screw_z(np.cos(theta), np.sin(theta), d))[:, :3]
 

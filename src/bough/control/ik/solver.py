@@ -16,6 +16,7 @@ from bough.control.ik.wishes import away_from_singularity, both, towards
 from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError, UnknownNameError
 from bough.model import Model
 from bough.opspace import Task, closure_tasks
+from bough.opspace.aims import common_batch
 from bough.opspace.status import BAD_INPUT, OK, UNMET
 from bough.types import FloatArray, IntArray
 
@@ -262,11 +263,3 @@ def configurations(model: Model, name: str, given: npt.ArrayLike) -> FloatArray:
     if not np.isfinite(q).all():
         raise NonFiniteError(f"{name} is not finite")
     return q.reshape(-1, model.nq)
-
-
-def common_batch(sizes: Mapping[str, int]) -> int:
-    """The one size of batches that is not 1."""
-    many = {name: n for name, n in sizes.items() if n != 1}
-    if len(set(many.values())) > 1:
-        raise ShapeError(f"batches have one size, but {', '.join(f'{name} has {n} rows' for name, n in many.items())}")
-    return next(iter(many.values()), 1)
