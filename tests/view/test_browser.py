@@ -1,6 +1,7 @@
 """The page in a real browser: it loads, fetches nothing, a slider moves a link, and it is not blank."""
 
 import io
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -137,3 +138,23 @@ def test_every_level_draws_and_rest_brings_all_back(shown):
     page.run(f"{STATE}.pace.whole = 2000")  # more than a reader would wait for
     assert "plain shapes" in page.run(f"{STATE}.pace.still.words")
     assert page.errors() == []
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_on_a_phone_panels_stand_below_the_scene(shown, moving):
+    model = bough.zoo.arm(4)
+    found = scene(model).playing([0.0, 1.0], np.zeros((2, 4)), {"bound": [1.0, 2.0]}) if moving else scene(model)
+    page = shown(found)
+    page.send("Emulation.setDeviceMetricsOverride", width=400, height=700, deviceScaleFactor=1, mobile=True)
+    try:
+        page.wait("innerWidth === 400")
+        assert page.run("document.documentElement.scrollWidth") <= 400
+        boxes = "[...document.querySelectorAll('canvas.stage, .time, aside')].map((e) => e.getBoundingClientRect())"
+        rows = sorted(page.run(f"{boxes}.map((r) => [r.top, r.bottom, r.left, r.right])"))
+        assert len(rows) == 2 + moving
+        for above, below in pairwise(rows):
+            assert above[1] <= below[0] + 1
+        assert min(row[2] for row in rows) >= 0
+        assert max(row[3] for row in rows) <= 400
+    finally:
+        page.send("Emulation.clearDeviceMetricsOverride")

@@ -49,7 +49,7 @@ def write(to: Path, say: Say, progress: bool = False) -> tuple[Path, dict[str, A
             parts |= texts
             advance(1)
     steps = "\n".join(
-        f"{escape(f'{command:<80}')} <span class='note'># {escape(words)}</span>" for command, words in next_steps()
+        f"<span class='note'># {escape(words)}</span>\n{escape(command)}" for command, words in next_steps()
     )
     body = Template(text("story.html")).substitute(parts, version=__version__, next_steps=steps)
     style = f"<style>{text('story.css')}</style>"
