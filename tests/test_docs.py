@@ -108,6 +108,10 @@ def test_examples_are_left_out_for_nothing_but_large_packages():
     assert packages - known - TESTED_WITH == set()
 
 
+def test_the_arm_of_the_docs_is_that_of_the_examples():
+    assert (ROOT / "examples" / "arm.urdf").read_text() in (ROOT / "docs" / "tutorials" / "index.md").read_text()
+
+
 def test_every_block_is_of_a_kind_that_is_run():
     """Python, shell, C, CUDA; others are directives of Sphinx."""
     for page in PAGES:

@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import redirect_stdout, suppress
 from io import StringIO
+from traceback import print_exc
 from typing import Annotated
 
 import typer
@@ -55,7 +56,7 @@ def main() -> None:
         app([word for word in words if word != "--debug"], prog_name="bough")
     except Exception as error:
         if "--debug" in words:
-            raise
+            print_exc()
         raise SystemExit(fail(error)) from None
 
 
