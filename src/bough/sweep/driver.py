@@ -30,8 +30,8 @@ class Summary:
     def __str__(self) -> str:
         again = f", {self.retried} chunks sent again" if self.retried else ""
         return (
-            f"{self.rows:,} rows in {self.parts} part{'s' * (self.parts != 1)} under {self.folder}: {self.found} were there, "
-            f"{self.parts - self.found} computed in {self.seconds:.2f} s{again}"
+            f"{self.rows:,} rows in {self.parts} part{'s' * (self.parts != 1)} under {self.folder}: "
+            f"{self.found} were there, {self.parts - self.found} computed in {self.seconds:.2f} s{again}"
         )
 
 
