@@ -1,6 +1,8 @@
 """What the environment says, and what it says wrongly."""
 
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +54,16 @@ def test_default_directory(monkeypatch, platform, part):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", platform)
     assert part in settings.cache_directory().parts
+
+
+def test_a_user_without_home_or_name_has_a_cache_among_temporary_files(monkeypatch, tmp_path):
+    """As in a container that runs under a number."""
+
+    def nobody(_):
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("BOUGH_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", classmethod(nobody))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert tmp_path in settings.cache_directory().parents

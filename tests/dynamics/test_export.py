@@ -169,6 +169,8 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
         bough.export_c(arm, ["gravity"], path, dtype="flot")
     with pytest.raises(bough.BoughError, match="no name for a C file"):
         bough.export_c(arm, ["gravity"], tmp_path / "x.h")
+    with pytest.raises(bough.BoughError, match=r"there is no folder '.*missing' for 'x\.c'"):
+        bough.export_c(arm, ["gravity"], tmp_path / "missing" / "x.c")
     with pytest.raises(bough.BoughError, match="needs a Model"):
         bough.export_c("arm.urdf", ["gravity"], path)
     assert not list(tmp_path.iterdir())

@@ -10,6 +10,8 @@ from bough import close_loops
 from bough.errors import ShapeError
 from bough.opspace import ConstrainedDynamics, Loops, OperationalSpace, closure_tasks
 from bough.simulate import ContactPoint, Contacts, rollout
+from bough.simulate.cone import TOLERANCE
+from bough.simulate.stepping import ContactStepper
 from opspace.mechanisms import four_bar, slider_crank
 from sizes import size
 
@@ -57,6 +59,25 @@ def test_a_loop_a_limit_and_the_ground_at_once():
     assert tip.min() > -1e-4
     assert abs(tip[-1]) < 1e-3
     assert np.abs(Loops(model).gap(motion.q)).max() < 1e-6
+
+
+@pytest.mark.parametrize("reach", [[0.3], [0.3, 0.25]])
+def test_impulses_of_a_loop_at_rest_on_the_ground_are_found(monkeypatch, reach):
+    """Sweeps end by their tolerance, those that lift points out of the ground, too: rounding is no depth."""
+    solve, shares = ContactStepper._solve, []
+
+    def watched(self, A, b, *rest):
+        lam, change = solve(self, A, b, *rest)
+        shares.append(float(change.max() / np.abs(b).max()))
+        return lam, change
+
+    monkeypatch.setattr(ContactStepper, "_solve", watched)
+    model = four_bar()
+    q = close_loops(model, [-0.6, 0.5, -1.5], hold=["crank"]).q
+    ground = Contacts([ContactPoint("crank", (x, 0, 0)) for x in reach], friction=0.5)
+    motion = rollout(model, q, np.zeros(3), duration=size(0.4, 0.3), dt=4e-3, contacts=ground)
+    assert abs(motion.q[-1, 0]) < 1e-3
+    assert max(shares) <= TOLERANCE
 
 
 def test_a_loop_that_is_open_at_the_start_is_refused():

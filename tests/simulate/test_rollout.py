@@ -106,6 +106,9 @@ def test_bad_input():
         rollout(model, **start, duration=1, dt=0.1, integrator="leapfrog")
     with pytest.raises(ShapeError, match="0 < dt"):
         rollout(model, **start, duration=0.1, dt=0.2)
+    for every in (1.5, 0, "2"):
+        with pytest.raises(ShapeError, match="a whole number every >= 1"):
+            rollout(model, **start, duration=0.2, dt=0.1, every=every)
     with pytest.raises(NumericalError, match=r"became infinite.*smaller step"):
         rollout(model, **start, duration=1, dt=0.1, motion=lambda q, v, tau: np.full(2, np.inf))
 

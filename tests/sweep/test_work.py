@@ -88,6 +88,7 @@ def test_a_state_that_cannot_go_on_is_recorded():
         (Evaluate("jacobian", {"frame": "hans"}), "did you mean 'hand'"),
         (Evaluate("gravity", {"colour": "red"}), "does not take the option"),
         (Roll(dt=0.0), "expected 0 < dt"),
+        (Roll(every=1.5), "a whole number every"),
         (YourOwn("ghost:f"), "cannot be imported"),
         (YourOwn("ghost"), "expected module:function"),
     ],

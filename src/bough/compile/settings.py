@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -79,10 +80,18 @@ def cache_directory() -> Path:
     if chosen:
         return Path(chosen)
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "bough" / "cache"
+        return Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local") / "bough" / "cache"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "bough"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bough"
+        return _home() / "Library" / "Caches" / "bough"
+    return Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "bough"
+
+
+def _home() -> Path:
+    """The user's folder, or one of his own among temporary ones where he has neither HOME nor a name (containers)."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path(tempfile.gettempdir()) / f"home-{getattr(os, 'getuid', int)()}"
 
 
 def _number(name: str, default: int, least: int) -> int:

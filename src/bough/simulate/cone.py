@@ -86,7 +86,8 @@ def own_blocks(k: Laws, A: Rows, i: int, w: Workspace) -> None:
 
     Where a direction has no mobility of its own beside the others, a share that changes no digit is added.
     """
-    r = k.row[i]
+    r, three = k.row[i], k.one[0] + k.one[0] + k.one[0]
+    six = three + three
     tiny = k.small[0] * (A[r, r] + A[r + 1, r + 1] + A[r + 2, r + 2]) + k.small[0] * k.small[0]
     w.own[i, 0] = A[r, r] / (A[r, r] * A[r, r] + tiny * tiny)
     w.own[i, 1], w.own[i, 2] = w.own[i, 0] * A[r, r + 1], w.own[i, 0] * A[r, r + 2]
@@ -96,6 +97,8 @@ def own_blocks(k: Laws, A: Rows, i: int, w: Workspace) -> None:
     over = k.one[0] / (p * s - x * x)
     w.own[i, 3], w.own[i, 4], w.own[i, 5] = p, x, s
     w.own[i, 6], w.own[i, 7], w.own[i, 8] = over * s, over * x, over * p
+    # trace S^-1 if all directions are alike; S^-1 itself has no bound where tangents do not move by themselves
+    w.own[i, 10] = six / (A[r, r] + A[r + 1, r + 1] + A[r + 2, r + 2] + k.small[0] * k.small[0])
 
 
 @kernel
@@ -210,7 +213,7 @@ def next_slip(k: Laws, friction: Scalar, a: Scalar, y: tuple[Scalar, Scalar], x:
     square = f1 * f1 + f2 * f2 + k.tiny[0]
     length, reach = sqrt(square), friction * (a - x[1] * f1 - x[2] * f2)
     slope = -friction * (x[1] * d1 + x[2] * d2) * square - reach * (f1 * d1 + f2 * d2)
-    least = k.small[1] * (x[6] + x[8]) * length * square
+    least = k.small[1] * x[10] * length * square
     return positive(x[9] + (length - reach) * square / larger(slope, least))
 
 
@@ -228,7 +231,7 @@ def slipping(k: Laws, friction: Rows, lam: Rows) -> Scalar:
     return count
 
 
-SWEEP_WORK = {"own": "laws 10"}
+SWEEP_WORK = {"own": "laws 11"}
 IMPULSES = Routine(
     "contact_impulses",
     impulses,

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
+from bough.compile.run.arrays import is_count
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError
@@ -77,15 +78,15 @@ def rollout(
     """
     if torque is not None and not callable(torque):
         raise ShapeError(f"torque is a function, such as lambda t, q, v: tau, got {type(torque).__name__}")
-    for name, x in {"duration": duration, "dt": dt, "every": every}.items():
+    for name, x in {"duration": duration, "dt": dt}.items():
         if not isinstance(x, Real):
             raise ShapeError(f"{name} must be a number, got {x!r}")
     if integrator not in tuple(INTEGRATORS):
         raise ShapeError(f"there is no integrator {integrator!r}; expected {', '.join(INTEGRATORS)}")
     if failures not in ("raise", "record"):
         raise ShapeError(f"failures is 'raise' or 'record', got {failures!r}")
-    if not (dt > 0.0 and duration >= dt and math.isfinite(duration / dt) and every >= 1):
-        raise ShapeError(f"expected 0 < dt <= duration and every >= 1, got dt={dt}, duration={duration}, every={every}")
+    if not (dt > 0.0 and duration >= dt and math.isfinite(duration / dt) and is_count(every)):
+        raise ShapeError(f"expected 0 < dt <= duration and a whole number every >= 1, got {dt=}, {duration=}, {every=}")
     q, v = _real(q, "q"), _real(v, "v")
     _check_state(model, q, v)
     if forces is not None and motion is not None:

@@ -32,6 +32,7 @@ from bough.types import FloatArray
 
 LARGE, TINY = 1e30, 1e-300
 NEAR = 0.02  # metres: contacts further away than this, and than a step leads, are left out
+SHALLOW = 1e-12  # metres: no deeper is as good as on the ground
 
 
 class ContactStepper:
@@ -224,17 +225,20 @@ class ContactStepper:
         """Points that went into the ground are lifted out of it, as far as `spent` energy (batch,) pays for."""
         assert self.contacts is not None
         depth = self.contacts.rows(q).distance
-        some = np.flatnonzero((depth < 0.0).any(axis=1) & (spent > 0.0))
+        some = np.flatnonzero((depth < -SHALLOW).any(axis=1) & (spent > 0.0))
         if not len(some):
             return q
-        joints = len(self.effects.rows)
+        joints, scale = len(self.effects.rows), -depth[some].min(axis=1, keepdims=True)
         b = np.zeros((len(some), self.rows))
-        b[:, joints::3] = depth[some]
-        lower, upper = self.effects.bounds(q[some], 1.0)
+        b[:, joints::3] = depth[some] / scale  # of size one: sweeps end by what is small beside that
+        lower, upper = (x / scale for x in self.effects.bounds(q[some], 1.0))
         wide = np.full((len(some), self.count), LARGE)
         bounds = np.hstack([lower, -wide]), np.hstack([upper, wide])
-        lam, _ = self._solve(J[some] @ Y[some], b, np.zeros(joints + self.count), bounds, 0.0 * b)
-        move = (Y[some] @ lam[..., None])[..., 0]
+        push = np.arange(self.rows) < joints
+        push[joints::3] = True  # nothing rubs: tangents have no part in it
+        A = (J[some] @ Y[some]) * push * push[:, None]
+        lam, _ = self._solve(A, b, np.zeros(joints + self.count), bounds, 0.0 * b)
+        move = scale * (Y[some] @ lam[..., None])[..., 0]
         high = self.dynamics.potential_energy(self.model.integrate(q[some], move))
         rise = np.asarray(high) - np.asarray(self.dynamics.potential_energy(q[some]))
         share = np.where(rise > spent[some], spent[some] / np.maximum(rise, TINY), 1.0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from bough.compile.run.arrays import is_count
 from bough.dynamics import Dynamics
 from bough.dynamics.functions import check_options, function
 from bough.errors import ModelError, OptionError, UnknownNameError, short
@@ -80,8 +81,8 @@ class Roll:
 
     def needs(self, model: Model) -> tuple[str, ...]:
         """A state."""
-        if not 0.0 < self.dt <= self.duration < np.inf or (self.every is not None and self.every < 1):
-            raise OptionError(f"expected 0 < dt <= duration and every >= 1, got {self}")
+        if not 0.0 < self.dt <= self.duration < np.inf or not (self.every is None or is_count(self.every)):
+            raise OptionError(f"expected 0 < dt <= duration and a whole number every >= 1, got {self}")
         return ("q", "v")
 
     def bound(self, model: Model, parameters: tuple[str, ...]) -> Callable[[Columns], Columns]:

@@ -18,7 +18,7 @@ from bough.compile.emit.plan import AngleStage, Place, Plan
 from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, MUL, NEG, SQRT, STEP, SUB
 from bough.compile.graph.program import Array, Program
 from bough.compile.graph.schedule import optimise
-from bough.errors import ModelError, ShapeError
+from bough.errors import ModelError, OptionError, ShapeError
 
 CHUNK = 1000
 OPERATOR = {ADD: "+", SUB: "-", MUL: "*", DIV: "/"}
@@ -78,6 +78,8 @@ def export(
     real = real_type(dtype)
     if source == header or not re.fullmatch(r'[^"\\\n\r]+', header.name):
         raise ModelError(f"export: {str(path)!r} is no name for a C file; expected something like 'functions.c'")
+    if not source.parent.is_dir():
+        raise OptionError(f"export: there is no folder {str(source.parent)!r} for {source.name!r}")
     names, notes = Identifiers(), notes or {}
     prefix = names.new(prefix)
     functions = [
