@@ -1,6 +1,7 @@
 """Quantities of the model as inputs: the same as a model that has them as constants, however it is executed."""
 
 import pickle
+import re
 import shutil
 
 import numpy as np
@@ -190,3 +191,34 @@ def test_bad_parameters():
         dyn.mass_matrix(q, armature=[-1.0, 0.0, 0.0])
     with pytest.raises(bough.BoughError, match="no homogeneous matrix"):
         dyn.mass_matrix(q, placement=np.ones((3, 4, 4)))
+
+
+def test_what_was_not_named_is_refused_with_how_to_name_it():
+    """By every function, before and after its shorter way to compiled code is there; None means the model's own."""
+    model, x = zoo.arm(3), np.full(3, 0.2)
+    for inputs, said in (((), "none"), (("gravity",), "gravity")):
+        dyn = bough.Dynamics(model, inputs=inputs)
+        names = re.escape(f"takes no 'inertia': the inputs of this Dynamics are {said}; make it with inputs=")
+        calls = [
+            (dyn.forward_dynamics, x, x, x),
+            (dyn.forward_dynamics, x, x, x, {"hand": np.ones(6)}),
+            (dyn.forward_dynamics, [x, x], x, x),
+            (dyn.mass_matrix, x),
+            (dyn.placement, x, "hand"),
+            (dyn.kinematics, x),
+            (dyn.regressor, x, x, x),
+            (dyn.forward_dynamics_derivatives, x, x, x),
+            (dyn.potential_energy, x),
+            (dyn.factorize, x),
+            (dyn.with_status, "gravity", x),
+        ]
+        for _ in range(2):
+            for function, *arrays in calls:
+                with pytest.raises(bough.BoughError, match=names):
+                    getattr(dyn, function.__name__)(*arrays, inertia=model.inertias)
+            assert dyn.forward_dynamics(x, x, x, inertia=None).shape == dyn.forward_dynamics(x, x, x).shape
+            assert dyn.mass_matrix(x, threads=1, inertia=None).shape == (3, 3)
+        with pytest.raises(bough.BoughError, match=r"make what it belongs to with inputs=\('inertia',\)"):
+            dyn.vjp("gravity", x, weight=x, inertia=model.inertias)
+    with pytest.raises(bough.BoughError, match=r"make it with inputs=\('gravity', 'inertia'\)"):
+        dyn.mass_matrix(x, inertia=model.inertias)

@@ -241,3 +241,15 @@ def test_held_motions_with_inputs_in_c(tmp_path):
     given = (q, v, tau, np.zeros(1), np.zeros(1), np.array([1e-7]), inertia)
     call(*(ctypes.c_void_p(x.ctypes.data) for x in (*given, *out)))
     np.testing.assert_allclose(out[0], held(q, v, tau, inertia=inertia).qdd, rtol=1e-9)
+
+
+def test_what_was_not_named_is_refused_with_how_to_name_it():
+    model, x = zoo.arm(3), np.full(3, 0.2)
+    space = bough.OperationalSpace(model, [bough.position("hand")])
+    calls = [(name, x) for name in ("inverse_inertia", "inertia", "jacobian", "__call__")]
+    calls += [(name, x, x) for name in ("bias", "drift", "weighted", "full")] + [("torques", x, x, x)]
+    for _ in range(2):
+        for name, *arrays in calls:
+            with pytest.raises(bough.BoughError, match=r"make it with inputs=\('inertia',\)"):
+                getattr(space, name)(*arrays, inertia=model.inertias)
+        assert space.inverse_inertia(x).shape == (3, 3)

@@ -17,6 +17,7 @@ from bough.dynamics.functions import Function, Method, Options, check_options, f
 from bough.dynamics.given import Parameters
 from bough.dynamics.keywords import are_names, word_of
 from bough.dynamics.outs import Turned, copied
+from bough.dynamics.parameters import SHAPES
 from bough.dynamics.together import together
 from bough.dynamics.whole_body import Kinematics, kinematics_of
 from bough.errors import BoughError, ModelError, OptionError, short
@@ -25,8 +26,10 @@ from bough.sparsity.memory import require_memory
 from bough.types import RealArray, Reference
 
 Named = tuple[str, ...]
+Given = Mapping[str, Any]
 Derive = Callable[[Routine], Routine]
 
+NOTHING: Given = {}
 MANY = 150  # bodies: of more, most functions are served by general code
 MOST_NAMED = 24  # wrenches that come as arrays of their own; of more, which no function could take, one array is made
 
@@ -49,8 +52,10 @@ class Library:
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._mappings: dict[str, Mappings] = defaultdict(Mappings)  # functions that take forces by name
 
-    def function(self, name: str, method: str | None = None) -> BoundFunction:
-        """A function that is not about a frame, without external forces."""
+    def function(self, name: str, method: str | None = None, given: Given = NOTHING) -> BoundFunction:
+        """A function that is not about a frame, without external forces, for a call with the keywords `given`."""
+        if given:
+            self.parameters.declared(name, given)
         found = self._functions.get((name, method if method is None else word_of("method", method)))
         if found is None:
             found = self.parameters.given_to(self._choose(function(name), method))
@@ -76,11 +81,12 @@ class Library:
         """A function that does what `method` does, and goes to compiled code directly where it can."""
         found, row = self.function(name), function(name)
         if self.parameters or next(iter(row.methods.values())).pushed is None:
-            return found.shortcut(method)
-        return found.shortcut(method, self.with_array(name), self._mappings[name])
+            return found.shortcut(method, further=[*SHAPES])
+        return found.shortcut(method, self._with_names(name, None, ()), self._mappings[name], [*SHAPES])
 
     def pushed(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> RealArray:
         """A function with external forces, by name or as whatever makes an array; `how` is out, threads, parameters."""
+        self.parameters.declared(name, how)
         found, given = self._with_forces(name, None if word_of("method", method) == "auto" else method, forces)
         try:
             return found.call(*inputs, *given, **how)
@@ -93,20 +99,19 @@ class Library:
         self, name: str, inputs: tuple[Any, ...], options: dict[str, Any], **how: Any
     ) -> tuple[Any, RealArray]:
         """Any function, with `options` (frame, reference, method, forces), and a status for each row."""
-        row = function(name)
-        given: list[Any] = []
+        row, given = function(name), list[Any]()
+        self.parameters.declared(row.name, how)
         forces = options.pop("forces", None)
         if forces is not None and next(iter(row.methods.values())).pushed is None:
             raise OptionError(f"{row.name} takes no forces")
+        chosen = check_options(row, options)
+        method = None if chosen.method == "auto" else chosen.method
         if forces is not None:
-            method = check_options(row, options).method
-            found, given = self._with_forces(row.name, None if method == "auto" else method, forces)
+            found, given = self._with_forces(row.name, method, forces)
         elif "frame" in row.options:
-            chosen = check_options(row, options)
             found = self.of_frame(row.name, str(chosen.frame), chosen.reference)
         else:
-            method = check_options(row, options).method
-            found = self.function(row.name, None if method == "auto" else method)
+            found = self.function(row.name, method)
         result: tuple[Any, RealArray] = found.with_status(*inputs, *given, **how)
         return result
 
@@ -115,7 +120,7 @@ class Library:
         if forces is None or (isinstance(forces, Mapping) and not forces):
             return self.function(name, method), []
         if not isinstance(forces, Mapping):
-            return self.with_array(name, method), [forces]
+            return self._with_names(name, method, ()), [forces]
         order = tuple(sorted(forces, key=str))
         found, given = self._with_names(name, method, order), [forces[frame] for frame in order]
         if self._stacks(order):
@@ -128,16 +133,8 @@ class Library:
         """Are the wrenches on these frames one array?"""
         return self._stacked or len(frames) > MOST_NAMED
 
-    def with_array(self, name: str, method: str | None = None) -> BoundFunction:
-        """The function with one more input: wrenches on the model's bodies."""
-        found = self._functions.get((name, method, "forces"))
-        if found is None:
-            found = self.parameters.given_to(self._choose(function(name), method, ()))
-            self._functions[name, method, "forces"] = found
-        return found
-
     def _with_names(self, name: str, method: str | None, order: Named) -> BoundFunction:
-        """The function with a wrench on each of these frames as further inputs."""
+        """The function with a wrench on each of these frames as further inputs; of none, one array on all bodies."""
         found = self._functions.get((name, method, order))
         if found is None:
             points_of(self.model, order)  # refuses unknown ones
@@ -154,6 +151,7 @@ class Library:
                 raise OptionError(f"kinematics: {what} is a list of names, got {names!r}; write [{names!r}]")
             if not (names is None and what == "frames") and not are_names(names):
                 raise OptionError(f"kinematics: {what} is a list of names, got {short(repr(names))}")
+        self.parameters.declared("kinematics", how)
         chosen = tuple(self.model.frame_names if frames is None else frames)
         found = self._kinematics(chosen, tuple(jacobians), reference, len(inputs) > 1)
         T, *moving, J = found.call(*inputs, **how)
@@ -173,6 +171,7 @@ class Library:
 
     def forward_derivatives(self, inputs: tuple[Any, ...], out: Any, how: Any) -> Any:
         """dqdd/dq, dqdd/dv and dqdd/dtau by the way that is best here: see `derivatives`."""
+        self.parameters.declared("forward_dynamics_derivatives", how)
         if self.device.name == "cuda":
             found = self._on_the_card(inputs, how)
             return found if out is None else copied("forward_dynamics_derivatives", found, out)

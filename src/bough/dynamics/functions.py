@@ -26,7 +26,7 @@ from bough.dynamics.inverse_derivatives import INVERSE_DERIVATIVES
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
-from bough.dynamics.parameters import check_inputs, seats_of
+from bough.dynamics.parameters import SHAPES, check_inputs, seats_of
 from bough.dynamics.placements import PLACEMENTS, all_frames
 from bough.dynamics.regressor import PACKED_REGRESSOR, REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
@@ -218,7 +218,8 @@ def check_options(row: Function, given: Mapping[str, Any]) -> Options:
     for name in given:
         if name not in row.options:
             takes = ", ".join(row.options) or "none"
-            raise OptionError(f"{row.name} does not take the option {name!r}; it takes {takes}")
+            hint = f"; make what it belongs to with inputs=({name!r},)" if name in SHAPES else ""
+            raise OptionError(f"{row.name} does not take the option {name!r}; it takes {takes}{hint}")
     options = Options(**given)
     if "frame" in row.options and options.frame is None:
         raise UnknownNameError(f"{row.name} is a function of a frame: name one with frame=...")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from inspect import Parameter, signature
@@ -15,11 +15,12 @@ from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.arrays import real_array
 from bough.compile.run.gate import make_known
 from bough.dynamics.engine import BoundFunction
-from bough.dynamics.parameters import Seats, marks_of, own_values, parametrised, seats_of
+from bough.dynamics.parameters import SHAPES, Seats, marks_of, own_values, parametrised, seats_of
 from bough.errors import ModelError, OptionError
 from bough.model import Model, check_physical
 from bough.types import FloatArray
 
+NAMES = frozenset(SHAPES)
 RIGHT_ANGLES = 1e-6  # how far R R' of a placement may be from 1
 
 
@@ -78,6 +79,16 @@ class Parameters:
     def _there(self) -> dict[Any, dict[str, Any]]:
         return {}
 
+    def declared(self, name: str, given: Mapping[str, Any], whose: str = "Dynamics") -> None:
+        """Refuse quantities of the model among the keywords of a call that are no inputs."""
+        if NAMES.isdisjoint(given):
+            return
+        for key, x in given.items():
+            if x is not None and key in NAMES and key not in self.inputs:
+                known = ", ".join(self.inputs) or "none"
+                hint = f"make it with inputs={(*self.inputs, key)}"
+                raise OptionError(f"{name} takes no {key!r}: the inputs of this {whose} are {known}; {hint}")
+
     def given_to(self, function: BoundFunction) -> BoundFunction:
         return cast(BoundFunction, WithParameters(function, self)) if self else function
 
@@ -128,8 +139,8 @@ class WithParameters:
     def _arrays(self, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
         """The parameters in order, examined; the model's own are in the precision of the inputs."""
         names = self.parameters.inputs
-        for name in given:
-            if name not in names:
+        for name, x in given.items():
+            if x is not None and name not in names:
                 raise OptionError(f"{self.name} takes no {name!r}: the inputs of this Dynamics are {', '.join(names)}")
         found = []
         defaults = self.parameters.defaults(inputs)
@@ -142,7 +153,7 @@ class WithParameters:
             found.append(value)
         return found
 
-    def shortcut(self, method: Callable[..., Any], *_: Any) -> Callable[..., Any]:
+    def shortcut(self, method: Callable[..., Any], *_: Any, **__: Any) -> Callable[..., Any]:
         """A function with the signature of `method` and keywords for the parameters, for one configuration.
 
         Numbers that were examined once are not examined again: a copy of the last is kept.
@@ -150,17 +161,19 @@ class WithParameters:
         if not hasattr(self.function, "lend_make"):
             return method  # on a card there is no shorter way
         names = self.parameters.inputs
+        others = [name for name in SHAPES if name not in names]
         taken = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         count = len(self.function.inputs) - len(names)
         inputs, options = [p.name for p in taken[:count]], taken[count:]
         keywords = "".join(f", {p.name}={p.name}_default" for p in options) + "".join(f", {n}=own_{n}" for n in names)
-        plain = " and ".join(f"{p.name} is {p.name}_default" for p in options) or "True"
+        keywords += "".join(f", {n}=None" for n in others)
+        plain = " and ".join([*(f"{p.name} is {p.name}_default" for p in options), *(f"{n} is None" for n in others)])
         arguments = ", ".join([*inputs, *names])
         own = " and ".join(f"{n} is own_{n}" for n in names)
         examined = self.parameters.check is not False and names != ("gravity",)
         lines = [
             f"def shortcut({', '.join(inputs)}{keywords}):",
-            f"    if {plain}:",
+            f"    if {plain or True}:",
             f"        y0 = (make if {own} else known)({arguments})" if examined else f"        y0 = make({arguments})",
             "        if y0 is not None:",
             "            return y0",
@@ -169,7 +182,7 @@ class WithParameters:
                f"            examine({', '.join(names)})",
                "            return y0"] if examined else []),
             f"    return otherwise({', '.join([*inputs, *(f'{p.name}={p.name}' for p in options)])}"
-            + "".join(f", {n}={n}" for n in names) + ")",
+            + "".join(f", {n}={n}" for n in (*names, *others)) + ")",
         ]  # fmt: skip
         scope: dict[str, Any] = {f"{p.name}_default": p.default for p in options}
         scope |= {f"own_{name}": own for name, own in self.parameters.own.items()}

@@ -59,23 +59,23 @@ class Offered:
 
     def gravity(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """The torque (nv,) that holds the mechanism at rest against gravity."""
-        return self._plain("gravity")(q, **call)
+        return self._plain("gravity", call)(q, **call)
 
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """C (nv, nv): C v are the Coriolis and centrifugal terms without gravity, and Hdot - 2 C is skew."""
-        return self._plain("coriolis_matrix")(q, v, **call)
+        return self._plain("coriolis_matrix", call)(q, v, **call)
 
     def mass_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """H (nv, nv), both triangles, by the composite-rigid-body algorithm; rotor inertias included."""
-        return self._plain("mass_matrix")(q, **call)
+        return self._plain("mass_matrix", call)(q, **call)
 
     def packed_mass_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """H in packed ancestor rows of `model.dof_tree` (D1 + nv,): what `bough.sparsity` works on."""
-        return self._plain("packed_mass_matrix")(q, **call)
+        return self._plain("packed_mass_matrix", call)(q, **call)
 
     def inverse_mass_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """H^-1 (nv, nv), both triangles, without forming H or by its factor, whichever is cheaper."""
-        return self._plain("inverse_mass_matrix")(q, **call)
+        return self._plain("inverse_mass_matrix", call)(q, **call)
 
     def factorize(self, q: ArrayLike, **parameters: Any) -> Factor:
         """The LTDL factor of H at one configuration (nq,), on the CPU."""
@@ -83,7 +83,7 @@ class Offered:
             raise ModelError("factorize works on the CPU: use a Dynamics without device, or inverse_mass_matrix")
         if np.ndim(q) > 1:
             raise ShapeError(f"factorize: q must be one configuration ({self.model.nq},), got {np.shape(q)}")
-        packed = self._library.function("factorize").call(q, **parameters)
+        packed = self._library.function("factorize", given=parameters).call(q, **parameters)
         return Factor(self.model.dof_tree, "ltdl", packed, self._joint_of_freedom)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
@@ -91,7 +91,7 @@ class Offered:
         out = call.get("out")
         if out is not None:
             call["out"] = by_bodies("regressor", out)
-        Y = self._library.function("regressor").call(q, v, qdd, **call)
+        Y = self._library.function("regressor", given=call).call(q, v, qdd, **call)
         return out if out is not None else Y.reshape(*Y.shape[:-2], Y.shape[-2] * Y.shape[-1])
 
     def packed_regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
@@ -99,13 +99,13 @@ class Offered:
 
         A quarter of the numbers of Y, or fewer; in large batches memory decides.
         """
-        return self._plain("packed_regressor")(q, v, qdd, **call)
+        return self._plain("packed_regressor", call)(q, v, qdd, **call)
 
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[TupleKeywords]
     ) -> tuple[RealArray, RealArray, RealArray]:
         """dtau/dq, dtau/dv and dtau/dqdd = H, (nv, nv) each; q is varied in its tangent space."""
-        found: Any = self._library.function("inverse_dynamics_derivatives").call(q, v, qdd, **call)
+        found: Any = self._library.function("inverse_dynamics_derivatives", given=call).call(q, v, qdd, **call)
         return found
 
     def forward_dynamics_derivatives(
@@ -128,7 +128,9 @@ class Offered:
 
         Dry friction and loops are left out; `bough.simulate.rollout` has them.
         """
-        found: tuple[RealArray, RealArray] = self._library.function("semi_implicit_step").call(q, v, tau, dt, **call)
+        found: tuple[RealArray, RealArray] = self._library.function("semi_implicit_step", given=call).call(
+            q, v, tau, dt, **call
+        )
         return found
 
     def runge_kutta_step(
@@ -138,91 +140,109 @@ class Offered:
 
         Dry friction and loops are left out; `bough.simulate.rollout` has them.
         """
-        found: tuple[RealArray, RealArray] = self._library.function("runge_kutta_step").call(q, v, tau, dt, **call)
+        found: tuple[RealArray, RealArray] = self._library.function("runge_kutta_step", given=call).call(
+            q, v, tau, dt, **call
+        )
         return found
 
     # Kinematics
 
     def placements(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """World placements of all frames, homogeneous, in the order of `model.frame_names`: (frames, 4, 4)."""
-        return self._plain("placements")(q, **call)
+        return self._plain("placements", call)(q, **call)
 
     def placement(self, q: ArrayLike, frame: str, **call: Unpack[CallKeywords]) -> RealArray:
         """World placement of a frame as a homogeneous matrix, (4, 4) or (batch, 4, 4)."""
-        return self._library.of_frame("placement", frame, REFERENCE).call(q, **call)
+        try:
+            return self._library.of_frame("placement", frame, REFERENCE).call(q, **call)
+        except TypeError:
+            self._library.parameters.declared("placement", call)
+            raise
 
     def velocity(
         self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[CallKeywords]
     ) -> RealArray:
         """Velocity (6,) = [linear, angular] of a frame in "local", "world" or "local_world_aligned" coordinates."""
-        return self._library.of_frame("velocity", frame, reference).call(q, v, **call)
+        try:
+            return self._library.of_frame("velocity", frame, reference).call(q, v, **call)
+        except TypeError:
+            self._library.parameters.declared("velocity", call)
+            raise
 
     def jacobian(
         self, q: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[CallKeywords]
     ) -> RealArray:
         """Geometric Jacobian (6, nv) = [linear; angular] of a frame: velocity = J v."""
-        return self._library.of_frame("jacobian", frame, reference).call(q, **call)
+        try:
+            return self._library.of_frame("jacobian", frame, reference).call(q, **call)
+        except TypeError:
+            self._library.parameters.declared("jacobian", call)
+            raise
 
     def bias_acceleration(
         self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[CallKeywords]
     ) -> RealArray:
         """Jdot v (6,): the rate of change of `velocity` while v is constant, without gravity."""
-        return self._library.of_frame("bias_acceleration", frame, reference).call(q, v, **call)
+        try:
+            return self._library.of_frame("bias_acceleration", frame, reference).call(q, v, **call)
+        except TypeError:
+            self._library.parameters.declared("bias_acceleration", call)
+            raise
 
     # The whole mechanism
 
     def center_of_mass(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Centre of mass (3,) in the world."""
-        return self._plain("center_of_mass")(q, **call)
+        return self._plain("center_of_mass", call)(q, **call)
 
     def center_of_mass_velocity(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Velocity (3,) of the centre of mass, in world axes."""
-        return self._plain("center_of_mass_velocity")(q, v, **call)
+        return self._plain("center_of_mass_velocity", call)(q, v, **call)
 
     def center_of_mass_jacobian(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Jacobian (3, nv) of the centre of mass, in world axes."""
-        return self._plain("center_of_mass_jacobian")(q, **call)
+        return self._plain("center_of_mass_jacobian", call)(q, **call)
 
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **given: Unpack[RunKeywords]) -> Any:
         """Kinetic energy in joules, v' H v / 2, rotors included: a float, or an array (batch,)."""
-        return _scalar(self._library.function("kinetic_energy").call(q, v, **given))
+        return _scalar(self._library.function("kinetic_energy", given=given).call(q, v, **given))
 
     def potential_energy(self, q: ArrayLike, **given: Unpack[RunKeywords]) -> Any:
         """Potential energy in joules, zero with the centre of mass at the world's origin: a float, or (batch,)."""
-        return _scalar(self._library.function("potential_energy").call(q, **given))
+        return _scalar(self._library.function("potential_energy", given=given).call(q, **given))
 
     def momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Momentum (6,) = [linear, angular about the world's origin], in world axes; rotors are left out."""
-        return self._plain("momentum")(q, v, **call)
+        return self._plain("momentum", call)(q, v, **call)
 
     def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Momentum (6,) = [linear, angular about the centre of mass], in world axes; rotors are left out."""
-        return self._plain("centroidal_momentum")(q, v, **call)
+        return self._plain("centroidal_momentum", call)(q, v, **call)
 
     def centroidal_momentum_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """A (6, nv): `centroidal_momentum` = A v; rotors are left out."""
-        return self._plain("centroidal_momentum_matrix")(q, **call)
+        return self._plain("centroidal_momentum_matrix", call)(q, **call)
 
     def centroidal_momentum_drift(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Adot v (6,): the rate of `centroidal_momentum` while v is constant, without gravity."""
-        return self._plain("centroidal_momentum_drift")(q, v, **call)
+        return self._plain("centroidal_momentum_drift", call)(q, v, **call)
 
     # How they come to their code
 
-    def _plain(self, name: str) -> Callable[..., RealArray]:
+    def _plain(self, name: str, call: CallKeywords) -> Callable[..., RealArray]:
         """A function of the table, bound when it is first asked for; calls of the method with default options then go
         to compiled code without a frame in between."""
         if name not in self.__dict__:
             method = MethodType(getattr(type(self), name), self)  # not what another thread put in its place meanwhile
             self.__dict__[name] = self._library.shortcut(name, method)
-        return self._library.function(name).call
+        return self._library.function(name, given=call).call
 
     def _pushed(
         self, name: str, method: Any, inputs: tuple[ArrayLike, ...], forces: Forces, call: CallKeywords
     ) -> RealArray:
         """The same for a function that takes external forces."""
         if forces is None and isinstance(method, str) and method == "auto":
-            return self._plain(name)(*inputs, **call)
+            return self._plain(name, call)(*inputs, **call)
         return self._library.pushed(name, method, inputs, forces, **call)
 
     @cached_property

@@ -12,7 +12,7 @@ from bough.compile.routine import Routine
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import Device
 from bough.dynamics.given import Parameters
-from bough.dynamics.parameters import check_inputs
+from bough.dynamics.parameters import SHAPES, check_inputs
 from bough.errors import OptionError, TaskError
 from bough.model import mark_limbs
 from bough.opspace.methods import METHODS, Prepared, prepare
@@ -35,9 +35,14 @@ def by_rows(parameters: Parameters, given: Mapping[str, Any]) -> tuple[dict[str,
     """Values that serve all rows, and those with one for each; unknown names are refused."""
     for name in given:
         if name not in parameters.inputs:
-            raise OptionError(f"{name!r} is no input of this space: {', '.join(parameters.inputs) or 'it has none'}")
+            hint = f"; make it with inputs={(*parameters.inputs, name)}" if name in SHAPES else ""
+            known = ", ".join(parameters.inputs) or "it has none"
+            raise OptionError(f"{name!r} is no input of this space: {known}{hint}")
     each = {k: np.asarray(x) for k, x in given.items() if np.ndim(x) > parameters.own[k].ndim}
     return {k: x for k, x in given.items() if k not in each}, each
+
+
+NOTHING: Mapping[str, Any] = {}
 
 
 class Functions:
@@ -47,8 +52,10 @@ class Functions:
         self.tasks, self.parameters, self.device, self.how = tasks, parameters, device, how
         self._made: dict[str, BoundFunction] = {}
 
-    def get(self, name: str) -> BoundFunction:
-        """The one of this name."""
+    def get(self, name: str, given: Mapping[str, Any] = NOTHING) -> BoundFunction:
+        """The one of this name, for a call with the keywords `given`."""
+        if given:
+            self.parameters.declared(PUBLIC.get(name, name), given, "OperationalSpace")
         found = self._made.get(name)
         if found is None:
             found = self._made[name] = self._make(name)

@@ -60,7 +60,7 @@ def full_pass(space: OperationalSpace, q: RealArray, v: RealArray, **given: Any)
     if not given and q.ndim == v.ndim == 2 and len(q) == len(v) > BLOCK:
         with suppress(BoughError):  # said again below, of rows of the whole batch
             return _full_batch(space, q, v)
-    J, X, Lam_inv, beta = space.function("dynamics").call(q, v, **given)
+    J, X, Lam_inv, beta = space.function("dynamics", given).call(q, v, **given)
     Lam = space.invert(Lam_inv)
     multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
     Jbar = multiply(X, Lam)

@@ -17,6 +17,7 @@ from bough.compile.settings import on_threads
 from bough.dynamics.differentiable import Differentiable
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
+from bough.dynamics.parameters import SHAPES
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace import singular as choices
@@ -104,10 +105,8 @@ class OperationalSpace(Differentiable):
             raise TaskError("states are computed on the CPU: on the card use inverse_inertia, jacobian, torques")
         if given:
             by_rows(self.parameters, {k: x for k, x in given.items() if k != "threads"})  # refuses unknown ones
-        if v is None:
-            return OperationalState(self, self._input(q), None, given)
-        q, v = self.inputs(q, v)
-        return OperationalState(self, q, v, given)
+        here, moving = (self._input(q), None) if v is None else self.inputs(q, v)
+        return OperationalState(self, here, moving, given)
 
     def __reduce__(self) -> tuple[Any, ...]:
         options: dict[str, Any] = {
@@ -144,6 +143,8 @@ class OperationalSpace(Differentiable):
     ) -> RealArray:
         """Lambda^-1 (m, m) by the space's method or the one named."""
         call = self._inverse_inertia if method is None or method == "auto" else self.function(method).call
+        if given:
+            self.parameters.declared("inverse_inertia", given, "OperationalSpace")
         if threads is None:
             return call(self._input(q), out=out, **given)
         with on_threads(threads):
@@ -178,7 +179,7 @@ class OperationalSpace(Differentiable):
             amount = kept_beside(self.device, arrays[0], self.usual_damping, self._numbers)
         else:
             amount = beside(self.device, arrays[0], 0.0 if damping == 0.0 else choices.check_damping(damping))
-        return self.function("torques").call(*arrays, amount, **given)
+        return self.function("torques", given).call(*arrays, amount, **given)
 
     @cached_property
     def usual_damping(self) -> float:
@@ -187,21 +188,21 @@ class OperationalSpace(Differentiable):
 
     def jacobian(self, q: Any, **given: Any) -> RealArray:
         """J (m, nv)."""
-        call = self.function("jacobian").call
+        call = self.function("jacobian", given).call
         return call(self._input(q), **given) if given else call(self._input(q))
 
     def bias(self, q: Any, v: Any, **given: Any) -> RealArray:
         """beta = Jdot v - J H^-1 C (m,)."""
         q, v = self.inputs(q, v)
         if self.uses_factor:
-            return self.function("bias").call(q, v, **given)
+            return self.function("bias", given).call(q, v, **given)
         C = self.dynamics.bias_force(q, v, **given)
         qdd = np.linalg.solve(self.mass_matrix(q, **given), -C[..., None])
         return self.drift(q, v, **given) + (self.jacobian(q, **given) @ qdd)[..., 0]
 
     def drift(self, q: Any, v: Any, **given: Any) -> RealArray:
         """Jdot v (m,)."""
-        return self.function("drift").call(*self.inputs(q, v), **given)
+        return self.function("drift", given).call(*self.inputs(q, v), **given)
 
     def mass_matrix(self, q: Any, **given: Any) -> RealArray:
         """H (nv, nv)."""
@@ -210,10 +211,10 @@ class OperationalSpace(Differentiable):
     def weighted(self, q: Any, v: Any = None, **given: Any) -> Weighted:
         """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call: cheaper than one by one."""
         if self.uses_factor and v is not None:
-            return Weighted(*self.function("dynamics").call(*self.inputs(q, v), **given))
+            return Weighted(*self.function("dynamics", given).call(*self.inputs(q, v), **given))
         q = self._input(q)
         if self.uses_factor:
-            return Weighted(*self.function("weighted").call(q, **given))
+            return Weighted(*self.function("weighted", given).call(q, **given))
         J = self.jacobian(q, **given)
         X = np.linalg.solve(self.mass_matrix(q, **given), np.swapaxes(J, -1, -2))
         return Weighted(J, X, self.inverse_inertia(q, **given), None if v is None else self.bias(q, v, **given))
@@ -224,8 +225,6 @@ class OperationalSpace(Differentiable):
             op = self(q, v, **given)
             return FullPass(op.J, op.bias, op.inverse_inertia, op.inertia, op.jbar, op.nullspace)
         return full_pass(self, *self.inputs(q, v), **given)
-
-    # Lambda
 
     def invert(self, Lam_inv: RealArray) -> RealArray:
         """Lambda from Lambda^-1, by the space's choice for singular tasks."""
@@ -271,7 +270,8 @@ class OperationalSpace(Differentiable):
         """Its compiled code, which also takes the place of the method: a call then skips the method's own frame."""
         function = self.function(self.method)
         if self.dtype is None:
-            self.__dict__["inverse_inertia"] = function.shortcut(MethodType(type(self).inverse_inertia, self))
+            method = MethodType(type(self).inverse_inertia, self)
+            self.__dict__["inverse_inertia"] = function.shortcut(method, further=[*SHAPES])
         return function.call
 
     def plan(self) -> MethodPlan:

@@ -7,6 +7,7 @@ run once for every few configurations; here each way is code of its own, which s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -43,12 +44,10 @@ class RowPrograms:
         return self.results[0].shape[-1]
 
     @property
-    def kinds(self) -> dict[tuple[int, ...], list[ResultRow]]:
-        """The rows that are made in the same way."""
-        found: dict[tuple[int, ...], list[ResultRow]] = {}
-        for row in self.rows:
-            found.setdefault(row.programs, []).append(row)
-        return found
+    def runs(self) -> list[tuple[tuple[int, ...], list[ResultRow]]]:
+        """Rows that are made in the same way and follow each other in memory, so that what comes next is fetched."""
+        ordered = sorted(self.rows, key=lambda row: (row.result, row.row))
+        return [(programs, list(rows)) for programs, rows in groupby(ordered, lambda row: row.programs)]
 
 
 def emit(program: Program, after: RowPrograms, dtype: np.dtype, lanes: int, text: str) -> str:
@@ -67,8 +66,8 @@ class _Writer:
 
     def __init__(self, program: Program, after: RowPrograms, kind: Kind) -> None:
         self.program, self.after, self.kind, self.n = program, after, kind, after.n
-        self.kinds = list(after.kinds.items())
-        last = {programs[-1] for programs, _ in self.kinds}
+        self.runs = after.runs
+        last = {programs[-1] for programs, _ in self.runs}
         self.functions = [self._functions(k, p, k in last) for k, p in enumerate(after.programs)]
 
     def module(self, text: str) -> str:
@@ -134,9 +133,9 @@ class _Writer:
         )
 
     def _tables(self) -> str:
-        """The rows that each program makes: first number, result, place in it."""
+        """The rows of each run: first number, result, place in it."""
         lines = []
-        for k, (_, rows) in enumerate(self.kinds):
+        for k, (_, rows) in enumerate(self.runs):
             numbers = ", ".join(f"i64 {x}" for row in rows for x in (row.first, row.result, row.row * self.n))
             lines.append(f"@rows{k} = internal constant [{3 * len(rows)} x i64] [{numbers}]")
         return "\n".join(lines)
@@ -144,7 +143,7 @@ class _Writer:
     def _entry(self) -> str:
         """As many configurations as there are lanes, then their rows."""
         b, kind, program, n = Block(), self.kind, self.program, self.n
-        count, last = len(program.inputs), len(self.kinds)
+        count, last = len(program.inputs), len(self.runs)
         room = max(1, *(room for _, room, _ in self.functions))
         b.label("entry")
         for k, output in enumerate(program.outputs):
@@ -194,9 +193,9 @@ class _Writer:
         return f"{head}\n{b.text()}\n}}"
 
     def _row_loop(self, b: Block, k: int) -> None:
-        """All rows that program k makes; they and those before take turns in the two halves of %x."""
+        """The rows of run k; they and those before take turns in the two halves of %x."""
         kind, n, inputs = self.kind, self.n, len(self.program.inputs)
-        programs, rows = self.kinds[k]
+        programs, rows = self.runs[k]
         b.label(f"rows{k}")
         b.do(f"%side{k} = phi i64 " + ("[ %side, %step ]" if k == 0 else f"[ %side{k - 1}.after, %loop{k - 1} ]"))
         b.do(f"br label %loop{k}")

@@ -53,15 +53,15 @@ def find_units(program: Program, width: int) -> tuple[Program, list[Unit]]:
 def settle(program: Program) -> Program:
     """Constants in place of parameters and of what depends on nothing else; nodes keep their numbers."""
     graph = program.graph.copy()
-    folded = Graph()  # only to evaluate constants
-    for i in range(len(graph)):
-        if graph.op[i] == INPUT and graph.a[i] == PARAMETERS:
-            graph.op[i], graph.value[i] = CONST, program.parameters[graph.b[i]]
-        elif graph.op[i] >= ADD and all(graph.op[x] == CONST for x in operands(graph, i)):
-            a, b = (folded.const(graph.value[x]) if x >= 0 else -1 for x in (graph.a[i], graph.b[i]))
-            result = folded.apply(graph.op[i], a, b)
+    folded, op = Graph(), graph.op  # the first only to evaluate constants
+    for i, (x, y) in enumerate(zip(graph.a, graph.b, strict=True)):
+        if op[i] == INPUT and x == PARAMETERS:
+            op[i], graph.value[i] = CONST, program.parameters[y]
+        elif op[i] >= ADD and op[x] == CONST and (y < 0 or op[y] == CONST):
+            a, b = (folded.const(graph.value[k]) if k >= 0 else -1 for k in (x, y))
+            result = folded.apply(op[i], a, b)
             if folded.op[result] == CONST:  # else a division by zero, left to the code
-                graph.op[i], graph.value[i] = CONST, folded.value[result]
+                op[i], graph.value[i] = CONST, folded.value[result]
     return replace(program, graph=graph, parameters=(), marks={})
 
 

@@ -92,21 +92,24 @@ class BoundFunction:
         method: Callable[..., Any],
         longer: BoundFunction | None = None,
         mappings: Mappings | None = None,
+        further: Sequence[str] = (),
     ) -> Callable[..., Any]:
         """A function with the signature of `method`, which takes this function's inputs first, then options.
 
         With all options at their defaults it is this function, without another Python frame in between; in all other
         cases, and where an argument does not fit, it calls `method`. `longer` is a function with one more input: it
-        serves an array in the place of the first option. A dict there is served by one of `mappings`.
+        serves an array in the place of the first option. A dict there is served by one of `mappings`. `further` are
+        keywords that `method` takes besides; it is called with them where they are given.
         """
         parameters = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
         inputs, options = parameters[: len(self.inputs)], parameters[len(self.inputs) :]
         if longer is not None:
             longer.lend_make(self._scope, "longer")
             (mappings or Mappings()).serve(self._scope)
-        names = [p.name for p in inputs], [p.name for p in options]
+        names = [p.name for p in inputs]
+        texts = {p.name: "None" if p.default is None else f"{p.name}_default" for p in options}
         self._scope |= {f"{p.name}_default": p.default for p in options} | {"otherwise": method}
-        exec(shortcut_text(*names, longer is not None), self._scope)
+        exec(shortcut_text(names, texts, longer is not None, further), self._scope)
         function: Callable[..., Any] = self._scope["shortcut"]
         return wraps(method, updated=())(function)
 

@@ -142,7 +142,7 @@ def emit(
         alone = twins.cost(arranged, [(i,) for unit in units for i in set(unit)])
         if twins.cost(arranged, units) < LEAST_GAIN * alone:
             return llvm.emit(arranged, dtype, lanes, width, *how, units)
-    return llvm.emit(schedule.optimise(_settled(program)), dtype, lanes, width, *how, kept=kept)
+    return llvm.emit(schedule.optimise(twins.settle(program)), dtype, lanes, width, *how, kept=kept)
 
 
 def cost(program: Program) -> int:

@@ -7,7 +7,7 @@ all else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 def call_text(inputs: int, outputs: int) -> str:
@@ -25,26 +25,35 @@ def call_text(inputs: int, outputs: int) -> str:
     return "\n".join(lines)
 
 
-def shortcut_text(inputs: Sequence[str], options: Sequence[str], longer: bool) -> str:
-    """`shortcut(*inputs, *options)`; with `longer`, an array or a dict in the place of the first option is served."""
-    given = ", ".join(inputs)
+def shortcut_text(inputs: Sequence[str], options: Mapping[str, str], longer: bool, further: Sequence[str] = ()) -> str:
+    """`shortcut(*inputs, *options, *further)`; options have texts of their defaults, `further` are passed on if given.
+
+    With `longer`, an array or a dict in the place of the first option is served.
+    """
+    given, defaults = ", ".join(inputs), {**options, **dict.fromkeys(further, "None")}
     lines = [
-        f"def shortcut({given}{''.join(f', {name}={name}_default' for name in options)}):",
-        f"    if {_plain(options)}:",
+        f"def shortcut({given}{''.join(f', {name}={text}' for name, text in defaults.items())}):",
+        f"    if {_plain(defaults)}:",
         *_fresh_result(f"{given}, "),
     ]
     if longer:
-        more = f"{given}, {options[0]}"
+        first, *_ = options
+        more = f"{given}, {first}"
         lines += [
-            f"    elif {_plain(options[1:])}:",
+            f"    elif {_plain({k: x for k, x in defaults.items() if k != first})}:",
             f"        y0 = latest({more})",
             "        if y0 is None:",
             f"            y0 = another({more})",
             "        if y0 is not None:",
             "            return y0",
         ]
-    lines.append(f"    return otherwise({given}, {', '.join(f'{name}={name}' for name in options)})")
-    return "\n".join(lines)
+    if further:
+        lines += [f"    if not ({_plain(dict.fromkeys(further, 'None'))}):", _otherwise(given, defaults, 2)]
+    return "\n".join([*lines, _otherwise(given, options, 1)])
+
+
+def _otherwise(given: str, names: Iterable[str], depth: int) -> str:
+    return f"{'    ' * depth}return otherwise({given}, {', '.join(f'{name}={name}' for name in names)})"
 
 
 def _fresh_result(inputs: str) -> list[str]:
@@ -52,6 +61,6 @@ def _fresh_result(inputs: str) -> list[str]:
     return [f"        y0 = make({inputs})", "        if y0 is not None:", "            return y0"]
 
 
-def _plain(options: Sequence[str]) -> str:
-    """Are all options at their defaults?"""
-    return " and ".join(f"{name} is {name}_default" for name in options) or "True"
+def _plain(options: Mapping[str, str]) -> str:
+    """Are all options at their defaults? None is soonest compared as a word."""
+    return " and ".join(f"{name} is {text}" for name, text in options.items()) or "True"
