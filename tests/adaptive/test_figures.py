@@ -12,6 +12,7 @@ from bough.zoo import chain
 from sizes import size
 
 EXPONENTS = (3, 7, 11, 15, 19)
+TRIED = size(EXPONENTS, (3, 11, 19))
 # what the paper printed for eps = 2^-3 .. 2^-19, by the number of forces
 TABLE_1 = {
     1: (25, 37, 47, 59, 73),
@@ -43,6 +44,8 @@ def simulation(linkage, forces, exponent, method="adaptive"):
 def test_no_more_joints_than_the_paper_except_where_said(linkage, forces):
     counts = []
     for exponent, printed in zip(EXPONENTS, TABLE_1[forces], strict=True):
+        if exponent not in TRIED:
+            continue
         sim = simulation(linkage, forces, exponent)
         sim.run(3, 1e-3)
         counts.append(sim.stats.joints)
