@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.bench import factor, larger, own
+from bough.bench import factor, larger, own, scale
 from bough.bench.engines import ENGINES, agreed, expected, random_state
 from bough.bench.engines.common import Compared, check, ours
 from bough.dynamics.dynamics import Dynamics
@@ -52,6 +52,13 @@ def test_c_code_without_loops_is_for_small_robots():
         agreed("casadi", zoo.chain(80), random_state(zoo.chain(80)), {})
 
 
+def test_pinocchio_is_not_asked_for_more_memory_than_there_is():
+    pytest.importorskip("pinocchio")
+    model = zoo.chain(1000)
+    with pytest.raises(ModelError, match=r"four tensors of 1,000\^3 numbers, 32 GB"):
+        agreed("pinocchio", model, random_state(model), {})
+
+
 def test_an_engine_that_is_missing_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pydrake.multibody.tree", None)
     with pytest.raises(MissingExtraError, match=r"needs pydrake\S*: pip install .bough\[peers\]"):
@@ -86,3 +93,16 @@ def test_what_is_too_large_says_so(monkeypatch):
     assert {row.note.split(": ")[0] for row in rows} == {"not measured"}
     assert {row.note.rpartition(" ")[2] for row in rows if row.case != larger.PASS} == {"GB", "s"}
     assert not any(row.seconds for row in rows)
+
+
+def test_trees_beside_other_engines(monkeypatch):
+    """Those that take part give the same; those that cannot are named."""
+    pytest.importorskip("pinocchio")
+    pytest.importorskip("mujoco")
+    monkeypatch.setattr(scale, "contest", lambda calls: own.contest(calls, 0.0))
+    rows = list(scale.beside(zoo.binary(2), "binary tree 3"))
+    assert [row.case for row in rows] == ["forward dynamics", "inverse dynamics", "mass matrix"]
+    assert all(len(row.seconds) == 3 and not row.note for row in rows)
+    monkeypatch.setattr("bough.bench.engines.pinocchio.LARGEST", 2)
+    rows = list(scale.beside(zoo.binary(2), "binary tree 3"))
+    assert {row.note for row in rows} == {"without pinocchio: its data has four tensors of 3^3 numbers, 0 GB"}

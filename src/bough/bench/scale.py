@@ -10,11 +10,15 @@ from typing import Any
 import numpy as np
 
 from bough import cost, zoo
+from bough.bench.engines import agreed, random_state
+from bough.bench.engines.common import Compared
 from bough.bench.report import Timing
 from bough.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
+from bough.errors import BoughError
 from bough.model import Model
 from bough.sparsity import ltdl
+from bough.sparsity.pattern import to_dense
 
 FAMILIES: dict[str, tuple[Callable[[int], Model], Sequence[int]]] = {
     "chain": (zoo.chain, (1_000, 10_000, 100_000, 300_000, 1_000_000)),
@@ -28,6 +32,7 @@ FACTORED: dict[str, tuple[Callable[[int], Model], Sequence[int]]] = {
     "binary tree": (zoo.binary, (12, 14, 16, 17, 18, 19, 20)),
 }
 DECADE = 10.5
+BESIDE = {"binary tree": (zoo.binary, (6, 8, 10, 12)), "chain": (zoo.chain, (30, 100, 1_000))}
 
 
 def rows() -> list[Timing]:
@@ -48,6 +53,10 @@ def rows() -> list[Timing]:
             found.append(row)
             operations = float(cost.ltdl(model.dof_tree).total)
             taken.setdefault(f"{name}: LTDL", {})[model.nv] = (row.seconds["bough"], operations)
+    for name, (family, sizes) in BESIDE.items():
+        for size in sizes:
+            model = family(size)
+            found += beside(model, f"{name} {model.nv:,}")
     return [*found, *exponents(taken)]
 
 
@@ -67,6 +76,28 @@ def per_joint(model: Model, name: str) -> Iterator[Timing]:
     }
     for case, run in cases.items():
         yield Timing("large trees: per joint", name, case, contest({"bough": run}).per(model.nv))
+
+
+def beside(model: Model, name: str) -> Iterator[Timing]:
+    """The general code beside other engines, each of which was found to give the same."""
+    dyn, s = Dynamics(model, general=True), random_state(model)
+    cases: dict[str, Callable[[], Any]] = {
+        Compared.FORWARD: lambda: dyn.forward_dynamics(s.q, s.v, s.tau),
+        Compared.INVERSE: lambda: dyn.inverse_dynamics(s.q, s.v, s.tau),
+        Compared.MASS: lambda: dyn.packed_mass_matrix(s.q),
+    }
+    wanted = {case: run() for case, run in cases.items()}
+    wanted[Compared.MASS] = to_dense(wanted[Compared.MASS], model.dof_tree)
+    peers: dict[str, dict[str, Callable[[], Any]]] = {case: {"bough": run} for case, run in cases.items()}
+    left_out = {}
+    for engine in ("pinocchio", "mujoco"):
+        try:
+            for case, call in agreed(engine, model, s, wanted).items():
+                peers[case][call.label] = call.run
+        except BoughError as error:
+            left_out[engine] = str(error)
+    for case, calls in peers.items():
+        yield Timing("large trees: beside other engines", name, case, contest(calls)).noted(left_out)
 
 
 def factored(model: Model, name: str) -> Timing:

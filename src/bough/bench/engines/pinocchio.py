@@ -8,11 +8,16 @@ import numpy as np
 
 from bough.bench.engines.common import Compared, PeerCall, PeerState, required
 from bough.bench.peers import pinocchio_twin
+from bough.errors import ModelError
 from bough.model import Model
+
+LARGEST = 400  # degrees of freedom: 2 GB
 
 
 def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
     pin = required("pinocchio", "bench")
+    if model.nv > LARGEST:
+        raise ModelError(f"its data has four tensors of {model.nv:,}^3 numbers, {32e-9 * model.nv**3:,.0f} GB")
     twin = pinocchio_twin(model)
     frames = with_frames(model, twin)
     data, spare = twin.createData(), twin.createData()
