@@ -15,12 +15,12 @@ from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of, stacked
 from bough.dynamics.functions import Function, Method, Options, check_options, function
 from bough.dynamics.given import Parameters
-from bough.dynamics.keywords import are_names, word_of
+from bough.dynamics.keywords import check_frames, word_of
 from bough.dynamics.outs import Turned, copied
 from bough.dynamics.parameters import SHAPES
 from bough.dynamics.together import together
 from bough.dynamics.whole_body import Kinematics, kinematics_of
-from bough.errors import BoughError, ModelError, OptionError, short
+from bough.errors import BoughError, ModelError, OptionError
 from bough.model import Model, mark_limbs
 from bough.sparsity.memory import require_memory
 from bough.types import RealArray, Reference
@@ -146,11 +146,7 @@ class Library:
         self, frames: Sequence[str] | None, jacobians: Sequence[str], reference: Reference, inputs: Any, how: Any
     ) -> Kinematics:
         """Placements of frames, velocities and drifts if v is among the inputs, and Jacobians of some of them."""
-        for what, names in (("frames", frames), ("jacobians", jacobians)):
-            if isinstance(names, str):
-                raise OptionError(f"kinematics: {what} is a list of names, got {names!r}; write [{names!r}]")
-            if not (names is None and what == "frames") and not are_names(names):
-                raise OptionError(f"kinematics: {what} is a list of names, got {short(repr(names))}")
+        check_frames(frames, jacobians)
         self.parameters.declared("kinematics", how)
         chosen = tuple(self.model.frame_names if frames is None else frames)
         found = self._kinematics(chosen, tuple(jacobians), reference, len(inputs) > 1)

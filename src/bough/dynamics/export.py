@@ -13,6 +13,8 @@ from bough.arguments import explained
 from bough.compile.emit import c
 from bough.compile.graph.program import Program
 from bough.dynamics.functions import REFERENCE, check_options, function, program, traced_for
+from bough.dynamics.keywords import check_frames
+from bough.dynamics.together import named_function
 from bough.dynamics.whole_body import kinematics_of
 from bough.errors import ModelError, OptionError
 from bough.model import Model
@@ -52,7 +54,7 @@ def export_c(
     programs: dict[str, Program] = {}
     notes: dict[str, list[str]] = {}
     for item in functions:
-        name, options = _parsed(item)
+        name, options = named_function(item)
         key = _key(name, options)
         if name == "kinematics":
             for option in options:
@@ -75,27 +77,13 @@ def _kinematics(
     velocities: bool = False,
 ) -> tuple[Program, list[str]]:
     """Placements, velocities, drifts and Jacobians of frames in one function."""
-    for what, names in (("frames", frames), ("jacobians", jacobians)):
-        if isinstance(names, str):
-            raise OptionError(f"kinematics: {what} is a list of names, got {names!r}; write [{names!r}]")
+    check_frames(frames, jacobians)
     check_options(function("velocity"), {"frame": "", "reference": reference})
     chosen = tuple(model.frame_names if frames is None else frames)
     routine, constants = kinematics_of(model, chosen, tuple(jacobians), reference, velocities)
     notes = ["placements, velocities and drifts of frames, and Jacobians." if velocities else "placements, Jacobians."]
     notes += [f"Frames {c.quoted(', '.join(chosen))}.", f"Jacobians of {c.quoted(', '.join(jacobians) or 'none')}."]
     return traced_for(model, routine, constants, inputs), [*notes, f"Reference {reference}."]
-
-
-def _parsed(item: Any) -> tuple[str, dict[str, Any]]:
-    """The name and options of an entry of `functions`."""
-    name, options = (item, {}) if isinstance(item, str) else item if _is_pair(item) else (None, {})
-    if not isinstance(name, str) or not isinstance(options, dict):
-        raise OptionError(f"a function is a name, or a name and a dict of options, got {item!r}")
-    return name, options
-
-
-def _is_pair(item: Any) -> bool:
-    return isinstance(item, tuple | list) and len(item) == 2
 
 
 def _key(name: str, options: dict[str, Any]) -> str:

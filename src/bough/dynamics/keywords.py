@@ -60,5 +60,9 @@ def word_of(option: str, given: Any) -> Any:
     raise OptionError(f"{option} is a word, got {short(repr(given))}")
 
 
-def are_names(given: Any) -> bool:
-    return isinstance(given, Iterable) and all(isinstance(x, str) for x in given)
+def check_frames(frames: Any, jacobians: Any) -> None:
+    """Refuse what is no list of names where kinematics takes one; None stands for all frames."""
+    for what, names in (("frames", () if frames is None else frames), ("jacobians", jacobians)):
+        if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(x, str) for x in names):
+            hint = f"; write [{names!r}]" if isinstance(names, str) else ""
+            raise OptionError(f"kinematics: {what} is a list of names, got {short(repr(names))}{hint}")

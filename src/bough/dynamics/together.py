@@ -46,12 +46,12 @@ def check_wanted(wanted: Sequence[Any]) -> list[tuple[str, dict[str, Any]]]:
     """Names, or names with options, as `export_c` takes them."""
     if isinstance(wanted, str) or not wanted:
         raise OptionError(f"together takes a list of functions, got {wanted!r}")
-    found: list[tuple[str, dict[str, Any]]] = []
-    for item in wanted:
-        pair = (item, {}) if isinstance(item, str) else item
-        if not (
-            isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], dict)
-        ):
-            raise OptionError(f"a function is a name, or a name and a dict of options, got {item!r}")
-        found.append((pair[0], pair[1]))
-    return found
+    return [named_function(item) for item in wanted]
+
+
+def named_function(item: Any) -> tuple[str, dict[str, Any]]:
+    """A function by its name, or by a pair of its name and options."""
+    pair = (item, {}) if isinstance(item, str) else item
+    if isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], dict):
+        return pair[0], pair[1]
+    raise OptionError(f"a function is a name, or a name and a dict of options, got {item!r}")
