@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from bough.adaptive import Closure, Dynamics, QuasiStatics, Recorder, absolute_joint, relative_joint, relative_linkage
-from bough.errors import ModelError, NonFiniteError, NumericalError, SettingError, ShapeError, UnknownNameError
+from bough.errors import (
+    CheckpointError,
+    ModelError,
+    NonFiniteError,
+    NumericalError,
+    SettingError,
+    ShapeError,
+    UnknownNameError,
+)
 from bough.model.builder import Builder
 from bough.zoo import arm, chain
 
@@ -182,3 +190,38 @@ def test_what_is_no_number_is_refused_and_changes_nothing():
     with pytest.raises(SettingError, match="every: the region"):
         QuasiStatics(chain(4), 0.1, every=2.5)
     np.testing.assert_array_equal(sim.accelerations(), before)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda s: s.refine(-1), SettingError, "refine: budget is a whole number"),
+        (lambda s: s.refine(2.5), SettingError, "refine: budget is a whole number"),
+        (lambda s: s.refine(microseconds=np.nan), SettingError, "refine: microseconds"),
+        (lambda s: s.moved(3), SettingError, "since is a step that was taken, 0 to 2, got 3"),
+        (lambda s: s.moved(-1), SettingError, "since is a step that was taken"),
+        (lambda s: s.moved(0.5), SettingError, "since is a step that was taken"),
+        (lambda s: s.loads("link3"), UnknownNameError, r"bodies are given as a list, \['link3'\]"),
+        (lambda s: s.positions("link3"), UnknownNameError, "bodies are given as a list"),
+        (
+            lambda s: s.checkpoint("no/such/folder.npz"),
+            CheckpointError,
+            "'no/such/folder.npz' cannot be written: No such",
+        ),
+    ],
+)
+def test_questions_that_make_no_sense(sim, call, kind, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sim.run(2, 1e-3)
+    before = sim.configuration
+    with pytest.raises(kind, match=message):
+        call(sim)
+    np.testing.assert_array_equal(sim.configuration, before)
+    assert sim.moved(2).shape == (6,)
+    assert not any(tmp_path.iterdir())
+
+
+def test_numbers_of_any_precision_are_errors_in_energy():
+    for eps in (0.25, np.float32(0.25), np.float64(0.25)):
+        assert QuasiStatics(chain(4), eps).error.eps == 0.25
+    assert QuasiStatics(chain(4), 1).error.eps == QuasiStatics(chain(4), np.int64(1)).error.eps == 1.0

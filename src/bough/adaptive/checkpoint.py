@@ -26,8 +26,11 @@ def write_checkpoint(path: str | Path, arrays: dict[str, npt.NDArray[Any]], fact
     text = np.array(json.dumps(facts | {"version": VERSION}, sort_keys=True))
     np.savez_compressed(content, **arrays, facts=text)  # type: ignore[arg-type]
     body = content.getvalue()[:-2] + DIGEST.to_bytes(2, "little")  # an archive ends in the length of its comment
-    with replacing(path) as file:
-        file.write(body + _digest(body))
+    try:
+        with replacing(path) as file:
+            file.write(body + _digest(body))
+    except OSError as error:
+        raise CheckpointError(f"the checkpoint {str(path)!r} cannot be written: {error.strerror}") from error
 
 
 def read_checkpoint(path: str | Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:

@@ -65,6 +65,8 @@ class Forces:
 
     def frames(self, bodies: Iterable[str | int]) -> IntArray:
         """The numbers of frames."""
+        if isinstance(bodies, str):
+            raise UnknownNameError(f"bodies are given as a list, [{bodies!r}], got the name {bodies!r} alone")
         return np.array([self.frame(b) for b in bodies], np.int64)
 
     def body(self, body: str | int) -> tuple[int, FloatArray, FloatArray]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
 from bough.arguments import explained
@@ -87,8 +88,8 @@ def check_measure(error: object, kinds: str = "a measure") -> None:
 
 def measured(error: ErrorMeasure | float | None) -> ErrorMeasure | None:
     """A measure, None where all is exact; a number is the eps of `energy`, the measure by default."""
-    if isinstance(error, (int, float)) and not isinstance(error, bool):
-        return energy(error) if error else None
+    if isinstance(error, Real) and not isinstance(error, bool):
+        return energy(float(error)) if error else None
     check_measure(error, "a number, or a measure")
     return error if isinstance(error, ErrorMeasure) else None
 

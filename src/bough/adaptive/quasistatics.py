@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,8 @@ class QuasiStatics(LoadedLinkage):
 
         O(n). A plain step, and a new configuration, count as moving everything.
         """
+        if not (isinstance(since, Integral) and 0 <= since <= self.steps):
+            raise SettingError(f"moved: since is a step that was taken, 0 to {self.steps}, got {since!r}")
         return self.outputs.moved(since, pairs)
 
     def opening(self) -> float:

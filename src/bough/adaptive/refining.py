@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from bough.adaptive.engines import NO_LIMIT
@@ -15,6 +16,10 @@ def refine(solver: Solver, budget: int | None, microseconds: float | None) -> fl
     """See `QuasiStatics.refine`."""
     if solver.method not in ("adaptive", "auto"):
         raise SettingError(f"refine continues an adaptive solution, but the method is {solver.method!r}")
+    if budget is not None and not (budget >= 0 and budget % 1 == 0):
+        raise SettingError(f"refine: budget is a whole number of clusters, not negative, got {budget!r}")
+    if not (microseconds is None or 0.0 <= microseconds < math.inf):
+        raise SettingError(f"refine: microseconds must be finite and not negative, got {microseconds!r}")
     if solver.region is not None:
         if microseconds is not None:
             raise SettingError('refine takes a time with culled="zero" only: give a budget of clusters')
