@@ -113,3 +113,33 @@ def test_bad_input():
     with pytest.raises(bough.BoughError, match="got nothing"):
         held.jvp(q, v, tau, along={})
     assert held.derivatives(*np.zeros((3, 0, 5))).qdd.q.shape == (0, 5, 5)
+
+
+@pytest.mark.parametrize("inputs", [(), ("inertia",)])
+def test_second_derivatives(inputs):
+    """The rate of the gradient along a direction of all inputs, against differences of gradients; in rows, too."""
+    model, rng = zoo.arm(4), np.random.default_rng(0)
+    held = ConstrainedDynamics(OperationalSpace(model, [position("hand")], inputs=inputs), stabilise=0.1)
+    q, v, tau, a = state(held)
+    weights = {"qdd": rng.normal(size=4), "force": rng.normal(size=3)}
+    along = {"q": rng.normal(size=4), "v": rng.normal(size=4), "tau": rng.normal(size=4)}
+    along |= {"acceleration": rng.normal(size=3)} | {name: 0.01 * rng.normal(size=(4, 10)) for name in inputs}
+
+    def gradient(s):
+        given = {name: model.inertias + s * along[name] for name in inputs}
+        moved = (x + s * along[k] for k, x in (("q", q), ("v", v), ("tau", tau), ("acceleration", a)))
+        return held.vjp(*moved, **weights, **given)
+
+    found = held.hvp(q, v, tau, a, along=along, **weights)
+    ahead, behind = gradient(1e-5), gradient(-1e-5)
+    assert found.keys() == ahead.keys()
+    for name, x in found.items():
+        expected = (ahead[name] - behind[name]) / 2e-5
+        np.testing.assert_allclose(x, expected, atol=1e-5 * np.abs(expected).max(), err_msg=name)
+    rows = held.hvp(*(np.stack([x, x]) for x in (q, v, tau)), a, along=along, **weights)
+    np.testing.assert_allclose(rows["q"][1], found["q"], rtol=1e-7, atol=1e-7 * np.abs(found["q"]).max())
+    with pytest.raises(bough.BoughError, match="hvp needs weights"):
+        held.hvp(q, v, tau, along=along)
+    twice = ConstrainedDynamics(OperationalSpace(model, [position("hand"), position("hand", name="again")]))
+    with pytest.raises(bough.BoughError, match="only accelerations have derivatives, and only first ones"):
+        twice.hvp(q, v, tau, along={"v": v}, qdd=v)

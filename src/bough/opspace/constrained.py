@@ -22,7 +22,7 @@ from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
 from bough.opspace.composed import Composed, Constrained, Impact
-from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Derived
+from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Curved, Derived
 from bough.opspace.export import traced
 from bough.opspace.loops import with_closures
 from bough.opspace.methods import Prepared
@@ -41,7 +41,7 @@ MANY = 150  # bodies: of more, a traced graph would be too large
 
 
 @explained
-class ConstrainedDynamics:
+class ConstrainedDynamics(Curved):
     """Forward dynamics of a model whose motion along the rows of `space` is prescribed, and its loops are held.
 
     Rows are those of the space's tasks, then those of the model's closures (`tasks.slices` names them), unless the
@@ -66,6 +66,7 @@ class ConstrainedDynamics:
         self.tasks, self.dynamics = self.space.tasks, space.dynamics
         self.proximal, self.iterations, self.stabilise = proximal, iterations, stabilise
         self._given = {t: self._constants(t) for t in PRECISIONS}
+        self._derived = Derived(self)
 
     def __call__(
         self,
@@ -189,10 +190,6 @@ class ConstrainedDynamics:
             raise TaskError("vjp needs weights: qdd=, force= or both")
         with on_threads(threads):
             return self._derived.vjp(self._derived.at((q, v, tau), acceleration, gap, given), (qdd, force), given)
-
-    @cached_property
-    def _derived(self) -> Derived:
-        return Derived(self)
 
     def impact(
         self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None, **given: Any

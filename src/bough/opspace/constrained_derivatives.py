@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.compile.executions import BoundFunction
 from bough.compile.routine import Routine
-from bough.dynamics.gradients import gradients, rates
+from bough.compile.settings import on_threads
+from bough.dynamics.gradients import curvatures, gradients, rates
 from bough.errors import TaskError
 from bough.opspace.methods import Prepared
 from bough.opspace.parameters import by_rows, with_inputs
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Given = dict[str, Any]
+MOTION = ("qdd", "force")
 UNMET_SHARE = 1e-6  # of the largest acceleration: rows that are further off are not met
 SMALLEST = 1e-10  # eigenvalues of Lambda^-1 below this part of the largest belong to redundant rows
 
@@ -148,6 +151,31 @@ class Derived:
         )
         return {name: x.astype(system.dtype, copy=False) for name, x in by}
 
+    def hvp(
+        self, system: Implicit, weights: tuple[Any, Any], along: Mapping[str, Any], given: Given
+    ) -> dict[str, Array]:
+        """The rate of that gradient along directions. With r weighed by x the gradient is r_x' x, where r_y' x = -w for
+        y = (qdd, f): as r_x and r_y change by h, x changes by what solves r_y' dx = -h_y."""
+        shapes, moved = [x.shape for x in system.rows[2:]], self.jvp(system, along, given)
+        if moved.force is None:
+            raise TaskError("rows are redundant here: only accelerations have derivatives, and only first ones")
+        x, y = (_weight(f"weight {n}", w, s)[..., None] for n, w, s in zip(MOTION, weights, shapes, strict=True))
+        tau, acceleration = (x[..., 0] for x in system.solve_transposed(x, y))
+        own = {"q": system.rows[1], "v": system.rows[1]} | self.parameters.own
+        ways = {name: _weight(f"direction of {name}", along.get(name), x.shape) for name, x in own.items()}
+        ways = {"q": ways.pop("q"), "v": ways.pop("v"), "qdd": moved.qdd, "force": moved.force} | ways
+        at = (*system.rows, self.damping, *self._values(given))
+        by_q, by_v, h_qdd, h_force, *rest = self._bent.call(*at, -tau, -acceleration, *ways.values())
+        found = system.solve_transposed(h_qdd[..., None], h_force[..., None])
+        tau, acceleration = (x[..., 0] for x in found)
+        further = self._pulled.call(*at, -tau, -acceleration)
+        by = {
+            name: a + b
+            for name, a, b in zip(("q", "v", *self.parameters.own), (by_q, by_v, *rest), further, strict=True)
+        }
+        by |= {"tau": tau, "acceleration": acceleration}
+        return {name: x.astype(system.dtype, copy=False) for name, x in by.items()}
+
     def _values(self, given: Given) -> list[Any]:
         """The parameters in order, the model's own where none are given."""
         return [own if given.get(name) is None else given[name] for name, own in self.parameters.own.items()]
@@ -160,12 +188,47 @@ class Derived:
     def _pulled(self) -> BoundFunction:
         return self._bound(lambda routine: gradients(routine, ("q", "v", *self.parameters.inputs)))
 
+    @cached_property
+    def _bent(self) -> BoundFunction:
+        names = ("q", "v", "qdd", "force", *self.parameters.inputs)
+        return self._bound(lambda routine: curvatures(routine, names, names))
+
     def _bound(self, derive: Callable[[Routine], Routine]) -> BoundFunction:
         """What is derived of the residuals, whose last inputs but for directions or weights are the parameters."""
         tasks = self.held.tasks
         constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
         prepared = Prepared(RESIDUALS, constants, tasks.sizes)
         return with_inputs(prepared, self.parameters, tasks, {"name": "constrained_dynamics"}, derive)
+
+
+@explained
+class Curved:
+    """Second derivatives, for those who have first ones as `_derived`."""
+
+    _derived: Derived
+
+    def hvp(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        acceleration: npt.ArrayLike = 0.0,
+        *,
+        along: Mapping[str, npt.ArrayLike],
+        qdd: npt.ArrayLike | None = None,
+        force: npt.ArrayLike | None = None,
+        gap: npt.ArrayLike | None = None,
+        **given: Any,
+    ) -> dict[str, Array]:
+        """The rate of what `vjp` gives as inputs move along directions: products with second derivatives.
+
+        Refused where rows are redundant.
+        """
+        if qdd is None and force is None:
+            raise TaskError("hvp needs weights: qdd=, force= or both")
+        with on_threads(given.pop("threads", None)):
+            system = self._derived.at((q, v, tau), acceleration, gap, given)
+            return self._derived.hvp(system, (qdd, force), along, given)
 
 
 def _motion(
