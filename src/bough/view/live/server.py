@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout, suppress
+from contextlib import nullcontext, redirect_stdout, suppress
 from typing import Any
 
 import numpy as np
@@ -53,20 +53,31 @@ class Live:
         if self.scene.motion is None:
             last()
         if self.settling is not None:
-            run = self.settling.run
-            run.on_update(lambda _: None if run.value else self.sliders.rest())
+            self.settling.run.on_update(lambda _: self._rest())
 
     def _play(self, motion: Motion) -> None:
         self.player = Player(self.server, motion, self.show, self.scene.links)
 
     def _slide(self) -> None:
-        self.sliders = Sliders(self.server, self.stage, self.show)
+        self.sliders = Sliders(self.server, self.stage, self._moved)
 
     def _settle(self) -> None:
         try:
             self.settling = Settling(self.server, self.stage, self.show)
         except BoughError as error:
             self.server.gui.add_markdown(f"*it does not settle adaptively: {error}*")
+
+    def _moved(self, q: FloatArray) -> None:
+        """By a slider: between two steps, so that the next one goes on from there."""
+        with self.settling.lock if self.settling is not None else nullcontext():
+            self.show(q)
+
+    def _rest(self) -> None:
+        """When it has stopped, and the last step is drawn, sliders follow."""
+        if self.settling is not None and not self.settling.run.value:
+            with self.settling.lock:
+                pass
+            self.sliders.rest()
 
     def show(self, q: FloatArray, active: Any = None, sample: int = 0) -> None:
         """Move the scene to q; `active` (N,) bodies are lit up."""

@@ -92,11 +92,10 @@ class Settling:
 
     def _loop(self) -> None:
         while not self.over.wait(0.03):
-            if not self.run.value or self.sim is None:
-                continue
             try:
                 with self.lock:
-                    self.advance()
+                    if self.run.value:
+                        self.advance()
             except BoughError as error:
                 self.run.value = False
                 self.text.content = f"**stopped**: {error}"
