@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import naive
@@ -11,6 +10,8 @@ from adaptive.linkages import TYPES, dense, random_forces, random_linkage, relat
 from bough.adaptive import handles
 from bough.dynamics.aba import ABA
 from bough.dynamics.engine import bind
+
+pin = pytest.importorskip("pinocchio")
 
 CASES = [dict(seed=k, floating=k % 2 == 1, armature=k % 3 == 0, size=1 + 2 * k) for k in range(16)]
 CASES += [dict(seed=100 + k, types=(kind,), size=9, forest=False) for k, kind in enumerate(TYPES)]

@@ -1,11 +1,12 @@
 """The centroidal momentum matrix and its drift, by identities, differences and Pinocchio."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import bough
 from models import JOINT_TYPES, random_state, random_twin
+
+pin = pytest.importorskip("pinocchio")
 
 
 @pytest.mark.parametrize("general", [False, True])

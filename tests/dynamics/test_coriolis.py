@@ -1,12 +1,13 @@
 """The Coriolis matrix: C v is the bias force without gravity, Hdot - 2 C is skew, and Pinocchio's is the same."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import bough
 from bough import zoo
 from models import JOINT_TYPES, random_state, random_twin
+
+pin = pytest.importorskip("pinocchio")
 
 # Pinocchio's own C v is not its bias force where a joint is universal
 KNOWN_THERE = [joint for joint in JOINT_TYPES if joint != "universal"]

@@ -1,11 +1,12 @@
 """Derivatives of forward dynamics: against Pinocchio's analytical ones and finite differences, by all ways."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import bough
 from strategies import relative_error
+
+pin = pytest.importorskip("pinocchio")
 
 
 def test_forward_dynamics_agrees_with_pinocchio(case):

@@ -1,7 +1,7 @@
 """Derivatives of inverse dynamics: against Pinocchio's analytical ones, finite differences and the complex step."""
 
 import numpy as np
-import pinocchio as pin
+import pytest
 
 import bough
 from bough.compile.graph import autodiff
@@ -10,6 +10,8 @@ from bough.dynamics.functions import program
 from dynamics.derivative_case import JOINTS, PARENT
 from models import random_state, random_twin
 from strategies import relative_error
+
+pin = pytest.importorskip("pinocchio")
 
 
 def test_inverse_dynamics_agrees_with_pinocchio(case):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from models import interpreted, random_state, random_twin
 from quantities import QUANTITIES, State
+
+mujoco = pytest.importorskip("mujoco")
 
 JOINTS = {"revolute": "hinge", "prismatic": "slide", "spherical": "ball", "floating": "free"}
 TREES = {

@@ -1,13 +1,14 @@
 """The regressor: Y pi is inverse dynamics, whatever the inertias; Pinocchio's is the same."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import bough
 from bough import zoo
 from bough.dynamics import regressor_pairs
 from models import JOINT_TYPES, random_state, random_twin
+
+pin = pytest.importorskip("pinocchio")
 
 
 @pytest.mark.parametrize("general", [False, True])

@@ -1,7 +1,6 @@
 """Moving on the manifold of configurations and back: integrate and difference, beside Pinocchio, in every execution."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 
@@ -11,6 +10,8 @@ from bough.compile.graph.autodiff import jacobian
 from bough.compile.routine import trace
 from bough.joints.manifold import DIFFERENCE, INTEGRATE
 from models import EXECUTIONS, JOINT_TYPES, general, random_twin, specialised
+
+pin = pytest.importorskip("pinocchio")
 
 STEPS = [0.0, 1e-300, 1e-20, 1e-12, 1e-8, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0]
 QUATERNIONS = {"spherical": slice(0, 4), "floating": slice(3, 7)}

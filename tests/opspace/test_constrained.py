@@ -7,7 +7,6 @@ import shutil
 import subprocess
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import bough
@@ -19,6 +18,8 @@ from bough.opspace.sweeps.held import IMPACT
 from models import random_state, random_twin
 from opspace.cases import random_case
 from opspace.mechanisms import GRIPPER, four_bar
+
+pin = pytest.importorskip("pinocchio")
 
 
 def state(model, seed=0, batch=None):

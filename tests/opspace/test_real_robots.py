@@ -1,6 +1,5 @@
 """Lambda^-1 of a real robot beside MuJoCo's: mj_jac and mj_solveM on the same mechanism."""
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -9,6 +8,8 @@ from bough.bench.absent import robot_file
 from bough.bench.peers import mujoco_twin
 from bough.joints import FREE
 from bough.opspace import METHODS
+
+mujoco = pytest.importorskip("mujoco")
 
 FRAMES = ("left_wrist_yaw_link", "right_wrist_yaw_link", "left_ankle_roll_link", "right_ankle_roll_link")
 

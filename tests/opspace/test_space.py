@@ -7,7 +7,6 @@ import pickle
 from importlib.metadata import files
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 import bough
@@ -30,6 +29,8 @@ from bough.opspace import (
 )
 from bough.opspace.methods import prepare
 from opspace.cases import state
+
+pin = pytest.importorskip("pinocchio")
 
 pytestmark = pytest.mark.interpreted
 
