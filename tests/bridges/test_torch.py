@@ -255,3 +255,7 @@ def test_operational_space():
         bough.torch.call(space, "inertia", q, damping=1.0)
     with pytest.raises(bough.BoughError, match="no function 'mass_matrix'"):
         bough.torch.call(space, "mass_matrix", q)
+    with pytest.raises(bough.BoughError, match="torques: options are words and numbers"):
+        bough.torch.call(space, "torques", q, v, v[:, :3], v, damping=[0.1])
+    with pytest.raises(bough.BoughError, match="damping is added to Lambda"):
+        bough.torch.call(space, "torques", q, v, v[:, :3], v, damping=torch.tensor(0.1))

@@ -168,6 +168,11 @@ def test_what_is_refused():
         bough.OperationalSpace(model, twice, singular="truncate").vjp("jbar", x, weight=np.ones((4, 6)))
     damped = bough.OperationalSpace(model, twice, singular="damp", damping=1e-2)
     assert np.isfinite(damped.vjp("inertia", x, weight=np.eye(6))["q"]).all()
+    for wrong in ("a", np.ones(2), -1.0, True):
+        with pytest.raises(bough.BoughError, match="damping is added to Lambda"):
+            space.vjp("torques", x, x, one[0], weight=x, damping=wrong)
+        with pytest.raises(bough.BoughError, match="damping is added to Lambda"):
+            space.torques(x, x, one[0], damping=wrong)
     # without its last argument, which is zero then, and with a damping
     short, long = (space.vjp("torques", x, x, one[0], *rest, weight=x, damping=1e-3) for rest in ((), (0 * x,)))
     np.testing.assert_array_equal(short["q"], long["q"])

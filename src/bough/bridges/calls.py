@@ -14,7 +14,7 @@ from bough.dynamics.external import mark_pushed
 from bough.dynamics.functions import check_options, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import SHAPES, check_inputs
-from bough.errors import ModelError, OptionError
+from bough.errors import ModelError, OptionError, short
 from bough.model import Model, mark_limbs
 from bough.opspace import OperationalSpace
 from bough.opspace.functions import DAMPED, damping_of, held, prepared, row
@@ -106,7 +106,10 @@ def call_of(model: Model | OperationalSpace, name: str, options: dict[str, Any],
         raise ModelError(f"{name} needs a Model, got {type(model).__name__}; use bough.load for files")
     whose = model.hash if isinstance(model, Model) else model
     key = (whose, name, tuple(sorted(options.items())) if options else (), tuple(inputs))
-    found = _known.get(key)
+    try:
+        found = _known.get(key)
+    except TypeError:
+        raise OptionError(f"{name}: options are words and numbers, got {short(repr(options))}") from None
     if found is None:
         rest = (name, options, inputs)
         found = _of_model(model, *rest) if isinstance(model, Model) else _of_space(model, *rest)

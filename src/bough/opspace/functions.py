@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bough.compile.routine import Routine
+from bough.compile.run.arrays import is_real
 from bough.dynamics.functions import Function, Method, suggestion
 from bough.errors import OptionError, TaskError, UnknownNameError
 from bough.opspace.methods import Prepared, dof_tree, prepare
@@ -71,7 +72,8 @@ def row(space: OperationalSpace, name: str) -> Function:
 def damping_of(space: OperationalSpace, name: str, given: Any) -> float:
     """What is added to the diagonal of Lambda^-1: what torques are `given`, or what the space has."""
     if name == "torques":
-        return space.usual_damping if given is None else 0.0 if given == 0.0 else check_damping(given)
+        none = is_real(given) and given == 0.0
+        return space.usual_damping if given is None else 0.0 if none else check_damping(given)
     if given is not None:
         raise OptionError(f"{name} takes no damping of its own: the space has some with singular='damp', damping=...")
     return space.damping if space.singular == "damp" else 0.0

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from bough.compile.run.arrays import is_real
 from bough.errors import TaskError
 from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
@@ -78,6 +79,6 @@ def check_threshold(threshold: float) -> float:
 
 
 def check_damping(damping: float) -> float:
-    if not (np.isfinite(damping) and damping > 0.0):
+    if not is_real(damping) or not 0.0 < damping < np.inf:
         raise TaskError(f"damping is added to Lambda^-1 and must be positive and finite, got {damping}")
     return float(damping)

@@ -22,6 +22,7 @@ from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace import singular as choices
 from bough.opspace.export import export_c
+from bough.opspace.functions import damping_of
 from bough.opspace.gradients import SpaceGradients
 from bough.opspace.inversion import Inversion
 from bough.opspace.methods import METHODS
@@ -178,7 +179,7 @@ class OperationalSpace(Differentiable):
         if damping is None:
             amount = kept_beside(self.device, arrays[0], self.usual_damping, self._numbers)
         else:
-            amount = beside(self.device, arrays[0], 0.0 if damping == 0.0 else choices.check_damping(damping))
+            amount = beside(self.device, arrays[0], damping_of(self, "torques", damping))
         return self.function("torques", given).call(*arrays, amount, **given)
 
     @cached_property
