@@ -15,11 +15,11 @@ def noted(rows):
         file.write(f"{rows['q'][0, 0]!r}\\n")
 
 def slow(model, rows):
-    """With HOLD, beyond the tenth row, it takes as long as the one who started this process lives."""
+    """With HOLD, beyond the tenth row, it waits until that file is there."""
     noted(rows)
     time.sleep(0.03)
-    starter, held = os.getppid(), "HOLD" in os.environ and len(Path(os.environ["NOTES"]).read_text().split()) > 10
-    while held and os.getppid() == starter:
+    held = "HOLD" in os.environ and len(Path(os.environ["NOTES"]).read_text().split()) > 10
+    while held and not Path(os.environ["HOLD"]).exists():
         time.sleep(0.01)
     return {"total": rows["q"].sum(axis=1)}
 

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,11 +72,13 @@ def test_a_killed_driver_goes_on(engine, notes, own, tmp_path):
     folder = tmp_path / "a"
     command = [sys.executable, "-m", "bough", "sweep", "zoo:arm?n=3", "sweep_helper:slow", "--rows", "40", "--seed",
                "3", "--chunk", "1", "--workers", "2", "--engine", engine, "--to", str(folder)]  # fmt: skip
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOLD": "1"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOLD": f"{notes}.go"}
     driver = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     until(lambda: len(list(folder.glob("part-*.parquet"))) >= 5 or driver.poll() is not None)
     driver.send_signal(signal.SIGKILL)
-    assert driver.wait() == -signal.SIGKILL
+    code = driver.wait()
+    Path(f"{notes}.go").touch()
+    assert code == -signal.SIGKILL
     driver.stderr.read()  # to its end, which comes when the processes that it had have ended by themselves
     driver.stderr.close()
     kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.parquet")}
