@@ -61,4 +61,6 @@ def test_markdown_tables_are_not_broken_by_what_stands_in_them(results):
 
 
 def test_deviations_are_listed(results):
+    assert "| Featherstone 2005, Figure 5 | a \\| <b> |" in as_markdown(results, {})
+    assert "Featherstone 2005, Figure 5</a></td><td>a | &lt;b&gt;" in as_html(results, {})
     assert [row.what for _, row in deviations(results)] == ["a | <b>"]

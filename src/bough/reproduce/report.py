@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -98,7 +99,7 @@ printed*, *corrected* (the printed figure is in error: see [errata](errata.md)),
 
 def as_markdown(results: Results, pictures: Mapping[str, bytes]) -> str:
     parts = [MARKDOWN_HEAD, _counts(results), "", "## Deviations", ""]
-    parts += [_markdown_table([("where", *HEAD)] + [(title(n), *_cells(row)) for n, row in deviations(results)])]
+    parts += [_markdown_table([("where", *HEAD)] + [(_where(n), *_cells(row)) for n, row in deviations(results)])]
     for paper, names in by_paper(results).items():
         parts += ["", f"## {PAPERS[paper]}"]
         for name in names:
@@ -113,6 +114,16 @@ def _markdown_body(name: str, result: Result, pictures: Mapping[str, bytes]) -> 
         if file in pictures:
             lines += ["", f"![{figure.name}](reproduction/{file})", "", f"*{figure.caption}*"]
     return lines + [line for remark in result.remarks for line in ("", remark)]
+
+
+def _authors(paper: str) -> str:
+    """As in Redon & Lin, Featherstone 2005."""
+    return re.sub(r"(\D)(\d)", r"\1 \2", paper.replace("_", " & "), count=1).title()
+
+
+def _where(name: str) -> str:
+    """The paper and the place, without what is told of it."""
+    return f"{_authors(name.partition('.')[0])}, {title(name).partition(':')[0]}"
 
 
 def _counts(results: Results) -> str:
@@ -147,7 +158,7 @@ def as_html(results: Results, pictures: Mapping[str, bytes]) -> str:
 
 def _contents(groups: Mapping[str, list[str]]) -> str:
     items = [
-        f'<li><a href="#{name}">{paper.replace("_", " & ").title()}: {html.escape(title(name))}</a></li>'
+        f'<li><a href="#{name}">{html.escape(_authors(paper))}: {html.escape(title(name))}</a></li>'
         for paper, names in groups.items()
         for name in names
     ]
@@ -168,7 +179,7 @@ def _html_body(name: str, result: Result, pictures: Mapping[str, bytes]) -> list
 def _html_table(head: tuple[str, ...], rows: list[tuple[str, Row]]) -> str:
     lines = ["<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>"]
     for name, row in rows:
-        where = [f'<td><a href="#{name}">{html.escape(title(name))}</a></td>'] if name else []
+        where = [f'<td><a href="#{name}">{html.escape(_where(name))}</a></td>'] if name else []
         cells = [f"<td>{html.escape(cell)}</td>" for cell in _cells(row)]
         cells[4] = f'<td class="{row.status.split()[0]}">{html.escape(row.status)}</td>'
         lines.append("<tr>" + "".join(where + cells) + "</tr>")
