@@ -1,8 +1,8 @@
 """Loops that certainly cannot be closed: nothing here is a search, so that none is refused that could be.
 
 Three reasons are certain. Loops between two rigid bodies must fit onto each other (`fit`); bodies that they hold
-without any freedom are one from then on. A loop of joints that turn is a polygon, and none of its sides is longer than
-all others together. And what is the same in every posture, as the height of a flat linkage, must be right in one.
+without any freedom are one from then on. Points that are held together are corners of `polygons`. And what is the same
+in every posture, as the height of a flat linkage, must be right in one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines import LoopRows, loop_jacobian, make_work, plain_move, world_poses
 from bough.adaptive.fit import MISSED, ROUNDED, Grip, fit
+from bough.adaptive.polygons import refuse_beyond_reach
 from bough.errors import ModelError
 from bough.joints import BALL, SLIDE, TURN, Mechanism
-from bough.types import BoolArray, FloatArray
+from bough.types import FloatArray
 
 CONSTANT = 1e-10  # share of the size within which what varies by rounding alone stays
 
@@ -131,27 +132,6 @@ def _joined(rigid: Rigid, a: int, b: int, loops: list[int], names: Sequence[str]
         return False
     rigid.join(a, b, found.pose, loops)
     return True
-
-
-def refuse_beyond_reach(m: Mechanism, lp: LoopRows, origin: FloatArray, turns: BoolArray, names: Sequence[str]) -> None:
-    """Loops of joints that turn are polygons: none has a side that is longer than all others together."""
-    body, loop = np.repeat(np.arange(len(m.parent)), np.diff(lp.first)), lp.loop[lp.row]
-    first = np.append(True, (loop[1:] != loop[:-1]) | (body[1:] != body[:-1]))[: len(body)]  # a row of each loop
-    order = np.argsort(loop[first], kind="stable")
-    ways = np.split(body[first][order], np.searchsorted(loop[first][order], np.arange(1, len(lp.meet))))
-    for c, way in enumerate(ways):
-        if not set(lp.axis[lp.loop == c].tolist()) >= {3, 4, 5} or not turns[way].all() or not len(way):
-            continue
-        below = np.asarray(m.parent)[way] != lp.meet[c]
-        across = [origin[i, 9:] for i in way[~below].tolist()]
-        ends = [lp.frame[2 * c + side, 9:] for side in (0, 1) if lp.body[c, side] != lp.meet[c]]
-        across += [lp.frame[2 * c + side, 9:] for side in (0, 1) if lp.body[c, side] == lp.meet[c]]
-        sides = np.linalg.norm([*origin[way[below], 9:], *ends, across[0] - across[1]], axis=1)
-        short = 2.0 * float(sides.max()) - float(sides.sum())
-        if short > max(MISSED * min(1.0, float(sides.max())), ROUNDED * float(sides.sum())):
-            raise ModelError(
-                f"closure {names[c]} cannot be closed: however the joints turn, its frames are {short:.2g} m apart"
-            )
 
 
 def refuse_constants(lp: LoopRows, look: Callable[[], None], names: Sequence[str]) -> None:
