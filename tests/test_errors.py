@@ -63,7 +63,7 @@ def test_adaptive_simulations(do, sentence):
         ({"torque": np.zeros(3)}, r"torque is a function, such as lambda t, q, v: tau, got ndarray"),
         ({"dt": "0.01"}, "dt must be a number, got '0.01'"),
         ({"duration": None}, "duration must be a number"),
-        ({"every": "all"}, "every must be a number"),
+        ({"every": "all"}, "a whole number every >= 1"),
         ({"integrator": {}}, "no integrator"),
         ({"q": ["a", "b", "c"]}, "q must be an array of real numbers"),
         ({"v": {"j": 1.0}}, "v must be an array of real numbers"),
