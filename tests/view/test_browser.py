@@ -36,8 +36,10 @@ def pixels(page):
 
 def untimed(page):
     """Nothing is timed from here on, and what was timed so far is forgotten: all that is drawn is whole."""
-    page.run(f"{STATE}.pace.drawn = (shown) => {{ shown(); }}; {STATE}.pace.level = {STATE}.pace.whole = 0")
-    page.run(f"{STATE}.pace.restart(); {STATE}.pace.note.textContent = ''; {STATE}.draw()")
+    page.run(  # at once: a picture that is on its way must find another era, or its time counts after all
+        f"(({{ pace, draw }}) => {{ pace.restart(); pace.drawn = (shown) => shown(); pace.level = pace.whole = 0; "
+        f"pace.note.textContent = ''; draw(); }})({STATE})"
+    )
 
 
 def test_the_page_loads_and_fetches_nothing(shown, tmp_path):
