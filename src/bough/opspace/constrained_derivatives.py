@@ -218,6 +218,7 @@ class Curved:
         qdd: npt.ArrayLike | None = None,
         force: npt.ArrayLike | None = None,
         gap: npt.ArrayLike | None = None,
+        threads: int | None = None,
         **given: Any,
     ) -> dict[str, Array]:
         """The rate of what `vjp` gives as inputs move along directions: products with second derivatives.
@@ -226,7 +227,7 @@ class Curved:
         """
         if qdd is None and force is None:
             raise TaskError("hvp needs weights: qdd=, force= or both")
-        with on_threads(given.pop("threads", None)):
+        with on_threads(threads):
             system = self._derived.at((q, v, tau), acceleration, gap, given)
             return self._derived.hvp(system, (qdd, force), along, given)
 
