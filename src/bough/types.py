@@ -32,7 +32,7 @@ __all__ = [
     "Workspace",
 ]
 
-Scalar: TypeAlias = Any
+Scalar: TypeAlias = Any  # a float, a symbol of a graph, or a number of compiled code
 Rows: TypeAlias = Any  # an array that a kernel indexes: of floats, or of symbols while it is traced
 Workspace: TypeAlias = Any  # a named tuple of `Rows`, its names declared by the kernel's `Routine`
 
