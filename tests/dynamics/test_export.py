@@ -146,6 +146,34 @@ def test_the_source_is_cpp_too(tmp_path):
     assert ctypes.CDLL(str(tmp_path / "a.so")).a_mass_matrix
 
 
+@needs_gcc
+def test_names_that_meet_are_refused_or_given(tmp_path):
+    builder = bough.Builder("arm")
+    builder.add_body("link", mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3))
+    builder.add_frame("tool", "link", (np.eye(3), (1.0, 0, 0)))
+    builder.add_frame("tool_local", "link", (np.eye(3), (0, 2.0, 0)))
+    model, path = builder.build(), tmp_path / "arm.c"
+    one = {"frame": "tool", "reference": "local"}
+    for first, second in (
+        (("jacobian", one), ("jacobian", {"frame": "tool_local"})),
+        (("kinematics", {"frames": ["tool"]}), ("kinematics", {"frames": ["tool_local"]})),
+        ("gravity", "gravity"),
+    ):
+        with pytest.raises(bough.BoughError, match=r"would both be called .* 'name'"):
+            bough.export_c(model, [first, second], path)
+    with pytest.raises(bough.BoughError, match="is a word, got 3"):
+        bough.export_c(model, [("gravity", {"name": 3})], path)
+    assert not path.exists()
+    other = {"frame": "tool_local", "name": "other"}
+    library = compiled(tmp_path, bough.export_c(model, [("jacobian", one), ("jacobian", other)], path)[0])
+    dyn, q = bough.Dynamics(model), np.array([0.4])
+    for symbol, J in (
+        ("arm_jacobian_tool_local", dyn.jacobian(q, **one)),
+        ("arm_other", dyn.jacobian(q, "tool_local")),
+    ):
+        np.testing.assert_allclose(run(library[symbol], [q], J), J, atol=1e-12)
+
+
 def test_what_cannot_be_exported_is_refused(tmp_path):
     arm, path = bough.zoo.arm(3), tmp_path / "x.c"
     for functions, sentence in (

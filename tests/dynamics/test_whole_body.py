@@ -1,10 +1,15 @@
 """Kinematics of many frames in one call, and functions compiled together: the same as one by one."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import bough
 from bough import zoo
+from bough.compile.routine import interpret, resolve
+from bough.dynamics.functions import FUNCTIONS, Options
+from bough.dynamics.together import together
 from models import JOINT_TYPES, random_state, random_twin
 
 
@@ -56,6 +61,42 @@ def test_together(general):
     qdd, tau_back = dyn.together(["forward_dynamics", "bias_force"])(q, v, tau)
     np.testing.assert_allclose(qdd, dyn.forward_dynamics(q, v, tau), rtol=1e-10)
     np.testing.assert_allclose(tau_back, c, atol=1e-12)
+
+
+@pytest.mark.parametrize("general", [False, True])
+def test_together_keeps_what_one_function_has_at_zero(general):
+    model = zoo.star(3)
+    q, v, qdd = random_state(model, 1)[:3]
+    dyn = bough.Dynamics(model, general=general)
+    c, g = dyn.together(["bias_force", "gravity"])(q, v)
+    np.testing.assert_allclose(c, dyn.bias_force(q, v), atol=1e-12)
+    np.testing.assert_allclose(g, dyn.gravity(q), atol=1e-12)
+    tau, c = dyn.together(["inverse_dynamics", "bias_force"])(q, v, qdd)
+    np.testing.assert_allclose(tau, dyn.inverse_dynamics(q, v, qdd), atol=1e-12)
+    np.testing.assert_allclose(c, dyn.bias_force(q, v), atol=1e-12)
+
+
+def test_all_pairs_together_are_as_one_by_one():
+    model = zoo.arm(2)
+    rng = np.random.default_rng(1)
+    frame = Options(frame=model.frame_names[-1])
+    methods = {f"{name} {key}": m for name, row in FUNCTIONS.items() for key, m in row.methods.items()}
+    inputs = {name: shape for m in methods.values() for name, shape in m.routine.arguments.items()}
+    values = {name: rng.uniform(0.1, 1.0, resolve(shape, model.sizes)) for name, shape in inputs.items()}
+
+    def run(routine, *constants):
+        given = [values[name] for name in routine.arguments]
+        return interpret(routine, (model.mechanism, *constants), model.sizes, *given)
+
+    constants = {name: m.constants(model, frame) for name, m in methods.items()}
+    alone = {name: run(m.routine, *constants[name]) for name, m in methods.items()}
+    for first, second in product(methods, methods):
+        both = together(
+            (methods[first].routine, methods[second].routine), tuple(map(len, map(constants.get, (first, second))))
+        )
+        found = run(both, *constants[first], *constants[second])
+        for x, y in zip(found, (*alone[first], *alone[second]), strict=True):
+            np.testing.assert_array_equal(x, y, err_msg=f"{first} and {second}")
 
 
 def test_together_with_parameters():

@@ -40,8 +40,9 @@ def export_c(
     ("forward_dynamics", {"method": "crba"}) or ("jacobian", {"frame": "hand", "reference": "local"}); defaults are
     those of `Dynamics`. "kinematics" takes `frames`, `jacobians` and `reference` as the method does, and with
     `velocities` it has v among its inputs. Each becomes an entry point `<prefix>_<function>_<options>`, with no
-    allocation, no globals and nothing but math.h; the prefix is the model's name unless it is given. The header says
-    what became of each name.
+    allocation, no globals and nothing but math.h; the prefix is the model's name unless it is given. The option `name`
+    replaces `<function>_<options>`; two functions that would have the same name are refused. The header says what
+    became of each name.
     `inputs` names quantities of the model that become further arguments of every function, as in `Dynamics`.
     """
     if not isinstance(model, Model):
@@ -53,9 +54,7 @@ def export_c(
     c.real_type(dtype)
     programs: dict[str, Program] = {}
     notes: dict[str, list[str]] = {}
-    for item in functions:
-        name, options = named_function(item)
-        key = _key(name, options)
+    for key, (name, options) in _entry_points(functions).items():
         if name == "kinematics":
             for option in options:
                 if option not in OF_KINEMATICS:
@@ -86,8 +85,25 @@ def _kinematics(
     return traced_for(model, routine, constants, inputs), [*notes, f"Reference {reference}."]
 
 
-def _key(name: str, options: dict[str, Any]) -> str:
-    return "_".join([name, *(str(x) for x in options.values() if isinstance(x, str))])
+def _entry_points(functions: Sequence[Wanted]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Functions and their options by the names of their entry points; no two share one."""
+    found: dict[str, tuple[str, dict[str, Any]]] = {}
+    for item in functions:
+        name, given = named_function(item)
+        options = {option: x for option, x in given.items() if option != "name"}
+        key = "_".join([name, *(x for x in options.values() if isinstance(x, str))])
+        if "name" in given:
+            key = given["name"]
+            if not isinstance(key, str) or not key:
+                raise OptionError(f"export_c: the name of an entry point is a word, got {key!r}")
+        if key in found:
+            first, others = found[key]
+            raise OptionError(
+                f"export_c: {first} {others} and {name} {options} would both be called {key!r}; "
+                "give one of them a name with the option 'name'"
+            )
+        found[key] = name, options
+    return found
 
 
 def _note(name: str, given: dict[str, Any]) -> list[str]:

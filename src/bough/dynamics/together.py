@@ -15,7 +15,8 @@ from bough.errors import OptionError
 def together(routines: tuple[Routine, ...], groups: tuple[int, ...]) -> Routine:
     """One routine that runs several in turn: inputs by name, constants and outputs one after another.
 
-    `groups` says how many constants each has after the mechanism. Outputs are numbered where names occur twice.
+    `groups` says how many constants each has after the mechanism. Outputs are numbered. An input that is fixed at zero
+    in one routine is another array than the input of that name in its neighbours.
     """
     inputs: dict[str, str] = {}
     outputs: dict[str, str] = {}
@@ -24,7 +25,8 @@ def together(routines: tuple[Routine, ...], groups: tuple[int, ...]) -> Routine:
     scope: dict[str, Any] = {"__name__": __name__}
     constants = 0
     for k, routine in enumerate(routines):
-        inputs |= routine.inputs
+        names = {name: f"zero_{name}" if name in routine.zeros else name for name in routine.inputs}
+        inputs |= {names[name]: shape for name, shape in routine.inputs.items()}
         shared = {name: f"{name}_{shape.replace(' ', '_')}" for name, shape in routine.work.items()}
         work |= {shared[name]: shape for name, shape in routine.work.items()}
         lines.append(f"    w{k} = Work{k}({', '.join(f'w.{name}' for name in shared.values())})")
@@ -33,12 +35,12 @@ def together(routines: tuple[Routine, ...], groups: tuple[int, ...]) -> Routine:
         outputs |= dict(zip((f"y{name}" for name in results), routine.outputs.values(), strict=True))
         own = [f"c{constants + j}" for j in range(groups[k])]
         constants += groups[k]
-        arguments = ["m", *own, *(f"x_{name}" for name in routine.inputs), *(f"y{name}" for name in results), f"w{k}"]
+        arguments = ["m", *own, *(f"x_{name}" for name in names.values()), *(f"y{name}" for name in results), f"w{k}"]
         lines.append(f"    body{k}({', '.join(arguments)})")
         scope[f"body{k}"] = routine.body
     head = ["m", *(f"c{j}" for j in range(constants)), *(f"x_{name}" for name in inputs), *outputs, "w"]
     body: Callable[..., None] = kernel(from_text("\n".join([f"def body({', '.join(head)}):", *lines]), scope))
-    zeros = frozenset.intersection(*(r.zeros | (inputs.keys() - r.inputs.keys()) for r in routines))
+    zeros = frozenset(f"zero_{name}" for routine in routines for name in routine.zeros)
     return Routine("_and_".join(r.name for r in routines), body, inputs, outputs, work, zeros)
 
 
