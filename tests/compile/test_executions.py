@@ -11,10 +11,12 @@ import pytest
 
 import bough.compile
 from bough.compile import executions
+from bough.compile.function import CompiledFunction
 from bough.compile.kernel import kernel
 from bough.compile.routine import Constants, Routine
 from bough.compile.run.entry import Entry
 from bough.compile.run.interpreted import PythonCode
+from bough.compile.run.mappings import Mappings
 
 
 @kernel
@@ -56,6 +58,22 @@ def test_the_card_is_chosen_here_and_nowhere_else():
             and path.parts[-2] not in ("bench", "bridges")
         ):
             assert "compile.run.cuda import" not in path.read_text(), path
+
+
+@pytest.mark.parametrize("device", [executions.CPU, executions.GPU], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("inputs", [(), ("gravity",)], ids=["plain", "parameters"])
+def test_every_function_has_the_whole_protocol(device, inputs):
+    """`mypy` compares the signatures; here every method is called with every keyword it takes."""
+    model = bough.zoo.arm(2)
+    bound: CompiledFunction = bough.Dynamics(model, inputs=inputs, device=device.name)._library.function("gravity")
+    assert {name for name in vars(CompiledFunction) if not name.startswith("_")} <= {*dir(bound)}
+    assert [x.name for x in bound.inputs] == ["q"]
+    scope = {}
+    bound.lend_make(scope, "make")
+    assert scope["make"](None) is None  # what does not fit is left to others
+    method = bound.shortcut(lambda q, out=None, **_: "otherwise", mappings=Mappings(), further=["inertia"])
+    assert isinstance(method(q="no array"), str)
+    assert bound.with_code_of(lambda batch: bound).name == bound.name
 
 
 @pytest.mark.parametrize("batch", [(), (5,)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from bough.bench.absent import Sought, robot_file
 from bough.bench.dynamics import G1
 from bough.bench.report import Timing
 from bough.compile.emit.cuda import Layout
-from bough.compile.executions import Device, bind_arrays
-from bough.compile.routine import Routine, interpret, operations
-from bough.compile.run.cuda import CudaFunction
+from bough.compile.routine import Constants, Routine, interpret, operations
+from bough.compile.run.cuda import CudaFunction, bind
 from bough.dynamics.functions import Options, function
 from bough.errors import NumericalError
 from bough.io import load
@@ -103,7 +102,7 @@ def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
     """The time of one configuration, in the better layout."""
     best: tuple[float, str, CudaFunction] | None = None
     for layout in LAYOUTS:
-        f = on_the_card(case, Device("cuda", layout))
+        f = on_the_card(case, layout)
         inputs = states(case, f, dtype)
         check(case, f, [x[:4] for x in inputs], dtype, layout)
         seconds = timed(f, [tiled(x, batch, layout) for x in inputs]) / batch
@@ -119,9 +118,8 @@ def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
     )
 
 
-def on_the_card(case: Case, device: Device) -> CudaFunction:
-    how: dict[str, Any] = {"folded": lambda: case.folded, "twins": mark_limbs, "device": device}
-    return cast(CudaFunction, bind_arrays(case.routine, case.constants, case.sizes, **how))
+def on_the_card(case: Case, layout: Layout) -> CudaFunction:
+    return bind(case.routine, Constants(case.constants, lambda: case.folded, mark_limbs), case.sizes, layout)
 
 
 def title(case: Case, dtype: np.dtype, batch: int) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bough.compile.derived import jvp, vjp
-from bough.compile.executions import CPU, BoundFunction, Device, bind_arrays
+from bough.compile.executions import BoundFunction, bind_on_cpu
 from bough.compile.graph.program import Array
 from bough.compile.routine import Constants, Routine, Sizes
 from bough.dynamics.external import mark_pushed
@@ -47,15 +47,13 @@ class Call:
 
     @cached_property
     def on_the_cpu(self) -> BoundFunction:
-        return self._on(CPU)
+        return bind_on_cpu(self.routine, self.constants, self.sizes)
 
     @cached_property
     def on_the_card(self) -> CudaFunction:
-        return cast("CudaFunction", self._on(Device("cuda")))
+        from bough.compile.run.cuda import bind
 
-    def _on(self, device: Device) -> BoundFunction:
-        c = self.constants
-        return bind_arrays(self.routine, c.groups, self.sizes, folded=c.folded, twins=c.twins, device=device)
+        return bind(self.routine, self.constants, self.sizes)
 
 
 _calls: list[Call] = []

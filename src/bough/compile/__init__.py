@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bough.compile.derived import jvp as jvp
     from bough.compile.derived import vjp as vjp
     from bough.compile.executions import BoundFunction as BoundFunction
+    from bough.compile.executions import CompiledFunction as CompiledFunction
     from bough.compile.executions import Execution as Execution
     from bough.compile.executions import bind_arrays as bind_arrays
     from bough.compile.routine import Constants as Constants
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 # Public names and the files that they are in, which are imported when they are used: kernels need none of them
 _FILES = {
     "BoundFunction": "executions",
+    "CompiledFunction": "function",
     "Constants": "routine",
     "Execution": "executions",
     "Routine": "routine",

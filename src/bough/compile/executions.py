@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.emit.cuda import Layout
+from bough.compile.function import CompiledFunction as CompiledFunction
 from bough.compile.routine import Constants, FindTwins, Groups, Routine, Sizes
 from bough.compile.run.call import BoundFunction as BoundFunction
 from bough.compile.run.complaints import Explain
@@ -42,8 +43,12 @@ class Device(NamedTuple):
     name: str
     layout: Layout = "rows"
 
+    @property
+    def is_gpu(self) -> bool:
+        return self.name != "cpu"
 
-CPU = Device("cpu")
+
+CPU, GPU = Device("cpu"), Device("cuda")
 
 
 def device_of(name: str | None, layout: str) -> Device:
@@ -81,7 +86,7 @@ def bind_arrays(
     name: str | None = None,
     explain: Explain | None = None,
     device: Device = CPU,
-) -> BoundFunction:
+) -> CompiledFunction:
     """`routine` with `groups` of constants as a function of arrays, compiled on first use.
 
     It is traced and compiled for these constants (for those that `folded` gives, if it is there), or served by the
@@ -91,15 +96,27 @@ def bind_arrays(
     function of arrays on the card, always traced, with the same calls.
     """
     constants = Constants(groups, folded, twins)
-    if device.name == "cuda":
-        from bough.compile.run.cuda import bind as bind_on_the_card  # with all that it needs
+    if device.is_gpu:
+        from bough.compile.run.cuda import bind as bind_on_gpu  # with all that it needs
 
-        found = bind_on_the_card(replace(routine, name=name or routine.name), constants, sizes, device.layout)
-        return cast(BoundFunction, found)
-    wanted = execution or ("general" if general else "specialised")
+        return bind_on_gpu(replace(routine, name=name or routine.name), constants, sizes, device.layout)
+    execution = execution or ("general" if general else "specialised")
+    return bind_on_cpu(routine, constants, sizes, execution, name, dtype, explain)
+
+
+def bind_on_cpu(
+    routine: Routine,
+    constants: Constants,
+    sizes: Sizes,
+    execution: str = "specialised",
+    name: str | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    explain: Explain | None = None,
+) -> BoundFunction:
+    """The same on the CPU, by the execution that is wanted if it serves."""
 
     def provide(dtype: np.dtype) -> Entry:
-        return choose(wanted, routine, constants, sizes).compile(routine, constants, sizes, dtype)
+        return choose(execution, routine, constants, sizes).compile(routine, constants, sizes, dtype)
 
     inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
     return BoundFunction(name or routine.name, inputs, outputs, provide, dtype, explain)

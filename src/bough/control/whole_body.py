@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
-from bough.compile.executions import BoundFunction
+from bough.compile.executions import CompiledFunction
 from bough.control.asked import (
     Cone,
     check_flight,
@@ -280,7 +280,7 @@ class WholeBody:
         return Dynamics(self.model, general=self.general)
 
     @cached_property
-    def _function(self) -> BoundFunction:
+    def _function(self) -> CompiledFunction:
         """(q, v, target, posture) -> (H, C, J, J v, Jdot v, error), one compiled call."""
         tasks = self.tasks
         constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays)

@@ -11,7 +11,7 @@ from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.mappings import Mappings
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives
-from bough.dynamics.engine import CPU, BoundFunction, Device, bind, cheapest
+from bough.dynamics.engine import CPU, CompiledFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of, stacked
 from bough.dynamics.functions import Function, Method, Options, check_options, function
 from bough.dynamics.given import Parameters
@@ -47,12 +47,12 @@ class Library:
     def __init__(self, model: Model, general: bool, device: Device = CPU, parameters: Parameters | None = None) -> None:
         self.model, self.general, self.device = model, general, device
         self.parameters = parameters or Parameters(model)
-        self._functions: dict[Any, BoundFunction] = {}
-        self._derivatives: BoundFunction | Turned | None = None
+        self._functions: dict[Any, CompiledFunction] = {}
+        self._derivatives: CompiledFunction | Turned | None = None
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._mappings: dict[str, Mappings] = defaultdict(Mappings)  # functions that take forces by name
 
-    def function(self, name: str, method: str | None = None, given: Given = NOTHING) -> BoundFunction:
+    def function(self, name: str, method: str | None = None, given: Given = NOTHING) -> CompiledFunction:
         """A function that is not about a frame, without external forces, for a call with the keywords `given`."""
         if given:
             self.parameters.declared(name, given)
@@ -62,7 +62,7 @@ class Library:
             self._functions[name, method] = found
         return found
 
-    def of_frame(self, name: str, frame: Any, reference: Reference) -> BoundFunction:
+    def of_frame(self, name: str, frame: Any, reference: Reference) -> CompiledFunction:
         if not (isinstance(frame, str) and isinstance(reference, str)):  # refuses either
             self.model.frame(frame)
             word_of("reference", reference)
@@ -115,7 +115,7 @@ class Library:
         result: tuple[Any, RealArray] = found.with_status(*inputs, *given, **how)
         return result
 
-    def _with_forces(self, name: str, method: str | None, forces: Any) -> tuple[BoundFunction, list[Any]]:
+    def _with_forces(self, name: str, method: str | None, forces: Any) -> tuple[CompiledFunction, list[Any]]:
         """The function that takes these forces, and what to give it after its other inputs."""
         if forces is None or (isinstance(forces, Mapping) and not forces):
             return self.function(name, method), []
@@ -125,7 +125,7 @@ class Library:
         found, given = self._with_names(name, method, order), [forces[frame] for frame in order]
         if self._stacks(order):
             given = [stacked(name, forces, order)]
-        elif method is None and not self.parameters and self.device.name == "cpu":
+        elif method is None and not self.parameters:
             self._mappings[name].add(tuple(forces), found, order)
         return found, given
 
@@ -133,7 +133,7 @@ class Library:
         """Are the wrenches on these frames one array?"""
         return self._stacked or len(frames) > MOST_NAMED
 
-    def _with_names(self, name: str, method: str | None, order: Named) -> BoundFunction:
+    def _with_names(self, name: str, method: str | None, order: Named) -> CompiledFunction:
         """The function with a wrench on each of these frames as further inputs; of none, one array on all bodies."""
         found = self._functions.get((name, method, order))
         if found is None:
@@ -155,7 +155,7 @@ class Library:
         velocities, drifts = moving or (None, None)
         return Kinematics(chosen, T, velocities, drifts, each)
 
-    def _kinematics(self, frames: Named, jacobians: Named, reference: Reference, moving: bool) -> BoundFunction:
+    def _kinematics(self, frames: Named, jacobians: Named, reference: Reference, moving: bool) -> CompiledFunction:
         key = ("kinematics", frames, jacobians, word_of("reference", reference), moving)
         found = self._functions.get(key)
         if found is None:
@@ -168,7 +168,7 @@ class Library:
     def forward_derivatives(self, inputs: tuple[Any, ...], out: Any, how: Any) -> Any:
         """dqdd/dq, dqdd/dv and dqdd/dtau by the way that is best here: see `derivatives`."""
         self.parameters.declared("forward_dynamics_derivatives", how)
-        if self.device.name == "cuda":
+        if self.device.is_gpu:
             found = self._on_the_card(inputs, how)
             return found if out is None else copied("forward_dynamics_derivatives", found, out)
         if self._derivatives is None:
@@ -202,7 +202,7 @@ class Library:
         found = self.parameters.given_to(self._bound("together", whole, sum(constants, ()), mark_limbs)).call
         return found if len(whole.outputs) > 1 else lambda *arrays, **how: (found(*arrays, **how),)
 
-    def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> BoundFunction:
+    def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> CompiledFunction:
         """The function by one method; by "auto" the cheaper for one configuration, and the cheaper for batches.
 
         With `frames` it takes a wrench on each of them; with an empty tuple, one array of wrenches on all bodies.
@@ -214,9 +214,9 @@ class Library:
         if fixed and (not frames or self._stacks(frames)):
             return self._bound_to(row.name, first, frames, batch=True)
         plain = {key: (m.routine, m.constants(self.model, Options())) for key, m in serving.items()}
-        bound: dict[Any, BoundFunction] = {}
+        bound: dict[Any, CompiledFunction] = {}
 
-        def code(batch: bool) -> BoundFunction:
+        def code(batch: bool) -> CompiledFunction:
             chosen = first if fixed else serving[cheapest(self.model, plain, batch=batch)]
             key = chosen.routine, batch and bool(frames)
             if key not in bound:
@@ -228,7 +228,7 @@ class Library:
         found.inputs = tuple(replace(x, name=names.get(x.name, x.name)) for x in found.inputs)
         return found
 
-    def _bound_to(self, name: str, method: Method, frames: Named | None, batch: bool) -> BoundFunction:
+    def _bound_to(self, name: str, method: Method, frames: Named | None, batch: bool) -> CompiledFunction:
         constants = method.constants(self.model, Options())
         if frames is None:
             return self._bound(name, method.routine, constants, mark_limbs)
@@ -243,7 +243,7 @@ class Library:
 
     def derived(
         self, name: str, options: dict[str, Any], derive: Derive, key: Any, frames: Named | None = None
-    ) -> BoundFunction:
+    ) -> CompiledFunction:
         """A derivative of a function of the table, by its inputs and by parameters alike, as a function of arrays.
 
         With `frames` also by an array of wrenches on them; with an empty tuple, on all bodies.
@@ -269,7 +269,7 @@ class Library:
         constants: tuple[Any, ...],
         twins: FindTwins,
         derive: Derive | None = None,
-    ) -> BoundFunction:
+    ) -> CompiledFunction:
         """The routine, or what is derived of it, with parameters as inputs, for the model; errors call it `name`."""
         routine, constants, twins = self.parameters.prepared(routine, constants, twins)
         routine = derive(routine) if derive else routine

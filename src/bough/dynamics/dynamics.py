@@ -75,7 +75,7 @@ class Dynamics(Offered, Differentiable):
         self.model = model
         self.general = general
         self.device = device_of(device, layout)
-        if general and self.device.name == "cuda":
+        if general and self.device.is_gpu:
             raise ModelError("there is no general code on the card: leave general=True out")
         self.inputs = check_inputs(model, inputs)
         self.check = check
@@ -83,7 +83,7 @@ class Dynamics(Offered, Differentiable):
         self._gradients = Gradients(self._library)
 
     def __repr__(self) -> str:
-        kind = "general" if self.general else "specialised" if self.device.name == "cpu" else "cuda"
+        kind = "general" if self.general else self.device.name if self.device.is_gpu else "specialised"
         inputs = f", inputs={self.inputs}" if self.inputs else ""
         return f"Dynamics({self.model.name!r}, {kind}{inputs})"
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.executions import CPU as CPU
-from bough.compile.executions import BoundFunction as BoundFunction
+from bough.compile.executions import CompiledFunction as CompiledFunction
 from bough.compile.executions import Device as Device
 from bough.compile.executions import bind_arrays as bind_arrays
 from bough.compile.executions import device_of as device_of
@@ -30,7 +30,7 @@ def bind(
     device: Device = CPU,
     fold: bool = True,
     name: str | None = None,
-) -> BoundFunction:
+) -> CompiledFunction:
     """`routine` for `model` (and further groups of constants) as a function of arrays, compiled on first use.
 
     `twins` marks the numbers of limbs that are alike. On the device "cuda" arrays are there already. Models whose graph

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from inspect import Parameter, signature
 from sys import modules
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.arrays import real_array
 from bough.compile.run.gate import make_known
-from bough.dynamics.engine import BoundFunction
+from bough.dynamics.engine import CompiledFunction
 from bough.dynamics.parameters import SHAPES, Seats, marks_of, own_values, parametrised, seats_of
 from bough.errors import ModelError, OptionError
 from bough.model import Model, check_physical
@@ -89,8 +89,8 @@ class Parameters:
                 hint = f"make it with inputs={(*self.inputs, key)}"
                 raise OptionError(f"{name} takes no {key!r}: the inputs of this {whose} are {known}; {hint}")
 
-    def given_to(self, function: BoundFunction) -> BoundFunction:
-        return cast(BoundFunction, WithParameters(function, self)) if self else function
+    def given_to(self, function: CompiledFunction) -> CompiledFunction:
+        return WithParameters(function, self) if self else function
 
     def examine(self, name: str, value: Any, check: bool | None = None) -> None:
         """Refuse what no mechanism has, by the name of the body or joint; rows of a batch only with `check`."""
@@ -126,15 +126,29 @@ class Parameters:
 class WithParameters:
     """A function whose last inputs are parameters: `call(*inputs, out=None, threads=None, inertia=...)`."""
 
-    def __init__(self, function: BoundFunction, parameters: Parameters) -> None:
+    def __init__(self, function: CompiledFunction, parameters: Parameters) -> None:
         self.function, self.parameters = function, parameters
-        self.name = function.name
+        self.name, self.outputs = function.name, function.outputs
+        self.inputs = function.inputs[: len(function.inputs) - len(parameters.inputs)]
+        self.entry = function.entry
 
-    def call(self, *inputs: Any, out: Any = None, threads: int | None = None, **given: Any) -> Any:
+    def __call__(self, *inputs: Any, out: Any = None, threads: int | None = None, **given: Any) -> Any:
         return self.function.call(*inputs, *self._arrays(inputs, given), out=out, threads=threads)
 
-    def with_status(self, *inputs: Any, out: Any = None, threads: int | None = None, **given: Any) -> Any:
+    call = __call__
+
+    def with_status(self, *inputs: Any, out: Any = None, threads: int | None = None, **given: Any) -> tuple[Any, Any]:
         return self.function.with_status(*inputs, *self._arrays(inputs, given), out=out, threads=threads)
+
+    def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
+        """See `CompiledFunction`; the parameters are the model's own."""
+        return self.function.launcher(*inputs, *self._arrays(inputs, {}), out=out, bad=bad, threads=threads)
+
+    def lend_make(self, scope: dict[str, Any], name: str) -> None:
+        scope[name] = _nothing  # the parameters are keywords
+
+    def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
+        return WithParameters(self.function.with_code_of(choose), self.parameters)
 
     def _arrays(self, inputs: Sequence[Any], given: dict[str, Any]) -> list[Any]:
         """The parameters in order, examined; the model's own are in the precision of the inputs."""
@@ -158,8 +172,6 @@ class WithParameters:
 
         Numbers that were examined once are not examined again: a copy of the last is kept.
         """
-        if not hasattr(self.function, "lend_make"):
-            return method  # on a card there is no shorter way
         names = self.parameters.inputs
         others = [name for name in SHAPES if name not in names]
         taken = [p for p in signature(method).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
@@ -200,4 +212,4 @@ class WithParameters:
 
 
 def _nothing(*_: Any) -> None:
-    """Stands in for `known` until some numbers were examined."""
+    """Stands in for `known` until some numbers were examined, and for what is not there."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.compile.run.arrays import conform
 from bough.dynamics.bound import Derive, Library, Named
-from bough.dynamics.engine import BoundFunction, Device
+from bough.dynamics.engine import CompiledFunction, Device
 from bough.dynamics.external import stacked
 from bough.dynamics.functions import Function, function, suggestion
 from bough.dynamics.given import Parameters
@@ -26,7 +26,7 @@ CLOSED = ("forward_dynamics", "inverse_dynamics")  # have derivatives by q, v an
 class Derivative(NamedTuple):
     """A compiled derivative, the names of its inputs in order, and those by which is differentiated."""
 
-    function: BoundFunction
+    function: CompiledFunction
     names: tuple[str, ...]
     wrt: tuple[str, ...]
     weights: tuple[str, ...]  # the names of weights among the inputs: one for each result, if there are any
@@ -49,7 +49,7 @@ class Derivable(Protocol):
     device: Device
     parameters: Parameters
 
-    def derived(self, name: str, options: Given, derive: Derive, key: Any, frames: Named | None) -> BoundFunction:
+    def derived(self, name: str, options: Given, derive: Derive, key: Any, frames: Named | None) -> CompiledFunction:
         """See `Library.derived`."""
 
 
@@ -101,7 +101,7 @@ class Gradients:
         self, name: str, inputs: Sequence[Any], wrt: Sequence[str] | None, given: Given, threads: int | None
     ) -> Given:
         """See `Dynamics.derivatives`."""
-        if self.library.device.name == "cuda":
+        if self.library.device.is_gpu:
             raise ModelError(
                 "derivatives are computed on the CPU: on the card use vjp, jvp or the functions of the table"
             )

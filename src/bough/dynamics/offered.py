@@ -79,7 +79,7 @@ class Offered:
 
     def factorize(self, q: ArrayLike, **parameters: Any) -> Factor:
         """The LTDL factor of H at one configuration (nq,), on the CPU."""
-        if self.device.name == "cuda":
+        if self.device.is_gpu:
             raise ModelError("factorize works on the CPU: use a Dynamics without device, or inverse_mass_matrix")
         if np.ndim(q) > 1:
             raise ShapeError(f"factorize: q must be one configuration ({self.model.nq},), got {np.shape(q)}")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
 from bough.compile.run.arrays import results
-from bough.compile.run.call import BoundFunction
 from bough.errors import ShapeError
 from bough.types import RealArray
 
@@ -25,7 +25,7 @@ def by_bodies(name: str, out: Any) -> RealArray:
 class Turned:
     """A function of three matrices (nv, nv), the first two of which it writes transposed: as they are meant."""
 
-    def __init__(self, function: BoundFunction, nv: int) -> None:
+    def __init__(self, function: CompiledFunction, nv: int) -> None:
         self.function, self.nv = function, nv
 
     def call(self, *inputs: Any, out: Any = None, **how: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.executions import BoundFunction, bind_arrays
+from bough.compile.executions import CompiledFunction, bind_arrays
 from bough.opspace.parameters import by_rows
 from bough.opspace.products import apply
 from bough.opspace.space import OperationalSpace
@@ -69,6 +69,6 @@ class Composed:
         return Impact(v + apply(known.weighted, f), f, residual[..., 0])
 
     @cached_property
-    def _solve(self) -> BoundFunction:
+    def _solve(self) -> CompiledFunction:
         constants = (self.space.model.mechanism, self.settings)
         return bind_arrays(ROW_FORCES, constants, self.space.tasks.sizes, general=self.space.general)

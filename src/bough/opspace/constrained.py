@@ -17,7 +17,7 @@ import numpy.typing as npt
 from bough import __version__
 from bough.arguments import explained
 from bough.compile.emit import c
-from bough.compile.executions import BoundFunction
+from bough.compile.executions import CompiledFunction
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
@@ -273,11 +273,11 @@ class ConstrainedDynamics(Curved):
             raise TaskError("large, general and mimic models are served by functions of the space: see its plan()")
         return self._routes.plan(self.space.dtype or np.float64)
 
-    def _bound(self, prepared: Prepared, dtype: npt.DTypeLike) -> BoundFunction:
+    def _bound(self, prepared: Prepared, dtype: npt.DTypeLike) -> CompiledFunction:
         return bind_given(prepared, self.space.parameters, self.tasks, {"general": self.space.general, "dtype": dtype})
 
     @cached_property
-    def _held(self) -> dict[int, BoundFunction]:
+    def _held(self) -> dict[int, CompiledFunction]:
         """The function for each precision, by the bytes of a number."""
         found = {t.itemsize: self._routes.chosen(t) for t in PRECISIONS}
         if self.stabilise is None:
@@ -285,5 +285,5 @@ class ConstrainedDynamics(Curved):
         return {t.itemsize: self._bound(found[t.itemsize], t) for t in PRECISIONS}
 
     @cached_property
-    def _impact(self) -> BoundFunction:
+    def _impact(self) -> CompiledFunction:
         return self._bound(self._routes.by_sweeps(IMPACT), self.space.dtype or np.float64)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
-from bough.compile.executions import BoundFunction
+from bough.compile.executions import CompiledFunction
 from bough.compile.routine import Routine
 from bough.compile.settings import on_threads
 from bough.dynamics.gradients import curvatures, gradients, rates
@@ -181,19 +181,19 @@ class Derived:
         return [own if given.get(name) is None else given[name] for name, own in self.parameters.own.items()]
 
     @cached_property
-    def _pushed(self) -> BoundFunction:
+    def _pushed(self) -> CompiledFunction:
         return self._bound(lambda routine: rates(routine, ("q", "v", *self.parameters.inputs)))
 
     @cached_property
-    def _pulled(self) -> BoundFunction:
+    def _pulled(self) -> CompiledFunction:
         return self._bound(lambda routine: gradients(routine, ("q", "v", *self.parameters.inputs)))
 
     @cached_property
-    def _bent(self) -> BoundFunction:
+    def _bent(self) -> CompiledFunction:
         names = ("q", "v", "qdd", "force", *self.parameters.inputs)
         return self._bound(lambda routine: curvatures(routine, names, names))
 
-    def _bound(self, derive: Callable[[Routine], Routine]) -> BoundFunction:
+    def _bound(self, derive: Callable[[Routine], Routine]) -> CompiledFunction:
         """What is derived of the residuals, whose last inputs but for directions or weights are the parameters."""
         tasks = self.held.tasks
         constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.compile.executions import BoundFunction
+from bough.compile.executions import CompiledFunction
 from bough.compile.routine import Routine
 from bough.dynamics.bound import Derive, Named
 from bough.dynamics.functions import check_options
@@ -30,7 +30,7 @@ class SpaceGradients(Gradients):
 
     def _sorted(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Request:
         space = self.space
-        if space.device.name == "cuda":
+        if space.device.is_gpu:
             raise TaskError("derivatives of a space are computed on the CPU: leave device='cuda' out")
         if name == "torques" and len(inputs) == 3:
             inputs = (*inputs, 0.0 * np.asarray(inputs[1]))
@@ -59,7 +59,7 @@ class SpaceDerivatives:
         self.space, self.model, self.general = space, space.model, space.general
         self.device, self.parameters = space.device, space.parameters
 
-    def derived(self, name: str, options: Given, derive: Derive, key: Any, frames: Named | None) -> BoundFunction:
+    def derived(self, name: str, options: Given, derive: Derive, key: Any, frames: Named | None) -> CompiledFunction:
         """See `Library.derived`."""
         how = {"name": f"{key[0]} of {name}", "dtype": self.space.dtype or np.float64}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.executions import BoundFunction, bind_arrays
+from bough.compile.executions import CompiledFunction, bind_arrays
 from bough.compile.routine import Routine
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import Device
@@ -50,9 +50,9 @@ class Functions:
 
     def __init__(self, tasks: TaskSet, parameters: Parameters, device: Device, how: dict[str, Any]) -> None:
         self.tasks, self.parameters, self.device, self.how = tasks, parameters, device, how
-        self._made: dict[str, BoundFunction] = {}
+        self._made: dict[str, CompiledFunction] = {}
 
-    def get(self, name: str, given: Mapping[str, Any] = NOTHING) -> BoundFunction:
+    def get(self, name: str, given: Mapping[str, Any] = NOTHING) -> CompiledFunction:
         """The one of this name, for a call with the keywords `given`."""
         if given:
             self.parameters.declared(PUBLIC.get(name, name), given, "OperationalSpace")
@@ -61,7 +61,7 @@ class Functions:
             found = self._made[name] = self._make(name)
         return found
 
-    def _make(self, name: str) -> BoundFunction:
+    def _make(self, name: str) -> CompiledFunction:
         if name in METHODS:
             prepared, public = prepare(name, self.tasks), "inverse_inertia"
         else:
@@ -72,14 +72,14 @@ class Functions:
         return bind_given(prepared, parameters, self.tasks, {**self.how, "name": public, "device": self.device})
 
 
-def bind_given(prepared: Prepared, parameters: Parameters, tasks: TaskSet, how: dict[str, Any]) -> BoundFunction:
+def bind_given(prepared: Prepared, parameters: Parameters, tasks: TaskSet, how: dict[str, Any]) -> CompiledFunction:
     """A routine as a function of arrays, with the parameters as keywords."""
     if not parameters:
         return prepared.bind(tasks, **how)
     return parameters.given_to(with_inputs(prepared, parameters, tasks, how))
 
 
-def bind_plain(prepared: Prepared, parameters: Parameters, tasks: TaskSet, general: bool) -> BoundFunction:
+def bind_plain(prepared: Prepared, parameters: Parameters, tasks: TaskSet, general: bool) -> CompiledFunction:
     """A routine as a function of arrays, the last of which are the parameters."""
     if not parameters:
         return prepared.bind(tasks, general)
@@ -92,7 +92,7 @@ def with_inputs(
     tasks: TaskSet,
     how: dict[str, Any],
     derive: Callable[[Routine], Routine] | None = None,
-) -> BoundFunction:
+) -> CompiledFunction:
     """The routine, or what is derived of it, as a function of arrays, among which the parameters are."""
     mechanism, *constants = prepared.constants
     routine, more, twins = parameters.prepared(prepared.routine, tuple(constants), mark_limbs)

@@ -102,7 +102,7 @@ class OperationalSpace(Differentiable):
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
         """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
-        if self.device.name == "cuda":
+        if self.device.is_gpu:
             raise TaskError("states are computed on the CPU: on the card use inverse_inertia, jacobian, torques")
         if given:
             by_rows(self.parameters, {k: x for k, x in given.items() if k != "threads"})  # refuses unknown ones
@@ -122,14 +122,14 @@ class OperationalSpace(Differentiable):
 
     def _input(self, x: Any) -> Any:
         """`inputs` of a single array, in a third of the time: a call by method takes three microseconds in all."""
-        if self.device.name == "cuda":
+        if self.device.is_gpu:
             return x
         given = x if type(x) is np.ndarray and x.dtype.kind == "f" else real_array("q", x)
         return np.asarray(given, self.dtype or (np.float32 if given.dtype == np.float32 else np.float64))
 
     def inputs(self, *arrays: Any) -> tuple[RealArray, ...]:
         """Arrays of one call in the precision that its results will have."""
-        return arrays if self.device.name == "cuda" else alike(arrays, self.dtype)
+        return arrays if self.device.is_gpu else alike(arrays, self.dtype)
 
     # What depends on the configuration
 
@@ -153,7 +153,7 @@ class OperationalSpace(Differentiable):
 
     def inertia(self, q: Any, *, threads: int | None = None, **given: Any) -> RealArray:
         """Lambda (m, m); on a card, where nothing can be refused row by row, it is damped as `torques` are."""
-        if self.device.name == "cuda":
+        if self.device.is_gpu:
             Lam_inv = self.inverse_inertia(q, **given)
             amount = kept_beside(self.device, Lam_inv, self.usual_damping, self._numbers)
             found: RealArray = self.function("invert").call(Lam_inv, amount, 0 * Lam_inv[..., 0])[0]
@@ -244,7 +244,7 @@ class OperationalSpace(Differentiable):
     def mobility(self) -> RealArray:
         """(m,) how far a unit force moves each row in ordinary configurations: the median of (Lambda^-1)_rr."""
         some = self.model.random_configuration(np.random.default_rng(0), SAMPLES)
-        here = self if self.device.name == "cpu" else OperationalSpace(self.model, self.tasks, method=self._method)
+        here = self if not self.device.is_gpu else OperationalSpace(self.model, self.tasks, method=self._method)
         usual = np.median([np.diagonal(here.inverse_inertia(q)) for q in some], axis=0)
         return np.where(usual > 0.0, usual, 1.0)
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from bough.arguments import explained
-from bough.dynamics.engine import CPU, BoundFunction, Device, bind
+from bough.compile.executions import CPU, GPU
+from bough.dynamics.engine import CompiledFunction, bind
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import check_inputs
 from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP, SERVO_RUNGE_KUTTA
@@ -140,17 +141,11 @@ class Ensemble:
     # Steps
 
     def _advance(self) -> None:
-        (q, v), out = self._state
-        if self._kind == "numpy":
-            inputs = (q, v, *self._drives.values(), *self._given)
-            _, status = self._function.with_status(*inputs, out=out, threads=self.threads)
-            self._bad |= (status != 0).astype(np.uint8)
-            return
         if not self._launches:
-            on_card: Any = self._function
             for state, results in (self._state, self._state[::-1]):
                 inputs = (*state, *self._drives.values(), *self._given)
-                self._launches.append(on_card.launcher(*inputs, out=results, bad=self._bad))
+                how: dict[str, Any] = {"out": results, "bad": self._bad, "threads": self.threads}
+                self._launches.append(self._function.launcher(*inputs, **how))
         self._launches[0]()
         self._launches.reverse()
 
@@ -166,10 +161,10 @@ class Ensemble:
 
     # What does not change
 
-    def _bound(self, routine: Any, laws: tuple[Any, ...], inputs: Sequence[str]) -> BoundFunction:
+    def _bound(self, routine: Any, laws: tuple[Any, ...], inputs: Sequence[str]) -> CompiledFunction:
         quantities = Parameters(self.model, check_inputs(self.model, inputs))
         routine, constants, twins = quantities.prepared(routine, laws, mark_limbs)
-        device = CPU if self._kind == "numpy" else Device("cuda")
+        device = CPU if self._kind == "numpy" else GPU
         return bind(routine, self.model, *constants, twins=twins, device=device, fold=quantities.folds)
 
     def _driven(self, servo: tuple[Array, Array] | None) -> dict[str, Array]:

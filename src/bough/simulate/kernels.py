@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bough.compile.executions import LARGEST_GRAPH, BoundFunction
+from bough.compile.executions import LARGEST_GRAPH, CompiledFunction
 from bough.compile.routine import Routine
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.given import Parameters
@@ -75,7 +75,7 @@ def is_small_held(nv: int, joints: int, contacts: int) -> bool:
 
 
 # Kernels by what they are made of: tracing one takes longer than a hundred steps
-_known: WeakKeyDictionary[Dynamics, dict[str, BoundFunction]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Dynamics, dict[str, CompiledFunction]] = WeakKeyDictionary()
 
 
 def plane(ground: Ground) -> Plane:
@@ -147,7 +147,7 @@ class Kernels:
             rest = rest[_open(more[-1])]
         return found
 
-    def _call(self, kernel: BoundFunction, now: Situation, dt: float, pace: float) -> Any:
+    def _call(self, kernel: CompiledFunction, now: Situation, dt: float, pace: float) -> Any:
         count = len(now.q)
         # arrays that fit need no second look
         arrays = (*now[:5], np.full((count, 1), dt), np.full((count, 1), pace), *now.given)
@@ -174,15 +174,15 @@ class Kernels:
         return TaskSet(self.model, held)
 
     @cached_property
-    def step(self) -> BoundFunction:
+    def step(self) -> CompiledFunction:
         return self._bound(CONTACT_STEP, self.setting.sweeps or SWEEPS)
 
     @cached_property
-    def hold(self) -> BoundFunction:
+    def hold(self) -> CompiledFunction:
         return self._bound(CONTACT_STEP, 0)
 
     @cached_property
-    def lift(self) -> BoundFunction:
+    def lift(self) -> CompiledFunction:
         return self._bound(LIFT, SWEEPS)
 
     @property
@@ -196,7 +196,7 @@ class Kernels:
         k = laws(len(self.joints), self.setting.space.count, sweeps)
         return dof_tree(self.tasks), self._joint_rows(), self._planes(), k
 
-    def _bound(self, routine: Routine, sweeps: int) -> BoundFunction:
+    def _bound(self, routine: Routine, sweeps: int) -> CompiledFunction:
         """The kernel, the same one for every rollout of one `Dynamics` with equal contacts and joints."""
         space, joints = self.setting.space, self._joint_rows()
         planes = [(tuple(g.point), tuple(g.normal)) for g in map(plane, space.contacts.grounds)]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
 from bough.compile.run import complaints
 from bough.compile.run.arrays import conform, results
@@ -64,7 +65,7 @@ class BoundFunction:
         """The same as `call`, which is a plain function and a quarter of a microsecond faster."""
         return self.call(*inputs, out=out, threads=threads)
 
-    def with_code_of(self, choose: Callable[[bool], BoundFunction]) -> BoundFunction:
+    def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
         """The same function by the code of `choose(batch)`, which is asked for only when that is first needed."""
 
         def provide(dtype: np.dtype) -> Entry:
@@ -90,7 +91,7 @@ class BoundFunction:
     def shortcut(
         self,
         method: Callable[..., Any],
-        longer: BoundFunction | None = None,
+        longer: CompiledFunction | None = None,
         mappings: Mappings | None = None,
         further: Sequence[str] = (),
     ) -> Callable[..., Any]:
@@ -151,6 +152,15 @@ class BoundFunction:
         status = self._all_rows(arrays, outputs, batch, threads)
         result = out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
         return result, status
+
+    def launcher(self, *inputs: Any, out: Any, bad: np.ndarray, threads: int | None = None) -> Callable[[], None]:
+        """See `CompiledFunction`."""
+
+        def launch() -> None:
+            _, status = self.with_status(*inputs, out=out, threads=threads)
+            bad[...] |= status != OK
+
+        return launch
 
     def fill(self, arrays: Sequence[np.ndarray]) -> int:
         """All rows of a batch in arrays that fit, inputs and then outputs, whatever comes out; a status, 0 if all did.

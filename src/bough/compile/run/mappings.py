@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from bough.compile.run.gate import Maker, make_unpacker
 
 if TYPE_CHECKING:
-    from bough.compile.run.call import BoundFunction
+    from bough.compile.function import CompiledFunction
 
 
 class Unpacking:
     """`function` with its last inputs in a dict: `keys` are in the order of the dict, `order` is that of the inputs."""
 
-    def __init__(self, function: BoundFunction, keys: Sequence[Any], order: Sequence[Any]) -> None:
+    def __init__(self, function: CompiledFunction, keys: Sequence[Any], order: Sequence[Any]) -> None:
         self._plain = len(function.inputs) - len(order)
         self._places = {key: self._plain + order.index(key) for key in keys}
         first = "".join(f"x{k}, " for k in range(self._plain))
@@ -44,7 +44,7 @@ class Mappings:
         self._found: dict[tuple[Any, ...], Unpacking] = {}
         self._latest: Unpacking | None = None
 
-    def add(self, keys: Sequence[Any], function: BoundFunction, order: Sequence[Any]) -> None:
+    def add(self, keys: Sequence[Any], function: CompiledFunction, order: Sequence[Any]) -> None:
         """Let `function` serve dicts with these keys in their order; its last inputs are those under `order`."""
         if tuple(keys) not in self._found:
             self._found[tuple(keys)] = Unpacking(function, keys, order)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bough.compile.executions import BoundFunction
+from bough.compile.executions import CompiledFunction
 from bough.compile.run.arrays import real_array
 from bough.control.ik.step import Limited, step_routine
 from bough.errors import ShapeError, TaskError
@@ -87,7 +87,7 @@ class Level:
         return self._weights[:batch]
 
     @cached_property
-    def function(self) -> BoundFunction:
+    def function(self) -> CompiledFunction:
         """(q, target, posture, weight, state, pull) -> (moved, state, motion)."""
         tasks, m = self.tasks, self.model
         sizes = tasks.sizes | {"aims": self.aims.size, "small": min(tasks.size, m.nv)}

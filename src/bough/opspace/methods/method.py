@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.executions import BoundFunction, bind_arrays
+from bough.compile.executions import CompiledFunction, bind_arrays
 from bough.compile.routine import Routine
 from bough.dynamics.engine import CPU, Device
 from bough.model import mark_limbs, parents_of_dofs
@@ -35,7 +35,7 @@ class Prepared(NamedTuple):
         dtype: npt.DTypeLike = np.float64,
         name: str | None = None,
         device: Device = CPU,
-    ) -> BoundFunction:
+    ) -> CompiledFunction:
         """The routine as a function of arrays, compiled on first use; errors call it `name`."""
 
         def folded() -> tuple[tuple[Any, ...], ...]:

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from bough.compile.emit.cuda import Layout
+from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
 from bough.compile.run.cuda.arrays import Given, TensorCall, look_at, signature, torch_stream
 from bough.compile.run.cuda.card import Card, the_card
@@ -22,6 +23,7 @@ from bough.compile.run.cuda.exchange import is_on_card
 from bough.compile.run.cuda.launches import Launches, room_in
 from bough.compile.run.entry import Entry
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT
+from bough.compile.run.mappings import Mappings
 from bough.errors import NumericalError, ShapeError
 
 
@@ -61,8 +63,7 @@ class CudaFunction:
         found = self._again(inputs) if plain and self._known else None
         if found is not None:
             return found
-        if threads is not None:
-            raise ShapeError(f"{self.name}: threads= is for batches on the CPU")
+        self._refuse_threads(threads)
         if len(inputs) != len(self.inputs):
             names = ", ".join(x.name for x in self.inputs)
             raise ShapeError(f"{self.name} takes {len(self.inputs)} arrays ({names}), got {len(inputs)}")
@@ -131,11 +132,9 @@ class CudaFunction:
         known.launch(arguments + known.rest, torch_stream(like.device))
         return found[0] if len(found) == 1 else tuple(found)
 
-    def launcher(self, *inputs: Any, out: Any, bad: Any) -> Callable[[], None]:
-        """The same call on the same arrays, all on the card, again and again: only the launch is left.
-
-        `out` has an array for each result; `bad` is one byte for each row, set where a result is not finite.
-        """
+    def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
+        """See `CompiledFunction`; all arrays are on the GPU, and only the launch is left."""
+        self._refuse_threads(threads)
         card = the_card()
         given = [look_at(x, self.name, spec.name) for x, spec in zip(inputs, self.inputs, strict=True)]
         dtype, batch = self._dtype(given), self._batch(given) or 1
@@ -157,16 +156,29 @@ class CudaFunction:
         strides = [spec.size for spec in self.inputs]
         self.launches.launch(the_card(), dtype, batch, [*inputs, *outputs, 0, batch, *strides], stream)
 
-    # Where functions of the CPU have quicker ways, these are what they are.
+    # Functions of the CPU have quicker ways here.
 
-    def shortcut(self, method: Callable[..., Any], *_: Any) -> Callable[..., Any]:
+    def shortcut(
+        self,
+        method: Callable[..., Any],
+        longer: CompiledFunction | None = None,
+        mappings: Mappings | None = None,
+        further: Sequence[str] = (),
+    ) -> Callable[..., Any]:
         return method
 
-    def with_code_of(self, choose: Callable[[bool], CudaFunction]) -> CudaFunction:
+    def lend_make(self, scope: dict[str, Any], name: str) -> None:
+        scope[name] = _nothing
+
+    def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
         """The function by the code that is better for batches."""
         return choose(True)
 
     # Arrays
+
+    def _refuse_threads(self, threads: int | None) -> None:
+        if threads is not None:
+            raise ShapeError(f"{self.name}: threads= is for batches on the CPU")
 
     def _dtype(self, given: list[Given]) -> np.dtype:
         kinds = {g.dtype for g in given}
@@ -231,3 +243,7 @@ class CudaFunction:
         if rows.size:
             raise NumericalError(f"{self.name}: no finite result in row {rows[0]} ({rows.size} such rows)")
         return found
+
+
+def _nothing(*_: Any) -> None:
+    """Single configurations have no shorter way."""

@@ -1,0 +1,62 @@
+"""`CompiledFunction`: what functions on the CPU, functions on a GPU and functions with parameters have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bough.compile.graph.program import Array
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bough.compile.run.entry import Entry
+    from bough.compile.run.mappings import Mappings
+
+
+class CompiledFunction(Protocol):
+    """A function of arrays, compiled on first use.
+
+    Arrays of one configuration have the shapes of `inputs` and `outputs`; a batch adds an axis. The result is one array
+    or a tuple of them, in the library, precision and place of the inputs.
+    """
+
+    name: str
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+    def __call__(self, *inputs: Any, out: Any = None, threads: int | None = None) -> Any:
+        """One configuration or a batch."""
+
+    @property
+    def call(self) -> Callable[..., Any]:
+        """The same, with parameters by name: `call(*inputs, out=None, threads=None, **parameters)`."""
+
+    @property
+    def entry(self) -> Callable[[np.dtype], Entry]:
+        """The code in a precision."""
+
+    @property
+    def with_status(self) -> Callable[..., tuple[Any, Any]]:
+        """As `call`, but (result, status): 0 where a row is good, 2 for an input and 3 for a result not finite."""
+
+    def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
+        """The same call on the same arrays, again and again.
+
+        `out` has an array for each result; `bad` is one byte for each row, set where a result is not finite.
+        """
+
+    def shortcut(
+        self,
+        method: Callable[..., Any],
+        longer: CompiledFunction | None = None,
+        mappings: Mappings | None = None,
+        further: Sequence[str] = (),
+    ) -> Callable[..., Any]:
+        """A function with the signature of `method`: the shortest way to the code, and `method` in all other cases."""
+
+    def lend_make(self, scope: dict[str, Any], name: str) -> None:
+        """Put what computes one configuration into `scope`; it gives None where it does not serve."""
+
+    def with_code_of(self, choose: Callable[[bool], CompiledFunction]) -> CompiledFunction:
+        """The same function by the code of `choose(batch)`."""
