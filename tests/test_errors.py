@@ -105,7 +105,9 @@ def test_a_library_that_is_too_old(monkeypatch):
     old = types.ModuleType("casadi")
     old.__version__ = "3.5.6"
     monkeypatch.setitem(sys.modules, "casadi", old)
-    monkeypatch.delitem(sys.modules, "bough.bridges.casadi", raising=False)
+    for name in ("bough.casadi", "bough.bridges.casadi"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.delitem(vars(bough), "casadi", raising=False)
     with pytest.raises(bough.BoughError, match=r"bough\.casadi needs casadi 3\.6 or newer, found 3\.5\.6"):
         bough.casadi  # noqa: B018
     old.__version__ = "3.10.0rc1"

@@ -121,6 +121,41 @@ def test_importing_bough_imports_nothing_heavy():
     assert not set(loaded) & set(HEAVY)
 
 
+WITHOUT_EXTRAS = """
+import inspect, pydoc, sys
+for name in ("casadi", "gymnasium", "jax", "sympy", "torch"):
+    sys.modules[name] = None
+import bough
+members = dict(inspect.getmembers(bough))
+assert {"load", "Dynamics", "ik"} <= set(members), members
+assert not {"casadi", "env", "jax", "sympy", "torch"} & set(dir(bough))
+assert "Dynamics" in pydoc.render_doc(bough)
+try:
+    import bough.torch
+except ImportError as error:
+    assert 'pip install "bough[torch]"' in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def test_help_needs_no_extra():
+    subprocess.run([sys.executable, "-c", WITHOUT_EXTRAS], check=True)
+
+
+def test_dir_shows_public_names_only():
+    assert set(dir(bough)) <= {*bough.__all__, "__version__"}
+
+
+@pytest.mark.parametrize("name", sorted(bough._ALIASES))
+def test_short_names_of_modules_can_be_imported(name):
+    """In a fresh process, before anything else was used; the module is the same under both names."""
+    pytest.importorskip(bough._BRIDGES.get(name.removeprefix("bough."), "numpy"))
+    home = bough._ALIASES[name]
+    code = f"import sys, {name}; assert {name} is sys.modules[{home!r}]; assert {name}.__spec__.name == {home!r}"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_an_unknown_name_is_refused():
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = bough.nothing

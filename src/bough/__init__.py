@@ -1,13 +1,16 @@
 """Bough: dynamics of branched mechanisms, with the sparsity that branches cause exploited everywhere.
 
-The face of the library: every room is an attribute of `bough`, and the names that most users need are here, too.
-Nothing is imported before it is used.
+Every package is an attribute of `bough`, and the names that most users need are here, too. Nothing is imported before
+it is used.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
 
 __version__ = "0.1.0"
 
@@ -84,10 +87,11 @@ _ROOMS = (
     "view",
     "zoo",
 )
-# Bridges to other libraries, loaded when they are used
-_BRIDGES = ("casadi", "env", "jax", "sympy", "torch")
-# Rooms of rooms that are known by their own name
+# Bridges, with the library that each stands on
+_BRIDGES = {"casadi": "casadi", "env": "gymnasium", "jax": "jax", "sympy": "sympy", "torch": "torch"}
+# Modules that have a second, shorter name: `import bough.torch` and `import bough.ik` work, too
 _INNER = {"ik": "bough.control.ik"}
+_ALIASES = {f"bough.{name}": f"bough.bridges.{name}" for name in _BRIDGES} | {"bough.ik": "bough.control.ik"}
 # Where each other public name lives
 _HOMES = {
     "BoughError": "bough.errors",
@@ -116,12 +120,8 @@ __all__ = [*_ROOMS, *_BRIDGES, *_INNER, *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _ROOMS or name in _BRIDGES or name in _INNER:
         return import_module(f"bough.{name}")
-    if name in _BRIDGES:
-        return import_module(f"bough.bridges.{name}")
-    if name in _INNER:
-        return import_module(_INNER[name])
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
@@ -130,4 +130,29 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Public names; bridges whose library is not installed are omitted, so that `help` can show the others."""
+    from importlib.util import find_spec
+
+    return sorted(name for name in ("__version__", *__all__) if name not in _BRIDGES or find_spec(_BRIDGES[name]))
+
+
+class _AliasFinder:
+    """Finds the modules of `_ALIASES`: each is the module that it stands for, not a copy."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(name, cast(Any, _AliasFinder), origin=_ALIASES[name]) if name in _ALIASES else None
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        module = import_module(_ALIASES[spec.name])
+        spec.loader_state = module.__spec__  # which the import system replaces by `spec`
+        return module
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        assert module.__spec__
+        module.__spec__ = module.__spec__.loader_state
+
+
+sys.meta_path.append(cast(Any, _AliasFinder))
