@@ -170,7 +170,7 @@ class BoxToFloor:
     def run(self, progress: bool = True) -> Recording:
         duration = float(self.path.path.times[-1])
         return rollout(
-            self.world, self.q, self.v, duration=duration, dt=DT, torque=self.torque, motion=self.motion,
+            self.world, self.q, self.v, duration=duration, dt=DT, tau=self.torque, motion=self.motion,
             integrator="semi_implicit_euler", every=10, progress=progress,
         )  # fmt: skip
 

@@ -130,7 +130,7 @@ class Stand:
             return command.tau
 
         motion = rollout(
-            self.model, self.start, np.zeros(self.model.nv), duration=duration, dt=DT, torque=torque,
+            self.model, self.start, np.zeros(self.model.nv), duration=duration, dt=DT, tau=torque,
             contacts=self.ground(), dynamics=self.dynamics,
         )  # fmt: skip
         force = motion.extra["contact_force"][:-1]

@@ -109,7 +109,7 @@ class Trot:
             return command.tau + self.model.damping * v  # the joints' own damping, which the controller leaves out
 
         motion = rollout(
-            self.model, self.start, np.zeros(self.model.nv), duration=self.duration, dt=DT, torque=torque,
+            self.model, self.start, np.zeros(self.model.nv), duration=self.duration, dt=DT, tau=torque,
             contacts=Contacts(FEET, friction=FRICTION), dynamics=self.dynamics,
         )  # fmt: skip
         force = motion.extra["contact_force"][:-1]

@@ -134,7 +134,7 @@ def test_what_a_function_of_the_user_raises_stays_what_it_is():
         raise ValueError("out of fuel")
 
     with pytest.raises(ValueError, match=r"^out of fuel$") as found:
-        bough.simulate.rollout(zoo.arm(4), np.zeros(4), np.zeros(4), torque=control, duration=0.1, dt=0.01)
+        bough.simulate.rollout(zoo.arm(4), np.zeros(4), np.zeros(4), tau=control, duration=0.1, dt=0.01)
     assert not isinstance(found.value, BoughError)
 
 

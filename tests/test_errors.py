@@ -60,7 +60,8 @@ def test_adaptive_simulations(do, sentence):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"torque": np.zeros(3)}, r"torque is a function, such as lambda t, q, v: tau, got ndarray"),
+        ({"tau": "none"}, r"tau has 'none', expected joint forces"),
+        ({"tau": np.zeros(2)}, r"tau has shape \(2,\), expected \(3,\)"),
         ({"dt": "0.01"}, "dt must be a number, got '0.01'"),
         ({"duration": None}, "duration must be a number"),
         ({"every": "all"}, "a whole number every >= 1"),

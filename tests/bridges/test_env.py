@@ -201,3 +201,23 @@ def test_nonsense_is_refused(arm):
         env.step(np.full((2, 2), np.nan))
     with pytest.raises(ShapeError, match="a judge returned"):
         bough.env.RobotVectorEnv(arm, 2, reward=lambda s: np.zeros(5)).step(np.zeros((2, 2)))
+
+
+def test_what_is_too_large_for_an_observation_has_failed(arm):
+    env = bough.env.RobotVectorEnv(arm, 2, observe=lambda s: 1e39 * (s.q[:, :1] > 0.01), horizon=100)
+    env.reset(seed=0)
+    for _ in range(30):
+        seen, _, ended, _, info = env.step(np.array([[1.0, 0.0], [0.0, 0.0]]))
+        assert np.isfinite(seen).all()
+        if ended.any():
+            break
+    assert ended.tolist() == info["failed"].tolist() == [True, False]
+
+
+def test_a_picture_of_the_robot(arm):
+    env = bough.env.RobotEnv(arm, render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render((64, 40)).shape == (40, 64, 3)
+    assert np.ptp(env.render((64, 40))) > 0
+    with pytest.raises(bough.BoughError, match="render_mode"):
+        bough.env.RobotEnv(arm, render_mode="human")

@@ -110,7 +110,7 @@ def controlled(posture_shift=0.0, **options):
 
 def test_tracking_and_null_space():
     model, q, controller, path = controlled(posture_shift=0.2, gains=Gains(900.0))
-    recording = rollout(model, q, np.zeros(9), duration=0.5, dt=1e-3, torque=lambda t, q, v: controller(t, q, v).tau)
+    recording = rollout(model, q, np.zeros(9), duration=0.5, dt=1e-3, tau=lambda t, q, v: controller(t, q, v).tau)
     tracker = controller.tracker
     for t, x in zip(recording.time, recording.q, strict=True):
         error = tracker.errors(x, {"pose(hand)": path(t).position})

@@ -53,7 +53,7 @@ def state(model, seed=0, speed=1.0):
 
 
 def by_rollout(model, q, v, tau, dt, **more):
-    found = bough.simulate.rollout(model, q, v, duration=dt, dt=dt, torque=lambda t, q, v: tau, **more)
+    found = bough.simulate.rollout(model, q, v, duration=dt, dt=dt, tau=lambda t, q, v: tau, **more)
     return found.q[-1], found.v[-1]
 
 

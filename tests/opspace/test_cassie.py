@@ -123,7 +123,7 @@ def test_a_second_of_cassie_is_mujocos(walker, stance):
     def torque(t):
         return np.sin(3 * np.pi * t) * push
 
-    ours = rollout(model, stance, np.zeros(model.nv), duration=1.0, dt=DT, torque=lambda t, q, v: torque(t), every=200,
+    ours = rollout(model, stance, np.zeros(model.nv), duration=1.0, dt=DT, tau=lambda t, q, v: torque(t), every=200,
                    without=["limits"], dynamics=walker.dynamics)  # fmt: skip
     data = mujoco.MjData(theirs)
     data.qpos[:] = to_mujoco(model, stance)

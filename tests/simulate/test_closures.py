@@ -104,9 +104,7 @@ def test_damping_springs_and_torques_within_loops():
     model = builder.build()
     q = close_loops(model, [0.6, -0.5, -1.5]).q
     push = np.array([4.0, 0.0, 0.0])
-    motion = rollout(
-        model, q, np.zeros(3), duration=0.4, dt=1e-3, integrator="runge_kutta_4", torque=lambda t, q, v: push
-    )
+    motion = rollout(model, q, np.zeros(3), duration=0.4, dt=1e-3, integrator="runge_kutta_4", tau=lambda t, q, v: push)
     spring = lambda q: 0.5 * 2.0 * (q[..., 0] - 0.2) ** 2  # noqa: E731
     gained = motion.energy() + spring(motion.q)
     power = 4.0 * motion.v[:, 0] - 0.3 * motion.v[:, 0] ** 2
@@ -143,6 +141,6 @@ def test_many_are_as_one_and_a_failed_row_stops_no_other():
     one = rollout(model, Q[2], V[2], **options)
     np.testing.assert_allclose(many.q[:, 2], one.q, atol=1e-9)
     torque = lambda t, q, v: np.array([[0.0] * 3, [1e308] * 3, [0.0] * 3])  # noqa: E731
-    found = rollout(model, Q, V, torque=torque, failures="record", **options)
+    found = rollout(model, Q, V, tau=torque, failures="record", **options)
     assert found.ok.tolist() == [True, False, True]
     np.testing.assert_allclose(found.q[-1, [0, 2]], many.q[-1, [0, 2]], atol=1e-9)

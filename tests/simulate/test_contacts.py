@@ -123,7 +123,7 @@ def test_many_states_are_as_one_and_a_failed_row_stops_no_other(box):
         one = rollout(box, q[r], v[r], duration=0.3, dt=2e-3, contacts=contacts)
         np.testing.assert_allclose(many.q[:, r], one.q, atol=1e-6)
     torque = lambda t, q, v: np.array([[0.0] * 6, [1e300] * 6, [0.0] * 6])  # noqa: E731
-    found = rollout(box, q, v, duration=0.3, dt=2e-3, contacts=contacts, torque=torque, failures="record")
+    found = rollout(box, q, v, duration=0.3, dt=2e-3, contacts=contacts, tau=torque, failures="record")
     force = found.extra["contact_force"][-1].sum(axis=1)
     np.testing.assert_allclose(force[2], [0, 0, MASS * G], atol=1e-6)
     assert np.isnan(force[1]).all()
@@ -155,7 +155,7 @@ def test_a_quadruped_stands_on_its_feet():
         return tau
 
     contacts = Contacts([ContactPoint(foot, radius=0.0) for foot in feet], friction=0.7)
-    motion = rollout(model, home, np.zeros(model.nv), duration=1.0, dt=2e-3, torque=hold, contacts=contacts)
+    motion = rollout(model, home, np.zeros(model.nv), duration=1.0, dt=2e-3, tau=hold, contacts=contacts)
     assert motion.q[-1, 2] > 0.28
     np.testing.assert_allclose(motion.v[-1], 0, atol=1e-3)
     weight = model.total_mass * G

@@ -103,7 +103,7 @@ def test_stops_hold_as_in_a_rollout(integrator):
     runs = Ensemble(model, q, v, dt=0.01, integrator=integrator)
     runs.step(80, tau=np.array([0.0, 1.0]))
     wanted = rollout(
-        model, q, v, duration=0.8, dt=0.01, integrator=integrator, torque=lambda t, q, v: np.tile([0.0, 1.0], (2, 1))
+        model, q, v, duration=0.8, dt=0.01, integrator=integrator, tau=lambda t, q, v: np.tile([0.0, 1.0], (2, 1))
     )
     assert (np.abs(wanted.v[1:, :, 1]) < 1e-12).any()  # a stop was met
     np.testing.assert_allclose(runs.q, wanted.q[-1], atol=1e-9)

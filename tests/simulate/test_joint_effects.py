@@ -43,9 +43,9 @@ def test_stiff_damping_does_not_explode():
 def test_a_block_sticks_slips_and_comes_to_rest():
     mass, friction = 2.0, 5.0
     model = slider(mass, friction=friction)
-    stuck = run(model, 0.0, 0.0, 1.0, 1e-2, torque=lambda t, q, v: 4.9)
+    stuck = run(model, 0.0, 0.0, 1.0, 1e-2, tau=lambda t, q, v: 4.9)
     assert not stuck.q.any()
-    pulled = run(model, 0.0, 0.0, 1.0, 1e-3, torque=lambda t, q, v: 9.0)
+    pulled = run(model, 0.0, 0.0, 1.0, 1e-3, tau=lambda t, q, v: 9.0)
     np.testing.assert_allclose(pulled.v[-1, 0], (9.0 - friction) / mass, rtol=1e-12)
     # 2 m/s against 2.5 m/s^2: at rest after 0.8 s and 0.8 m, and it stays there
     sliding = run(model, 0.0, 2.0, 1.0, 1e-4)
@@ -72,7 +72,7 @@ def test_a_limit_stops_inelastically_and_lets_go():
     found = run(model, 0.0, 1.0, 1.0, 0.03)
     assert found.q.max() == pytest.approx(0.5, abs=1e-15)
     assert found.v[-1, 0] == 0.0
-    back = run(model, 0.5, 0.0, 1.0, 0.01, torque=lambda t, q, v: -1.0)
+    back = run(model, 0.5, 0.0, 1.0, 0.01, tau=lambda t, q, v: -1.0)
     np.testing.assert_allclose(back.v[-1, 0], -1.0, rtol=1e-12)
     beyond = run(model, 0.7, 1.0, 0.1, 0.01)
     assert (beyond.q == 0.7).all() or np.allclose(beyond.q, 0.7)
@@ -166,7 +166,7 @@ def beside_mujoco(tmp_path, integrator="Euler", friction="", steps=500):
     q, v = 0.3 * rng.normal(size=4), rng.normal(size=4)
     assert list(model.joint_names) == ["a", "b", "c", "d"]
     data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, v, [1.0, -2.0, 5.0, 0.1]
-    ours = run(model, q, v, steps * 0.002, 0.002, torque=lambda t, q, v: np.array([1.0, -2.0, 5.0, 0.1]))
+    ours = run(model, q, v, steps * 0.002, 0.002, tau=lambda t, q, v: np.array([1.0, -2.0, 5.0, 0.1]))
     for _ in range(steps):
         mujoco.mj_step(peer, data)
     return ours, data

@@ -86,7 +86,7 @@ def test_torque_is_asked_once_a_step_and_held():
         return np.ones(2)
 
     options = {"duration": 0.1, "dt": 0.01, "integrator": "runge_kutta_4", "every": 3, "motion": motion(model)}
-    recording = rollout(model, np.zeros(2), np.zeros(2), torque=torque, **options)
+    recording = rollout(model, np.zeros(2), np.zeros(2), tau=torque, **options)
     np.testing.assert_allclose(calls, np.arange(10) * 0.01)
     np.testing.assert_allclose(recording.time, [0, 0.03, 0.06, 0.09, 0.1])
     assert (recording.tau == 1).all()
@@ -164,8 +164,8 @@ def test_shapes_of_states_and_torques_are_checked():
     model = zoo.arm(2)
     with pytest.raises(ShapeError, match=r"expected q \(2,\) and v \(2,\)"):
         rollout(model, np.zeros(3), np.zeros(2), duration=0.1, dt=0.1)
-    with pytest.raises(ShapeError, match=r"torque returned shape \(3,\)"):
-        rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, torque=lambda t, q, v: np.zeros(3))
+    with pytest.raises(ShapeError, match=r"tau returned shape \(3,\) at t = 0 s"):
+        rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, tau=lambda t, q, v: np.zeros(3))
     with pytest.raises(ShapeError, match="no effect 'drag'"):
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, without=["drag"])
     with pytest.raises(ShapeError, match="failures"):
@@ -198,15 +198,15 @@ def test_external_forces_push_frames():
 
 
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
-@pytest.mark.parametrize("what", ["q", "v", "torque", "forces"])
+@pytest.mark.parametrize("what", ["q", "v", "tau", "forces"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_row_that_is_nonsense_from_the_start_stops_no_other(integrator, what, bad):
     model = zoo.arm(3)
     q, v, tau = np.full((3, 3), 0.2), np.zeros((3, 3)), np.zeros((3, 3))
     push = np.zeros((3, 6))
-    {"q": q, "v": v, "torque": tau, "forces": push}[what][1, 0] = bad
+    {"q": q, "v": v, "tau": tau, "forces": push}[what][1, 0] = bad
     options = {"duration": 0.02, "dt": 1e-3, "integrator": integrator}
-    options |= {"torque": lambda t, q, v: tau[: len(q)], "forces": {model.body_names[-1]: push}}
+    options |= {"tau": lambda t, q, v: tau[: len(q)], "forces": {model.body_names[-1]: push}}
     motion = rollout(model, q, v, failures="record", **options)
     assert motion.ok.tolist() == [True, False, True]
     assert motion.failed_at[1] == 0.0
@@ -240,3 +240,48 @@ def test_wrenches_are_checked_by_name_and_shape():
         rollout(model, **start, forces={model.body_names[-1] + "x": np.zeros(6)})
     with pytest.raises(ShapeError, match=r"must have shape \(6,\)"):
         rollout(model, **start, forces={model.body_names[-1]: np.zeros(3)})
+
+
+def test_controllers_see_states_that_they_cannot_write_to():
+    def reach(t, q, v):
+        q -= 1.0
+        return np.zeros(2)
+
+    with pytest.raises(ValueError, match="read-only"):
+        rollout(zoo.arm(2), np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, tau=reach)
+
+
+def test_a_controller_that_fills_its_own_array_is_recorded():
+    own = np.zeros(2)
+
+    def ramp(t, q, v):
+        own[:] = t
+        return own
+
+    found = rollout(zoo.arm(2), np.zeros(2), np.zeros(2), duration=0.03, dt=0.01, tau=ramp)
+    np.testing.assert_allclose(found.tau[:, 0], [0.0, 0.01, 0.02, 0.02])
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (None, r"tau returned None at t = 0.02 s"),
+        (np.array([0.0, np.nan]), r"not finite at t = 0.02 s"),
+        (np.zeros(3), r"tau returned shape \(3,\) at t = 0.02 s"),
+        ("strong", r"tau returned 'strong' at t = 0.02 s"),
+    ],
+)
+def test_a_controller_without_an_answer_is_named_with_the_time(answer, sentence):
+    law = lambda t, q, v: answer if t > 0.015 else np.zeros(2)  # noqa: E731
+    with pytest.raises(bough.BoughError, match=sentence):
+        rollout(zoo.arm(2), np.zeros(2), np.zeros(2), duration=0.1, dt=0.01, tau=law)
+
+
+def test_tau_is_a_function_or_an_array():
+    model, start = zoo.arm(2), (np.zeros(2), np.zeros(2))
+    by_array = rollout(model, *start, duration=0.05, dt=0.01, tau=[1.0, 2.0])
+    by_function = rollout(model, *start, duration=0.05, dt=0.01, tau=lambda t, q, v: [1.0, 2.0])
+    np.testing.assert_array_equal(by_array.q, by_function.q)
+    with pytest.warns(DeprecationWarning, match="tau="):
+        old = rollout(model, *start, duration=0.05, dt=0.01, torque=lambda t, q, v: [1.0, 2.0])
+    np.testing.assert_array_equal(by_array.q, old.q)

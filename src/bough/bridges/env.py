@@ -7,14 +7,15 @@ about where it starts. Rows end, are truncated, fail and start anew by themselve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.parameters import own_values
-from bough.errors import ModelError, ShapeError, required
+from bough.errors import ModelError, OptionError, ShapeError, required
 from bough.joints import LAST_SCREW
 from bough.model import Model
 from bough.simulate import Contacts, Ensemble, GroundedEnsemble
@@ -110,7 +111,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         chosen = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
         self._restart(np.asarray(chosen, bool))
         state = np.concatenate([self.robots.q, self.robots.v], axis=1)
-        return self._seen.copy(), self._info(~np.isfinite(state).all(axis=1))
+        return self._seen.copy(), self._info(~(np.isfinite(state).all(axis=1) & np.isfinite(self._seen).all(axis=1)))
 
     def step(self, actions: npt.ArrayLike) -> tuple[Any, ...]:
         """(observations, rewards, terminations, truncations, infos); rows that are over start anew instead."""
@@ -132,6 +133,10 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         terminated = np.where(failed, True, self._judged(self.ended, state, False)).astype(bool) & ~again
         truncated = (self._steps >= self.horizon) & ~terminated & ~again
         seen = self._observed(state)
+        lost = ~np.isfinite(seen).all(axis=1) & ~again & ~failed  # too large for the precision of observations
+        if lost.any():
+            self.robots.reset(lost)
+            failed, terminated, truncated = failed | lost, terminated | lost, truncated & ~lost
         self._seen = np.where(failed[:, None], self._seen, seen)
         self._restart(again)
         self._over = terminated | truncated
@@ -209,8 +214,8 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
 
     def _observed(self, state: RobotState) -> FloatArray:
         if self.observe is None:
-            return np.concatenate([state.q, state.v], axis=1).astype(self.dtype)
-        found = np.asarray(self.observe(state), self.dtype)
+            return _rounded(np.concatenate([state.q, state.v], axis=1), self.dtype)
+        found = _rounded(self.observe(state), self.dtype)
         if found.ndim != 2 or len(found) != self.num_envs:
             raise ShapeError(f"observe returned shape {found.shape}, expected ({self.num_envs}, k)")
         return found
@@ -233,9 +238,12 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
 class RobotEnv(Env):  # type: ignore[misc]
     """One robot as a plain environment; arguments are those of `RobotVectorEnv`."""
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012
 
-    def __init__(self, model: Model, **options: Any) -> None:
+    def __init__(self, model: Model, *, render_mode: str | None = None, **options: Any) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise OptionError(f"render_mode is 'rgb_array' or None, got {render_mode!r}")
+        self.render_mode, self._scene = render_mode, cast(Any, None)
         self.rows = RobotVectorEnv(model, 1, **options)
         self.observation_space, self.action_space = self.rows.single_observation_space, self.rows.single_action_space
 
@@ -249,6 +257,20 @@ class RobotEnv(Env):  # type: ignore[misc]
         """(observation, reward, terminated, truncated, info)."""
         seen, reward, ended, cut, info = self.rows.step(np.asarray(action)[None])
         return seen[0], float(reward[0]), bool(ended[0]), bool(cut[0]), {k: x[0] for k, x in info.items()}
+
+    def render(self, size: tuple[int, int] = (640, 400)) -> npt.NDArray[np.uint8]:
+        """A picture (height, width, 3) of the robot as it is now."""
+        from bough.view import picture, scene
+
+        if self._scene is None:
+            self._scene = scene(self.rows.model)
+        return picture(replace(self._scene, q=self.rows.robots.q[0].copy()), size)
+
+
+def _rounded(x: npt.ArrayLike, dtype: Any) -> Any:
+    """x in the precision of observations, infinite where that has no such number."""
+    with np.errstate(over="ignore"):
+        return np.asarray(x).astype(dtype)
 
 
 def _motors(model: Model, servo: bool) -> Any:

@@ -10,7 +10,7 @@ from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField,
 from bough.simulate.ensemble import Ensemble
 from bough.simulate.grounded import GroundedEnsemble
 from bough.simulate.integrators import Integrator, lie_midpoint, runge_kutta_4, semi_implicit_euler
-from bough.simulate.joint_effects import Effect, JointEffects
+from bough.simulate.joint_effects import Effect, JointEffects, coordinate_limits
 from bough.simulate.recording import Recording
 from bough.simulate.rollout import rollout
 
@@ -26,6 +26,7 @@ __all__ = [
     "JointEffects",
     "Plane",
     "Recording",
+    "coordinate_limits",
     "lie_midpoint",
     "rollout",
     "runge_kutta_4",

@@ -94,6 +94,12 @@ class JointEffects:
         return lower, upper
 
 
+def coordinate_limits(model: Model) -> tuple[np.ndarray, np.ndarray, FloatArray, FloatArray]:
+    """Freedoms with a limit, ascending, where their coordinates lie in q, and both limits."""
+    v, q = _limited(model)
+    return v, q, model.limits.lower[v], model.limits.upper[v]
+
+
 def _limited(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Freedoms of revolute and prismatic joints with a limit, ascending, and where each one's coordinate lies in q."""
     m = model.mechanism

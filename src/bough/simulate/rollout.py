@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from numbers import Real
 from typing import Any, Literal, TypeAlias
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from bough.arguments import explained
 from bough.compile.run.arrays import is_count
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError
+from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError, short
 from bough.model import Model
 from bough.opspace import Loops
 from bough.record import progress_bar
@@ -44,7 +45,7 @@ def rollout(
     *,
     duration: float,
     dt: float,
-    torque: Torque | None = None,
+    tau: Torque | npt.ArrayLike | None = None,
     forces: Forces | None = None,
     motion: Law | None = None,
     integrator: Integrator = "semi_implicit_euler",
@@ -55,11 +56,13 @@ def rollout(
     progress: bool = False,
     dynamics: Dynamics | None = None,
     threads: int | None = None,
+    torque: Torque | None = None,
 ) -> Recording:
     """The motion from q (nq,) and v (nv,), or from many states (batch, ...), for exactly `duration` seconds.
 
-    Steps take dt; the last one is shorter if dt does not divide the duration. `torque(t, q, v)` is asked once a step
-    and held, zero if there is none. `forces` are external wrenches [force, moment] on frames by name, in the world's
+    Steps take dt; the last one is shorter if dt does not divide the duration. `tau` are joint forces (nv,) or
+    (batch, nv), or a function of (t, q, v) that gives them, called once a step; zero if omitted. q and v are read-only
+    there. `torque` is the old name of `tau`. `forces` are external wrenches [force, moment] on frames by name, in world
     axes at their origins (see `Dynamics`), or a function of (t, q, v) that gives them. Joints act by their damping,
     springs, dry friction and limits, less what `without` names (see `joint_effects`). In "semi_implicit_euler" damping
     is implicit and limits hold exactly; the other integrators take damping as it is, and a joint may pass its limit by
@@ -76,8 +79,11 @@ def rollout(
     on, and `Recording.failed_at` says when. Every `every`-th step is recorded, start and end too. Many states are
     advanced on at most so many `threads`.
     """
-    if torque is not None and not callable(torque):
-        raise ShapeError(f"torque is a function, such as lambda t, q, v: tau, got {type(torque).__name__}")
+    if torque is not None:
+        if tau is not None:
+            raise ShapeError("tau and torque are one argument under two names: give tau alone")
+        warn("rollout(torque=...) is now rollout(tau=...)", DeprecationWarning, stacklevel=3)
+        tau = torque
     for name, x in {"duration": duration, "dt": dt}.items():
         if not isinstance(x, Real):
             raise ShapeError(f"{name} must be a number, got {x!r}")
@@ -98,26 +104,27 @@ def rollout(
     steps = _Steps(advance, q, v, failures == "raise")
     with on_threads(threads):
         steps.check_start(partial(_refuse, model, stepper.loops if stepper else None))
-    count, rest, taken = max(1, math.ceil(duration / dt - 1e-9)), np.zeros_like(v), []
+    drive = _Drive(tau, v.shape, failures == "raise")
+    count, taken = max(1, math.ceil(duration / dt - 1e-9)), []
     reports: list[dict[str, FloatArray]] = []
     with on_threads(threads), progress_bar("simulating", count, progress) as advanced:
         for k in range(count):
             t = k * dt
-            tau = rest if torque is None else _checked_torque(torque(t, steps.q, steps.v), v.shape)
+            push = drive(t, steps.q, steps.v)
             if k % every == 0:
-                taken.append((t, steps.q, steps.v, tau))
+                taken.append((t, steps.q, steps.v, push))
             end = duration if k == count - 1 else (k + 1) * dt
             pushes = None if forces is None else Pushing(dynamics, forces, t, steps)
-            steps.take(tau, t, end - t, pushes)
+            steps.take(push, t, end - t, pushes)
             if stepper and contacts and (k % every == 0):
                 reports.append(stepper.report(np.isinf(steps.failed_at)))
             advanced(1)
     taken.append((float(duration), steps.q, steps.v, taken[-1][3]))
-    time, q, v, tau = (np.array(column) for column in zip(*taken, strict=True))
+    time, q, v, taus = (np.array(column) for column in zip(*taken, strict=True))
     if stepper and contacts:
         reports.append(stepper.report(np.isinf(steps.failed_at)))
     extra = {name: np.array([r[name] for r in reports]) for name in (reports[0] if reports else ())}
-    return Recording(model, time, q, v, tau, extra, failed_at=None if failures == "raise" else steps.failed_at)
+    return Recording(model, time, q, v, taus, extra, failed_at=None if failures == "raise" else steps.failed_at)
 
 
 def _real(x: npt.ArrayLike, name: str) -> FloatArray:
@@ -134,7 +141,7 @@ class Pushing:
     def __init__(
         self, dynamics: Dynamics, forces: Pushes | Mapping[str, npt.ArrayLike], t: float, steps: _Steps
     ) -> None:
-        given = forces(t, steps.q, steps.v) if callable(forces) else forces
+        given = forces(t, _read_only(steps.q), _read_only(steps.v)) if callable(forces) else forces
         if not isinstance(given, Mapping):
             raise ShapeError(f"forces are a dictionary of frames and wrenches, got {given!r}")
         self.dynamics, self.wrenches = dynamics, {name: np.asarray(x, float) for name, x in given.items()}
@@ -167,7 +174,7 @@ def _stepper(
     if contacts is not None and not isinstance(contacts, Contacts):
         raise ShapeError(f"contacts are bough.simulate.Contacts(points, ground, friction), got {contacts!r}")
     if motion is not None:
-        raise ShapeError("contacts act on the motion of the model itself: leave motion= out, and give torque=")
+        raise ShapeError("contacts act on the motion of the model itself: leave motion= out, and give tau=")
     if contacts is not None and integrator != "semi_implicit_euler":
         raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {integrator!r}")
     return ContactStepper(dynamics, effects, contacts, effects.closures)
@@ -279,9 +286,36 @@ def _check_state(model: Model, q: FloatArray, v: FloatArray) -> None:
         raise ShapeError(f"expected q ({model.nq},) and v ({model.nv},), or batches, got {q.shape} and {v.shape}")
 
 
-def _checked_torque(tau: Any, shape: tuple[int, ...]) -> FloatArray:
-    found = np.asarray(tau, float)
-    try:
-        return np.broadcast_to(found, shape)
-    except ValueError:
-        raise ShapeError(f"torque returned shape {found.shape}, expected {shape}") from None
+class _Drive:
+    """Joint forces at each time, apart from the caller's arrays: constant, or those of a function of (t, q, v)."""
+
+    def __init__(self, given: Any, shape: tuple[int, ...], strict: bool) -> None:
+        self.shape, self.strict = shape, strict
+        self.function = given if callable(given) else None
+        self.constant = np.zeros(shape) if given is None or self.function else self._checked(given, "tau has", "")
+
+    def __call__(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray:
+        if self.function is None:
+            return self.constant
+        return self._checked(self.function(t, _read_only(q), _read_only(v)), "tau returned", f" at t = {t:g} s")
+
+    def _checked(self, given: Any, what: str, when: str) -> FloatArray:
+        if given is None:
+            raise ShapeError(f"{what} None{when}, expected joint forces of shape {self.shape}")
+        try:
+            found = np.asarray(given, float)
+        except (TypeError, ValueError):
+            raise ShapeError(f"{what} {short(repr(given))}{when}, expected joint forces {self.shape}") from None
+        if self.strict and not np.isfinite(found).all():
+            raise NonFiniteError(f"{what} a value that is not finite{when}: {short(repr(given))}")
+        try:
+            return np.array(np.broadcast_to(found, self.shape))
+        except ValueError:
+            raise ShapeError(f"{what} shape {found.shape}{when}, expected {self.shape}") from None
+
+
+def _read_only(x: FloatArray) -> FloatArray:
+    """The same numbers, which a caller's function cannot write to."""
+    view = x.view()
+    view.flags.writeable = False
+    return view

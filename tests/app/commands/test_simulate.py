@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import bough
+from bough.app import cli
 from bough.opspace.loops import Loops
 from bough.simulate import Recording
 
@@ -131,3 +133,17 @@ def test_refusals(refused):
     assert "floating base" in refused("simulate", "zoo:arm", "--height", 1)
     assert "did you mean 'hand'" in refused("simulate", "zoo:arm", "--contact", "hans")
     assert "friction" in refused("simulate", "zoo:arm", "--without", "fricton")
+
+
+def test_a_fall_and_a_start_outside_limits_are_remarked_on(tmp_path):
+    def remarks(source):
+        return CliRunner().invoke(cli.app, ["simulate", source, "--duration", "0.01"], catch_exceptions=False).stderr
+
+    assert "nothing stops the fall of humanoid" in remarks("zoo:humanoid")
+    assert not remarks("zoo:arm:2")
+    limit = '<limit lower="0.5" upper="1" effort="9" velocity="9"/>'
+    (tmp_path / "bent.urdf").write_text(f"""<robot name="bent"><link name="base"/>
+      <link name="arm">{solid("0 0 0.5", 1, 0.1)}</link>
+      <joint name="elbow" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="1 0 0"/>{limit}</joint>
+      </robot>""")
+    assert "outside the limits of elbow" in remarks(str(tmp_path / "bent.urdf"))

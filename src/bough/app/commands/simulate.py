@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import Json, patient, say, show_json, watched
+from bough.app.shell import Json, note, patient, say, show_json, watched
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def simulate(
     check_recording(record)
     model, forces = source.model(), [placed_force(text) for text in force]
     q, touching = start(model, seed, height), contacts_of(contact, ground, grip)
+    remark(model, q, falls=touching is None)
     rest = np.zeros(model.nv)
     springs, dampers = rest, rest
     if controller is Controller.pd:
@@ -107,7 +108,7 @@ def simulate(
     held = damped(model, dampers, "damping" in without)
     dynamics = Dynamics(held)
     options: dict[str, Any] = {
-        "dt": dt, "torque": law(dynamics, q, forces, springs, dt), "integrator": integrator.value,
+        "dt": dt, "tau": law(dynamics, q, forces, springs, dt), "integrator": integrator.value,
         "dynamics": dynamics, "without": [name for name in without if name != "damping"], "contacts": touching,
     }  # fmt: skip
     if 0.0 < dt <= duration:
@@ -154,6 +155,21 @@ def start(model: Model, seed: int | None, height: float | None) -> FloatArray:
             raise OptionError("--height is for robots with a floating base")
         q[model.joints[0].q.start + 2] = height
     return close_loops(model, q).q if model.closures else q
+
+
+def remark(model: Model, q: FloatArray, falls: bool) -> None:
+    """Say on stderr what a user may not expect: a free fall, or a start outside limits."""
+    import numpy as np
+
+    from bough.simulate import coordinate_limits
+
+    if falls and model.joints[0].type == "floating" and np.any(model.gravity):
+        note(f"nothing stops the fall of {model.name}: put it on the ground with --contact FRAME (and --height)")
+    dofs, places, lower, upper = coordinate_limits(model)
+    outside = [model.dof_names[k] for k in dofs[(q[places] < lower) | (q[places] > upper)]]
+    if outside:
+        more = f" and {len(outside) - 3} more" if len(outside) > 3 else ""
+        note(f"the start is outside the limits of {', '.join(outside[:3])}{more}: such joints cannot go further out")
 
 
 def contacts_of(texts: list[str], ground: float, grip: float) -> Contacts | None:

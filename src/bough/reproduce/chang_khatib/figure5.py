@@ -111,7 +111,7 @@ class Carrying:
 def run(full: bool = False) -> Result:
     """The motion down; the paper gives no numbers of it."""
     task = Carrying()
-    found = rollout(task.world, task.q, np.zeros(task.world.nv), duration=TIMES[-1], dt=DT, torque=task.torque,
+    found = rollout(task.world, task.q, np.zeros(task.world.nv), duration=TIMES[-1], dt=DT, tau=task.torque,
                     integrator="lie_midpoint", every=5)  # fmt: skip
     wanted = np.array([task.path(t).position[:3, 3] for t in found.time])
     box = np.array([task.dynamics.placement(q, "box")[:3, 3] for q in found.q])
