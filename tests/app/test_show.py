@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from bough import zoo
+from bough import Builder, zoo
 from bough.app import show
+from bough.app.commands.examine import facts
 from bough.tree.tree import Tree
 
 
@@ -30,3 +31,15 @@ def test_limbs_that_are_alike_are_counted_by_kind() -> None:
     assert show.alike([]) == "none"
     assert show.alike([(4, 6)]) == "4 of 6 joints"
     assert show.alike([(2, 1), (2, 10), (2, 1)]) == "2 of 1 joint on 2 bodies, 2 of 10 joints"
+
+
+def test_mimic_joints_carry_their_bodies() -> None:
+    builder, solid = Builder("carried"), {"mass": 1.0, "inertia": np.eye(3)}
+    builder.add_body("a", **solid)
+    builder.add_body("f", joint_name="slide", joint="prismatic", mimic=("a", 2, 0.5), **solid)
+    builder.add_body("c", "f", **solid)
+    model = builder.build()
+    (_, slide) = show.branches(model).children
+    assert slide.label.plain == "slide mimic 2 a + 0.5 f"
+    assert [child.label.plain for child in slide.children] == ["c revolute v[1]"]
+    assert [joint["parent"] for joint in facts(model)["joints"]] == [None, "slide"]

@@ -174,3 +174,29 @@ def test_a_numbered_model_is_asked_by_name_as_any_other() -> None:
 def test_frames_of_bodies_are_found_among_welded_ones() -> None:
     model = builder().build()
     assert [model.frame_names[k] for k in model.body_frames] == list(model.body_names)
+
+
+def carried_by_a_follower():
+    builder, solid = Builder("carried"), {"mass": 1.0, "inertia": np.eye(3)}
+    builder.add_body("a", axis=(0, 1, 0), **solid)
+    builder.add_body("f", placement=(1, 0, 0), joint="prismatic", joint_name="slide", mimic=("a", 2, 0.5), **solid)
+    builder.add_body("plate", "f", joint="fixed", placement=(0, 0, 1), **solid)
+    builder.add_body("c", "plate", joint="universal", axis=((1, 0, 0), (0, 1, 0)), placement=(0, 1, 0), **solid)
+    builder.add_body("d", "c", placement=(0, 0, 1), **solid)
+    return builder
+
+
+def test_joints_on_a_mimic_joint_are_placed_in_its_body():
+    tied, free = (carried_by_a_follower().build(mimic) for mimic in ("honour", "independent"))
+    assert tied.mimic_bodies == ("f",)
+    assert free.mimic_bodies == ()
+    np.testing.assert_allclose(tied.joint_placements, free.joint_placements[[0, 2, 3]], atol=1e-14)
+    text = str(tied)
+    assert "universal: f -> c" in text
+    assert "slide = 2 a + 0.5: world -> f" in text
+
+
+def test_a_mimic_joint_asked_for_by_name_is_explained():
+    model = carried_by_a_follower().build()
+    with pytest.raises(UnknownNameError, match=r"'slide' is a mimic joint.*it is at 2 a \+ 0\.5; ask for joint\('a'\)"):
+        model.joint("slide")

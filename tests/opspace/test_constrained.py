@@ -12,8 +12,8 @@ import pytest
 import bough
 from bough import close_loops, load, pose, position, relative, zoo
 from bough.compile.routine import interpret
-from bough.errors import TaskError
-from bough.opspace import ConstrainedDynamics, OperationalSpace, closure_tasks
+from bough.errors import ModelError, TaskError
+from bough.opspace import ConstrainedDynamics, ConstrainedInverseDynamics, OperationalSpace, closure_tasks
 from bough.opspace.sweeps.held import IMPACT
 from models import random_state, random_twin
 from opspace.cases import random_case
@@ -248,7 +248,7 @@ def test_a_row_that_fails_stops_no_other(stabilise):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda space: ConstrainedDynamics(space.model), "OperationalSpace of the rows"),
+        (lambda space: ConstrainedDynamics(space.model), "has no closures"),
         (lambda space: ConstrainedDynamics(space, stabilise="soon"), "a time above zero"),
         (lambda space: ConstrainedDynamics(space, iterations=1.5), "iterations at least 1"),
         (
@@ -312,3 +312,20 @@ def test_rows_that_nothing_can_move_are_met_or_show_in_the_residual():
     np.testing.assert_allclose(motion.qdd, bough.Dynamics(model, general=True).forward_dynamics(q, v, tau), atol=1e-9)
     np.testing.assert_allclose(motion.force, 0, atol=1e-9)
     assert found(q, v, tau, np.array([1.0, 0.0, 0.0])).residual == pytest.approx(1.0)
+
+
+def test_a_mechanism_whose_only_constraints_are_its_loops():
+    model = four_bar()
+    q, rng = close_loops(model, [0.6, -0.5, -1.5]).q, np.random.default_rng(0)
+    v, tau = rng.normal(size=(2, 3))
+    space = OperationalSpace(model, closure_tasks(model))
+    for one in (ConstrainedDynamics, ConstrainedInverseDynamics):
+        alone, same = one(model)(q, v, tau), one(space)(q, v, tau)
+        for x, y in zip(alone, same, strict=True):
+            np.testing.assert_array_equal(x, y)
+        with pytest.raises(ModelError, match="has no closures"):
+            one(zoo.arm(3))
+        with pytest.raises(TaskError, match="or a model with loops, got 'arm'"):
+            one("arm")
+    with pytest.raises(TaskError, match=r"the task set is empty.*ConstrainedDynamics\(model\)"):
+        OperationalSpace(model, [])

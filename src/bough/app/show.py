@@ -11,7 +11,7 @@ from rich.text import Text
 from rich.tree import Tree as Branches
 
 from bough.errors import required
-from bough.model import WORLD, Model, twin_limbs
+from bough.model import WORLD, Model, carriers, moving_frames, twin_limbs
 from bough.sparsity import density
 from bough.tree import Tree
 
@@ -56,20 +56,24 @@ def alike(twins: list[tuple[int, int]]) -> str:
 
 
 def branches(model: Model, most: int = 80) -> Branches:
-    """The tree of joints: name, type, place in v and body."""
+    """The tree of joints, mimic joints among them: name, type, place in v (or what it follows) and body."""
     root = Branches(Text(f"{model.name} ({WORLD})", style="bold"))
-    nodes: dict[int, Branches] = {-1: root}
-    for k in model.tree.order[:most].tolist():
-        joint = model.joints[k]
-        place = f"v[{joint.v.start}]" if joint.v.stop == joint.v.start + 1 else f"v[{joint.v.start}:{joint.v.stop}]"
-        label = Text.assemble((joint.name, "cyan"), f" {joint.type} ", (place, "dim"))
-        if joint.body != joint.name:
-            label.append(f" {joint.body}", "green")
-        nodes[k] = nodes[int(model.parent[k])].add(label)
-    if len(model.joints) > most:
-        root.add(Text(f"... and {len(model.joints) - most} more joints", style="dim"))
-    for c in model.couplings[:most]:
-        root.add(Text(f"{c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}", style="dim"))
+    frames, n = moving_frames(model), len(model.joints)
+    above, nodes = carriers(model), {0: root}
+    for k in np.argsort(model.frames.body[frames])[:most].tolist():
+        if k < n:
+            joint = model.joints[k]
+            place = f"v[{joint.v.start}]" if joint.v.stop == joint.v.start + 1 else f"v[{joint.v.start}:{joint.v.stop}]"
+            name, what = joint.name, f" {joint.type} "
+        else:
+            c = model.couplings[k - n]
+            name, what, place = c.follower, " mimic ", f"{c.ratio:g} {c.leader} + {c.offset:g}"
+        label, body = Text.assemble((name, "cyan"), what, (place, "dim")), model.frames.names[frames[k]]
+        if body != name:
+            label.append(f" {body}", "green")
+        nodes[int(frames[k])] = nodes[int(above[k])].add(label)
+    if len(frames) > most:
+        root.add(Text(f"... and {len(frames) - most} more joints", style="dim"))
     for closure in model.closures[:most]:
         root.add(Text(f"{closure.kind} {closure.name}: {closure.frame} = {closure.other}", style="dim"))
     return root

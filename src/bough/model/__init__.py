@@ -26,7 +26,16 @@ from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL, slices
 from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
 from bough.model.loops import ClosureKind, LoopClosure
 from bough.model.model import Model
-from bough.model.parameters import body_frames, check_physical, inertias, joint_frames, own_freedoms, standard
+from bough.model.parameters import (
+    body_frames,
+    carriers,
+    check_physical,
+    inertias,
+    joint_frames,
+    moving_frames,
+    own_freedoms,
+    standard,
+)
 
 __all__ = [
     "EYE",
@@ -52,12 +61,14 @@ __all__ = [
     "Passive",
     "assemble",
     "body_frames",
+    "carriers",
     "check_physical",
     "find_limbs",
     "finite",
     "inertias",
     "joint_frames",
     "mark_limbs",
+    "moving_frames",
     "negative",
     "own_freedoms",
     "parents_of_dofs",

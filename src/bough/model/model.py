@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.routine import Routine
-from bough.errors import OptionError, ShapeError
+from bough.errors import OptionError, ShapeError, UnknownNameError
 from bough.joints import DIFFERENCE, INTEGRATE, Mechanism, manifold
 from bough.model import parameters
 from bough.model.assemble import frozen
@@ -71,6 +71,11 @@ class Model:
     def body_names(self) -> tuple[str, ...]:
         """The body that each joint moves, in the order of `joint_names`."""
         return tuple(self.joints.bodies)
+
+    @cached_property
+    def mimic_bodies(self) -> tuple[str, ...]:
+        """The body that each mimic joint moves, in the order of `couplings`."""
+        return tuple(self.frames.names[k] for k in parameters.mimic_frames(self).tolist())
 
     @property
     def damping(self) -> FloatArray:
@@ -149,7 +154,13 @@ class Model:
         return place_of("frame", name, self.frames.names, lambda: self._frame_numbers)
 
     def joint(self, name: str) -> Joint:
-        """The joint of this name, with its places in q and v."""
+        """The joint of this name, with its places in q and v; a mimic joint has none, and is refused with its law."""
+        for c in self.couplings:
+            if c.follower == name:
+                raise UnknownNameError(
+                    f"joint {name!r} is a mimic joint without a place in q and v: it is at {c.ratio:g} {c.leader} + "
+                    f'{c.offset:g}; ask for joint({c.leader!r}), or load with mimic="independent"'
+                )
         return self.joints[place_of("joint", name, self.joints.names, lambda: self._joint_numbers)]
 
     @cached_property

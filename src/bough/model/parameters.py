@@ -48,6 +48,35 @@ def body_frames(model: Model) -> BodyFrames:
     return BodyFrames(frames.body[numbers], frames.R[numbers], frames.p[numbers])
 
 
+def mimic_frames(model: Model) -> IntArray:
+    """(couplings,) the number of the frame of each body that a mimic joint moves: the first frame that it carries."""
+    if not model.couplings:
+        return np.zeros(0, np.int64)
+    carrier, first = np.unique(model.frames.body, return_index=True)
+    followers = ~np.isin(carrier, [-1, *model.frames.body[model.body_frames]])
+    return np.sort(first[followers])
+
+
+def moving_frames(model: Model) -> IntArray:
+    """The number of the frame of each moving body: of `model.body_names`, then of `model.mimic_bodies`."""
+    return np.concatenate([model.body_frames, mimic_frames(model)])
+
+
+def carriers(model: Model) -> IntArray:
+    """The number of the frame of the moving body (or world) that each body hangs on: of joints, then of followers."""
+    own = moving_frames(model)
+    bodies = model.frames.body[own]
+    frame_of = np.zeros(len(model.mechanism.parent) + 1, np.int64)
+    frame_of[bodies] = own
+    frame_of[-1] = 0  # the world's
+    # bodies of the kernels without a frame lie within a joint
+    up, inner = model.mechanism.parent[bodies], frame_of == 0
+    while (within := inner[up] & (up >= 0)).any():
+        up = np.where(within, model.mechanism.parent[up], up)
+    found: IntArray = frame_of[up]
+    return found
+
+
 def inertias(model: Model) -> FloatArray:
     """(joints, 10): of each body with all that is welded to it, in its own frame."""
     frames = body_frames(model)
@@ -110,19 +139,17 @@ def steps(model: Model, q: FloatArray) -> FloatArray:
 
 
 def joint_frames(model: Model) -> JointFrames:
-    """In the order of `model.joint_names`; models with mimic joints have none of their own for those."""
+    """In the order of `model.joint_names`; mimic joints are not among them, but may carry some."""
     m, step = model.mechanism, steps(model, model.neutral)
     body, R, p = body_frames(model)
     own = matrix(R, p)
-    of_body = {int(i): j for j, i in enumerate(body)}
-    first, up, down = body.copy(), np.tile(np.eye(4), (len(body), 1, 1)), inverse(own)
+    first, down = body.copy(), inverse(own)
     for j, joint in enumerate(model.joints):
         for _ in JOINTS[joint.type][1:]:
             down[j] = down[j] @ inverse(step[first[j]])
             first[j] = m.parent[first[j]]
-        below = int(m.parent[first[j]])
-        if below >= 0:
-            up[j] = own[of_body[below]]
+    below = carriers(model)[: len(body)]
+    up = matrix(model.frames.R[below], model.frames.p[below])
     now = inverse(up) @ step[first] @ inverse(down)
     return JointFrames(first, up, down, now)
 

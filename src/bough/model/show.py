@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bough.model.contents import WORLD
+from bough.model.parameters import carriers
 
 if TYPE_CHECKING:
     from bough.model.model import Model
@@ -42,12 +42,11 @@ def listing(model: Model) -> str:
     """The summary, and a line for each of the first joints, coupling and closure."""
     width = max((len(name) for name in model.joint_names[:SHOWN]), default=0)
     lines = [summary(model)]
-    for joint, up in zip(model.joints[:SHOWN], model.parent.tolist(), strict=False):
-        above = model.body_names[up] if up >= 0 else WORLD
-        lines.append(
-            f"  v[{joint.v.start}:{joint.v.stop}]  {joint.name:{width}}  {joint.type}: {above} -> {joint.body}"
-        )
+    above = [model.frames.names[k] for k in carriers(model).tolist()]
+    for joint, up in zip(model.joints[:SHOWN], above, strict=False):
+        lines.append(f"  v[{joint.v.start}:{joint.v.stop}]  {joint.name:{width}}  {joint.type}: {up} -> {joint.body}")
     if len(model.joints) > SHOWN:
         lines.append(f"  ... and {len(model.joints) - SHOWN} more")
-    lines += [f"  {c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}" for c in model.couplings]
+    for c, up, body in zip(model.couplings, above[len(model.joints) :], model.mimic_bodies, strict=True):
+        lines.append(f"  {c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}: {up} -> {body}")
     return "\n".join([*lines, *(f"  {c.kind} {c.name}: {c.frame} = {c.other}" for c in model.closures[:SHOWN])])

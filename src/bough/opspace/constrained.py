@@ -21,6 +21,7 @@ from bough.compile.executions import CompiledFunction
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
+from bough.model import Model
 from bough.opspace.composed import Composed, Constrained, Impact
 from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Curved, Derived
 from bough.opspace.export import traced
@@ -44,6 +45,7 @@ MANY = 150  # bodies: of more, a traced graph would be too large
 class ConstrainedDynamics(Curved):
     """Forward dynamics of a model whose motion along the rows of `space` is prescribed, and its loops are held.
 
+    `space` may be a model whose only constraints are its loops.
     Rows are those of the space's tasks, then those of the model's closures (`tasks.slices` names them), unless the
     space has them already. One compiled call gives accelerations and forces, for one state or a batch, in float64 or
     float32. `proximal` is relative to the mean diagonal of Lambda^-1; rows of full rank are met to rounding after two
@@ -54,16 +56,19 @@ class ConstrainedDynamics(Curved):
     """
 
     def __init__(
-        self, space: OperationalSpace, *, proximal: float = 1e-7, iterations: int = 3, stabilise: float | None = None
+        self,
+        space: OperationalSpace | Model,
+        *,
+        proximal: float = 1e-7,
+        iterations: int = 3,
+        stabilise: float | None = None,
     ) -> None:
-        if not isinstance(space, OperationalSpace):
-            raise TaskError(f"expected a bough.OperationalSpace of the rows that are held, got {space!r}")
         if not is_real(proximal) or not 0.0 < proximal < 1.0 or not is_count(iterations):
             raise TaskError(f"proximal is between 0 and 1 and iterations at least 1, got {proximal!r}, {iterations!r}")
         if stabilise is not None and (not is_real(stabilise) or not 0.0 < stabilise < np.inf):
             raise TaskError(f"stabilise is a time above zero in seconds, got {stabilise!r}")
         self.space = with_closures(space)
-        self.tasks, self.dynamics = self.space.tasks, space.dynamics
+        self.tasks, self.dynamics = self.space.tasks, self.space.dynamics
         self.proximal, self.iterations, self.stabilise = proximal, iterations, stabilise
         self._given = {t: self._constants(t) for t in PRECISIONS}
         self._derived = Derived(self)

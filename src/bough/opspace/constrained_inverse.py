@@ -16,6 +16,7 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.compile.settings import on_threads
 from bough.errors import ShapeError
+from bough.model import Model
 from bough.opspace.loops import with_closures
 from bough.opspace.parameters import by_rows
 from bough.opspace.products import apply
@@ -41,6 +42,7 @@ class ConstrainedInverse(NamedTuple):
 class ConstrainedInverseDynamics:
     """Joint torques and constraint forces of a model whose rows of `space` are held, and its loops closed.
 
+    `space` may be a model whose only constraints are its loops.
     `torque_weights` (nv,) and `force_weights` (m,), or numbers, say what is dear; equal weights give the least norm.
     With all weight on torques (the default, but for a millionth) motors do as little as they can; with all on forces
     constraints do. A motion that no choice can give shows in `residual`, one that breaks constraints in `violation`.
@@ -48,13 +50,13 @@ class ConstrainedInverseDynamics:
 
     def __init__(
         self,
-        space: OperationalSpace,
+        space: OperationalSpace | Model,
         *,
         torque_weights: npt.ArrayLike = 1.0,
         force_weights: npt.ArrayLike = FORCE_WEIGHT,
     ) -> None:
         self.space = with_closures(space)
-        self.model, self.tasks, self.dynamics = space.model, self.space.tasks, space.dynamics
+        self.model, self.tasks, self.dynamics = self.space.model, self.space.tasks, self.space.dynamics
         self.driven = np.flatnonzero(self.model.actuated)
         self.loose = np.flatnonzero(~self.model.actuated)
         self.torque_weights = _weights(torque_weights, self.model.nv, "torque_weights")[self.driven]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import ModelError, NumericalError, ShapeError
+from bough.errors import ModelError, NumericalError, ShapeError, TaskError
 from bough.model import Model
 from bough.opspace.space import OperationalSpace
 from bough.opspace.tasks import RelativeTask, Task, relative
@@ -165,8 +165,12 @@ def _left_open(model: Model, gap: FloatArray, steps: int) -> str:
     )
 
 
-def with_closures(space: OperationalSpace) -> OperationalSpace:
-    """The space with the rows of its model's closures, which held tasks of the same names may replace."""
+def with_closures(space: OperationalSpace | Model) -> OperationalSpace:
+    """The space with the rows of its model's closures, unless it has tasks of their names; or a model's closures."""
+    if isinstance(space, Model):
+        return Loops(space).space
+    if not isinstance(space, OperationalSpace):
+        raise TaskError(f"expected a bough.OperationalSpace of constrained rows, or a model with loops, got {space!r}")
     known = set(space.tasks.names)
     more = [task for task in closure_tasks(space.model) if task.name not in known]
     if not more:

@@ -39,7 +39,8 @@ class TaskSet:
             if not isinstance(task, Task):
                 raise TaskError(f"expected tasks such as bough.pose(frame), got {task!r}")
         if not self.tasks:
-            raise TaskError("the task set is empty: expected at least one task")
+            loops = "; for the loops of the model alone: ConstrainedDynamics(model)" * bool(model.closures)
+            raise TaskError(f"the task set is empty: expected at least one task{loops}")
         for name, times in Counter(t.name for t in self.tasks).items():
             if times > 1:
                 raise TaskError(f"task {name!r} is listed {times} times: drop one, or give it a name= of its own")

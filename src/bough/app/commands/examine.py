@@ -42,14 +42,18 @@ def info(source: Source, json: Json = False) -> None:
 def facts(model: Model) -> dict[str, Any]:
     """A model for machines."""
     from bough.app import counts
+    from bough.model import carriers, moving_frames
 
     tree, joints = model.dof_tree, model.joints
+    by_frame = dict(
+        zip(moving_frames(model).tolist(), (*joints.names, *(c.follower for c in model.couplings)), strict=True)
+    )
     listed = [
         {
             "name": joint.name, "type": joint.type, "body": joint.body,
-            "parent": joints[int(parent)].name if parent >= 0 else None, "v": [joint.v.start, joint.v.stop],
+            "parent": by_frame.get(up), "v": [joint.v.start, joint.v.stop],
         }
-        for joint, parent in zip(joints, model.parent.tolist(), strict=True)
+        for joint, up in zip(joints, carriers(model).tolist(), strict=False)
     ]  # fmt: skip
     return {
         "name": model.name, "hash": model.hash, "nq": model.nq, "nv": model.nv, "mass": model.total_mass,
