@@ -67,3 +67,38 @@ def test_arrays_return_as_they_were(tmp_path):
     np.savez(path, **forged, digest=np.array("0" * 64))
     with pytest.raises(RecordingError, match="does not match"):
         read_arrays(path)
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "target.bin").write_bytes(b"old")
+    link = tmp_path / "link.bin"
+    link.symlink_to("target.bin")
+    with replacing(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert (tmp_path / "target.bin").read_bytes() == b"new"
+    dangling = tmp_path / "dangling.bin"
+    dangling.symlink_to("absent.bin")
+    with replacing(dangling) as file:
+        file.write(b"new")
+    assert dangling.is_symlink()
+    assert (tmp_path / "absent.bin").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipes_and_devices_are_written_to_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with replacing(pipe) as file:
+        file.write(b"through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert pipe.is_fifo()
+    ours, theirs = os.openpty()
+    with replacing(os.ttyname(theirs)) as file:
+        file.write(b"device")
+    assert os.read(ours, 100) == b"device"
+    assert os.path.exists(os.ttyname(theirs))
+    os.close(ours)
+    os.close(theirs)

@@ -1,5 +1,7 @@
 """Geometry of files: primitives at their places, meshes that are found, what is not drawn is said."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,48 @@ def test_what_is_not_drawn_is_said(tmp_path, name, words):
     scene = shown(tmp_path, MESH.format(name))
     assert len(scene.shapes) == 3
     assert words in scene.notes[0]
+
+
+def outside(tmp_path):
+    """A mesh outside of the model's package, a folder with a package.xml."""
+    (tmp_path / "package.xml").write_text("<package/>")
+    other = tmp_path.parent / f"{tmp_path.name}-other"
+    (other / "pkg" / "meshes").mkdir(parents=True, exist_ok=True)
+    (other / "pkg" / "meshes" / "a.stl").write_text(STL)
+    return other
+
+
+@pytest.mark.parametrize("name", ["file://{}/pkg/meshes/a.stl", "{}/pkg/meshes/a.stl", "../../{name}/pkg/meshes/a.stl",
+                                  "linked.stl", "package://pkg/../{name}/pkg/meshes/a.stl"])  # fmt: skip
+def test_meshes_outside_of_the_package_are_not_read(tmp_path, name):
+    pytest.importorskip("trimesh")
+    other = outside(tmp_path)
+    (tmp_path / "urdf").mkdir()
+    (tmp_path / "urdf" / "linked.stl").symlink_to(other / "pkg" / "meshes" / "a.stl")
+    scene = shown(tmp_path, MESH.format(name.format(other, name=other.name)))
+    assert all(part.kind != "mesh" for part in scene.shapes)
+    assert "not drawn" in scene.notes[0]
+
+
+def test_package_paths_are_searched(tmp_path, monkeypatch):
+    pytest.importorskip("trimesh")
+    other = outside(tmp_path)
+    mesh = MESH.format("package://pkg/meshes/a.stl")
+    assert "no such file here" in shown(tmp_path, mesh).notes[0]
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(other))
+    assert shown(tmp_path, mesh).notes == []
+    monkeypatch.delenv("ROS_PACKAGE_PATH")
+    path = tmp_path / "urdf" / "r.urdf"
+    assert dressed(bough.load(path), path, package_paths=[other]).notes == []
+
+
+def test_archives_and_huge_claims_are_not_unpacked(tmp_path):
+    pytest.importorskip("trimesh")
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("zeros.stl", bytes(10**6))
+    (tmp_path / "claim.gltf").write_text('{"asset": {"version": "2.0"}, "accessors": [{"count": 9000000000}]}')
+    for name, why in (("bomb.zip", "expected a file of format"), ("claim.gltf", "it claims 9,000,000,000 numbers")):
+        assert why in shown(tmp_path, MESH.format(f"../{name}")).notes[0]
 
 
 def test_what_many_meshes_lack_is_said_once(tmp_path):

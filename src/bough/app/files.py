@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from bough.errors import OptionError, short
+from bough.record import is_special
 
 
 def check_recording(path: Path | None) -> None:
@@ -35,6 +36,10 @@ def check_folder(path: Path) -> None:
     """The folder of a file is there, and may be written into."""
     if path.is_dir():
         raise OptionError(f"{short(str(path))!r} is a folder, expected the name of a file")
+    if is_special(path):
+        if not os.access(path, os.W_OK):
+            raise OptionError(f"{short(str(path))!r} may not be written to")
+        return
     if not path.parent.is_dir():
         raise OptionError(f"{short(str(path))!r}: there is no folder {short(str(path.parent))!r}")
     if not os.access(path.parent, os.W_OK):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,13 +11,27 @@ from secrets import token_hex
 from typing import IO
 
 
+def is_special(path: str | Path) -> bool:
+    """Whether `path` leads to something that is neither a regular file nor a folder: a device, a pipe, an open file."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or str(path).startswith(("/dev/", "/proc/"))
+
+
 @contextmanager
 def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary file to write into, which takes the place of `path` when the block ends without an error.
 
-    Until then, and after a crash at any moment, `path` is what it was before.
+    Until then, and after a crash at any moment, `path` is what it was before. A symbolic link stays, and the file that
+    it points to is replaced. Devices and pipes are written to directly: they are never replaced.
     """
-    path = Path(path)
+    if is_special(path):
+        with open(path, "wb") as file:
+            yield file
+        return
+    path = Path(os.path.realpath(path))
     beside = path.parent / f".{path.name[:100]}.{token_hex(6)}.part"
     # opened like any new file, so that the umask, which threads share, need not be asked for
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)

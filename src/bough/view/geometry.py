@@ -1,11 +1,14 @@
 """What a robot looks like, from its file: boxes, cylinders, spheres and meshes of URDF and MJCF.
 
-Only files on this machine are read, and only those that lie where the description says; what cannot be read is named.
+Only files on this machine are read, and only below trusted folders (`Meshes`); what cannot be read is named.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,13 +26,21 @@ from bough.view.shapes import Mesh, Piece, Shapes, pieces_on
 
 LARGEST_MESH = 64 << 20  # bytes of a file
 MOST_FACES = 6000  # of one mesh; larger ones are drawn more coarsely
+MESH_FORMATS = ("stl", "obj", "dae", "ply", "off", "glb", "gltf")  # no archives: what they unpack to has no limit
+PACKAGE_PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
+PART_OF_PACKAGE = ("urdf", "urdfs", "robots", "mjcf", "xacro")  # usual folders of descriptions inside a package
 
 
-def shapes_of_file(model: Model, file: str | Path, colours: FloatArray) -> tuple[list[Shapes], list[str]]:
-    """Shapes on the bodies of a model, in the colours (N, 3) of bodies, and notes of what was left out."""
+def shapes_of_file(
+    model: Model, file: str | Path, colours: FloatArray, folders: Sequence[str | Path] = ()
+) -> tuple[list[Shapes], list[str]]:
+    """Shapes on the bodies of a model, in the colours (N, 3) of bodies, and notes of what was left out.
+
+    Meshes are read below the folder of the description, its package, the package paths of ROS and `folders`.
+    """
     try:
         document = Document(Path(file))
-        pieces, notes = _urdf(document) if document.root.tag == "robot" else _mjcf(document)
+        pieces, notes = _urdf(document, folders) if document.root.tag == "robot" else _mjcf(document)
     except (BoughError, OSError, ValueError) as error:
         return [], [f"no geometry is drawn: {short(str(error), 200)}"]
     known = set(model.frame_names)
@@ -42,10 +53,10 @@ def shapes_of_file(model: Model, file: str | Path, colours: FloatArray) -> tuple
 # URDF
 
 
-def _urdf(document: Document) -> tuple[list[Piece], list[str]]:
+def _urdf(document: Document, folders: Sequence[str | Path]) -> tuple[list[Piece], list[str]]:
     found: list[Piece] = []
     missing: Counter[str] = Counter()
-    meshes = Meshes(document.path.parent if document.path else Path())
+    meshes = Meshes(document.path.parent if document.path else Path(), folders)
     for link in document.root.findall("link"):
         for visual in link.findall("visual"):
             geometry = visual.find("geometry")
@@ -104,10 +115,22 @@ def _origin(visual: Element) -> tuple[FloatArray, FloatArray]:
 
 
 class Meshes:
-    """Mesh files, each read once; what could not be is in `notes`."""
+    """Mesh files, each read once; what could not be is in `notes`.
 
-    def __init__(self, folder: Path) -> None:
+    A file is read only below a trusted folder: that of the description, its ROS package (the nearest folder above it
+    with a package.xml, or the parent of a folder called urdf), the folders of ROS_PACKAGE_PATH and AMENT_PREFIX_PATH,
+    and `folders`. Links and `..` do not lead out of them.
+    """
+
+    def __init__(self, folder: Path, folders: Sequence[str | Path] = ()) -> None:
         self.folder, self.known = folder.resolve(), dict[str, Mesh | None]()
+        above = [self.folder, *self.folder.parents]
+        package = next((up for up in above[:6] if (up / "package.xml").is_file()), None)
+        if package is None and self.folder.name.lower() in PART_OF_PACKAGE:
+            package = self.folder.parent
+        words = [word for name in PACKAGE_PATHS for word in os.environ.get(name, "").split(os.pathsep) if word]
+        self.packages = [Path(path).resolve() for path in (*folders, *words)]
+        self.own = [self.folder, *([package] if package else [])]
         self.lost: dict[str, list[str]] = {}
 
     @property
@@ -125,9 +148,11 @@ class Meshes:
     def _read(self, name: str) -> Mesh | None:
         if find_spec("trimesh") is None:
             return self._lose("trimesh is missing: pip install 'bough[viewer]'", name)
-        path = self.find(name)
+        found = [path for path in self.candidates(name) if path.is_file()]
+        path = next((path for path in found if self.is_trusted(path)), None)
         if path is None:
-            return self._lose("no such file here", name)
+            why = "outside of the model's folder and package paths: allow it with --package-path" if found else ""
+            return self._lose(why or "no such file here", name)
         try:
             return coarser(read_mesh(path))
         except Exception as error:  # readers of meshes raise anything
@@ -137,28 +162,52 @@ class Meshes:
         self.lost.setdefault(why, []).append(short(name))
         return None
 
-    def find(self, name: str) -> Path | None:
-        """The file of package://NAME/REST, file:///PATH or a path beside the description."""
-        rest = name.removeprefix("file://")
-        tried = [self.folder / rest]
+    def is_trusted(self, path: Path) -> bool:
+        """Whether a file lies below a trusted folder, all links followed."""
+        return any(path.resolve().is_relative_to(up) for up in (*self.own, *self.packages))
+
+    def candidates(self, name: str) -> list[Path]:
+        """Where package://NAME/REST, file:///PATH or a path beside the description may be."""
         if name.startswith(("package://", "model://")):
-            rest = name.split("://", 1)[1]
-            inner = rest.split("/", 1)[-1]
-            tried = [up / part for up in (self.folder, *self.folder.parents[:6]) for part in (rest, inner)]
-        elif "://" in rest:
-            return None
-        return next((path for path in tried if path.is_file() and path.stat().st_size <= LARGEST_MESH), None)
+            package, _, rest = name.split("://", 1)[1].partition("/")
+            inside = [up for up in (self.folder, *self.folder.parents) if up.name == package]
+            self.own += [up for up in inside if up not in self.own]
+            tried = [up / rest for up in inside]
+            tried += [up / share / package / rest for up in (*self.packages, *self.own) for share in ("", "share")]
+            return tried + [up / rest for up in (*self.own, *self.packages)]
+        rest = name.removeprefix("file://")
+        return [] if "://" in rest else [self.folder / rest]
 
 
 def read_mesh(path: Path) -> Mesh:
-    """Triangles of a file, by trimesh; everything in it at its place."""
+    """Triangles of a file, by trimesh; everything in it at its place. Archives are not unpacked.
+
+    What the file refers to is read from its own folder only (by trimesh).
+    """
     import trimesh
 
+    kind = path.suffix.lower().removeprefix(".")
+    if kind not in MESH_FORMATS:
+        raise ValueError(f"expected a file of format {', '.join(MESH_FORMATS)}")
+    if path.stat().st_size > LARGEST_MESH:
+        raise ValueError(f"it is larger than {LARGEST_MESH >> 20} MB")
+    if kind in ("glb", "gltf"):
+        check_accessors(path.read_bytes())
     found = trimesh.load_scene(path).to_mesh()
     vertices, faces = np.asarray(found.vertices, float), np.asarray(found.faces, np.int64)
     if not len(faces) or not np.isfinite(vertices).all():
         raise ValueError("it has no triangles, or no finite ones")
     return Mesh(vertices, faces)
+
+
+def check_accessors(content: bytes) -> None:
+    """Refuse a glTF file whose accessors claim more than a mesh may have: they are allocated before they are read."""
+    text = content
+    if content[:4] == b"glTF":
+        text = content[20 : 20 + int.from_bytes(content[12:16], "little")]
+    numbers = sum(int(accessor.get("count", 0)) for accessor in json.loads(text).get("accessors", ()))
+    if numbers > LARGEST_MESH // 4:
+        raise ValueError(f"it claims {numbers:,} numbers")
 
 
 def coarser(mesh: Mesh, most: int = MOST_FACES) -> Mesh:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 RECORDINGS = (".npz", ".parquet")
 MOST_COUNTED = 80  # degrees of freedom up to which operations are counted for the page
 Html = Annotated[Path | None, typer.Option(help="Write one page that opens without a server or a network.")]
+PackagePath = Annotated[
+    list[Path],
+    typer.Option(metavar="DIR", help="Read meshes below this folder, too; package://NAME is looked for in it."),
+]
 Screenshot = Annotated[Path | None, typer.Option(help="Write a PNG; needs no browser and no display.")]
 
 
@@ -30,6 +35,7 @@ def view(
     sample: Annotated[int | None, typer.Option(min=0, help="Which sample of a recording a screenshot shows.")] = None,
     state: Annotated[int, typer.Option(min=0, help="Which of many recorded states.")] = 0,
     size: Annotated[str, typer.Option(help="WIDTHxHEIGHT of a screenshot, in pixels.")] = "1280x800",
+    package_path: PackagePath = [],  # noqa: B006
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the live view listens, on this machine.")] = 8080,
     json: Json = False,
 ) -> None:
@@ -45,7 +51,7 @@ def view(
         if file is not None:
             check_folder(file)
     with working("making the scene"):
-        found = scene(source, of, state)
+        found = scene(source, of, state, package_path)
     if screenshot is not None and found.motion is None and sample is not None:
         from bough.errors import OptionError
 
@@ -72,19 +78,19 @@ def view(
         live.serve(found, port, announce=note if json else say)
 
 
-def scene(source: Source, of: str | None, state: int) -> Scene:
+def scene(source: Source, of: str | None, state: int, packages: Sequence[Path] = ()) -> Scene:
     """Of a model, or of a recording with its model."""
     from bough.view import dressed, read_motion
 
     if not source.file.lower().endswith(RECORDINGS):
-        return counted(dressed(source.model(), source.path()))
+        return counted(dressed(source.model(), source.path(), package_paths=packages))
     from bough.app.source import existing
 
     recording = read_motion(existing(source.file), state)
     told = Source(of, source.options) if of else Source.of_text(recording.source)
     model = told.model()
     recording.check(model)
-    found = counted(dressed(model, told.path()))
+    found = counted(dressed(model, told.path(), package_paths=packages))
     pushes = forces_of(told, model, recording)
     return found.playing(recording.time, recording.q, recording.tracks, arrows=pushes, adaptive=recording.adaptive)
 

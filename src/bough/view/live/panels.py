@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bough.dynamics import Dynamics
 from bough.errors import BoughError
 from bough.types import FloatArray
+from bough.view.live.access import escape_markdown
 from bough.view.live.stage import Stage, quaternions, told
 from bough.view.pattern import pattern
 from bough.view.scene import Scene
@@ -24,14 +25,14 @@ LARGEST_SPACE = 300  # degrees of freedom up to which Lambda is shown
 
 def show_facts(server: Any, scene: Scene) -> None:
     """Facts and counts as tables, and the pattern as a picture."""
-    rows = "\n".join(f"| {name} | {value} |" for name, value in scene.facts.items())
+    rows = "\n".join(f"| {escape_markdown(name)} | {escape_markdown(value)} |" for name, value in scene.facts.items())
     with server.gui.add_folder("Model"):
         server.gui.add_markdown(f"| | |\n| --- | ---: |\n{rows}")
         if scene.counts:
             cells = "\n".join(f"| {name} | {m:,} | {a:,} | {d:,} |" for name, (m, a, d) in scene.counts.items())
             server.gui.add_markdown(f"| | mul | add | div |\n| --- | ---: | ---: | ---: |\n{cells}")
         for note in scene.notes:
-            server.gui.add_markdown(f"*{note}*")
+            server.gui.add_markdown(f"*{escape_markdown(note)}*")
     picture = pattern_picture(scene, lower=False)
     if picture is None:
         return
@@ -157,7 +158,10 @@ class Ellipsoids:
                 handle.batched_positions = center[None].astype(np.float32)
                 handle.batched_wxyzs = quaternions(R[None]).astype(np.float32)
                 handle.batched_scales = np.maximum(size, 0.01 * self.stage.view.radius)[None].astype(np.float32)
-            lines = [f"{frame}: {', '.join(f'{x:.3g}' for x in masses)} kg" for frame, (_, _, masses) in found.items()]
+            lines = [
+                f"{escape_markdown(frame)}: {', '.join(f'{x:.3g}' for x in masses)} kg"
+                for frame, (_, _, masses) in found.items()
+            ]
             self.text.content = "  \n".join(lines) or WORDS
 
 

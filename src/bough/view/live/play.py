@@ -11,6 +11,7 @@ import numpy as np
 
 from bough.types import FloatArray
 from bough.view.kinematics import Links, moving
+from bough.view.live.access import escape_markdown
 from bough.view.live.stage import told
 from bough.view.scene import Motion
 
@@ -42,7 +43,7 @@ class Player:
         motion = self.motion
         sample = min(sample, len(motion.time) - 1)
         self.draw(motion.q[sample], moving(self.links, motion.q, sample) if motion.adaptive else None, sample)
-        values = "  \n".join(f"{name}: {track[sample]:.4g}" for name, track in motion.tracks.items())
+        values = "  \n".join(f"{escape_markdown(name)}: {track[sample]:.4g}" for name, track in motion.tracks.items())
         self.text.content = f"{motion.time[sample]:.3f} s of {motion.time[-1]:.3f} s  \n{values}"
 
     def _run(self) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bough.errors import BoughError, OptionError, required
+from bough.errors import BoughError, MissingExtraError, OptionError, required
 from bough.types import FloatArray
+from bough.view.live.access import Access, escape_markdown
 from bough.view.live.panels import MOST_SLIDERS, Ellipsoids, Sliders, ellipsoids, show_facts
 from bough.view.live.play import Player
 from bough.view.live.settle import Settling
@@ -24,11 +25,18 @@ class Live:
 
     def __init__(self, scene: Scene, port: int = 8080) -> None:
         viser = required("viser", "viewer", "a live view")
+        self.access = Access()
         try:
-            with redirect_stdout(io.StringIO()):  # it would say where it is, which we do
+            # it would say where it is, which we do
+            with redirect_stdout(io.StringIO()), self.access.guarding():
                 self.server = viser.ViserServer(host="127.0.0.1", port=port, label=scene.title, verbose=False)
         except OSError as error:
             raise OptionError(f"port {port} of this machine cannot be used: {error.strerror or error}") from None
+        if not self.access.guards:
+            self.server.stop()
+            raise MissingExtraError(
+                "this version of viser starts its server in a way that cannot be guarded: use another"
+            )
         self.scene, self.q = scene, np.array(scene.q)
         self.stage = Stage(self.server, scene)
         self.ellipsoids: Ellipsoids | None = None
@@ -38,8 +46,8 @@ class Live:
 
     @property
     def address(self) -> str:
-        """For a browser of this machine."""
-        return f"http://127.0.0.1:{self.server.get_port()}"
+        """For a browser of this machine; without its token the view does not answer."""
+        return f"http://127.0.0.1:{self.server.get_port()}/?token={self.access.token}"
 
     def _panels(self) -> None:
         self.server.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
@@ -65,7 +73,7 @@ class Live:
         try:
             self.settling = Settling(self.server, self.stage, self.show)
         except BoughError as error:
-            self.server.gui.add_markdown(f"*it does not settle adaptively: {error}*")
+            self.server.gui.add_markdown(f"*it does not settle adaptively: {escape_markdown(error)}*")
 
     def _moved(self, q: FloatArray) -> None:
         """By a slider: between two steps, so that the next one goes on from there."""

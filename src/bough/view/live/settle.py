@@ -13,6 +13,7 @@ from bough.adaptive import QuasiStatics, Stats, energy
 from bough.errors import BoughError, short
 from bough.types import FloatArray
 from bough.view.kinematics import joints_in
+from bough.view.live.access import escape_markdown
 from bough.view.live.panels import MOST_SLIDERS
 from bough.view.live.play import plotted
 from bough.view.live.stage import Stage, told
@@ -98,7 +99,7 @@ class Settling:
                         self.advance()
             except BoughError as error:
                 self.run.value = False
-                self.text.content = f"**stopped**: {error}"
+                self.text.content = f"**stopped**: {escape_markdown(error)}"
 
     def advance(self) -> None:
         """As many steps as fit into a moment, then the picture and the plots."""
@@ -130,7 +131,7 @@ class Settling:
             if len(x) > 1:
                 plot.data = (x, np.nan_to_num(y))
         plain = " (plain steps, which cost less here)" if stats.method == "aba" else ""
-        lost = f"**no body {short(self.body.value)!r}: the force stays on {self.pulled}**  \n"
+        lost = escape_markdown(f"no body {short(self.body.value)!r}: the force stays on {self.pulled}") + "  \n"
         self.text.content = (lost if self.body.value != self.pulled else "") + (
             f"step {stats.steps:,}: {stats.joints:,.0f} of {self.model.nv:,} joints computed{plain}, "
             f"{1e6 * stats.seconds:.0f} us a step, error bound {stats.bound:.2g}"
