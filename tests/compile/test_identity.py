@@ -18,11 +18,11 @@ HELPERS = "from numbers_only import FACTOR\nimport numbers_only as other\ndef he
 KERNELS = """
 import numpy as np
 import helpers
-from bough.compile.kernel import kernel
+from bough.compile.kernel import loop_kernel
 from bough.compile.run import direct
-helper = kernel(helpers.helper)
+helper = loop_kernel(helpers.helper)
 
-@kernel
+@loop_kernel
 def scale(x, y):
     for k in range(len(x)):
         y[k] = helper(x[k])
@@ -118,13 +118,12 @@ from importlib import import_module
 from pkgutil import walk_packages
 import bough
 from bough.compile.identity import identity
-from bough.compile.kernel import _kernels
+from bough.compile.kernel import _straight_line
 
 for module in walk_packages(bough.__path__, "bough."):
     if module.name.split(".")[1] in ("adaptive", "dynamics", "joints", "opspace", "sparsity"):
         import_module(module.name)
-for function in _kernels:
-    print(function.__module__, function.__qualname__, identity(function))
+print(*sorted(f"{f.__module__} {f.__qualname__} {identity(f)}" for f in _straight_line), sep="\\n")
 """
 
 

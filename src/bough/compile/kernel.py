@@ -1,7 +1,7 @@
-"""`@kernel`: marks a plain function over scalars that may be interpreted, traced or compiled.
+"""Kernels: plain functions over scalars, in two dialects. Their rules are on the page docs/kernels.md.
 
-A kernel stays inside the subset of Python that `lower` reads, never allocates, and takes no
-branch on a floating-point value. It does not know how it is executed.
+`@kernel` marks a straight-line kernel: no branch on a float, no float literal. Every execution takes it.
+`@loop_kernel` marks a kernel that may branch on floats. General code and the interpreter take it; it cannot be traced.
 """
 
 from __future__ import annotations
@@ -12,20 +12,26 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_kernels: dict[Callable[..., Any], bool] = {}  # whether each is always pasted into its caller
+_straight_line: set[Callable[..., Any]] = set()
+_inlined: set[Callable[..., Any]] = set()
 _texts: dict[CodeType, str] = {}
 _lessons: list[tuple[str, str]] = []
 
 
 def kernel(function: F) -> F:
-    """Mark `function` as a kernel and return it unchanged: it stays plain Python."""
-    _kernels[function] = False
+    """Mark a straight-line kernel and return it unchanged: it stays plain Python."""
+    _straight_line.add(function)
+    return function
+
+
+def loop_kernel(function: F) -> F:
+    """Mark a kernel that may branch on floats and return it unchanged: it stays plain Python."""
     return function
 
 
 def inlined(function: F) -> F:
-    """A kernel that is always pasted into its caller: handing its arguments over would cost more than its work."""
-    _kernels[function] = True
+    """Have a kernel always inlined by the compiler: passing its arguments would cost more than its work."""
+    _inlined.add(function)
     return function
 
 
@@ -49,9 +55,14 @@ def lowered_by(module: str, source: str) -> None:
     _lessons.append((module, source))
 
 
+def is_straight_line(function: Callable[..., Any]) -> bool:
+    """Whether a function is marked `@kernel`."""
+    return function in _straight_line
+
+
 def is_inlined(function: Callable[..., Any]) -> bool:
-    """Whether a kernel is always pasted into its callers."""
-    return _kernels.get(function, False)
+    """Whether a kernel is always inlined into its callers."""
+    return function in _inlined
 
 
 def lessons() -> list[str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.compile.kernel import kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import larger, positive, size, sqrt, step
 from bough.types import Rows, Scalar, Workspace
@@ -49,7 +49,7 @@ def laws(joints: int, contacts: int, sweeps: int = SWEEPS) -> Laws:
     return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, np.array([HOLD]), np.array([FAR]))
 
 
-@kernel
+@loop_kernel
 def impulses(
     k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, change: Rows,
     w: Workspace,

@@ -178,6 +178,7 @@ def starts(parent: Rows, rows: Rows, i: int) -> Places:
 
 
 @inlined
+@kernel
 def products(panel: Rows, l: int, y: int, count: int) -> tuple[Eight, Eight, Eight, Eight, Eight, Eight, Eight, Eight]:
     """sum_k L_ki H_kj for eight rows i and eight columns j, whose strips begin at l and y."""
     z = eight(panel, y)

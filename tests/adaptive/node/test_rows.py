@@ -7,12 +7,12 @@ import pytest
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.node import blocks, rows
-from bough.compile.kernel import kernel
+from bough.compile.kernel import loop_kernel
 
 BLOCKS, RECORD = 4, 60
 
 
-@kernel
+@loop_kernel
 def through_rows(S, r):
     """Every function of `rows` once."""
     x = rows.unpacked(r, 3)
@@ -27,7 +27,7 @@ def through_rows(S, r):
     blocks.put_all(S, 1, x)
 
 
-@kernel
+@loop_kernel
 def through_blocks(S, r):
     """Every product of blocks once."""
     blocks.load_symmetric(S, 0, r, 2)

@@ -6,7 +6,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from bough.compile.kernel import from_text, inlined, kernel
+from bough.compile.kernel import from_text, inlined, kernel, loop_kernel
 from bough.compile.run import direct
 from bough.compile.scalar import ahead, atan, sincos, sqrt
 from bough.errors import KernelError
@@ -26,7 +26,7 @@ def both(function, *arguments):
     return got
 
 
-@kernel
+@loop_kernel
 def becomes_a_float(x, n):
     total = 0
     for k in range(n):
@@ -34,7 +34,7 @@ def becomes_a_float(x, n):
     return total
 
 
-@kernel
+@loop_kernel
 def asks_for_what_comes(x, n):
     total = 0.0
     for k in range(n):
@@ -43,7 +43,7 @@ def asks_for_what_comes(x, n):
     return total
 
 
-@kernel
+@loop_kernel
 def known_behind_its_suite(x, n):
     if n > 1:
         y = x[1]
@@ -54,7 +54,7 @@ def known_behind_its_suite(x, n):
     return y + last
 
 
-@kernel
+@loop_kernel
 def looks_only_where_it_may(x, i):
     while i >= 0 and x[i] > 0.0:
         i -= 1
@@ -62,7 +62,7 @@ def looks_only_where_it_may(x, i):
     return found if i < 0 or x[i] < -5.0 else 2.0 * found
 
 
-@kernel
+@loop_kernel
 def counts_down(x, n):
     for k in range(n - 1, -1, -2):
         if k == 3:
@@ -73,7 +73,7 @@ def counts_down(x, n):
     return (n - 9) // 2 + 10 * ((n - 9) % 4) + 100 * ((n - 9) // 3) + 1000 * ((n - 9) % 3)
 
 
-@kernel
+@loop_kernel
 def goes_through_a_tuple(x, n):
     total = 0.0
     for a in (x[0], x[1], 3.0):
@@ -86,11 +86,12 @@ def goes_through_a_tuple(x, n):
 
 
 @inlined
+@loop_kernel
 def _spread(x, *rest):
     return (*rest[:-1], x), rest[-1]
 
 
-@kernel
+@loop_kernel
 def takes_tuples_apart(x, n):
     (a, b), c = _spread(x[0], x[1], x[2])
     y = (a, b, c)
@@ -98,7 +99,7 @@ def takes_tuples_apart(x, n):
     return y[0] + 2.0 * y[n] + 4.0 * y[-1] + len(y) + y[0] * HALVES[1]
 
 
-@kernel
+@loop_kernel
 def takes_parts_of_arrays(x, n):
     y = x[1 : n + 1]
     y[0] = 7.0
@@ -106,7 +107,7 @@ def takes_parts_of_arrays(x, n):
     return len(y) + y[0]
 
 
-@kernel
+@loop_kernel
 def works_on_rows(a, n):
     row = a[n]
     row[1] = 9.0
@@ -116,29 +117,29 @@ def works_on_rows(a, n):
     return len(a) * row[0]
 
 
-@kernel
+@loop_kernel
 def makes_a_named_tuple(x, n):
     p = Pair(x, n)
     return p.x[p.k] + p.k
 
 
-@kernel
+@loop_kernel
 def knows_functions(x, n):
     s, c = sincos(x[0])
     return s + 2.0 * c + sqrt(abs(x[1])) + atan(x[2]) + np.sqrt(4.0) + max(x[0], x[1], n) - min(n, 5) + abs(-n)
 
 
-@kernel
+@loop_kernel
 def knows_bits(x, n):
     return (n & 6) + (n | 8) + (n << 2) + (n >> 1) + ~n + (n in (3, 4)) + (n not in (5, TWO)) + (not n > 3)
 
 
-@kernel
+@loop_kernel
 def compares_in_a_chain(x, n):
     return (1 < n <= 3) + 2 * (0.0 <= x[0] < x[1] < 100.0)
 
 
-@kernel
+@loop_kernel
 def leaves_early(x, n):
     for k in range(n):
         if x[k] < 0.0:
@@ -146,7 +147,7 @@ def leaves_early(x, n):
     return 0.5
 
 
-@kernel
+@loop_kernel
 def means_two_things(x, n):
     for k in range(n):
         p = (x[k], x[0])
@@ -190,7 +191,7 @@ def test_functions():
     assert got == pytest.approx(knows_functions(np.array([0.5, -3.0, 0.75]), 4), rel=1e-15)
 
 
-@kernel
+@loop_kernel
 def powers(x, n):
     return x[0] ** 7 + x[1] ** 0.5 + 2.0**n + int(x[2]) + round(x[2]) + round(x[3]) + math.log10(x[1])
 
@@ -200,7 +201,7 @@ def test_powers_and_whole_numbers():
     assert direct.call(powers, x, 3) == pytest.approx(powers(x, 3), rel=1e-15)
 
 
-@kernel
+@loop_kernel
 def divided(x, y):
     return x // y + 1000 * (x % y) + 7 // y + 100_000 * (x // 3)
 
@@ -211,7 +212,7 @@ def test_whole_division_rounds_down(x, y):
     both(divided, x, y)
 
 
-@kernel
+@loop_kernel
 def larger(a, b):
     return max(a, b) + 10.0 * min(a, b)
 
@@ -221,7 +222,7 @@ def test_no_numbers_are_compared_as_in_python(pair):
     both(larger, *pair)
 
 
-@kernel
+@loop_kernel
 def halved(x):
     for k in range(len(x)):
         x[k] = 0.5 * x[k] + k
@@ -235,7 +236,7 @@ def test_single_precision_stays_single():
 
 
 def test_a_kernel_from_a_text():
-    function = kernel(from_text("def twice(x):\n    x[0] = shift + 2.0 * x[0]", {"shift": 1.0}))
+    function = loop_kernel(from_text("def twice(x):\n    x[0] = shift + 2.0 * x[0]", {"shift": 1.0}))
     both(function, np.array([3.0]))
 
 
@@ -248,16 +249,16 @@ def test_constants_decide_now():
             x.sort()
         return float(len(x)) + size
 
-    assert direct.call(kernel(closed), np.zeros(2)) == 5.0
+    assert direct.call(loop_kernel(closed), np.zeros(2)) == 5.0
 
 
-@kernel
+@loop_kernel
 def sorts(x):
     x[0] = 1.0
     x.sort()
 
 
-@kernel
+@loop_kernel
 def mixes(x):
     y = (x[0], x[1])
     if x[0] > 0.0:
@@ -265,24 +266,24 @@ def mixes(x):
     x[1] = y
 
 
-@kernel
+@loop_kernel
 def calls_itself(x):
     x[0] -= 1.0
     if x[0] > 0.0:
         calls_itself(x)
 
 
-@kernel
+@loop_kernel
 def counts_from_the_end(x):
     x[-1] = 1.0
 
 
-@kernel
+@loop_kernel
 def slices_from_the_end(x):
     x[:-1] = 1.0
 
 
-@kernel
+@loop_kernel
 def takes_a_float_for_an_index(x):
     x[x[0]] = 1.0
 
@@ -293,6 +294,24 @@ REFUSED = [
     (slices_from_the_end, "a slice that counts from the end"),
     (takes_a_float_for_an_index, "an index that is no whole number"),
 ]  # fmt: skip
+
+
+STRAIGHT_LINE = [
+    ("x[0] = 1.0 * x[0]", "a float literal"), ("x[0] = HALVES[0] * x[0]", "a float constant"),
+    ("x[0] = 1 if x[0] > x[1] else 2", "a comparison of floats"), ("x[0] = 1 if x[0] else 2", "a branch on a float"),
+    ("x[0] = max(x[0], x[1])", "a comparison of floats"), ("x[0] = abs(x[0])", "abs of a float"),
+    ("x[0] = float(len(x))", r"float\(\)"), ("x[0] = int(x[0])", "a float as a whole number"),
+    ("x[0] = np.sin(x[0])", "sin of math or numpy"), ("x[0] = x[0] ** x[1]", "a power whose exponent"),
+    ("halved(x)", "a call of halved, which is no @kernel"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "what"), STRAIGHT_LINE)
+def test_straight_line_kernels_refuse_what_loop_kernels_may_hold(line, what):
+    scope = {"np": np, "HALVES": HALVES, "halved": halved}
+    with pytest.raises(KernelError, match=rf"f, line 2 of its file: {what}.* only a @loop_kernel may hold it"):
+        direct.call(kernel(from_text(f"def f(x):\n    {line}", scope)), np.ones(2))
+    direct.call(loop_kernel(from_text(f"def f(x):\n    {line}", scope)), np.ones(2))
 
 
 @pytest.mark.parametrize(("function", "what"), REFUSED)

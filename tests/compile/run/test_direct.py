@@ -7,20 +7,20 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, loop_kernel
 from bough.compile.run import direct
 
 Plan = namedtuple("Plan", ["weight", "index"])
 Order = namedtuple("Order", ["what", "factor", "plan"])
 
 
-@kernel
+@loop_kernel
 def fill(x, value):
     for k in range(len(x)):
         x[k] = value
 
 
-@kernel
+@loop_kernel
 def length(x):
     return len(x)
 
@@ -31,11 +31,12 @@ def arguments(dtype=np.int64):
 
 
 @inlined
+@loop_kernel
 def weigh(plan, x, k):
     return plan.weight[k] * x[plan.index[k], 0]
 
 
-@kernel
+@loop_kernel
 def summed(plan, order, x, count):
     found = 0.0
     for k in range(count):
@@ -61,7 +62,7 @@ def test_whole_numbers_and_nothing_as_results():
     assert direct.call(length, x) == 5.0
 
 
-@kernel
+@loop_kernel
 def dot(pair, x):
     return pair[0] * x[0] + pair[1]
 

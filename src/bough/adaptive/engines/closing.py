@@ -6,12 +6,13 @@ import numpy as np
 
 from bough.adaptive.engines.loop_rows import LoopRows
 from bough.adaptive.handles import IDLE, REDUNDANT, UNREACHABLE
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, loop_kernel
 from bough.spatial import dot6, get6
 from bough.types import Motion, Rows, Scalar
 
 
 @inlined
+@loop_kernel
 def _scaled(lp: LoopRows, c0: int, c1: int) -> Scalar:
     """Scales of turning and of sliding rows: units do not decide which of them are redundant."""
     turn, slide = 0.0, 0.0
@@ -31,6 +32,7 @@ def _scaled(lp: LoopRows, c0: int, c1: int) -> Scalar:
 
 
 @inlined
+@loop_kernel
 def _turn_pair(lp: LoopRows, c0: int, c1: int, p: int, q: int) -> Scalar:
     """One rotation of Jacobi's eigenvalue method on lp.A, vectors in lp.V; returns the square that it removes."""
     x = lp.A[p, q]
@@ -53,7 +55,7 @@ def _turn_pair(lp: LoopRows, c0: int, c1: int, p: int, q: int) -> Scalar:
     return x * x
 
 
-@kernel
+@loop_kernel
 def factor_closing(lp: LoopRows, c0: int, c1: int, free: Motion) -> None:
     """Eigenvalues of the scaled L_CC on the diagonal of lp.A, inverted; zero in directions that are left alone.
 
@@ -91,6 +93,7 @@ def factor_closing(lp: LoopRows, c0: int, c1: int, free: Motion) -> None:
 
 
 @inlined
+@loop_kernel
 def solve_closing(lp: LoopRows, c0: int, c1: int, Y: Rows, j: int) -> None:
     """Column j of Y, over the rows that close, becomes L_CC^-1 times it."""
     for a in range(c0, c1):

@@ -27,12 +27,12 @@ from bough.adaptive.engines.restrained import PulledLinkage, Ties, Trial, make_t
 from bough.adaptive.engines.tree import TreeEngine
 from bough.adaptive.node import Springs, spring_all
 from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
-from bough.compile.kernel import kernel
+from bough.compile.kernel import loop_kernel
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray, Rows, Scalar
 
 
-@kernel
+@loop_kernel
 def hybrid_march(
     m: Mechanism,
     q: Rows,

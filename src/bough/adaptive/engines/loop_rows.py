@@ -9,7 +9,7 @@ import numpy as np
 from bough.adaptive.compiled import compiled
 from bough.adaptive.node import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.passes import Loads, Pieces
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.compile.scalar import atan
 from bough.joints import Mechanism
 from bough.spatial import cross, dot3, join, put6, rotate_back, scale6, sub3
@@ -50,7 +50,7 @@ class LoopRows(NamedTuple):
     given: FloatArray  # (m,) how rows open without any force here: what moves beside what the sweep looks at
 
 
-@kernel
+@loop_kernel
 def _climb(parent: Rows, body: Rows, size: Rows, opened: Rows, meet: Rows, at: Rows, loop: Rows) -> Scalar:
     """Go from the bodies of each loop to where they meet: rows open at each body, and who is on the way."""
     n = 0
@@ -142,6 +142,7 @@ class Closing(NamedTuple):
 
 
 @inlined
+@loop_kernel
 def _rotation_vector(R: Rotation) -> Vector:
     """The turn R as an axis times its angle."""
     v = (0.5 * (R[7] - R[5]), 0.5 * (R[2] - R[6]), 0.5 * (R[3] - R[1]))
@@ -153,11 +154,12 @@ def _rotation_vector(R: Rotation) -> Vector:
 
 
 @inlined
+@kernel
 def _transposed(R: Rotation) -> Rotation:
     return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
 
 
-@kernel
+@loop_kernel
 def place_loops(m: Mechanism, X: Rows, lp: LoopRows) -> None:
     """Closing frames where their ways meet, unit forces on the bodies, and gaps."""
     for c in range(len(lp.meet)):

@@ -24,7 +24,7 @@ from bough.adaptive.engines.plain import PlainWork, outward, plain_move, turns
 from bough.adaptive.engines.restrained import Trial
 from bough.adaptive.node import ZERO3, ZERO6, Springs, spring_all
 from bough.adaptive.passes import Loads
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
 from bough.joints import (
     Mechanism,
@@ -43,7 +43,7 @@ from bough.types import Motion, Rows, Scalar, Workspace
 CALM_RATIO, BRAKED = 0.5, -0.5
 
 
-@kernel
+@loop_kernel
 def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> None:
     """Eliminate the forces of the rows that close at body i (the ground where `body` < 0)."""
     c0, c1 = lp.closing[i], lp.closing[i + 1]
@@ -81,6 +81,7 @@ def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> 
 
 
 @inlined
+@kernel
 def _hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
     """Open rows of body i go on to its parent."""
     for e in range(lp.first[i], lp.first[i + 1]):
@@ -92,6 +93,7 @@ def _hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
 
 
 @inlined
+@loop_kernel
 def _begin_rows(lp: LoopRows) -> None:
     """Unit forces of all rows on the bodies that they hold."""
     lp.K[:, :] = 0.0
@@ -105,7 +107,7 @@ def _begin_rows(lp: LoopRows) -> None:
                 put6(lp.K0, r, add6(get6(lp.K0, r), f))
 
 
-@kernel
+@loop_kernel
 def loop_jacobian(m: Mechanism, q: Rows, w: Workspace, lp: LoopRows) -> None:
     """How rows open with the freedoms on their ways, in lp.s, and how far they are open at q."""
     for i in range(len(m.parent)):
@@ -120,6 +122,7 @@ def loop_jacobian(m: Mechanism, q: Rows, w: Workspace, lp: LoopRows) -> None:
 
 
 @inlined
+@kernel
 def _open_rows(lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int, j: int) -> None:
     """What freedom k, the j-th of body i, does to the open rows; their s is there."""
     for e in range(lp.first[i], lp.first[i + 1]):
@@ -130,7 +133,7 @@ def _open_rows(lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int, j:
         put6(lp.K, e, add6(get6(lp.K, e), scale6(-s, W)))
 
 
-@kernel
+@loop_kernel
 def looped_inward(m: Mechanism, tau: Rows, w: Workspace, lp: LoopRows) -> None:
     """Eliminate joints and loops from the tips to the ground."""
     lp.L[:, :] = 0.0
@@ -160,6 +163,7 @@ def looped_inward(m: Mechanism, tau: Rows, w: Workspace, lp: LoopRows) -> None:
 
 
 @inlined
+@kernel
 def _forces(lp: LoopRows, i: int, body: int, a: Motion) -> None:
     """lam of the rows that close at a body with acceleration a."""
     for c in range(lp.closing[i], lp.closing[i + 1]):
@@ -197,7 +201,7 @@ def looped_accelerations(m: Mechanism, force: Rows, qdd: Rows, w: Workspace, lp:
                 put6(force, i, add6(get6(force, i), scale6(lp.lam[r], get6(lp.wrench, 2 * r + side))))
 
 
-@kernel
+@loop_kernel
 def looped_solve(
     m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork, lp: LoopRows
 ) -> None:
@@ -209,6 +213,7 @@ def looped_solve(
 
 
 @inlined
+@loop_kernel
 def _ratio(m: Mechanism, new: Rows, old: Rows) -> Scalar:
     """Accelerations along those before, by these."""
     along_old, square = 0.0, 0.0
@@ -219,7 +224,7 @@ def _ratio(m: Mechanism, new: Rows, old: Rows) -> Scalar:
     return along_old / max(square, 1e-300)
 
 
-@kernel
+@loop_kernel
 def looped_march(
     m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork, p: Springs, lp: LoopRows,
     r: Trial, h: float, turn: float, steps: int,

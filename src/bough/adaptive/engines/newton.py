@@ -18,7 +18,7 @@ import numpy as np
 from bough.adaptive.engines.plain import orient
 from bough.adaptive.node import Springs, term
 from bough.adaptive.passes.loads import Loads
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import (
     Mechanism,
     along,
@@ -92,18 +92,21 @@ def newton_work(m: Mechanism) -> NewtonWork:
 
 
 @inlined
+@kernel
 def _outer(x: Vector, f: Vector) -> Rotation:
     a, b, c = scale3(x[0], f), scale3(x[1], f), scale3(x[2], f)
     return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
 
 
 @inlined
+@kernel
 def _add9(a: Rows, i: int, x: Rotation) -> None:
     for k in range(9):
         a[i, k] += x[k]
 
 
 @inlined
+@loop_kernel
 def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
     """Gravity and applied forces on body i, and their energy."""
     E, I = get9(w.E, i), get10(m.inertia, i)
@@ -132,7 +135,7 @@ def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
     put6(w.f, i, join(n, f))
 
 
-@kernel
+@loop_kernel
 def newton_place(m: Mechanism, q: Rows, loads: Loads, p: Springs, w: NewtonWork) -> None:
     """Where all bodies are, forces on them, potentials of joints, and the energy."""
     w.energy[0], w.energy[1] = 0.0, 0.0
@@ -172,6 +175,7 @@ def newton_forces(m: Mechanism, w: NewtonWork, out: Rows) -> None:
 
 
 @inlined
+@kernel
 def _moments_to_parent(m: Mechanism, w: NewtonWork, i: int) -> None:
     """F and G of body i about the parent's origin."""
     p, G = m.parent[i], get9(w.G, i)
@@ -198,6 +202,7 @@ def newton_sum(m: Mechanism, w: NewtonWork) -> None:
 
 
 @inlined
+@loop_kernel
 def _geometric(m: Mechanism, w: NewtonWork, i: int, k: int) -> Force:
     """(-N_k, 0): what forces do to the stiffness between joints above and freedom k."""
     S, G, F = freedom(m, k, 1.0), get9(w.G, i), get3(w.F, i)
@@ -207,6 +212,7 @@ def _geometric(m: Mechanism, w: NewtonWork, i: int, k: int) -> Force:
 
 
 @inlined
+@loop_kernel
 def _size(w: NewtonWork, i: int) -> Scalar:
     """How large moments x f' of the forces beyond a joint are."""
     most = 0.0
@@ -215,7 +221,7 @@ def _size(w: NewtonWork, i: int) -> Scalar:
     return most
 
 
-@kernel
+@loop_kernel
 def newton_factor(m: Mechanism, w: NewtonWork, mu: float) -> Scalar:
     """Eliminate mu M + H; returns how many pivots are negative, or NaN where one is zero to rounding."""
     wrong = 0.0
@@ -264,7 +270,7 @@ def newton_solve(m: Mechanism, w: NewtonWork, force: Rows, out: Rows) -> None:
         put6(w.p, i, a)
 
 
-@kernel
+@loop_kernel
 def newton_motion(m: Mechanism, w: NewtonWork, step: Rows) -> Scalar:
     """The largest angle by which a body turns, or a joint slides, when joints move by `step` (nv,)."""
     most = 0.0

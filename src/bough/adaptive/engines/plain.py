@@ -13,7 +13,7 @@ import numpy.typing as npt
 from bough.adaptive.compiled import compiled
 from bough.adaptive.node import ZERO6, Shared, compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.passes import FAR, Loads, load_body, no_forces
-from bough.compile.kernel import kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
 from bough.joints import (
     Mechanism,
@@ -74,7 +74,7 @@ def mark_needs(m: Mechanism, loads: Loads, w: PlainWork) -> None:
             i = m.parent[i]
 
 
-@kernel
+@loop_kernel
 def orient(m: Mechanism, w: Workspace, i: int) -> None:
     """The world's axes in body i's frame, from its parent's."""
     E = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
@@ -87,7 +87,7 @@ def orient(m: Mechanism, w: Workspace, i: int) -> None:
     put9(w.E, i, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
 
 
-@kernel
+@loop_kernel
 def outward(m: Mechanism, q: Rows, force: Rows, loads: Loads, w: PlainWork) -> None:
     """Joint motions, world forces into body frames, and the inertias to begin with."""
     for i in range(len(m.parent)):
@@ -118,7 +118,7 @@ def inward(m: Mechanism, tau: Rows, w: PlainWork) -> None:
             put6(w.pA, p, add6(get6(w.pA, p), force_to_parent(m, w.X, i, pA)))
 
 
-@kernel
+@loop_kernel
 def outward_accelerations(m: Mechanism, qdd: Rows, w: PlainWork) -> None:
     """Joint accelerations from the ground to the tips."""
     for i in range(len(m.parent)):
@@ -134,7 +134,7 @@ def outward_accelerations(m: Mechanism, qdd: Rows, w: PlainWork) -> None:
         put6(w.a, i, a)
 
 
-@kernel
+@loop_kernel
 def plain_solve(m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork) -> None:
     """All joint accelerations at rest. About 0.2 us a joint."""
     outward(m, q, force, loads, w)
@@ -149,7 +149,7 @@ def plain_move(m: Mechanism, q: Rows, qdd: Rows, h: float) -> None:
         integrate_joint(m, i, q, qdd, h, q)
 
 
-@kernel
+@loop_kernel
 def turns(m: Mechanism, qdd: Rows, h: float, turn: float) -> bool:
     """Whether a step would turn a joint by more than `turn`, or move it by what is no distance."""
     too_far = False
@@ -159,7 +159,7 @@ def turns(m: Mechanism, qdd: Rows, h: float, turn: float) -> bool:
     return too_far
 
 
-@kernel
+@loop_kernel
 def turn_of(m: Mechanism, qdd: Rows, turn: float) -> Scalar:
     """The largest joint acceleration, by the largest turn or distance that a step may have."""
     most = 0.0
@@ -169,7 +169,7 @@ def turn_of(m: Mechanism, qdd: Rows, turn: float) -> Scalar:
     return most
 
 
-@kernel
+@loop_kernel
 def motion_product(m: Mechanism, x: Rows, y: Rows, X: Rows, a: Rows, b: Rows) -> Scalar:
     """x' M y: the sum over bodies of a' I b, relative to the ground, and that of the rotors; a and b are scratch."""
     total = 0.0
@@ -196,7 +196,7 @@ def joint_forces(w: PlainWork, bodies: Rows, out: Rows) -> None:
         put6(out, k, add6(articulated_times(get21(w.IA, i), get6(w.a, i)), get6(w.pA, i)))
 
 
-@kernel
+@loop_kernel
 def world_poses(m: Mechanism, q: Rows, X: Rows, out: Rows) -> None:
     """The pose of every body's frame in the world."""
     for i in range(len(m.parent)):

@@ -15,7 +15,7 @@ import numpy as np
 from bough.adaptive.engines.plain import PlainWork, inward, motion_product, outward_accelerations, turn_of
 from bough.adaptive.node import ZERO6, Springs, compose, get_pose, primitive_pose, put_pose, spring_all
 from bough.adaptive.passes import Loads, Pieces, load_body, load_pieces
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism, integrate_joint, move_joint
 from bough.spatial import (
     add3,
@@ -87,6 +87,7 @@ def no_pieces() -> Pieces:
 
 
 @inlined
+@kernel
 def _end(t: Ties, j: int, side: int) -> Vector:
     """Where an end of spring j is in the world."""
     i, x = t.body[j, side], get3(t.point, 2 * j + side)
@@ -98,7 +99,7 @@ def _end(t: Ties, j: int, side: int) -> Vector:
     return x
 
 
-@kernel
+@loop_kernel
 def tie(m: Mechanism, q: Rows, w: PlainWork, t: Ties, loads: Loads) -> Scalar:
     """Joints on the way to loaded bodies, where these are, and the springs' forces into the loads; returns energy."""
     for i in range(len(m.parent)):
@@ -141,12 +142,13 @@ class PulledLinkage(NamedTuple):
 
 
 @inlined
+@kernel
 def _move(m: Mechanism, q: Rows, qdd: Rows, h: Scalar, out: Rows) -> None:
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, qdd, h, out)
 
 
-@kernel
+@loop_kernel
 def _solve(s: PulledLinkage, q: Rows, qdd: Rows) -> Scalar:
     """Accelerations at q, and the energy of the springs."""
     m, w = s.m, s.w
@@ -169,6 +171,7 @@ def _solve(s: PulledLinkage, q: Rows, qdd: Rows) -> Scalar:
 
 
 @inlined
+@kernel
 def _bear(s: PulledLinkage) -> None:
     """The springs' forces straight to the bodies that bear them, in their frames."""
     t, force = s.t, s.force
@@ -182,7 +185,7 @@ def _bear(s: PulledLinkage) -> None:
                 put6(force, i, add6(get6(force, i), join(cross(get3(t.point, 2 * j + side), f), f)))
 
 
-@kernel
+@loop_kernel
 def _swings(s: PulledLinkage) -> int:
     """1 where the forces at the end of a trial brake it by more than they drove it; -1 where they do not brake at all.
 
@@ -197,7 +200,7 @@ def _swings(s: PulledLinkage) -> int:
     return 1 if braked < SWINGS * motion_product(m, s.qdd, s.qdd, s.w.X, r.a, r.b) else 0
 
 
-@kernel
+@loop_kernel
 def _part(s: PulledLinkage, left: Scalar) -> Scalar:
     """How much of what is left of a step to take at once; notes where that cannot be."""
     o, part = s.r.order, min(left, s.r.order[H] / s.r.order[PARTS])
@@ -214,7 +217,7 @@ def _part(s: PulledLinkage, left: Scalar) -> Scalar:
     return part
 
 
-@kernel
+@loop_kernel
 def _calm(o: Rows, answer: int) -> None:
     """Count parts that did not swing, and take longer ones after many."""
     o[CALMED] = o[CALMED] + 1.0 if answer < 0 else 0.0
@@ -222,7 +225,7 @@ def _calm(o: Rows, answer: int) -> None:
         o[PARTS], o[CALMED] = max(1.0, 0.5 * o[PARTS]), 0.0
 
 
-@kernel
+@loop_kernel
 def _step(s: PulledLinkage) -> Scalar:
     """One step, in parts; returns the springs' energy at its end. One that fails is taken back."""
     m, r, t = s.m, s.r, s.t
@@ -258,7 +261,7 @@ def _step(s: PulledLinkage) -> Scalar:
     return energy
 
 
-@kernel
+@loop_kernel
 def pulled_march(s: PulledLinkage) -> Scalar:
     """Take order[STEPS] steps of order[H], in order[PARTS] parts each or more; returns the springs' energy last.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.node import Blueprint, State, full, scratch_space
-from bough.compile.kernel import kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.settings import interpreted, threads
 from bough.joints import Mechanism
 from bough.types import IntArray, Rows
@@ -21,7 +21,7 @@ LARGE = 20_000  # nodes from which on threads pay
 SHARES = 4  # subtrees for each thread, about
 
 
-@kernel
+@loop_kernel
 def redo(m: Mechanism, plan: Blueprint, st: State, nodes: Rows, keeps: int) -> None:
     """Some nodes in full, children first."""
     for k in range(len(nodes)):

@@ -40,7 +40,7 @@ from bough.adaptive.node import (
     tail,
 )
 from bough.adaptive.passes import DONE, Front, get_far, put_far
-from bough.compile.kernel import inlined
+from bough.compile.kernel import inlined, loop_kernel
 from bough.dynamics.newton_euler import squares
 from bough.joints import Mechanism
 from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid_times, scale6, sub6
@@ -82,6 +82,7 @@ def make_choice(capacity: int) -> Choice:
 
 
 @inlined
+@loop_kernel
 def _leave_closed(
     m: Mechanism, plan: Blueprint, st: State, x: Choice, code: int, E: Scalar, v: Motion, f1: Force, f2: Force
 ) -> None:
@@ -100,6 +101,7 @@ def _leave_closed(
 
 
 @inlined
+@loop_kernel
 def _close(m: Mechanism, plan: Blueprint, st: State, x: Choice, n: int) -> None:
     """Note an active cluster that closes."""
     r, k = st.record[plan.offset[n] : plan.offset[n + 1]], x.count[FRONT]
@@ -116,6 +118,7 @@ def _close(m: Mechanism, plan: Blueprint, st: State, x: Choice, n: int) -> None:
 
 
 @inlined
+@loop_kernel
 def _open_forces(
     m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey, v: Motion, f1: Force, f2: Force
 ) -> tuple[Force, Force, Force, Force]:
@@ -140,6 +143,7 @@ def _open_forces(
 
 
 @inlined
+@loop_kernel
 def choose(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey, rule: Rule, x: Choice
 ) -> Scalar:
@@ -201,6 +205,7 @@ def choose(
 
 
 @inlined
+@loop_kernel
 def settle(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey, x: Choice) -> None:
     """Make the choice: joints that close stand still, closed nodes get their records, and the front is the new one."""
     for k in range(x.count[OPEN]):
@@ -221,6 +226,7 @@ def settle(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Mo
 
 
 @inlined
+@loop_kernel
 def momenta(plan: Blueprint, y: Survey, x: Choice) -> None:
     """y.momentum (P, 6): the momenta of the pieces of the contracted tree."""
     y.momentum[:, :] = 0.0
@@ -232,6 +238,7 @@ def momenta(plan: Blueprint, y: Survey, x: Choice) -> None:
 
 
 @inlined
+@loop_kernel
 def lost(m: Mechanism, plan: Blueprint, st: State, s: Moving, y: Survey, x: Choice) -> Scalar:
     """Delta = sum_i |a_i(whole) - a_i(locked)|^2 in I_i, with the accelerations of the pieces in y.velocity.
 

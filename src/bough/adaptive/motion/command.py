@@ -8,14 +8,14 @@ from bough.adaptive.motion.sums import survey
 from bough.adaptive.motion.survey import Survey, build
 from bough.adaptive.node import Blueprint, State
 from bough.adaptive.passes import Front, Loads
-from bough.compile.kernel import kernel
+from bough.compile.kernel import loop_kernel
 from bough.joints import Mechanism
 from bough.types import Rows, Scalar
 
 BUILD, SURVEY, CHOOSE, SETTLE, MOMENTA, LOST = range(6)
 
 
-@kernel
+@loop_kernel
 def attend(
     m: Mechanism,
     plan: Blueprint,

@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.adaptive.node import Blueprint
 from bough.adaptive.passes import Pieces
-from bough.compile.kernel import kernel
+from bough.compile.kernel import loop_kernel
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import FloatArray, IntArray, Rows
@@ -135,7 +135,7 @@ def make_part(effort: Effort, dofs: int, primitives: int) -> Effort:
     return effort._replace(**room | {"sprung": np.empty(primitives, np.int8), "stops": np.zeros(1, np.int8)})
 
 
-@kernel
+@loop_kernel
 def take_part(e: Effort, plan: Blueprint, t: Pieces, part: Effort) -> None:
     """The joints of a contracted tree."""
     part.stops[0] = 0

@@ -11,7 +11,7 @@ from bough.adaptive.engines import LoopRows, looped_accelerations, looped_inward
 from bough.adaptive.motion.layout import Moving, Room
 from bough.adaptive.motion.sweeps import velocities
 from bough.adaptive.node import ZERO3, ZERO6, get_pose
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import (
     add6,
@@ -32,7 +32,7 @@ from bough.spatial import (
 from bough.types import Motion, Rows, Scalar
 
 
-@kernel
+@loop_kernel
 def respond(m: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
     """s.stretch: what torques w.tau and the forces of loops, w.loop, do to a linkage at rest. m has no gravity."""
     for i in range(len(m.parent)):
@@ -47,6 +47,7 @@ def respond(m: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
 
 
 @inlined
+@kernel
 def _of(w: Room, i: int, ground: Motion) -> Motion:
     return get6(w.a, i) if i >= 0 else ground
 
@@ -61,12 +62,13 @@ def add_rates(lp: LoopRows, w: Room, ground: Motion, share: Scalar) -> None:
 
 
 @inlined
+@kernel
 def _turned(v: Motion) -> Motion:
     """What the acceleration of a body's origin has beyond its spatial acceleration."""
     return join(ZERO3, cross((v[0], v[1], v[2]), (v[3], v[4], v[5])))
 
 
-@kernel
+@loop_kernel
 def bend(m: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
     """lp.given: J' v, less what accelerations of origins have beyond spatial ones."""
     velocities(m, s, w)
@@ -80,7 +82,7 @@ def bend(m: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
         lp.given[r] -= dot6(get6(lp.wrench, 2 * r), _turned(a))
 
 
-@kernel
+@loop_kernel
 def hold_loops(m: Mechanism, still: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
     """s.qdd: accelerations w.a of all bodies, after `bend`, with the loops held."""
     g = m.gravity
@@ -93,7 +95,7 @@ def hold_loops(m: Mechanism, still: Mechanism, s: Moving, w: Room, lp: LoopRows)
         s.qdd[m.v_index[k]] += s.stretch[m.v_index[k]]
 
 
-@kernel
+@loop_kernel
 def loop_forces(lp: LoopRows, out: Rows) -> None:
     """out (2 c, 6): forces on both bodies of each loop, in the frames of these bodies."""
     out[:, :] = 0.0

@@ -19,7 +19,7 @@ from bough.adaptive.motion.stops import release, settle
 from bough.adaptive.motion.sweeps import effort, from_momenta, outward, place, solve
 from bough.adaptive.node import get_pose
 from bough.adaptive.passes import Loads
-from bough.compile.kernel import kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import LAST_SCREW, Mechanism, along, by_freedom, freedom, integrate_joint, joint_rate, motion_to_body
 from bough.spatial import add3, add6, cross, cross_motion, get6, get10, join, put6, rigid_times, rotate, rotate_back
 from bough.types import Force, Motion, Rotation, Rows, Scalar, Vector
@@ -28,7 +28,7 @@ from bough.types import Force, Motion, Rotation, Rows, Scalar, Vector
 FASTEST = 1e8
 
 
-@kernel
+@loop_kernel
 def tangent_rates(m: Mechanism, s: Moving) -> None:
     """s.stretch: the rate of the tangent vector u when q0 exp(u) moves with v: v + [u, v]/2 + [u, [u, v]]/12."""
     for i in range(len(m.parent)):
@@ -44,7 +44,7 @@ def tangent_rates(m: Mechanism, s: Moving) -> None:
             s.stretch[at] = s.v[at] + 0.5 * along(m, k, first) + along(m, k, second) / 12.0
 
 
-@kernel
+@loop_kernel
 def _rate(m: Mechanism, i: int, x: Rows) -> Motion:
     total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for k in range(m.dof[i], m.dof[i + 1]):
@@ -52,7 +52,7 @@ def _rate(m: Mechanism, i: int, x: Rows) -> Motion:
     return total
 
 
-@kernel
+@loop_kernel
 def rk4_begin(m: Mechanism, s: Moving) -> None:
     """Keep the beginning of a step of fourth order."""
     for i in range(len(m.parent)):
@@ -62,7 +62,7 @@ def rk4_begin(m: Mechanism, s: Moving) -> None:
         s.v0[j], s.u[j], s.move[j], s.gain[j] = s.v[j], 0.0, 0.0, 0.0
 
 
-@kernel
+@loop_kernel
 def rk4_stage(m: Mechanism, s: Moving, stage: int, h: float) -> None:
     """Take account of the accelerations s.qdd of a stage, and go where the next one is."""
     share = 0.5 if stage < 2 else 1.0
@@ -90,7 +90,7 @@ def rk4_end(m: Mechanism, s: Moving, h: float) -> None:
         integrate_joint(m, i, s.q0, s.move, h, s.q)
 
 
-@kernel
+@loop_kernel
 def rk4(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float) -> None:
     """One step of fourth order."""
     rk4_begin(m, s)
@@ -104,7 +104,7 @@ def rk4(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: R
     rk4_end(m, s, h)
 
 
-@kernel
+@loop_kernel
 def too_fast(m: Mechanism, s: Moving, h: float) -> int:
     """The first freedom whose rate after a step of h is no motion, or -1."""
     for k in range(len(m.axis)):
@@ -114,7 +114,7 @@ def too_fast(m: Mechanism, s: Moving, h: float) -> int:
     return -1
 
 
-@kernel
+@loop_kernel
 def euler(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float) -> int:
     """One semi-implicit step, unless it diverges; m has the armature of implicit springs and dampers."""
     solve(m, s, e, loads, w, h)
@@ -154,7 +154,7 @@ def _into(R: Rotation, p: Vector, f: Force) -> Force:
     return join(rotate_back(R, (f[0] + n[0], f[1] + n[1], f[2] + n[2])), rotate_back(R, l))
 
 
-@kernel
+@loop_kernel
 def momentum_step(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, h: float) -> None:
     """One step that carries momenta; m has the armature of implicit springs and dampers, `still` is m without gravity.
 
@@ -196,7 +196,7 @@ def momentum_step(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: L
         s.qdd[j] = (s.v[j] - s.v0[j]) / h
 
 
-@kernel
+@loop_kernel
 def end_step(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> int:
     """Let loops, friction and limits act at the end of a step of h. Returns the first freedom whose rate is no motion,
     all being as before the step then, or -1."""
@@ -219,7 +219,7 @@ def end_step(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: f
 # mechanisms, with and without gravity.
 
 
-@kernel
+@loop_kernel
 def march_euler(
     m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int
 ) -> Scalar:
@@ -232,7 +232,7 @@ def march_euler(
     return float(steps)
 
 
-@kernel
+@loop_kernel
 def march_rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int) -> Scalar:
     """Steps of fourth order."""
     k = -1
@@ -244,7 +244,7 @@ def march_rk4(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: Loo
     return float(steps)
 
 
-@kernel
+@loop_kernel
 def march_momentum(
     m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int
 ) -> Scalar:

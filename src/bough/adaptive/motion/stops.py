@@ -16,7 +16,7 @@ from bough.adaptive.motion.loops import add_rates, bend, respond
 from bough.adaptive.motion.sweeps import solve, velocities
 from bough.adaptive.node import WELDED, ZERO6
 from bough.adaptive.passes import Loads
-from bough.compile.kernel import kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism, along, articulated_freedom, difference_joint, force_to_parent
 from bough.spatial import add6, get6, get10, get21, put6, rigid_times, sub6
 from bough.types import Rows, Scalar
@@ -34,14 +34,14 @@ NEVER = 1e9  # intervals
 LETS_GO = 3  # times that friction or a limit lets go in a step
 
 
-@kernel
+@loop_kernel
 def begin_stops(m: Mechanism, w: Room) -> None:
     """Take note of armatures, and of what friction and stops did before."""
     for k in range(len(m.axis)):
         w.given[k], w.rotor[k], w.tried[k], w.tau[k] = -w.grip[k], m.armature[k], 0, 0.0
 
 
-@kernel
+@loop_kernel
 def guess(m: Mechanism, s: Moving, e: Effort, w: Room, h: float) -> None:
     """Joints at a limit that held them are held again; those with friction stick where it is strong enough to stop them
     by itself, or else slide."""
@@ -78,7 +78,7 @@ def hold(m: Mechanism, e: Effort, w: Room, h: float, heavy: float) -> None:
                 w.tau[k] += w.grip[k] + weight * (w.hold[k] - w.rate[k]) / h
 
 
-@kernel
+@loop_kernel
 def _grip(held: int, friction: Scalar, t: Scalar) -> Scalar:
     """What friction or a limit does to a freedom, which needs t to be held."""
     if held == FORWARD:
@@ -92,7 +92,7 @@ def _grip(held: int, friction: Scalar, t: Scalar) -> Scalar:
     return min(t, 0.0) if held == HIGH else 0.0
 
 
-@kernel
+@loop_kernel
 def correct(m: Mechanism, s: Moving, e: Effort, w: Room, h: float, how: int) -> int:
     """How many guesses were wrong, and are others now; w.pA: forces through joints.
 
@@ -121,7 +121,7 @@ def correct(m: Mechanism, s: Moving, e: Effort, w: Room, h: float, how: int) -> 
     return wrong if wrong > 0 else -left
 
 
-@kernel
+@loop_kernel
 def _better(s: Moving, e: Effort, w: Room, h: float, k: int, v: Scalar, t: Scalar, slack: Scalar) -> tuple[int, Scalar]:
     """What freedom k should do instead, if it does what it is thought to at rate v and needs t to be held."""
     held = w.held[k]
@@ -153,7 +153,7 @@ def transmit_answer(m: Mechanism, w: Room, lp: LoopRows) -> None:
             put6(w.pA, p, add6(get6(w.pA, p), force_to_parent(m, w.X, i, get6(w.pA, i))))
 
 
-@kernel
+@loop_kernel
 def balance(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> None:
     """s.stretch: accelerations by which rates w.rate, after a step of h, obey loops, friction and limits.
 
@@ -186,7 +186,7 @@ def release(m: Mechanism, e: Effort, w: Room) -> None:
             m.armature[k] = w.rotor[k]
 
 
-@kernel
+@loop_kernel
 def settle(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> None:
     """s.v: what loops, friction and limits leave of it at the end of a step of h; `release` must follow."""
     velocities(still, s, w)
@@ -206,7 +206,7 @@ def settle(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: flo
             s.v[j] = w.hold[k]
 
 
-@kernel
+@loop_kernel
 def accelerations_now(
     m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, lead: float, h: float
 ) -> None:
@@ -230,7 +230,7 @@ def accelerations_now(
 # What surveys are told: friction that holds with strength to spare welds its joint
 
 
-@kernel
+@loop_kernel
 def weld(e: Effort, w: Room, share: float) -> None:
     """Take over what friction and stops do now, of held joints a share; those that are held easily are welded."""
     for k in range(len(w.held)):
@@ -239,7 +239,7 @@ def weld(e: Effort, w: Room, share: float) -> None:
         e.weld[k] = WELDED if w.held[k] == STUCK and abs(now) <= EASY * e.friction[k] else 0.0
 
 
-@kernel
+@loop_kernel
 def loosen(m: Mechanism, s: Moving, e: Effort, w: Room, carried: Rows) -> Scalar:
     """Undo welds of joints that are not held easily any more; w.momentum: forces through all joints, w.held: 1 there.
 

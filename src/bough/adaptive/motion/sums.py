@@ -28,7 +28,7 @@ from bough.adaptive.node import (
     twice_energy,
 )
 from bough.adaptive.passes import DONE, Front, Loads, get_far, put_far
-from bough.compile.kernel import inlined
+from bough.compile.kernel import inlined, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, force_in, get6, motion_out, put6, rigid_times, scale6, sub6
 from bough.types import Force, RigidInertia, Rows, Scalar
@@ -38,6 +38,7 @@ TOTAL_A, TOTAL_V, SQUARE_A, SQUARE_V, K_SUM, H_SUM = 6, 7, 8, 9, 19, 25
 
 
 @inlined
+@loop_kernel
 def _add_sums(
     m: Mechanism,
     plan: Blueprint,
@@ -68,6 +69,7 @@ def _add_sums(
 
 
 @inlined
+@loop_kernel
 def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, code: int, f1: Force, f2: Force) -> None:
     """Sums of a closed child of node n under forces on its handles."""
     E = 0.0
@@ -83,6 +85,7 @@ def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, cod
 
 
 @inlined
+@loop_kernel
 def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey) -> None:
     """Forces of the whole linkage on active nodes and closed children, and the sums of both."""
     root, top = len(plan.left) - 1, 0
@@ -118,6 +121,7 @@ def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: M
 
 
 @inlined
+@loop_kernel
 def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n: int, f1: Force, f2: Force) -> None:
     """Sums of node n with nothing but the rotors of its joint; their accelerations go into s.move."""
     r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
@@ -139,6 +143,7 @@ def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, 
 
 
 @inlined
+@loop_kernel
 def survey(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Rows, e: Effort, s: Moving, y: Survey
 ) -> None:

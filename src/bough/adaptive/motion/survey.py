@@ -49,7 +49,7 @@ from bough.adaptive.node import (
     two_handled,
 )
 from bough.adaptive.passes import LOADED, MOVED, Front, Loads, follow, mark, mark_loads, place_all, visit_marked
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.dynamics.newton_euler import centripetal, squares
 from bough.joints import Mechanism, difference_joint, freedom
 from bough.spatial import add3, add6, cross, dot6, get6, join, motion_out, rotate_back, scale6, sub6
@@ -89,16 +89,19 @@ def make_survey(nodes: int, bodies: int, depth: int) -> Survey:
 
 
 @inlined
+@kernel
 def is_active(y: Survey, code: int) -> bool:
     return code >= 0 and y.active[code] == 1
 
 
 @inlined
+@kernel
 def is_solid(y: Survey, code: int) -> bool:
     return code < 0 or y.solid[code] == 1
 
 
 @inlined
+@kernel
 def motion_of(plan: Blueprint, y: Survey, code: int) -> Motion:
     """Velocity of the near frame of a closed cluster."""
     at = y.piece[plan.near[code] if code >= 0 else plan.leaf_body[~code]]
@@ -106,6 +109,7 @@ def motion_of(plan: Blueprint, y: Survey, code: int) -> Motion:
 
 
 @inlined
+@kernel
 def products(plan: Blueprint, y: Survey, code: int) -> Symmetric:
     """The products of its angular velocity."""
     v = motion_of(plan, y, code)
@@ -113,6 +117,7 @@ def products(plan: Blueprint, y: Survey, code: int) -> Symmetric:
 
 
 @inlined
+@kernel
 def joint_pull(m: Mechanism, plan: Blueprint, e: Effort, s: Moving, b: int, y: Survey) -> None:
     """y.Q: torques, springs, dampers, and friction or stops as they were, of the joint of body b."""
     if b < 0:
@@ -132,6 +137,7 @@ def joint_pull(m: Mechanism, plan: Blueprint, e: Effort, s: Moving, b: int, y: S
 
 
 @inlined
+@kernel
 def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Vector:
     """Angular velocity of the body that the joint of node n is on, at the parent's side, in its frame."""
     code, far = plan.left[n], True
@@ -147,6 +153,7 @@ def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Vector:
 
 
 @inlined
+@loop_kernel
 def _drift(m: Mechanism, plan: Blueprint, st: State, s: Moving, b: int, w: Vector) -> Motion:
     """The acceleration of body b that velocities cause beyond its parent's, which turns with w; in b's frame."""
     acc, t = (IDENTITY, ZERO3), ZERO6
@@ -173,6 +180,7 @@ def _drift(m: Mechanism, plan: Blueprint, st: State, s: Moving, b: int, w: Vecto
 
 
 @inlined
+@loop_kernel
 def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, far: bool) -> Motion:
     """b of a child, closed or active, as it is now."""
     if is_active(y, code):
@@ -182,6 +190,7 @@ def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, fa
 
 
 @inlined
+@loop_kernel
 def instant(m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey) -> None:
     """b, gamma and R of an active node with its true velocities; y.Q are the torques of its joint."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
@@ -215,7 +224,7 @@ def instant(m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Surv
         put_six(r, COLUMNS2[6], far)
 
 
-@kernel
+@loop_kernel
 def close_node(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n: int, y: Survey) -> None:
     """Columns of a node whose matrices are known, and whose joints stand still."""
     join_inertia(m, plan, st, n)
@@ -230,6 +239,7 @@ def close_node(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n
 
 
 @inlined
+@loop_kernel
 def build(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: Effort, s: Moving, y: Survey) -> None:
     """Records of all closed nodes from q. O(n)."""
     place_all(m, plan, st)
@@ -244,6 +254,7 @@ def build(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: 
 
 
 @inlined
+@loop_kernel
 def climb(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Rows, e: Effort, s: Moving, y: Survey
 ) -> None:
@@ -268,7 +279,7 @@ def climb(
         fr.tier[n] = 0
 
 
-@kernel
+@loop_kernel
 def joint_sums(m: Mechanism, plan: Blueprint, s: Moving, out: Rows) -> None:
     """The papers' metrics: sums of qdd^2 and qd^2 over the joints of each node; s.qdd are those of all joints. O(n)."""
     for n in range(len(plan.left)):

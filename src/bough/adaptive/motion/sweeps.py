@@ -12,7 +12,7 @@ from bough.adaptive.engines import orient
 from bough.adaptive.motion.layout import Effort, Moving, Room
 from bough.adaptive.node import compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.passes import Loads, load_body
-from bough.compile.kernel import kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.aba import accelerate, eliminate, velocity_and_bias
 from bough.joints import (
     Mechanism,
@@ -44,7 +44,7 @@ def effort(m: Mechanism, s: Moving, e: Effort, w: Room, lead: float) -> None:
                 w.u[k] -= e.stiffness[k] * (s.stretch[m.v_index[k]] + lead * x)
 
 
-@kernel
+@loop_kernel
 def outward(m: Mechanism, s: Moving, loads: Loads, w: Room) -> None:
     """Joint motions, and world forces in body frames."""
     for i in range(len(m.parent)):
@@ -67,7 +67,7 @@ def accelerations(m: Mechanism, s: Moving, force: Rows, w: Room) -> None:
         accelerate(m, i, s.qdd, w)
 
 
-@kernel
+@loop_kernel
 def solve(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lead: float) -> None:
     """Joint accelerations; with `lead` those of an implicit step of springs and dampers, whose armature m then has."""
     by_freedom(m, s.v, w.rate)
@@ -76,7 +76,7 @@ def solve(m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lead: float
     accelerations(m, s, w.force, w)
 
 
-@kernel
+@loop_kernel
 def from_momenta(m: Mechanism, s: Moving, w: Room) -> None:
     """s.qdd: the velocities that w.momentum, and those of rotors w.u, give. m has no gravity."""
     for k in range(len(m.axis)):
@@ -98,7 +98,7 @@ def velocities(m: Mechanism, s: Moving, w: Room) -> None:
         put6(w.a, i, v)
 
 
-@kernel
+@loop_kernel
 def kinetic_energy(m: Mechanism, s: Moving, e: Effort, w: Room) -> Scalar:
     """Of bodies and rotors; w.a is filled."""
     velocities(m, s, w)
@@ -111,7 +111,7 @@ def kinetic_energy(m: Mechanism, s: Moving, e: Effort, w: Room) -> Scalar:
     return 0.5 * total
 
 
-@kernel
+@loop_kernel
 def place(m: Mechanism, s: Moving, w: Room) -> None:
     """w.P: the pose of each body in the world; w.X is filled."""
     for i in range(len(m.parent)):
@@ -122,7 +122,7 @@ def place(m: Mechanism, s: Moving, w: Room) -> None:
         put_pose(w.P, i, pose)
 
 
-@kernel
+@loop_kernel
 def tally(m: Mechanism, s: Moving, e: Effort, w: Room, out: Rows) -> None:
     """out (9,): kinetic, gravity's and springs' energy, then momentum [linear, angular] about the world's origin."""
     out[0] = kinetic_energy(m, s, e, w)
@@ -149,7 +149,7 @@ def tally(m: Mechanism, s: Moving, e: Effort, w: Room, out: Rows) -> None:
                 out[6 + j] += f[j]
 
 
-@kernel
+@loop_kernel
 def transmit(m: Mechanism, s: Moving, loads: Loads, w: Room) -> None:
     """w.momentum: the force on each body through its joint, in its frame, at accelerations s.qdd (inverse dynamics)."""
     by_freedom(m, s.v, w.rate)

@@ -82,12 +82,12 @@ from bough.adaptive.node.linear import linear
 from bough.adaptive.node.locked import join_inertia
 from bough.adaptive.node.rows import put
 from bough.adaptive.node.total import quadratic
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.types import Rows
 
 
-@kernel
+@loop_kernel
 def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
     """Phi of node n, from its children and its joint; b too. It `keeps` TOTAL: Psi, p and eta; RIGID: see `locked`.
 
@@ -102,6 +102,7 @@ def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
 
 
 @inlined
+@loop_kernel
 def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
     """Phi of node n and how its joint yields, without forces; returns the freedoms of the joint."""
     S, b, two = st.scratch, plan.body[n], plan.handles[n] == 2
@@ -150,6 +151,7 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
 
 
 @inlined
+@loop_kernel
 def _load(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
     """Phi of a child: block `one`, and with two handles `cross_block` and `two`."""
     if code < 0:
@@ -158,7 +160,7 @@ def _load(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two
         load_child(plan, st, code, (one, cross_block, two), (PHI1, PHI12, PHI2))
 
 
-@kernel
+@loop_kernel
 def _hold(S: Rows, b: int) -> None:
     """A weld: W = K^-1. Copies of the ground need no force to stay together."""
     if b == GROUND_WELD:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bough.adaptive.node.layout import A1, PA1, TMP, XF, Blueprint, State
 from bough.adaptive.node.rows import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.spatial import dot6
 from bough.types import Block, Motion, Rotation, Rows, Six, Vector
 
@@ -96,7 +96,7 @@ def load_symmetric(S: Rows, c: int, r: Rows, o: int) -> None:
     put_all(S, c, unpacked(r, o))
 
 
-@kernel
+@loop_kernel
 def store_symmetric(S: Rows, c: int, r: Rows, o: int) -> None:
     """Rounding leaves a symmetric block skew: its mean with its transpose is kept, which is worth three digits."""
     x = get_all(S, c)
@@ -105,7 +105,7 @@ def store_symmetric(S: Rows, c: int, r: Rows, o: int) -> None:
     pack(r, o, (early[0], early[1], early[2], mean(x[3], y[3]), mean(x[4], y[4]), mean(x[5], y[5])))
 
 
-@kernel
+@loop_kernel
 def mean(x: Six, y: Six) -> Six:
     """The mean of two rows."""
     return plus(scaled(0.5, x), 0.5, y)
@@ -122,6 +122,7 @@ def load_transposed(S: Rows, c: int, r: Rows, o: int) -> None:
 
 
 @inlined
+@kernel
 def load_child(plan: Blueprint, st: State, n: int, to: tuple[int, int, int], o: tuple[int, int, int]) -> None:
     """The blocks at o of a child: at its near handle, and if it has two across and at the far one.
 
@@ -148,7 +149,7 @@ def put_row(S: Rows, c: int, i: int, r: Rows, o: int) -> None:
     give(r, o, row(S, c, i))
 
 
-@kernel
+@loop_kernel
 def clear(S: Rows, c: int) -> None:
     zero = joined(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for i in range(6):
@@ -160,13 +161,13 @@ def copy(S: Rows, c: int, a: int) -> None:
     put_all(S, c, get_all(S, a))
 
 
-@kernel
+@loop_kernel
 def add_blocks(S: Rows, c: int, a: int, b: int) -> None:
     for i in range(6):
         put(S, c, i, plus(row(S, a, i), 1.0, row(S, b, i)))
 
 
-@kernel
+@loop_kernel
 def negate(S: Rows, c: int, a: int) -> None:
     for i in range(6):
         put(S, c, i, scaled(-1.0, row(S, a, i)))
@@ -209,7 +210,7 @@ def multiply(S: Rows, c: int, a: int, b: int) -> None:
         put(S, c, i, mix(across(S, a, i), x))
 
 
-@kernel
+@loop_kernel
 def multiply_less(S: Rows, c: int, a: int, b: int, d: int) -> None:
     """c = a b - d."""
     x = get_all(S, b)
@@ -242,7 +243,7 @@ def subtract_transposed(S: Rows, c: int, a: int, b: int) -> None:
         put(S, c, i, plus_mix(row(S, c, i), (-a0, -a1, -a2, -a3, -a4, -a5), x))
 
 
-@kernel
+@loop_kernel
 def sweep(S: Rows, c: int, k: int) -> None:
     """Beaton's sweep of a symmetric block on axis k: a set of swept axes holds minus the inverse of its sub-block."""
     pivot, y = 1.0 / S[c, k, k], row(S, c, k)
@@ -275,7 +276,7 @@ def _turn_back(S: Rows, c: int, i: int, R: Rotation, x: Block) -> None:
     put(S, c, i + 2, plus(plus(scaled(R[2], x[0]), R[5], x[1]), R[8], x[2]))
 
 
-@kernel
+@loop_kernel
 def transform(S: Rows, c: int, R: Rotation, p: Vector) -> None:
     """c = X', which takes forces out of the frame placed at (R, p)."""
     x = joined(0.0, 0.0, 0.0, R[0], R[1], R[2])

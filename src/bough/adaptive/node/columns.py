@@ -41,7 +41,7 @@ from bough.adaptive.node.locked import ZERO10, cluster_inertia, is_ground
 from bough.adaptive.node.motion import cross_pose, far_pose
 from bough.adaptive.node.rigid import handle_force, joined_force, rigid_solve
 from bough.adaptive.node.squares import Columns, dk_at, join_squares, own_square
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.dynamics.newton_euler import centripetal, gyroscopic_force
 from bough.joints import Mechanism
 from bough.spatial import (
@@ -89,6 +89,7 @@ def turned(R: Rotation, S: Symmetric) -> Symmetric:
 
 
 @inlined
+@kernel
 def _mixed(r: Rows, at: tuple[int, ...], S: Symmetric, c: float) -> Motion:
     """The columns of a record at s = (S, c)."""
     b = scale6(c, six(r, at[6]))
@@ -98,12 +99,14 @@ def _mixed(r: Rows, at: tuple[int, ...], S: Symmetric, c: float) -> Motion:
 
 
 @inlined
+@kernel
 def _own_force(plan: Blueprint, st: State, leaf: int, c: float) -> Force:
     """c times the force on a body, which its first copy bears."""
     return scale6(c, get6(st.force, plan.last[leaf])) if leaf < len(plan.parent) else ZERO6
 
 
 @inlined
+@loop_kernel
 def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric, c: float) -> Motion:
     i = plan.leaf_body[leaf]
     if i == len(plan.parent):
@@ -114,6 +117,7 @@ def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric
 
 
 @inlined
+@loop_kernel
 def bias_of(m: Mechanism, plan: Blueprint, st: State, code: int, far: bool, S: Symmetric, c: float) -> Motion:
     """b of a closed cluster at a handle, turning with products S; c = 1 with its forces."""
     if code < 0:
@@ -123,6 +127,7 @@ def bias_of(m: Mechanism, plan: Blueprint, st: State, code: int, far: bool, S: S
 
 
 @inlined
+@loop_kernel
 def cluster_force(plan: Blueprint, st: State, code: int) -> Force:
     """F_C: all forces on a cluster as one, in its near frame."""
     if code < 0:
@@ -131,6 +136,7 @@ def cluster_force(plan: Blueprint, st: State, code: int) -> Force:
 
 
 @inlined
+@loop_kernel
 def join_force(plan: Blueprint, st: State, n: int) -> None:
     """F_C of node n; nothing moves the ground."""
     F = ZERO6
@@ -147,6 +153,7 @@ def pull_of(I: RigidInertia, F: Force, S: Symmetric) -> Force:
 
 
 @inlined
+@loop_kernel
 def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: float) -> Motion:
     """beta of node n, whose joint is locked, turning with products S."""
     A, B = plan.left[n], plan.right[n]
@@ -158,6 +165,7 @@ def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: fl
 
 
 @inlined
+@loop_kernel
 def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Columns | Workspace) -> None:
     """B, dk and F_C of node n, whose inertia and matrices are known; Q (6,) are its torques, x has `Columns`."""
     r, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.handles[n] == 2
@@ -199,6 +207,7 @@ def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Column
 
 
 @inlined
+@loop_kernel
 def _rigid_gaps(m: Mechanism, plan: Blueprint, st: State, n: int, x: Columns) -> None:
     """beta_r and gamma_r: the gap between two rigid clusters, and the force that closes it."""
     A, B = plan.left[n], plan.right[n]
@@ -230,6 +239,7 @@ def _rigid_gaps(m: Mechanism, plan: Blueprint, st: State, n: int, x: Columns) ->
 
 
 @inlined
+@loop_kernel
 def released_square(
     m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, f1: Force, f2: Force
 ) -> tuple[Scalar, Scalar]:

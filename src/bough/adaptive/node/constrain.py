@@ -11,7 +11,7 @@ from __future__ import annotations
 from bough.adaptive.node.blocks import clear, multiply, negate, subtract_transposed, sweep
 from bough.adaptive.node.layout import D_, K_, U_, V_, W_, Blueprint, State
 from bough.adaptive.node.rows import joined, plus, put, replaced, row, scaled
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.types import Rows
 
@@ -19,6 +19,7 @@ WELDED = 1e300  # an armature that nothing moves
 
 
 @inlined
+@loop_kernel
 def constrain(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
     """W (constraint forces), U and D (joint acceleration) of the joint of body b, from K. K itself is destroyed."""
     k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
@@ -33,7 +34,7 @@ def constrain(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
             _add_armature(st.scratch, a, d, m.armature[k0 + a])
 
 
-@kernel
+@loop_kernel
 def _one_axis(S: Rows, axis: int) -> None:
     """One freed axis z: W = -swept, U = e_z - swept row z, D = swept zz."""
     for k in range(6):
@@ -55,7 +56,7 @@ def _freed_axes(m: Mechanism, k0: int, d: int) -> int:
     return bits
 
 
-@kernel
+@loop_kernel
 def _several_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
     """Any set of freed axes; a helical joint is sheared so that its screw becomes a pure turn."""
     pitch, freed = m.pitch[k0] if d == 1 else 0.0, _freed_axes(m, k0, d)
@@ -82,7 +83,7 @@ def _several_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
         S[U_, a, 2] -= pitch * S[U_, a, 5]
 
 
-@kernel
+@loop_kernel
 def _any_subspace(S: Rows, freedoms: Rows, k0: int, d: int) -> None:
     """Freedoms along any axes: V = K^-1, D = (S' V S)^-1, U = D S' V, W = V - V S U."""
     for k in range(6):
@@ -103,7 +104,7 @@ def _any_subspace(S: Rows, freedoms: Rows, k0: int, d: int) -> None:
     subtract_transposed(S, W_, V_, U_)
 
 
-@kernel
+@loop_kernel
 def _add_armature(S: Rows, a: int, d: int, armature: float) -> None:
     """A rotor on freedom a: D' = (D^-1 + armature)^-1, and W, U with it, by one rank-one change; it may be welded."""
     x = 1.0 / S[D_, a, a] if armature >= WELDED else armature / (1.0 + armature * S[D_, a, a])

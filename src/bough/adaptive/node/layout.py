@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bough.adaptive.assembly import Assembly, Linkage, make_linkage, shaped_tree
 from bough.adaptive.node.rows import WIDTH
-from bough.compile.kernel import inlined
+from bough.compile.kernel import inlined, kernel
 from bough.errors import TooLargeError
 from bough.model import Model
 from bough.spatial import get9, get_tail
@@ -164,17 +164,20 @@ IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @inlined
+@kernel
 def tail(plan: Blueprint, n: int) -> int:
     """Where the part of a record begins that depends on the joint's freedoms."""
     return TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE
 
 
 @inlined
+@kernel
 def two_handled(plan: Blueprint, code: int) -> bool:
     return code >= 0 and plan.handles[code] == 2
 
 
 @inlined
+@kernel
 def placement(plan: Blueprint, st: State, b: int) -> tuple[Rotation, Vector]:
     """(R, p) of body b in its parent's frame; of a weld, nothing to do."""
     if b >= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.adaptive.node.blocks import clear
 from bough.adaptive.node.layout import Blueprint, State
 from bough.adaptive.node.rows import joined, put
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import add6, cross, get6, get10, scale6, symmetric_times
 from bough.types import Force, Motion, RigidInertia, Vector
@@ -23,11 +23,13 @@ def free_body(I: RigidInertia, f: Force) -> Motion:
 
 
 @inlined
+@kernel
 def leaf_inverse(plan: Blueprint, i: int) -> RigidInertia:
     return get10(plan.inverse, i)
 
 
 @inlined
+@loop_kernel
 def load_leaf(plan: Blueprint, st: State, leaf: int, c: int) -> None:
     """Phi of one copy of a body: its inertia is shared evenly among the copies. The ground does not yield."""
     S, i = st.scratch, plan.leaf_body[leaf]
@@ -50,6 +52,7 @@ def load_leaf(plan: Blueprint, st: State, leaf: int, c: int) -> None:
 
 
 @inlined
+@loop_kernel
 def leaf_bias(plan: Blueprint, st: State, g: Vector, leaf: int) -> Motion:
     """b of a leaf. The first copy of a body bears its force; relative to free fall, the ground accelerates upward."""
     i = plan.leaf_body[leaf]
@@ -61,6 +64,7 @@ def leaf_bias(plan: Blueprint, st: State, g: Vector, leaf: int) -> Motion:
 
 
 @inlined
+@loop_kernel
 def leaf_acceleration(m: Mechanism, plan: Blueprint, st: State, leaf: int, f: Force) -> Motion:
     """The acceleration of a body, relative to free fall, when f acts on its handle."""
     i = plan.leaf_body[leaf]

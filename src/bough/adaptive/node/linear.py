@@ -7,13 +7,14 @@ from bough.adaptive.node.layout import B1, B2, GAMMA, RIGID, T1, T2, TOTAL, Blue
 from bough.adaptive.node.leaves import ZERO6, leaf_bias
 from bough.adaptive.node.locked import join_forces
 from bough.adaptive.node.total import linear_total
-from bough.compile.kernel import inlined
+from bough.compile.kernel import inlined, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, motion_out, scale6, sub6
 from bough.types import Motion
 
 
 @inlined
+@loop_kernel
 def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion]:
     """b of a child at both handles."""
     if code < 0:
@@ -26,6 +27,7 @@ def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, M
 
 
 @inlined
+@loop_kernel
 def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
     """b of node n after forces or torques have changed, and what else it `keeps`: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2

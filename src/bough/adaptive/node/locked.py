@@ -29,7 +29,7 @@ from bough.adaptive.node.layout import (
 from bough.adaptive.node.leaves import ZERO6, leaf_bias
 from bough.adaptive.node.motion import cross_pose, far_pose
 from bough.adaptive.node.rigid import handle_force, joined_force, joined_inertia, joined_kappa, locked_square
-from bough.compile.kernel import inlined
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, get6, get10, motion_out, rigid_scale, rigid_times, scale6, sub6
 from bough.types import Force, Motion, RigidInertia, Scalar
@@ -38,12 +38,14 @@ ZERO10 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @inlined
+@kernel
 def is_ground(plan: Blueprint, code: int) -> bool:
     """Whether the ground belongs to a cluster."""
     return (plan.near[code] if code >= 0 else plan.leaf_body[~code]) == len(plan.parent)
 
 
 @inlined
+@loop_kernel
 def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
     """I_C in the near frame; zero where the ground belongs to it."""
     if code >= 0:
@@ -57,6 +59,7 @@ def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> Rigi
 
 
 @inlined
+@loop_kernel
 def join_inertia(m: Mechanism, plan: Blueprint, st: State, n: int) -> None:
     """I_C of node n."""
     I = ZERO10
@@ -71,6 +74,7 @@ def join_inertia(m: Mechanism, plan: Blueprint, st: State, n: int) -> None:
 
 
 @inlined
+@loop_kernel
 def _own(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
     """(F_C, kappa) of a child."""
     if code >= 0:
@@ -84,6 +88,7 @@ def _own(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
 
 
 @inlined
+@loop_kernel
 def join_forces(m: Mechanism, plan: Blueprint, st: State, n: int, beta: Motion) -> None:
     """F_C and kappa of node n, once gamma and R are known."""
     r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
@@ -108,6 +113,7 @@ def join_forces(m: Mechanism, plan: Blueprint, st: State, n: int, beta: Motion) 
 
 
 @inlined
+@loop_kernel
 def released_energy(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """E of node n under forces on its handles: f' (Phi - Phi_r) f + 2 f' (b - b_r) + dk; rounding below zero is cut."""
     r, o = st.record[plan.offset[n] : plan.offset[n + 1]], INERTIA

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.adaptive.node.layout import CROSS, IDENTITY, ZERO3, Blueprint, State, placement, two_handled
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import (
     Mechanism,
     freedom,
@@ -37,6 +37,7 @@ def get_pose(X: Rows, i: int) -> tuple[Rotation, Vector]:
 
 
 @inlined
+@loop_kernel
 def primitive_pose(m: Mechanism, X: Rows, i: int) -> tuple[Rotation, Vector]:
     """The pose of primitive i in its parent, from its motion in X."""
     x, y, z = (
@@ -48,6 +49,7 @@ def primitive_pose(m: Mechanism, X: Rows, i: int) -> tuple[Rotation, Vector]:
 
 
 @inlined
+@loop_kernel
 def place_body(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
     """Refresh the placement of body b in its parent's frame, and the axes of a compound joint, from q."""
     first, last = plan.first[b], plan.last[b]
@@ -67,6 +69,7 @@ def place_body(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
 
 
 @inlined
+@kernel
 def cross_pose(plan: Blueprint, st: State, code: int) -> tuple[Rotation, Vector]:
     """The far handle's body in the frame of the near one."""
     if two_handled(plan, code):
@@ -78,12 +81,14 @@ def cross_pose(plan: Blueprint, st: State, code: int) -> tuple[Rotation, Vector]
 
 
 @inlined
+@kernel
 def far_pose(plan: Blueprint, st: State, n: int, pose: Pose) -> Pose:
     """The pose of B's near body, given the pose of node n's near body."""
     return compose(compose(pose, cross_pose(plan, st, plan.left[n])), placement(plan, st, plan.body[n]))
 
 
 @inlined
+@kernel
 def refresh_cross(plan: Blueprint, st: State, n: int) -> None:
     """Bring the cross-transform of a two-handle node up to date."""
     if plan.handles[n] == 2:
@@ -95,6 +100,7 @@ def refresh_cross(plan: Blueprint, st: State, n: int) -> None:
 
 
 @inlined
+@kernel
 def advance_body(m: Mechanism, plan: Blueprint, st: State, b: int, h: float) -> None:
     """Move the joint of body b by h qdd."""
     for i in range(plan.first[b], plan.last[b] + 1):

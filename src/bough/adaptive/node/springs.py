@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.node.layout import Shared
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, loop_kernel
 from bough.compile.scalar import sincos
 from bough.joints import Mechanism, difference_joint
 from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
@@ -48,6 +48,7 @@ def no_springs(m: Mechanism, shared: Shared) -> Springs:
 
 
 @inlined
+@loop_kernel
 def _barrier(gap: Scalar, strength: Scalar, s: Scalar) -> Vector:
     """(V, dV/ds, V'') of -strength log(s / gap), continued below s = gap by the parabola that touches it."""
     if s >= gap:
@@ -57,7 +58,7 @@ def _barrier(gap: Scalar, strength: Scalar, s: Scalar) -> Vector:
     return k * d * gap + 0.5 * k * d * d, -k * (gap + d), k
 
 
-@kernel
+@loop_kernel
 def term(p: Springs, t: int, x: Scalar) -> Vector:
     """(V, V', V'') of one term at x."""
     kind = p.kind[t]
@@ -76,6 +77,7 @@ def term(p: Springs, t: int, x: Scalar) -> Vector:
 
 
 @inlined
+@loop_kernel
 def spring(m: Mechanism, p: Springs, q: Rows, i: int) -> None:
     """Torques and armatures of joint i, where there is a potential."""
     k0, k1 = m.dof[i], m.dof[i + 1]
@@ -91,21 +93,21 @@ def spring(m: Mechanism, p: Springs, q: Rows, i: int) -> None:
             p.armature[k] = p.rotor[k] + p.h[0] * max(curvature, 0.0)
 
 
-@kernel
+@loop_kernel
 def spring_all(m: Mechanism, p: Springs, q: Rows) -> None:
     """Torques and armatures of all joints with a potential."""
     for i in range(len(m.parent)):
         spring(m, p, q, i)
 
 
-@kernel
+@loop_kernel
 def spring_some(m: Mechanism, p: Springs, q: Rows, joints: Rows) -> None:
     """The same of some joints."""
     for k in range(len(joints)):
         spring(m, p, q, joints[k])
 
 
-@kernel
+@loop_kernel
 def spring_energy(m: Mechanism, p: Springs, q: Rows) -> Scalar:
     """The sum of all potentials."""
     total = 0.0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.node.layout import Blueprint, State
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.spatial import dot6, get6
 from bough.types import Rows, Scalar, Symmetric
 
@@ -42,6 +42,7 @@ def dk_at(i: int, j: int) -> int:
 
 
 @inlined
+@loop_kernel
 def join_squares(plan: Blueprint, st: State, n: int, Q: Rows, d: int, x: Columns) -> None:
     """dk of node n."""
     r, A, B = st.record[plan.offset[n] : plan.offset[n + 1]], plan.left[n], plan.right[n]
@@ -68,6 +69,7 @@ def join_squares(plan: Blueprint, st: State, n: int, Q: Rows, d: int, x: Columns
 
 
 @inlined
+@loop_kernel
 def own_square(r: Rows, S: Symmetric) -> Scalar:
     """s' dk s of a record at s = (S, 1)."""
     s = (S[0], S[1], S[2], S[3], S[4], S[5], 1.0)

@@ -20,13 +20,14 @@ from bough.adaptive.node.layout import (
     two_handled,
 )
 from bough.adaptive.node.leaves import ZERO6
-from bough.compile.kernel import inlined
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import add6, dot6, force_in, scale6, sub6
 from bough.types import Force, Rows, Scalar
 
 
 @inlined
+@loop_kernel
 def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """A of node n under forces on its handles; rounding below zero is cut off."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
@@ -37,6 +38,7 @@ def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force)
 
 
 @inlined
+@kernel
 def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Force:
     """The force that A exerts on B through the joint, in B's frame."""
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
@@ -47,6 +49,7 @@ def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> For
 
 
 @inlined
+@loop_kernel
 def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """Write qdd of the joint of node n; returns its weighted square."""
     b = plan.body[n]
@@ -63,6 +66,7 @@ def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: For
 
 
 @inlined
+@loop_kernel
 def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> Scalar:
     """The weighted square of what the joint of body b has in `a` (nv,); 0 for a weld."""
     square = 0.0
@@ -77,12 +81,14 @@ def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> S
 
 
 @inlined
+@loop_kernel
 def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""
     return share_out(plan, st, n, joint_force(plan, st, n, f1, f2), f1, f2)
 
 
 @inlined
+@loop_kernel
 def share_out(plan: Blueprint, st: State, n: int, f: Force, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
     """`hand_down`, once the force f through the joint is known."""
     R, p = placement(plan, st, plan.body[n])

@@ -67,12 +67,13 @@ from bough.adaptive.node.layout import (
 )
 from bough.adaptive.node.leaves import ZERO6
 from bough.adaptive.node.rows import plus, put, row
-from bough.compile.kernel import inlined
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
 from bough.types import Force, Motion, Scalar
 
 
 @inlined
+@loop_kernel
 def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
     """Psi of node n. Over two leaves only the joint itself moves: Psi = u w u'."""
     S, two, r = st.scratch, plan.handles[n] == 2, st.record[plan.offset[n] : plan.offset[n + 1]]
@@ -122,6 +123,7 @@ def quadratic(plan: Blueprint, st: State, n: int, d: int) -> None:
 
 
 @inlined
+@loop_kernel
 def _load_total(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
     """Psi of a child; the joints of a leaf are none."""
     if code < 0:
@@ -131,6 +133,7 @@ def _load_total(plan: Blueprint, st: State, code: int, one: int, cross_block: in
 
 
 @inlined
+@kernel
 def _add_weighted(plan: Blueprint, st: State, b: int, d: int, c: int, u: int, v: int, sign: float) -> None:
     """c += sign u' w v."""
     S = st.scratch
@@ -142,6 +145,7 @@ def _add_weighted(plan: Blueprint, st: State, b: int, d: int, c: int, u: int, v:
 
 
 @inlined
+@loop_kernel
 def _slopes(plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion, Scalar]:
     """p of a child at both handles, and its eta; the joints of a leaf are none."""
     if code < 0:
@@ -153,6 +157,7 @@ def _slopes(plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion, Scal
 
 
 @inlined
+@kernel
 def _cross(plan: Blueprint, st: State, code: int, x: Force, far: bool) -> Motion:
     """Psi_12 x of a child, or Psi_21 x when `far`; one handle is both."""
     if code < 0:
@@ -166,6 +171,7 @@ def _cross(plan: Blueprint, st: State, code: int, x: Force, far: bool) -> Motion
 
 
 @inlined
+@loop_kernel
 def linear_total(plan: Blueprint, st: State, n: int) -> None:
     """p and eta of node n, once gamma and R are known: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2

@@ -19,7 +19,7 @@ from bough.adaptive.passes.lazy import (
 )
 from bough.adaptive.passes.loads import Loads
 from bough.adaptive.passes.whole import body_poses, down_all, noise, place_all, transmit
-from bough.compile.kernel import kernel
+from bough.compile.kernel import loop_kernel
 from bough.joints import Mechanism
 from bough.types import Rows, Scalar
 
@@ -40,7 +40,7 @@ class Order(NamedTuple):
     keeps: int  # what clusters keep beyond their equations: TOTAL, RIGID
 
 
-@kernel
+@loop_kernel
 def command(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Rows, order: Order, p: Springs
 ) -> Scalar:
@@ -94,7 +94,7 @@ def command(
     return 0.0
 
 
-@kernel
+@loop_kernel
 def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Rows, order: Order) -> Scalar:
     """Answer one question about the tree.
 

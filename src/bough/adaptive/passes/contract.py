@@ -24,7 +24,7 @@ from bough.adaptive.node import (
     put_pose,
 )
 from bough.adaptive.passes.loads import Loads
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import LAST_SCREW, PLACED, Mechanism
 from bough.spatial import add3, cross, get3, get10, put3, put10, rigid_add, rotate, scale3
 from bough.types import IntArray, Rows, Scalar, Vector
@@ -52,11 +52,12 @@ class Pieces(NamedTuple):
 
 
 @inlined
+@kernel
 def _near(plan: Blueprint, code: int) -> int:
     return plan.near[code] if code >= 0 else plan.leaf_body[~code]
 
 
-@kernel
+@loop_kernel
 def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) -> None:
     """Fill the contracted mechanism c, what t has of it, and where loaded bodies are."""
     _take(m, plan, c, t)
@@ -81,6 +82,7 @@ def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) 
 
 
 @inlined
+@loop_kernel
 def _take(m: Mechanism, plan: Blueprint, c: Mechanism, t: Pieces) -> None:
     """Primitives and freedoms of the opened joints as they are on the linkage, without inertia, in a row."""
     p, d = 0, 0
@@ -106,6 +108,7 @@ def _take(m: Mechanism, plan: Blueprint, c: Mechanism, t: Pieces) -> None:
 
 
 @inlined
+@loop_kernel
 def _hang(plan: Blueprint, st: State, c: Mechanism, t: Pieces, k: int) -> None:
     """The parent of opened joint k, and its fixed part there: the far handle of the cluster on the parent's side."""
     code, far, i = plan.left[plan.node_of[t.body[k]]], True, t.first[k]
@@ -125,6 +128,7 @@ def _hang(plan: Blueprint, st: State, c: Mechanism, t: Pieces, k: int) -> None:
 
 
 @inlined
+@kernel
 def _place_loaded(plan: Blueprint, st: State, t: Pieces, k: int) -> None:
     """The piece of a loaded body, and where it is there: up from its leaf while clusters are closed."""
     code, n = ~t.loaded[k], plan.leaf_up[t.loaded[k]]
@@ -176,7 +180,7 @@ def piece_loads(bearer: IntArray, primitives: int) -> Loads:
     return Loads(pieces, first, first[:-1] + 4, room[0], room[1], point.reshape(-1, 3), slot)
 
 
-@kernel
+@loop_kernel
 def load_pieces(loads: Loads, t: Pieces, c: Loads) -> None:
     """Forces on bodies as forces on the pieces that bear them, c."""
     c.force[:, :] = 0.0
@@ -201,5 +205,6 @@ def load_pieces(loads: Loads, t: Pieces, c: Loads) -> None:
 
 
 @inlined
+@kernel
 def _add(a: Rows, i: int, x: Scalar, f: Vector) -> None:
     put3(a, i, add3(get3(a, i), scale3(x, f)))

@@ -20,7 +20,7 @@ from bough.adaptive.node import (
     released_energy,
     total_acceleration,
 )
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import get6, put6
 from bough.types import Force, Rows, Scalar
@@ -93,6 +93,7 @@ def stack_up(fr: Front, top: int, n: int, f1: Force, f2: Force) -> int:
 
 
 @inlined
+@loop_kernel
 def _age(st: State, n: int, clock: Rows) -> Scalar:
     """How many steps the oldest motion in the cluster is pending; 1 without catching up."""
     if clock[2] == 0.0:
@@ -101,6 +102,7 @@ def _age(st: State, n: int, clock: Rows) -> Scalar:
 
 
 @inlined
+@loop_kernel
 def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> Scalar:
     """What leaving cluster n closed would leave out."""
     if fr.count[BY_ENERGY] == 1:
@@ -109,6 +111,7 @@ def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: For
 
 
 @inlined
+@loop_kernel
 def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> None:
     """Let a cluster wait."""
     key = importance(plan, st, fr, n, f1, f2, clock)
@@ -127,6 +130,7 @@ def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, c
 
 
 @inlined
+@loop_kernel
 def _enter(fr: Front, key: Scalar, n: int, slot: int) -> None:
     """Put a cluster on the heap."""
     i = fr.count[WAITING]
@@ -138,7 +142,7 @@ def _enter(fr: Front, key: Scalar, n: int, slot: int) -> None:
     fr.key[i], fr.node[i], fr.slot[i] = key, n, slot
 
 
-@kernel
+@loop_kernel
 def _pop(fr: Front) -> None:
     """Take the first cluster off the heap."""
     last = fr.count[WAITING] - 1
@@ -158,7 +162,7 @@ def _pop(fr: Front) -> None:
     fr.key[i], fr.node[i], fr.slot[i] = key, node, slot
 
 
-@kernel
+@loop_kernel
 def begin(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
     """Start a bounded pass: nothing is opened, the root waits. Accelerations found last are forgotten."""
     fr.count[:FULL_TIER] = 0
@@ -168,7 +172,7 @@ def begin(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
     fr.value[ROOT] = max(st.record[plan.offset[root] + (KAPPA if fr.count[BY_ENERGY] == 1 else ETA)], 0.0)
 
 
-@kernel
+@loop_kernel
 def forget(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
     """Zero the accelerations of all opened joints."""
     for k in range(fr.count[DONE]):
@@ -178,7 +182,7 @@ def forget(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
                 st.qdd[m.v_index[i]] = 0.0
 
 
-@kernel
+@loop_kernel
 def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
     """The sum over waiting clusters, without the cancellation of a running one."""
     total = 0.0
@@ -192,6 +196,7 @@ def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
 
 
 @inlined
+@loop_kernel
 def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock: Rows) -> bool:
     """Whether the waiting clusters may be left closed; the square of the error allowed is made of `limits`."""
     if fr.count[WAITING] == 0:
@@ -208,11 +213,13 @@ def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock
 
 
 @inlined
+@kernel
 def _is_full(fr: Front) -> bool:
     return fr.count[WAITING] + 2 >= len(fr.key) or fr.count[DONE] + 2 >= len(fr.done)
 
 
 @inlined
+@loop_kernel
 def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
     """Open the cluster that waits first; returns the weighted square of its joint's acceleration."""
     n, slot, key = fr.node[0], fr.slot[0], fr.key[0]
@@ -236,7 +243,7 @@ def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows
     return square
 
 
-@kernel
+@loop_kernel
 def refine(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, budget: int, clock: Rows
 ) -> int:
@@ -251,7 +258,7 @@ def refine(
     return MET
 
 
-@kernel
+@loop_kernel
 def open_above(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, least: Scalar) -> int:
     """Open all clusters with a key above `least`, largest first, unless memory must grow."""
     while fr.count[WAITING] > 0 and fr.key[0] > least:
@@ -261,7 +268,7 @@ def open_above(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows,
     return MET
 
 
-@kernel
+@loop_kernel
 def take_over(fr: Front, other: Front) -> None:
     """What another front has opened, and what waits there."""
     for k in range(other.count[DONE]):
@@ -277,7 +284,7 @@ def take_over(fr: Front, other: Front) -> None:
     fr.value[LARGEST] = max(fr.value[LARGEST], other.value[LARGEST])
 
 
-@kernel
+@loop_kernel
 def conclude(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
     """Note how good the solution of this step is, before it is acted upon."""
     left = waiting_sum(plan, st, fr, clock)

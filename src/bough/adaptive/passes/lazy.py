@@ -26,7 +26,7 @@ from bough.adaptive.node import (
 )
 from bough.adaptive.passes.front import DONE, FULL_TIER, LINEAR_TIER, LOADED, MOVED, Front, get_far, stack_up
 from bough.adaptive.passes.loads import Loads, load_body
-from bough.compile.kernel import inlined, kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import get6, put6
 from bough.types import Rows, Scalar
@@ -36,6 +36,7 @@ FAR = 1e8
 
 
 @inlined
+@loop_kernel
 def turning(m: Mechanism, plan: Blueprint, st: State, b: int) -> Scalar:
     """The largest angular acceleration at the joint of body b."""
     fastest = 0.0
@@ -45,7 +46,7 @@ def turning(m: Mechanism, plan: Blueprint, st: State, b: int) -> Scalar:
     return fastest
 
 
-@kernel
+@loop_kernel
 def turns_too_far(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, turn: float) -> bool:
     """Whether this step would turn an opened joint by more than `turn`, or by what is no number."""
     for k in range(fr.count[DONE]):
@@ -58,7 +59,7 @@ def turns_too_far(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Ro
     return False
 
 
-@kernel
+@loop_kernel
 def place_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
     """Placements and cross-transforms of the opened clusters, the joints of which have moved."""
     for k in range(fr.count[DONE]):
@@ -69,7 +70,7 @@ def place_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
         refresh_cross(plan, st, fr.done[k])
 
 
-@kernel
+@loop_kernel
 def follow(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
     """The opened joints were moved by another engine: their clusters must be done anew."""
     place_opened(m, plan, st, fr)
@@ -77,7 +78,7 @@ def follow(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
         fr.tier[fr.done[k]] = MOVED
 
 
-@kernel
+@loop_kernel
 def move_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, turn: float, p: Springs) -> None:
     """Move the opened joints; with catching up, by all the time since they moved last, as far as `turn` allows."""
     now = clock[0] + clock[1]
@@ -111,6 +112,7 @@ def move_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows
 
 
 @inlined
+@kernel
 def mark(plan: Blueprint, fr: Front, n: int) -> None:
     """Forces may turn below node n: it and all above it need an update, on which poses are carried along."""
     while n >= 0 and fr.tier[n] < LOADED:
@@ -152,6 +154,7 @@ def visit_marked(plan: Blueprint, st: State, fr: Front, loads: Loads) -> int:
 
 
 @inlined
+@kernel
 def _visit_loaded(plan: Blueprint, st: State, fr: Front, loads: Loads, n: int, top: int) -> int:
     """Put the marked children of n with their poses on the stack, which has height `top`, and load its leaves."""
     pose = get_pose(fr.pose, top)
@@ -168,6 +171,7 @@ def _visit_loaded(plan: Blueprint, st: State, fr: Front, loads: Loads, n: int, t
 
 
 @inlined
+@loop_kernel
 def equations(m: Mechanism, plan: Blueprint, st: State, fr: Front, count: int, keeps: int) -> None:
     """Redo the listed nodes, children first, each in full or for its forces only; with count < 0 all nodes, in full.
 
@@ -185,7 +189,7 @@ def equations(m: Mechanism, plan: Blueprint, st: State, fr: Front, count: int, k
         fr.tier[n] = 0
 
 
-@kernel
+@loop_kernel
 def respond(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, bodies: Rows, out: Rows) -> None:
     """Accelerations of some bodies in their own frames, exactly, after forces on them were written into `st.force`.
 

@@ -19,7 +19,7 @@ from bough.adaptive.node import (
     total_acceleration,
 )
 from bough.adaptive.passes.front import Front, get_far, stack_up
-from bough.compile.kernel import kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import get6, put6
 from bough.types import Force, Rows, Scalar
@@ -27,7 +27,7 @@ from bough.types import Force, Rows, Scalar
 COARSE = 1.0 / 16.0
 
 
-@kernel
+@loop_kernel
 def place_all(m: Mechanism, plan: Blueprint, st: State) -> None:
     """Placements and cross-transforms of everything from q."""
     for b in range(len(plan.parent)):
@@ -36,7 +36,7 @@ def place_all(m: Mechanism, plan: Blueprint, st: State) -> None:
         refresh_cross(plan, st, n)
 
 
-@kernel
+@loop_kernel
 def push_children(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, top: int) -> int:
     """Put the inner children of n with their forces on the stack of an exact down pass."""
     a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
@@ -47,7 +47,7 @@ def push_children(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: 
     return top
 
 
-@kernel
+@loop_kernel
 def down_all(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> Scalar:
     """All joint accelerations, exactly; returns the sum of their weighted squares."""
     top, total = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6), 0.0
@@ -59,7 +59,7 @@ def down_all(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> Scalar:
     return total
 
 
-@kernel
+@loop_kernel
 def noise(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, predicted: Rows, actual: Rows, truth: Rows, found: Rows
 ) -> Scalar:
@@ -119,7 +119,7 @@ def body_poses(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -
         put_pose(out, k, pose)
 
 
-@kernel
+@loop_kernel
 def rigid_groups(plan: Blueprint, st: State, since: float, group: Rows) -> None:
     """By body: the one with which it has moved as one since a step, the first on the way to the ground whose joint has
     moved; -1 with the ground."""
@@ -131,7 +131,7 @@ def rigid_groups(plan: Blueprint, st: State, since: float, group: Rows) -> None:
             group[b] = group[p] if p >= 0 else -1
 
 
-@kernel
+@loop_kernel
 def transmit(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
     """Forces on some bodies through their joints, in their frames, each by one way down the tree."""
     for k in range(len(bodies)):

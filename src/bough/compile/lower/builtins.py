@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.lower.values import Arr, Named, Num, is_constant
+from bough.compile.lower.values import LLVM, Arr, Named, Num, is_constant, ref
 from bough.compile.lower.writer import Writer
 from bough.compile.scalar import PRIMITIVES
 
@@ -38,6 +38,7 @@ def _absolute(out: Writer, x: Any) -> Any:
     if is_constant(x):
         return abs(x)
     if x.kind in "fs":
+        out.loop_only("abs of a float")
         return out.call("llvm.fabs", x)
     return out.select(out.compare("<", x, 0), out.binary("-", 0, x), x)
 
@@ -46,6 +47,8 @@ def _as(kind: str) -> Meaning:
     convert = {"f": float, "i": int, "b": bool}[kind]
 
     def meaning(out: Writer, x: Any) -> Any:
+        if kind == "f":
+            out.loop_only("float()")
         if kind == "f" and isinstance(x, Num) and x.kind == "s":
             return x
         if is_constant(x):
@@ -55,8 +58,10 @@ def _as(kind: str) -> Meaning:
     return meaning
 
 
-def _function(name: str, fold: Callable[[float], float]) -> Meaning:
+def _function(name: str, fold: Callable[[float], float], is_primitive: bool = False) -> Meaning:
     def meaning(out: Writer, x: Any) -> Any:
+        if not is_primitive:
+            out.loop_only(f"{name} of math or numpy")
         return fold(x) if is_constant(x) else out.call(f"llvm.{name}", x)
 
     return meaning
@@ -78,7 +83,9 @@ def _step(out: Writer, x: Any) -> Any:
     """1 where x >= 0, else 0, in the precision of x."""
     if is_constant(x):
         return float(x >= 0.0)
-    return out.number(out.compare(">=", x, 0.0), x.kind if x.kind in "fs" else "f")
+    y = x if x.kind in "fs" else out.number(x, "f")
+    is_met = Num("b", out.give(f"fcmp oge {LLVM[y.kind]} {y.ref}, {ref(0.0)}"))
+    return out.number(is_met, y.kind)
 
 
 def _ahead(out: Writer, array: Arr, k: Any) -> None:
@@ -93,7 +100,7 @@ BUILTINS: dict[Any, Meaning] = {
     PRIMITIVES["ahead"]: _ahead,
 }  # fmt: skip
 BUILTINS |= {getattr(home, name): _function(name, getattr(math, name)) for home in (np, math) for name in FUNCTIONS}
-BUILTINS |= {PRIMITIVES[name]: _function(name, getattr(math, name)) for name in ("sqrt", "sin", "cos")}
+BUILTINS |= {PRIMITIVES[name]: _function(name, getattr(math, name), True) for name in ("sqrt", "sin", "cos")}
 DECLARATIONS = [
     *(
         f"declare {part} @llvm.{name}.{size}({part})"

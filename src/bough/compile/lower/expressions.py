@@ -86,6 +86,7 @@ def _power(f: Translation, a: Any, b: Any) -> Any:
     if is_constant(a) and is_constant(b):
         return a**b
     if not (isinstance(b, int) and b >= 1):
+        f.out.loop_only("a power whose exponent is no whole constant")
         x, y = f.out.number(a, "f").ref, f.out.number(b, "f").ref
         return Num("f", f.out.give(f"call double @llvm.pow.f64(double {x}, double {y})"))
     result, square = None, a  # by squares
@@ -271,6 +272,8 @@ def _name(f: Translation, node: ast.Name) -> Any:
 
 
 def _literal(f: Translation, node: ast.Constant) -> Any:
+    if isinstance(node.value, float):
+        f.out.loop_only("a float literal")
     return node.value
 
 

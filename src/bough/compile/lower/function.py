@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from bough.compile.kernel import is_straight_line
 from bough.compile.lower.builtins import BUILTINS
 from bough.compile.lower.scope import BeginAgainError, Hints, Scope
 from bough.compile.lower.source import MissingTextError, bindings, definition
 from bough.compile.lower.statements import run
-from bough.compile.lower.values import Fixed, Named, OutsideError, made, parts, refs, type_of
+from bough.compile.lower.values import DialectError, Fixed, Named, OutsideError, made, parts, refs, type_of
 from bough.compile.lower.writer import Writer
 from bough.errors import KernelError
 
@@ -38,6 +39,8 @@ class Translation:
             return Named(function, tuple(arguments))
         if not isinstance(function, FunctionType):
             raise OutsideError(f"a call of {function!r}")
+        if not is_straight_line(function):
+            self.out.loop_only(f"a call of {function.__name__}, which is no @kernel,")
         return called(self.module, self.out, function, arguments)
 
 
@@ -75,12 +78,15 @@ def translate(
     """A kernel for arguments of these types, and its text."""
     hints = Hints()
     while True:
-        out = Writer()
+        out = Writer(is_straight_line(function))
         try:
             node = definition(function)
             return _attempt(module, Scope(function, out, bindings(node), hints), kinds, name, node)
         except BeginAgainError:
             continue
+        except DialectError as error:
+            place = f"{function.__module__}.{function.__qualname__}, line {out.line}"
+            raise KernelError(f"{place} of its file: {error}") from None
         except MissingTextError as error:
             raise KernelError(f"{function.__module__}.{function.__qualname__} {error}") from None
         except (OutsideError, AttributeError, IndexError, ValueError, ZeroDivisionError) as error:

@@ -23,6 +23,10 @@ class OutsideError(Exception):
     """Something in a kernel that is outside the subset."""
 
 
+class DialectError(Exception):
+    """Something in a straight-line kernel that only a loop kernel may hold."""
+
+
 class Num(NamedTuple):
     """A number that LLVM knows by name: "i" whole, "f" double, "s" float, "b" truth, "v" eight doubles, "w" floats."""
 

@@ -13,6 +13,7 @@ from bough.compile.lower.values import (
     ELEMENT,
     LLVM,
     Arr,
+    DialectError,
     Named,
     Num,
     OutsideError,
@@ -47,9 +48,15 @@ COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "
 class Writer(Lines):
     """Lines of LLVM with instructions on values."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_straight_line: bool = False) -> None:
         super().__init__()
+        self._is_straight_line = is_straight_line
         self._read: dict[tuple[str, int], str] = {}
+
+    def loop_only(self, what: str) -> None:
+        """Refuse something that a straight-line kernel may not hold."""
+        if self._is_straight_line:
+            raise DialectError(f"{what} in a @kernel: only a @loop_kernel may hold it")
 
     # Places on the stack
 
@@ -87,12 +94,16 @@ class Writer(Lines):
     def number(self, x: Any, kind: str) -> Any:
         """A number as one of another kind."""
         if is_constant(x):
+            if isinstance(x, float):
+                self.loop_only("a float constant")
             return Num(kind, ref(_constant(x, kind)))
         if not isinstance(x, Num):
             raise OutsideError(f"a number was expected, not {type(x).__name__}")
         if x.kind == kind:
             return x
-        if kind == "i" and x.kind in "fs":  # towards zero; what is too large becomes the largest there is
+        if kind == "i" and x.kind in "fs":
+            self.loop_only("a float as a whole number")
+            # towards zero; what is too large becomes the largest there is
             name = f"llvm.fptosi.sat.i64.{'f64' if x.kind == 'f' else 'f32'}"
             return Num("i", self.give(f"call i64 @{name}({LLVM[x.kind]} {x.ref})"))
         change = {
@@ -113,6 +124,7 @@ class Writer(Lines):
             return x
         if x.kind == "i":
             return Num("b", self.give(f"icmp ne i64 {x.ref}, 0"))
+        self.loop_only("a branch on a float")
         return Num("b", self.give(f"fcmp une {LLVM[x.kind]} {x.ref}, {ref(0.0)}"))
 
     def binary(self, sign: str, a: Any, b: Any) -> Any:
@@ -153,6 +165,7 @@ class Writer(Lines):
         x, y, word = self.number(a, kind).ref, self.number(b, kind).ref, COMPARISONS[sign]
         if kind == "i":
             return Num("b", self.give(f"icmp {word if word in ('eq', 'ne') else 's' + word} i64 {x}, {y}"))
+        self.loop_only("a comparison of floats")
         return Num("b", self.give(f"fcmp {'une' if word == 'ne' else 'o' + word} {LLVM[kind]} {x}, {y}"))
 
     def select(self, condition: Num, a: Any, b: Any) -> Any:
