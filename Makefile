@@ -31,10 +31,10 @@ format: $(VENV)/.test
 	$(BIN)/ruff format .
 
 bench: $(VENV)/.bench
-	$(BIN)/python -m bough.bench
+	$(BIN)/python -m benchmarks
 
 reproduce: $(VENV)/.bench
-	$(BIN)/bough reproduce --docs docs
+	$(BIN)/python -m papers --docs docs
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

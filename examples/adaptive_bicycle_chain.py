@@ -8,8 +8,8 @@ from adaptive_common import Case, arguments, displacement_error, run, simulation
 from shaded import save
 
 from bough.adaptive import QuasiStatics
-from bough.reproduce.redon_lin.linkages import draw_chain
 from bough.zoo import bicycle_chain
+from papers.redon_lin.linkages import draw_chain
 
 EXPONENTS = (0, 1, 2, 3, 5, 9, 14, 19)
 SHOWN = (1, 3, 9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from bough.adaptive import QuasiStatics, relative_joint
 from bough.model import Model
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where `papers` lies, which draws the paper's linkages
 TURN = 0.5  # rad
 
 

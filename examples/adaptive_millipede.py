@@ -7,8 +7,8 @@ import numpy as np
 from adaptive_common import Case, arguments, displacement_error, random_forces, run, simulation, time_step
 from shaded import save
 
-from bough.reproduce.redon_lin.linkages import draw_millipede
 from bough.zoo import millipede
+from papers.redon_lin.linkages import draw_millipede
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from adaptive_common import Case, Result, arguments, displacement_error, random_
 from shaded import save
 
 from bough.model import Model
-from bough.reproduce.redon_lin.linkages import draw_molecule
 from bough.zoo import molecule
+from papers.redon_lin.linkages import draw_molecule
 
 EXPONENTS = (3, 7, 11, 15, 19)
 FORCES = (1, 10, 100, 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from bough import adaptive
 from bough.model import Model
 from bough.view import Shapes
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where `papers` lies, which draws the paper's linkages
 SAMPLES = 40  # of a run
 Load = Callable[[adaptive.Dynamics], None]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from bough import adaptive
 from bough.model import Model, Passive
-from bough.reproduce.redon_lin.linkages import winding
 from bough.zoo import millipede
+from papers.redon_lin.linkages import winding
 
 TORQUE, DT = 250.0, 4e-3  # N m, s
 STIFF, DAMPED = 3000.0, 60.0  # N m/rad and N m s of joints in legs

@@ -17,8 +17,8 @@ import pytest
 from typer.testing import CliRunner
 
 import bough
+from benchmarks import report
 from bough.app import cli
-from bough.bench import report, summary
 from card import needs_card
 
 ROOT = Path(__file__).parents[1]
@@ -253,15 +253,15 @@ def test_the_c_example_compiles_and_runs(tmp_path):
     assert [float(line) for line in printed.split()] == pytest.approx(q.tolist(), abs=2e-6)
 
 
-@pytest.mark.parametrize("record", sorted((ROOT / "docs" / "results").glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("record", sorted((ROOT / "benchmarks" / "results").glob("*.json")), ids=lambda path: path.stem)
 def test_tables_of_measurements_are_those_recorded(record):
     assert between(ROOT / "docs" / "performance.md", record.stem) == report.markdown(record)
 
 
 def test_summaries_are_made_from_the_records():
-    results = ROOT / "docs" / "results"
-    assert between(ROOT / "README.md", "forward dynamics") == summary.front_table(results)
-    assert between(ROOT / "docs" / "performance.md", "losses") == summary.losses(results)
+    results = ROOT / "benchmarks" / "results"
+    assert between(ROOT / "README.md", "forward dynamics") == report.front_table(results)
+    assert between(ROOT / "docs" / "performance.md", "losses") == report.losses(results)
 
 
 def test_no_other_number_of_microseconds_in_the_readme():

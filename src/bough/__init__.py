@@ -17,7 +17,6 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from bough import adaptive as adaptive
     from bough import arguments as arguments
-    from bough import bench as bench
     from bough import compile as compile
     from bough import control as control
     from bough import convert as convert
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from bough import model as model
     from bough import opspace as opspace
     from bough import record as record
-    from bough import reproduce as reproduce
     from bough import simulate as simulate
     from bough import sparsity as sparsity
     from bough import spatial as spatial
@@ -64,7 +62,6 @@ if TYPE_CHECKING:
 _ROOMS = (
     "adaptive",
     "arguments",
-    "bench",
     "compile",
     "control",
     "convert",
@@ -77,7 +74,6 @@ _ROOMS = (
     "model",
     "opspace",
     "record",
-    "reproduce",
     "simulate",
     "sparsity",
     "spatial",

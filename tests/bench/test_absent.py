@@ -7,10 +7,11 @@ from importlib import import_module
 
 import pytest
 
+from benchmarks.__main__ import SECTIONS, measured
+from benchmarks.absent import Sought, robot_file
 from bough import zoo
-from bough.bench import own
-from bough.bench.__main__ import SECTIONS, measured
-from bough.bench.absent import Sought, installed, robot_file
+from bough.app.bench import own
+from bough.app.bench.engines.common import installed
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError
 
@@ -35,7 +36,7 @@ def test_what_is_not_here_is_named(monkeypatch, tmp_path):
 @pytest.mark.parametrize("section", SECTIONS)
 def test_sections_say_what_they_look_for(section, monkeypatch, tmp_path):
     """Every robot file that a section's source names is one that it would report."""
-    module = import_module(f"bough.bench.{section}")
+    module = import_module(f"benchmarks.{section}")
     monkeypatch.setenv("BOUGH_BENCH_ROBOTS", str(tmp_path))
     monkeypatch.setattr(module, "rows", list)
     found = {row.model for row in measured(section)}
@@ -50,7 +51,7 @@ def test_a_section_without_its_library_says_how_to_get_it(monkeypatch):
     def rows():
         import no_such_library  # noqa: F401
 
-    monkeypatch.setattr("bough.bench.factor.rows", rows)
+    monkeypatch.setattr("benchmarks.factor.rows", rows)
     with pytest.raises(MissingExtraError, match=r"section factor needs no_such_library: pip install 'bough\[bench\]'"):
         measured("factor")
 

@@ -3,7 +3,7 @@
 import pytest
 
 import browser
-from bough.bench import viewer
+from benchmarks import viewer
 from bough.errors import MissingExtraError
 
 

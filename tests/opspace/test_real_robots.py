@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bough
-from bough.bench.absent import robot_file
-from bough.bench.peers import mujoco_twin
+from benchmarks.absent import robot_file
+from bough.app.bench.peers import mujoco_twin
 from bough.joints import FREE
 from bough.opspace import METHODS
 

@@ -19,16 +19,16 @@ from bough.compile.graph.program import OperationCount
 from bough.cost import featherstone2005 as f05_cost
 from bough.cost import featherstone2010 as f10_cost
 from bough.dynamics.dynamics import Dynamics
-from bough.reproduce import run
-from bough.reproduce.counting import on_tree
-from bough.reproduce.featherstone2005 import table1 as f05
-from bough.reproduce.featherstone2005.section2 import pattern, touched
-from bough.reproduce.featherstone2010.asimo import task_set
-from bough.reproduce.shimanovskij import table1 as udut
-from bough.reproduce.topologies import balanced, chain, side_branches, span_grid
 from bough.sparsity import ltdl as factorize
 from bough.sparsity.ltdl import ltdl
 from bough.tree import Tree
+from papers import run
+from papers.counting import on_tree
+from papers.featherstone2005 import table1 as f05
+from papers.featherstone2005.section2 import pattern, touched
+from papers.featherstone2010.asimo import task_set
+from papers.shimanovskij import table1 as udut
+from papers.topologies import balanced, chain, side_branches, span_grid
 from strategies import FACTS, TREES
 
 FIGURES = json.loads((Path(__file__).parents[1] / "data" / "exact.json").read_text())

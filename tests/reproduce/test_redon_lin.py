@@ -9,10 +9,10 @@ import pytest
 
 from bough.adaptive import QuasiStatics, relative_joint
 from bough.errors import RecordingError
-from bough.reproduce.redon_lin import linkages, molecules, protocol, table1
-from bough.reproduce.redon_lin.protocol import Experiment, displacement_error, parts
-from bough.reproduce.redon_lin.recording import at_once, cells, chosen, main, missing, record
 from bough.zoo import chain, molecule
+from papers.redon_lin import linkages, molecules, protocol, table1
+from papers.redon_lin.protocol import Experiment, displacement_error, parts
+from papers.redon_lin.recording import at_once, cells, chosen, main, missing, record
 from sizes import size
 
 SMALL = Experiment("small", "adjacent", (1, 3), (3, 11), 20)

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bough.reproduce import Figure, Result, Row, run, write
-from bough.reproduce.report import as_html, as_markdown, deviations, summary
+from papers import Figure, Result, Row, run, write
+from papers.report import as_html, as_markdown, deviations, summary
 
 
 class Balance(HTMLParser):

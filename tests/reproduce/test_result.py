@@ -7,10 +7,10 @@ import math
 import pytest
 
 from bough.compile.graph.program import OperationCount
-from bough.reproduce.counting import Tally, executed, on_tree
-from bough.reproduce.result import exact, measured, rounded, same_digits
 from bough.sparsity.ltl import ltl
 from bough.tree import Tree
+from papers.counting import Tally, executed, on_tree
+from papers.result import exact, measured, rounded, same_digits
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bough.errors import OptionError
-from bough.reproduce import SCRIPTS, chosen, run
-from bough.reproduce.catalogue import PAPERS, title
-from bough.reproduce.chang_khatib import figure5
-from bough.reproduce.result import DIFFERS
+from papers import SCRIPTS, chosen, run
+from papers.catalogue import PAPERS, title
+from papers.chang_khatib import figure5
+from papers.result import DIFFERS
 from sizes import size
 
 KINDS = {"exact", "rounds to printed", "corrected", "not reproducible", "measured"}

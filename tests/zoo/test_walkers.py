@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bough
-from bough.bench.robots import quadruped_mjcf
+from benchmarks.robots import quadruped_mjcf
 
 
 def test_a_quadruped_of_plain_numbers():

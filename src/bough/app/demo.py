@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bough.app import counts, show
-from bough.bench.timing import contest
+from bough.app.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError
 from bough.model import Model

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.adaptive.linkages import random_forces, random_linkage, simulate
 
 from bough import adaptive
 from bough.adaptive.assembly import rows_of
 from bough.adaptive.assembly.rearrange import rearranged
 from bough.adaptive.assembly.shapes import GivenPairs, _ends, _joins
 from bough.zoo.families import _family
+from tests.adaptive.linkages import random_forces, random_linkage, simulate
 
 
 def random_rows(parent, rng):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.adaptive.linkages import random_forces, random_linkage, simulate
 
 from bough import adaptive, zoo
 from bough.adaptive.assembly import assembly_tree, make_linkage, rows_of
 from bough.errors import BoughError, ModelError, UnknownNameError
 from bough.zoo.families import _family
+from tests.adaptive.linkages import random_forces, random_linkage, simulate
 
 
 def random_pairs(parent, rng):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.bench import larger, own, sweeps
-from bough.bench.engines import common
+from bough.app.bench import larger, own
+from bough.app.bench.engines import common
 from bough.errors import NumericalError
 
 
@@ -46,7 +46,7 @@ def test_an_engine_that_is_missing_or_differs_is_named(run, monkeypatch):
 def test_what_is_measured_shows_that_it_goes_on(run, monkeypatch):
     seen = []
     monkeypatch.setattr("bough.app.commands.tour.working", lambda what: seen.append(what) or nullcontext())
-    monkeypatch.setattr("bough.bench.own.compare", lambda model, seconds: own.OwnComparison([], {}))
+    monkeypatch.setattr("bough.app.bench.own.compare", lambda model, seconds: own.OwnComparison([], {}))
     run("bench", "--model", "zoo:arm:2", "--json")
     assert seen == ["measuring"]
 
@@ -56,10 +56,3 @@ def test_orders_are_permutations():
     state = own.random_state(model)
     assert sorted(state.q_order) == list(range(model.nq))
     assert sorted(state.v_order) == list(range(model.nv))
-
-
-def test_sweeps_are_measured_by_all_kinds_of_workers():
-    pytest.importorskip("pyarrow")
-    row = sweeps.measured(sweeps.CASES[0], size=1e-4, rounds=1)
-    assert set(row.seconds) == {f"bough {k} {kind}" for k in (1, 2) for kind in ("thread", "process", "plain")}
-    assert min(row.seconds.values()) > 0.0

@@ -2,9 +2,11 @@
 
 import json
 
+import pytest
+
+from benchmarks import __main__ as runner
 from bough.app import demo
-from bough.bench import __main__ as runner
-from bough.bench.report import Timing
+from bough.app.bench.timing import Timing
 
 
 def test_demo(run, tmp_path, monkeypatch):
@@ -28,7 +30,7 @@ def test_lists(run):
 
 
 def test_reproduce_refuses_before_it_runs(refused, monkeypatch, tmp_path):
-    monkeypatch.setattr("bough.app.reproduction.run", None)
+    monkeypatch.setattr("papers.tour.run", None)
     (tmp_path / "file").touch()
     table = ("reproduce", "shimanovskij.table1")
     assert "did you mean 'table1'" in refused("reproduce", "tabel1")
@@ -57,3 +59,11 @@ def test_demo_without_a_model_writes_a_page(run, monkeypatch, tmp_path):
     assert "bough view robot.urdf" in said
     found = json.loads(run("demo", "--to", tmp_path / "page", "--json"))
     assert found == {"file": str(tmp_path / "page" / "index.html"), "cost": {"microseconds": 1.0}}
+
+
+@pytest.mark.parametrize("words", [("reproduce", "--list"), ("bench", "--list"), ("bench", "dynamics")])
+def test_what_is_not_installed_says_where_it_is(refused, monkeypatch, tmp_path, words):
+    monkeypatch.setattr("bough.__file__", str(tmp_path / "site-packages" / "bough" / "__init__.py"))
+    folder = {"reproduce": "papers", "bench": "benchmarks"}[words[0]]
+    sentence = f"{folder}/ is not installed with Bough: get its source code, and run `make {words[0]}` there"
+    assert sentence in refused(*words)

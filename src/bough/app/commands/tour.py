@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+import bough
 from bough.app.shell import FAILED, Json, note, out, patient, say, show_json, watched, working
 from bough.app.source import HELP, Source, complete_model, load_options, of_model
+from bough.errors import OptionError
 
 
 @of_model("")
@@ -55,15 +59,15 @@ def reproduce(
 
     The report has them beside what is printed: HTML, Markdown and JSON.
     """
-    from bough.app import reproduction
+    papers = of_checkout("papers", "tour", "reproduce")
 
     names = which or []
     if list_all and json:
-        show_json(reproduction.titles(names))
+        show_json(papers.titles(names))
     elif list_all:
-        reproduction.show_list(names, out())
+        papers.show_list(names, out())
     else:
-        found = reproduction.tour(names, to, docs, full, None if json else out())
+        found = papers.tour(names, to, docs, full, None if json else out())
         if json:
             show_json(found)
         if "differs" in found["rows"]:
@@ -90,24 +94,35 @@ def bench(
     With --model it is a robot of yours, beside Pinocchio, MuJoCo, Drake, DART and CasADi's C code where they are here
     and agree.
     """
-    from bough.bench import __main__ as runner
-    from bough.bench import report
-
     if model is not None:
         own(Source(model, load_options(floating_base, False, [], False, False)), seconds, json)
         return
+    from bough.app.bench.timing import machine
+
+    runner = of_checkout("benchmarks", "__main__", "bench")
     if list_all:
         show_json(list(runner.SECTIONS)) if json else out().print("\n".join(runner.SECTIONS))
         return
-    rows = runner.run(sections or [], docs, report.show if not json else lambda rows: None, watched())
+    rows = runner.run(sections or [], docs, runner.report.show if not json else lambda rows: None, watched())
     if json:
-        show_json({"machine": report.machine(), "rows": rows})
+        show_json({"machine": machine(), "rows": rows})
+
+
+def of_checkout(package: str, module: str, target: str) -> Any:
+    """A module that lies beside `src` in a checkout and is not installed."""
+    root = Path(bough.__file__).parents[2]
+    if not (root / package / f"{module}.py").exists():
+        raise OptionError(f"{package}/ is not installed with Bough: get its source code, and run `make {target}` there")
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    return import_module(f"{package}.{module}")
 
 
 def own(source: Source, seconds: float, json: bool) -> None:
     """One model, beside the engines that are here."""
-    from bough.bench import report
-    from bough.bench.own import compare
+    from bough.app.bench import table
+    from bough.app.bench.own import compare
+    from bough.app.bench.timing import machine
 
     model = source.model()
     if model.couplings:
@@ -116,8 +131,11 @@ def own(source: Source, seconds: float, json: bool) -> None:
     with patient("compiling for this robot", after=2.0), working("measuring"):
         found = compare(model, seconds)
     if json:
-        show_json({"machine": report.machine(), "rows": found.rows, "left_out": found.left_out})
+        show_json({"machine": machine(), "rows": found.rows, "left_out": found.left_out})
         return
-    report.show(found.rows)
+    for shown in table.tables(found.rows):
+        out().print(shown, "")
+    for words in table.notes(found.rows):
+        say(words)
     for name, why in found.left_out.items():
         say(f"{name} is left out: {why}")

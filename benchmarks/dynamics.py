@@ -1,0 +1,93 @@
+"""The functions that everybody has, on arms, hands, walkers and trees: Bough beside all engines that are here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.absent import Sought, robot_file
+from bough import zoo
+from bough.app.bench.engines import random_state
+from bough.app.bench.engines.common import Compared, agreed, expected, ours
+from bough.app.bench.own import compare
+from bough.app.bench.timing import Timing, contest
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import BoughError
+from bough.io import load
+from bough.model import Model
+
+BATCH, MANY = 4096, 65_536
+PUSHED = (512, BATCH)  # rows of batches with wrenches
+SECONDS = 0.15  # for each contestant
+G1 = "g1_29dof_rev_1_0.urdf"
+REAL = {"panda.urdf": False, "allegro_right_hand.urdf": False, "go1.urdf": True, G1: True}  # whether the base floats
+WANTED = Sought(tuple(REAL))
+
+
+def rows() -> list[Timing]:
+    """All mechanisms; then the code that serves every model, and external forces."""
+    found: list[Timing] = []
+    for model in mechanisms():
+        compared = compare(model, SECONDS, (BATCH, MANY))
+        found += [row.noted(compared.left_out) for row in compared.rows]
+    for model in models():
+        found += general(model)
+        found += [row for count in PUSHED for row in pushed(model, count)]
+    return found
+
+
+def mechanisms() -> Iterator[Model]:
+    """Papers' mechanisms, and a real arm, hand, quadruped and humanoid."""
+    yield from (zoo.arm(7), zoo.humanoid(), zoo.chain(30), zoo.asimo())
+    for name, floating in REAL.items():
+        if path := robot_file(name):
+            yield load(path, floating_base=floating, mimic="independent")
+
+
+def models() -> list[Model]:
+    """The 30-DoF humanoid of Featherstone 2005, and a real robot of 35 DoF."""
+    g1 = robot_file(G1)
+    return [zoo.humanoid(), *([load(g1, floating_base=True)] if g1 else [])]
+
+
+def general(model: Model) -> list[Timing]:
+    """One call of the code that serves every model, and the factorization alone."""
+    dyn, s = Dynamics(model, general=True), random_state(model)
+    functions = ours(model, dyn, s)
+    functions[Compared.MASS] = lambda: dyn.mass_matrix(s.q)
+    wanted = expected(functions, model, s)
+    cases: dict[str, dict[str, Callable[[], Any]]] = {
+        case: {"bough": functions[case]}
+        for case in (Compared.FORWARD, Compared.INVERSE, Compared.MASS, Compared.FACTOR)
+    }
+    left_out: dict[str, str] = {}
+    for engine in ("pinocchio", "mujoco"):
+        try:
+            calls = agreed(engine, model, s, wanted)
+        except BoughError as error:
+            left_out[engine] = str(error)
+            continue
+        for case, contestants in cases.items():
+            contestants[calls[case].label] = calls[case].run
+    rows = (Timing("general code, single call", model.name, case, contest(c)) for case, c in cases.items())
+    return [row.noted(left_out) for row in rows]
+
+
+def pushed(model: Model, count: int) -> list[Timing]:
+    """A wrench on every body, as one array, beside the same call without: per row of a batch, on one thread."""
+    dyn, rng = Dynamics(model), np.random.default_rng(1)
+    q, (v, x) = model.random_configuration(rng, batch=count), rng.normal(size=(2, count, model.nv))
+    forces, out = rng.normal(size=(count, len(model.body_names), 6)), np.empty((count, model.nv))
+    found = []
+    for case, function in ((Compared.FORWARD, dyn.forward_dynamics), (Compared.INVERSE, dyn.inverse_dynamics)):
+        calls: dict[str, Callable[[], Any]] = {
+            "bough": lambda f=function: f(q, v, x, forces, out=out, threads=1),  # type: ignore[misc]
+            "bough without": lambda f=function: f(q, v, x, out=out, threads=1),  # type: ignore[misc]
+        }
+        times = contest(calls).per(count)
+        share = times["bough"] / times["bough without"]
+        note = f"{share:.2f} times the time without"
+        found.append(Timing(f"a wrench on every body, batch of {count:,}", model.name, case, times, note))
+    return found

@@ -1,0 +1,77 @@
+"""One style for all pictures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from bough.errors import required
+from papers.result import Figure
+
+# Distinct also in grey and for the colour-blind (Okabe & Ito); printed values are black, ours coloured.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+PRINTED = {"color": "black", "marker": "x", "linestyle": "none", "markersize": 7, "markeredgewidth": 1.6}
+SETTINGS: dict[Any, Any] = {
+    "font.size": 10, "axes.titlesize": 10.5, "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "lines.linewidth": 1.7,
+    "lines.markersize": 4.5, "legend.frameon": False, "figure.facecolor": "white", "savefig.facecolor": "white",
+}  # fmt: skip
+
+
+def png(figure: Figure) -> bytes:
+    """The picture as a PNG file."""
+    matplotlib = required("matplotlib", "plot", "a picture")
+    matplotlib.use("Agg")
+    from cycler import cycler
+    from matplotlib.figure import Figure as Canvas
+    from PIL import Image
+
+    with matplotlib.rc_context({**SETTINGS, "axes.prop_cycle": cycler(color=COLOURS)}):
+        canvas = Canvas(figsize=figure.size, layout="constrained")
+        figure.draw(canvas)
+        whole, buffer = io.BytesIO(), io.BytesIO()
+        canvas.savefig(whole, dpi=130)
+    # 256 colours, a third of the size; no date and no version inside: the same numbers give the same file
+    few = Image.open(whole).convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    few.save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def legend_outside(canvas: Any, axes: Any, columns: int = 4) -> None:
+    """A legend below the axes, where it hides nothing."""
+    handles, labels = axes.get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)))
+
+
+def plain_ticks(axis: Any, values: list[float]) -> None:
+    """These ticks only, as plain numbers: for logarithmic axes over less than two decades."""
+    axis.set_ticks(values, labels=[f"{x:g}" for x in values])
+    axis.set_ticks([], minor=True)
+
+
+def show_patterns(canvas: Any, patterns: Mapping[str, Any], label: str = "degree of freedom") -> None:
+    """Matrices of zeros and ones side by side, each with its name and how many ones it has."""
+    for axes, (name, matrix) in zip(canvas.subplots(1, len(patterns)), patterns.items(), strict=True):
+        show_pattern(axes, matrix)
+        axes.set_title(f"{name}: {int(matrix.sum())} of {matrix.size}")
+        axes.set_xlabel(label)
+
+
+def show_pattern(axes: Any, matrix: Any) -> None:
+    """A matrix of zeros and ones, its rows and columns numbered from one as in the papers."""
+    rows, columns = matrix.shape
+    extent = (0.5, columns + 0.5, rows + 0.5, 0.5)
+    axes.imshow(1 - matrix, cmap="gray", vmin=-0.6, vmax=1.0, extent=extent)
+    for axis, size in ((axes.xaxis, columns), (axes.yaxis, rows)):
+        axis.set_ticks([1, *range(10, size + 1, 10)] if size > 10 else range(1, size + 1))
+    axes.grid(False)
+
+
+def operations_axis(axes: Any, most: int) -> None:
+    """The axis of bars that lie: operations from none to so many."""
+    axes.invert_yaxis()
+    axes.grid(False, axis="y")
+    axes.set_xlim(0, most)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("operations (multiplications, additions and divisions)")

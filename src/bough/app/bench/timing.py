@@ -1,0 +1,102 @@
+"""Timing on a noisy machine: short bursts, contestants in turn, the best and the median of many."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any
+
+from bough import record
+
+PACKAGES = ("bough", "numpy", "llvmlite", "scipy", "pin", "mujoco", "drake", "dartpy", "cvxopt", "casadi", "torch",
+            "jax")  # fmt: skip
+Contestant = Callable[[], object]
+
+
+class Times(dict[str, float]):
+    """Seconds per call by contestant: the best burst; the median of all bursts beside it."""
+
+    def __init__(self, best: Mapping[str, float], middle: Mapping[str, float]) -> None:
+        super().__init__(best)
+        self.median = dict(middle)
+
+    def per(self, count: int | Mapping[str, int]) -> Times:
+        """The same for each of `count` configurations of a call."""
+        many = {name: count if isinstance(count, int) else count[name] for name in self}
+        return Times(*({name: t / many[name] for name, t in times.items()} for times in (self, self.median)))
+
+    def __or__(self, other: Mapping[str, float]) -> Times:  # type: ignore[override]
+        middle = other.median if isinstance(other, Times) else {}
+        return Times({**self, **other}, self.median | middle)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One comparison: seconds per call of each contestant, Bough's own ones named "bough ..."."""
+
+    group: str
+    model: str
+    case: str
+    seconds: Mapping[str, float]
+    note: str = field(default="")
+    median: Mapping[str, float] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)  # what else was found, by a name that says its unit
+
+    def __post_init__(self) -> None:
+        """Times bring their medians along."""
+        if isinstance(self.seconds, Times):
+            object.__setattr__(self, "median", self.seconds.median)
+            object.__setattr__(self, "seconds", dict(self.seconds))
+
+    def noted(self, left_out: Mapping[str, str]) -> Timing:
+        """The same row, saying which engines do not take part and why."""
+        why = "; ".join([self.note] * bool(self.note) + [f"without {name}: {text}" for name, text in left_out.items()])
+        return replace(self, note=why)
+
+    def ratio(self) -> float | None:
+        """How many times faster than the fastest peer on as many threads, if there is one."""
+        peers = self.peers().values()
+        return min(peers) / self.seconds["bough"] if peers and "bough" in self.seconds else None
+
+    def peers(self) -> dict[str, float]:
+        """Seconds of others on one thread."""
+        ours, many = "bough", "all threads"
+        return {name: t for name, t in self.seconds.items() if not name.startswith(ours) and not name.endswith(many)}
+
+
+def contest(contestants: Mapping[str, Contestant], seconds: float = 0.6, burst: float = 2e-3) -> Times:
+    """Seconds per call of each contestant, from bursts taken in turn for about `seconds` each."""
+    calls = {name: max(1, int(burst / _once(run))) for name, run in contestants.items()}
+    taken: dict[str, list[float]] = {name: [] for name in contestants}
+    stop = time.perf_counter() + seconds * len(contestants)
+    while time.perf_counter() < stop or not all(taken.values()):
+        for name, run in contestants.items():
+            taken[name].append(_burst(run, calls[name]))
+    return Times({name: min(x) for name, x in taken.items()}, {name: median(x) for name, x in taken.items()})
+
+
+def _once(run: Contestant) -> float:
+    """A first guess at the time of a call, after a warm-up that compiles what has to be compiled."""
+    run()
+    return min(_burst(run, 1) for _ in range(5))
+
+
+def _burst(run: Contestant, calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        run()
+    return (time.perf_counter() - start) / calls
+
+
+def machine() -> dict[str, Any]:
+    """CPU, Python, commit and the versions of everything that takes part."""
+    return card() | record.machine(PACKAGES)
+
+
+def card() -> dict[str, str]:
+    """The CUDA card, where one was used."""
+    used = sys.modules.get("bough.compile.run.cuda.card")
+    return {"card": used.the_card().name} if used and used.the_card.cache_info().currsize else {}
