@@ -13,8 +13,6 @@ from bough.adaptive import passes
 from bough.adaptive.assembly import body_name, is_floating_base, make_metric
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.noise import Noise
-from bough.adaptive.engines.opening import FEW, open_shares
-from bough.adaptive.engines.side_by_side import Crew
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.node import TOTAL, Shared, make_blueprint, make_state, no_springs
 from bough.adaptive.passes import Front, Loads, make_front, no_forces
@@ -64,7 +62,6 @@ class TreeEngine:
         self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.springs = no_springs(mechanism, shared)
-        self.crew = Crew(mechanism, self.plan, self.state)
         self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
 
     def do(
@@ -116,13 +113,7 @@ class TreeEngine:
     def rebuild(self, loads: Loads) -> None:
         """All equations anew from q."""
         self.reserve(loads, 0)
-        count = self.crew.gather()
-        if count == 1:
-            self.do(passes.REBUILD, loads)
-        else:
-            self.do(passes.REBUILD, loads, number=(passes.FIRST,))
-            self.crew.redo_all(count, self.keeps)
-            self.do(passes.REBUILD, loads, number=(passes.SECOND,))
+        self.do(passes.REBUILD, loads)
         self.state.qdd[:] = 0.0
 
     def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
@@ -145,18 +136,13 @@ class TreeEngine:
         """Open clusters until the error is met (MET) or the budget of clusters is spent (SPENT); None is never met."""
         self._forget_all()
         rule = stop(self._inner(error))
-        # where the rule looks at clusters one by one, many of them are opened on several threads
-        apart = rule[0] == passes.OVER_JOINT and budget + self.opened >= len(self.plan.left)
         while True:
-            before, most = self.opened, max(0, FEW - self.opened) if apart else budget
-            status = int(self.do(passes.REFINE, None, rule, number=(most,)))
+            before = self.opened
+            status = int(self.do(passes.REFINE, None, rule, number=(budget,)))
             budget -= self.opened - before
-            if status == passes.FULL:
-                self.grow()
-            elif status == passes.MET or not apart:
+            if status != passes.FULL:
                 return status
-            else:
-                open_shares(self, rule)
+            self.grow()
 
     @property
     def opened(self) -> int:
@@ -174,8 +160,7 @@ class TreeEngine:
         self.front.count[passes.REFUSED] = 0
         while steps:
             self.reserve(loads, len(self.front.done))
-            most = min(budget, FEW) if error.over == "joint" else budget
-            steps = int(self.do(passes.MARCH, loads, stop(self._inner(error)), turn, (most, steps)))
+            steps = int(self.do(passes.MARCH, loads, stop(self._inner(error)), turn, (budget, steps)))
             if steps and (self.refused or self.opened >= budget):
                 return steps
             if steps and self.refine(error, budget - self.opened) != passes.MET:

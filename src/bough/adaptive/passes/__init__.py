@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bough.adaptive.passes.command import (
     CHANGED,
-    FIRST,
     FOLLOW,
     LEFT,
     MARCH,
@@ -18,7 +17,6 @@ from bough.adaptive.passes.command import (
     REBUILD,
     REFINE,
     RESPOND,
-    SECOND,
     SOLVE,
     TRANSMIT,
     Order,
@@ -56,9 +54,7 @@ from bough.adaptive.passes.front import (
     get_far,
     grown,
     make_front,
-    open_above,
     put_far,
-    take_over,
 )
 from bough.adaptive.passes.lazy import FAR, follow, mark, mark_loads, visit_marked
 from bough.adaptive.passes.loads import Applied, Loads, gather, load_body, no_force, no_forces
@@ -71,7 +67,6 @@ __all__ = [
     "COARSE",
     "DONE",
     "FAR",
-    "FIRST",
     "FOLLOW",
     "FULL",
     "FULL_TIER",
@@ -94,7 +89,6 @@ __all__ = [
     "REFUSED",
     "RESPOND",
     "ROOT",
-    "SECOND",
     "SLOTS",
     "SOLVE",
     "SPARE",
@@ -125,12 +119,10 @@ __all__ = [
     "mark_loads",
     "no_force",
     "no_forces",
-    "open_above",
     "piece_loads",
     "place_all",
     "put_far",
     "query",
     "rigid_groups",
-    "take_over",
     "visit_marked",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bough.adaptive.node import Blueprint, Springs, State
-from bough.adaptive.passes.front import FULL_TIER, MET, REFUSED, Front, begin, conclude, forget, refine, waiting_sum
+from bough.adaptive.passes.front import MET, REFUSED, Front, begin, conclude, forget, refine, waiting_sum
 from bough.adaptive.passes.lazy import (
     equations,
     follow,
@@ -24,8 +24,6 @@ from bough.joints import Mechanism
 from bough.types import Rows, Scalar
 
 REBUILD, CHANGED, MARCH, FOLLOW, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND, PLACE, TRANSMIT = range(12)
-
-WHOLE, FIRST, SECOND = range(3)  # parts of a rebuild
 
 
 class Order(NamedTuple):
@@ -46,12 +44,10 @@ def command(
 ) -> Scalar:
     """Do one thing with the tree.
 
-    REBUILD: everything anew from q; with a number, what comes FIRST, before all nodes are redone (by `redo`, perhaps on
-    several threads), or SECOND. CHANGED: forces or torques were changed below the nodes `number`. MARCH:
-    number[1] time steps that open at most number[0] clusters each; returns how many are left when one could not be
-    finished, or would turn a joint by more than `turn` (then REFUSED is 1). FOLLOW: the opened joints
-    have moved, too. These leave a front newly begun. REFINE: go on opening at most number[0] clusters; returns why it
-    ended.
+    REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH: number[1]
+    time steps that open at most number[0] clusters each; returns how many are left when one could not be finished, or
+    would turn a joint by more than `turn` (then REFUSED is 1). FOLLOW: the opened joints have moved, too. These leave a
+    front newly begun. REFINE: go on opening at most number[0] clusters; returns why it ended.
     """
     what, over, limits, number = order.what, order.over, order.limits, order.number
     if what == REFINE:
@@ -75,19 +71,12 @@ def command(
         if what in (CHANGED, FOLLOW):
             for k in range(len(number)):
                 mark(plan, fr, number[k])
-        part = number[0] if what == REBUILD and len(number) > 0 else WHOLE
-        if what == REBUILD and part != SECOND:
+        if what == REBUILD:
             place_all(m, plan, st)
             for k in range(len(loads.body)):
                 mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
-        if part != SECOND:
-            count = visit_marked(plan, st, fr, loads)
-            if part == FIRST:
-                return 0.0
-            equations(m, plan, st, fr, -1 if what == REBUILD else count, order.keeps)
-        else:
-            fr.tier[:] = 0
-            fr.count[FULL_TIER] += len(plan.left)
+        count = visit_marked(plan, st, fr, loads)
+        equations(m, plan, st, fr, -1 if what == REBUILD else count, order.keeps)
         forget(m, plan, st, fr)
         begin(plan, st, fr, clock)
         steps -= 1

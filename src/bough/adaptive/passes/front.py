@@ -259,32 +259,6 @@ def refine(
 
 
 @loop_kernel
-def open_above(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, least: Scalar) -> int:
-    """Open all clusters with a key above `least`, largest first, unless memory must grow."""
-    while fr.count[WAITING] > 0 and fr.key[0] > least:
-        if _is_full(fr):
-            return FULL
-        _open_first(m, plan, st, fr, clock)
-    return MET
-
-
-@loop_kernel
-def take_over(fr: Front, other: Front) -> None:
-    """What another front has opened, and what waits there."""
-    for k in range(other.count[DONE]):
-        fr.done[fr.count[DONE] + k] = other.done[k]
-    for k in range(other.count[WAITING]):
-        slot = fr.count[SLOTS]
-        fr.count[SLOTS] += 1
-        for x in range(12):
-            fr.force[slot, x] = other.force[other.slot[k], x]
-        _enter(fr, other.key[k], other.node[k], slot)
-    fr.count[DONE] += other.count[DONE]
-    fr.count[JOINTS] += other.count[JOINTS]
-    fr.value[LARGEST] = max(fr.value[LARGEST], other.value[LARGEST])
-
-
-@loop_kernel
 def conclude(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
     """Note how good the solution of this step is, before it is acted upon."""
     left = waiting_sum(plan, st, fr, clock)
