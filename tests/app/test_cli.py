@@ -1,7 +1,10 @@
 """The command as a whole: examples of help pages, errors as one line, exit codes."""
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 
 import pytest
 import typer
@@ -202,3 +205,11 @@ def test_what_takes_long_is_announced(capsys):
     with shell.patient("compiling", after=1e4):
         pass
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_terminals_without_block_characters_are_served(encoding):
+    words = [sys.executable, "-m", "bough", "info", "zoo:tree1"]
+    done = subprocess.run(words, capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding}, check=False)
+    assert done.returncode == 0
+    assert b":" in done.stdout

@@ -120,6 +120,24 @@ def test_the_corrected_file(tmp_path):
     np.testing.assert_allclose(measured(again, 5, seed=9)[3], tau, atol=1e-2)
 
 
+def test_files_with_mimic_and_welded_joints_are_written_back(tmp_path):
+    finger = """<link name="{0}"><inertial><mass value="0.2"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>
+        </link>
+        <joint name="to_{0}" type="revolute"><parent link="b"/><child link="{0}"/><origin xyz="0 {1} 0"/>
+        <axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/>{2}</joint>"""
+    more = finger.format("c", 0.1, "") + finger.format("d", -0.1, '<mimic joint="to_c"/>') + finger.format("e", 0.3, "")
+    source = tmp_path / "hand.urdf"
+    source.write_text(URDF.replace("</robot>", more + "</robot>"))
+    options = {"mimic": "independent", "weld": {"to_e": 0.4}}
+    model = bough.load(source, **options)
+    changed = model.with_inertias(1.1 * model.inertias)
+    with pytest.raises(bough.BoughError, match="options of load"):
+        write_urdf(changed, source, tmp_path / "x.urdf")
+    path = write_urdf(changed, source, tmp_path / "corrected.urdf", **options)
+    np.testing.assert_allclose(bough.load(path, **options).inertias, changed.inertias, atol=1e-12)
+    assert bough.load(path).couplings[0].follower == "to_d"
+
+
 def test_what_is_refused(tmp_path):
     model = zoo.arm(3)
     q, v, qdd, tau = measured(model, 5)

@@ -96,3 +96,15 @@ def test_models_can_be_examined() -> None:
     builder = Builder("m", check=False)
     builder.add_body("flat", mass=1.0, inertia=np.diag([1.0, 1.0, 3.0]), com=(1, 2, 3), effort=0.0)
     assert {f.link for f in doctor(builder.build()) if f.severity == "warning"} == {"flat"}
+
+
+def test_a_broken_tree_does_not_hide_what_else_is_wrong():
+    text = urdf(mass=-1).replace('<link name="tip">', '<link name="alone"/><link name="tip">')  # two roots
+    text = text.replace("</robot>", '<link name="odd"><inertial><mass value="heavy"/></inertial></link></robot>')
+    found = doctor(text)
+    assert found[0].severity == "error"
+    assert "root links" in found[0].what
+    assert any(f.link == "arm" and "mass is -1 kg" in f.what for f in found)
+    assert any("heavy" in f.what and f.severity == "error" for f in found)
+    with pytest.raises(Exception, match="root links"):
+        load(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import redirect_stdout, suppress
-from io import StringIO
+from io import StringIO, TextIOWrapper
 from traceback import print_exc
 from typing import Annotated
 
@@ -50,6 +50,9 @@ app.add_typer(cache.app, name="cache")
 def main() -> None:
     """Run the command. Exit codes: 0, 1 (found something, or failed), 2 (asked for something that cannot be)."""
     words = sys.argv[1:]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to fail
     if os.environ.get("_BOUGH_COMPLETE") == "complete_bash":
         complete_in_bash()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -16,8 +17,8 @@ from bough.sparsity import density
 from bough.tree import Tree
 
 LARGEST_PATTERN = 10**8  # nonzeros; more are not counted out for a picture
-HALVES = " ▀▄█"
-SHADES = " ░▒▓█"
+HALVES, SHADES = " ▀▄█", " ░▒▓█"
+PLAIN_HALVES, PLAIN_SHADES = " '.:", " .:*#"  # for terminals that cannot show the others
 
 
 def summary(model: Model) -> Table:
@@ -101,15 +102,25 @@ def pattern(tree: Tree, width: int = 64) -> Text:
     if tree.D1 + tree.n > LARGEST_PATTERN:
         return Text(f"(the pattern has {tree.D1 + tree.n:,} entries: too many to draw)", style="dim")
     cells = density(tree, min(tree.n, width))
+    halves, shades = (HALVES, SHADES) if can_show(HALVES + SHADES) else (PLAIN_HALVES, PLAIN_SHADES)
     if tree.n <= width:
         full = np.zeros((tree.n + tree.n % 2, tree.n), int)
         full[: tree.n] = cells > 0
         pairs = zip(full[::2].tolist(), full[1::2].tolist(), strict=True)
-        lines = ["".join(HALVES[up + 2 * low] for up, low in zip(*pair, strict=True)) for pair in pairs]
+        lines = ["".join(halves[up + 2 * low] for up, low in zip(*pair, strict=True)) for pair in pairs]
     else:
-        levels = np.ceil(cells * (len(SHADES) - 1)).astype(int)
-        lines = ["".join(SHADES[x] * 2 for x in row) for row in levels.tolist()]
+        levels = np.ceil(cells * (len(shades) - 1)).astype(int)
+        lines = ["".join(shades[x] * 2 for x in row) for row in levels.tolist()]
     return Text("\n".join(lines))
+
+
+def can_show(text: str) -> bool:
+    """Whether the encoding of standard output has all of these characters."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeError:
+        return False
+    return True
 
 
 def save_pattern(model: Model, path: Path) -> None:

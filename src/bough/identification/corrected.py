@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
 from bough.arguments import explained
 from bough.errors import FileFormatError, ModelError
-from bough.io import load
+from bough.io import LoadOptions, load
 from bough.model import Model, rigid, standard
 from bough.model.parameters import TO_USER
 from bough.record import replacing
@@ -18,15 +19,20 @@ from bough.types import FloatArray
 
 
 @explained
-def write_urdf(model: Model, source: str | Path, path: str | Path) -> Path:
+def write_urdf(model: Model, source: str | Path, path: str | Path, **options: Unpack[LoadOptions]) -> Path:
     """Write the URDF at `source` to `path` with the inertias, damping and dry friction of `model`.
 
-    Bodies are found by the names of links. What is welded to a link keeps its own inertia; the difference of the whole
-    body goes to the link that the joint moves.
+    `options` are those of `load` that the model was read with (`mimic`, `weld`, ...); mimic joints and welded joints
+    stay in the file as they are. Bodies are found by the names of links. What is welded to a link keeps its own
+    inertia; the difference of the whole body goes to the link that the joint moves.
     """
-    original = load(source, floating_base=_floats(model))
+    options.setdefault("floating_base", _floats(model))
+    original = load(source, **options)
     if original.body_names != model.body_names:
-        raise ModelError(f"write_urdf: the bodies of {model.name!r} are not those of {Path(source).name}")
+        raise ModelError(
+            f"write_urdf: the bodies of {model.name!r} are not those of {Path(source).name}; expected the options of "
+            "load that the model was read with, such as mimic= and weld="
+        )
     tree = ET.parse(source)
     links = {link.get("name"): link for link in tree.getroot().iter("link")}
     joints = {joint.get("name"): joint for joint in tree.getroot().iter("joint")}

@@ -11,11 +11,15 @@ from bough.arguments import explained
 from bough.errors import BoughError, short
 from bough.io.describe import describe
 from bough.io.description import BodySaid, Description
-from bough.io.examine import Finding, examine
+from bough.io.examine import Finding, examine, examine_bodies
 from bough.io.reading import LoadOptions, LoadSettings, build, floated, left_out, prepare
+from bough.io.urdf import read_loosely
+from bough.io.xml import Document
 from bough.model import WORLD, Model
 from bough.spatial import inertia_matrix
 from bough.types import FloatArray
+
+SEVERITIES = ("error", "warning", "note")
 
 
 @explained
@@ -33,7 +37,7 @@ def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions
         try:
             description = describe(source)
         except BoughError as error:
-            return [Finding(short(str(source), 200), str(error), "repair the file", "error")]
+            return [Finding(short(str(source), 200), str(error), "repair the file", "error"), *_loosely(source, error)]
         description, obstacle = _tried(description, LoadSettings(**options))
         findings = examine(description)
     if obstacle is None:
@@ -42,7 +46,20 @@ def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions
         findings.append(obstacle)
     facts = description.notes if isinstance(source, Model) else [*description.notes, *left_out(description)]
     findings += [Finding(short(description.name), note, "for your information", "note") for note in facts]
-    return sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding.severity))
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def _loosely(source: str | os.PathLike[str], obstacle: BoughError) -> list[Finding]:
+    """What else is wrong in a URDF file that cannot be read as a tree, link by link; worst first."""
+    try:
+        document = Document(source)
+    except BoughError:
+        return []
+    if document.root.tag != "robot":
+        return []
+    bodies, errors = read_loosely(document)
+    found = [Finding(short(document.name), why, "repair the file", "error") for why in errors if why != str(obstacle)]
+    return sorted(found + examine_bodies(bodies), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def _tried(description: Description, options: LoadSettings) -> tuple[Description, Finding | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -44,8 +44,12 @@ class Finding(NamedTuple):
 
 def examine(description: Description) -> list[Finding]:
     """All that is suspicious; an error is what keeps a model from being built, as far as one body can tell."""
-    bodies = [finding for body in description.bodies for finding in _body(body)]
-    return [*bodies, *_massless(description), *_axes(description)]
+    return [*examine_bodies(description.bodies), *_massless(description), *_axes(description)]
+
+
+def examine_bodies(bodies: Iterable[BodySaid]) -> list[Finding]:
+    """What is suspicious in single bodies, whatever tree they form."""
+    return [finding for body in bodies for finding in _body(body)]
 
 
 # One body

@@ -23,7 +23,11 @@ def makers() -> tuple[str, ...]:
     """Names of the mechanisms of the zoo."""
     zoo = importlib.import_module("bough.zoo")
 
-    return tuple(n for n in zoo.__all__ if inspect.isfunction(getattr(zoo, n)) and not n.endswith("_tasks"))
+    return tuple(name for name in zoo.__all__ if _makes_model(getattr(zoo, name)))
+
+
+def _makes_model(function: Any) -> bool:
+    return inspect.isfunction(function) and inspect.signature(function).return_annotation in (Model, "Model")
 
 
 def zoo_model(file: str) -> Model:

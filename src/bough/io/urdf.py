@@ -58,6 +58,26 @@ def read(document: Document) -> Description:
     return Description(document.root.get("name") or "robot", bodies, [], notes, closures=closures, root=said)
 
 
+def read_loosely(document: Document) -> tuple[list[BodySaid], list[str]]:
+    """Links and joints of a file that is no tree, each read on its own: bodies, and why others cannot be read."""
+    bodies: list[BodySaid] = []
+    errors: list[str] = []
+    above = {joint.find("child"): joint for joint in document.root.findall("joint")}
+    joints = {child.get("link"): joint for child, joint in above.items() if child is not None}
+    for link in document.root.findall("link"):
+        name = link.get("name", "")
+        joint = joints.get(name)
+        try:
+            body: BodySaid = {"name": name, "parent": WORLD, "joint": "fixed"}
+            if joint is not None:
+                found = _joint(joint.get("name", ""), joint, document.name)
+                body = {**_motion(found, f"{document.name}: joint {found.name!r}", [])}
+            bodies.append({**body, **_inertia(name, link, document.name)})
+        except FileFormatError as error:
+            errors.append(str(error))
+    return bodies, errors
+
+
 def _named(root: Element, tag: str, where: str) -> dict[str, Element]:
     """The elements of one tag by their names, which must be there and differ."""
     elements = root.findall(tag)

@@ -57,7 +57,7 @@ def facts(model: Model) -> dict[str, Any]:
     ]  # fmt: skip
     return {
         "name": model.name, "hash": model.hash, "nq": model.nq, "nv": model.nv, "mass": model.total_mass,
-        "height": tree.height, "D1": tree.D1, "D2": tree.D2, "density": tree.density, "joints": listed,
+        "depth": tree.height, "D1": tree.D1, "D2": tree.D2, "density": tree.density, "joints": listed,
         "frames": model.frame_names, "limits": model.limits._asdict(), "passive": model.passive._asdict(),
         "mimic": model.couplings, "closures": [c.name for c in model.closures], "notes": model.notes,
         "operations": counts.counted(model) if model.nv <= MOST_COUNTED else None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bough.app.shell import Json, patient, say, show_json, working
-from bough.app.source import Source, of_model
+from bough.app.source import Source, existing, of_model
 
 if TYPE_CHECKING:
     from bough.identification import Identification
@@ -65,12 +65,13 @@ def identify(
             raise OptionError("--to writes a corrected copy of a URDF file: give one as the model")
         check_folder(to)
     model = source.model()
+    existing(str(data))
     samples = measurements(data, model)
     with patient("compiling the regressor of this robot"), working("identifying"):
         found = fit(model, *samples, drive=tuple(term.value for term in drive), noise=noise, prior=prior)
-    if to is not None:
-        write_urdf(found.model, source.file, to)
     if json:
+        if to is not None:
+            write_urdf(found.model, source.file, to, **source.options)
         show_json(facts(model, found, len(samples[0]), to))
         return
     say(f"{len(samples[0]):,} samples: {found}")
@@ -80,6 +81,7 @@ def identify(
         shown = f"{error:.3g}" if error < float("inf") else "not seen alone"
         say(f"{body:32}{model.inertias[k, 0]:14.5g}{found.model.inertias[k, 0]:12.5g}{shown:>16}")
     if to is not None:
+        write_urdf(found.model, source.file, to, **source.options)
         say(f"wrote {to}")
 
 
