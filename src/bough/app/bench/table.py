@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -21,7 +22,7 @@ def library(label: str) -> str:
     return next(name for begin, name in LIBRARIES.items() if label.startswith(begin))
 
 
-def tables(rows: Iterable[Timing]) -> Iterator[Table]:
+def tables(rows: Iterable[Timing]) -> Iterator[Group]:
     """One for each group of rows, and one for its calls on all threads."""
     groups: dict[str, dict[str, dict[str, float]]] = {}
     for row in rows:
@@ -34,10 +35,10 @@ def tables(rows: Iterable[Timing]) -> Iterator[Table]:
         yield table(f"{title}: microseconds{each} (* fastest)", cases)
 
 
-def table(title: str, cases: dict[str, dict[str, float]]) -> Table:
+def table(title: str, cases: dict[str, dict[str, float]]) -> Group:
     """Microseconds; the fastest of those in double precision is marked."""
     names = [name for name in COLUMNS if any(name in cells for cells in cases.values())]
-    shown = Table(title=title, title_justify="left", box=None, padding=(0, 0, 0, 1))
+    shown = Table(box=None, padding=(0, 0, 0, 1))
     shown.add_column("", overflow="fold")
     for name in names:
         shown.add_column(name, justify="right", no_wrap=True)
@@ -46,7 +47,7 @@ def table(title: str, cases: dict[str, dict[str, float]]) -> Table:
         best = min(rivals, key=rivals.__getitem__) if len(rivals) > 1 else ""
         texts = [micro(cells[name]) + (" " if name != best else "*") if name in cells else "" for name in names]
         shown.add_row(case, *(Text(x, style="bold" if x.endswith("*") else "") for x in texts))
-    return shown
+    return Group(Text(title), shown)
 
 
 def notes(rows: Iterable[Timing]) -> list[str]:
