@@ -15,7 +15,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 _straight_line: set[Callable[..., Any]] = set()
 _inlined: set[Callable[..., Any]] = set()
 _texts: dict[CodeType, str] = {}
-_lessons: list[tuple[str, str]] = []
 
 
 def kernel(function: F) -> F:
@@ -50,11 +49,6 @@ def text_of(code: CodeType) -> str | None:
     return _texts.get(code)
 
 
-def lowered_by(module: str, source: str) -> None:
-    """Have the compiler ask `module`, in its MEANINGS, what functions in the file `source` become."""
-    _lessons.append((module, source))
-
-
 def is_straight_line(function: Callable[..., Any]) -> bool:
     """Whether a function is marked `@kernel`."""
     return function in _straight_line
@@ -63,23 +57,3 @@ def is_straight_line(function: Callable[..., Any]) -> bool:
 def is_inlined(function: Callable[..., Any]) -> bool:
     """Whether a kernel is always inlined into its callers."""
     return function in _inlined
-
-
-def lessons() -> list[str]:
-    """The modules that say what certain functions become."""
-    return [module for module, _ in _lessons]
-
-
-def lessons_digest() -> str:
-    """A digest of what such modules say, which compiled code depends on, too."""
-    import hashlib
-    from importlib.util import find_spec
-    from pathlib import Path
-
-    digest = hashlib.sha256()
-    for module, source in sorted(_lessons):
-        found = find_spec(module)
-        loader: Any = found.loader if found else None  # which reads from zip files, too
-        for path in (source, found.origin if found and found.origin else source):
-            digest.update(loader.get_data(path) if loader else Path(path).read_bytes())
-    return digest.hexdigest()

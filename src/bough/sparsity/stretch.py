@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from bough.compile.kernel import inlined, kernel
-from bough.sparsity.eight import eight, over, plus, put, scaled, take_off
+from bough.compile.vectors import eight, over, plus, put_eight, scaled, subtract_eight
 from bough.sparsity.ltdl import eliminate, eliminate_siblings
 from bough.types import Rows, Scalar
 
@@ -109,9 +109,9 @@ def keep_group(rows: Rows, H: Rows, panel: Rows, group: tuple[int, int], top: in
         for c in range(0, columns - GROUP + 1, GROUP):
             y = eight(H, r + c)
             l = over(y, D)
-            put(panel, at, y)
-            put(panel, half + at, l)
-            put(H, r + c, l)
+            put_eight(panel, at, y)
+            put_eight(panel, half + at, l)
+            put_eight(H, r + c, l)
             at += BLOCK * GROUP
         for c in range(columns % GROUP):
             p = rows[k] + columns - columns % GROUP + c
@@ -149,12 +149,12 @@ def subtract_strip(
         while c + GROUP <= min(right, low):
             x = products(panel, l, c // GROUP * size + first, count)
             for n in (0, 1, 2, 3, 4, 5, 6, 7):
-                take_off(H, r[7 - n] + c, x[n])
+                subtract_eight(H, r[7 - n] + c, x[n])
             c += GROUP
     while c < right:  # of fewer rows, or right of the diagonal, only what there is
         x = products(panel, l, c // GROUP * size + first, count)
         for n in (0, 1, 2, 3, 4, 5, 6, 7):
-            put(panel, half - GROUP * GROUP + GROUP * n, x[n])
+            put_eight(panel, half - GROUP * GROUP + GROUP * n, x[n])
         k, row = i, p
         while row >= low:
             at = half - GROUP * GROUP + GROUP * (row % GROUP) - c

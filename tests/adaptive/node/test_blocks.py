@@ -8,7 +8,7 @@ import pytest
 import models
 from adaptive.linkages import simulate, spread_masses
 from bough.adaptive.node.blocks import load_symmetric, store_symmetric
-from bough.adaptive.node.rows import WIDTH
+from bough.compile.vectors import WIDTH
 
 
 @pytest.mark.interpreted

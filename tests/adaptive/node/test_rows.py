@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.node import blocks, rows
+from bough.adaptive.node import blocks
+from bough.compile import vectors as rows
 from bough.compile.kernel import loop_kernel
 
 BLOCKS, RECORD = 4, 60

@@ -80,9 +80,9 @@ from bough.adaptive.node.layout import (
 from bough.adaptive.node.leaves import load_leaf
 from bough.adaptive.node.linear import linear
 from bough.adaptive.node.locked import join_inertia
-from bough.adaptive.node.rows import put
 from bough.adaptive.node.total import quadratic
 from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.vectors import put
 from bough.joints import Mechanism
 from bough.types import Rows
 

@@ -8,8 +8,8 @@ Six-vectors are tuples, as everywhere in Bough.
 from __future__ import annotations
 
 from bough.adaptive.node.layout import A1, PA1, TMP, XF, Blueprint, State
-from bough.adaptive.node.rows import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.vectors import flipped, give, joined, pack, plus, put, replaced, row, scaled, taken, unpacked
 from bough.spatial import dot6
 from bough.types import Block, Motion, Rotation, Rows, Six, Vector
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from bough.adaptive.node.blocks import clear, multiply, negate, subtract_transposed, sweep
 from bough.adaptive.node.layout import D_, K_, U_, V_, W_, Blueprint, State
-from bough.adaptive.node.rows import joined, plus, put, replaced, row, scaled
 from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.vectors import joined, plus, put, replaced, row, scaled
 from bough.joints import Mechanism
 from bough.types import Rows
 

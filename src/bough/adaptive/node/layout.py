@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.assembly import Assembly, Linkage, make_linkage, shaped_tree
-from bough.adaptive.node.rows import WIDTH
 from bough.compile.kernel import inlined, kernel
+from bough.compile.vectors import WIDTH
 from bough.errors import TooLargeError
 from bough.model import Model
 from bough.spatial import get9, get_tail

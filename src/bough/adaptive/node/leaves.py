@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bough.adaptive.node.blocks import clear
 from bough.adaptive.node.layout import Blueprint, State
-from bough.adaptive.node.rows import joined, put
 from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.vectors import joined, put
 from bough.joints import Mechanism
 from bough.spatial import add6, cross, get6, get10, scale6, symmetric_times
 from bough.types import Force, Motion, RigidInertia, Vector

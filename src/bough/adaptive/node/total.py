@@ -66,8 +66,8 @@ from bough.adaptive.node.layout import (
     two_handled,
 )
 from bough.adaptive.node.leaves import ZERO6
-from bough.adaptive.node.rows import plus, put, row
 from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.vectors import plus, put, row
 from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
 from bough.types import Force, Motion, Scalar
 

@@ -17,8 +17,6 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from bough.compile.emit.ir import Block, Kind
-from bough.compile.emit.llvm_atan import atan_function
 from bough.compile.emit.llvm_chunk import Chunk, pointer, room_for_moves, rowwise_inputs, square_roots
 from bough.compile.emit.llvm_lanes import (
     PREFETCH,
@@ -29,10 +27,11 @@ from bough.compile.emit.llvm_lanes import (
     total,
     zero_windows,
 )
-from bough.compile.emit.llvm_sincos import sincos_function
+from bough.compile.emit.llvm_trigonometry import atan_function, sincos_function
 from bough.compile.emit.plan import Place, Plan
 from bough.compile.graph.expr import ATAN, CONST
 from bough.compile.graph.program import Program, Unit
+from bough.compile.ir import Instructions, Kind
 
 ENTRY = "entry"
 CHUNK = 2000
@@ -146,7 +145,7 @@ class Emitter:
         return chunk.b.lines
 
     def _entry_function(self) -> str:
-        b = Block()
+        b = Instructions()
         b.label("entry")
         b.do(f"%m = alloca [{max(1, self.plan.size)} x {self.kind.type}], align 64")
         for k in range(len(self.arrays)):
@@ -175,7 +174,7 @@ class Emitter:
         head = f"define i64 @{ENTRY}(ptr %arrays, i64 %batch, ptr %context) nounwind {{"
         return "\n".join([*tables, head, b.text(), "}"])
 
-    def _clear_padding(self, b: Block) -> None:
+    def _clear_padding(self, b: Instructions) -> None:
         """Moderate numbers for angles that only fill up a group, and for columns that are moved with those beside."""
         padding = [
             c
@@ -191,7 +190,7 @@ class Emitter:
             address = b(pointer(self.kind, Place(-1, place)))
             b.do(f"store {self.kind.type} {self.kind.const(0.0)}, ptr {address}")
 
-    def _compute_in_place(self, b: Block) -> list[str]:
+    def _compute_in_place(self, b: Instructions) -> list[str]:
         for k, array in enumerate(self.arrays):
             start = b(f"mul i64 %row, {array.size}")
             b.do(f"%x{k} = getelementptr {self.kind.type}, ptr %a{k}, i64 {start}")
@@ -203,7 +202,7 @@ class Emitter:
         b.do(f"%sum.after = fadd {self.pack.type} zeroinitializer, {self._sum_of_row(b)}")
         return []
 
-    def _sum_of_row(self, b: Block) -> str:
+    def _sum_of_row(self, b: Instructions) -> str:
         """%sum and all that was stored but zeros. Additions wait for one another: four go side by side."""
         pack, sums = self.pack, ["%sum", *["zeroinitializer"] * 3]
         for k, skipped in enumerate(self.skipped if self.looks else (), len(self.program.inputs)):
@@ -212,7 +211,7 @@ class Emitter:
                 sums.append(b(f"fadd {pack.type} {sums.pop(0)}, {x}"))
         return total(b, pack, sums)
 
-    def _gather_compute_scatter(self, b: Block) -> list[str]:
+    def _gather_compute_scatter(self, b: Instructions) -> list[str]:
         """Rows to columns, the chunks, columns to rows; returns the tables of windows that the calls refer to."""
         n_inputs = len(self.program.inputs)
         for k in sorted(self.rowwise):
@@ -229,13 +228,13 @@ class Emitter:
         b.do(f"%sum.after = fadd {self.kind.type} zeroinitializer, {total(b, self.kind, sums)}")
         return tables
 
-    def _move(self, b: Block, name: str, k: int, skipped: set[int]) -> tuple[str, str]:
+    def _move(self, b: Instructions, name: str, k: int, skipped: set[int]) -> tuple[str, str]:
         size, lanes = self.arrays[k].size, self.kind.lanes
         if size < lanes:
             return self._call_mover(b, f"{name}_narrow", k, list(range(size)))
         return self._call_mover(b, name, k, covering_windows(size, lanes, skipped))
 
-    def _call_mover(self, b: Block, name: str, k: int, starts: list[int]) -> tuple[str, str]:
+    def _call_mover(self, b: Instructions, name: str, k: int, starts: list[int]) -> tuple[str, str]:
         """What the call returns, and the table that it refers to."""
         if not starts:
             return "zeroinitializer", ""
@@ -244,7 +243,7 @@ class Emitter:
         table = ", ".join(f"i32 {c}" for c in starts)
         return moved, f"@{name}{k} = internal constant [{len(starts)} x i32] [{table}]"
 
-    def _compute(self, b: Block) -> None:
+    def _compute(self, b: Instructions) -> None:
         """The chunks of every stage, and the sines and cosines between them."""
         number = 0
         for stage in self.plan.stages:

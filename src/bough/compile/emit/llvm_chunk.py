@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Collection
 from itertools import pairwise
 
-from bough.compile.emit.ir import Block, Kind
 from bough.compile.emit.llvm_lanes import columns_of_rows
 from bough.compile.emit.plan import Place, Plan
 from bough.compile.graph.expr import ADD, ATAN, CONST, DIV, INPUT, MUL, NEG, SQRT, STEP, SUB
 from bough.compile.graph.program import Program, Unit
+from bough.compile.ir import Instructions, Kind
 
 MNEMONIC = {ADD: "fadd contract", SUB: "fsub contract", MUL: "fmul contract", DIV: "fdiv", NEG: "fneg"}
 
@@ -74,7 +74,7 @@ class Chunk:
         self.rowwise = rowwise
         self.rows: dict[int, list[str]] = {}  # addresses of the rows of an array
         self.windows: dict[tuple[int, int], list[str]] = {}  # columns from a place of an array on
-        self.b = Block()
+        self.b = Instructions()
         self.names: dict[Unit, str] = {}
         self.computed: set[int] = set()
         self.lanes: dict[int, tuple[Unit, int]] = {}  # where the nodes of larger units are found

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.compile.emit import llvm
-from bough.compile.emit.ir import Block, Kind
 from bough.compile.emit.llvm import Emitter
 from bough.compile.emit.llvm_lanes import PREFETCH, all_finite, covering_windows, row_pointers, total, transpose
 from bough.compile.graph.program import Array, Program
 from bough.compile.graph.schedule import optimise
+from bough.compile.ir import Instructions, Kind
 
 PARAMETERS = ", ".join(f"ptr noalias %{name}" for name in ("m", "x0", "x1", "x2", "before", "to", "sum"))
 
@@ -89,9 +89,9 @@ class _Writer:
             bodies.append("\n".join([head, *lines, "  ret void", "}"]))
         return len(bodies), emitter.plan.size, "\n".join(bodies)
 
-    def _transposing(self) -> Block:
+    def _transposing(self) -> Instructions:
         """The row of all lanes at %before to the addresses in %to, and its numbers to the sum at %sum."""
-        b, kind = Block("s"), self.kind
+        b, kind = Instructions("s"), self.kind
         rows = [b(f"load ptr, ptr {b(f'getelementptr ptr, ptr %to, i64 {lane}')}") for lane in range(kind.lanes)]
         for row in rows:
             for k in range(0, self.n * kind.bytes, 64):
@@ -111,7 +111,7 @@ class _Writer:
         b.do(f"store {kind.type} {total(b, kind, sums)}, ptr %sum")
         return b
 
-    def _store_window(self, b: Block, rows: list[str], start: int, columns: list[str]) -> None:
+    def _store_window(self, b: Instructions, rows: list[str], start: int, columns: list[str]) -> None:
         """As many columns as lanes, or one."""
         kind = self.kind
         places = [b(f"getelementptr {kind.scalar}, ptr {row}, i64 {start}") for row in rows]
@@ -142,7 +142,7 @@ class _Writer:
 
     def _entry(self) -> str:
         """As many configurations as there are lanes, then their rows."""
-        b, kind, program, n = Block(), self.kind, self.program, self.n
+        b, kind, program, n = Instructions(), self.kind, self.program, self.n
         count, last = len(program.inputs), len(self.runs)
         room = max(1, *(room for _, room, _ in self.functions))
         b.label("entry")
@@ -192,7 +192,7 @@ class _Writer:
         head = f"define i64 @{llvm.ENTRY}(ptr %arrays, i64 %batch, ptr %context) nounwind {{"
         return f"{head}\n{b.text()}\n}}"
 
-    def _row_loop(self, b: Block, k: int) -> None:
+    def _row_loop(self, b: Instructions, k: int) -> None:
         """The rows of run k; they and those before take turns in the two halves of %x."""
         kind, n, inputs = self.kind, self.n, len(self.program.inputs)
         programs, rows = self.runs[k]

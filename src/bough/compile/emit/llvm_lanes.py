@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 
-from bough.compile.emit.ir import Block, Kind
+from bough.compile.ir import Instructions, Kind
 
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"  # what `columns_of_rows` calls
-Body = Callable[[Block, Kind, list[str]], list[str]]  # the columns that it moved to results
+Body = Callable[[Instructions, Kind, list[str]], list[str]]  # the columns that it moved to results
 
 
 def zero_windows(zero: Sequence[bool], lanes: int) -> list[int]:
@@ -47,7 +47,7 @@ def covering_windows(size: int, lanes: int, skipped: Collection[int] = ()) -> li
     return starts
 
 
-def columns_of_rows(b: Block, kind: Kind, rows: Sequence[str], start: int, size: int) -> list[str]:
+def columns_of_rows(b: Instructions, kind: Kind, rows: Sequence[str], start: int, size: int) -> list[str]:
     """W / 2 columns from `start` of the W rows at these addresses, as vectors: half a window, with a round less.
 
     Two rows are loaded into one register, and its halves transposed side by side. What the step after
@@ -81,7 +81,7 @@ def _joined_rows(n: int) -> list[tuple[int, int]]:
     return [(first + k, first + step + k) for first in (0, n) for k in range(step)]
 
 
-def row_pointers(b: Block, kind: Kind, rows: str, size: int | str) -> list[str]:
+def row_pointers(b: Instructions, kind: Kind, rows: str, size: int | str) -> list[str]:
     """The addresses of the rows of a step in an array of `size` columns, from %row on and up to %last."""
     found = []
     for lane in range(kind.lanes):
@@ -108,7 +108,7 @@ def lane_functions(kind: Kind) -> str:
 
 
 def _loop(name: str, body: Body, kind: Kind) -> str:
-    b = Block()
+    b = Instructions()
     b.label("entry")
     rows = row_pointers(b, kind, "%rows", "%size")
     b.do("br label %next")
@@ -128,39 +128,39 @@ def _loop(name: str, body: Body, kind: Kind) -> str:
     return f"define internal {kind.type} @{name}({parameters}) noinline nounwind {{\n{b.text()}\n}}\n"
 
 
-def total(b: Block, kind: Kind, columns: Sequence[str]) -> str:
+def total(b: Instructions, kind: Kind, columns: Sequence[str]) -> str:
     """The sum of vectors, one after another: it needs one register, and there is other work meanwhile."""
     return reduce(lambda x, y: b(f"fadd {kind.type} {x}, {y}"), columns or ["zeroinitializer"])
 
 
-def all_finite(b: Block, kind: Kind, x: str) -> str:
+def all_finite(b: Instructions, kind: Kind, x: str) -> str:
     """1 if every number of a vector is finite, else 0."""
     good = b(f"fcmp oeq {kind.type} {b(f'fsub {kind.type} {x}, {x}')}, zeroinitializer")  # inf - inf is NaN
     every = b(f"icmp eq i{kind.lanes} {b(f'bitcast <{kind.lanes} x i1> {good} to i{kind.lanes}')}, -1")
     return b(f"zext i1 {every} to i64")
 
 
-def _gather_window(b: Block, kind: Kind, rows: list[str]) -> list[str]:
+def _gather_window(b: Instructions, kind: Kind, rows: list[str]) -> list[str]:
     loaded = [b(f"load {kind.type}, ptr {row}, align {kind.bytes}") for row in rows]
     for c, column in enumerate(transpose(b, kind, loaded)):
         b.do(f"store {kind.type} {column}, ptr {_column_pointer(b, kind, c)}")
     return []
 
 
-def _scatter_window(b: Block, kind: Kind, rows: list[str]) -> list[str]:
+def _scatter_window(b: Instructions, kind: Kind, rows: list[str]) -> list[str]:
     columns = [b(f"load {kind.type}, ptr {_column_pointer(b, kind, c)}") for c in range(kind.lanes)]
     for row, value in zip(rows, transpose(b, kind, columns), strict=True):
         b.do(f"store {kind.type} {value}, ptr {row}, align {kind.bytes}")
     return columns
 
 
-def _clear_window(b: Block, kind: Kind, rows: list[str]) -> list[str]:
+def _clear_window(b: Instructions, kind: Kind, rows: list[str]) -> list[str]:
     for row in rows:
         b.do(f"store {kind.type} zeroinitializer, ptr {row}, align {kind.bytes}")
     return []
 
 
-def _gather_column(b: Block, kind: Kind, rows: list[str]) -> list[str]:
+def _gather_column(b: Instructions, kind: Kind, rows: list[str]) -> list[str]:
     column = "undef"
     for lane, row in enumerate(rows):
         number = b(f"load {kind.scalar}, ptr {row}")
@@ -169,18 +169,18 @@ def _gather_column(b: Block, kind: Kind, rows: list[str]) -> list[str]:
     return []
 
 
-def _scatter_column(b: Block, kind: Kind, rows: list[str]) -> list[str]:
+def _scatter_column(b: Instructions, kind: Kind, rows: list[str]) -> list[str]:
     column = b(f"load {kind.type}, ptr {_column_pointer(b, kind, 0)}")
     for lane, row in enumerate(rows):
         b.do(f"store {kind.scalar} {b(f'extractelement {kind.type} {column}, i64 {lane}')}, ptr {row}")
     return [column]
 
 
-def _column_pointer(b: Block, kind: Kind, offset: int) -> str:
+def _column_pointer(b: Instructions, kind: Kind, offset: int) -> str:
     return b(f"getelementptr {kind.type}, ptr %columns, i64 {b(f'add i64 %column, {offset}')}")
 
 
-def transpose(b: Block, kind: Kind, rows: list[str]) -> list[str]:
+def transpose(b: Instructions, kind: Kind, rows: list[str]) -> list[str]:
     """The n x n transpose of n rows, in each n of the W lanes: log2(n) rounds.
 
     Each round swaps off-diagonal blocks of `step` columns between rows.
@@ -195,6 +195,6 @@ def transpose(b: Block, kind: Kind, rows: list[str]) -> list[str]:
     return rows
 
 
-def _shuffle(b: Block, kind: Kind, pair: tuple[str, str], mask: Sequence[int]) -> str:
+def _shuffle(b: Instructions, kind: Kind, pair: tuple[str, str], mask: Sequence[int]) -> str:
     places = ", ".join(f"i32 {p}" for p in mask)
     return b(f"shufflevector {kind.type} {pair[0]}, {kind.type} {pair[1]}, <{kind.lanes} x i32> <{places}>")

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.compile.emit import llvm
-from bough.compile.emit.ir import Block, Kind
 from bough.compile.graph.program import Program
+from bough.compile.ir import Instructions, Kind
 
 SUMS = 24  # vectors of sums that are held in registers at once
 TOGETHER = 4  # columns
@@ -107,7 +107,7 @@ class _Writer:
 
     def copy(self) -> str:
         """@copy(z, padded)."""
-        b = Block()
+        b = Instructions()
         b.label("entry")
         b.do("br label %row")
         b.label("row")
@@ -136,7 +136,7 @@ class _Writer:
         return "\n".join([*bodies, f"{head}\nentry:\n{calls}\n  ret void\n}}"])
 
     def _part(self, name: str, columns: int, windows: range) -> str:
-        b, kind = Block(), self.kind
+        b, kind = Instructions(), self.kind
         size = 3 + 2 * columns
         count = sum(len(g.columns) == columns for g in self.product.groups)
         cells = [(c, k) for c in range(columns) for k in windows]
@@ -185,7 +185,7 @@ class _Writer:
         head = f"define internal void @{name}(ptr noalias %entries, ptr noalias %padded, ptr %outs) nounwind {{"
         return f"{head}\n{b.text()}\n}}"
 
-    def _splat(self, b: Block, c: int) -> str:
+    def _splat(self, b: Instructions, c: int) -> str:
         kind = self.kind
         x = b(f"load {kind.scalar}, ptr {b(f'getelementptr {kind.scalar}, ptr %x.at, i64 {c}')}")
         if kind.lanes == 1:
@@ -201,14 +201,14 @@ class _Writer:
         bits = ", ".join(f"i1 {'true' if lane < left else 'false'}" for lane in range(self.kind.lanes))
         return f"<{self.kind.lanes} x i1> <{bits}>"
 
-    def _load(self, b: Block, at: str, k: int) -> str:
+    def _load(self, b: Instructions, at: str, k: int) -> str:
         kind, mask = self.kind, self._mask(k)
         if not mask:
             return b(f"load {kind.type}, ptr {at}, align {kind.bytes}")
         name = f"@llvm.masked.load.{kind.suffix}.p0"
         return b(f"call {kind.type} {name}(ptr {at}, i32 {kind.bytes}, {mask}, {kind.type} zeroinitializer)")
 
-    def _store(self, b: Block, x: str, at: str, k: int) -> None:
+    def _store(self, b: Instructions, x: str, at: str, k: int) -> None:
         kind, mask = self.kind, self._mask(k)
         if not mask:
             b.do(f"store {kind.type} {x}, ptr {at}, align {kind.bytes}")
@@ -219,7 +219,7 @@ class _Writer:
 
 def _entry(program: Program, product: SparseProduct, kind: Kind, rows: int, after: tuple[list[int], int]) -> str:
     """Some rows of the program at a time, then their products while they are near."""
-    b, count, arrays = Block(), len(program.inputs), product.arrays
+    b, count, arrays = Instructions(), len(program.inputs), product.arrays
     sizes = [x.size for x in program.inputs] + [product.height * product.n] * arrays + [program.outputs[-1].size]
     inner = [*range(count), len(sizes) - 1]  # arrays that the program takes, the entries before the last
     b.label("entry")

@@ -70,7 +70,7 @@ def _function(name: str, fold: Callable[[float], float], is_primitive: bool = Fa
 def _atan(out: Writer, x: Any) -> Any:
     """LLVM's own is new: this is that of the C library."""
     y = out.number(x, "f")
-    z = Num("f", out.give(f"call double @atan(double {y.ref})"))
+    z = Num("f", out(f"call double @atan(double {y.ref})"))
     return out.number(z, "s") if isinstance(x, Num) and x.kind == "s" else z
 
 
@@ -84,7 +84,7 @@ def _step(out: Writer, x: Any) -> Any:
     if is_constant(x):
         return float(x >= 0.0)
     y = x if x.kind in "fs" else out.number(x, "f")
-    is_met = Num("b", out.give(f"fcmp oge {LLVM[y.kind]} {y.ref}, {ref(0.0)}"))
+    is_met = Num("b", out(f"fcmp oge {LLVM[y.kind]} {y.ref}, {ref(0.0)}"))
     return out.number(is_met, y.kind)
 
 

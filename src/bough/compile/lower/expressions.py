@@ -88,7 +88,7 @@ def _power(f: Translation, a: Any, b: Any) -> Any:
     if not (isinstance(b, int) and b >= 1):
         f.out.loop_only("a power whose exponent is no whole constant")
         x, y = f.out.number(a, "f").ref, f.out.number(b, "f").ref
-        return Num("f", f.out.give(f"call double @llvm.pow.f64(double {x}, double {y})"))
+        return Num("f", f.out(f"call double @llvm.pow.f64(double {x}, double {y})"))
     result, square = None, a  # by squares
     while b:
         if b & 1:
@@ -114,14 +114,14 @@ def _unary(f: Translation, node: ast.UnaryOp) -> Any:
         return x
     if x.kind in "fs":
         part = "double" if x.kind == "f" else "float"
-        return Num(x.kind, f.out.give(f"fneg contract arcp {part} {x.ref}"))
+        return Num(x.kind, f.out(f"fneg contract arcp {part} {x.ref}"))
     return f.out.binary("-", 0, x)
 
 
 def negation(f: Translation, x: Any) -> Any:
     """not x."""
     x = f.out.truth(x)
-    return not x if isinstance(x, bool) else Num("b", f.out.give(f"xor i1 {x.ref}, true"))
+    return not x if isinstance(x, bool) else Num("b", f.out(f"xor i1 {x.ref}, true"))
 
 
 def _compare(f: Translation, node: ast.Compare) -> Any:
@@ -165,7 +165,7 @@ def _both_or_either(f: Translation, node: ast.BoolOp) -> Any:
     f.out.keep(place, "b", first)
     for more in waiting:
         on = f.out.fresh("on")
-        x = Num("b", f.out.give(f"load i1, ptr {place[0]}"))
+        x = Num("b", f.out(f"load i1, ptr {place[0]}"))
         f.out.branch(x, on if all_of else end, end if all_of else on)
         f.out.block(on)
         f.scope.enter()

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from bough.compile.kernel import is_straight_line
+from bough.compile.lower import vectors
 from bough.compile.lower.builtins import BUILTINS
 from bough.compile.lower.scope import BeginAgainError, Hints, Scope
 from bough.compile.lower.source import MissingTextError, bindings, definition
@@ -19,6 +20,9 @@ from bough.errors import KernelError
 
 if TYPE_CHECKING:
     from bough.compile.lower.module import Module
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = BUILTINS | vectors.MEANINGS
 
 
 @dataclass
@@ -32,7 +36,7 @@ class Translation:
 
     def call(self, function: Any, arguments: list[Any]) -> Any:
         """The result of a call."""
-        meaning = self.module.meaning(function) or BUILTINS.get(function)
+        meaning = FUNCTIONS.get(function)
         if meaning is not None:
             return meaning(self.out, *arguments)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
@@ -62,10 +66,10 @@ def called(module: Module, out: Writer, function: Callable[..., Any], arguments:
         return None
     members = parts(found.result)
     if len(members) == 1:
-        return made(found.result, iter([out.give(f"call {members[0]} @{found.name}({given})")]))
+        return made(found.result, iter([out(f"call {members[0]} @{found.name}({given})")]))
     whole = f"{{ {', '.join(members)} }}"
-    x = out.give(f"call {whole} @{found.name}({given})")
-    return made(found.result, iter([out.give(f"extractvalue {whole} {x}, {k}") for k in range(len(members))]))
+    x = out(f"call {whole} @{found.name}({given})")
+    return made(found.result, iter([out(f"extractvalue {whole} {x}, {k}") for k in range(len(members))]))
 
 
 def _pairs(kind: Any, x: Any) -> list[tuple[str, str]]:
@@ -141,6 +145,6 @@ def _give_back(out: Writer, result: Any) -> str:
         return members[0]
     whole, x = f"{{ {', '.join(members)} }}", "undef"
     for k, (p, r) in enumerate(zip(members, values, strict=True)):
-        x = out.give(f"insertvalue {whole} {x}, {p} {r}, {k}")
+        x = out(f"insertvalue {whole} {x}, {p} {r}, {k}")
     out.do(f"ret {whole} {x}")
     return whole

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from bough.compile.kernel import is_inlined, lessons
+from bough.compile.kernel import is_inlined
 from bough.compile.lower.builtins import DECLARATIONS
 from bough.compile.lower.function import Translated, called, translate
 from bough.compile.lower.kinds import ENTRY, Kind, Numbers, Several, words_in
@@ -27,13 +26,6 @@ class Module:
         self._inline_all = inline_all
         self._known: dict[tuple[Any, tuple[Any, ...]], Translated] = {}
         self.texts: list[str] = []
-        self._meanings: dict[Any, Callable[..., Any]] = {}
-        for name in lessons():
-            self._meanings |= import_module(name).MEANINGS
-
-    def meaning(self, function: Any) -> Callable[..., Any] | None:
-        """What a function becomes that is no kernel."""
-        return self._meanings.get(function)
 
     def is_inlined(self, function: Callable[..., Any]) -> bool:
         return self._inline_all or is_inlined(function)
@@ -93,8 +85,8 @@ def of_rows(routine: Routine, constants: Groups, dtype: np.dtype) -> str:
     for k, (name, shape) in enumerate({**routine.arguments, **routine.outputs}.items()):
         extents = tuple(out.read("%a", at + j, "i") for j in range(len(shape.split())))
         at += len(extents)
-        where = out.give(f"getelementptr inbounds ptr, ptr %arrays, i64 {k}")
-        rows[name] = Arr(dtype.str[1:], out.give(f"load ptr, ptr {where}"), extents)
+        where = out(f"getelementptr inbounds ptr, ptr %arrays, i64 {k}")
+        rows[name] = Arr(dtype.str[1:], out(f"load ptr, ptr {where}"), extents)
     scratch = read[len(constants)] if routine.work else 0
 
     def each(k: Num) -> None:

@@ -6,12 +6,12 @@ not. Its type, which can be hashed, says which LLVM values it is made of; a tran
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.compile.ir import float_constant
 from bough.compile.lower.kinds import Several
 
 LLVM = {"i": "i64", "f": "double", "s": "float", "b": "i1", "v": "<8 x double>", "w": "<8 x float>"}
@@ -147,7 +147,7 @@ def ref(x: Any) -> str:
         return "true" if x else "false"
     if isinstance(x, int | np.integer):
         return str(int(x))
-    return "0x" + struct.pack(">d", float(x)).hex().upper()
+    return float_constant(float(x))
 
 
 def is_constant(x: Any) -> bool:

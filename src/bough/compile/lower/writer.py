@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bough.compile.ir import Instructions
 from bough.compile.lower.kinds import Kind, Numbers, Several, words_in
-from bough.compile.lower.lines import Lines
 from bough.compile.lower.values import (
     ELEMENT,
     LLVM,
@@ -45,11 +45,14 @@ INTEGERS = {
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-class Writer(Lines):
-    """Lines of LLVM with instructions on values."""
+class Writer(Instructions):
+    """Instructions on values, block after block; `head` comes first, in the block that all others follow."""
 
     def __init__(self, is_straight_line: bool = False) -> None:
-        super().__init__()
+        super().__init__("v")
+        self.head: list[str] = []
+        self.line = 0  # of the text that is being read
+        self.dead = False  # behind a jump: nothing can come here
         self._is_straight_line = is_straight_line
         self._read: dict[tuple[str, int], str] = {}
 
@@ -57,6 +60,25 @@ class Writer(Lines):
         """Refuse something that a straight-line kernel may not hold."""
         if self._is_straight_line:
             raise DialectError(f"{what} in a @kernel: only a @loop_kernel may hold it")
+
+    # Blocks
+
+    def jump(self, label: str) -> None:
+        """Go to a block, unless nothing comes here."""
+        if not self.dead:
+            self.do(f"br label %{label}")
+            self.dead = True
+
+    def branch(self, condition: Num, yes: str, no: str) -> None:
+        """Go to one of two blocks."""
+        self.do(f"br i1 {condition.ref}, label %{yes}, label %{no}")
+        self.dead = True
+
+    def block(self, label: str) -> None:
+        """Begin a block; what came before falls into it."""
+        self.jump(label)
+        self.label(label)
+        self.dead = False
 
     # Places on the stack
 
@@ -73,7 +95,7 @@ class Writer(Lines):
 
     def kept(self, places: Sequence[str], kind: Any) -> Any:
         """The value in a place."""
-        loaded = [self.give(f"load {part}, ptr {where}") for where, part in zip(places, parts(kind), strict=True)]
+        loaded = [self(f"load {part}, ptr {where}") for where, part in zip(places, parts(kind), strict=True)]
         return made(kind, iter(loaded))
 
     # Numbers
@@ -105,14 +127,14 @@ class Writer(Lines):
             self.loop_only("a float as a whole number")
             # towards zero; what is too large becomes the largest there is
             name = f"llvm.fptosi.sat.i64.{'f64' if x.kind == 'f' else 'f32'}"
-            return Num("i", self.give(f"call i64 @{name}({LLVM[x.kind]} {x.ref})"))
+            return Num("i", self(f"call i64 @{name}({LLVM[x.kind]} {x.ref})"))
         change = {
             "bi": "zext", "bf": "uitofp", "bs": "uitofp", "if": "sitofp", "is": "sitofp", "sf": "fpext",
             "fs": "fptrunc",
         }.get(x.kind + kind)  # fmt: skip
         if change is None:
             raise OutsideError(f"a number of kind {x.kind} as one of kind {kind}")
-        return Num(kind, self.give(f"{change} {LLVM[x.kind]} {x.ref} to {LLVM[kind]}"))
+        return Num(kind, self(f"{change} {LLVM[x.kind]} {x.ref} to {LLVM[kind]}"))
 
     def truth(self, x: Any) -> Any:
         """Whether a number is not zero; a constant remains one."""
@@ -123,9 +145,9 @@ class Writer(Lines):
         if x.kind == "b":
             return x
         if x.kind == "i":
-            return Num("b", self.give(f"icmp ne i64 {x.ref}, 0"))
+            return Num("b", self(f"icmp ne i64 {x.ref}, 0"))
         self.loop_only("a branch on a float")
-        return Num("b", self.give(f"fcmp une {LLVM[x.kind]} {x.ref}, {ref(0.0)}"))
+        return Num("b", self(f"fcmp une {LLVM[x.kind]} {x.ref}, {ref(0.0)}"))
 
     def binary(self, sign: str, a: Any, b: Any) -> Any:
         """a sign b, one of them not a constant."""
@@ -139,41 +161,41 @@ class Writer(Lines):
             raise OutsideError(f"{sign} between numbers of kind {kind}")
         fast = "" if kind == "i" else f" {FAST}"
         x, y = self.number(a, kind), self.number(b, kind)
-        return Num(kind, self.give(f"{table[sign]}{fast} {LLVM[kind]} {x.ref}, {y.ref}"))
+        return Num(kind, self(f"{table[sign]}{fast} {LLVM[kind]} {x.ref}, {y.ref}"))
 
     def _floor(self, sign: str, a: Any, b: Any) -> Num:
         """Whole division and its rest, rounding down as in Python; never by zero."""
         x, y = self.number(a, "i").ref, self.number(b, "i").ref
         if is_constant(b) and b > 0 and b & (b - 1) == 0:
             shift = int(b).bit_length() - 1
-            return Num("i", self.give(f"ashr i64 {x}, {shift}" if sign == "//" else f"and i64 {x}, {int(b) - 1}"))
-        rest = self.give(f"srem i64 {x}, {y}")
-        mixed = self.give(f"xor i64 {rest}, {y}")
-        signs = self.give(f"icmp slt i64 {mixed}, 0")
-        some = self.give(f"icmp ne i64 {rest}, 0")
-        off = self.give(f"and i1 {signs}, {some}")  # the rest has the sign of x: it must have that of y
-        more = self.give(f"select i1 {off}, i64 {y}, i64 0")
-        rest = self.give(f"add nsw i64 {rest}, {more}")
+            return Num("i", self(f"ashr i64 {x}, {shift}" if sign == "//" else f"and i64 {x}, {int(b) - 1}"))
+        rest = self(f"srem i64 {x}, {y}")
+        mixed = self(f"xor i64 {rest}, {y}")
+        signs = self(f"icmp slt i64 {mixed}, 0")
+        some = self(f"icmp ne i64 {rest}, 0")
+        off = self(f"and i1 {signs}, {some}")  # the rest has the sign of x: it must have that of y
+        more = self(f"select i1 {off}, i64 {y}, i64 0")
+        rest = self(f"add nsw i64 {rest}, {more}")
         if sign == "%":
             return Num("i", rest)
-        even = self.give(f"sub nsw i64 {x}, {rest}")
-        return Num("i", self.give(f"sdiv exact i64 {even}, {y}"))
+        even = self(f"sub nsw i64 {x}, {rest}")
+        return Num("i", self(f"sdiv exact i64 {even}, {y}"))
 
     def compare(self, sign: str, a: Any, b: Any) -> Num:
         """Whether a sign b, one of them not a constant."""
         kind = meeting(a, b)
         x, y, word = self.number(a, kind).ref, self.number(b, kind).ref, COMPARISONS[sign]
         if kind == "i":
-            return Num("b", self.give(f"icmp {word if word in ('eq', 'ne') else 's' + word} i64 {x}, {y}"))
+            return Num("b", self(f"icmp {word if word in ('eq', 'ne') else 's' + word} i64 {x}, {y}"))
         self.loop_only("a comparison of floats")
-        return Num("b", self.give(f"fcmp {'une' if word == 'ne' else 'o' + word} {LLVM[kind]} {x}, {y}"))
+        return Num("b", self(f"fcmp {'une' if word == 'ne' else 'o' + word} {LLVM[kind]} {x}, {y}"))
 
     def select(self, condition: Num, a: Any, b: Any) -> Any:
         """a where the condition holds, else b; both are values already."""
         kind = common(type_of(a), type_of(b))
         x, y = refs(self.as_type(a, kind)), refs(self.as_type(b, kind))
         chosen = [
-            self.give(f"select i1 {condition.ref}, {part} {p}, {part} {r}")
+            self(f"select i1 {condition.ref}, {part} {p}, {part} {r}")
             for part, p, r in zip(parts(kind), x, y, strict=True)
         ]
         return made(kind, iter(chosen))
@@ -183,7 +205,7 @@ class Writer(Lines):
         kind = x.kind if isinstance(x, Num) and x.kind == "s" else "f"
         part = LLVM[kind]
         name = f"{function}.{'f64' if kind == 'f' else 'f32'}"
-        return Num(kind, self.give(f"call {FAST} {part} @{name}({part} {self.number(x, kind).ref})"))
+        return Num(kind, self(f"call {FAST} {part} @{name}({part} {self.number(x, kind).ref})"))
 
     # Arrays
 
@@ -214,24 +236,24 @@ class Writer(Lines):
         """The address of an element."""
         if is_constant(at) and at == 0:
             return array.data
-        return self.give(f"getelementptr inbounds {ELEMENT[array.element]}, ptr {array.data}, i64 {ref(at)}")
+        return self(f"getelementptr inbounds {ELEMENT[array.element]}, ptr {array.data}, i64 {ref(at)}")
 
     def load(self, array: Arr, at: Any) -> Num:
         """An element, whole numbers of any size as i64."""
         part = ELEMENT[array.element]
-        x = self.give(f"load {part}, ptr {self.address(array, at)}")
+        x = self(f"load {part}, ptr {self.address(array, at)}")
         if array.element == "f8":
             return Num("f", x)
         if array.element == "f4":
             return Num("s", x)
-        return Num("i", x if part == "i64" else self.give(f"sext {part} {x} to i64"))
+        return Num("i", x if part == "i64" else self(f"sext {part} {x} to i64"))
 
     def store(self, array: Arr, at: Any, x: Any) -> None:
         """Overwrite an element."""
         part, kind = ELEMENT[array.element], {"f8": "f", "f4": "s"}.get(array.element, "i")
         y = self.number(x, kind).ref
         if kind == "i" and part != "i64":
-            y = self.give(f"trunc i64 {y} to {part}")
+            y = self(f"trunc i64 {y} to {part}")
         self.do(f"store {part} {y}, ptr {self.address(array, at)}")
 
     # Tables of words
@@ -262,7 +284,7 @@ class Writer(Lines):
             return self._read[table, at]
         early = table.startswith("%a")
         name = f"%{self.fresh('a' if early else 'v')}"
-        where = f"%{self.fresh()}" if part != "address" else name
+        where = f"%{self.fresh('v')}" if part != "address" else name
         lines = [f" {where} = getelementptr inbounds i64, ptr {table}, i64 {at}"]
         if part != "address":
             lines.append(f" {name} = load {part}, ptr {where}, !invariant.load !0")

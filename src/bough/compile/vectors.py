@@ -1,17 +1,53 @@
-"""Rows of six numbers that compiled code keeps in one vector register; interpreted, they are tuples.
+"""Six or eight numbers in one vector register: the few operations that loops over blocks of them need.
 
-A loop over six columns would stay scalar code. So the few things that blocks do with whole rows are functions of their
-own: their meaning is here, and `vectors` gives the compiler one or two instructions for each.
+A loop over six or eight columns would stay scalar code. So what blocks do with a whole row are functions of their own.
+Interpreted, a row is a tuple; compiled, it is a vector of eight lanes (`lower/vectors.py`). Of six numbers the last two
+lanes are padding.
 """
 
 from __future__ import annotations
 
-from bough.compile.kernel import lowered_by
+from typing import Any
+
 from bough.types import Block, Rows, Scalar, Six
 
-lowered_by("bough.adaptive.node.vectors", __file__)
+WIDTH = 8  # numbers from one row of a block of scratch to the next
 
-WIDTH = 8  # numbers from one row of scratch to the next: the last two are padding and mean nothing
+
+def scaled(a: Scalar, x: Any) -> Any:
+    """a x."""
+    return tuple(a * y for y in x)
+
+
+def plus(z: Any, a: Scalar, x: Any) -> Any:
+    """z + a x."""
+    return tuple(u + a * y for u, y in zip(z, x, strict=True))
+
+
+def over(x: Any, a: Scalar) -> Any:
+    """x / a."""
+    return tuple(y / a for y in x)
+
+
+# Eight neighbouring elements of an array
+
+
+def eight(A: Rows, p: int) -> Any:
+    """Eight elements of A from p on."""
+    return tuple(A[p : p + 8])
+
+
+def put_eight(A: Rows, p: int, x: Any) -> None:
+    """Write eight elements of A from p on."""
+    A[p : p + 8] = x
+
+
+def subtract_eight(A: Rows, p: int, x: Any) -> None:
+    """Subtract x from eight elements of A from p on."""
+    A[p : p + 8] = [a - y for a, y in zip(A[p : p + 8], x, strict=True)]
+
+
+# Rows of six: scratch S is (blocks, 6, WIDTH); a record r is flat, its symmetric blocks packed row by row
 
 
 def row(S: Rows, c: int, i: int) -> Six:
@@ -59,16 +95,6 @@ def flipped(rows: Block) -> Block:
 def joined(a: Scalar, b: Scalar, c: Scalar, d: Scalar, e: Scalar, f: Scalar) -> Six:
     """Six numbers as a row."""
     return (a, b, c, d, e, f)
-
-
-def scaled(a: Scalar, x: Six) -> Six:
-    """a x."""
-    return tuple(a * y for y in x)
-
-
-def plus(z: Six, a: Scalar, x: Six) -> Six:
-    """z + a x."""
-    return tuple(u + a * y for u, y in zip(z, x, strict=True))
 
 
 def replaced(x: Six, k: int, a: Scalar) -> Six:

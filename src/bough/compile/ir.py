@@ -1,7 +1,8 @@
-"""Writing LLVM IR as text: vector types, constants, and blocks of numbered instructions."""
+"""LLVM IR as text: types of numbers and vectors, constants, and the instructions of a function."""
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,9 +54,7 @@ class Kind:
         return "<" + ", ".join(f"{self.scalar} {self._number(x)}" for x in values) + ">"
 
     def _number(self, x: float) -> str:
-        """Bits of x as LLVM writes them: a float as the double of the same value."""
-        value = float(np.float32(x)) if self.scalar == "float" else x
-        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+        return float_constant(float(np.float32(x)) if self.scalar == "float" else x)
 
     def int_const(self, x: int) -> str:
         return self._splat(f"i{8 * self.bytes} {x}")
@@ -64,18 +63,26 @@ class Kind:
         return typed.split()[1] if self.lanes == 1 else "<" + ", ".join([typed] * self.lanes) + ">"
 
 
-class Block:
+def float_constant(x: float) -> str:
+    """A float as LLVM writes it: the bits of the double of the same value."""
+    return "0x" + struct.pack(">d", x).hex().upper()
+
+
+class Instructions:
     """Instructions of one function; calling it appends one and returns the name of its value."""
 
     def __init__(self, prefix: str = "t") -> None:
         self.lines: list[str] = []
-        self._prefix, self._names = prefix, 0
+        self._prefix, self._numbers = prefix, itertools.count()
 
     def __call__(self, instruction: str) -> str:
-        name = f"%{self._prefix}{self._names}"
-        self._names += 1
+        name = f"%{self.fresh(self._prefix)}"
         self.lines.append(f"  {name} = {instruction}")
         return name
+
+    def fresh(self, stem: str) -> str:
+        """A new name, without its sign."""
+        return f"{stem}{next(self._numbers)}"
 
     def do(self, instruction: str) -> None:
         """An instruction without a value."""
@@ -88,12 +95,12 @@ class Block:
         return "\n".join(self.lines)
 
 
-def multiply_add(b: Block, kind: Kind, x: str, y: str, z: str) -> str:
+def multiply_add(b: Instructions, kind: Kind, x: str, y: str, z: str) -> str:
     """x y + z, fused where the CPU can."""
     return b(f"fadd contract {kind.type} {b(f'fmul contract {kind.type} {x}, {y}')}, {z}")
 
 
-def horner(b: Block, kind: Kind, z: str, coefficients: tuple[float, ...]) -> str:
+def horner(b: Instructions, kind: Kind, z: str, coefficients: tuple[float, ...]) -> str:
     """The polynomial in z with these coefficients, lowest first."""
     p = kind.const(coefficients[-1])
     for c in reversed(coefficients[:-1]):

@@ -1,17 +1,54 @@
-"""What rows become in compiled code: vectors of eight numbers, each operation on them one or two instructions."""
+"""Rows of six or eight numbers as vectors of LLVM: each function of `compile/vectors.py` is a few instructions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from bough.adaptive.node import rows
-from bough.adaptive.node.rows import WIDTH, place
-from bough.compile.lower.values import Arr, Num, ref
-from bough.compile.lower.writer import Writer
+from bough.compile import vectors
+from bough.compile.lower.values import LLVM, Arr, Num
+from bough.compile.lower.writer import FAST, Writer
+from bough.compile.vectors import WIDTH, place
 
-VECTOR = f"<{WIDTH} x double>"
-ZERO = ref(0.0)
+VECTOR = LLVM["v"]
+KINDS = {"f8": ("v", 8), "f4": ("w", 4)}  # the kind of a vector, and the bytes of an element
+
+
+def arithmetic(out: Writer, word: str, x: Num, y: Num) -> Num:
+    """An operation lane by lane."""
+    return Num(x.kind, out(f"{word} {FAST} {LLVM[x.kind]} {x.ref}, {y.ref}"))
+
+
+def spread(out: Writer, a: Any, kind: str) -> Num:
+    """A number in every lane."""
+    one = out.number(a, "f" if kind == "v" else "s")
+    first = out(f"insertelement {LLVM[kind]} poison, {LLVM[one.kind]} {one.ref}, i32 0")
+    return Num(kind, out(f"shufflevector {LLVM[kind]} {first}, {LLVM[kind]} poison, <8 x i32> zeroinitializer"))
+
+
+def _scaled(out: Writer, a: Any, x: Num) -> Num:
+    return arithmetic(out, "fmul", spread(out, a, x.kind), x)
+
+
+def _plus(out: Writer, z: Num, a: Any, x: Num) -> Num:
+    return arithmetic(out, "fadd", z, _scaled(out, a, x))
+
+
+def _over(out: Writer, x: Num, a: Any) -> Num:
+    return arithmetic(out, "fdiv", x, spread(out, a, x.kind))
+
+
+def _eight(out: Writer, A: Arr, p: Any) -> Num:
+    kind, size = KINDS[A.element]
+    return Num(kind, out(f"load {LLVM[kind]}, ptr {out.address(A, p)}, align {size}"))
+
+
+def _put_eight(out: Writer, A: Arr, p: Any, x: Num) -> None:
+    out.do(f"store {LLVM[x.kind]} {x.ref}, ptr {out.address(A, p)}, align {KINDS[A.element][1]}")
+
+
+def _subtract_eight(out: Writer, A: Arr, p: Any, x: Num) -> None:
+    _put_eight(out, A, p, arithmetic(out, "fsub", _eight(out, A, p), x))
 
 
 def pick(out: Writer, a: str, b: str, lanes: Iterable[int], of: int = WIDTH) -> str:
@@ -19,21 +56,15 @@ def pick(out: Writer, a: str, b: str, lanes: Iterable[int], of: int = WIDTH) -> 
     chosen = list(lanes)
     mask = ", ".join(f"i32 {k}" for k in chosen)
     kind = f"<{of} x double>"
-    return out.give(f"shufflevector {kind} {a}, {kind} {b}, <{len(chosen)} x i32> <{mask}>")
+    return out(f"shufflevector {kind} {a}, {kind} {b}, <{len(chosen)} x i32> <{mask}>")
 
 
 def fetch(out: Writer, where: str, size: int = WIDTH) -> str:
-    return out.give(f"load <{size} x double>, ptr {where}, align 8")
+    return out(f"load <{size} x double>, ptr {where}, align 8")
 
 
 def leave(out: Writer, x: str, where: str, size: int = WIDTH) -> None:
     out.do(f"store <{size} x double> {x}, ptr {where}, align 8")
-
-
-def spread(out: Writer, a: Any) -> str:
-    """A number in every lane."""
-    one = out.give(f"insertelement {VECTOR} poison, double {out.number(a, 'f').ref}, i32 0")
-    return pick(out, one, "poison", [0] * WIDTH)
 
 
 def scratch_row(out: Writer, S: Arr, c: Any, i: Any) -> str:
@@ -73,9 +104,9 @@ def _give(out: Writer, r: Arr, o: Any, x: Num) -> None:
 def _unpacked(out: Writer, r: Arr, o: Any) -> tuple[Num, ...]:
     places = parts(out, r, o, (8, 8, 4, 1))
     first, second, third = (fetch(out, where, size) for where, size in zip(places, (8, 8, 4), strict=False))
-    last = out.give(f"load double, ptr {places[3]}")
+    last = out(f"load double, ptr {places[3]}")
     third = pick(out, third, third, [0, 1, 2, 3, 0, 0, 0, 0], of=4)
-    third = out.give(f"insertelement {VECTOR} {third}, double {last}, i32 4")
+    third = out(f"insertelement {VECTOR} {third}, double {last}, i32 4")
     found = []
     for i in range(6):
         at = [place(min(i, j), max(i, j)) for j in range(6)]
@@ -115,25 +146,18 @@ def _flipped(out: Writer, x: tuple[Num, ...]) -> tuple[Num, ...]:
 def _joined(out: Writer, *given: Any) -> Num:
     value = "zeroinitializer"
     for k, a in enumerate(given):
-        value = out.give(f"insertelement {VECTOR} {value}, double {out.number(a, 'f').ref}, i32 {k}")
+        value = out(f"insertelement {VECTOR} {value}, double {out.number(a, 'f').ref}, i32 {k}")
     return Num("v", value)
-
-
-def _scaled(out: Writer, a: Any, x: Num) -> Num:
-    return Num("v", out.give(f"fmul contract {VECTOR} {spread(out, a)}, {x.ref}"))
-
-
-def _plus(out: Writer, z: Num, a: Any, x: Num) -> Num:
-    return Num("v", out.give(f"fadd contract {VECTOR} {z.ref}, {_scaled(out, a, x).ref}"))
 
 
 def _replaced(out: Writer, x: Num, k: Any, a: Any) -> Num:
     lane, number = out.number(k, "i").ref, out.number(a, "f").ref
-    return Num("v", out.give(f"insertelement {VECTOR} {x.ref}, double {number}, i64 {lane}"))
+    return Num("v", out(f"insertelement {VECTOR} {x.ref}, double {number}, i64 {lane}"))
 
 
-MEANINGS = {
-    rows.row: _row, rows.put: _put, rows.taken: _taken, rows.give: _give, rows.unpacked: _unpacked,
-    rows.pack: _pack, rows.flipped: _flipped, rows.joined: _joined, rows.scaled: _scaled, rows.plus: _plus,
-    rows.replaced: _replaced,
+MEANINGS: dict[Any, Callable[..., Any]] = {
+    vectors.scaled: _scaled, vectors.plus: _plus, vectors.over: _over, vectors.eight: _eight,
+    vectors.put_eight: _put_eight, vectors.subtract_eight: _subtract_eight, vectors.row: _row, vectors.put: _put,
+    vectors.taken: _taken, vectors.give: _give, vectors.unpacked: _unpacked, vectors.pack: _pack,
+    vectors.flipped: _flipped, vectors.joined: _joined, vectors.replaced: _replaced,
 }  # fmt: skip

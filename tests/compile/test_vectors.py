@@ -7,7 +7,7 @@ import pytest
 
 from bough.compile.kernel import kernel
 from bough.compile.run import direct
-from bough.sparsity.eight import eight, over, plus, put, scaled, take_off
+from bough.compile.vectors import eight, over, plus, put_eight, scaled, subtract_eight
 from bough.types import Rows
 
 
@@ -18,8 +18,8 @@ def everything(A: Rows, B: Rows, shift: int) -> None:
     z = scaled(A[1], x)
     for k in range(2, 5):
         z = plus(z, A[k], y)
-    put(B, shift, over(z, A[5]))
-    take_off(A, shift + 8, x)
+    put_eight(B, shift, over(z, A[5]))
+    subtract_eight(A, shift + 8, x)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -1,13 +1,16 @@
-"""Sine and cosine of many angles at once, as LLVM IR.
+"""Sines, cosines and arc tangents of many numbers at once, as LLVM IR.
 
-Range reduction by Cody and Waite (pi/2 in three parts, the first two of 33 bits, so that the products
+Sine and cosine: range reduction by Cody and Waite (pi/2 in three parts, the first two of 33 bits, so that the products
 with the quadrant number are exact), then the minimax polynomials of fdlibm (double) or Cephes (float)
 on [-pi/4, pi/4]. Below 1 ulp up to LIMIT; beyond it, and for NaN and infinity, the C library.
+
+Arc tangent: with 0, pi/4 or pi/2 subtracted, the tangent t of the angle is at most 7/16, where the polynomial of fdlibm
+holds. Below 2 ulp, for any sign, zero, infinity and NaN. Floats are computed in double.
 """
 
 from __future__ import annotations
 
-from bough.compile.emit.ir import Block, Kind, horner, multiply_add
+from bough.compile.ir import Instructions, Kind, horner, multiply_add
 
 LIMIT = 1.0e6  # the quadrant number must stay below 2^20 for exact products
 TWO_OVER_PI = 6.36619772367581382433e-01
@@ -24,7 +27,7 @@ COS_FLOAT = (4.166664568298827e-2, -1.388731625493765e-3, 2.443315711809948e-5)
 
 def sincos_function(kind: Kind) -> str:
     """`@sines_and_cosines(angles, sines, cosines, n)`: n vectors of `kind`; cosines may take the place of angles."""
-    T, b = kind.type, Block()
+    T, b = kind.type, Instructions()
     b.label("entry")
     b.do("br label %next")
     b.label("next")
@@ -61,7 +64,7 @@ define internal void @sines_and_cosines({parameters}) noinline nounwind {{
 """
 
 
-def _polynomials(b: Block, kind: Kind) -> None:
+def _polynomials(b: Instructions, kind: Kind) -> None:
     """From %x to the sine and the cosine, stored at %sine and %cosine."""
     T, N = kind.type, kind.integer
     s, c, quadrant = _on_the_first_octant(b, kind)
@@ -74,7 +77,7 @@ def _polynomials(b: Block, kind: Kind) -> None:
     b.do(f"store {T} {_with_sign(b, kind, cosine, following)}, ptr %cosine")
 
 
-def _on_the_first_octant(b: Block, kind: Kind) -> tuple[str, str, str]:
+def _on_the_first_octant(b: Instructions, kind: Kind) -> tuple[str, str, str]:
     """Sine and cosine of the reduced angle r + low, and the quadrant.
 
     sin = r + (r z p(z) + low (1 - z/2)), cos = w + (z^2 q(z) + lost - r low) with z = r^2, w = 1 - z/2 rounded and
@@ -93,7 +96,7 @@ def _on_the_first_octant(b: Block, kind: Kind) -> tuple[str, str, str]:
     return b(f"fadd {T} {r}, {s}"), b(f"fadd {T} {w}, {c}"), quadrant
 
 
-def _reduced(b: Block, kind: Kind) -> tuple[str, str, str]:
+def _reduced(b: Instructions, kind: Kind) -> tuple[str, str, str]:
     """r, low and the quadrant (an integer, low two bits) with x = r + low + quadrant pi/2 and |r| <= pi/4.
 
     The first two products are exact and so is the first difference; `low` keeps what the others round away.
@@ -111,7 +114,7 @@ def _reduced(b: Block, kind: Kind) -> tuple[str, str, str]:
     return r, low, b(f"bitcast {D} {shifted} to {kind.integer}")
 
 
-def _reduced_in_double(b: Block, kind: Kind) -> tuple[str, str, str]:
+def _reduced_in_double(b: Instructions, kind: Kind) -> tuple[str, str, str]:
     """The same for floats, by way of doubles."""
     wide = Kind("double", kind.lanes)
     D, T = wide.type, kind.type
@@ -128,7 +131,7 @@ def _reduced_in_double(b: Block, kind: Kind) -> tuple[str, str, str]:
     return r, low, b(f"trunc {wide.integer} {quadrant} to {kind.integer}")
 
 
-def _with_sign(b: Block, kind: Kind, x: str, quadrant: str) -> str:
+def _with_sign(b: Instructions, kind: Kind, x: str, quadrant: str) -> str:
     """x, negated where bit 1 of the quadrant is set."""
     T, N = kind.type, kind.integer
     sign = b(f"shl {N} {b(f'and {N} {quadrant}, {kind.int_const(2)}')}, {kind.int_const(8 * kind.bytes - 2)}")
@@ -136,7 +139,7 @@ def _with_sign(b: Block, kind: Kind, x: str, quadrant: str) -> str:
     return b(f"bitcast {N} {b(f'xor {N} {bits}, {sign}')} to {T}")
 
 
-def _library_calls(b: Block, kind: Kind) -> None:
+def _library_calls(b: Instructions, kind: Kind) -> None:
     """The same from the C library, lane by lane, through memory; ends in a branch to %done."""
     S, bits = kind.scalar, 8 * kind.bytes
     b.do("br label %lane")
@@ -149,3 +152,48 @@ def _library_calls(b: Block, kind: Kind) -> None:
     b.do("%l.after = add i64 %l, 1")
     b.do(f"%l.more = icmp slt i64 %l.after, {kind.lanes}")
     b.do("br i1 %l.more, label %lane, label %done")
+
+
+# atan t = t - t^3 p(t^2)
+ARC = (3.33333333333329318027e-01, -1.99999999998764832476e-01, 1.42857142725034663711e-01,
+       -1.11111104054623557880e-01, 9.09088713343650656196e-02, -7.69187620504482999495e-02,
+       6.66107313738753120669e-02, -5.83357013379057348645e-02, 4.97687799461593236017e-02,
+       -3.65315727442169155270e-02, 1.62858201153657823623e-02)  # fmt: skip
+PI_2 = (1.57079632679489655800, 6.12323399573676603587e-17)  # and what rounding takes off
+NEAR, FAR = 0.4375, 2.5  # between them pi/4 is taken off, beyond them pi/2
+
+
+def atan_function(kind: Kind) -> str:
+    """`@atan(x)`: one value of `kind`."""
+    wide = Kind("double", kind.lanes)
+    T, D, b = kind.type, wide.type, Instructions()
+    x = "%x" if T == D else b(f"fpext {T} %x to {D}")
+    angle = b(f"call {D} @llvm.copysign.{wide.suffix}({D} {_of_size(b, wide, x)}, {D} {x})")
+    b.do(f"ret {T} {angle if T == D else b(f'fptrunc {D} {angle} to {T}')}")
+    return f"""
+declare {D} @llvm.copysign.{wide.suffix}({D}, {D})
+define internal {T} @atan({T} %x) noinline nounwind {{
+{b.text()}
+}}
+"""
+
+
+def _of_size(b: Instructions, kind: Kind, x: str) -> str:
+    """atan |x| = angle + atan t, with t = (|x| - tan(angle)) / (1 + |x| tan(angle))."""
+    T, zero, one = kind.type, kind.const(0.0), kind.const(1.0)
+    size = b(f"call {T} @llvm.copysign.{kind.suffix}({T} {x}, {T} {one})")
+    off_near, off_far = (b(f"fcmp ogt {T} {size}, {kind.const(limit)}") for limit in (NEAR, FAR))
+
+    def choose(near: str, middle: str, far: str) -> str:
+        mask = "i1" if kind.lanes == 1 else f"<{kind.lanes} x i1>"
+        nearer = b(f"select {mask} {off_near}, {T} {middle}, {T} {near}")
+        return b(f"select {mask} {off_far}, {T} {far}, {T} {nearer}")
+
+    above = choose(size, b(f"fsub {T} {size}, {one}"), kind.const(-1.0))
+    below = choose(one, b(f"fadd {T} {size}, {one}"), size)
+    angle, rest = (choose(zero, kind.const(part / 2), kind.const(part)) for part in PI_2)
+    t = b(f"fdiv {T} {above}, {below}")
+    z = b(f"fmul {T} {t}, {t}")
+    bend = b(f"fmul {T} {z}, {horner(b, kind, z, ARC)}")
+    small = b(f"fsub {T} {rest}, {b(f'fmul {T} {t}, {bend}')}")
+    return b(f"fadd {T} {angle}, {b(f'fadd {T} {t}, {small}')}")
