@@ -79,11 +79,18 @@ def test_operational_space_and_derivatives():
     rng = np.random.default_rng(0)
     q, v, tau0 = rng.normal(size=(3, 4))
     a, heavy = np.array([1.0, 2.0, 3.0]), 1.2 * model.inertias
-    f = bough.casadi.function(space, "torques")
+    f = bough.casadi.function(space, "torques", damping=1e-3)
     wanted = space.torques(q, v, a, tau0, damping=1e-3, inertia=heavy)
-    np.testing.assert_allclose(np.ravel(f(q, v, a, tau0, 1e-3, heavy)), wanted, atol=1e-12 * np.abs(wanted).max())
+    np.testing.assert_allclose(np.ravel(f(q, v, a, tau0, heavy)), wanted, atol=1e-12 * np.abs(wanted).max())
+    plain = bough.casadi.function(space, "torques", inputs=())
+    assert plain.name_in() == ["q", "v", "acceleration", "tau0"]
+    wanted = space.torques(q, v, a, tau0)
+    np.testing.assert_allclose(np.ravel(plain(q, v, a, tau0)), wanted, atol=1e-12 * np.abs(wanted).max())
+    inertia = bough.casadi.function(space, "inertia", inputs=())
+    assert inertia.name_in() == ["q"]
+    np.testing.assert_allclose(np.array(inertia(q)), space(q).inertia, rtol=1e-9)
     by = bough.casadi.function(model, "forward_dynamics_derivatives")(q, v, tau0)
     for ours, theirs in zip(by, bough.Dynamics(model).forward_dynamics_derivatives(q, v, tau0), strict=True):
         np.testing.assert_allclose(np.array(ours), theirs, atol=1e-12 * np.abs(theirs).max())
-    with pytest.raises(bough.BoughError, match="a space says itself"):
-        bough.casadi.function(space, "torques", inputs=("inertia",))
+    with pytest.raises(bough.BoughError, match="does not take the option 'frame'"):
+        bough.casadi.function(space, "torques", frame="hand")

@@ -180,7 +180,7 @@ def test_devices():
     q, v, tau = state(ARM)
     with pytest.raises(bough.BoughError, match=r"v is torch\.float64 on meta; all tensors must be"):
         bough.torch.forward_dynamics(ARM, q, v.to("meta"), tau)
-    with pytest.raises(bough.BoughError, match="q is on meta: tensors must be on the CPU or on a CUDA card"):
+    with pytest.raises(bough.BoughError, match="q is on meta: tensors must be on the CPU or on a CUDA GPU"):
         bough.torch.forward_dynamics(ARM, *(x.to("meta") for x in (q, v, tau)))
 
 
@@ -259,3 +259,46 @@ def test_operational_space():
         bough.torch.call(space, "torques", q, v, v[:, :3], v, damping=[0.1])
     with pytest.raises(bough.BoughError, match="damping is added to Lambda"):
         bough.torch.call(space, "torques", q, v, v[:, :3], v, damping=torch.tensor(0.1))
+
+
+def test_batched_gradients():
+    """What `is_grads_batched` and `vectorize` batch is no batch of torch.func."""
+    q, v, tau = state(ARM)
+    f = lambda *x: bough.torch.forward_dynamics(ARM, *x)  # noqa: E731
+    wanted = torch.autograd.functional.jacobian(f, (q, v, tau))
+    for strategy in ("reverse-mode", "forward-mode"):
+        got = torch.autograd.functional.jacobian(f, (q, v, tau), vectorize=True, strategy=strategy)
+        for x, y in zip(got, wanted, strict=True):
+            torch.testing.assert_close(x, y)
+    energy = lambda q: bough.torch.kinetic_energy(ARM, q, v)  # noqa: E731
+    second = torch.autograd.functional.hessian(energy, q, vectorize=True)
+    torch.testing.assert_close(second, torch.autograd.functional.hessian(energy, q))
+    many = state(ARM, 3)
+    many[2].requires_grad_()
+    weights = torch.randn(5, 3, 4, dtype=torch.float64)
+    results = f(*many)
+    (got,) = torch.autograd.grad(results, many[2], weights, is_grads_batched=True, retain_graph=True)
+    for x, weight in zip(got, weights, strict=True):
+        torch.testing.assert_close(x, torch.autograd.grad(results, many[2], weight, retain_graph=True)[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_rows_that_are_not_finite_stop_no_other(dtype):
+    q, v, tau = state(ARM, 5, dtype=dtype)
+    wanted = bough.torch.forward_dynamics(ARM, q, v, tau)
+    q[2, 1] = float("nan")
+    got = bough.torch.forward_dynamics(ARM, q, v, tau)
+    assert got[2].isnan().all()
+    good = [0, 1, 3, 4]
+    torch.testing.assert_close(got[good], wanted[good])
+    assert bough.torch.forward_dynamics(ARM, q[2], v[2], tau[2]).isnan().all()
+
+
+def test_infinite_gradients_reach_a_gradient_scaler():
+    q, v, tau = state(ARM, 3)
+    tau.requires_grad_()
+    weight = torch.ones(3, 4, dtype=torch.float64)
+    weight[1, 2] = float("inf")
+    bough.torch.forward_dynamics(ARM, q, v, tau).backward(weight)
+    assert not tau.grad[1].isfinite().any()
+    assert tau.grad[[0, 2]].isfinite().all()

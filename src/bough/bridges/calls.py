@@ -1,20 +1,25 @@
-"""Functions of the table with their derivatives, as PyTorch and JAX call them: by number, on plain arrays."""
+"""Functions of a model or a space with their derivatives, as PyTorch, JAX and CasADi call them: by a name made of their
+content, on arrays with any leading axes."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from bough.compile.derived import jvp, vjp
 from bough.compile.executions import BoundFunction, bind_on_cpu
-from bough.compile.graph.program import Array
-from bough.compile.routine import Constants, Routine, Sizes
+from bough.compile.graph.passes import drop_dead_code
+from bough.compile.graph.program import Array, Program
+from bough.compile.routine import Constants, Routine, Sizes, trace
 from bough.dynamics.external import mark_pushed
-from bough.dynamics.functions import check_options, function
+from bough.dynamics.functions import FUNCTIONS, check_options, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import SHAPES, check_inputs
-from bough.errors import ModelError, OptionError, short
+from bough.errors import ModelError, OptionError, ShapeError, short
 from bough.model import Model, mark_limbs
 from bough.opspace import OperationalSpace
 from bough.opspace.functions import DAMPED, damping_of, held, prepared, row
@@ -24,45 +29,110 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """A routine of a model. `number` names it where only numbers may be passed; `by_weights` and `along` are its own
-    derivatives, by all inputs: routines like it."""
+    """A routine of a model, known to other libraries by `name`: the same in every process for the same content.
 
-    def __init__(self, routine: Routine, sizes: Sizes, constants: Constants, parameters: Parameters) -> None:
-        self.routine, self.sizes, self.constants, self.parameters = routine, sizes, constants, parameters
+    `vjp` (inputs, weights of outputs -> gradients by all inputs) and `jvp` (inputs, directions of inputs -> rates of
+    all outputs) are calls like it.
+    """
+
+    def __init__(self, name: str, routine: Routine, sizes: Sizes, constants: Constants, parameters: Parameters) -> None:
+        self.name, self.routine, self.sizes, self.constants = name, routine, sizes, constants
+        self.parameters = parameters
         self.inputs: tuple[Array, ...] = routine.arrays(routine.arguments, sizes)
-        self.shapes = tuple(x.shape for x in self.inputs)
         self.outputs: tuple[Array, ...] = routine.arrays(routine.outputs, sizes)
-        self.number = len(_calls)
-        _calls.append(self)
+        self.shapes = tuple(x.shape for x in self.inputs)
+        self.scalars = tuple(shape == "1" for shape in routine.arguments.values())  # inputs that are one number
+        self.results = tuple(map(_public_shape, routine.outputs.values(), self.outputs))
+        self.reshapes = self.results != tuple(y.shape for y in self.outputs)
 
     @cached_property
-    def by_weights(self) -> Call:
-        """(inputs, weights of outputs) -> gradients by all inputs."""
-        return Call(vjp(self.routine), self.sizes, self.constants, self.parameters)
+    def vjp(self) -> Call:
+        return Call(f"{self.name}/vjp", vjp(self.routine), self.sizes, self.constants, self.parameters)
 
     @cached_property
-    def along(self) -> Call:
-        """(inputs, directions of inputs) -> rates of all outputs."""
-        return Call(jvp(self.routine), self.sizes, self.constants, self.parameters)
+    def jvp(self) -> Call:
+        return Call(f"{self.name}/jvp", jvp(self.routine), self.sizes, self.constants, self.parameters)
 
     @cached_property
-    def on_the_cpu(self) -> BoundFunction:
+    def on_cpu(self) -> BoundFunction:
         return bind_on_cpu(self.routine, self.constants, self.sizes)
 
     @cached_property
-    def on_the_card(self) -> CudaFunction:
+    def on_gpu(self) -> CudaFunction:
         from bough.compile.run.cuda import bind
 
         return bind(self.routine, self.constants, self.sizes)
 
+    def program(self) -> Program:
+        """The straight-line program."""
+        groups = self.constants.folded() if self.constants.folded else self.constants.groups
+        return drop_dead_code(trace(self.routine, groups, self.sizes))
 
-_calls: list[Call] = []
-_known: dict[Any, Call] = {}
+    def batch(self, first: Any) -> tuple[int, ...]:
+        """The leading axes of the first input, where all have them."""
+        return tuple(first.shape[: first.ndim - len(self.shapes[0])])
 
 
-def numbered(number: int) -> Call:
-    """The call with that number."""
-    return _calls[number]
+def _public_shape(words: str, output: Array) -> tuple[int, ...]:
+    """The shape of an output as `Dynamics` shows it: energies are numbers, and a regressor is a matrix."""
+    if words == "1":
+        return ()
+    return (output.shape[0], output.size // output.shape[0]) if words == "nv joints 10" else output.shape
+
+
+# Arrays of PyTorch and of JAX alike. No methods: torch.compile cannot follow those of a call.
+
+
+def leading_axes(call: Call, name: str, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """The arrays with all axes of their own, and the leading axes that they have in common.
+
+    Those without leading axes serve all rows. An input that is one number may have no axis of its own.
+    """
+    leading: tuple[int, ...] = ()
+    for x, spec, is_scalar in zip(arrays, call.inputs, call.scalars, strict=True):
+        n = len(spec.shape)
+        if is_scalar:
+            continue
+        if tuple(x.shape[x.ndim - n :]) != spec.shape or x.ndim < n:
+            raise ShapeError(f"{name}: {spec.name} must end in the axes {spec.shape}, got {tuple(x.shape)}")
+        axes = tuple(x.shape[: x.ndim - n])
+        if axes and leading and axes != leading:
+            raise ShapeError(f"{name}: {spec.name} has leading axes {axes} where an earlier input has {leading}")
+        leading = axes or leading
+    found = list(arrays)
+    for k, (x, spec) in enumerate(zip(arrays, call.inputs, strict=True)):
+        if call.scalars[k]:
+            if tuple(x.shape) not in ((), leading, (1,), (*leading, 1)):
+                raise ShapeError(f"{name}: {spec.name} is a number, or has shape {leading}, got {tuple(x.shape)}")
+            found[k] = x[..., None] if tuple(x.shape) in ((), leading) else x
+    return tuple(found), leading
+
+
+def check_count(call: Call, name: str, arrays: Sequence[Any]) -> None:
+    """Refuse another number of arrays than the function takes."""
+    if len(arrays) != len(call.inputs):
+        names = ", ".join(x.name for x in call.inputs)
+        raise ShapeError(f"{name} takes {len(call.inputs)} arrays ({names}), got {len(arrays)}")
+
+
+_calls: dict[str, Call] = {}  # by name
+_known: dict[Any, Call] = {}  # by model and options
+
+
+def registered(name: str) -> Call:
+    """The call of this name, if its model was used in this process."""
+    found = _calls.get(name)
+    if found is None:
+        base, _, derivative = name.rpartition("/")
+        if base:
+            found = _calls[name] = getattr(registered(base), derivative)
+        else:
+            called = name.partition("_of_")[0]
+            raise ModelError(
+                f"a saved program calls {name!r}, of a model that this process has not used: call {called}(model, ...) "
+                "of the same bridge once with that model, then run the program"
+            )
+    return found
 
 
 class Keywords(NamedTuple):
@@ -95,6 +165,21 @@ def sorted_keywords(keywords: dict[str, Any]) -> Keywords:
 NOTHING = Keywords({}, {}, None)
 
 
+def functions(call: Callable[..., Any], module: str, arrays: str) -> dict[str, Callable[..., Any]]:
+    """One function for each row of the table, as the module of a bridge shows it; each can be pickled by name."""
+
+    def of(name: str) -> Callable[..., Any]:
+        def function(model: Model, *given: Any, **options: Any) -> Any:
+            return call(model, name, *given, **options)
+
+        row = FUNCTIONS[name]
+        function.__module__, function.__name__, function.__qualname__ = module, name, name
+        function.__doc__ = f"{row.summary}: of a model and {arrays} {', '.join(row.arguments)}."
+        return function
+
+    return {name: of(name) for name in FUNCTIONS}
+
+
 def call_of(model: Model | OperationalSpace, name: str, options: dict[str, Any], inputs: Sequence[str] = ()) -> Call:
     """The function of the table on this model with quantities of it as `inputs`, the same object each time.
 
@@ -102,22 +187,23 @@ def call_of(model: Model | OperationalSpace, name: str, options: dict[str, Any],
     """
     if not isinstance(model, Model | OperationalSpace):
         raise ModelError(f"{name} needs a Model, got {type(model).__name__}; use bough.load for files")
-    whose = model.hash if isinstance(model, Model) else model
-    key = (whose, name, tuple(sorted(options.items())) if options else (), tuple(inputs))
+    key = (model.hash if isinstance(model, Model) else model, name, tuple(sorted(options.items())), tuple(inputs))
     try:
         found = _known.get(key)
     except TypeError:
         raise OptionError(f"{name}: options are words and numbers, got {short(repr(options))}") from None
     if found is None:
-        rest = (name, options, inputs)
-        found = _of_model(model, *rest) if isinstance(model, Model) else _of_space(model, *rest)
-        _known[key] = found
+        made = _of_model(model, *key[1:]) if isinstance(model, Model) else _of_space(model, *key[1:])
+        found = _known[key] = _calls.setdefault(made.name, made)
     return found
 
 
-def _of_model(model: Model, name: str, options: dict[str, Any], inputs: Sequence[str]) -> Call:
+Options = tuple[tuple[str, Any], ...]
+
+
+def _of_model(model: Model, name: str, options: Options, inputs: Sequence[str]) -> Call:
     known = function(name)
-    chosen = check_options(known, options)
+    chosen = check_options(known, dict(options))
     method = known.method(model, chosen.method)
     routine, fixed, marks = method.routine, method.constants(model, chosen), mark_limbs
     if "forces" in inputs:
@@ -129,10 +215,10 @@ def _of_model(model: Model, name: str, options: dict[str, Any], inputs: Sequence
     routine, more, twins = parameters.prepared(routine, fixed, marks)
     folded = model.grouped if parameters.folds else model.mechanism
     constants = Constants((model.mechanism, *more), lambda: (folded, *more), twins)
-    return Call(routine, model.sizes, constants, parameters)
+    return Call(_name(model, name, (options, inputs)), routine, model.sizes, constants, parameters)
 
 
-def _of_space(space: OperationalSpace, name: str, options: dict[str, Any], inputs: Sequence[str]) -> Call:
+def _of_space(space: OperationalSpace, name: str, options: Options, inputs: Sequence[str]) -> Call:
     """Lambda has the damping of the space, and is refused nowhere."""
     model, rest = space.model, dict(options)
     damping = damping_of(space, name, rest.pop("damping", None))
@@ -141,7 +227,16 @@ def _of_space(space: OperationalSpace, name: str, options: dict[str, Any], input
         raise OptionError(f"{name} takes no forces")
     routine, (mechanism, *fixed), sizes = prepared(space, name)
     parameters = Parameters(model, check_inputs(model, inputs))
+    tasks = [(x.dtype.str, x.shape, x.tobytes()) for group in fixed for x in map(np.asarray, group)]
     routine, more, twins = parameters.prepared(routine, tuple(fixed), mark_limbs)
     routine = held(routine, "damping", damping) if name in DAMPED else routine
     first = space.tasks.traced_mechanism if parameters.folds else mechanism
-    return Call(routine, sizes, Constants((mechanism, *more), lambda: (first, *more), twins), parameters)
+    constants = Constants((mechanism, *more), lambda: (first, *more), twins)
+    return Call(_name(model, name, (tasks, damping, inputs)), routine, sizes, constants, parameters)
+
+
+def _name(model: Model, function: str, content: Any) -> str:
+    """A name that tells the same content in every process, and no other: of letters, digits and underscores."""
+    digest = hashlib.sha256(repr((model.hash, function, content)).encode()).hexdigest()[:24]
+    readable = "".join(c if c.isascii() and c.isalnum() else "_" for c in model.name[:40])
+    return f"{function}_of_{readable}_{digest}"

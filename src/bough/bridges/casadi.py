@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from bough.arguments import explained
+from bough.bridges.calls import call_of
 from bough.compile.graph.evaluate import Vectors, evaluate
 from bough.compile.graph.program import Array, Program
 from bough.dynamics.forward_by_factor import dof_rows
 from bough.dynamics.forward_derivatives import FORCE_SLOPES, FORWARD_DERIVATIVES
-from bough.dynamics.functions import program, traced_for
-from bough.errors import OptionError, required
+from bough.dynamics.functions import traced_for
+from bough.errors import required
 from bough.model import Model
 from bough.opspace import OperationalSpace
-from bough.opspace.export import program as space_program
 
 __all__ = ["from_program", "function"]
 
@@ -25,24 +25,22 @@ VECTORS = Vectors(lambda numbers: casadi.vertcat(*numbers), casadi.vertsplit)
 
 
 @explained
-def function(model: Model | OperationalSpace, name: str, **options: Any) -> Any:
+def function(model: Model | OperationalSpace, name: str, *, inputs: Sequence[str] | None = None, **options: Any) -> Any:
     """A function of `Dynamics` as a `casadi.Function` of the same arguments, for example "forward_dynamics".
 
     `options` are those of the function: method=, frame=, reference=; and inputs= as in `Dynamics`. Vectors are columns,
     matrices have their shape. Of an `OperationalSpace` in the place of the model, `name` is one of the functions that
-    its `export_c` knows, "torques" for example. Exact, dense in nothing that is sparse, and without an external library
-    at run time.
+    its `export_c` knows, "torques" for example, with the damping of the space and by default its inputs. Exact, dense
+    in nothing that is sparse, and without an external library at run time.
 
     >>> f = bough.casadi.function(model, "inverse_dynamics")
     >>> tau = f(q, v, qdd)
     """
-    if isinstance(model, OperationalSpace):
-        if options:
-            raise OptionError(f"a space says itself what it takes, inputs= included; got {', '.join(options)}")
-        return from_program(name, space_program(model, name))
-    if name == "forward_dynamics_derivatives" and not options.keys() - {"inputs"}:
-        return _forward_derivatives(model, options.get("inputs", ()))
-    return from_program(name, program(model, name, **options))
+    if inputs is None:
+        inputs = model.parameters.inputs if isinstance(model, OperationalSpace) else ()
+    if name == "forward_dynamics_derivatives" and isinstance(model, Model) and not options:
+        return _forward_derivatives(model, inputs)
+    return from_program(name, call_of(model, name, options, inputs).program())
 
 
 def _forward_derivatives(model: Model, inputs: Sequence[str]) -> Any:
@@ -91,3 +89,7 @@ def _rows_and_columns(array: Array) -> tuple[int, int]:
 
 def _identifier(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -297,3 +297,7 @@ def _gains(servo: tuple[npt.ArrayLike, npt.ArrayLike] | None, shape: tuple[int, 
     if not fits or not all((np.isfinite(g) & (g >= 0.0)).all() for g in (kp, kd)):
         raise ModelError(f"servo=(kp, kd) are gains from zero: numbers, {shape[1:]} or {shape}, got {servo!r}")
     return np.broadcast_to(kp, shape), np.broadcast_to(kd, shape)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

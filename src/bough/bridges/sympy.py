@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from bough.arguments import explained
+from bough.bridges.calls import Call, call_of
 from bough.compile.graph.evaluate import evaluate
-from bough.compile.graph.program import Array
-from bough.dynamics.functions import program
 from bough.errors import TooLargeError, required
 from bough.model import Model
 
@@ -30,33 +28,41 @@ LARGEST = 5_000  # operations: more are not read by anyone, and SymPy would take
 def expressions(model: Model, name: str, *, simplify: bool = True, digits: int = 12, **options: Any) -> Any:
     """A function of `Dynamics` as a SymPy matrix in the symbols of `symbols(model, name)`; several outputs: a tuple.
 
-    Numbers that are whole, fractions with small denominators or twelfths of pi, to `digits` digits, become exact.
+    An energy is an expression. Numbers that are whole, fractions with small denominators or twelfths of pi, to `digits`
+    digits, become exact.
 
     >>> bough.sympy.expressions(pendulum, "mass_matrix")
     """
-    traced = program(model, name, **options)
+    call = _call(model, name, options)
+    traced = call.program()
     if len(traced.graph) > LARGEST:
         raise TooLargeError(
             f"{name} of {model.name!r} takes {len(traced.graph)} operations; at most {LARGEST:,} are shown"
         )
-    results = evaluate(traced, [list(x) for x in _symbols(traced.inputs)], FUNCTIONS)
-    found = [_matrix(numbers, y, simplify, digits) for numbers, y in zip(results, traced.outputs, strict=True)]
+    results = evaluate(traced, [list(x) for x in _symbols(call)], FUNCTIONS)
+    found = [_shaped(numbers, y, simplify, digits) for numbers, y in zip(results, call.results, strict=True)]
     return found[0] if len(found) == 1 else tuple(found)
 
 
 def symbols(model: Model, name: str, **options: Any) -> tuple[Any, ...]:
     """The symbols of the arguments of a function, one tuple for each: q0, q1, ..., v0, ..."""
-    return _symbols(program(model, name, **options).inputs)
+    return _symbols(_call(model, name, options))
 
 
-def _symbols(inputs: Sequence[Array]) -> tuple[Any, ...]:
-    return tuple(tuple(sympy.Symbol(f"{x.name}{k}", real=True) for k in range(x.size)) for x in inputs)
+def _call(model: Model, name: str, options: dict[str, Any]) -> Call:
+    rest = dict(options)
+    return call_of(model, name, rest, rest.pop("inputs", ()))
 
 
-def _matrix(numbers: list[Any], array: Array, simplify: bool, digits: int) -> Any:
-    rows = array.shape[0] if array.shape else 1
+def _symbols(call: Call) -> tuple[Any, ...]:
+    return tuple(tuple(sympy.Symbol(f"{x.name}{k}", real=True) for k in range(x.size)) for x in call.inputs)
+
+
+def _shaped(numbers: list[Any], shape: tuple[int, ...], simplify: bool, digits: int) -> Any:
+    """A matrix, or what is one number as it is."""
     exact = [_exact(sympy.sympify(x), digits) for x in numbers]
-    return sympy.Matrix(rows, len(exact) // rows, [sympy.simplify(x) for x in exact] if simplify else exact)
+    exact = [sympy.simplify(x) for x in exact] if simplify else exact
+    return sympy.Matrix(shape[0], len(exact) // shape[0], exact) if shape else exact[0]
 
 
 def _exact(expression: Any, digits: int) -> Any:
@@ -69,3 +75,7 @@ def _exact(expression: Any, digits: int) -> Any:
         return next((near for near in (simple, turns) if abs(float(near) - float(x)) <= close), x)
 
     return expression.replace(lambda x: x.is_Float, fraction)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

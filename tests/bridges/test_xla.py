@@ -1,14 +1,13 @@
 """XLA's call of a kernel on a card: the frame is read as XLA writes it; on a card, beside `Dynamics` on the CPU."""
 
 import ctypes
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import bough
 from bough import zoo
-from bough.bridges.xla_card import Handler, handler
+from bough.bridges.xla import Handler, gpu_handler
 from card import needs_card
 
 ARM = zoo.arm(4)
@@ -34,9 +33,13 @@ def buffers(kept, arrays):
 
 
 class Launched:
-    """A function that remembers with what it was launched."""
+    """A call that remembers with what it was launched."""
 
-    name, inputs, seen = "f", (SimpleNamespace(shape=(4,)),), None
+    name, shapes, seen = "f", ((4,),), None
+
+    @property
+    def on_gpu(self):
+        return self
 
     def launch_at(self, *what):
         if what[3] == 13:
@@ -68,7 +71,7 @@ def frame_for(kept, dims, extension=0):
 
 def test_the_frame_is_read():
     function, kept = Launched(), []
-    handle = handler(function, np.dtype(np.float32))
+    handle = gpu_handler(function, np.dtype(np.float32))
     assert handle(frame_for(kept, (2, 3, 4))) is None
     assert function.seen == ([1000, 2000], [3000], np.float32, 6, 5)
     function.seen = None
@@ -78,14 +81,14 @@ def test_the_frame_is_read():
 
 def test_errors_go_to_xla():
     kept = []
-    assert handler(Launched(), np.dtype(np.float64))(frame_for(kept, (13, 4))) == 99
+    assert gpu_handler(Launched(), np.dtype(np.float64))(frame_for(kept, (13, 4))) == 99
     assert b"f: an unlucky number of rows" in kept
 
 
 def test_the_version_is_xlas_own():
     kept, metadata = [], words(0, 0, 0, 0, 7)
     extension = words(32, 1, 0, at(metadata))
-    assert handler(Launched(), np.dtype(np.float64))(frame_for(kept, (4,), at(extension))) is None
+    assert gpu_handler(Launched(), np.dtype(np.float64))(frame_for(kept, (4,), at(extension))) is None
     assert metadata[3] == 3 << 32
     assert metadata[4] == 0
 
