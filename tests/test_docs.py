@@ -279,7 +279,7 @@ THEORY = {
     for page in (ROOT / "docs" / "theory").glob("*.md")
     for module in re.findall(r"\{algorithm\} ([\w.]+)", page.read_text())
 }
-ALGORITHMS = ("dynamics", "sparsity", "opspace/methods", "adaptive/node", "adaptive/passes")
+ALGORITHMS = ("dynamics", "sparsity", "opspace/methods", "adaptive/tree")
 
 
 def test_every_algorithm_has_a_page():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bough.adaptive.closure import FREED
-from bough.adaptive.fit import Grip, fit
+from bough.adaptive.feasible import Grip, fit
 
 HELD = {joint: frozenset(range(6)) - set(freed) for joint, freed in FREED.items()}
 

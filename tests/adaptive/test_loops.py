@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adaptive.linkages import relative
-from adaptive.passes.test_front import MEASURES, error_of, joint_norms
+from adaptive.tree.test_front import MEASURES, error_of, joint_norms
 from bough.adaptive import Closure, QuasiStatics, closure, relative_joint
 from bough.adaptive.closure import FREED
 from bough.dynamics.dynamics import Dynamics

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bough.adaptive import QuasiStatics, energy
-from bough.adaptive.pace import LEAST, LONGEST, STALE, Pace
+from bough.adaptive.cost import LEAST, LONGEST, STALE, Pace
 from bough.zoo import adenylate_kinase
 
 

@@ -8,8 +8,8 @@ import pytest
 from bough import adaptive
 from bough.adaptive import Closure, QuasiStatics
 from bough.adaptive.closure import FREED, Closures
-from bough.adaptive.engines import make_loops
-from bough.adaptive.reach import refuse_impossible
+from bough.adaptive.engines.loops import make_loops
+from bough.adaptive.feasible import refuse_impossible
 from bough.errors import ModelError
 from bough.model.builder import Builder
 from bough.zoo import chain

@@ -102,7 +102,7 @@ def test_auto_is_exact_without_an_error_and_uses_plain_steps():
 
 @pytest.mark.parametrize("cheap", [True, False])
 def test_auto_goes_where_it_is_cheaper_and_stays_within_the_error(cheap, monkeypatch):
-    from bough.adaptive.engines import switch
+    from bough.adaptive import cost as switch
 
     monkeypatch.setattr(switch.Switch, "took", lambda self, *counts: cheap)
     monkeypatch.setattr(switch.Switch, "wants_tree", lambda self, *counts: self.wait <= 0)
@@ -115,7 +115,7 @@ def test_auto_goes_where_it_is_cheaper_and_stays_within_the_error(cheap, monkeyp
 
 
 def test_a_step_that_would_open_too_much_is_taken_plainly(monkeypatch):
-    from bough.adaptive.engines import switch
+    from bough.adaptive import cost as switch
 
     monkeypatch.setattr(switch.Switch, "budget", 3)
     monkeypatch.setattr(switch.Switch, "wants_tree", lambda self, *counts: self.wait <= 0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from adaptive.linkages import TYPES, random_linkage
-from bough.adaptive.assembly import make_metric
-from bough.adaptive.node import RIGID, TOTAL, full, make_blueprint, make_shared, make_state
-from bough.adaptive.node.blocks import full_six, symmetric_six
-from bough.adaptive.passes.whole import place_all
+from bough.adaptive.tree.algebra import full
+from bough.adaptive.tree.assembly import make_metric
+from bough.adaptive.tree.blocks import full_six, symmetric_six
+from bough.adaptive.tree.layout import RIGID, TOTAL, make_blueprint, make_shared, make_state
+from bough.adaptive.tree.passes import place_all
 from bough.dynamics.newton_euler import gyroscopic_force, squares
 from bough.joints import freedom
 

@@ -8,11 +8,10 @@ belong here: contacts and batches of small robots (`simulate`, `dynamics`).
 from __future__ import annotations
 
 from bough.adaptive import handles
-from bough.adaptive.assembly import near
 from bough.adaptive.closure import Closure
 from bough.adaptive.dynamics import Dynamics
 from bough.adaptive.equilibrium import Settled
-from bough.adaptive.load import Load
+from bough.adaptive.forces import Load
 from bough.adaptive.measures import (
     ErrorMeasure,
     absolute_joint,
@@ -25,11 +24,11 @@ from bough.adaptive.measures import (
     relative_linkage,
     rms_acceleration,
 )
-from bough.adaptive.potential import Potential, barrier, dihedral, harmonic
+from bough.adaptive.potentials import Potential, barrier, dihedral, harmonic
 from bough.adaptive.quasistatics import QuasiStatics
-from bough.adaptive.recorder import Recorder
 from bough.adaptive.restraints import Restraints
-from bough.adaptive.stats import MotionStats, Stats
+from bough.adaptive.stats import MotionStats, Recorder, Stats
+from bough.adaptive.tree.shapes import near
 
 __all__ = [
     "Closure",

@@ -16,11 +16,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bough.adaptive.engines import Closing, LoopRows, loop_work, make_loops
-from bough.adaptive.feasible import examine_loops
+from bough.adaptive.engines.loops import Closing, LoopRows, loop_work, make_loops
+from bough.adaptive.feasible import examine_loops, listed
 from bough.adaptive.handles import closing_force
-from bough.adaptive.node import Shared
-from bough.adaptive.reach import listed
+from bough.adaptive.tree.layout import Shared
 from bough.errors import ModelError
 from bough.joints import Mechanism
 from bough.model import Model

@@ -11,18 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import checkpoint_of
-from bough.adaptive.chooser import MotionOptions
+from bough.adaptive.checkpoint import checkpoint_of, mover_options, mover_state, restore_mover
 from bough.adaptive.closure import Closure
 from bough.adaptive.forces import vector
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.loaded import LoadedLinkage
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.mover import Mover
+from bough.adaptive.mover import MotionOptions, Mover
 from bough.adaptive.outputs import MotionOutputs
-from bough.adaptive.recorder import Recorder
-from bough.adaptive.snapshot import mover_options, mover_state, restore_mover
-from bough.adaptive.stats import MotionStats
+from bough.adaptive.simulation import Simulation
+from bough.adaptive.stats import MotionStats, Recorder
 from bough.arguments import explained
 from bough.errors import SettingError
 from bough.model import Model
@@ -30,7 +27,7 @@ from bough.types import BoolArray, FloatArray
 
 
 @explained
-class Dynamics(LoadedLinkage):
+class Dynamics(Simulation):
     """Motion of a linkage in time, with velocities.
 
     Methods: "full" (all joints, plain O(n) steps), "adaptive" (joints that hardly move are locked: the linkage is a

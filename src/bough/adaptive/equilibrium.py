@@ -16,7 +16,7 @@ from numbers import Integral
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines import (
+from bough.adaptive.engines.newton import (
     newton_factor,
     newton_forces,
     newton_motion,
@@ -24,8 +24,8 @@ from bough.adaptive.engines import (
     newton_solve,
     newton_sum,
     newton_work,
-    plain_move,
 )
+from bough.adaptive.engines.plain import plain_move
 from bough.adaptive.solver import Solver
 from bough.errors import NumericalError, SettingError
 from bough.types import FloatArray

@@ -2,16 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.passes import Applied, Loads, gather, no_force
-from bough.errors import NonFiniteError, SettingError, ShapeError, UnknownNameError
+from bough.adaptive.tree.contract import Applied, Loads, gather, no_force
+from bough.errors import NonFiniteError, SettingError, ShapeError, UnknownNameError, short
 from bough.model import Model
 from bough.types import FloatArray, IntArray
+
+# What changed since the last solution: the one thing that decides what must be done again.
+
+
+# A tree of which more than this share of the leaves changed is redone as a whole: that is cheaper.
+WHOLE = 1.0 / 8.0
+FORCES = 0.5  # the same where forces have changed, which costs half or less
+
+
+@dataclass
+class Changes:
+    """Notes of what inputs and steps have changed, taken back by the solver when it has acted on them.
+
+    Bodies and joints are numbers of primitives. `size` is how many there are.
+    """
+
+    size: int
+    forces: list[int] = field(default_factory=list)  # bodies on which other forces act
+    torques: list[int] = field(default_factory=list)  # joints with other torques
+    everything: bool = True  # configuration or gravity: no equation of the tree holds
+    most_forces: bool = False  # so many that all equations are redone
+    measure: bool = False  # another error is allowed: the bounded pass begins anew
+    closures: bool = True  # closure forces must be found again
+    solution: bool = True  # the accelerations found last answer other inputs
+    given: int = 0  # how often forces or torques were given
+
+    def force(self, body: int) -> None:
+        """Another force on a body."""
+        self.forces.append(body)
+        self._note(self.forces, FORCES)
+
+    def many_forces(self, bodies: Sequence[int] | IntArray) -> None:
+        """Other forces on several bodies."""
+        self.closures = self.solution = True
+        self.given += 1
+        if len(bodies) > FORCES * self.size:
+            self.most_forces = True
+        elif not self.most_forces:
+            self.forces.extend(bodies.tolist() if isinstance(bodies, np.ndarray) else bodies)
+            self._note(self.forces, FORCES)
+
+    def torque(self, joints: Sequence[int]) -> None:
+        """Other torques at several joints."""
+        self.torques.extend(joints)
+        self._note(self.torques, WHOLE)
+
+    def _note(self, listed: list[int], most: float) -> None:
+        self.closures = self.solution = True
+        self.given += 1
+        if len(listed) > most * self.size + 64:  # named again and again, or many
+            listed[:] = set(listed)
+            if len(listed) > most * self.size:
+                self.all()
+
+    def all(self) -> None:
+        """Another configuration or gravity, or a motion of all joints."""
+        self.everything = self.closures = self.solution = True
+
+    def error(self) -> None:
+        """Another error measure."""
+        self.measure = self.solution = True
+
+    def step(self) -> None:
+        """A step was taken on the tree, which is up to date with it."""
+        self.closures = self.solution = True
+
+    @property
+    def any_force(self) -> bool:
+        """Whether forces have other values."""
+        return self.most_forces or bool(self.forces)
+
+    @property
+    def touched(self) -> list[int]:
+        """Bodies and joints with other forces or torques."""
+        return self.forces + self.torques
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the tree may be brought up to date along some of its ways only."""
+        few = len(self.torques) <= WHOLE * self.size and len(self.forces) <= FORCES * self.size + 64
+        return few and not (self.everything or self.most_forces)
+
+    def taken_by_tree(self) -> None:
+        """The tree is up to date with forces and torques."""
+        self.forces.clear()
+        self.torques.clear()
+        self.everything = self.most_forces = self.measure = False
+
+    def taken_by_plain(self) -> None:
+        """Forces and torques have reached the plain engine, but not the tree."""
+        if self.forces or self.torques or self.most_forces:
+            self.everything, self.most_forces = True, False
+        self.forces.clear()
+        self.torques.clear()
+
 
 # Directions of a force: kept in the world, or turning with the body
 FRAMES = {"world": True, "local": False, "body": False}
@@ -223,3 +320,153 @@ def wrench(force: npt.ArrayLike) -> FloatArray:
     """[force, moment] (6,) from (3,) or (6,)."""
     a = vector(force, 6 if np.shape(force) == (6,) else 3, "force")
     return a if len(a) == 6 else np.concatenate([a, np.zeros(3)])
+
+
+# Loads by arrays: forces on many bodies at once, whose values are set like those of an array.
+
+
+class Load:
+    """A group of forces, made by `QuasiStatics.loads`; `load.values[...] = f` changes any of them.
+
+    Single forces that are set wait until they are needed, and are then written all at once.
+    """
+
+    def __init__(self, forces: Forces, numbers: IntArray, size: int, changes: Changes) -> None:
+        self.forces, self.numbers, self.changes = forces, numbers, changes
+        self._values = Values(self, np.zeros((len(numbers), size)))
+        self._at = np.array([forces.row(n) for n in numbers.tolist()], np.int64)
+        self.bodies = forces.rows.body[self._at]
+        # forces alone in the world's axes are kept as they are given
+        self.is_plain = size == 3 and bool(forces.rows.world[self._at].all())
+        self._known = forces.removals  # how many were taken away when these were last known to be there
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __repr__(self) -> str:
+        return f"Load of {len(self)} forces{' and moments' if self.values.shape[1] == 6 else ''}"
+
+    @property
+    def values(self) -> Values:
+        """Forces (k, 3), or [force, moment] (k, 6), as they were set."""
+        return self._values
+
+    @values.setter
+    def values(self, given: Any) -> None:
+        if given is not self._values:
+            self._values[:] = given
+
+    def rows(self) -> IntArray:
+        """Rows of the forces, none of which may have been taken away."""
+        if self._known != self.forces.removals:
+            if not np.array_equal(self.forces.rows.number[self._at], self.numbers):
+                raise UnknownNameError("the forces of this load have been taken away")
+            self._known = self.forces.removals
+        return self._at
+
+    def write(self, which: IntArray | None) -> None:
+        """Hand values in these places on, or with None all."""
+        rows = self.rows() if which is None else self.rows()[which]
+        given = self._values.array if which is None else self._values.array[which]
+        if self.is_plain:
+            self.forces.write_plain(rows, given)
+        else:
+            self.forces.write(rows, given if given.shape[1] == 6 else np.concatenate([given, 0.0 * given], axis=1))
+        self.changes.many_forces(self.bodies if which is None else self.bodies[which])
+
+    def set_one(self, k: int, value: npt.ArrayLike) -> bool:
+        """Let force k wait with another value of three finite numbers; False if it is no such thing."""
+        given: Any = value.tolist() if type(value) is np.ndarray else value
+        try:
+            x, y, z = given
+            good = isfinite(x + y + z)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        if not (good and self.is_plain and 0 <= k < len(self._at)):
+            return False
+        if self._known != self.forces.removals:
+            self.rows()
+        pending, changes = self._values.pending, self.changes
+        if not pending:
+            self.forces.waiting.append(self.flush)
+        pending[k] = (x, y, z)
+        changes.closures = changes.solution = True
+        return True
+
+    def read(self) -> None:
+        """Take over the values that kernels have written."""
+        self._values.array[:, :3] = self.forces.read(self.rows())
+
+    def flush(self) -> None:
+        """Write what waits."""
+        pending = self._values.pending
+        if pending:
+            which = np.fromiter(pending, np.int64, len(pending))
+            self._values.array[which] = np.array(list(pending.values()), float)
+            pending.clear()
+            self.write(which)
+
+
+class Values:
+    """The values of a load: read like an array (copies), changed by assignment only, so that no change is missed."""
+
+    def __init__(self, load: Load, array: FloatArray) -> None:
+        self.load, self._array = load, array
+        self.pending: dict[int, Any] = {}  # values that wait to be written, by place
+
+    @property
+    def array(self) -> FloatArray:
+        """All values."""
+        if self.pending:
+            which = np.fromiter(self.pending, np.int64, len(self.pending))
+            self._array[which] = np.array(list(self.pending.values()), float)
+        return self._array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(k, 3) or (k, 6)."""
+        return len(self._array), self._array.shape[1]
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __repr__(self) -> str:
+        return f"Values({self.array!r})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.array, dtype)
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.array(self.array[key])
+
+    def __setitem__(self, key: Any, value: npt.ArrayLike) -> None:
+        if type(key) is int and self.load.set_one(key, value):
+            return
+        load = self.load
+        load.flush()
+        given, array = np.asarray(value), self.array
+        if given.dtype.kind not in "fiub":
+            raise ShapeError(f"load: forces are numbers, got {short(repr(value))}")
+        if not np.isfinite(given).all():
+            raise NonFiniteError(f"load: forces must be finite, got {given[~np.isfinite(given)][0]}")
+        load.rows()
+        whole = isinstance(key, slice) and key == slice(None)
+        width = array.shape[1]
+        which = None if whole else np.unique(np.arange(array.size).reshape(array.shape)[key] // width)
+        try:
+            array[key] = given
+        except ValueError:
+            raise ShapeError(f"load: values of shape {given.shape} do not fit where {self.shape} is indexed") from None
+        load.write(which)
+
+    def __iadd__(self, other: npt.ArrayLike) -> Values:
+        self[:] = self.array + np.asarray(other)
+        return self
+
+    def __isub__(self, other: npt.ArrayLike) -> Values:
+        self[:] = self.array - np.asarray(other)
+        return self
+
+    def __imul__(self, other: npt.ArrayLike) -> Values:
+        self[:] = self.array * np.asarray(other)
+        return self

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.changes import Changes
-from bough.adaptive.forces import Forces, vector, wrench
-from bough.adaptive.load import Load
-from bough.adaptive.node import make_shared
-from bough.adaptive.potential import Function, Potential
-from bough.adaptive.potentials import Potentials
+from bough.adaptive.forces import Changes, Forces, Load, vector, wrench
+from bough.adaptive.potentials import Function, Potential, Potentials
+from bough.adaptive.tree.layout import make_shared
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
 from bough.joints import Mechanism
 from bough.model import Model

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.passes import rigid_groups
+from bough.adaptive.tree.passes import rigid_groups
 from bough.errors import ShapeError
 from bough.types import FloatArray, IntArray
 

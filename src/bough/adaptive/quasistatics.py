@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
@@ -11,35 +12,76 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import checkpoint_of
+from bough.adaptive.checkpoint import checkpoint_of, options_of, restore_solver, solver_state
 from bough.adaptive.closure import Closure, with_those_of
-from bough.adaptive.engines import Switch
+from bough.adaptive.cost import Switch
 from bough.adaptive.equilibrium import Settled, minimize, not_settled
 from bough.adaptive.inputs import Inputs
-from bough.adaptive.loaded import LoadedLinkage
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.memory import options_of, restore_solver, solver_state
 from bough.adaptive.outputs import Outputs
-from bough.adaptive.parts import step_size
-from bough.adaptive.potential import Function, Potential
-from bough.adaptive.quality import stats
-from bough.adaptive.recorder import Recorder
-from bough.adaptive.refining import refine
+from bough.adaptive.potentials import Function, Potential
 from bough.adaptive.restraints import Restraints, listed
-from bough.adaptive.solver import Solver
-from bough.adaptive.stats import Stats
-from bough.adaptive.stepper import Stepper
+from bough.adaptive.simulation import Simulation
+from bough.adaptive.solver import Solver, refine
+from bough.adaptive.stats import Recorder, Stats
+from bough.adaptive.stepper import Stepper, step_size
+from bough.adaptive.tree.front import CERTIFICATE, JOINTS, ROOT
 from bough.arguments import explained
 from bough.errors import SettingError
 from bough.model import Model
 from bough.record import progress_bar
 from bough.types import FloatArray
 
+# How good the present solution is, or the last step was: bounds, norms and costs as `Stats`.
+
+
+def bound(solver: Solver, of_last_step: bool) -> float:
+    """Error bound of the present solution or the last step, in the measure's terms."""
+    if solver.region is not None:
+        return solver.region.bound() if solver.error.over == "energy" else math.nan
+    return solver.assemble().bound(solver.error, of_last_step)
+
+
+def norm(solver: Solver) -> float:
+    """Norm of all joint accelerations, weighted; by energy, in the mass metric."""
+    if solver.region is not None and solver.error.over == "energy":
+        return math.sqrt(solver.region.full) if solver.region.full >= 0.0 else math.nan
+    return math.sqrt(float(solver.assemble().front.value[ROOT]))
+
+
+def power(solver: Solver) -> float:
+    """qdd' M qdd of the last solution, where it is one of a linkage."""
+    if solver.cost.method == "aba":
+        return solver.plain.power()
+    return math.nan if solver.region is None or solver.is_exact else solver.region.last_power()
+
+
+def stats(stepper: Stepper) -> Stats:
+    """Costs and quality; see `Stats`."""
+    solver = stepper.solver
+    tree, cost = solver.tree, solver.cost
+    joints, left, size, certificate, floor = cost.joints, 0.0, math.nan, 0.0, math.nan
+    if tree is not None:
+        certificate, floor = float(tree.front.value[CERTIFICATE]), tree.noise.floor(solver.error)
+        if cost.method != "aba" and not solver.changes.everything:
+            size = norm(solver)
+            last = solver.changes.solution
+            left = tree.exact_bound(solver.error) if solver.is_exact else bound(solver, last)
+            joints = float(tree.front.count[JOINTS]) if math.isnan(joints) else joints
+    memory = solver.plain.nbytes + (tree.nbytes if tree else sum(a.nbytes for a in solver.inputs.shared))
+    active = 0 if math.isnan(joints) else round(joints)
+    return Stats(
+        cost.method, stepper.steps, stepper.time, joints, cost.full, cost.linear, left, size, certificate, floor,
+        cost.seconds, memory, float(solver.clock[0]), stepper.parts.cuts, solver.opening(), active, power(solver),
+        joints / len(solver.inputs.model.joints),
+    )  # fmt: skip
+
+
 MAX_TURN = 0.2  # rad
 
 
 @explained
-class QuasiStatics(LoadedLinkage):
+class QuasiStatics(Simulation):
     """Quasi-statics of a linkage: at every step the joints move by h qdd from rest, h = dt^2 / 2.
 
     `error` is an error measure, a number that of `energy`; None or 0 is exact. Methods: "adaptive" (bounded passes

@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.engines import AGE, FADED, GROWN, NO_LIMIT, STEPS, HybridEngine, energies
+from bough.adaptive.cost import LEAST, Pace
+from bough.adaptive.engines.hybrid import HybridEngine
+from bough.adaptive.engines.plain import energies
+from bough.adaptive.engines.restrained import AGE, FADED, GROWN, STEPS
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.pace import LEAST, Pace
-from bough.adaptive.passes import DONE, MET, PLACE, ROOT, WAITING, Loads
+from bough.adaptive.tree.contract import Loads
+from bough.adaptive.tree.engine import NO_LIMIT
+from bough.adaptive.tree.front import DONE, MET, ROOT, WAITING
+from bough.adaptive.tree.passes import PLACE
 from bough.errors import SettingError
 from bough.types import FloatArray
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines import HybridEngine, Ties, tie
+from bough.adaptive.engines.hybrid import HybridEngine
+from bough.adaptive.engines.restrained import Ties, tie
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray, IntArray
 

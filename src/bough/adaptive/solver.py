@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,17 +12,58 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.closure import Closure, Closures, make_plan
-from bough.adaptive.engines import LoopRows, Noise, PlainEngine, Switch, TreeEngine, solve_loops
+from bough.adaptive.cost import Switch
+from bough.adaptive.engines.loops import LoopRows, solve_loops
+from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured
-from bough.adaptive.node import RIGID, TOTAL
-from bough.adaptive.passes import BY_ENERGY, ROOT, Loads
 from bough.adaptive.region import Region
 from bough.adaptive.stats import Cost
-from bough.adaptive.trust import clamped, examine, not_finite
+from bough.adaptive.tree.contract import Loads
+from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise
+from bough.adaptive.tree.front import BY_ENERGY, MET, ROOT
+from bough.adaptive.tree.layout import RIGID, TOTAL
+from bough.adaptive.tree.passes import FAR
 from bough.dynamics.functions import suggestion
 from bough.errors import NumericalError, SettingError
 from bough.types import FloatArray, IntArray
+
+# What may be believed: a tree beside plain solutions, an eps above rounding, accelerations that are numbers.
+
+
+def examine(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> None:
+    """Compare a tree with plain solutions, once; one that is wrong is not used."""
+    noise = measure_noise(tree, plain, loads)
+    if noise.is_too_large:
+        warnings.warn(
+            f"divide and conquer is off by {noise.rounding:.1e} of the largest acceleration on this linkage (light "
+            f'bodies between heavy ones): plain O(n) steps are taken instead, as with method="aba"',
+            stacklevel=6,
+        )
+
+
+def clamped(tree: TreeEngine, error: ErrorMeasure) -> ErrorMeasure:
+    """An eps below what rounding may do would be an empty promise: it is raised, with a warning."""
+    floor = tree.noise.floor(error)
+    if not error.eps < floor or tree.noise.is_too_large:  # one that is not known is no floor
+        return error
+    warnings.warn(
+        f"{error.name}: eps = {error.eps:g} is below the noise floor of this linkage, {floor:.1e}, "
+        f"which is used instead; eps = 0 is exact",
+        stacklevel=5,
+    )
+    return error.clamped(floor)
+
+
+def not_finite(q: FloatArray) -> NumericalError:
+    """Why accelerations at q are no numbers."""
+    far = float(np.abs(q).max(initial=0.0))
+    if far > FAR:
+        return NumericalError(
+            f"the joint accelerations are not finite: a joint has moved to {far:.1e}, so steps are too large"
+        )
+    return NumericalError("the joint accelerations are not finite: the linkage is singular or the forces are too large")
+
 
 Error = ErrorMeasure | float | None
 METHODS = ("auto", "adaptive", "dca", "aba")
@@ -287,3 +330,41 @@ class Solver:
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
         return 0.0 if self.closures is None else self.closures.opening(self.poses(self.closures.bodies))
+
+
+# Refinement on demand: a bounded solution continued beyond what its error asks for.
+
+
+def refine(solver: Solver, budget: int | None, microseconds: float | None) -> float:
+    """See `QuasiStatics.refine`."""
+    if solver.method not in ("adaptive", "auto"):
+        raise SettingError(f"refine continues an adaptive solution, but the method is {solver.method!r}")
+    if budget is not None and not (budget >= 0 and budget % 1 == 0):
+        raise SettingError(f"refine: budget is a whole number of clusters, not negative, got {budget!r}")
+    if not (microseconds is None or 0.0 <= microseconds < math.inf):
+        raise SettingError(f"refine: microseconds must be finite and not negative, got {microseconds!r}")
+    if solver.region is not None:
+        if microseconds is not None:
+            raise SettingError('refine takes a time with culled="zero" only: give a budget of clusters')
+        solver.examine()
+        if not (solver.is_plain or solver.is_exact):
+            solver.changes.solution, solver.cost = False, Cost("adaptive")
+            return solver.region.refine(budget)
+        solver.solve()
+        return 0.0
+    if not solver.changes.solution and solver.is_plain:
+        solver.inputs.shared.qdd[:] = 0.0
+    solver.switch.enter()
+    tree = solver.ready_tree()
+    if solver.distrusts:
+        solver.changes.solution = True
+        solver.solve()
+        return 0.0
+    solver.changes.solution, solver.cost = False, Cost("adaptive")
+    if microseconds is None:
+        tree.refine(None, NO_LIMIT if budget is None else int(budget))
+    else:
+        end = time.perf_counter() + 1e-6 * microseconds
+        while time.perf_counter() < end and tree.refine(None, 8) != MET:
+            pass
+    return tree.bound(solver.error)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bough.adaptive.engines.closing import factor_closing, solve_closing
+from bough.adaptive.engines.loops import factor_closing, solve_closing
 
 pytestmark = pytest.mark.interpreted
 

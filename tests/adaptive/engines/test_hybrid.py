@@ -9,7 +9,7 @@ import bough
 import naive
 from adaptive.linkages import random_forces, random_linkage, simulate, world_wrench
 from bough import adaptive
-from bough.adaptive import passes
+from bough.adaptive.tree.passes import LEFT
 from bough.errors import UnknownNameError
 from sizes import size
 
@@ -108,7 +108,7 @@ def descends(seed):
         assert power >= 0.0
         lost = (full - qdd) @ w.M @ (full - qdd)
         assert lost <= sim.error.eps**2 * whole * (1.0 + 1e-6) + 1e-9 * whole
-        left = tree.do(passes.LEFT)  # sum of E(C; f) over closed clusters, f with all joints free
+        left = tree.do(LEFT)  # sum of E(C; f) over closed clusters, f with all joints free
         assert left <= lost + 1e-8 * whole
         locked = np.setdiff1d(np.arange(len(qdd)), free_joints(sim)) if qdd.any() else np.arange(len(qdd))
         upper = w.released(np.setdiff1d(np.arange(len(qdd)), locked), qdd)

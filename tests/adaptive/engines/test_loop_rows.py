@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptive.linkages import random_linkage
-from bough.adaptive.engines.loop_rows import loop_work, make_loops, place_loops
+from bough.adaptive.engines.loops import loop_work, make_loops, place_loops
 from bough.adaptive.engines.plain import world_poses
 from bough.joints import move_joint
 

@@ -10,7 +10,7 @@ from adaptive.linkages import random_linkage
 from bough import adaptive
 from bough.adaptive import QuasiStatics
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines import newton_factor, newton_solve
+from bough.adaptive.engines.newton import newton_factor, newton_solve
 from bough.adaptive.equilibrium import Equilibrium
 
 TYPES = ("revolute", "prismatic", "helical", "cylindrical", "universal")

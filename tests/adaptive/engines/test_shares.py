@@ -6,7 +6,7 @@ import numpy as np
 
 import bough
 from bough.adaptive import QuasiStatics
-from bough.adaptive.engines import energies
+from bough.adaptive.engines.plain import energies
 from bough.zoo import random_tree
 
 

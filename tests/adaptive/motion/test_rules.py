@@ -7,7 +7,7 @@ import numpy as np
 import bough
 from adaptive.motion.witness import kicked
 from bough import adaptive
-from bough.adaptive.motion.rules import LEAST, MOST, spaced
+from bough.adaptive.motion.choose import LEAST, MOST, spaced
 
 
 def test_choices_come_sooner_where_more_had_to_be_opened():

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.loop_rows import Closing, LoopRows
-from bough.adaptive.engines.looped import march_loops, solve_loops
+from bough.adaptive.engines.loops import Closing, LoopRows, march_loops, solve_loops
 from bough.adaptive.engines.plain import (
     PlainWork,
     make_work,
@@ -24,9 +23,10 @@ from bough.adaptive.engines.plain import (
     turns,
 )
 from bough.adaptive.engines.restrained import PulledLinkage, Ties, Trial, make_trial, pulled_march
-from bough.adaptive.engines.tree import TreeEngine
-from bough.adaptive.node import Springs, spring_all
-from bough.adaptive.passes import DONE, Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
+from bough.adaptive.tree.contract import Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
+from bough.adaptive.tree.engine import TreeEngine
+from bough.adaptive.tree.front import DONE
+from bough.adaptive.tree.springs import Springs, spring_all
 from bough.compile.kernel import loop_kernel
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray, Rows, Scalar

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.engines.plain import orient
-from bough.adaptive.node import Springs, term
-from bough.adaptive.passes.loads import Loads
+from bough.adaptive.tree.contract import Loads
+from bough.adaptive.tree.springs import Springs, term
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import (
     Mechanism,

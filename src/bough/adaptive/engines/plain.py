@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.node import ZERO6, Shared, compose, get_pose, primitive_pose, put_pose
-from bough.adaptive.passes import FAR, Loads, load_body, no_forces
+from bough.adaptive.tree.blocks import ZERO6
+from bough.adaptive.tree.contract import Loads, load_body, no_forces
+from bough.adaptive.tree.layout import Shared, compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.tree.passes import FAR
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
 from bough.joints import (
@@ -23,6 +25,8 @@ from bough.joints import (
     integrate_joint,
     motion_to_body,
     move_joint,
+    rigid_freedom,
+    rigid_to_parent,
     turn_to_body,
 )
 from bough.spatial import (
@@ -37,7 +41,9 @@ from bough.spatial import (
     join,
     put6,
     put9,
+    put10,
     put21,
+    rigid_add,
     rigid_times,
     scale6,
 )
@@ -288,3 +294,26 @@ class PlainEngine:
     def reload(self, bodies: npt.NDArray[np.int64]) -> None:
         """Solve for the forces as they are now."""
         self.solve(no_forces(len(self.shared.force)))
+
+
+# What each joint has of a motion: from a plain solution, how many of them carry it.
+
+
+@kernel
+def joint_energies(m: Mechanism, qdd: Rows, X: Rows, Ic: Rows, out: Rows) -> None:
+    """M_kk qdd_k^2 of each degree of freedom k; Ic is scratch: what each body carries, as one rigid body."""
+    for i in range(len(m.parent)):
+        put10(Ic, i, get10(m.inertia, i))
+    for i in range(len(m.parent) - 1, -1, -1):
+        I, p = get10(Ic, i), m.parent[i]
+        for k in range(m.dof[i], m.dof[i + 1]):
+            out[k] = (along(m, k, rigid_freedom(m, k, I)) + m.armature[k]) * qdd[m.v_index[k]] ** 2
+        if p >= 0:
+            put10(Ic, p, rigid_add(get10(Ic, p), rigid_to_parent(m, X, i, I)))
+
+
+def energies(engine: PlainEngine) -> FloatArray:
+    """M_kk qdd_k^2 of each degree of freedom (n,) in the solution found last, the least first. O(n log n)."""
+    m, out = engine.mechanism, np.empty(len(engine.mechanism.axis))
+    compiled(joint_energies)(m, engine.shared.qdd, engine.work.X, np.empty((len(m.parent), 10)), out)
+    return np.sort(out)

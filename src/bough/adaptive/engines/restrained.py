@@ -13,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.engines.plain import PlainWork, inward, motion_product, outward_accelerations, turn_of
-from bough.adaptive.node import ZERO6, Springs, compose, get_pose, primitive_pose, put_pose, spring_all
-from bough.adaptive.passes import Loads, Pieces, load_body, load_pieces
+from bough.adaptive.tree.blocks import ZERO6
+from bough.adaptive.tree.contract import Loads, Pieces, load_body, load_pieces
+from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.tree.springs import Springs, spring_all
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import Mechanism, integrate_joint, move_joint
 from bough.spatial import (

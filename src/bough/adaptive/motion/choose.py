@@ -6,40 +6,34 @@ closed one opens where E > eps_a^2 m, m being the mass that eps_a is meant for. 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.motion.layout import Effort, Moving
-from bough.adaptive.motion.sums import H_SUM, K_SUM, SQUARE_A, SQUARE_V
-from bough.adaptive.motion.survey import Survey, close_node, is_active, is_solid, joint_pull, motion_of
-from bough.adaptive.node import (
-    IDENTITY,
-    T1,
-    T2,
-    ZERO3,
-    ZERO6,
-    Blueprint,
-    State,
-    W,
-    cluster_force,
-    cluster_inertia,
-    cross_pose,
-    far_pose,
-    full_six,
-    gap_of,
-    hand_down,
-    handle_force,
-    is_ground,
-    pull_of,
-    released_square,
-    rigid_solve,
-    share_out,
-    six,
-    symmetric_six,
-    tail,
+from bough.adaptive.motion.survey import (
+    H_SUM,
+    K_SUM,
+    SQUARE_A,
+    SQUARE_V,
+    Survey,
+    build,
+    close_node,
+    is_active,
+    is_solid,
+    joint_pull,
+    motion_of,
+    survey,
 )
-from bough.adaptive.passes import DONE, Front, get_far, put_far
+from bough.adaptive.tree.algebra import hand_down, share_out
+from bough.adaptive.tree.blocks import ZERO6, full_six, six, symmetric_six
+from bough.adaptive.tree.columns import cluster_force, gap_of, pull_of, released_square
+from bough.adaptive.tree.contract import Loads
+from bough.adaptive.tree.front import DONE, Front, get_far, put_far
+from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, W, cross_pose, far_pose, tail
+from bough.adaptive.tree.rigid import cluster_inertia, handle_force, is_ground, rigid_solve
 from bough.compile.kernel import inlined, loop_kernel
 from bough.dynamics.newton_euler import squares
 from bough.joints import Mechanism
@@ -261,3 +255,120 @@ def lost(m: Mechanism, plan: Blueprint, st: State, s: Moving, y: Survey, x: Choi
                 if m.armature[k] != 0.0:
                     total += m.armature[k] * (s.move[m.v_index[k]] - s.qdd[m.v_index[k]]) ** 2
     return total
+
+
+# One entry to all that is done with the assembly tree of a moving linkage: it is compiled once.
+
+
+BUILD, SURVEY, CHOOSE, SETTLE, MOMENTA, LOST = range(6)
+
+
+@loop_kernel
+def attend(
+    m: Mechanism,
+    plan: Blueprint,
+    st: State,
+    fr: Front,
+    loads: Loads,
+    e: Effort,
+    s: Moving,
+    y: Survey,
+    x: Choice,
+    rule: Rule,
+    touched: Rows,
+    what: int,
+) -> Scalar:
+    """BUILD: all records. SURVEY: what active nodes do, then CHOOSE: the next region. SETTLE: make it so. MOMENTA: of
+    its pieces, into y.momentum. LOST: Delta."""
+    if what == BUILD:
+        build(m, plan, st, fr, loads, e, s, y)
+    elif what == SURVEY:
+        survey(m, plan, st, fr, loads, touched, e, s, y)
+        return choose(m, plan, st, fr, e, s, y, rule, x)
+    elif what == CHOOSE:
+        return choose(m, plan, st, fr, e, s, y, rule, x)
+    elif what == SETTLE:
+        settle(m, plan, st, fr, e, s, y, x)
+    elif what == MOMENTA:
+        momenta(plan, y, x)
+    elif what == LOST:
+        return lost(m, plan, st, s, y, x)
+    return 0.0
+
+
+# When clusters open and close, from an error measure; and when plain steps are cheaper than an active region.
+
+
+THETA = 0.25  # of the square at which clusters open, they close: hysteresis
+TIME = 0.02  # s; velocities count as the accelerations that bring them about in this time
+NO_LIMIT = 1 << 60
+BY_JOINT = "joint_motion"  # the measure that goes by joints
+
+# What counts, in joints of a plain step: a survey, for each open cluster and for itself; building all records, for each
+# joint of the linkage; share of the time that may go into tries that fail
+SURVEY_COST, AT_LEAST, BUILDING, SHARE = 12.0, 1000.0, 50.0, 0.04
+
+
+EVERY, LEAST, MOST = 20, 10, 40  # steps between choices, unless they are given: to begin with, and at any time
+FEW, MANY = 0.04, 0.1  # shares of the open clusters that were opened at a choice
+
+
+def spaced(every: int, opened: int, open_: int) -> int:
+    """After how many steps to choose again: later where hardly any cluster had to be opened, sooner where many had."""
+    if opened > MANY * open_:
+        return max(LEAST, every // 2)
+    return min(MOST, 2 * every) if opened <= FEW * open_ else every
+
+
+def make_rule(error: ErrorMeasure, mass: float, share: float, most: int) -> Rule:
+    """Clusters open where a body of this mass would gain more than a share of eps."""
+    a, by_joint = (share * error.eps) ** 2, error.name == BY_JOINT
+    mass = 1.0 if by_joint else mass
+    return Rule(a * mass, THETA * mass, a, TIME**2 * a, most, int(by_joint))
+
+
+@dataclass
+class Turns:
+    """Chooses between an active region and plain steps of all joints, by counting.
+
+    The same run takes the same turns on every machine, and goes on the same way from a checkpoint.
+    """
+
+    joints: int
+    every: int
+    active: bool = True
+    wait: int = 0  # plain steps before the next try
+    patience: int = 1
+
+    @property
+    def most(self) -> int:
+        """How many clusters may be open before plain steps are cheaper."""
+        return int((self.joints - AT_LEAST / self.every) / (1.0 + SURVEY_COST / self.every) / 1.02)
+
+    def may_try(self, moving: int) -> bool:
+        """Whether a try is due, if so many joints move; at the start, it is not if they are too many."""
+        if self.most < 8:
+            self.wait = NO_LIMIT
+        elif self.wait <= 0 and self.patience == 1 and moving > self.most:
+            self.failed()
+        self.active = self.wait <= 0
+        return self.active
+
+    def succeeded(self) -> None:
+        """A region pays."""
+        self.active, self.patience = True, 1
+
+    def failed(self) -> None:
+        """Back to plain steps, for so long that the try weighs little."""
+        self.active = False
+        self.wait = self.patience * int(1 + (BUILDING + SURVEY_COST) / SHARE)
+        self.patience = min(2 * self.patience, 1024)
+
+    def state(self) -> dict[str, Any]:
+        """All it knows, as plain facts."""
+        return asdict(self)
+
+    def restore(self, facts: dict[str, Any]) -> None:
+        """What `state` gave."""
+        for name, value in facts.items():
+            setattr(self, name, value)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.adaptive.node import Blueprint
-from bough.adaptive.passes import Pieces
+from bough.adaptive.tree.contract import Pieces
+from bough.adaptive.tree.layout import Blueprint
 from bough.compile.kernel import loop_kernel
 from bough.joints import Mechanism
 from bough.model import Model

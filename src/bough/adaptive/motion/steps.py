@@ -12,13 +12,12 @@ next step closes.
 
 from __future__ import annotations
 
-from bough.adaptive.engines import LoopRows
+from bough.adaptive.engines.loops import LoopRows
 from bough.adaptive.motion.layout import Effort, Moving, Room
-from bough.adaptive.motion.loops import bend, hold_loops
-from bough.adaptive.motion.stops import release, settle
+from bough.adaptive.motion.stops import bend, hold_loops, release, settle
 from bough.adaptive.motion.sweeps import effort, from_momenta, outward, place, solve
-from bough.adaptive.node import get_pose
-from bough.adaptive.passes import Loads
+from bough.adaptive.tree.contract import Loads
+from bough.adaptive.tree.layout import get_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import LAST_SCREW, Mechanism, along, by_freedom, freedom, integrate_joint, joint_rate, motion_to_body
 from bough.spatial import add3, add6, cross, cross_motion, get6, get10, join, put6, rigid_times, rotate, rotate_back

@@ -8,10 +8,10 @@ before in the mass metric.
 
 from __future__ import annotations
 
-from bough.adaptive.engines import orient
+from bough.adaptive.engines.plain import orient
 from bough.adaptive.motion.layout import Effort, Moving, Room
-from bough.adaptive.node import compose, get_pose, primitive_pose, put_pose
-from bough.adaptive.passes import Loads, load_body
+from bough.adaptive.tree.contract import Loads, load_body
+from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.aba import accelerate, eliminate, velocity_and_bias
 from bough.joints import (

@@ -1,0 +1,154 @@
+"""When to leave the tree: adaptive steps while they are cheaper than plain O(n) ones, with a memory of what failed.
+
+A step on the tree costs its opened clusters; a plain step costs all joints; coming back to the tree costs a full
+pass. So a try is made only when the forces' root paths alone do not cost more than a plain step, and a failed try is
+repeated only after so many plain steps that it cannot weigh more than a few per cent. Costs are counted, not measured:
+the same run takes the same steps on every machine, and goes on the same way from a checkpoint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+# What a node costs, in joints of a plain step, while those touched fit into the cache, and beyond; half of it where
+# only its forces change
+WARM_COST, COLD_COST, CACHED = 4.0, 10.0, 2500
+LOOK_COST = 3.0  # plain steps, of seeing that a try would be in vain
+SHARE = 0.04  # of the time may go into tries that fail
+CHUNK = 32  # steps after which the tree is judged
+LEAST_CLUSTERS = 64  # clusters that any step may open
+
+
+def cost(full: float, linear: float) -> float:
+    """What a step that redoes so many nodes costs, in joints of a plain step."""
+    nodes = full + 0.5 * linear
+    return nodes * (WARM_COST + (COLD_COST - WARM_COST) * min(1.0, nodes / CACHED))
+
+
+@dataclass
+class Switch:
+    """Chooses between the tree and plain steps of a linkage with so many joints."""
+
+    joints: int
+    on_tree: bool = False
+    wait: int = 1  # plain steps before the next try
+    patience: int = 1
+    taken: int = 0  # steps on the tree since it was last judged
+    full: int = 0  # nodes that they redid
+    linear: int = 0  # nodes of which they redid the forces
+
+    def wants_tree(self, root_paths: int) -> bool:
+        """Whether a try is due and could pay, if so many nodes lie above the forces."""
+        return self.wait <= 0 and cost(0, root_paths) < self.joints
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a step on the tree may open too many clusters at all."""
+        return self.joints > LEAST_CLUSTERS
+
+    @property
+    def budget(self) -> int:
+        """How many clusters a step on the tree may open before a plain step is cheaper."""
+        return max(LEAST_CLUSTERS, int(self.joints / WARM_COST))
+
+    @property
+    def chunk(self) -> int:
+        """How many steps may be taken on the tree before it is judged."""
+        return CHUNK - self.taken
+
+    @property
+    def most(self) -> int:
+        """How many clusters may be open on a contracted tree, which costs a plain step for each joint, and choosing."""
+        return max(LEAST_CLUSTERS, 2 * self.joints // 3)
+
+    def took(self, steps: int, full: int, linear: int) -> bool:
+        """Learn what steps took, in nodes of the tree; returns whether to stay there."""
+        self.taken, self.full, self.linear = self.taken + steps, self.full + full, self.linear + linear
+        if self.taken < CHUNK:
+            return True
+        pays = cost(self.full / self.taken, self.linear / self.taken) < self.joints
+        self.taken = self.full = self.linear = 0
+        if pays:
+            self.patience = 1
+        return pays
+
+    def restart(self, on_tree: bool) -> None:
+        """Nothing is known yet of what pays."""
+        self.on_tree, self.wait, self.patience = on_tree, 1, 1
+
+    def enter(self) -> None:
+        """Over to the tree."""
+        self.on_tree, self.taken, self.full, self.linear = True, 0, 0, 0
+
+    def leave(self, built: bool = True) -> None:
+        """Back to plain steps, for long enough; `built` where the try took a full pass."""
+        self.on_tree, self.taken, self.full, self.linear = False, 0, 0, 0
+        self.wait = self.patience * (1 + int((WARM_COST if built else LOOK_COST) / SHARE))
+        self.patience = min(2 * self.patience, 1024)
+
+    def state(self) -> dict[str, Any]:
+        """All it knows, as plain facts."""
+        return {name: value for name, value in asdict(self).items() if name != "joints"}
+
+    def restore(self, facts: dict[str, Any]) -> None:
+        """What `state` gave."""
+        for name in self.state():
+            setattr(self, name, facts[name])
+
+
+# How long a region of open joints serves, and whether choosing one pays: counted in joints of a plain step, not
+# timed.
+#
+# Choosing costs, and the longer a region serves, the more of the descent it loses. With k open joints, a choice that
+# costs as much as c of them, and a share of the descent rate lost that grows from a to b in T steps, going down costs
+# (k + c / T) / (1 - (a + b) / 2). T is doubled or halved where that makes it less, within the error that is allowed.
+
+
+LEAST, MOST = 10, 50  # steps with one region, at first
+LONGEST = 2  # times as many, at most
+STALE = 4.0  # times the loss allowed, twice the error, which a region may come to before it is chosen anew
+DEARER = 2.0  # times what redoing nodes costs: a choice, with opening and contracting
+WORTH = 0.95  # of the cost of plain steps, above which regions do not pay
+
+
+@dataclass
+class Pace:
+    """After how many steps a region is chosen anew: `every` where that is fixed."""
+
+    every: int
+    fixed: bool
+    stretch: float = 1.0  # times the steps that what choosing costs asks for
+    life: float = 0.0  # steps that regions serve: fewer where other forces end them
+    spent: float = 0.0  # by one choice
+    open: int = 0  # joints, and
+    lost: float = 0.0  # the share of the descent rate lost, after it
+
+    def ended(self, age: int) -> None:
+        """A region is chosen anew after so many steps; early, perhaps."""
+        self.life = float(self.every) if age >= self.every else 0.5 * (self.life + max(age, 1))
+
+    def learn(self, lost: float, allowed: float) -> None:
+        """A region that has served its time has come to lose this share of the descent rate."""
+        half, once, twice = (self._price(x, lost) for x in (0.5, 1.0, 2.0))
+        if lost > STALE * allowed or half < once:
+            self.stretch = max(1.0, 0.5 * self.stretch)
+        elif twice < once and 2.0 * lost - self.lost <= STALE * allowed:
+            self.stretch = min(LONGEST, 2.0 * self.stretch)
+
+    def _price(self, times: float, lost: float) -> float:
+        """Of going down, if regions served so many times as long."""
+        left = 1.0 - self.lost - 0.5 * times * max(lost - self.lost, 0.0)
+        return (self.open + self.spent / (times * self.every)) / left if left > 0.0 else float("inf")
+
+    def chosen(self, joints: int, above: int, lost: float) -> None:
+        """So many joints are open, with so many nodes above forces: all that is redone by a choice."""
+        self.open, self.lost, self.spent = joints, lost, DEARER * cost(joints, above)
+        if not self.fixed:
+            least = min(MOST, max(LEAST, round(2.0 * self.spent / joints))) if joints else 1
+            self.every = round(self.stretch * least) if joints else 1
+        self.life = self.life or float(self.every)
+
+    def pays(self, joints: int) -> bool:
+        """Whether regions as the last one cost less than plain steps of so many joints."""
+        return self.open == 0 or self.open + self.spent / max(self.life, 1.0) < WORTH * joints

@@ -1,0 +1,571 @@
+"""Loops in the articulated-body algorithm at rest: constraint forces are eliminated where the two sides of a loop meet.
+
+On the way from the tips to the ground each row r of a constraint carries K_r, what a unit of its force exerts on the
+body that the way has come to. With lam the forces of all rows that are still open, at freedom k of body i,
+
+    u = tau - S' pA     s_r = S' K_r     qdd = (u + sum s_r lam_r - U' a) / D
+    K_r - W s_r -> parent     L_rs += s_r s_s / D     l_r += s_r u / D
+
+and where rows C meet, on body i with rows O still open, L_CC lam_C = -(K_C' a_i + L_CO lam_O + l_C + gap_C / h), so
+
+    IA += K_C L_CC^-1 K_C'     pA += K_C L_CC^-1 (l_C + gap_C / h)     K_O -= K_C L_CC^-1 L_CO     ...
+
+(after Popov, Vereshchagin & Zenkevich 1978; Sathya & Carpentier 2024). O(n) beside the squares of rows open together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.compiled import compiled
+from bough.adaptive.engines.plain import PlainWork, outward, plain_move, turns
+from bough.adaptive.engines.restrained import Trial
+from bough.adaptive.handles import IDLE, REDUNDANT, UNREACHABLE
+from bough.adaptive.tree.blocks import ZERO6
+from bough.adaptive.tree.contract import Loads, Pieces
+from bough.adaptive.tree.layout import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
+from bough.adaptive.tree.springs import Springs, spring_all
+from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.scalar import atan
+from bough.dynamics.articulated import inertia_to_parent, split_freedom
+from bough.joints import (
+    Mechanism,
+    along,
+    force_to_parent,
+    freedom,
+    integrate_joint,
+    motion_to_body,
+    move_joint,
+    turn_to_body,
+)
+from bough.spatial import (
+    add6,
+    articulated_downdate,
+    cross,
+    dot3,
+    dot6,
+    get6,
+    get21,
+    join,
+    put6,
+    put21,
+    rotate_back,
+    scale6,
+    sub3,
+)
+from bough.types import FloatArray, IntArray, Motion, Rotation, Rows, Scalar, Vector, Workspace
+
+# Loops on a mechanism: which rows of constraints are open on which bodies, and how far they are open now.
+
+
+class LoopRows(NamedTuple):
+    """Rows of constraints on a mechanism of N bodies: c loops of m rows, open on E pairs of a body and a row."""
+
+    body: IntArray  # (c, 2) bodies held together, -1 = the ground
+    meet: IntArray  # (c,) where their ways to the ground meet
+    frame: FloatArray  # (2 c, 12) closing frames in these bodies
+    pose: FloatArray  # (2 c, 12) scratch: in the frame of `meet`
+    loop: IntArray  # (m,) of each row
+    axis: IntArray  # (m,) of the second frame that it holds
+    first: IntArray  # (N + 1,) where the open rows of each body begin
+    row: IntArray  # (E,)
+    follow: IntArray  # (E,) where a row goes on at the parent, or ~row where it closes there
+    start: IntArray  # (m, 2) where a row begins, on both bodies; ~row where one of them is where it closes
+    closing: IntArray  # (N + 2,) where the rows that close at each body begin, the ground last
+    closed: IntArray  # (m,)
+    K: FloatArray  # (E, 6)
+    s: FloatArray  # (E, 6) S' K of each freedom
+    K0: FloatArray  # (m, 6) K where a row closes
+    wrench: FloatArray  # (2 m, 6) unit forces on both bodies, in their frames
+    L: FloatArray  # (m, m)
+    l: FloatArray  # (m,)
+    A: FloatArray  # (m, m) scratch: eigenvalues of the scaled L_CC
+    V: FloatArray  # (m, m) and its eigenvectors
+    scale: FloatArray  # (m,)
+    YK: FloatArray  # (m, 6) L_CC^-1 K_C', which a closing body's acceleration meets
+    YO: FloatArray  # (m, m) L_CC^-1 L_CO
+    y: FloatArray  # (m, 1)
+    gap: FloatArray  # (m,)
+    lam: FloatArray  # (m,)
+    D: FloatArray  # (n,)
+    rate: FloatArray  # (1,) share of the gaps to close, by h
+    given: FloatArray  # (m,) how rows open without any force here: what moves beside what the sweep looks at
+
+
+@loop_kernel
+def _climb(parent: Rows, body: Rows, size: Rows, opened: Rows, meet: Rows, at: Rows, loop: Rows) -> Scalar:
+    """Go from the bodies of each loop to where they meet: rows open at each body, and who is on the way."""
+    n = 0
+    for c in range(len(body)):
+        a, b = body[c, 0], body[c, 1]
+        while a != b:
+            i = max(a, b)
+            opened[i] += size[c]
+            if n < len(at):
+                at[n], loop[n] = i, c
+            n += 1
+            if a > b:
+                a = parent[a]
+            else:
+                b = parent[b]
+        meet[c] = a
+    return float(n)
+
+
+def loop_work(parent: IntArray, body: IntArray, size: IntArray) -> tuple[float, int]:
+    """How many products of open rows a sweep takes, and on how many bodies loops of so many rows are open."""
+    opened, meet, none = np.zeros(len(parent), np.int64), np.zeros(len(body), np.int64), np.zeros(0, np.int64)
+    entries = int(compiled(_climb)(np.asarray(parent), body, size, opened, meet, none, none.copy()))
+    together = np.bincount(meet + 1, size, minlength=1).max(initial=0.0)
+    return float((opened.astype(float) ** 2).sum() + together**3), entries
+
+
+def make_loops(parent: IntArray, dofs: int, body: IntArray, frame: FloatArray, rows: list[list[int]]) -> LoopRows:
+    """The plan of loops between bodies (c, 2), whose frames (2 c, 12) are held along these axes of the second."""
+    c, N = len(body), len(parent)
+    up, size = np.append(parent, -1), np.array([len(r) for r in rows], np.int64)
+    meet, entries = np.zeros(c, np.int64), loop_work(parent, body, size)[1]
+    way, of = np.zeros((2, entries), np.int64)
+    compiled(_climb)(np.asarray(parent), body, size, np.zeros(N, np.int64), meet, way, of)
+    loop = np.repeat(np.arange(c), size)
+    m, first = len(loop), np.cumsum(size) - size
+    at = np.repeat(way, size[of])
+    row = np.repeat(first[of], size[of]) + np.arange(len(at)) - np.repeat(np.cumsum(size[of]) - size[of], size[of])
+    key = at * max(m, 1) + row
+    order = np.argsort(key)
+    key, at, row = key[order], at[order], row[order]
+
+    def place(bodies: IntArray, of: IntArray) -> IntArray:
+        found = np.searchsorted(key, bodies * max(m, 1) + of)
+        return np.where(bodies == meet[loop[of]], ~of, found).astype(np.int64)
+
+    every = np.arange(m)
+    start = np.stack([place(body[loop, side], every) for side in (0, 1)], axis=1) if m else np.zeros((0, 2), np.int64)
+    closes = np.where(meet[loop] < 0, N, meet[loop])
+    n6, mm = np.zeros((m, 6)), np.zeros((m, m))
+    return LoopRows._make([
+        body, meet, frame, np.zeros((2 * c, 12)), loop, np.array([x for r in rows for x in r], np.int64),
+        np.searchsorted(at, np.arange(N + 1)), row, place(up[at], row), start,
+        np.searchsorted(np.sort(closes), np.arange(N + 2)), np.argsort(closes, kind="stable"),
+        np.zeros((len(at), 6)), np.zeros((len(at), 6)), n6, np.zeros((2 * m, 6)), mm, np.zeros(m), mm.copy(),
+        mm.copy(), np.zeros(m), n6.copy(),
+        mm.copy(), np.zeros((m, 1)), *np.zeros((2, m)), np.zeros(dofs), np.zeros(1), np.zeros(m),
+    ])  # fmt: skip
+
+
+def no_loops(bodies: int, dofs: int) -> LoopRows:
+    """A plan without loops."""
+    return make_loops(np.full(bodies, -1), dofs, np.zeros((0, 2), np.int64), np.zeros((0, 12)), [])
+
+
+class Closing(NamedTuple):
+    """Loops between loaded bodies of a linkage."""
+
+    body: IntArray  # (c, 2), -1 = the ground
+    frame: FloatArray  # (2 c, 12) closing frames there
+    rows: list[list[int]]  # axes of the second frame that each holds
+
+    def contracted(self, m: Mechanism, pieces: Pieces, loads: Loads) -> tuple[LoopRows, IntArray]:
+        """The loops on a contracted tree m, and which they are: those within one piece are closed for good."""
+        body = self.body.ravel()
+        slot = np.where(body >= 0, loads.slot[body], 0)
+        on = np.where(body >= 0, pieces.bearer[slot], -1).reshape(-1, 2)
+        placed = np.where((body >= 0)[:, None], pieces.pose[slot], np.eye(4, 3).ravel())
+        R, p = placed[:, :9].reshape(-1, 3, 3), placed[:, 9:]
+        turned = (R @ self.frame[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
+        moved = p + np.einsum("nij,nj->ni", R, self.frame[:, 9:])
+        which = np.flatnonzero(on[:, 0] != on[:, 1])
+        frame = np.concatenate([turned, moved], axis=1).reshape(-1, 24)[which].reshape(-1, 12)
+        rows = [self.rows[k] for k in which.tolist()]
+        return make_loops(np.asarray(m.parent), len(m.axis), on[which], frame, rows), which
+
+
+# Where the loops are
+
+
+@inlined
+@loop_kernel
+def _rotation_vector(R: Rotation) -> Vector:
+    """The turn R as an axis times its angle."""
+    v = (0.5 * (R[7] - R[5]), 0.5 * (R[2] - R[6]), 0.5 * (R[3] - R[1]))
+    s = np.sqrt(dot3(v, v))
+    k = 1.0
+    if s > 1e-9:
+        k = 2.0 * atan(s / max(0.5 * (R[0] + R[4] + R[8] + 1.0), 1e-300)) / s
+    return (k * v[0], k * v[1], k * v[2])
+
+
+@inlined
+@kernel
+def _transposed(R: Rotation) -> Rotation:
+    return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
+
+
+@loop_kernel
+def place_loops(m: Mechanism, X: Rows, lp: LoopRows) -> None:
+    """Closing frames where their ways meet, unit forces on the bodies, and gaps."""
+    for c in range(len(lp.meet)):
+        for side in range(2):
+            i, pose = lp.body[c, side], (IDENTITY, ZERO3)
+            while i != lp.meet[c]:
+                pose = compose(primitive_pose(m, X, i), pose)
+                i = m.parent[i]
+            put_pose(lp.pose, 2 * c + side, pose)
+    for r in range(len(lp.loop)):
+        c, j = lp.loop[r], lp.axis[r]
+        A, B = get_pose(lp.pose, 2 * c), get_pose(lp.pose, 2 * c + 1)
+        a, b = compose(A, get_pose(lp.frame, 2 * c)), compose(B, get_pose(lp.frame, 2 * c + 1))
+        k = j % 3
+        t = (b[0][k], b[0][3 + k], b[0][6 + k])  # axis k of the second frame
+        for side in range(2):
+            pose, sign = (B, 1.0) if side == 1 else (A, -1.0)
+            n, f = t, ZERO3
+            if j >= 3:
+                n, f = cross(sub3(b[1], pose[1]), t), t
+            w = join(rotate_back(pose[0], n), rotate_back(pose[0], f))
+            put6(lp.wrench, 2 * r + side, scale6(sign, w))
+        if j >= 3:
+            lp.gap[r] = dot3(t, sub3(b[1], a[1]))
+        else:
+            ax, ay, az = (a[0][0], a[0][3], a[0][6]), (a[0][1], a[0][4], a[0][7]), (a[0][2], a[0][5], a[0][8])
+            x, y, z = rotate_back(b[0], ax), rotate_back(b[0], ay), rotate_back(b[0], az)
+            # Rb' Ra: the turn from a to b, in b, is that of its inverse
+            v = _rotation_vector(_transposed((x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])))
+            lp.gap[r] = v[k]
+
+
+# The system of the rows that close at one body, L_CC lam_C = b: by its eigenvalues, as rows may be redundant.
+
+
+@inlined
+@loop_kernel
+def _scaled(lp: LoopRows, c0: int, c1: int) -> Scalar:
+    """Scales of turning and of sliding rows: units do not decide which of them are redundant."""
+    turn, slide = 0.0, 0.0
+    for c in range(c0, c1):
+        r = lp.closed[c]
+        if lp.axis[r] < 3:
+            turn = max(turn, lp.L[r, r])
+        else:
+            slide = max(slide, lp.L[r, r])
+    top = max(turn, slide)
+    turn = 1.0 / np.sqrt(turn) if turn > IDLE * top else 0.0
+    slide = 1.0 / np.sqrt(slide) if slide > IDLE * top else 0.0
+    for c in range(c0, c1):
+        r = lp.closed[c]
+        lp.scale[r] = turn if lp.axis[r] < 3 else slide
+    return top
+
+
+@inlined
+@loop_kernel
+def _turn_pair(lp: LoopRows, c0: int, c1: int, p: int, q: int) -> Scalar:
+    """One rotation of Jacobi's eigenvalue method on lp.A, vectors in lp.V; returns the square that it removes."""
+    x = lp.A[p, q]
+    if x == 0.0:
+        return 0.0
+    theta = (lp.A[q, q] - lp.A[p, p]) / (2.0 * x)
+    t = (1.0 if theta >= 0.0 else -1.0) / (abs(theta) + np.sqrt(theta * theta + 1.0))
+    c = 1.0 / np.sqrt(t * t + 1.0)
+    s = t * c
+    for k in range(c0, c1):
+        r = lp.closed[k]
+        a, b = lp.A[r, p], lp.A[r, q]
+        lp.A[r, p], lp.A[r, q] = c * a - s * b, s * a + c * b
+    for k in range(c0, c1):
+        r = lp.closed[k]
+        a, b = lp.A[p, r], lp.A[q, r]
+        lp.A[p, r], lp.A[q, r] = c * a - s * b, s * a + c * b
+        a, b = lp.V[r, p], lp.V[r, q]
+        lp.V[r, p], lp.V[r, q] = c * a - s * b, s * a + c * b
+    return x * x
+
+
+@loop_kernel
+def factor_closing(lp: LoopRows, c0: int, c1: int, free: Motion) -> None:
+    """Eigenvalues of the scaled L_CC on the diagonal of lp.A, inverted; zero in directions that are left alone.
+
+    Those are redundant, or hardly answer though their gap asks for more than holding them does: out of reach. What
+    holding takes is known but for the motion of the closing body, here `free`.
+    """
+    _scaled(lp, c0, c1)
+    total = 0.0
+    for a in range(c0, c1):
+        for b in range(c0, c1):
+            p, q = lp.closed[a], lp.closed[b]
+            lp.A[p, q] = 0.5 * lp.scale[p] * (lp.L[p, q] + lp.L[q, p]) * lp.scale[q]
+            lp.V[p, q] = 1.0 if p == q else 0.0
+            total += lp.A[p, q] ** 2
+    for _ in range(30):
+        off = 0.0
+        for a in range(c0, c1):
+            for b in range(a + 1, c1):
+                off += _turn_pair(lp, c0, c1, lp.closed[a], lp.closed[b])
+        if off <= 1e-32 * total:
+            break
+    top = 0.0
+    for a in range(c0, c1):
+        top = max(top, lp.A[lp.closed[a], lp.closed[a]])
+    for a in range(c0, c1):
+        p = lp.closed[a]
+        hold, close = 0.0, 0.0
+        for b in range(c0, c1):
+            q = lp.closed[b]
+            hold += lp.V[q, p] * lp.scale[q] * (lp.l[q] + dot6(get6(lp.K0, q), free))
+            close += lp.V[q, p] * lp.scale[q] * lp.rate[0] * lp.gap[q]
+        x = lp.A[p, p]
+        follows = x > REDUNDANT * top and (x > UNREACHABLE * top or abs(close) <= abs(hold))
+        lp.A[p, p] = 1.0 / x if follows else 0.0
+
+
+@inlined
+@loop_kernel
+def solve_closing(lp: LoopRows, c0: int, c1: int, Y: Rows, j: int) -> None:
+    """Column j of Y, over the rows that close, becomes L_CC^-1 times it."""
+    for a in range(c0, c1):
+        p = lp.closed[a]
+        x = 0.0
+        for b in range(c0, c1):
+            q = lp.closed[b]
+            x += lp.V[q, p] * lp.scale[q] * Y[q, j]
+        lp.lam[p] = lp.A[p, p] * x
+    for a in range(c0, c1):
+        p = lp.closed[a]
+        x = 0.0
+        for b in range(c0, c1):
+            q = lp.closed[b]
+            x += lp.V[p, q] * lp.lam[q]
+        Y[p, j] = lp.scale[p] * x
+
+
+# Shares of accelerations before a step that are left after it: those are hardly others; they turned round
+CALM_RATIO, BRAKED = 0.5, -0.5
+
+
+@loop_kernel
+def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> None:
+    """Eliminate the forces of the rows that close at body i (the ground where `body` < 0)."""
+    c0, c1 = lp.closing[i], lp.closing[i + 1]
+    factor_closing(lp, c0, c1, free)
+    e0, e1 = 0, 0
+    if body >= 0:
+        e0, e1 = lp.first[body], lp.first[body + 1]
+    for c in range(c0, c1):
+        r = lp.closed[c]
+        put6(lp.YK, r, get6(lp.K0, r))
+        lp.y[r, 0] = lp.l[r] + lp.rate[0] * lp.gap[r]
+        for e in range(e0, e1):
+            lp.YO[r, lp.row[e]] = lp.L[r, lp.row[e]]
+    for j in range(6):
+        solve_closing(lp, c0, c1, lp.YK, j)
+    for e in range(e0, e1):
+        solve_closing(lp, c0, c1, lp.YO, lp.row[e])
+    solve_closing(lp, c0, c1, lp.y, 0)
+    if body < 0:
+        return
+    IA, pA = get21(w.IA, body), get6(w.pA, body)
+    for c in range(c0, c1):
+        r = lp.closed[c]
+        K = get6(lp.K0, r)
+        IA = articulated_downdate(IA, scale6(-1.0, K), get6(lp.YK, r))
+        pA = add6(pA, scale6(lp.y[r, 0], K))
+        for e in range(e0, e1):
+            o = lp.row[e]
+            put6(lp.K, e, add6(get6(lp.K, e), scale6(-lp.YO[r, o], K)))
+            lp.l[o] -= lp.L[o, r] * lp.y[r, 0]
+            for f in range(e0, e1):
+                lp.L[o, lp.row[f]] -= lp.L[o, r] * lp.YO[r, lp.row[f]]
+    put21(w.IA, body, IA)
+    put6(w.pA, body, pA)
+
+
+@inlined
+@kernel
+def _hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
+    """Open rows of body i go on to its parent."""
+    for e in range(lp.first[i], lp.first[i + 1]):
+        K, to = force_to_parent(m, w.X, i, get6(lp.K, e)), lp.follow[e]
+        if to >= 0:
+            put6(lp.K, to, add6(get6(lp.K, to), K))
+        else:
+            put6(lp.K0, ~to, add6(get6(lp.K0, ~to), K))
+
+
+@inlined
+@loop_kernel
+def _begin_rows(lp: LoopRows) -> None:
+    """Unit forces of all rows on the bodies that they hold."""
+    lp.K[:, :] = 0.0
+    lp.K0[:, :] = 0.0
+    for r in range(len(lp.loop)):
+        for side in range(2):
+            at, f = lp.start[r, side], get6(lp.wrench, 2 * r + side)
+            if at >= 0:
+                put6(lp.K, at, add6(get6(lp.K, at), f))
+            else:
+                put6(lp.K0, r, add6(get6(lp.K0, r), f))
+
+
+@loop_kernel
+def loop_jacobian(m: Mechanism, q: Rows, w: Workspace, lp: LoopRows) -> None:
+    """How rows open with the freedoms on their ways, in lp.s, and how far they are open at q."""
+    for i in range(len(m.parent)):
+        move_joint(m, q, i, w.X)
+    place_loops(m, w.X, lp)
+    _begin_rows(lp)
+    for i in range(len(m.parent) - 1, -1, -1):
+        for e in range(lp.first[i], lp.first[i + 1]):
+            for k in range(m.dof[i], m.dof[i + 1]):
+                lp.s[e, k - m.dof[i]] = along(m, k, get6(lp.K, e))
+        _hand_rows(m, w, lp, i)
+
+
+@inlined
+@kernel
+def _open_rows(lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int, j: int) -> None:
+    """What freedom k, the j-th of body i, does to the open rows; their s is there."""
+    for e in range(lp.first[i], lp.first[i + 1]):
+        r, s = lp.row[e], lp.s[e, j]
+        lp.l[r] += s * u / D
+        for f in range(lp.first[i], lp.first[i + 1]):
+            lp.L[r, lp.row[f]] += s * lp.s[f, j] / D
+        put6(lp.K, e, add6(get6(lp.K, e), scale6(-s, W)))
+
+
+@loop_kernel
+def looped_inward(m: Mechanism, tau: Rows, w: Workspace, lp: LoopRows) -> None:
+    """Eliminate joints and loops from the tips to the ground."""
+    lp.L[:, :] = 0.0
+    lp.l[:] = lp.given
+    _begin_rows(lp)
+    for i in range(len(m.parent) - 1, -1, -1):
+        if lp.closing[i] < lp.closing[i + 1]:
+            close_loops(w, lp, i, i, ZERO6)
+        IA, pA = get21(w.IA, i), get6(w.pA, i)
+        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
+            D, W, IA = split_freedom(m, k, IA)
+            u = tau[k] - along(m, k, pA)
+            put6(w.W, k, W)
+            w.u[k], lp.D[k] = u / D, D
+            for e in range(lp.first[i], lp.first[i + 1]):
+                lp.s[e, k - m.dof[i]] = along(m, k, get6(lp.K, e))
+            _open_rows(lp, k, u, D, W, i, k - m.dof[i])
+            pA = add6(pA, scale6(u, W))
+        inertia_to_parent(m, i, IA, w)
+        p = m.parent[i]
+        if p >= 0:
+            put6(w.pA, p, add6(get6(w.pA, p), force_to_parent(m, w.X, i, pA)))
+        _hand_rows(m, w, lp, i)
+    N = len(m.parent)
+    if lp.closing[N] < lp.closing[N + 1]:
+        close_loops(w, lp, N, -1, join(ZERO3, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
+
+
+@inlined
+@kernel
+def _forces(lp: LoopRows, i: int, body: int, a: Motion) -> None:
+    """lam of the rows that close at a body with acceleration a."""
+    for c in range(lp.closing[i], lp.closing[i + 1]):
+        r = lp.closed[c]
+        x = lp.y[r, 0] + dot6(get6(lp.YK, r), a)
+        if body >= 0:
+            for e in range(lp.first[body], lp.first[body + 1]):
+                x += lp.YO[r, lp.row[e]] * lp.lam[lp.row[e]]
+        lp.lam[r] = -x
+
+
+@kernel
+def looped_accelerations(m: Mechanism, force: Rows, qdd: Rows, w: Workspace, lp: LoopRows) -> None:
+    """Forces of loops and joint accelerations from the ground to the tips; the former are added to `force`."""
+    _forces(lp, len(m.parent), -1, join(ZERO3, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
+    for i in range(len(m.parent)):
+        p = m.parent[i]
+        if p >= 0:
+            a = motion_to_body(m, w.X, i, get6(w.a, p))
+        else:
+            a = join(ZERO3, turn_to_body(m, w.X, i, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            x = w.u[k] - dot6(get6(w.W, k), a)
+            for e in range(lp.first[i], lp.first[i + 1]):
+                x += lp.s[e, k - m.dof[i]] * lp.lam[lp.row[e]] / lp.D[k]
+            qdd[m.v_index[k]] = x
+            a = add6(a, freedom(m, k, x))
+        put6(w.a, i, a)
+        if lp.closing[i] < lp.closing[i + 1]:
+            _forces(lp, i, i, a)
+    for r in range(len(lp.loop)):
+        for side in range(2):
+            i = lp.body[lp.loop[r], side]
+            if i >= 0:
+                put6(force, i, add6(get6(force, i), scale6(lp.lam[r], get6(lp.wrench, 2 * r + side))))
+
+
+@loop_kernel
+def looped_solve(
+    m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork, lp: LoopRows
+) -> None:
+    """All joint accelerations at rest, loops held."""
+    outward(m, q, force, loads, w)
+    place_loops(m, w.X, lp)
+    looped_inward(m, tau, w, lp)
+    looped_accelerations(m, force, qdd, w, lp)
+
+
+@inlined
+@loop_kernel
+def _ratio(m: Mechanism, new: Rows, old: Rows) -> Scalar:
+    """Accelerations along those before, by these."""
+    along_old, square = 0.0, 0.0
+    for k in range(len(m.axis)):
+        v = m.v_index[k]
+        along_old += new[v] * old[v]
+        square += old[v] * old[v]
+    return along_old / max(square, 1e-300)
+
+
+@loop_kernel
+def looped_march(
+    m: Mechanism, q: Rows, tau: Rows, force: Rows, qdd: Rows, loads: Loads, w: PlainWork, p: Springs, lp: LoopRows,
+    r: Trial, h: float, turn: float, steps: int,
+) -> Scalar:  # fmt: skip
+    """Take steps; returns how many are left where one would turn a joint too far, or was braked at its end.
+
+    Such a step is taken back. One after which accelerations were much the same as before is followed by one that is not
+    looked at, so that steps one by one cost no more.
+    """
+    while steps > 0:
+        looped_solve(m, q, tau, force, qdd, loads, w, lp)
+        ratio = _ratio(m, qdd, r.qdd)
+        if turns(m, qdd, h, turn):
+            break
+        for k in range(len(m.axis)):
+            r.qdd[m.v_index[k]] = qdd[m.v_index[k]]
+        looks = not ratio >= CALM_RATIO
+        if looks:
+            for i in range(len(m.parent)):
+                integrate_joint(m, i, q, r.zero, 0.0, r.first)
+        plain_move(m, q, qdd, h)
+        spring_all(m, p, q)
+        if looks:
+            looped_solve(m, q, tau, force, qdd, loads, w, lp)
+            if not _ratio(m, qdd, r.qdd) >= BRAKED:
+                for i in range(len(m.parent)):
+                    integrate_joint(m, i, r.first, r.zero, 0.0, q)
+                spring_all(m, p, q)
+                for k in range(len(m.axis)):
+                    r.qdd[m.v_index[k]] = 0.0
+                break
+        steps -= 1
+    return float(steps)
+
+
+def solve_loops(*arguments: Any) -> None:
+    """`looped_solve`, compiled."""
+    compiled(looped_solve)(*arguments)
+
+
+def march_loops(*arguments: Any) -> int:
+    """`looped_march`, compiled."""
+    return int(compiled(looped_march)(*arguments))

@@ -1,0 +1,119 @@
+"""What simulations of linkages have in common: forces that are set, places that are asked for, runs, checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from bough.adaptive.checkpoint import write_checkpoint
+from bough.adaptive.forces import Load
+from bough.adaptive.inputs import Inputs
+from bough.adaptive.outputs import Outputs
+from bough.adaptive.stats import Recorder
+from bough.errors import SettingError
+from bough.model import Model
+from bough.record import progress_bar
+from bough.types import FloatArray
+
+
+class Simulation:
+    """A linkage under forces. It has `inputs` (what is set) and `outputs` (what follows for bodies)."""
+
+    model: Model
+    inputs: Inputs
+    outputs: Outputs
+
+    def apply_force(
+        self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
+    ) -> int:
+        """Apply a force (3,), or [force, moment] (6,), to a body until it is changed; returns its number.
+
+        `body` is a name (of any frame) or a place in `body_names`. `point` (3,) is fixed to the body, in its frame;
+        without it the force acts at the frame's origin. With frame "world" it keeps its direction in space, with
+        "body" it turns along.
+        """
+        return self.inputs.apply_force(body, force, point, frame)
+
+    def change_force(self, number: int, force: npt.ArrayLike) -> None:
+        """Give a force applied before another value; body, point and frame stay."""
+        self.inputs.change_force(number, force)
+
+    def remove_force(self, number: int) -> None:
+        """Take a force away."""
+        self.inputs.remove_force(number)
+
+    def clear_forces(self) -> None:
+        """Take all forces away."""
+        self.inputs.clear_forces()
+
+    def loads(
+        self,
+        bodies: Iterable[str | int],
+        points: npt.ArrayLike | None = None,
+        frame: str = "world",
+        moments: bool = False,
+    ) -> Load:
+        """Forces on many bodies, zero until `load.values[...] = f` sets some or all of them; (k, 3), with `moments`
+        [force, moment] (k, 6). `points` (k, 3) are fixed to the bodies; frames as in `apply_force`."""
+        return self.inputs.loads(bodies, points, frame, moments)
+
+    def remove_load(self, load: Load) -> None:
+        """Take a load away."""
+        self.inputs.remove_load(load)
+
+    @property
+    def all_loads(self) -> tuple[Load, ...]:
+        """Loads that act now, in the order in which they were made; after `resume`, too."""
+        return tuple(self.inputs.groups)
+
+    def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
+        """Set the torque of one joint (d,), or with None those of all (nv,)."""
+        self.inputs.set_torque(joint, value)
+
+    def positions(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
+        """Origins of bodies or frames in the world (k, 3); all of `body_names` without an argument.
+
+        O(log n) each on a tree that is up to date, else O(n) for all.
+        """
+        return self.outputs.poses(bodies)[:, :3, 3]
+
+    def poses(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
+        """World placements (k, 4, 4) of bodies or frames; costs as `positions`."""
+        return self.outputs.poses(bodies)
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        raise NotImplementedError
+
+    def _run(self, what: str, n: int, progress: bool, record: Recorder | None, take: Callable[[int], int]) -> None:
+        """n steps, at most so many at once as `take` is told; it says how many it took."""
+        if not (isinstance(n, Integral) and n >= 0):
+            raise SettingError(f"the number of steps must not be negative, and a whole number, got {n!r}")
+        last = self.steps + n
+        with progress_bar(what, n, progress) as advance:
+            while self.steps < last:
+                most = min(last - self.steps, 64 if progress else n)
+                if record is not None:
+                    most = min(most, record.every - self.steps % record.every)
+                done = take(most)
+                if record is not None and self.steps % record.every == 0:
+                    record.take(self)
+                advance(done)
+
+    def checkpoint(self, path: str | Path) -> None:
+        """Write all that is needed to go on exactly as if nothing had happened, to the last bit.
+
+        The file is complete or is not there: a kill while it is written leaves the one before.
+        """
+        arrays, facts = self.inputs.state()
+        more, parts = self._parts()
+        write_checkpoint(path, arrays | more, {"model": self.model.hash, "inputs": facts, **parts})
+
+    def _parts(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+        """What its parts remember beyond its inputs, as arrays and plain facts."""
+        raise NotImplementedError

@@ -1,0 +1,440 @@
+"""Divide-and-conquer articulated bodies (Featherstone 1999; Redon & Lin 2005), K-form: how a cluster yields to forces.
+
+A cluster answers forces f on its handles by accelerations a = Phi f + b, and its joints by a total acceleration
+A = f' Psi f + f' p + eta, the weighted sum of squares of all their accelerations (`total`). Joining a cluster A (the
+parent's side) to a cluster B by a joint consumes one handle of each. Index 1 is the handle nearest the ground, 2 the
+far one; a cluster with one handle uses it for both. Everything on a handle is in its body's frame; X takes the joint's
+handle of A into B's. S spans the joint's freedoms, T the constrained directions (T' S = 0), V' S = 1, Q its torque:
+
+    leaf:   Phi = I^-1,  b = I^-1 f
+    joint:  K = X Phi_2^A X' + Phi_1^B     W = T (T' K T)^-1 T'     U = V' (1 - K W)      D = V' (K - K W K) V
+            beta = X b_2^A - b_1^B         gamma = W beta + U' Q    R = D Q - U beta
+    weld:   W = K^-1
+    up:     T1 = W X Phi_21^A    T2 = W Phi_12^B    u1 = U X Phi_21^A    u2 = U Phi_12^B
+            Phi_1 = Phi_1^A - (X Phi_21^A)' T1      b_1 = b_1^A - T1' beta - u1' Q
+            Phi_2 = Phi_2^B - Phi_21^B T2           b_2 = b_2^B + T2' beta + u2' Q
+            Phi_12 = T1' Phi_12^B
+    down:   f_joint = gamma + T1 f_1 - T2 f_2       qdd = R - u1 f_1 + u2 f_2
+            A gets (f_1, -X' f_joint), B gets (f_joint, f_2)
+
+The differences cost digits where a light body hangs on a heavy one: Phi_1^A is then large and Phi_1 small. How many is
+measured on the linkage at hand (`engines.noise`).
+"""
+
+from __future__ import annotations
+
+from bough.adaptive.tree.assembly import GROUND_WELD
+from bough.adaptive.tree.blocks import (
+    ZERO6,
+    across,
+    add_blocks,
+    clear,
+    copy,
+    full_six,
+    get_all,
+    into_joint_frame,
+    leaf_bias,
+    load_child,
+    load_leaf,
+    mix,
+    multiply,
+    negate,
+    put_row,
+    put_six,
+    six,
+    store_full,
+    store_symmetric,
+    subtract_transposed,
+    sweep,
+    symmetric_six,
+    transform,
+    transposed_multiply,
+    transposed_six,
+)
+from bough.adaptive.tree.layout import (
+    A1,
+    A2,
+    A21,
+    B1,
+    B2,
+    C1,
+    C2,
+    C12,
+    D_,
+    ETA,
+    GAMMA,
+    K_,
+    P1,
+    P2,
+    PHI1,
+    PHI2,
+    PHI12,
+    PSI1,
+    PSI2,
+    PSI12,
+    RIGID,
+    T1,
+    T1_,
+    T2,
+    T2_,
+    TMP,
+    TOTAL,
+    U1_,
+    U2_,
+    U_,
+    V_,
+    W_,
+    XA2,
+    XA21,
+    XF,
+    Blueprint,
+    State,
+    W,
+    placement,
+    tail,
+    two_handled,
+)
+from bough.adaptive.tree.rigid import join_forces, join_inertia
+from bough.adaptive.tree.total import linear_total, quadratic
+from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.vectors import joined, plus, put, replaced, row, scaled
+from bough.joints import Mechanism
+from bough.spatial import add6, dot6, force_in, motion_out, scale6, sub6
+from bough.types import Force, Motion, Rows, Scalar
+
+# A joint between two clusters (Featherstone 1999, in the K-form): what it transmits and how it yields.
+#
+# K = X Phi_2^A X' + Phi_1^B takes a force through the joint to the gap in acceleration that it opens. W takes a gap
+# to the constraint force that closes it, U to the joint's acceleration, D a joint torque to that acceleration: W = T
+# (T' K T)^-1 T' with T the constrained axes. Sweeping K on those axes gives all three at once, and W is exactly zero
+# along the freed axes.
+
+
+WELDED = 1e300  # an armature that nothing moves
+
+
+@inlined
+@loop_kernel
+def constrain(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
+    """W (constraint forces), U and D (joint acceleration) of the joint of body b, from K. K itself is destroyed."""
+    k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
+    if d == 1 and plan.simple[b] == 1 and m.pitch[k0] == 0.0:
+        _one_axis(st.scratch, m.axis[k0])
+    elif plan.simple[b] == 1:
+        _several_axes(m, st.scratch, k0, d)
+    else:
+        _any_subspace(st.scratch, st.freedoms, k0, d)
+    for a in range(d):
+        if m.armature[k0 + a] != 0.0:
+            _add_armature(st.scratch, a, d, m.armature[k0 + a])
+
+
+@loop_kernel
+def _one_axis(S: Rows, axis: int) -> None:
+    """One freed axis z: W = -swept, U = e_z - swept row z, D = swept zz."""
+    for k in range(6):
+        if k != axis:
+            sweep(S, K_, k)
+    for i in range(6):
+        put(S, W_, i, replaced(scaled(-1.0, row(S, K_, i)), axis, 0.0))
+    put(S, W_, axis, joined(0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    put(S, U_, 0, replaced(scaled(-1.0, row(S, K_, axis)), axis, 1.0))
+    S[D_, 0, 0] = S[K_, axis, axis]
+
+
+@kernel
+def _freed_axes(m: Mechanism, k0: int, d: int) -> int:
+    """The freed axes as bits."""
+    bits = 0
+    for k in range(k0, k0 + d):
+        bits |= 1 << m.axis[k]
+    return bits
+
+
+@loop_kernel
+def _several_axes(m: Mechanism, S: Rows, k0: int, d: int) -> None:
+    """Any set of freed axes; a helical joint is sheared so that its screw becomes a pure turn."""
+    pitch, freed = m.pitch[k0] if d == 1 else 0.0, _freed_axes(m, k0, d)
+    put(S, K_, 5, plus(row(S, K_, 5), -pitch, row(S, K_, 2)))
+    for i in range(6):
+        S[K_, i, 5] -= pitch * S[K_, i, 2]
+    for axis in range(6):
+        if not freed >> axis & 1:
+            sweep(S, K_, axis)
+    for i in range(6):
+        held = not freed >> i & 1
+        for j in range(6):
+            S[W_, i, j] = -S[K_, i, j] if held and not freed >> j & 1 else 0.0
+    for a in range(d):
+        for j in range(6):
+            S[U_, a, j] = 0.0 if freed >> j & 1 else -S[K_, m.axis[k0 + a], j]
+        S[U_, a, m.axis[k0 + a]] = 1.0
+        for c in range(d):
+            S[D_, a, c] = S[K_, m.axis[k0 + a], m.axis[k0 + c]]
+    put(S, W_, 2, plus(row(S, W_, 2), -pitch, row(S, W_, 5)))
+    for i in range(6):
+        S[W_, i, 2] -= pitch * S[W_, i, 5]
+    for a in range(d):
+        S[U_, a, 2] -= pitch * S[U_, a, 5]
+
+
+@loop_kernel
+def _any_subspace(S: Rows, freedoms: Rows, k0: int, d: int) -> None:
+    """Freedoms along any axes: V = K^-1, D = (S' V S)^-1, U = D S' V, W = V - V S U."""
+    for k in range(6):
+        sweep(S, K_, k)
+    clear(S, V_)
+    clear(S, D_)
+    for a in range(d):
+        for k in range(6):
+            put(S, V_, a, plus(row(S, V_, a), -freedoms[k0 + a, k], row(S, K_, k)))
+        for c in range(d):
+            for k in range(6):
+                S[D_, a, c] += S[V_, a, k] * freedoms[k0 + c, k]
+    for a in range(d):
+        sweep(S, D_, a)
+    negate(S, D_, D_)
+    multiply(S, U_, D_, V_)
+    negate(S, W_, K_)
+    subtract_transposed(S, W_, V_, U_)
+
+
+@loop_kernel
+def _add_armature(S: Rows, a: int, d: int, armature: float) -> None:
+    """A rotor on freedom a: D' = (D^-1 + armature)^-1, and W, U with it, by one rank-one change; it may be welded."""
+    x = 1.0 / S[D_, a, a] if armature >= WELDED else armature / (1.0 + armature * S[D_, a, a])
+    u = row(S, U_, a)
+    for i in range(6):
+        put(S, W_, i, plus(row(S, W_, i), x * S[U_, a, i], u))
+    for c in range(d):
+        S[V_, 0, c], S[V_, 2, c] = x * S[D_, c, a], S[D_, a, c]
+    for c in range(d):
+        put(S, U_, c, plus(row(S, U_, c), -S[V_, 0, c], u))
+        for e in range(d):
+            S[D_, c, e] -= S[V_, 0, c] * S[V_, 2, e]
+    if armature >= WELDED:
+        put(S, U_, a, scaled(0.0, u))
+        for c in range(d):
+            S[D_, a, c], S[D_, c, a] = 0.0, 0.0
+
+
+# The force part of a node (Redon & Lin 2005): b, gamma and R after forces or torques have changed; see `algebra`.
+
+
+@inlined
+@loop_kernel
+def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, Motion]:
+    """b of a child at both handles."""
+    if code < 0:
+        b = leaf_bias(plan, st, m.gravity, ~code)
+        return b, b
+    r = st.record[plan.offset[code] : plan.offset[code + 1]]
+    if plan.handles[code] == 2:
+        return six(r, B1), six(r, B2)
+    return six(r, B1), six(r, B1)
+
+
+@inlined
+@loop_kernel
+def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
+    """b of node n after forces or torques have changed, and what else it `keeps`: matrix-vector products only."""
+    r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
+    b1A, b2A = bias(m, plan, st, plan.left[n])
+    b1C, b2C = bias(m, plan, st, plan.right[n])
+    R, p = placement(plan, st, b)
+    beta = sub6(motion_out(R, p, b2A), b1C)
+    gamma = symmetric_six(r, W, beta)
+    e1, e2 = transposed_six(r, T1, beta), ZERO6
+    if two:
+        e2 = transposed_six(r, T2, beta)
+    if b >= 0:
+        d, k0, o = plan.dof[b + 1] - plan.dof[b], plan.dof[b], tail(plan, n)
+        U, D, R_, u1, u2 = o, o + 6 * d, o + 6 * d + d * d, o + (d + 7) * d, o + (d + 13) * d
+        for x in range(d):
+            Q = st.tau[k0 + x]
+            gamma = add6(gamma, scale6(Q, six(r, U + 6 * x)))
+            e1 = add6(e1, scale6(Q, six(r, u1 + 6 * x)))
+            if two:
+                e2 = add6(e2, scale6(Q, six(r, u2 + 6 * x)))
+            rest = -dot6(six(r, U + 6 * x), beta)
+            for y in range(d):
+                rest += r[D + d * x + y] * st.tau[k0 + y]
+            r[R_ + x] = rest
+    put_six(r, GAMMA, gamma)
+    put_six(r, B1, sub6(b1A, e1))
+    if two:
+        put_six(r, B2, add6(b2C, e2))
+    if keeps & TOTAL:
+        linear_total(plan, st, n)
+    if keeps & RIGID:
+        join_forces(m, plan, st, n, beta)
+
+
+@loop_kernel
+def full(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
+    """Phi of node n, from its children and its joint; b too. It `keeps` TOTAL: Psi, p and eta; RIGID: see `locked`.
+
+    About 1,100 multiplications, with TOTAL 2,300, with RIGID 150 more.
+    """
+    d = matrices(m, plan, st, n)
+    if keeps & TOTAL:
+        quadratic(plan, st, n, d)
+    if keeps & RIGID:
+        join_inertia(m, plan, st, n)
+    linear(m, plan, st, n, keeps)
+
+
+@inlined
+@loop_kernel
+def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
+    """Phi of node n and how its joint yields, without forces; returns the freedoms of the joint."""
+    S, b, two = st.scratch, plan.body[n], plan.handles[n] == 2
+    a, c = plan.left[n], plan.right[n]
+    _load(plan, st, a, A1, A21, A2)
+    _load(plan, st, c, C1, C12, C2)
+    R, p = placement(plan, st, b)
+    a21, a2 = (A21, A2) if two_handled(plan, a) else (A1, A1)
+    transform(S, XF, R, p)
+    into_joint_frame(S, XA21, XA2, a21, a2, R, p)
+    add_blocks(S, K_, XA2, C1)
+    d = 0
+    if b >= 0:
+        d = plan.dof[b + 1] - plan.dof[b]
+        constrain(m, plan, st, b)
+    else:
+        _hold(S, b)
+    multiply(S, T1_, W_, XA21)
+    _project(S, U1_, XA21, d)
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
+    subtract_transposed(S, A1, XA21, T1_)
+    store_symmetric(S, A1, r, PHI1)
+    store_symmetric(S, W_, r, W)
+    store_full(S, T1_, r, T1)
+    if two:
+        c12 = C12
+        if not two_handled(plan, c):
+            c12 = C1
+            copy(S, C2, C1)
+        multiply(S, T2_, W_, c12)
+        _project(S, U2_, c12, d)
+        transposed_multiply(S, TMP, T1_, c12)
+        store_full(S, TMP, r, PHI12)
+        subtract_transposed(S, C2, c12, T2_)
+        store_symmetric(S, C2, r, PHI2)
+        store_full(S, T2_, r, T2)
+    o = tail(plan, n)
+    for x in range(d):
+        put_row(S, U_, x, r, o + 6 * x)
+        put_row(S, U1_, x, r, o + (d + 7) * d + 6 * x)
+        if two:
+            put_row(S, U2_, x, r, o + (d + 13) * d + 6 * x)
+        for y in range(d):
+            r[o + 6 * d + d * x + y] = S[D_, x, y]
+    return d
+
+
+@inlined
+@loop_kernel
+def _load(plan: Blueprint, st: State, code: int, one: int, cross_block: int, two: int) -> None:
+    """Phi of a child: block `one`, and with two handles `cross_block` and `two`."""
+    if code < 0:
+        load_leaf(plan, st, ~code, one)
+    else:
+        load_child(plan, st, code, (one, cross_block, two), (PHI1, PHI12, PHI2))
+
+
+@loop_kernel
+def _hold(S: Rows, b: int) -> None:
+    """A weld: W = K^-1. Copies of the ground need no force to stay together."""
+    if b == GROUND_WELD:
+        clear(S, W_)
+        return
+    for k in range(6):
+        sweep(S, K_, k)
+    negate(S, W_, K_)
+
+
+@kernel
+def _project(S: Rows, c: int, a: int, d: int) -> None:
+    """c = U a, one row for each freedom."""
+    rows = get_all(S, a)
+    for x in range(d):
+        put(S, c, x, mix(across(S, U_, x), rows))
+
+
+# Back-substitution at one node (Featherstone 1999; Redon & Lin 2005): total acceleration, forces down, qdd out.
+
+
+@inlined
+@loop_kernel
+def total_acceleration(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
+    """A of node n under forces on its handles; rounding below zero is cut off."""
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
+    A = r[ETA] + dot6(f1, add6(six(r, P1), symmetric_six(r, PSI1, f1)))
+    if plan.handles[n] == 2:
+        A += dot6(f2, add6(six(r, P2), symmetric_six(r, PSI2, f2))) + 2.0 * dot6(f1, full_six(r, PSI12, f2))
+    return max(A, 0.0)
+
+
+@inlined
+@kernel
+def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Force:
+    """The force that A exerts on B through the joint, in B's frame."""
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
+    f = add6(six(r, GAMMA), full_six(r, T1, f1))
+    if plan.handles[n] == 2:
+        f = sub6(f, full_six(r, T2, f2))
+    return f
+
+
+@inlined
+@loop_kernel
+def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
+    """Write qdd of the joint of node n; returns its weighted square."""
+    b = plan.body[n]
+    if b < 0:
+        return 0.0
+    r, o = st.record[plan.offset[n] : plan.offset[n + 1]], tail(plan, n)
+    k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
+    for x in range(d):
+        a = r[o + 6 * d + d * d + x] - dot6(six(r, o + (d + 7) * d + 6 * x), f1)
+        if plan.handles[n] == 2:
+            a += dot6(six(r, o + (d + 13) * d + 6 * x), f2)
+        st.qdd[m.v_index[k0 + x]] = a
+    return joint_square(m, plan, st, b, st.qdd)
+
+
+@inlined
+@loop_kernel
+def joint_square(m: Mechanism, plan: Blueprint, st: State, b: int, a: Rows) -> Scalar:
+    """The weighted square of what the joint of body b has in `a` (nv,); 0 for a weld."""
+    square = 0.0
+    if b < 0:
+        return square
+    k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
+    for x in range(d):
+        for y in range(d):
+            weight = st.metric[plan.metric_index[b] + d * x + y]
+            square += weight * a[m.v_index[k0 + x]] * a[m.v_index[k0 + y]]
+    return square
+
+
+@inlined
+@loop_kernel
+def hand_down(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
+    """Forces on the handles of both children: (f1, f2) of A and (f1, f2) of B; one handle takes both."""
+    return share_out(plan, st, n, joint_force(plan, st, n, f1, f2), f1, f2)
+
+
+@inlined
+@loop_kernel
+def share_out(plan: Blueprint, st: State, n: int, f: Force, f1: Force, f2: Force) -> tuple[Force, Force, Force, Force]:
+    """`hand_down`, once the force f through the joint is known."""
+    R, p = placement(plan, st, plan.body[n])
+    back = scale6(-1.0, force_in(R, p, f))
+    a1, a2, c1, c2 = f1, back, f, f2
+    if not two_handled(plan, plan.left[n]):
+        a1, a2 = add6(f1, back), ZERO6
+    if not two_handled(plan, plan.right[n]):
+        c1, c2 = add6(f, f2), ZERO6
+    return a1, a2, c1, c2

@@ -1,0 +1,291 @@
+"""The contracted tree: clusters left closed are rigid bodies, and the opened joints connect them to an ordinary tree.
+
+The bodies of a piece that moves as one are those of the closed clusters with the same near body; that body's joint is
+open, or it is the ground. So there are as many pieces beside the ground as there are opened joints.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.tree.layout import (
+    IDENTITY,
+    ZERO3,
+    Blueprint,
+    State,
+    compose,
+    cross_pose,
+    far_pose,
+    get_pose,
+    primitive_pose,
+    put_pose,
+)
+from bough.adaptive.tree.rigid import cluster_inertia
+from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.joints import LAST_SCREW, PLACED, Mechanism
+from bough.spatial import (
+    add3,
+    add6,
+    cross,
+    get3,
+    get10,
+    join,
+    put3,
+    put6,
+    put10,
+    rigid_add,
+    rotate,
+    rotate_back,
+    scale3,
+)
+from bough.types import BoolArray, FloatArray, IntArray, Rotation, Rows, Scalar, Vector
+
+# Applied forces: gathered by body, turned from the world's frame into the body's when needed.
+
+
+NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+class Loads(NamedTuple):
+    """Forces on primitive bodies, those of a body side by side; first the ones that keep their direction in the world,
+    which turn with respect to the body as it moves, then the ones that turn along with it."""
+
+    body: Rows  # (loaded,) increasing
+    first: Rows  # (loaded + 1,) where the forces of each begin
+    along: Rows  # (loaded,) where those begin that turn along
+    force: Rows  # (k, 3) in the world's axes or the body's
+    moment: Rows  # (k, 3) likewise
+    point: Rows  # (k, 3) in the body's frame
+    slot: Rows  # (primitives,) place of a body among the loaded ones, -1 = none
+
+
+class Applied(NamedTuple):
+    """Forces as applied, in the world's axes or the body's, at points of the body's frame."""
+
+    body: IntArray  # (k,)
+    world: BoolArray  # (k,)
+    force: FloatArray  # (k, 3)
+    moment: FloatArray  # (k, 3)
+    point: FloatArray  # (k, 3)
+
+
+def no_force(bodies: Any, world: bool = True) -> Applied:
+    """Forces of zero on these bodies, in the world's axes or theirs: they are listed all the same."""
+    k = len(bodies)
+    return Applied(np.array(bodies, np.int64), np.full(k, world), *np.zeros((3, k, 3)))
+
+
+def gather(applied: Applied, slot: Any) -> tuple[Loads, IntArray]:
+    """Sort forces by body, and the place of each in that order; `slot` is overwritten."""
+    key = 2 * applied.body + ~applied.world
+    order = np.argsort(key, kind="stable")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    body = np.unique(applied.body)
+    slot[:] = -1
+    slot[body] = np.arange(len(body))
+    first = np.searchsorted(key[order], np.append(2 * body, np.iinfo(np.int64).max))
+    along = np.searchsorted(key[order], 2 * body + 1)
+    columns = [np.ascontiguousarray(a[order]) for a in (applied.force, applied.moment, applied.point)]
+    return Loads._make([body, first, along, *columns, slot]), place
+
+
+def no_forces(primitives: int) -> Loads:
+    """Loads that leave the forces on all primitives as they are."""
+    return gather(no_force([]), np.full(primitives, -1, np.int32))[0]
+
+
+@kernel
+def load_body(force: Rows, loads: Loads, k: int, R: Rotation) -> None:
+    """Write the sum of the forces on loaded body k, whose frame is turned by R, in its own frame."""
+    f = NOTHING
+    for j in range(loads.first[k], loads.first[k + 1]):
+        l, n = get3(loads.force, j), get3(loads.moment, j)
+        if j < loads.along[k]:
+            l, n = rotate_back(R, l), rotate_back(R, n)
+        c = cross(get3(loads.point, j), l)
+        f = add6(f, join((n[0] + c[0], n[1] + c[1], n[2] + c[2]), l))
+    put6(force, loads.body[k], f)
+
+
+BY_BODY = ("parent", "kind", "fixed_kind", "q_index", "fixed", "offset", "inertia")  # of a mechanism
+BY_DOF = ("v_index", "axis", "depth", "pitch", "ratio", "armature")
+ROWS = 5  # forces on a loaded piece
+NO_ROWS = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3))
+
+
+class Pieces(NamedTuple):
+    """A contracted tree in the making: k opened joints of P primitives, and loaded bodies."""
+
+    node: Rows  # opened nodes, ascending
+    body: Rows  # (k,) whose joints are open, ascending
+    first: Rows  # (k,) where their primitives begin on the contracted tree
+    last: Rows  # (k,) and end
+    dofs: Rows  # (n,) its freedoms on the linkage
+    piece: Rows  # (N + 1,) the last primitive of the piece of each such body, -1 for the ground; others are not set
+    opened: Rows  # (nodes,) zeros, as they are left
+    loaded: Rows  # (l,) bodies
+    bearer: Rows  # (l,) the primitive on the contracted tree that takes a loaded body along, -1 = the ground
+    pose: Rows  # (l, 12) where the loaded body is in its frame
+    X: Rows  # (P, 12) scratch
+
+
+@inlined
+@kernel
+def _near(plan: Blueprint, code: int) -> int:
+    return plan.near[code] if code >= 0 else plan.leaf_body[~code]
+
+
+@loop_kernel
+def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) -> None:
+    """Fill the contracted mechanism c, what t has of it, and where loaded bodies are."""
+    _take(m, plan, c, t)
+    t.piece[len(plan.parent)] = -1
+    for k in range(len(t.body)):
+        t.piece[t.body[k]] = t.last[k]
+    for k in range(len(t.node)):
+        t.opened[t.node[k]] = 1
+    for k in range(len(t.node)):
+        n = t.node[k]
+        for code in (plan.left[n], plan.right[n]):
+            if code < 0 or t.opened[code] == 0:
+                at = t.piece[_near(plan, code)]
+                if at >= 0:
+                    put10(c.inertia, at, rigid_add(get10(c.inertia, at), cluster_inertia(m, plan, st, code)))
+    for k in range(len(t.body)):
+        _hang(plan, st, c, t, k)
+    for k in range(len(t.loaded)):
+        _place_loaded(plan, st, t, k)
+    for k in range(len(t.node)):
+        t.opened[t.node[k]] = 0
+
+
+@inlined
+@loop_kernel
+def _take(m: Mechanism, plan: Blueprint, c: Mechanism, t: Pieces) -> None:
+    """Primitives and freedoms of the opened joints as they are on the linkage, without inertia, in a row."""
+    p, d = 0, 0
+    for k in range(len(t.body)):
+        b = t.body[k]
+        t.first[k] = p
+        for i in range(plan.first[b], plan.last[b] + 1):
+            c.parent[p], c.dof[p] = p - 1, d
+            c.kind[p], c.fixed_kind[p], c.q_index[p] = m.kind[i], m.fixed_kind[i], m.q_index[i]
+            for j in range(12):
+                c.fixed[p, j] = m.fixed[i, j]
+            for j in range(5):
+                c.offset[p, j] = m.offset[i, j]
+            for j in range(10):
+                c.inertia[p, j] = 0.0
+            for j in range(m.dof[i], m.dof[i + 1]):
+                t.dofs[d], c.v_index[d], c.axis[d], c.depth[d] = j, m.v_index[j], m.axis[j], m.depth[j]
+                c.pitch[d], c.ratio[d], c.armature[d] = m.pitch[j], m.ratio[j], m.armature[j]
+                d += 1
+            p += 1
+        t.last[k] = p - 1
+    c.dof[p] = d
+
+
+@inlined
+@loop_kernel
+def _hang(plan: Blueprint, st: State, c: Mechanism, t: Pieces, k: int) -> None:
+    """The parent of opened joint k, and its fixed part there: the far handle of the cluster on the parent's side."""
+    code, far, i = plan.left[plan.node_of[t.body[k]]], True, t.first[k]
+    while code >= 0 and t.opened[code] == 1:
+        far = far and plan.handles[code] == 2
+        code = plan.right[code] if far else plan.left[code]
+    c.parent[i] = t.piece[_near(plan, code)]
+    if far and code >= 0 and plan.handles[code] == 2:
+        for j in range(12):
+            t.X[i, j] = 0.0
+        if c.kind[i] <= LAST_SCREW:
+            t.X[i, 0] = 1.0
+        else:
+            put_pose(t.X, i, (IDENTITY, ZERO3))
+        put_pose(c.fixed, i, compose(cross_pose(plan, st, code), primitive_pose(c, t.X, i)))
+        c.fixed_kind[i] = PLACED
+
+
+@inlined
+@kernel
+def _place_loaded(plan: Blueprint, st: State, t: Pieces, k: int) -> None:
+    """The piece of a loaded body, and where it is there: up from its leaf while clusters are closed."""
+    code, n = ~t.loaded[k], plan.leaf_up[t.loaded[k]]
+    put_pose(t.pose, k, (IDENTITY, ZERO3))
+    while t.opened[n] == 0:
+        if plan.right[n] == code:
+            put_pose(t.pose, k, compose(far_pose(plan, st, n, (IDENTITY, ZERO3)), get_pose(t.pose, k)))
+        code, n = n, plan.up[n]
+        if n < 0:
+            break
+    t.bearer[k] = t.piece[_near(plan, code)]
+
+
+def make_pieces(m: Mechanism, plan: Blueprint, done: IntArray, loads: Loads, room: Any) -> tuple[Pieces, Mechanism]:
+    """Room for the contracted tree of these opened nodes; `room` is the scratch `piece` and `opened`."""
+    node = np.sort(done)
+    body = np.sort(plan.body[node])
+    body = body[np.searchsorted(body, 0) :].astype(np.int64)
+    k, l = len(body), len(loads.body)
+    primitives = k + int((plan.last[body] - plan.first[body]).sum())
+    dofs = int((plan.dof[body + 1] - plan.dof[body]).sum())
+    c = m._replace(
+        **{name: np.empty((primitives, *getattr(m, name).shape[1:]), getattr(m, name).dtype) for name in BY_BODY},
+        **{name: np.empty(dofs, getattr(m, name).dtype) for name in BY_DOF},
+        dof=np.empty(primitives + 1, m.dof.dtype),
+        rows=np.zeros(dofs + 1, m.rows.dtype),
+    )
+    ints = np.empty((2, k), np.int64)
+    loaded = plan.host[loads.body].astype(np.int64)
+    rest = loaded, np.zeros(l, np.int64), np.zeros((l, 12)), np.empty((primitives, 12))
+    return Pieces._make([node, body, ints[0], ints[1], np.empty(dofs, np.int64), *room, *rest]), c
+
+
+def piece_loads(bearer: IntArray, primitives: int) -> Loads:
+    """Room for the forces on pieces: what acts on all bodies of one is five forces, whatever their number.
+
+    Forces f_i with a direction in the world at points r_i act together as sum f_i and sum r_i f_i', whose rows are
+    forces at the points (1, 0, 0), (0, 1, 0) and (0, 0, 1), less their sum at the origin. Those that turn along are
+    one.
+    """
+    pieces = np.unique(bearer[bearer >= 0])
+    k, slot = len(pieces), np.full(primitives, -1, np.int32)
+    if k == 0:
+        return Loads(pieces, np.zeros(1, np.int64), pieces, *NO_ROWS, slot)
+    slot[pieces] = np.arange(k)
+    point = np.zeros((k, ROWS, 3))
+    point[:, 1:4] = np.eye(3)
+    first, room = ROWS * np.arange(k + 1), np.zeros((2, ROWS * k, 3))
+    return Loads(pieces, first, first[:-1] + 4, room[0], room[1], point.reshape(-1, 3), slot)
+
+
+@loop_kernel
+def load_pieces(loads: Loads, t: Pieces, c: Loads) -> None:
+    """Forces on bodies as forces on the pieces that bear them, c."""
+    c.force[:, :] = 0.0
+    c.moment[:, :] = 0.0
+    for k in range(len(loads.body)):
+        if t.bearer[k] < 0:
+            continue
+        R, p = get_pose(t.pose, k)
+        o = ROWS * c.slot[t.bearer[k]]
+        for j in range(loads.first[k], loads.first[k + 1]):
+            r, f, n = add3(p, rotate(R, get3(loads.point, j))), get3(loads.force, j), get3(loads.moment, j)
+            if j < loads.along[k]:
+                _add(c.moment, o, 1.0, n)
+                _add(c.force, o, 1.0 - r[0] - r[1] - r[2], f)
+                _add(c.force, o + 1, r[0], f)
+                _add(c.force, o + 2, r[1], f)
+                _add(c.force, o + 3, r[2], f)
+            else:
+                f = rotate(R, f)
+                _add(c.force, o + 4, 1.0, f)
+                _add(c.moment, o + 4, 1.0, add3(rotate(R, n), cross(r, f)))
+
+
+@inlined
+@kernel
+def _add(a: Rows, i: int, x: Scalar, f: Vector) -> None:
+    put3(a, i, add3(get3(a, i), scale3(x, f)))

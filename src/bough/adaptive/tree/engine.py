@@ -1,0 +1,448 @@
+"""The engine of adaptive methods: an assembly tree with exact and with bounded passes over it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.adaptive.compiled import compiled
+from bough.adaptive.measures import ErrorMeasure
+from bough.adaptive.tree.assembly import body_name, is_floating_base, make_metric
+from bough.adaptive.tree.contract import Loads, no_forces
+from bough.adaptive.tree.front import (
+    CERTIFICATE,
+    DONE,
+    FULL,
+    LARGEST,
+    MET,
+    OVER_JOINT,
+    OVER_LINKAGE,
+    REFUSED,
+    ROOT,
+    STEP_LARGEST,
+    STEP_ROOT,
+    STEP_SUM,
+    STEP_TOP,
+    WAITING,
+    Front,
+    grown,
+    make_front,
+)
+from bough.adaptive.tree.layout import TOTAL, Shared, make_blueprint, make_state
+from bough.adaptive.tree.passes import (
+    CHANGED,
+    COARSE,
+    FOLLOW,
+    LEFT,
+    MARCH,
+    NOISE,
+    POSES,
+    REBUILD,
+    REFINE,
+    RESPOND,
+    SOLVE,
+    TRANSMIT,
+    Order,
+    command,
+    query,
+)
+from bough.adaptive.tree.springs import no_springs
+from bough.errors import ModelError
+from bough.joints import Mechanism
+from bough.model import Model
+from bough.types import FloatArray
+
+if TYPE_CHECKING:
+    from bough.adaptive.engines.plain import PlainEngine
+
+
+# How wrong the assembly tree is on the linkage at hand: measured beside plain solutions, never assumed.
+#
+# Rounding grows where light bodies hang on heavy ones (see `node.algebra`), and with it two things are wrong: the
+# joint accelerations themselves, and the total accelerations by which a bounded pass chooses. Both are measured when
+# a tree is first made, under the forces at hand and under forces on all bodies in proportion to their masses, which
+# bring out what few forces hide. Bounds are widened by what is found; a linkage with too much of it is solved
+# plainly.
+
+
+# Other forces than the two of the measurement may bring out more: joint accelerations were up to 63 times as wrong on
+# 60 random linkages. So bounds contain a multiple of what is measured, of joints and of total accelerations.
+SAFE, SAFE_TOTAL = 1000.0, 4.0
+# A tree that is wrong by more than this, as a fraction of the largest acceleration, is not used.
+TRUSTED = 1e-8
+LEAST = 2.0**-55  # total accelerations, by the root's, that no measurement vouches for
+
+
+class Noise(NamedTuple):
+    """Errors of a tree, as fractions: the larger ones of two measurements."""
+
+    rounding: float = math.nan  # of an acceleration, by the largest one
+    joint: float = math.nan  # of a joint's weighted acceleration, by the largest one
+    norm: float = math.nan  # of the norm of all
+    level: float = math.nan  # total accelerations up to this, by the root's, are mere rounding
+    spread: float = math.nan  # the same, summed over clusters that may be closed together
+    total: float = math.nan  # of a total acceleration, by the root's
+    root: float = math.nan  # total acceleration of the root under the forces at hand, (1/s^2)^2
+    largest: float = math.nan  # largest weighted square of a joint acceleration under them
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was measured."""
+        return math.isfinite(self.rounding)
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the tree is not to be used; false before it is measured."""
+        return self.rounding > TRUSTED
+
+    def merged(self, other: Noise) -> Noise:
+        """The larger errors of both; the scale of this one."""
+        if not self.is_known:
+            return other._replace(root=0.0, largest=0.0)
+        return Noise._make([*map(max, self[:6], other[:6]), self.root, self.largest])
+
+    def _parts(self, error: ErrorMeasure, root: float) -> tuple[float, float]:
+        """(square of what rounding may hide in closed clusters, error of the joints computed), not yet scaled."""
+        if error.over == "energy":  # known exactly once the hybrid linkage is solved
+            return 0.0, 0.0
+        if error.over == "joint":
+            return SAFE_TOTAL * self.level * root, SAFE * self.joint * math.sqrt(root)
+        return SAFE_TOTAL * self.spread * root, SAFE * self.norm * math.sqrt(root)
+
+    def bound(self, error: ErrorMeasure, left: float | None, root: float, largest: float) -> float:
+        """The bound of a pass that left total accelerations `left` closed, None without any, in the measure's terms."""
+        hidden, rounding = self._parts(error, root)
+        total = rounding
+        if left is not None:
+            exact = left / (1.0 - COARSE)
+            total += math.sqrt(max(exact, hidden) if error.over == "joint" else exact + hidden)
+        scale = error.scaled(root, largest)
+        if total == 0.0:
+            return 0.0
+        return total / math.sqrt(scale) if scale > 0.0 else math.inf
+
+    def floor(self, error: ErrorMeasure) -> float:
+        """The smallest eps that is worth its name: four times what rounding may do."""
+        root, largest = (self.root, self.largest) if self.root > 0.0 else (1.0, 1.0)
+        hidden, rounding = self._parts(error, root)
+        return 4.0 * max(math.sqrt(hidden), rounding) / math.sqrt(error.scaled(root, largest))
+
+    def inner(self, error: ErrorMeasure, root: float) -> ErrorMeasure:
+        """The measure for which a pass must stop, so that its bound is within `error` when rounding is added."""
+        share = self.largest / self.root if self.root > 0.0 else 1.0
+        scale = error.scaled(root, share * root)
+        if not (self.is_known and scale > 0.0) or error.over == "energy":
+            return error
+        hidden, rounding = self._parts(error, root)
+        rest = max(error.eps - rounding / math.sqrt(scale), 0.5 * error.eps) ** 2
+        if error.over == "linkage":
+            rest = max(rest - hidden / scale, 0.25 * rest)
+        return replace(error, eps=math.sqrt((1.0 - COARSE) * rest))
+
+
+def make_noise(found: FloatArray, rounding: float) -> Noise:
+    """From what `passes.whole.noise` found."""
+    root, largest, level, spread, joint, norm, worst = found[:7].tolist()
+    if not root > 0.0:
+        return Noise(root=0.0, largest=0.0)
+    totals = max(level / root, LEAST), max(spread / root, LEAST), worst / root
+    return Noise._make([rounding, math.sqrt(joint / largest), math.sqrt(norm / root), *totals, root, largest])
+
+
+def probe(m: Mechanism) -> FloatArray:
+    """(primitives, 6) a random force on every body, in proportion to its mass and rotational inertia."""
+    rng = np.random.default_rng(0)
+    push, turn = rng.normal(size=(2, len(m.inertia), 3))
+    force = m.inertia[:, 9:] * push
+    moment = np.cross(m.inertia[:, 6:9], push) + m.inertia[:, :3].mean(axis=1, keepdims=True) * turn
+    return np.concatenate([moment, force], axis=1)
+
+
+def measure_noise(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> Noise:
+    """How wrong a tree is, beside plain solutions here and now; it must be up to date with `loads`. O(n)."""
+    s, none = tree.shared, tree.no_forces
+    kept = s.force.copy(), s.tau.copy()
+    found = _noise_beside(tree, plain, loads)
+    if found is None:  # refused by whoever reads the accelerations
+        return tree.noise
+    every = np.unique(tree.plan.leaf_up[: len(tree.plan.parent)]).astype(np.int64)
+    tree.reserve(none, len(tree.plan.left))
+    s.force[:], s.tau[:] = probe(tree.mechanism), 0.0
+    tree.do(CHANGED, none, number=every)
+    tree.noise = found.merged(_noise_beside(tree, plain, none) or found)
+    s.force[:], s.tau[:] = kept
+    tree.do(CHANGED, none, number=every)
+    plain.load(loads)
+    return tree.noise
+
+
+def _noise_beside(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> Noise | None:
+    """One measurement, under the forces that act now; None where accelerations are no numbers."""
+    qdd = tree.shared.qdd
+    plain.load(loads)
+    plain.solve(loads)
+    largest = float(np.abs(qdd).max(initial=0.0))
+    work = np.zeros((4, max(len(tree.plan.left), len(qdd), 7)))
+    work[2, : len(qdd)] = qdd
+    tree.do(NOISE, out=work)
+    qdd[:] = 0.0
+    wrong = float(np.abs(work[2]).max())
+    if not math.isfinite(wrong):
+        return None
+    return make_noise(work[3], wrong / largest) if largest > 0.0 else Noise(root=0.0, largest=0.0)
+
+
+NO_LIMIT = 1 << 62
+
+
+# What the tree remembers beyond the configuration
+MEMORY = ("metric", "last_move", "oldest", "stamp")
+Stop = tuple[int, tuple[float, float, float]]
+NEVER: Stop = (OVER_JOINT, (-1.0, 0.0, 0.0))
+
+
+def stop(error: ErrorMeasure | None) -> Stop:
+    """When a bounded pass ends, as the passes read it."""
+    if error is None:
+        return NEVER
+    return OVER_JOINT if error.over == "joint" else OVER_LINKAGE, error.limits
+
+
+class TreeEngine:
+    """Divide and conquer over an assembly tree, exact or error-bounded."""
+
+    def __init__(
+        self,
+        model: Model,
+        metric: Any,
+        mechanism: Mechanism,
+        shared: Shared,
+        clock: FloatArray,
+        assembly: Any = "balanced",
+    ) -> None:
+        self.model, self.mechanism = model, mechanism
+        self.plan, self.link = make_blueprint(model, assembly)
+        weights = make_metric(model, self.link, metric)
+        self.state = make_state(model, self.plan, self.link, weights, shared, bool(clock[2]))
+        self.shared, self.clock = shared, clock
+        nodes = len(self.plan.left)
+        self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
+        self._no_loads, self._no_poses = no_forces(0), np.zeros((0, 12))
+        self._checked: Loads | None = None
+        self.noise = Noise()
+        self.begun = 0  # orders that changed what is open
+        self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
+        self.springs = no_springs(mechanism, shared)
+        self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
+
+    def do(
+        self,
+        what: int,
+        loads: Any = None,
+        stop: Stop = NEVER,
+        turn: float = math.inf,
+        number: Any = (),
+        out: Any = None,
+    ) -> float:
+        """Run one order of `command` on this tree."""
+        out = self._no_poses if out is None else out
+        order = Order(what, *stop, turn, np.asarray(number, np.int64), out, self.keeps)
+        loads = self._no_loads if loads is None else loads
+        args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
+        if what > REFINE:
+            return float(compiled(query)(*args))
+        self.begun += 1
+        return float(compiled(command)(*args, self.springs))
+
+    def _forced(self) -> npt.NDArray[np.int8]:
+        """Nodes above a floating base."""
+        forced = np.zeros(len(self.plan.left), np.int8)
+        for body in np.flatnonzero(is_floating_base(self.model.mechanism, self.link)):
+            n = int(self.plan.node_of[body])
+            while n >= 0 and not forced[n]:
+                forced[n] = 1
+                n = int(self.plan.up[n])
+        return forced
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held by this engine."""
+        arrays = [*self.plan, *self.state, *self.front]
+        return sum(a.nbytes for a in arrays)
+
+    def reserve(self, loads: Loads, nodes: int) -> None:
+        """Room for the nodes that an update may visit."""
+        depth = int(self.plan.depth[0])
+        wanted = min(len(self.plan.left), nodes + depth * len(loads.body) + 64)
+        if len(self.front.order) < wanted:
+            self.front = self.front._replace(order=np.zeros(2 * wanted, np.int64))
+
+    def grow(self) -> None:
+        """Twice the room for a bounded pass; what it has done so far is kept."""
+        self.front = grown(self.front)
+
+    def rebuild(self, loads: Loads) -> None:
+        """All equations anew from q."""
+        self.reserve(loads, 0)
+        self.do(REBUILD, loads)
+        self.state.qdd[:] = 0.0
+
+    def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
+        """Forces or torques below these nodes have changed."""
+        self._forget_all()
+        self.reserve(loads, len(nodes) * int(self.plan.depth[0]))
+        self.do(CHANGED, loads, number=nodes)
+
+    def follow(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
+        """The opened joints were moved by another engine, and forces or torques below these nodes have changed."""
+        self._forget_all()
+        self.reserve(loads, len(nodes) * int(self.plan.depth[0]) + len(self.front.done))
+        self.do(FOLLOW, loads, number=nodes)
+
+    def restart(self) -> None:
+        """Begin the bounded pass anew: nothing is opened."""
+        self.changed(self.no_forces, np.zeros(0, np.int64))
+
+    def refine(self, error: ErrorMeasure | None, budget: int = NO_LIMIT) -> int:
+        """Open clusters until the error is met (MET) or the budget of clusters is spent (SPENT); None is never met."""
+        self._forget_all()
+        rule = stop(self._inner(error))
+        while True:
+            before = self.opened
+            status = int(self.do(REFINE, None, rule, number=(budget,)))
+            budget -= self.opened - before
+            if status != FULL:
+                return status
+            self.grow()
+
+    @property
+    def opened(self) -> int:
+        """How many clusters the bounded pass has opened."""
+        return int(self.front.count[DONE])
+
+    def _inner(self, error: ErrorMeasure | None) -> ErrorMeasure | None:
+        """The error at which a pass must stop, so that rounding does not take it beyond `error`."""
+        return None if error is None else self.noise.inner(error, float(self.front.value[ROOT]))
+
+    def march(self, error: ErrorMeasure, loads: Loads, steps: int, turn: float, budget: int = NO_LIMIT) -> int:
+        """Take error-bounded steps; returns how many are left if one would open more clusters than `budget`, or turn a
+        joint by more than `turn` (`refused`)."""
+        self._forget_all()
+        self.front.count[REFUSED] = 0
+        while steps:
+            self.reserve(loads, len(self.front.done))
+            steps = int(self.do(MARCH, loads, stop(self._inner(error)), turn, (budget, steps)))
+            if steps and (self.refused or self.opened >= budget):
+                return steps
+            if steps and self.refine(error, budget - self.opened) != MET:
+                return steps
+        return 0
+
+    @property
+    def refused(self) -> bool:
+        """Whether the last march ended before a step that would turn a joint too far."""
+        return bool(self.front.count[REFUSED])
+
+    def solve_exactly(self) -> None:
+        """All joint accelerations by one down pass; the bounded pass stays as it is."""
+        self.front.value[ROOT] = self.do(SOLVE)
+        self._all_known = True
+
+    def _forget_all(self) -> None:
+        """A bounded pass takes joints for culled that it has not opened."""
+        if self._all_known:
+            self.state.qdd[:] = 0.0
+            self._all_known = False
+
+    def poses(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+        """(k, 12) R and p in the world of the laid frames of some primitives. O(log n) each."""
+        out = np.zeros((len(bodies), 12))
+        self.do(POSES, number=self.link.host[bodies], out=out)
+        return out
+
+    @cached_property
+    def no_forces(self) -> Loads:
+        """Loads without any."""
+        return no_forces(len(self.shared.force))
+
+    def respond(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+        """(k, 6) accelerations of some primitives under the forces on them now; see `lazy.respond`. O(log n) each."""
+        out = np.zeros((len(bodies), 6))
+        self.reserve(self.no_forces, len(bodies) * int(self.plan.depth[0]))
+        self.do(RESPOND, self.no_forces, number=self.link.host[bodies], out=out)
+        return out
+
+    def transmit(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
+        """(k, 6) forces on some primitives through their joints, in their frames, all joints free. O(log n) each."""
+        out = np.zeros((len(bodies), 6))
+        self.do(TRANSMIT, number=self.link.host[bodies], out=out)
+        return out
+
+    def reload(self, bodies: npt.NDArray[np.int64]) -> None:
+        """Forces on these primitives, written where they act, have changed."""
+        self.changed(self.no_forces, self.plan.leaf_up[self.link.host[bodies]].astype(np.int64))
+
+    def nodes_above(self, bodies: list[int], joints: list[int]) -> npt.NDArray[np.int64]:
+        """The lowest nodes that forces on these primitives, and torques of these joints, enter."""
+        host = self.link.host
+        found = [self.plan.leaf_up[host[bodies]], self.plan.node_of[host[joints]]]
+        return np.concatenate(found).astype(np.int64)
+
+    def has_bodies(self, primitives: npt.NDArray[np.int64]) -> bool:
+        """Whether none of these is a massless part of a joint, which is no body of the tree."""
+        return bool((self.link.last[self.link.host[primitives]] == primitives).all())
+
+    def refuse_massless(self, loads: Loads) -> None:
+        """Forces on massless parts of joints, and closures of them, are refused by name."""
+        if loads is self._checked:
+            return
+        for body in loads.body if not self.has_bodies(loads.body) else ():
+            if not self.has_bodies(body):
+                name = body_name(self.model, int(body))
+                raise ModelError(f'{name} has no mass: the tree cannot take a force on it (method="aba" can)')
+        self._checked = loads
+
+    def root_paths(self, bodies: npt.NDArray[np.int64]) -> int:
+        """How many nodes lie above these primitives: the least an update of forces on them must touch."""
+        nodes = np.unique(self.plan.leaf_up[self.link.host[bodies]])
+        total = 0
+        while len(nodes):
+            total += len(nodes)
+            nodes = np.unique(self.plan.up[nodes])
+            nodes = nodes[nodes >= 0]
+        return total
+
+    def bound(self, error: ErrorMeasure, of_last_step: bool = False) -> float:
+        """The error bound of the pass as far as it has gone, or of the last step, in the measure's own terms."""
+        v, waiting = self.front.value, int(self.front.count[WAITING])
+        if of_last_step:
+            total, top, largest, root = (float(v[k]) for k in (STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT))
+            waiting = 1
+        else:
+            total, largest, root = self.do(LEFT), float(v[LARGEST]), float(v[ROOT])
+            top = float(self.front.key[0]) if waiting else 0.0
+        # a cluster that must be opened has no finite key
+        left = min(top, total) if error.over == "joint" else total
+        return self.noise.bound(error, left if waiting else None, root, largest)
+
+    def exact_bound(self, error: ErrorMeasure) -> float:
+        """The rounding that a solution without culling may have, in the measure's own terms."""
+        root, n = float(self.front.value[ROOT]), self.noise
+        return n.bound(error, None, root, root * (n.largest / n.root if n.root > 0.0 else 1.0))
+
+    def memory(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        """What the tree remembers beyond configuration and forces."""
+        arrays = {name: getattr(self.state, name) for name in MEMORY}
+        facts = {"noise": list(self.noise), "opened": self.opened}
+        return arrays, facts | {"certificate": float(self.front.value[CERTIFICATE])}
+
+    def restore(self, arrays: dict[str, FloatArray], facts: dict[str, Any]) -> None:
+        """What `memory` gave; opened clusters are opened again by `refine`."""
+        for name in MEMORY:
+            getattr(self.state, name)[:] = arrays[name]
+        self.noise, self.front.value[CERTIFICATE] = Noise(*facts["noise"]), facts["certificate"]

@@ -1,0 +1,261 @@
+"""The bounded down pass (Redon & Lin 2005, section 4): open the cluster with the largest total acceleration first.
+
+It stops by the rule of an error measure, when a budget is spent, or when memory must grow, and can be taken up again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.tree.algebra import hand_down, joint_acceleration, total_acceleration
+from bough.adaptive.tree.blocks import ZERO6
+from bough.adaptive.tree.layout import ETA, KAPPA, Blueprint, State
+from bough.adaptive.tree.rigid import released_energy
+from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.joints import Mechanism
+from bough.spatial import get6, put6
+from bough.types import Force, Rows, Scalar
+
+# What an error measure goes over: the sum over all joints, or the largest of them
+OVER_LINKAGE, OVER_JOINT = range(2)
+# Why a bounded pass ended
+MET, SPENT, FULL = range(3)
+# What an update must do at a node, added up: all equations, since its joint moved; new forces, since they may turn
+MOVED, LOADED = 1, 2
+# Places in Front.count and Front.value
+WAITING, DONE, SLOTS, SPARE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED, REFUSED, BY_ENERGY = range(10)
+SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = range(8)
+
+
+class Front(NamedTuple):
+    """The state of a bounded down pass: a heap of waiting clusters, and those opened so far, in order."""
+
+    key: Rows  # (capacity,) priority: total acceleration by the age of the oldest pending motion, or energy
+    node: Rows  # (capacity,)
+    slot: Rows  # (capacity,) where the forces on a waiting cluster are
+    force: Rows  # (capacity, 12)
+    spare: Rows  # (capacity,) slots given back
+    done: Rows  # (capacity,) opened nodes
+    order: Rows  # (capacity,) nodes of the last update, parents first
+    count: Rows  # (10,)
+    value: Rows  # (8,)
+    tier: Rows  # (nodes,) what the next update must do: MOVED, LOADED, both or nothing
+    forced: Rows  # (nodes,) 1 where a floating base lies below: opened always
+    stack: Rows  # (depth + 3,)
+    pose: Rows  # (depth + 3, 12)
+
+
+def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
+    """An empty front."""
+    numbers = [np.zeros(capacity, np.int64) for _ in range(5)]
+    marks = np.zeros(nodes, np.int8)
+    return Front(
+        np.zeros(capacity), numbers[0], numbers[1], np.zeros((capacity, 12)), numbers[2], numbers[3], numbers[4],
+        np.zeros(10, np.int64), np.zeros(8), marks, forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
+    )  # fmt: skip
+
+
+def grown(f: Front) -> Front:
+    """Twice the room; what was done so far is kept."""
+    longer = {}
+    for name in ("key", "node", "slot", "force", "spare", "done"):
+        old = getattr(f, name)
+        longer[name] = np.concatenate([old, np.zeros_like(old)])
+    return f._replace(**longer)
+
+
+@kernel
+def put_far(a: Rows, i: int, x: Force) -> None:
+    a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11] = x[0], x[1], x[2], x[3], x[4], x[5]
+
+
+@kernel
+def get_far(a: Rows, i: int) -> Force:
+    return (a[i, 6], a[i, 7], a[i, 8], a[i, 9], a[i, 10], a[i, 11])
+
+
+@kernel
+def stack_up(fr: Front, top: int, n: int, f1: Force, f2: Force) -> int:
+    """Put node n with the forces on its handles on the stack of an exact down pass; returns the new height."""
+    fr.stack[top] = n
+    put6(fr.pose, top, f1)
+    put_far(fr.pose, top, f2)
+    return top + 1
+
+
+@inlined
+@loop_kernel
+def _age(st: State, n: int, clock: Rows) -> Scalar:
+    """How many steps the oldest motion in the cluster is pending; 1 without catching up."""
+    if clock[2] == 0.0:
+        return 1.0
+    return (clock[0] + clock[1] - st.oldest[n]) / clock[1]
+
+
+@inlined
+@loop_kernel
+def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> Scalar:
+    """What leaving cluster n closed would leave out."""
+    if fr.count[BY_ENERGY] == 1:
+        return released_energy(plan, st, n, f1, f2)
+    return total_acceleration(plan, st, n, f1, f2) * _age(st, n, clock) ** 2
+
+
+@inlined
+@loop_kernel
+def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> None:
+    """Let a cluster wait."""
+    key = importance(plan, st, fr, n, f1, f2, clock)
+    fr.value[SUM] += key
+    if fr.forced[n] == 1:
+        key = np.inf
+    if fr.count[SPARE] > 0:
+        fr.count[SPARE] -= 1
+        slot = fr.spare[fr.count[SPARE]]
+    else:
+        slot = fr.count[SLOTS]
+        fr.count[SLOTS] += 1
+    put6(fr.force, slot, f1)
+    put_far(fr.force, slot, f2)
+    _enter(fr, key, n, slot)
+
+
+@inlined
+@loop_kernel
+def _enter(fr: Front, key: Scalar, n: int, slot: int) -> None:
+    """Put a cluster on the heap."""
+    i = fr.count[WAITING]
+    fr.count[WAITING] = i + 1
+    while i > 0 and fr.key[(i - 1) // 2] < key:
+        above = (i - 1) // 2
+        fr.key[i], fr.node[i], fr.slot[i] = fr.key[above], fr.node[above], fr.slot[above]
+        i = above
+    fr.key[i], fr.node[i], fr.slot[i] = key, n, slot
+
+
+@loop_kernel
+def _pop(fr: Front) -> None:
+    """Take the first cluster off the heap."""
+    last = fr.count[WAITING] - 1
+    fr.count[WAITING] = last
+    key, node, slot = fr.key[last], fr.node[last], fr.slot[last]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= last:
+            break
+        if child + 1 < last and fr.key[child + 1] > fr.key[child]:
+            child += 1
+        if fr.key[child] <= key:
+            break
+        fr.key[i], fr.node[i], fr.slot[i] = fr.key[child], fr.node[child], fr.slot[child]
+        i = child
+    fr.key[i], fr.node[i], fr.slot[i] = key, node, slot
+
+
+@loop_kernel
+def begin(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
+    """Start a bounded pass: nothing is opened, the root waits. Accelerations found last are forgotten."""
+    fr.count[:FULL_TIER] = 0
+    fr.value[:CERTIFICATE] = 0.0
+    root = len(plan.left) - 1
+    _push(plan, st, fr, root, ZERO6, ZERO6, clock)
+    fr.value[ROOT] = max(st.record[plan.offset[root] + (KAPPA if fr.count[BY_ENERGY] == 1 else ETA)], 0.0)
+
+
+@loop_kernel
+def forget(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
+    """Zero the accelerations of all opened joints."""
+    for k in range(fr.count[DONE]):
+        b = plan.body[fr.done[k]]
+        if b >= 0:
+            for i in range(plan.dof[b], plan.dof[b + 1]):
+                st.qdd[m.v_index[i]] = 0.0
+
+
+@loop_kernel
+def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
+    """The sum over waiting clusters, without the cancellation of a running one."""
+    total = 0.0
+    for k in range(fr.count[WAITING]):
+        if fr.forced[fr.node[k]] == 1:
+            s = fr.slot[k]
+            total += importance(plan, st, fr, fr.node[k], get6(fr.force, s), get_far(fr.force, s), clock)
+        else:
+            total += fr.key[k]
+    return total
+
+
+@inlined
+@loop_kernel
+def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock: Rows) -> bool:
+    """Whether the waiting clusters may be left closed; the square of the error allowed is made of `limits`."""
+    if fr.count[WAITING] == 0:
+        return True
+    if fr.key[0] == np.inf:
+        return False
+    limit = limits[0] + limits[1] * fr.value[ROOT] + limits[2] * fr.value[LARGEST]
+    if over == OVER_JOINT:
+        return fr.key[0] <= limit
+    if fr.value[SUM] > limit:
+        return False
+    fr.value[SUM] = waiting_sum(plan, st, fr, clock)
+    return fr.value[SUM] <= limit
+
+
+@inlined
+@kernel
+def _is_full(fr: Front) -> bool:
+    return fr.count[WAITING] + 2 >= len(fr.key) or fr.count[DONE] + 2 >= len(fr.done)
+
+
+@inlined
+@loop_kernel
+def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
+    """Open the cluster that waits first; returns the weighted square of its joint's acceleration."""
+    n, slot, key = fr.node[0], fr.slot[0], fr.key[0]
+    f1, f2 = get6(fr.force, slot), get_far(fr.force, slot)
+    if key == np.inf:
+        key = importance(plan, st, fr, n, f1, f2, clock)
+    fr.value[SUM] -= key
+    _pop(fr)
+    fr.spare[fr.count[SPARE]] = slot
+    fr.count[SPARE] += 1
+    square = joint_acceleration(m, plan, st, n, f1, f2)
+    fr.value[LARGEST] = max(fr.value[LARGEST], square)
+    fr.done[fr.count[DONE]] = n
+    fr.count[DONE] += 1
+    fr.count[JOINTS] += plan.body[n] >= 0
+    a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
+    if plan.left[n] >= 0:
+        _push(plan, st, fr, plan.left[n], a1, a2, clock)
+    if plan.right[n] >= 0:
+        _push(plan, st, fr, plan.right[n], c1, c2, clock)
+    return square
+
+
+@loop_kernel
+def refine(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, budget: int, clock: Rows
+) -> int:
+    """Open clusters, largest first, until the rule is met, `budget` clusters are opened, or memory must grow."""
+    while not is_met(plan, st, fr, over, limits, clock):
+        if budget == 0:
+            return SPENT
+        if _is_full(fr):
+            return FULL
+        budget -= 1
+        _open_first(m, plan, st, fr, clock)
+    return MET
+
+
+@loop_kernel
+def conclude(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
+    """Note how good the solution of this step is, before it is acted upon."""
+    left = waiting_sum(plan, st, fr, clock)
+    fr.value[CERTIFICATE] += clock[1] * np.sqrt(left)
+    fr.value[STEP_SUM], fr.value[STEP_LARGEST], fr.value[STEP_ROOT] = left, fr.value[LARGEST], fr.value[ROOT]
+    fr.value[STEP_TOP] = fr.key[0] if fr.count[WAITING] > 0 else 0.0
+    fr.count[OPENED] += fr.count[JOINTS]

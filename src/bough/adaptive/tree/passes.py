@@ -1,0 +1,460 @@
+"""The lazy update (Redon & Lin 2005, section 5): clusters whose joints moved in full, those with new forces linearly.
+
+All others keep their equations, which are in frames of their own bodies and do not know where the world is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bough.adaptive.tree.algebra import (
+    full,
+    hand_down,
+    joint_acceleration,
+    joint_force,
+    joint_square,
+    linear,
+    total_acceleration,
+)
+from bough.adaptive.tree.blocks import ZERO6, leaf_acceleration
+from bough.adaptive.tree.contract import Loads, load_body
+from bough.adaptive.tree.front import (
+    DONE,
+    FULL_TIER,
+    LINEAR_TIER,
+    LOADED,
+    MET,
+    MOVED,
+    REFUSED,
+    Front,
+    begin,
+    conclude,
+    forget,
+    get_far,
+    refine,
+    stack_up,
+    waiting_sum,
+)
+from bough.adaptive.tree.layout import (
+    IDENTITY,
+    ZERO3,
+    Blueprint,
+    State,
+    advance_body,
+    far_pose,
+    get_pose,
+    place_body,
+    put_pose,
+    refresh_cross,
+)
+from bough.adaptive.tree.springs import Springs, spring
+from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.joints import Mechanism
+from bough.spatial import get6, put6
+from bough.types import Force, Rows, Scalar
+
+# Coordinates beyond this (m or rad) are no place of a linkage, and no step leads so far.
+FAR = 1e8
+
+
+@inlined
+@loop_kernel
+def turning(m: Mechanism, plan: Blueprint, st: State, b: int) -> Scalar:
+    """The largest angular acceleration at the joint of body b."""
+    fastest = 0.0
+    for i in range(plan.dof[b], plan.dof[b + 1]):
+        if m.axis[i] <= 2:
+            fastest = max(fastest, abs(st.qdd[m.v_index[i]]))
+    return fastest
+
+
+@loop_kernel
+def turns_too_far(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, turn: float) -> bool:
+    """Whether this step would turn an opened joint by more than `turn`, or by what is no number."""
+    for k in range(fr.count[DONE]):
+        b = plan.body[fr.done[k]]
+        if b >= 0:
+            for i in range(plan.dof[b], plan.dof[b + 1]):
+                x = clock[1] * abs(st.qdd[m.v_index[i]])
+                if not (x <= (turn if m.axis[i] <= 2 else FAR)):
+                    return True
+    return False
+
+
+@loop_kernel
+def place_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
+    """Placements and cross-transforms of the opened clusters, the joints of which have moved."""
+    for k in range(fr.count[DONE]):
+        b = plan.body[fr.done[k]]
+        if b >= 0:
+            place_body(m, plan, st, b)
+    for k in range(fr.count[DONE] - 1, -1, -1):
+        refresh_cross(plan, st, fr.done[k])
+
+
+@loop_kernel
+def follow(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
+    """The opened joints were moved by another engine: their clusters must be done anew."""
+    place_opened(m, plan, st, fr)
+    for k in range(fr.count[DONE]):
+        fr.tier[fr.done[k]] = MOVED
+
+
+@loop_kernel
+def move_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, turn: float, p: Springs) -> None:
+    """Move the opened joints; with catching up, by all the time since they moved last, as far as `turn` allows."""
+    now = clock[0] + clock[1]
+    for k in range(fr.count[DONE]):
+        n = fr.done[k]
+        b, h = plan.body[n], clock[1]
+        st.stamp[n] = clock[3]
+        if clock[2] != 0.0:
+            missed = now - st.last_move[n]
+            h = missed
+            if b >= 0:
+                fastest = turning(m, plan, st, b)
+                if fastest * missed > turn:
+                    h = turn / fastest
+            st.last_move[n] = now - (missed - h)
+        if b >= 0:
+            advance_body(m, plan, st, b, h)
+            for i in range(plan.first[b], plan.last[b] + 1):
+                spring(m, p, st.q, i)
+    place_opened(m, plan, st, fr)
+    for k in range(fr.count[DONE] - 1, -1, -1):
+        n = fr.done[k]
+        fr.tier[n] = MOVED
+        if clock[2] != 0.0:
+            oldest = st.last_move[n]
+            if plan.left[n] >= 0:
+                oldest = min(oldest, st.oldest[plan.left[n]])
+            if plan.right[n] >= 0:
+                oldest = min(oldest, st.oldest[plan.right[n]])
+            st.oldest[n] = oldest
+
+
+@inlined
+@kernel
+def mark(plan: Blueprint, fr: Front, n: int) -> None:
+    """Forces may turn below node n: it and all above it need an update, on which poses are carried along."""
+    while n >= 0 and fr.tier[n] < LOADED:
+        fr.tier[n] += LOADED
+        n = plan.up[n]
+
+
+@kernel
+def mark_loads(plan: Blueprint, fr: Front, loads: Loads) -> None:
+    """Bodies with forces in the world's frame turn under them: their leaves change with every motion."""
+    for k in range(len(loads.body)):
+        if loads.along[k] > loads.first[k]:
+            mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
+
+
+@kernel
+def visit_marked(plan: Blueprint, st: State, fr: Front, loads: Loads) -> int:
+    """List the marked nodes, parents first, and turn world forces into body frames on the way. Returns their number."""
+    root, count = len(plan.left) - 1, 0
+    if fr.tier[root] == 0:
+        return 0
+    fr.stack[0] = root
+    put_pose(fr.pose, 0, (IDENTITY, ZERO3))
+    top = 1
+    while top > 0:
+        top -= 1
+        n = fr.stack[top]
+        fr.order[count] = n
+        count += 1
+        if fr.tier[n] >= LOADED:
+            top = _visit_loaded(plan, st, fr, loads, n, top)
+            continue
+        for side in range(2):
+            code = plan.left[n] if side == 1 else plan.right[n]
+            if code >= 0 and fr.tier[code] > 0:
+                fr.stack[top] = code
+                top += 1
+    return count
+
+
+@inlined
+@kernel
+def _visit_loaded(plan: Blueprint, st: State, fr: Front, loads: Loads, n: int, top: int) -> int:
+    """Put the marked children of n with their poses on the stack, which has height `top`, and load its leaves."""
+    pose = get_pose(fr.pose, top)
+    for side in range(2):
+        code, child = (plan.left[n], pose) if side == 1 else (plan.right[n], far_pose(plan, st, n, pose))
+        if code >= 0:
+            if fr.tier[code] > 0:
+                fr.stack[top] = code
+                put_pose(fr.pose, top, child)
+                top += 1
+        elif ~code < len(plan.parent) and loads.slot[plan.last[~code]] >= 0:
+            load_body(st.force, loads, loads.slot[plan.last[~code]], child[0])
+    return top
+
+
+@inlined
+@loop_kernel
+def equations(m: Mechanism, plan: Blueprint, st: State, fr: Front, count: int, keeps: int) -> None:
+    """Redo the listed nodes, children first, each in full or for its forces only; with count < 0 all nodes, in full.
+
+    What they keep beyond what divide and conquer needs is up to `keeps`. 1 to 2 us for a node in full.
+    """
+    whole = count < 0
+    for k in range(len(plan.left) if whole else count):
+        n = k if whole else fr.order[count - 1 - k]
+        if whole or fr.tier[n] % LOADED == MOVED:
+            full(m, plan, st, n, keeps)
+            fr.count[FULL_TIER] += 1
+        else:
+            linear(m, plan, st, n, keeps)
+            fr.count[LINEAR_TIER] += 1
+        fr.tier[n] = 0
+
+
+@loop_kernel
+def respond(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, bodies: Rows, out: Rows) -> None:
+    """Accelerations of some bodies in their own frames, exactly, after forces on them were written into `st.force`.
+
+    Only the ways from these bodies to the root are redone and gone down: O(log n) for each.
+    """
+    for k in range(len(bodies)):
+        mark(plan, fr, plan.leaf_up[bodies[k]])
+    count = visit_marked(plan, st, fr, loads)
+    for k in range(count - 1, -1, -1):
+        linear(m, plan, st, fr.order[k], 0)
+    top = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6)
+    while top > 0:
+        top -= 1
+        n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
+        a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
+        for side in range(2):
+            code, near, far = (plan.left[n], a1, a2) if side == 0 else (plan.right[n], c1, c2)
+            if code < 0:
+                for k in range(len(bodies)):
+                    if bodies[k] == ~code:
+                        put6(out, k, leaf_acceleration(m, plan, st, ~code, near))
+            elif fr.tier[code] > 0:
+                top = stack_up(fr, top, code, near, far)
+    for k in range(count):
+        fr.tier[fr.order[k]] = 0
+
+
+# Passes over the whole assembly tree: placements, the exact down pass, the noise of total accelerations, poses.
+
+
+COARSE = 1.0 / 16.0
+
+
+@loop_kernel
+def place_all(m: Mechanism, plan: Blueprint, st: State) -> None:
+    """Placements and cross-transforms of everything from q."""
+    for b in range(len(plan.parent)):
+        place_body(m, plan, st, b)
+    for n in range(len(plan.left)):
+        refresh_cross(plan, st, n)
+
+
+@loop_kernel
+def push_children(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, top: int) -> int:
+    """Put the inner children of n with their forces on the stack of an exact down pass."""
+    a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
+    if plan.right[n] >= 0:
+        top = stack_up(fr, top, plan.right[n], c1, c2)
+    if plan.left[n] >= 0:
+        top = stack_up(fr, top, plan.left[n], a1, a2)
+    return top
+
+
+@loop_kernel
+def down_all(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> Scalar:
+    """All joint accelerations, exactly; returns the sum of their weighted squares."""
+    top, total = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6), 0.0
+    while top > 0:
+        top -= 1
+        n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
+        total += joint_acceleration(m, plan, st, n, f1, f2)
+        top = push_children(plan, st, fr, n, f1, f2, top)
+    return total
+
+
+@loop_kernel
+def noise(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, predicted: Rows, actual: Rows, truth: Rows, found: Rows
+) -> Scalar:
+    """How wrong the tree is beside the true accelerations `truth` (nv,), which become the errors of the tree's.
+
+    found: the root's total acceleration; the largest square of a joint's; the largest total acceleration that is wrong
+    by more than COARSE, below which a bound means nothing; the largest sum of those over clusters that may be closed
+    together; the largest square of a joint's error; the sum of these; the largest error of a total acceleration.
+    """
+    top = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6)
+    while top > 0:
+        top -= 1
+        n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
+        predicted[n] = total_acceleration(plan, st, n, f1, f2)
+        joint_acceleration(m, plan, st, n, f1, f2)
+        b = plan.body[n]
+        actual[n] = joint_square(m, plan, st, b, truth)
+        if b >= 0:
+            for k in range(plan.dof[b], plan.dof[b + 1]):
+                truth[m.v_index[k]] = st.qdd[m.v_index[k]] - truth[m.v_index[k]]
+        wrong = joint_square(m, plan, st, b, truth)
+        found[1], found[4] = max(found[1], actual[n]), max(found[4], wrong)
+        found[5] += wrong
+        top = push_children(plan, st, fr, n, f1, f2, top)
+    for n in range(len(plan.left)):
+        hidden = 0.0
+        for code in (plan.left[n], plan.right[n]):
+            if code >= 0:
+                actual[n] += actual[code]
+                hidden += predicted[code]
+        larger, wrong = max(actual[n], predicted[n]), abs(actual[n] - predicted[n])
+        found[6] = max(found[6], wrong)
+        if wrong > COARSE * larger:
+            found[2] = max(found[2], larger)
+            hidden = max(hidden, larger)
+        predicted[n] = hidden
+    found[0], found[3] = actual[len(plan.left) - 1], predicted[len(plan.left) - 1]
+    return 0.0
+
+
+@kernel
+def body_poses(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
+    """World poses of some bodies, each by one way down the tree."""
+    for k in range(len(bodies)):
+        code, top = ~bodies[k], 0
+        n = plan.leaf_up[bodies[k]]
+        while n >= 0:
+            fr.stack[top] = n
+            top += 1
+            n = plan.up[n]
+        pose = (IDENTITY, ZERO3)
+        for j in range(top - 1, -1, -1):
+            n = fr.stack[j]
+            below = fr.stack[j - 1] if j > 0 else code
+            if plan.right[n] == below:
+                pose = far_pose(plan, st, n, pose)
+        put_pose(out, k, pose)
+
+
+@loop_kernel
+def rigid_groups(plan: Blueprint, st: State, since: float, group: Rows) -> None:
+    """By body: the one with which it has moved as one since a step, the first on the way to the ground whose joint has
+    moved; -1 with the ground."""
+    for b in range(len(plan.parent)):
+        p = plan.parent[b]
+        if st.stamp[plan.node_of[b]] > since:
+            group[b] = b
+        else:
+            group[b] = group[p] if p >= 0 else -1
+
+
+@loop_kernel
+def transmit(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
+    """Forces on some bodies through their joints, in their frames, each by one way down the tree."""
+    for k in range(len(bodies)):
+        n, top = plan.node_of[bodies[k]], 0
+        while n >= 0:
+            fr.stack[top] = n
+            top += 1
+            n = plan.up[n]
+        f1, f2 = ZERO6, ZERO6
+        for j in range(top - 1, 0, -1):
+            a1, a2, c1, c2 = hand_down(plan, st, fr.stack[j], f1, f2)
+            if plan.right[fr.stack[j]] == fr.stack[j - 1]:
+                f1, f2 = c1, c2
+            else:
+                f1, f2 = a1, a2
+        put6(out, k, joint_force(plan, st, fr.stack[0], f1, f2))
+
+
+# Two entries to all passes over an assembly tree: what every step needs, and questions; each is compiled once.
+
+
+REBUILD, CHANGED, MARCH, FOLLOW, REFINE, SOLVE, NOISE, LEFT, POSES, RESPOND, PLACE, TRANSMIT = range(12)
+
+
+class Order(NamedTuple):
+    """What to do, and with what: see `command`."""
+
+    what: int
+    over: int  # what the error measure goes over
+    limits: Rows  # the square of the error allowed is limits[0] + limits[1] sum of squares + limits[2] largest square
+    turn: float  # the largest angle by which a step may turn a joint
+    number: Rows  # (k,) budget and steps, or nodes, or bodies
+    out: Rows  # (k, 12) poses or accelerations, or working space
+    keeps: int  # what clusters keep beyond their equations: TOTAL, RIGID
+
+
+@loop_kernel
+def command(
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Rows, order: Order, p: Springs
+) -> Scalar:
+    """Do one thing with the tree.
+
+    REBUILD: everything anew from q. CHANGED: forces or torques were changed below the nodes `number`. MARCH: number[1]
+    time steps that open at most number[0] clusters each; returns how many are left when one could not be finished, or
+    would turn a joint by more than `turn` (then REFUSED is 1). FOLLOW: the opened joints have moved, too. These leave a
+    front newly begun. REFINE: go on opening at most number[0] clusters; returns why it ended.
+    """
+    what, over, limits, number = order.what, order.over, order.limits, order.number
+    if what == REFINE:
+        return float(refine(m, plan, st, fr, over, limits, number[0], clock))
+    steps = number[1] if what == MARCH else 1
+    while steps > 0:
+        if what == MARCH:
+            if refine(m, plan, st, fr, over, limits, number[0], clock) != MET:
+                return float(steps)
+            if turns_too_far(m, plan, st, fr, clock, order.turn):
+                fr.count[REFUSED] = 1
+                return float(steps)
+            conclude(plan, st, fr, clock)
+            clock[3] += 1.0
+            move_opened(m, plan, st, fr, clock, order.turn, p)
+            mark_loads(plan, fr, loads)
+            clock[0] += clock[1]
+        elif what == FOLLOW:
+            follow(m, plan, st, fr)
+            mark_loads(plan, fr, loads)
+        if what in (CHANGED, FOLLOW):
+            for k in range(len(number)):
+                mark(plan, fr, number[k])
+        if what == REBUILD:
+            place_all(m, plan, st)
+            for k in range(len(loads.body)):
+                mark(plan, fr, plan.leaf_up[plan.host[loads.body[k]]])
+        count = visit_marked(plan, st, fr, loads)
+        equations(m, plan, st, fr, -1 if what == REBUILD else count, order.keeps)
+        forget(m, plan, st, fr)
+        begin(plan, st, fr, clock)
+        steps -= 1
+    return 0.0
+
+
+@loop_kernel
+def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Rows, order: Order) -> Scalar:
+    """Answer one question about the tree.
+
+    SOLVE: all accelerations. NOISE: how wrong the tree is. LEFT: the sum over waiting clusters. POSES, RESPOND,
+    TRANSMIT: poses, accelerations or joint forces of the bodies `number`, into `out`. PLACE: where the opened clusters
+    are, and nothing else.
+    """
+    what, number, out = order.what, order.number, order.out
+    if what == SOLVE:
+        return down_all(m, plan, st, fr)
+    if what == NOISE:
+        return noise(m, plan, st, fr, out[0], out[1], out[2], out[3])
+    if what == LEFT:
+        return waiting_sum(plan, st, fr, clock)
+    if what == POSES:
+        body_poses(plan, st, fr, number, out)
+        return 0.0
+    if what == PLACE:
+        place_opened(m, plan, st, fr)
+        return 0.0
+    if what == TRANSMIT:
+        transmit(plan, st, fr, number, out)
+        return 0.0
+    if what == RESPOND:
+        respond(m, plan, st, fr, loads, number, out)
+    return 0.0
