@@ -31,6 +31,7 @@ SCRIPTS = (
     "shimanovskij.table1",
     "shimanovskij.table2",
     "featherstone2010.section2",
+    "featherstone2010.section7",
     "featherstone2010.table1",
     "featherstone2010.table2",
     "featherstone2010.table3",

@@ -16,7 +16,7 @@ from papers.catalogue import PAPERS, by_paper, title
 from papers.result import DIFFERS, Result, Row
 from papers.style import png
 
-HEAD = ("what", "paper", "ours", "ratio or difference", "status", "note")
+HEAD = ("what", "paper", "formula", "ours", "ratio or difference", "status", "note")
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 2px solid #0072B2; padding-bottom: .3rem; }
@@ -93,7 +93,8 @@ MARKDOWN_HEAD = """# Reproduction of the papers
 Every table and figure of five papers that can be made again, made by running the library: `bough reproduce` (or
 `make reproduce`) writes this page. Operation counts are those of executed kernels. A row is *exact*, *rounds to
 printed*, *corrected* (the printed figure is in error: see [errata](errata.md)), *not reproducible* (with the reason) or
-*measured* (it depends on the machine, or on what the paper leaves open).
+*measured* (it depends on the machine, or on what the paper leaves open). The column *paper* holds what is printed; the
+column *formula* holds printed formulas that were evaluated for a mechanism.
 """
 
 
@@ -131,7 +132,7 @@ def _counts(results: Results) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    return row.what, row.paper, row.ours, row.ratio, row.status, row.note
+    return row.what, row.paper, row.formula, row.ours, row.ratio, row.status, row.note
 
 
 def _markdown_table(rows: list[tuple[str, ...]]) -> str:
@@ -181,6 +182,6 @@ def _html_table(head: tuple[str, ...], rows: list[tuple[str, Row]]) -> str:
     for name, row in rows:
         where = [f'<td><a href="#{name}">{html.escape(_where(name))}</a></td>'] if name else []
         cells = [f"<td>{html.escape(cell)}</td>" for cell in _cells(row)]
-        cells[4] = f'<td class="{row.status.split()[0]}">{html.escape(row.status)}</td>'
+        cells[5] = f'<td class="{row.status.split()[0]}">{html.escape(row.status)}</td>'
         lines.append("<tr>" + "".join(where + cells) + "</tr>")
     return '<div class="wide"><table>' + "\n".join(lines) + "</table></div>"

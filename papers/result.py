@@ -1,4 +1,4 @@
-"""What a script gives: rows `paper | ours | ratio or difference | status`, pictures, and reasons for deviations."""
+"""What a script gives: rows `paper | formula | ours | ratio or difference | status`, pictures, and remarks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ EXACT, ROUNDS, MEASURED, DIFFERS = "exact", "rounds to printed", "measured", "di
 
 @dataclass(frozen=True)
 class Row:
-    """One number of a paper beside ours. `paper` is empty where none was printed."""
+    """One number of a paper beside ours.
+
+    `paper` holds what is printed and nothing else; `formula` holds a printed formula evaluated by us.
+    """
 
     what: str
     paper: str
@@ -21,6 +24,7 @@ class Row:
     ratio: str  # ours / paper, or their difference, or nothing where they are equal
     status: str
     note: str = ""
+    formula: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,18 @@ def rounded(what: str, printed: str, found: float, note: str = "", *, erratum: s
     else:
         status = corrected(erratum) if erratum else DIFFERS
     return Row(what, printed, text(found), difference(float(printed), found), status, note)
+
+
+def of_formula(what: str, formula: Any, found: Any, note: str = "", *, printed: Any = None) -> Row:
+    """A printed formula evaluated, beside what was executed; `printed` only if the value itself is printed."""
+    same = formula == found and printed in (None, found)
+    return Row(what, text(printed), text(found), ratio(formula, found), EXACT if same else DIFFERS, note, text(formula))
+
+
+def evaluated(what: str, printed: Any, formula: Any, note: str = "") -> Row:
+    """A printed number beside the formula that it comes from, evaluated; nothing was executed."""
+    status = EXACT if printed == formula else DIFFERS
+    return Row(what, text(printed), "", ratio(printed, formula), status, note, text(formula))
 
 
 def measured(what: str, printed: Any, found: Any, note: str = "") -> Row:

@@ -10,6 +10,7 @@ from bough.model import Builder, Model
 from bough.opspace import TaskSet, count, pose
 from bough.sparsity.ltdl import ltdl
 from papers.counting import on_tree
+from papers.featherstone2010.asimo import dense_costs
 from papers.result import MEASURED, Figure, Result, Row
 from papers.style import legend_outside, plain_ticks
 from papers.topologies import chain
@@ -47,17 +48,37 @@ def operations(hands: int, length: int, trunk: int, method: str) -> int:
     return count(model, "inverse_inertia", method, tasks.tasks).total
 
 
+def dense(n: int, hands: int) -> int:
+    """For Lambda by standard matrix arithmetic, zeros included: H factorized, J L^-1, Y Y', and Lambda^-1 factorized.
+
+    H and J themselves are left out, as their cost is of a lower order.
+    """
+    found = dense_costs(n, 6 * hands)
+    return sum(found[name].total for name in ("LTDL", "J L^-1", "Y Y'")) + on_tree(ltdl, chain(6 * hands)).total
+
+
 def run(full: bool = False) -> Result:
     """Counts of traced programs; the exponent between the two largest sizes."""
     lengths = MORE_LENGTHS if full else LENGTHS
     in_n = {method: {6 + 2 * l: operations(2, l, 6, method) for l in lengths} for method in METHODS}
     in_m = {method: {m: operations(m, 48 // m, 6, method) for m in HANDS} for method in METHODS}
+    dense_n = {6 + 2 * l: dense(6 + 2 * l, 2) for l in lengths}
+    dense_m = {m: dense(54, m) for m in HANDS}
     inverse = {m: on_tree(ltdl, chain(6 * m)).total for m in HANDS}
     rows = [_exponent(f"{m}: exponent in n, two hands", "1" if m == "chang_khatib" else "", in_n[m]) for m in METHODS]
     rows += [
         _exponent(f"{m}: exponent in m, n = {6 + 48}", "1" if m == "chang_khatib" else "", in_m[m]) for m in METHODS
     ]
     rows.append(_exponent("factorizing Lambda^-1 (6 m by 6 m): exponent in m", "3", inverse))
+    rows.append(_exponent("H and J dense, O(n^3 + m^3): exponent in n, two hands", "3", dense_n))
+    for n in dense_n:
+        recursive = in_n["chang_khatib"][n] + inverse[2]
+        note = f"{dense_n[n]:,} and {recursive:,} operations for Lambda, two hands"
+        rows.append(Row(f"n = {n}: dense / recursive", "", f"{dense_n[n] / recursive:.2f}", "", MEASURED, note))
+    for m in dense_m:
+        recursive = in_m["chang_khatib"][m] + inverse[m]
+        note = f"{dense_m[m]:,} and {recursive:,} operations for Lambda, 54 joints"
+        rows.append(Row(f"{m} hands: dense / recursive", "", f"{dense_m[m] / recursive:.2f}", "", MEASURED, note))
     rows.append(_fit(in_n["chang_khatib"], in_m["chang_khatib"]))
     caption = (
         "Operations for Lambda^-1 (traced programs) against the number of joints with two hands (left), and against "

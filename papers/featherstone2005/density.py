@@ -43,8 +43,8 @@ def run(full: bool = False) -> Result:
         for what, guess, exact in (
             ("factorization", rule.factorize, rule.exact_factorize), ("back-substitution", rule.solve, rule.exact_solve)
         ):  # fmt: skip
-            rows.append(Row(f"{name}: {what}, dense / sparse", f"about {guess:.4g}", f"{exact:.4g}",
-                            f"{exact / guess:.3g}x", "measured", note))  # fmt: skip
+            rows.append(Row(f"{name}: {what}, dense / sparse", "", f"{exact:.4g}",
+                            f"{exact / guess:.3g}x", "measured", note, f"about {guess:.4g}"))  # fmt: skip
     caption = (
         "How many times cheaper a sparse factorization is than a dense one: exactly (circles), and by the rule of "
         "thumb 1/alpha^2 (bars), for trees of falling density alpha. The rule is a little too careful for bushy trees."

@@ -13,9 +13,10 @@ from bough.sparsity import bordered_order, envelope
 from bough.sparsity.ltdl import eliminate
 from bough.tree import Tree
 from bough.types import FloatArray
+from papers.graphs import mechanisms
 from papers.result import Figure, Result, Row, exact
 from papers.style import show_pattern
-from papers.topologies import chain
+from papers.topologies import balanced, chain, side_branches, span_grid
 
 
 class Touched(list[float]):
@@ -58,7 +59,13 @@ def run(full: bool = False) -> Result:
         "reversed depth-first order (right): the nested, doubly bordered form, limbs first, the base as the border. "
         "Crosses mark the envelope: it is full, so that an ordinary Cholesky factorization fills nothing in."
     )
-    return Result(rows, (Figure("bordered", caption, draw, (9.0, 3.6)),))
+    drawn = mechanisms(
+        {"Fig. 1: Tree 1": tree, "Fig. 2: Tree 1 expanded": expanded, "Fig. 4: unbranched": chain(7),
+         "Fig. 4: short side branches": side_branches(5), "Fig. 4: balanced tree": balanced(4),
+         "Fig. 4: spanning tree of a grid": span_grid(4), "Fig. 6: humanoid, bodies": zoo.humanoid().tree},
+        "Figs. 1, 2, 4 and 6: the mechanisms of the paper as graphs; the square is the base, numbers are the paper's.",
+    )  # fmt: skip
+    return Result(rows, (drawn, Figure("bordered", caption, draw, (9.0, 3.6))))
 
 
 def from_one(numbers: Any) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from bough.model import Model
 from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.tree import Tree
 from papers.counting import on_tree
-from papers.result import Figure, Result, Row, exact, measured, rounded
+from papers.result import Figure, Result, Row, evaluated, exact, measured, rounded
 from papers.style import COLOURS, legend_outside, operations_axis
 from papers.topologies import chain
 
@@ -127,10 +127,10 @@ def _rows(name: str, model: Model, found: Costs) -> list[Row]:
         exact(f"{name}: transforms in the loops of CRBA, executed", printed.D, crba_transforms(model.tree)),
         exact(f"{name}: LTDL, executed", printed.factorize, found.factorize),
         exact(f"{name}: back-substitution, executed", printed.solve, found.solve),
-        exact(f"{name}: CRBA, formula", printed.crba, found.crba, own),
-        exact(f"{name}: RNEA, formula", printed.rnea, found.rnea, own),
-        exact(f"{name}: ABA, formula", printed.aba, found.aba, own),
-        exact(f"{name}: forward dynamics by CRBA", printed.total, found.total, "the sum of the above"),
+        evaluated(f"{name}: CRBA", printed.crba, found.crba, own),
+        evaluated(f"{name}: RNEA", printed.rnea, found.rnea, own),
+        evaluated(f"{name}: ABA", printed.aba, found.aba, own),
+        evaluated(f"{name}: forward dynamics by CRBA", printed.total, found.total, "the sum of the above"),
         measured(f"{name}: CRBA, this library", printed.crba, found.own["CRBA"], "traced program"),
         measured(f"{name}: RNEA, this library", printed.rnea, found.own["RNEA"], "traced program"),
         measured(f"{name}: ABA, this library", printed.aba, found.own["by ABA"], "traced program, all from q"),

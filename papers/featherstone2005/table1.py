@@ -12,7 +12,7 @@ from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_solve
 from bough.tree import Tree
 from papers.counting import on_tree
-from papers.result import Result, Row, exact
+from papers.result import Result, Row, of_formula
 from papers.topologies import small_trees
 
 
@@ -60,13 +60,14 @@ def run(full: bool = False) -> Result:
 def compare(operation: Operation, trees: dict[str, Tree]) -> list[Row]:
     """One row if all trees agree with the formula, and one more for each that does not."""
     found = {name: on_tree(operation.kernel, tree, *[1] * operation.on_vector) for name, tree in trees.items()}
-    agree = [exact(f"{operation.what}, {n}", operation.formula(trees[n]), count) for n, count in found.items()]
+    agree = [of_formula(f"{operation.what}, {n}", operation.formula(trees[n]), count) for n, count in found.items()]
     shown = Row(
         operation.what,
-        f"{operation.printed}; humanoid: {operation.formula(trees['humanoid 30'])}",
+        operation.printed,
         f"executed on the humanoid: {found['humanoid 30']}",
         "",
         agree[0].status,
         f"the same on {sum(row.status == 'exact' for row in agree)} of {len(agree)} trees",
+        f"humanoid: {operation.formula(trees['humanoid 30'])}",
     )
     return [shown, *(row for row in agree if row.status != "exact")]

@@ -13,6 +13,7 @@ from bough.tree import Tree
 from bough.types import FloatArray
 from papers.featherstone2005.section2 import from_one, pattern
 from papers.featherstone2010.asimo import rows_on
+from papers.graphs import mechanisms
 from papers.result import Figure, Result, exact
 from papers.style import show_patterns
 
@@ -47,7 +48,11 @@ def run(full: bool = False) -> Result:
         "Figs. 4 to 10 are algorithms: Fig. 4 is `Tree.expanded`, above; Figs. 5, 6 and 8 to 10 are executed in "
         "Table 1, Fig. 7 in Table 2.",
     )
-    return Result(rows, (figure2(tree, expanded),), remarks)
+    drawn = mechanisms(
+        {"Fig. 1: Tree 1": tree, "Fig. 3: Tree 1 expanded": expanded, "Fig. 11: ASIMO, bodies": zoo.asimo().tree},
+        "Figs. 1, 3 and 11: the mechanisms as graphs. ASIMO is reconstructed from the numbers in the text.",
+    )
+    return Result(rows, (drawn, figure2(tree, expanded)), remarks)
 
 
 def figure2(tree: Tree, expanded: Tree) -> Figure:

@@ -6,7 +6,7 @@ from bough import cost, zoo
 from bough.compile.graph.program import OperationCount
 from bough.tree import Tree
 from papers.featherstone2010.asimo import dense_costs, last_dofs, sparse_costs, task_set
-from papers.result import Result, Row, exact
+from papers.result import Result, Row, exact, of_formula
 from papers.topologies import balanced, chain, forest
 
 PRINTED = {
@@ -55,15 +55,16 @@ def run(full: bool = False) -> Result:
         agree = {name: formula[operation] == ours[operation] for name, (formula, ours) in found.items()}
         formula, ours = found["ASIMO HF"]
         rows.append(Row(
-            operation, f"{printed}; ASIMO: {formula[operation]}", f"executed: {ours[operation]}", "",
+            operation, printed, f"executed: {ours[operation]}", "",
             exact("", True, all(agree.values())).status, f"the same on {sum(agree.values())} of {len(agree)} trees",
+            f"ASIMO: {formula[operation]}",
         ))  # fmt: skip
     n, m = 9, 4
     names = {"J x": "jacobian_multiply", "J' x": "jacobian_transpose_multiply", "J L^-1": "jacobian_solve",
              "Y Y'": "outer_product", "L_d^-1 (Y_D' Lambda)": "jbar", "1 - Jbar J": "nullspace"}  # fmt: skip
     dense = dense_costs(n, m)
     for operation, name in names.items():
-        rows.append(exact(f"dense, n = {n}, m = {m}: {operation}", cost.dense(n, m)[name], dense[operation]))
+        rows.append(of_formula(f"dense, n = {n}, m = {m}: {operation}", cost.dense(n, m)[name], dense[operation]))
     rows.append(_two_robots())
     return Result(tuple(rows), remarks=(f"Executed on: {', '.join(found)}.",))
 

