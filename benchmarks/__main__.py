@@ -39,7 +39,7 @@ def run(
     """Measure, show each section when it is done, and with `docs` record it there and renew the tables."""
     for section in sections:
         if section not in SECTIONS:
-            raise UnknownNameError(f"there is no section {short(section)!r}; {nearest(section, SECTIONS)}")
+            raise UnknownNameError(f"there is no section {short(section)!r}{nearest(section, SECTIONS)}")
     if docs is not None and not (docs / "performance.md").exists():
         raise OptionError(f"{short(str(docs))!r} has no performance.md to renew: expected the docs of a checkout")
     found: list[Timing] = []

@@ -51,7 +51,7 @@ def chosen(words: Sequence[str]) -> list[str]:
     for word, names in found.items():
         if not names or not word:
             known = [*PAPERS, *SCRIPTS, *(s.partition(".")[2] for s in SCRIPTS)]
-            raise OptionError(f"there is no table or figure {short(word)!r}; {nearest(word, known)}")
+            raise OptionError(f"there is no table or figure {short(word)!r}{nearest(word, known)}")
     return [name for name in SCRIPTS if not words or any(name in names for names in found.values())]
 
 

@@ -11,7 +11,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.adaptive import QuasiStatics, displacement, harmonic, relative_joint
-from bough.errors import BoughError, required
+from bough.errors import BoughError, OptionError, nearest, required
 
 SOURCE = Path(bough.__file__).parent
 # What stands behind the doors (compiling, benchmarks, the command line, which catches its own)
@@ -31,6 +31,38 @@ def test_no_room_that_users_enter_raises_errors_of_python():
     assert len(files) > 200
     found = {(str(p.relative_to(SOURCE)), name) for p in files for name in raised(p) if name in BUILTIN}
     assert found == set()
+
+
+UNKNOWN = {
+    "function": lambda: bough.count(zoo.arm(3), "forward_dynamic"),
+    "method": lambda: bough.Dynamics(zoo.arm(3)).forward_dynamics(*np.zeros((3, 3)), method="abba"),
+    "reference": lambda: bough.Dynamics(zoo.arm(3)).jacobian(np.zeros(3), "hand", reference="locale"),
+    "method of Lambda^-1": lambda: bough.OperationalSpace(zoo.arm(3), [bough.pose("hand")], method="pvt"),
+    "method of quasi-statics": lambda: chain(method="adaptiv"),
+    "locked clusters": lambda: chain(culled="rigit"),
+    "frame of a force": lambda: chain().apply_force(1, (1, 0, 0), frame="word"),
+    "integrator": lambda: bough.simulate.rollout(
+        zoo.arm(3), *np.zeros((2, 3)), duration=0.1, dt=0.01, integrator="lie_midpoin"
+    ),
+    "geometry": lambda: zoo.chain(4, geometry="random_"),
+    "variant": lambda: zoo.asimo("all_"),
+    "body option": lambda: bough.Builder().add_body("a", mas=1.0),
+    "joint type": lambda: bough.Builder().add_body("a", "world", "revolut"),
+}
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_unknown_options_are_refused_by_one_class_with_a_hint(what):
+    with pytest.raises(OptionError, match=r"did you mean|expected one of"):
+        UNKNOWN[what]()
+
+
+def test_the_hint_names_the_nearest_or_the_first():
+    assert nearest("abba", ["aba", "crba"]) == "; did you mean 'aba'?"
+    assert nearest("hand", ["left_hand_frame", "foot"]) == "; did you mean 'left_hand_frame'?"
+    assert nearest("x", ["aba", "crba"], "it has") == "; it has aba, crba"
+    assert nearest("x", map(str, range(100))).endswith("29, ...")
+    assert nearest("x", []) == ""
 
 
 def chain(**options):

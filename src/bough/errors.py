@@ -6,6 +6,7 @@ import re
 import types
 from collections import abc
 from importlib import import_module
+from itertools import islice
 
 __all__ = [
     "BoughError",
@@ -30,9 +31,11 @@ __all__ = [
     "nearest",
     "required",
     "short",
+    "unknown_option",
 ]
 
 LONGEST_MESSAGE = 2000
+MOST_COMPARED, FIRST = 20000, 30  # names that are compared, and those that are printed
 
 
 def short(text: str, most: int = 80) -> str:
@@ -42,13 +45,21 @@ def short(text: str, most: int = 80) -> str:
     return f"{text[: most * 2 // 3]} ... {text[-(most // 4) :]}"
 
 
-def nearest(name: str, known: abc.Iterable[str]) -> str:
-    """The end of a sentence that refuses a name: those that are near, or all."""
+def nearest(name: str, known: abc.Iterable[str], otherwise: str = "expected one of") -> str:
+    """The end of a sentence that refuses a name: the nearest known names, or else the first of them; "" of none."""
     from difflib import get_close_matches  # not before it is needed: it is slow to import
 
-    every = list(dict.fromkeys(known))
-    near = get_close_matches(name, every)
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"expected some of {', '.join(every)}"
+    text, every = name[:200], list(dict.fromkeys(islice(known, MOST_COMPARED)))
+    near = get_close_matches(text, every) or [x for x in every if text and text.lower() in x.lower()][:3]
+    if near:
+        return f"; did you mean {' or '.join(map(repr, near))}?"
+    first = ", ".join(map(short, every[:FIRST])) + (", ..." if len(every) > FIRST else "")
+    return f"; {otherwise} {first}" if every else ""
+
+
+def unknown_option(sentence: str, name: object, known: abc.Iterable[str]) -> OptionError:
+    """The error that refuses a value of an option: the sentence, and the nearest values or all of them."""
+    return OptionError(sentence + nearest(str(name), known))
 
 
 class BoughError(Exception):
@@ -82,8 +93,8 @@ class UnknownNameError(BoughError, KeyError):
         return short(str(self.args[0]), LONGEST_MESSAGE)  # a KeyError would print the repr
 
 
-class OptionError(BoughError, TypeError):
-    """An option that a function does not take, or of the wrong type."""
+class OptionError(BoughError, TypeError, ValueError):
+    """An option that a function does not take, of the wrong type, or with a value that it does not know."""
 
 
 class ShapeError(BoughError, ValueError):

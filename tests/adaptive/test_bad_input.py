@@ -11,6 +11,7 @@ from bough.errors import (
     ModelError,
     NonFiniteError,
     NumericalError,
+    OptionError,
     SettingError,
     ShapeError,
     UnknownNameError,
@@ -136,7 +137,7 @@ def test_too_many_loops_are_refused_with_the_handle_count():
     many = [Closure(names[0], names[k], joint) for k in (4, 5, 6) for joint in ("fixed", "revolute", "spherical")]
     with pytest.raises(ModelError, match="9 loops keep up to 11 handles open"):
         QuasiStatics(model, closures=many, culled="zero", catch_up=False)
-    with pytest.raises(ModelError, match="no joint '"):
+    with pytest.raises(OptionError, match="no joint '"):
         Closure("a", "b", "glue")
     with pytest.raises(ModelError, match="holds nothing"):
         QuasiStatics(model, closures=[Closure("world", "world")])

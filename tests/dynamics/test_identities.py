@@ -8,7 +8,7 @@ import pytest
 from bough import zoo
 from bough.dynamics.kinematics import REFERENCES, frame_of
 from bough.dynamics.placements import PLACEMENTS, all_frames
-from bough.errors import UnknownNameError
+from bough.errors import OptionError
 from bough.model.builder import Builder
 from models import EXECUTIONS, JOINT_TYPES, general, interpreted, random_state, random_twin
 from quantities import QUANTITIES, State
@@ -204,5 +204,5 @@ def test_a_long_chain_is_solved():
 
 
 def test_unknown_reference_is_refused(model):
-    with pytest.raises(UnknownNameError, match="local_world_aligned"):
+    with pytest.raises(OptionError, match="local_world_aligned"):
         frame_of(model, "f0", "global")

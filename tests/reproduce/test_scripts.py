@@ -38,7 +38,7 @@ def test_scripts_are_chosen_by_the_beginning_of_their_names():
     with pytest.raises(OptionError, match=r"did you mean 'featherstone2005\.table1'"):
         chosen(["featherstone2005.tabel1"])
     for word in ("", "zzz"):
-        with pytest.raises(OptionError, match=f"figure {word!r}; expected some of featherstone2005, "):
+        with pytest.raises(OptionError, match=f"figure {word!r}; expected one of featherstone2005, "):
             chosen([word])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.errors import NonFiniteError, NumericalError, ShapeError, UnknownNameError
+from bough.errors import NonFiniteError, NumericalError, OptionError, ShapeError, UnknownNameError
 from bough.simulate import rollout
 from bough.simulate.integrators import INTEGRATORS
 from opspace.mechanisms import four_bar
@@ -102,7 +102,7 @@ def test_progress_is_shown_where_it_takes_long(capsys, monkeypatch):
 def test_bad_input():
     model = zoo.arm(2)
     start = {"q": np.zeros(2), "v": np.zeros(2)}
-    with pytest.raises(ShapeError, match="integrator"):
+    with pytest.raises(OptionError, match="integrator"):
         rollout(model, **start, duration=1, dt=0.1, integrator="leapfrog")
     with pytest.raises(ShapeError, match="0 < dt"):
         rollout(model, **start, duration=0.1, dt=0.2)
@@ -166,7 +166,7 @@ def test_shapes_of_states_and_torques_are_checked():
         rollout(model, np.zeros(3), np.zeros(2), duration=0.1, dt=0.1)
     with pytest.raises(ShapeError, match=r"tau returned shape \(3,\) at t = 0 s"):
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, tau=lambda t, q, v: np.zeros(3))
-    with pytest.raises(ShapeError, match="no effect 'drag'"):
+    with pytest.raises(OptionError, match="no effect 'drag'"):
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, without=["drag"])
     with pytest.raises(ShapeError, match="failures"):
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, failures="ignore")

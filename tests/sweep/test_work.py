@@ -5,7 +5,7 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.errors import BoughError, ModelError, OptionError, UnknownNameError
+from bough.errors import BoughError, ModelError, OptionError
 from bough.record import read_table
 from bough.sweep import DrawnRows, Evaluate, GivenRows, Job, Roll, YourOwn, job
 from bough.sweep.rows import rows_at_a_time
@@ -103,7 +103,7 @@ def test_other_refusals(notes, own):
         own("short").columns(0, 3)
     with pytest.raises(OptionError, match="not 'armature'"):
         Roll().bound(ARM, ("armature",))
-    with pytest.raises(UnknownNameError):
+    with pytest.raises(OptionError):
         Job(ARM, Evaluate("ghost"), DrawnRows(3)).columns(0, 1)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bough import zoo
-from bough.errors import BoughError, ModelError
+from bough.errors import BoughError, ModelError, OptionError
 from bough.joints import FREE, X_SCREW, ZX_SCREWS
 from models import laid_placements
 from strategies import FACTS
@@ -203,9 +203,9 @@ def test_large_models(make):
 
 
 def test_refusals():
-    with pytest.raises(ModelError, match="no ASIMO variant 'big'"):
+    with pytest.raises(OptionError, match="no ASIMO variant 'big'"):
         zoo.asimo("big")
-    with pytest.raises(ModelError, match="no geometry 'curly'"):
+    with pytest.raises(OptionError, match="no geometry 'curly'"):
         zoo.chain(3, geometry="curly")
     for make in (zoo.chain, zoo.star, zoo.binary, zoo.grid, zoo.side_branches, zoo.random_tree, zoo.molecule, zoo.arm):
         with pytest.raises(ModelError, match="at least"):

@@ -20,7 +20,7 @@ from bough.adaptive.engines.loops import Closing, LoopRows, loop_work, make_loop
 from bough.adaptive.feasible import examine_loops, listed
 from bough.adaptive.handles import closing_force
 from bough.adaptive.tree.layout import Shared
-from bough.errors import ModelError
+from bough.errors import ModelError, unknown_option
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.spatial import rotation_vector
@@ -43,7 +43,7 @@ class Closure:
 
     def __post_init__(self) -> None:
         if self.joint not in FREED:
-            raise ModelError(f"closure {self.a!r} to {self.b!r}: no joint {self.joint!r}; known: {', '.join(FREED)}")
+            raise unknown_option(f"closure {self.a!r} to {self.b!r}: no joint {self.joint!r}", self.joint, FREED)
 
 
 def with_those_of(model: Model, closures: Iterable[Closure]) -> tuple[Closure, ...]:

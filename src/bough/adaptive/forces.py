@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.tree.contract import Applied, Loads, gather, no_force
-from bough.errors import NonFiniteError, SettingError, ShapeError, UnknownNameError, short
+from bough.errors import NonFiniteError, ShapeError, UnknownNameError, short, unknown_option
 from bough.model import Model
 from bough.types import FloatArray, IntArray
 
@@ -182,7 +182,7 @@ class Forces:
     def add_many(self, frames: IntArray, points: FloatArray, frame: str, values: FloatArray) -> IntArray:
         """Keep forces [force, moment] (k, 6) on frames at points (k, 3) of theirs; returns their numbers."""
         if frame not in FRAMES:
-            raise SettingError(f"there is no frame {frame!r} for a force; known: {', '.join(FRAMES)}")
+            raise unknown_option(f"there is no frame {frame!r} for a force", frame, FRAMES)
         known = self.model.frames
         if (known.body[frames] < 0).any():
             raise UnknownNameError("a force on the world moves nothing: expected a moving body")

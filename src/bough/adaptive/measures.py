@@ -16,7 +16,7 @@ from numbers import Real
 from typing import Any, Literal, TypeAlias, get_args
 
 from bough.arguments import explained
-from bough.errors import SettingError, UnknownNameError
+from bough.errors import OptionError, SettingError, UnknownNameError
 
 # What a joint's error is compared with: one, the sum of the squares of all joint accelerations, the largest square
 Scale = tuple[float, float, float]
@@ -50,7 +50,7 @@ class ErrorMeasure:
         if not (isinstance(eps, (int, float)) and math.isfinite(eps) and eps >= 0.0):
             raise SettingError(f"{self.name}: eps must be a finite number that is not negative, got {self.eps!r}")
         if self.over not in OVER:
-            raise SettingError(f"{self.name}: a measure goes over {', '.join(OVER)}, got {self.over!r}")
+            raise OptionError(f"{self.name}: a measure goes over {', '.join(OVER)}, got {self.over!r}")
         scale: Any = self.scale
         if len(scale) != 3 or not all(math.isfinite(s) and s >= 0.0 for s in scale) or not any(scale):
             raise SettingError(f"{self.name}: scale must be three numbers, none negative and not all 0, got {scale!r}")

@@ -21,8 +21,7 @@ from bough.adaptive.motion.engine import INTEGRATORS, HeldLoops, MotionEngine
 from bough.adaptive.motion.layout import make_effort, make_moving
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.passes import PLACE
-from bough.dynamics.functions import suggestion
-from bough.errors import ModelError, NumericalError, SettingError
+from bough.errors import ModelError, NumericalError, SettingError, unknown_option
 from bough.types import BoolArray, FloatArray, IntArray
 
 # What may be asked of a motion: methods, integrators, effects and errors, refused by name where they do not fit.
@@ -35,12 +34,12 @@ EFFECTS = ("damping", "springs", "friction", "limits", "closures")
 def check_options(error: ErrorMeasure | None, method: str, integrator: str, without: Iterable[str]) -> None:
     """Refuse options that do not exist."""
     if method not in METHODS:
-        raise SettingError(f"there is no method {method!r}{suggestion(str(method), METHODS)}")
+        raise unknown_option(f"there is no method {method!r}", method, METHODS)
     if integrator not in INTEGRATORS:
-        raise SettingError(f"there is no integrator {integrator!r}{suggestion(str(integrator), INTEGRATORS)}")
+        raise unknown_option(f"there is no integrator {integrator!r}", integrator, INTEGRATORS)
     unknown = [name for name in without if name not in EFFECTS]
     if unknown:
-        raise SettingError(f"joints have no effect {unknown[0]!r}; known: {', '.join(EFFECTS)}")
+        raise unknown_option(f"joints have no effect {unknown[0]!r}", unknown[0], EFFECTS)
     if error is not None:
         check_error(error)
 

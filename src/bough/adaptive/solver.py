@@ -24,8 +24,7 @@ from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_nois
 from bough.adaptive.tree.front import BY_ENERGY, MET, ROOT
 from bough.adaptive.tree.layout import RIGID, TOTAL
 from bough.adaptive.tree.passes import FAR
-from bough.dynamics.functions import suggestion
-from bough.errors import NumericalError, SettingError
+from bough.errors import NumericalError, SettingError, unknown_option
 from bough.types import FloatArray, IntArray
 
 # What may be believed: a tree beside plain solutions, an eps above rounding, accelerations that are numbers.
@@ -76,7 +75,7 @@ class Solver:
 
     def __init__(self, inputs: Inputs, switch: Switch, error: Error, method: str, metric: Any) -> None:
         if method not in METHODS:
-            raise SettingError(f"there is no method {method!r}{suggestion(str(method), METHODS)}")
+            raise unknown_option(f"there is no method {method!r}", method, METHODS)
         self.inputs, self.switch, self.method = inputs, switch, method
         self.changes = inputs.changes  # since the last solution
         self._error = measured(error) or absolute_linkage(0.0)
@@ -96,7 +95,7 @@ class Solver:
     def lock(self, culled: str | None, every: int | None, must_be_zero: bool) -> None:
         """Decide what clusters that are left out do: they are rigid, or zero accelerations are put into the others."""
         if culled not in (None, *CULLED):
-            raise SettingError(f"culled clusters cannot be {culled!r}; known: {', '.join(CULLED)}")
+            raise unknown_option(f"culled clusters cannot be {culled!r}", culled, CULLED)
         by_energy = self._error.over == "energy"
         self.culled = culled or ("zero" if must_be_zero and not by_energy else "rigid")
         if self.culled == "rigid":

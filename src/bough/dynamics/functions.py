@@ -6,9 +6,8 @@ algorithm is its own file and a row of this table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, NamedTuple, get_args
 
 from bough.compile.graph.program import Program
@@ -32,7 +31,7 @@ from bough.dynamics.regressor import PACKED_REGRESSOR, REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
 from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP
 from bough.dynamics.stepping import SEMI_IMPLICIT_STEP, joint_laws
-from bough.errors import ModelError, OptionError, UnknownNameError
+from bough.errors import ModelError, OptionError, UnknownNameError, unknown_option
 from bough.model import Model, mark_limbs
 from bough.types import Reference
 
@@ -82,7 +81,7 @@ class Function:
             return serving[0]
         if name not in self.methods or "method" not in self.options:
             offered = (*self.methods, "auto") if "method" in self.options else ()
-            raise UnknownNameError(f"{self.name} has no method {name!r}{suggestion(str(name), offered)}")
+            raise unknown_option(f"{self.name} has no method {name!r}", name, offered)
         found = self.methods[name]
         if model.couplings and not found.mimic:
             served = " or ".join(f'"{key}"' for key, m in self.methods.items() if m.mimic)
@@ -199,18 +198,8 @@ def function(name: str) -> Function:
     """The row of this name; an unknown one is refused with the nearest."""
     found = FUNCTIONS.get(ALIASES.get(name, name))
     if found is None:
-        hint = suggestion(name, FUNCTIONS)
-        raise UnknownNameError(f"unknown function {name!r}{hint or '; known: ' + ', '.join(FUNCTIONS)}")
+        raise unknown_option(f"unknown function {name!r}", name, FUNCTIONS)
     return found
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the nearest ones, or all if there are few."""
-    offered = list(known)
-    near = get_close_matches(name, offered, n=3)
-    if near:
-        return f"; did you mean {' or '.join(map(repr, near))}?"
-    return f"; expected one of {', '.join(map(repr, offered))}" if 0 < len(offered) <= 5 else ""
 
 
 def check_options(row: Function, given: Mapping[str, Any]) -> Options:
@@ -224,8 +213,8 @@ def check_options(row: Function, given: Mapping[str, Any]) -> Options:
     if "frame" in row.options and options.frame is None:
         raise UnknownNameError(f"{row.name} is a function of a frame: name one with frame=...")
     if options.reference not in get_args(Reference):
-        hint = suggestion(str(options.reference), get_args(Reference))
-        raise UnknownNameError(f"{row.name}: there is no reference {options.reference!r}{hint}")
+        sentence = f"{row.name}: there is no reference {options.reference!r}"
+        raise unknown_option(sentence, options.reference, get_args(Reference))
     return options
 
 

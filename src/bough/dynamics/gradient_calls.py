@@ -12,10 +12,10 @@ from bough.compile.run.arrays import conform
 from bough.dynamics.bound import Derive, Library, Named
 from bough.dynamics.engine import CompiledFunction, Device
 from bough.dynamics.external import stacked
-from bough.dynamics.functions import Function, function, suggestion
+from bough.dynamics.functions import Function, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.gradients import curvatures, gradients, rates
-from bough.errors import ModelError, OptionError, ShapeError, UnknownNameError
+from bough.errors import ModelError, OptionError, ShapeError, unknown_option
 from bough.model import Model
 from bough.types import RealArray
 
@@ -179,7 +179,7 @@ class Gradients:
             raise OptionError(f"{row.name} is differentiated by some of {', '.join(known)}; got {names!r}")
         for name in wanted:
             if name not in known:
-                raise UnknownNameError(f"{row.name} has no input {name!r}{suggestion(name, known)}")
+                raise unknown_option(f"{row.name} has no input {name!r}", name, known)
         return tuple(name for name in known if name in wanted)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.errors import UnknownNameError
+from bough.errors import unknown_option
 from bough.joints import (
     Mechanism,
     joint_velocity,
@@ -58,7 +58,7 @@ class Frame(NamedTuple):
 def frame_of(model: Model, name: str, reference: str = "local_world_aligned") -> Frame:
     """The frame called `name`, with results in the `reference` "local", "world" or "local_world_aligned"."""
     if reference not in REFERENCES:
-        raise UnknownNameError(f"there is no reference {reference!r}: expected one of {', '.join(REFERENCES)}")
+        raise unknown_option(f"there is no reference {reference!r}", reference, REFERENCES)
     k = model.frame(name)
     path, body = [], int(model.frames.body[k])
     while body >= 0:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from bough.compile.run.arrays import real_array
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import ModelError, OptionError, ShapeError
+from bough.errors import ModelError, OptionError, ShapeError, unknown_option
 from bough.model import Model
 from bough.types import FloatArray
 
@@ -53,7 +53,7 @@ def check_drive(drive: Sequence[str]) -> tuple[str, ...]:
     given = tuple(drive)
     for name in given:
         if name not in DRIVE:
-            raise OptionError(f"no term of a drive is called {name!r}; expected some of {', '.join(DRIVE)}")
+            raise unknown_option(f"no term of a drive is called {name!r}", name, DRIVE)
     return tuple(name for name in DRIVE if name in given)
 
 

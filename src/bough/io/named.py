@@ -7,13 +7,12 @@ import glob
 import importlib
 import inspect
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import unquote
 
-from bough.errors import MissingExtraError, ModelError, OptionError, UnknownNameError, short
+from bough.errors import MissingExtraError, ModelError, OptionError, UnknownNameError, nearest, short
 from bough.model import Model, unknown
 
 WORDS = {"true": True, "yes": True, "false": False, "no": False}
@@ -92,8 +91,7 @@ def robot_file(text: str) -> str:
     known = robots()
     full = next((x for x in (name, f"{name}_description", f"{name}_mj_description") if x in known), None)
     if full is None:
-        near = get_close_matches(name, [x.removesuffix("_description") for x in known], n=3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        hint = nearest(name, [x.removesuffix("_description") for x in known])
         raise UnknownNameError(f"robot_descriptions has no robot {short(name)!r}{hint}")
     with contextlib.redirect_stdout(sys.stderr):
         try:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import ModelError
+from bough.errors import ModelError, unknown_option
 from bough.joints import JOINTS, PRIMITIVES
 from bough.types import FloatArray
 
@@ -191,7 +191,7 @@ def check_options(body: Body, strict: bool) -> None:
     name, options = body.name, body.options
     unexpected = options.keys() - OPTIONS
     if unexpected:
-        raise ModelError(f"body {name!r}: unknown option {min(unexpected)!r}; known: {', '.join(sorted(OPTIONS))}")
+        raise unknown_option(f"body {name!r}: unknown option {min(unexpected)!r}", min(unexpected), sorted(OPTIONS))
     for key in options.keys() & NUMBERS:
         value = options[key]
         if value is not None and not (isinstance(value, int | float | np.floating) and value == value):
@@ -226,4 +226,4 @@ def is_screw(joint: str) -> bool:
 
 def check_joint_type(name: str, joint: str) -> None:
     if joint not in JOINTS:
-        raise ModelError(f"body {name!r}: unknown joint type {joint!r}; known types: {', '.join(JOINTS)}")
+        raise unknown_option(f"body {name!r}: unknown joint type {joint!r}", joint, JOINTS)

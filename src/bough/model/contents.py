@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from bough.errors import UnknownNameError, short
+from bough.errors import UnknownNameError, nearest, short
 from bough.types import FloatArray, IntArray
 
 WORLD = "world"
-FIRST = 30  # names in a sentence that refuses one
 
 
 class Joint(NamedTuple):
@@ -131,10 +129,7 @@ class Coupling(NamedTuple):
 
 def unknown(what: str, name: Any, known: tuple[str, ...]) -> str:
     """The sentence that refuses a name, with the nearest known ones, or the first where none is near."""
-    text, known = str(name)[:200], known[:20000]
-    near = get_close_matches(text, known, n=3) or [x for x in known if text and text.lower() in x.lower()][:3]
-    first = ", ".join(map(short, known[:FIRST])) + (", ..." if len(known) > FIRST else "")
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else f"; it has {first}" if known else ""
+    hint = nearest(str(name), known, "it has")
     return f"the model has no {what} {short(name) if isinstance(name, str) else name!r}{hint}"
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from bough.compile.routine import Routine
 from bough.compile.run.arrays import is_real
-from bough.dynamics.functions import Function, Method, suggestion
-from bough.errors import OptionError, TaskError, UnknownNameError
+from bough.dynamics.functions import Function, Method
+from bough.errors import OptionError, TaskError, unknown_option
 from bough.opspace.methods import Prepared, dof_tree, prepare
 from bough.opspace.quantities import routines
 from bough.opspace.singular import check_damping
@@ -47,8 +47,7 @@ WHOLE = {"operational_space": COMPLETE, "mu_rho": MU_RHO, "torques": TASK_TORQUE
 def prepared(space: OperationalSpace, name: str) -> Prepared:
     """The routine of this name for the tasks of a space; an unknown one is refused with the nearest."""
     if name not in OFFERED:
-        hint = suggestion(str(name), OFFERED) or f"; known: {', '.join(OFFERED)}"
-        raise UnknownNameError(f"a space has no function {name!r}{hint}")
+        raise unknown_option(f"a space has no function {name!r}", name, OFFERED)
     tasks = space.tasks
     if name == "inverse_inertia":
         return prepare(space.method, tasks)

@@ -19,7 +19,7 @@ from bough.compile.graph.program import OperationCount
 from bough.compile.identity import identity
 from bough.compile.routine import operations, trace
 from bough.compile.run.cache import fetch
-from bough.errors import TaskError
+from bough.errors import unknown_option
 from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
 from bough.opspace.methods.estimates import by_factor
 from bough.opspace.sweeps.factored import FACTORED
@@ -60,7 +60,7 @@ def make_plan(
     wanted = tuple(also)
     for extra in wanted:
         if extra not in EXTRAS:
-            raise TaskError(f"the planner knows no {extra!r}; expected some of {', '.join(EXTRAS)}")
+            raise unknown_option(f"the planner knows no {extra!r}", extra, EXTRAS)
     if tasks.model.couplings:
         count = counted(prepare("dense", tasks), tasks)
         known = {} if count is None else {"dense": count}

@@ -18,7 +18,7 @@ from bough.dynamics.differentiable import Differentiable
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
 from bough.dynamics.parameters import SHAPES
-from bough.errors import TaskError
+from bough.errors import TaskError, unknown_option
 from bough.model import Model
 from bough.opspace import singular as choices
 from bough.opspace.export import export_c
@@ -88,7 +88,7 @@ class OperationalSpace(Differentiable):
             if other is not None and other.model is not model and other.model.hash != model.hash:
                 raise TaskError(f"the {what} {other.model.name!r}, which is not {model.name!r}")
         if method not in (*METHODS, "auto"):
-            raise TaskError(f"there is no method {method!r} for Lambda^-1; expected {', '.join(METHODS)} or auto")
+            raise unknown_option(f"there is no method {method!r} for Lambda^-1", method, [*METHODS, "auto"])
         self.general, self.also, self.dtype = general, tuple(also), checked_dtype(dtype)
         self.singular = choices.check_singular(singular)
         self.threshold, self.damping = choices.check_threshold(threshold), choices.check_damping(damping)

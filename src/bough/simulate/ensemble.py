@@ -15,7 +15,7 @@ from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import check_inputs
 from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP, SERVO_RUNGE_KUTTA
 from bough.dynamics.stepping import SEMI_IMPLICIT_STEP, SERVO_STEP, joint_laws
-from bough.errors import ModelError, ShapeError, UnknownNameError
+from bough.errors import ModelError, ShapeError, UnknownNameError, unknown_option
 from bough.model import Model, mark_limbs
 from bough.simulate.joint_effects import EFFECTS, Effect
 
@@ -280,9 +280,9 @@ def _checked(model: Model, integrator: str, without: Collection[str]) -> tuple[s
     off = (without,) if isinstance(without, str) else tuple(without)
     for name in off:
         if name not in EFFECTS:
-            raise UnknownNameError(f"joints have no effect {name!r}; expected some of {', '.join(EFFECTS)}")
+            raise unknown_option(f"joints have no effect {name!r}", name, EFFECTS)
     if integrator not in ROUTINES:
-        raise UnknownNameError(f"an ensemble has no integrator {integrator!r}; expected {', '.join(ROUTINES)}")
+        raise unknown_option(f"an ensemble has no integrator {integrator!r}", integrator, ROUTINES)
     has = {"friction": bool(np.any(model.friction)), "closures": bool(model.closures)}
     for name in (name for name, there in has.items() if there and name not in off):
         raise ModelError(

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import ShapeError
+from bough.errors import unknown_option
 from bough.joints import SLIDE
 from bough.model import Model
 from bough.simulate.impulses import joint_impulses
@@ -31,7 +31,7 @@ class JointEffects:
         off = (without,) if isinstance(without, str) else tuple(without)
         unknown = [name for name in off if name not in EFFECTS]
         if unknown:
-            raise ShapeError(f"joints have no effect {unknown[0]!r}; expected some of {', '.join(EFFECTS)}")
+            raise unknown_option(f"joints have no effect {unknown[0]!r}", unknown[0], EFFECTS)
         model, zero = dynamics.model, np.zeros(dynamics.model.nv)
         self.dynamics, self.model, self.closures = dynamics, model, "closures" not in off and bool(model.closures)
         self.damping = zero if "damping" in off else model.damping

@@ -16,7 +16,7 @@ from bough.arguments import explained
 from bough.compile.run.arrays import is_count
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError, short
+from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError, short, unknown_option
 from bough.model import Model
 from bough.opspace import Loops
 from bough.record import progress_bar
@@ -88,7 +88,7 @@ def rollout(
         if not isinstance(x, Real):
             raise ShapeError(f"{name} must be a number, got {x!r}")
     if integrator not in tuple(INTEGRATORS):
-        raise ShapeError(f"there is no integrator {integrator!r}; expected {', '.join(INTEGRATORS)}")
+        raise unknown_option(f"there is no integrator {integrator!r}", integrator, INTEGRATORS)
     if failures not in ("raise", "record"):
         raise ShapeError(f"failures is 'raise' or 'record', got {failures!r}")
     if not (dt > 0.0 and duration >= dt and math.isfinite(duration / dt) and is_count(every)):

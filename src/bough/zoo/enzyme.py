@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from bough.errors import ModelError
+from bough.errors import unknown_option
 from bough.model import Model
 from bough.types import FloatArray
 from bough.zoo.elastic import HINGE, frames_along
@@ -50,7 +50,7 @@ def adenylate_kinase(form: str = "open") -> Model:
     residue and the atom at its origin, such as "GLY7.CA"; all alpha carbons are frames. Both forms lie core on core.
     """
     if form not in FORMS:
-        raise ModelError(f"adenylate_kinase: a form is one of {', '.join(FORMS)}, got {form!r}")
+        raise unknown_option(f"adenylate_kinase: there is no form {form!r}", form, FORMS)
     kinds, place = _atoms(FORMS.index(form))
     groups, axes = _groups(kinds)
     number = {atom: k for k, group in enumerate(groups) for atom in group}

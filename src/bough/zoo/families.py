@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bough.errors import ModelError
+from bough.errors import unknown_option
 from bough.model import Model
 from bough.tree import Tree
 from bough.types import IntArray
@@ -17,7 +17,7 @@ GEOMETRIES = ("random", "parallel", "straight")
 def _family(name: str, parent: IntArray, seed: int, geometry: str, floating: bool = False) -> Model:
     tree, rng = Tree(parent), generator(name, seed)
     if geometry not in GEOMETRIES:
-        raise ModelError(f"{name}: there is no geometry {geometry!r}; known: {', '.join(GEOMETRIES)}")
+        raise unknown_option(f"{name}: there is no geometry {geometry!r}", geometry, GEOMETRIES)
     if geometry == "random":
         shape = random_geometry(tree, rng, floating=floating)
     else:

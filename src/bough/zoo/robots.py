@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bough.errors import ModelError
+from bough.errors import unknown_option
 from bough.model import Builder, Model
 from bough.spatial import inertia_matrix
 from bough.tree import Tree
@@ -156,7 +156,7 @@ def _sides(pairs: int) -> list[str]:
 
 def _variant(variant: str) -> tuple[int, tuple[int, ...], int, int, str]:
     if variant not in _ASIMO:
-        raise ModelError(f"there is no ASIMO variant {variant!r}; known: {', '.join(_ASIMO)}")
+        raise unknown_option(f"there is no ASIMO variant {variant!r}", variant, _ASIMO)
     return _ASIMO[variant]
 
 

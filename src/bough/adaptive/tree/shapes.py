@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.adaptive.tree.assembly import Assembly, Linkage, assembly_tree
 from bough.arguments import explained
-from bough.errors import ModelError, SettingError, UnknownNameError
+from bough.errors import ModelError, SettingError, UnknownNameError, unknown_option
 from bough.model import WORLD, Model
 from bough.types import IntArray
 
@@ -179,7 +179,7 @@ def shaped_tree(model: Model, link: Linkage, shape: Any) -> Assembly:
         weight = np.bincount([_body(model, link, b) for b in shape.bodies], minlength=len(link.parent))
         return assembly_tree(link.parent, _weights(np.asarray(link.parent), np.flatnonzero(weight)))
     if isinstance(shape, str):
-        raise SettingError(f"there is no assembly {shape!r}; known: {', '.join(SHAPES)}, near(bodies), nested pairs")
+        raise unknown_option(f"there is no assembly {shape!r}", shape, [*SHAPES, "near(bodies)", "nested pairs"])
     return given_tree(model, link, list(shape.rows) if isinstance(shape, GivenPairs) else as_rows(model, link, shape))
 
 

@@ -8,7 +8,7 @@ Belongs here: ways to Lambda^-1, and sweeps that only they need. Does not belong
 
 from __future__ import annotations
 
-from bough.errors import TaskError
+from bough.errors import TaskError, unknown_option
 from bough.opspace.methods.chang_khatib import METHOD as CHANG_KHATIB
 from bough.opspace.methods.dense import METHOD as DENSE
 from bough.opspace.methods.efpa import METHOD as EFPA
@@ -30,7 +30,7 @@ METHODS: dict[str, InverseMethod] = {
 def prepare(name: str, tasks: TaskSet) -> Prepared:
     """The routine of a method with its constants; a method that cannot serve this model is refused."""
     if name not in METHODS:
-        raise TaskError(f"there is no method {name!r} for Lambda^-1; expected one of {', '.join(METHODS)} or 'auto'")
+        raise unknown_option(f"there is no method {name!r} for Lambda^-1", name, [*METHODS, "auto"])
     if tasks.model.couplings and METHODS[name].needs_tree:
         raise TaskError(
             f"method {name!r} needs a tree, and mimic joints tie branches of {tasks.model.name!r} together: "

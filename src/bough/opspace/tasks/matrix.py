@@ -8,7 +8,7 @@ from typing import TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import TaskError
+from bough.errors import TaskError, unknown_option
 from bough.types import Reference
 
 Matrix: TypeAlias = tuple[tuple[float, ...], ...]
@@ -39,7 +39,7 @@ def checked_point(point: npt.ArrayLike, name: str) -> tuple[float, ...]:
 
 def checked_reference(reference: Reference, name: str) -> Reference:
     if reference not in REFERENCES:
-        raise TaskError(f"task {name!r}: reference {reference!r} is none of {', '.join(map(repr, REFERENCES))}")
+        raise unknown_option(f"task {name!r}: there is no reference {reference!r}", reference, REFERENCES)
     return reference
 
 
