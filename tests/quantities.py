@@ -38,9 +38,9 @@ class Quantity(NamedTuple):
 
 
 QUANTITIES = {
-    "forward_dynamics": Quantity(ABA.without("f_ext"), ("q", "v", "tau")),
-    "inverse_dynamics": Quantity(RNEA.without("f_ext"), ("q", "v", "qdd")),
-    "bias_force": Quantity(BIAS.without("f_ext"), ("q", "v")),
+    "forward_dynamics": Quantity(ABA, ("q", "v", "tau")),
+    "inverse_dynamics": Quantity(RNEA, ("q", "v", "qdd")),
+    "bias_force": Quantity(BIAS, ("q", "v")),
     "gravity": Quantity(GRAVITY, ("q",)),
     "mass_matrix": Quantity(MASS_MATRIX, ("q",)),
     "inverse_mass_matrix": Quantity(INVERSE_MASS_MATRIX, ("q",)),

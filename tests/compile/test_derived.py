@@ -12,7 +12,7 @@ from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError, UnknownNameError
 from bough.model import mark_limbs
 
-ROUTINES = {"aba": ABA.without("f_ext"), "rnea": RNEA.without("f_ext")}
+ROUTINES = {"aba": ABA, "rnea": RNEA}
 ROBOTS = {"humanoid": zoo.humanoid(), "chain": zoo.chain(5), "star": zoo.star(4)}
 
 

@@ -15,7 +15,7 @@ from bough.model.limbs import mark_limbs
 
 
 def candidates(model):
-    return {"aba": (ABA.without("f_ext"), ()), "crba": (FORWARD_CRBA.without("f_ext"), (dof_rows(model.dof_tree),))}
+    return {"aba": (ABA, ()), "crba": (FORWARD_CRBA, (dof_rows(model.dof_tree),))}
 
 
 @pytest.mark.parametrize("make", [zoo.humanoid, zoo.tree1, lambda: zoo.star(6), lambda: zoo.chain(12)])
@@ -46,7 +46,7 @@ def test_large_models_take_the_first():
 
 def test_code_is_chosen_when_it_is_needed():
     model, asked = zoo.chain(3), []
-    forward = bind(ABA.without("f_ext"), model)
+    forward = bind(ABA, model)
 
     def choose(batch):
         asked.append(batch)

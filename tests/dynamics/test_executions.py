@@ -174,7 +174,7 @@ def test_interpreted_kernels_give_the_same():
     model = zoo.random_tree(6, seed=1)
     rng = np.random.default_rng(3)
     q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
-    (expected,) = interpret(ABA.without("f_ext"), (model.mechanism,), model.sizes, q, v, tau)
+    (expected,) = interpret(ABA, (model.mechanism,), model.sizes, q, v, tau)
     result = bough.Dynamics(model).forward_dynamics(q, v, tau, method="aba")
     np.testing.assert_allclose(result, expected, rtol=1e-11, atol=1e-11)
 

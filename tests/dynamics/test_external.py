@@ -5,8 +5,10 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.dynamics.external import PUSHED_ABA, PUSHED_BIAS, PUSHED_CRBA, PUSHED_RNEA, named_points, points_of
-from bough.dynamics.forward_by_factor import dof_rows
+from bough.dynamics.aba import ABA
+from bough.dynamics.external import named_points, with_forces, with_named_forces
+from bough.dynamics.forward_by_factor import FORWARD_CRBA, dof_rows
+from bough.dynamics.rnea import BIAS, RNEA
 from models import EXECUTIONS, general, random_state, random_twin
 
 PARENT = [-1, 0, 1, 1, 0, 4, -1, 6, 7, 7]
@@ -37,22 +39,23 @@ def test_wrenches_do_virtual_work(model, execution):
     rng, rows = np.random.default_rng(1), (dof_rows(model.dof_tree),)
     array, named = rng.normal(size=(len(model.body_names), 6)), rng.normal(size=(len(NAMES), 6))
     free = bough.Dynamics(model).inverse_dynamics(q, v, qdd)
-    on_bodies = points_of(model, model.body_names)
-    on_frames = named_points(model, NAMES, in_company=False)
-    ways = [
-        (on_bodies, (array,), lambda pushed: pushed.with_array()),
-        (on_frames, tuple(named), lambda pushed: pushed.with_names(on_frames)),
-    ]
-    for points, given, routine in ways[: 1 if execution is general else 2]:  # general code takes arrays only
-        names = model.body_names if given[0].ndim == 2 else NAMES
-        wrenches = given[0] if given[0].ndim == 2 else given
-        tau = execution(routine(PUSHED_RNEA), model, (points,), q, v, qdd, *given)
-        close(tau, free - work_of(model, q, dict(zip(names, wrenches, strict=True))))
-        close(execution(routine(PUSHED_ABA), model, (points,), q, v, tau, *given), qdd)
+    for given, names in (((array,), model.body_names), (tuple(named), NAMES)):
+        if execution is general and names is NAMES:
+            continue  # general code takes arrays only
+
+        def run(routine, constants, *inputs, given=given, names=names):
+            by_name = {"in_company": False} if names is NAMES else {}
+            prepare = with_named_forces if by_name else with_forces
+            forced, more = prepare(model, routine, constants, names, **by_name)
+            return execution(forced, model, more, *inputs, *given)
+
+        wrenches = dict(zip(names, given[0] if given[0].ndim == 2 else given, strict=True))
+        tau = run(RNEA, (), q, v, qdd)
+        close(tau, free - work_of(model, q, wrenches))
+        close(run(ABA, (), q, v, tau), qdd)
         if execution is not general:  # seconds of compiling each
-            close(execution(routine(PUSHED_CRBA), model, (*rows, points), q, v, tau, *given), qdd)
-            bias = execution(routine(PUSHED_BIAS), model, (points,), q, v, *given)
-            close(execution(routine(PUSHED_RNEA), model, (points,), q, v, 0 * v, *given), bias)
+            close(run(FORWARD_CRBA, rows, q, v, tau), qdd)
+            close(run(RNEA, (), q, v, 0 * v), run(BIAS, (), q, v))
 
 
 def test_company_changes_nothing():

@@ -52,14 +52,14 @@ def test_methods_take_what_the_table_says(row):
 @kernel
 def gravity_power(m, q, v, P, w):
     """Minus the torque that holds the mechanism against gravity, times the velocity."""
-    rnea(m, q, w.still, w.still, w.f_ext, w.tau, w)
+    rnea(m, q, w.still, w.still, w.tau, w)
     P[0] = m.zero[0]
     for k in range(len(v)):
         P[0] = P[0] - w.tau[k] * v[k]
 
 
 def test_a_row_from_outside_is_counted_differentiated_and_exported(monkeypatch, tmp_path):
-    work = WORK | {"still": "nv", "f_ext": "bodies 6", "tau": "nv"}
+    work = WORK | {"still": "nv", "tau": "nv"}
     routine = Routine("power", gravity_power, inputs={"q": "nq", "v": "nv"}, outputs={"P": "1"}, work=work)
     monkeypatch.setitem(FUNCTIONS, "power", Function("power", "of gravity", {"power": Method(routine)}))
     model = zoo.arm(3)

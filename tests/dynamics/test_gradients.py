@@ -41,7 +41,7 @@ def test_the_table_by_every_input(small, name):
     q, v, x = random_state(small, 1)[:3]
     values = {key: {"q": q, "v": v, "dt": np.array([0.01])}.get(key, x) for key in row.arguments}
     values["gravity"] = rng.normal(size=3)
-    if next(iter(row.methods.values())).pushed is not None:
+    if row.takes_forces:
         values["forces"] = rng.normal(size=(2, 6))
     along = {key: rng.normal(size=small.nv if key == "q" else x.shape) for key, x in values.items()}
     value, more = dyn.together([(name, options)]), values.keys() - row.arguments

@@ -15,7 +15,7 @@ from bough.compile.executions import BoundFunction, bind_on_cpu
 from bough.compile.graph.passes import drop_dead_code
 from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Constants, Routine, Sizes, trace
-from bough.dynamics.external import mark_pushed
+from bough.dynamics.external import mark_forces, with_forces
 from bough.dynamics.functions import FUNCTIONS, check_options, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import SHAPES, check_inputs
@@ -207,10 +207,9 @@ def _of_model(model: Model, name: str, options: Options, inputs: Sequence[str]) 
     method = known.method(model, chosen.method)
     routine, fixed, marks = method.routine, method.constants(model, chosen), mark_limbs
     if "forces" in inputs:
-        if method.pushed is None:
+        if not known.takes_forces:
             raise OptionError(f"{name} takes no forces")
-        routine, points = method.pushed.on(model, ())
-        fixed, marks = (*fixed, points), mark_pushed
+        (routine, fixed), marks = with_forces(model, routine, fixed), mark_forces
     parameters = Parameters(model, check_inputs(model, [x for x in inputs if x != "forces"]))
     routine, more, twins = parameters.prepared(routine, fixed, marks)
     folded = model.grouped if parameters.folds else model.mechanism

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.articulated import split_freedom
-from bough.dynamics.newton_euler import centripetal, gyroscopic_force, relieve, squares
+from bough.dynamics.newton_euler import centripetal, gyroscopic_force, squares, subtract_wrenches
 from bough.joints import (
     Mechanism,
     along,
@@ -50,20 +50,14 @@ from bough.types import Rows, Workspace
 
 
 @kernel
-def aba(m: Mechanism, q: Rows, v: Rows, tau: Rows, f_ext: Rows, qdd: Rows, w: Workspace) -> None:
-    """qdd such that H qdd + C = tau, with f_ext the force on each body in its own frame."""
+def aba(m: Mechanism, q: Rows, v: Rows, tau: Rows, qdd: Rows, w: Workspace) -> None:
+    """qdd such that H qdd + C = tau."""
     by_freedom(m, v, w.rate)
     by_freedom(m, tau, w.u)
     for i in range(len(m.parent)):
         fetch_joint(m, q, i)
         move_joint(m, q, i, w.X)
-        velocity_and_bias(m, f_ext, i, w)
-    eliminate_and_accelerate(m, qdd, w)
-
-
-@kernel
-def eliminate_and_accelerate(m: Mechanism, qdd: Rows, w: Workspace) -> None:
-    """The second and the third sweep, when each body has its bias force."""
+        start_body(m, i, w)
     for i in range(len(m.parent) - 1, -1, -1):
         eliminate(m, i, w)
     for i in range(len(m.parent)):
@@ -71,18 +65,11 @@ def eliminate_and_accelerate(m: Mechanism, qdd: Rows, w: Workspace) -> None:
 
 
 @kernel
-def velocities_and_bias(m: Mechanism, v: Rows, f_ext: Rows, w: Workspace) -> None:
-    """`velocity_and_bias` of all bodies, with the joint motions in w.X."""
+def start_bodies(m: Mechanism, v: Rows, w: Workspace) -> None:
+    """`start_body` of all bodies, with the joint motions in w.X."""
     by_freedom(m, v, w.rate)
     for i in range(len(m.parent)):
-        velocity_and_bias(m, f_ext, i, w)
-
-
-@kernel
-def velocity_and_bias(m: Mechanism, f_ext: Rows, i: int, w: Workspace) -> None:
-    """What `start_body` does, and the external force on body i in its bias force."""
-    start_body(m, i, w)
-    relieve(f_ext, i, w.pA)
+        start_body(m, i, w)
 
 
 @kernel
@@ -104,6 +91,7 @@ def start_body(m: Mechanism, i: int, w: Workspace) -> None:
     put6(w.ww, i, ww)
     put6(w.c, i, join(cross(w0, angular(vJ)), cross(add3(w0, wi), linear(vJ))))
     put6(w.pA, i, gyroscopic_force(I, ww))
+    subtract_wrenches(m, i, w.X, w.pA)
     put21(w.IA, i, articulated(I, zero))
 
 
@@ -152,7 +140,7 @@ def accelerate(m: Mechanism, i: int, qdd: Rows, w: Workspace) -> None:
 ABA = Routine(
     "forward_dynamics",
     aba,
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv"},
     outputs={"qdd": "nv"},
     work={
         "X": "bodies 12",

@@ -12,7 +12,7 @@ from bough.compile.run.mappings import Mappings
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind, cheapest
-from bough.dynamics.external import check_wrenches, mark_pushed, named_points, points_of, stacked
+from bough.dynamics.external import check_wrenches, mark_forces, points_of, stacked, with_forces, with_named_forces
 from bough.dynamics.functions import Function, Method, Options, check_options, function
 from bough.dynamics.given import Parameters
 from bough.dynamics.keywords import check_frames, word_of
@@ -80,7 +80,7 @@ class Library:
     def shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function that does what `method` does, and goes to compiled code directly where it can."""
         found, row = self.function(name), function(name)
-        if self.parameters or next(iter(row.methods.values())).pushed is None:
+        if self.parameters or not row.takes_forces:
             return found.shortcut(method, further=[*SHAPES])
         return found.shortcut(method, self._with_names(name, None, ()), self._mappings[name], [*SHAPES])
 
@@ -102,7 +102,7 @@ class Library:
         row, given = function(name), list[Any]()
         self.parameters.declared(row.name, how)
         forces = options.pop("forces", None)
-        if forces is not None and next(iter(row.methods.values())).pushed is None:
+        if forces is not None and not row.takes_forces:
             raise OptionError(f"{row.name} takes no forces")
         chosen = check_options(row, options)
         method = None if chosen.method == "auto" else chosen.method
@@ -232,14 +232,12 @@ class Library:
         constants = method.constants(self.model, Options())
         if frames is None:
             return self._bound(name, method.routine, constants, mark_limbs)
-        assert method.pushed is not None
-        points: Any
         if not frames or self._stacks(frames):
-            routine, points = method.pushed.on(self.model, frames)
+            routine, constants = with_forces(self.model, method.routine, constants, frames)
         else:
-            points = named_points(self.model, frames, in_company=not batch)
-            routine = method.pushed.with_names(points)
-        return self._bound(name, routine, (*constants, points), mark_pushed)
+            given = self.model, method.routine, constants, frames
+            routine, constants = with_named_forces(*given, in_company=not batch)
+        return self._bound(name, routine, constants, mark_forces)
 
     def derived(
         self, name: str, options: dict[str, Any], derive: Derive, key: Any, frames: Named | None = None
@@ -255,9 +253,8 @@ class Library:
             method = row.method(self.model, chosen.method)
             routine, constants, twins = method.routine, method.constants(self.model, chosen), mark_limbs
             if frames is not None:
-                assert method.pushed is not None
-                routine, points = method.pushed.on(self.model, frames)
-                constants, twins = (*constants, points), mark_pushed
+                routine, constants = with_forces(self.model, routine, constants, frames)
+                twins = mark_forces
             found = self._bound(f"{key[0]} of {row.name}", routine, constants, twins, derive)
             self._functions[row.name, chosen, key, frames] = found
         return found

@@ -1,6 +1,8 @@
-"""External forces: wrenches on frames, in the world's axes, as the forces on bodies that the kernels take.
+"""External forces: wrenches on frames, in the world's axes, as inputs of functions of the table.
 
-A wrench is [force, moment] at the origin of its frame, in the world's axes. Wrenches come as one array, a row for each
+The recursions take them from the mechanism (`newton_euler.subtract_wrenches`), where there are none by default. Here a
+routine gets them as inputs: it runs on a mechanism with wrenches. A wrench is [force, moment] at the origin of its
+frame, in the world's axes. Wrenches come as one array, a row for each
 of the model's bodies, or by name, each an array of its own; either way they are inputs of the same compiled function
 as q, v and tau.
 """
@@ -9,24 +11,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bough.compile.graph.program import Mark
 from bough.compile.graph.twins import Twins
-from bough.compile.kernel import kernel
+from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import Routine
 from bough.compile.run.arrays import real_array
-from bough.dynamics.aba import ABA, eliminate_and_accelerate, start_body
-from bough.dynamics.forward_by_factor import FORWARD_CRBA, DofRows, factorize, solve_bias
-from bough.dynamics.kinematics import orient_body
-from bough.dynamics.rnea import BIAS, RNEA, accelerate, gather, load
 from bough.errors import ShapeError, UnknownNameError
-from bough.joints import Mechanism, by_freedom, fetch_joint, move_joint
+from bough.joints import Mechanism
 from bough.model import Model, find_limbs, mark_limbs
-from bough.spatial import add3, angular, cross, get3, get6, get9, join, linear, put6, sub3
-from bough.types import FloatArray, IntArray, Rotation, Rows, Vector, Workspace
+from bough.types import FloatArray, IntArray, Rows, Workspace
 
 LARGEST_COMPANY = 4  # twins of a pushed body that are pushed along with it: as many as lie side by side
 
@@ -95,84 +94,6 @@ def named_points(model: Model, names: Sequence[str], *, in_company: bool) -> Nam
 
 
 @kernel
-def push(m: Mechanism, points: Places, wrenches: Rows, i: int, f: Rows, w: Workspace) -> None:
-    """Take the wrenches on body i, [force, moment] in the world's axes, off the force f[i], moment first, in its own.
-
-    Body by body, where f[i] has just been made: nothing waits in memory. Term by term: each product joins a sum.
-    """
-    orient_body(m, i, w)
-    R = get9(w.E, i)
-    for j in range(points.first[i], points.first[i + 1]):
-        k = points.order[j]
-        x, p, y = wrenches[k], get3(points.p, k), get6(f, i)
-        force = turned_off(R, (x[0], x[1], x[2]), linear(y))
-        # the part of the force's moment about the body's origin is p x (what force lost)
-        moment = add3(turned_off(R, (x[3], x[4], x[5]), angular(y)), cross(p, sub3(force, linear(y))))
-        put6(f, i, join(moment, force))
-
-
-@kernel
-def turned_off(R: Rotation, x: Vector, y: Vector) -> Vector:
-    """y - R' x."""
-    return (
-        y[0] - R[0] * x[0] - R[3] * x[1] - R[6] * x[2],
-        y[1] - R[1] * x[0] - R[4] * x[1] - R[7] * x[2],
-        y[2] - R[2] * x[0] - R[5] * x[1] - R[8] * x[2],
-    )
-
-
-# Wrenches as one array; below, each in an array of its own, in `rest` with the output and the workspace
-
-
-@kernel
-def aba_pushed(
-    m: Mechanism, points: Places, q: Rows, v: Rows, tau: Rows, wrenches: Rows, qdd: Rows, w: Workspace
-) -> None:
-    by_freedom(m, v, w.rate)
-    by_freedom(m, tau, w.u)
-    for i in range(len(m.parent)):
-        fetch_joint(m, q, i)
-        move_joint(m, q, i, w.X)
-        start_body(m, i, w)
-        push(m, points, wrenches, i, w.pA, w)
-    eliminate_and_accelerate(m, qdd, w)
-
-
-@kernel
-def crba_pushed(
-    m: Mechanism,
-    t: DofRows,
-    points: Places,
-    q: Rows,
-    v: Rows,
-    tau: Rows,
-    wrenches: Rows,
-    qdd: Rows,
-    w: Workspace,
-) -> None:
-    factorize(m, t, q, w.L, w)
-    for k in range(len(qdd)):
-        w.rest[k] = m.zero[0]
-    rnea_pushed(m, points, q, v, w.rest, wrenches, qdd, w)
-    solve_bias(t, tau, qdd, w)
-
-
-@kernel
-def rnea_pushed(
-    m: Mechanism, points: Places, q: Rows, v: Rows, qdd: Rows, wrenches: Rows, tau: Rows, w: Workspace
-) -> None:
-    by_freedom(m, v, w.rate)
-    by_freedom(m, qdd, w.effort)
-    for i in range(len(m.parent)):
-        fetch_joint(m, q, i)
-        move_joint(m, q, i, w.X)
-        accelerate(m, i, w)
-        load(m, i, w)
-        push(m, points, wrenches, i, w.f, w)
-    gather(m, tau, w)
-
-
-@kernel
 def hand_out(m: Mechanism, points: NamedPoints, wrenches: Rows, w: Workspace) -> None:
     """w.wrench (count, 6): the wrench at each point."""
     for k in range(len(points.body)):
@@ -183,57 +104,49 @@ def hand_out(m: Mechanism, points: NamedPoints, wrenches: Rows, w: Workspace) ->
             w.wrench[k, c] = x
 
 
-@kernel
-def aba_named(m: Mechanism, points: NamedPoints, q: Rows, v: Rows, tau: Rows, *rest: Any) -> None:
-    hand_out(m, points, rest[:-2], rest[-1])
-    aba_pushed(m, points, q, v, tau, rest[-1].wrench, rest[-2], rest[-1])
+Constants: TypeAlias = tuple[Any, ...]  # groups after the mechanism
 
 
-@kernel
-def crba_named(m: Mechanism, t: DofRows, points: NamedPoints, q: Rows, v: Rows, tau: Rows, *rest: Any) -> None:
-    hand_out(m, points, rest[:-2], rest[-1])
-    crba_pushed(m, t, points, q, v, tau, rest[-1].wrench, rest[-2], rest[-1])
+def with_forces(
+    model: Model, routine: Routine, constants: Constants, frames: Sequence[str] = ()
+) -> tuple[Routine, Constants]:
+    """A routine with one array of wrenches on these frames, or on all bodies, as its last input, and its constants."""
+    rows = str(len(frames)) if frames else "joints"
+    points = points_of(model, frames or model.body_names)
+    return _with_forces(routine, len(constants), f"{rows} 6"), (*constants, points)
 
 
-@kernel
-def rnea_named(m: Mechanism, points: NamedPoints, q: Rows, v: Rows, qdd: Rows, *rest: Any) -> None:
-    hand_out(m, points, rest[:-2], rest[-1])
-    rnea_pushed(m, points, q, v, qdd, rest[-1].wrench, rest[-2], rest[-1])
+def with_named_forces(
+    model: Model, routine: Routine, constants: Constants, frames: Sequence[str], *, in_company: bool
+) -> tuple[Routine, Constants]:
+    """The same with a wrench on each frame as an input of its own."""
+    points = named_points(model, frames, in_company=in_company)
+    return _with_forces(routine, len(constants), f"{len(points.body)} 6", len(frames)), (*constants, points)
 
 
-class Pushed(NamedTuple):
-    """A routine with f_ext, and its bodies that take wrenches as one array or by name."""
-
-    routine: Routine
-    by_array: Callable[..., None]
-    by_name: Callable[..., None]
-
-    def with_array(self, rows: str = "joints") -> Routine:
-        """The routine for one array of wrenches, a row for each point; `Points` are its last constants."""
-        return self._with({"forces": f"{rows} 6"}, {}, self.by_array)
-
-    def on(self, model: Model, frames: Sequence[str]) -> tuple[Routine, Points]:
-        """The routine for one array of wrenches on these frames, or on all bodies, and where they act."""
-        return self.with_array(str(len(frames)) if frames else "joints"), points_of(model, frames or model.body_names)
-
-    def with_names(self, points: NamedPoints) -> Routine:
-        """The routine for separate wrenches; `points` are its last constants."""
-        count, names = points.share.shape
-        return self._with({f"force_{k}": "6" for k in range(names)}, {"wrench": f"{count} 6"}, self.by_name)
-
-    def _with(self, forces: dict[str, str], work: dict[str, str], body: Callable[..., None]) -> Routine:
-        inputs = {name: shape for name, shape in self.routine.inputs.items() if name != "f_ext"} | forces
-        work = {**self.routine.work, "E": "bodies 9", **work}
-        return Routine(self.routine.name, body, inputs, self.routine.outputs, work, self.routine.zeros)
+@cache
+def _with_forces(routine: Routine, groups: int, shape: str, names: int = 0) -> Routine:
+    """The routine on a mechanism with external wrenches; points follow its other constants."""
+    forces = {f"force_{k}": "6" for k in range(names)} or {"forces": shape}
+    constants, work = [f"c{k}" for k in range(groups)], {**routine.work, "world": "bodies 9"}
+    arrays = [*(f"x_{name}" for name in routine.inputs), *(f"y_{name}" for name in routine.outputs), "w"]
+    inputs = [*arrays[: len(routine.inputs)], *forces, *arrays[len(routine.inputs) :]]
+    lines, given = [f"def body({', '.join(['m', *constants, 'points', *inputs])}):"], "forces"
+    if names:
+        lines.append(f"    hand_out(m, points, ({', '.join(forces)},), w)")
+        given, work = "w.wrench", {**work, "wrench": shape}
+    fields = {name: f"m.{name}" for name in Mechanism._fields}
+    fields |= {"first_push": "points.first", "push": "points.order", "push_at": "points.p"}
+    fields |= {"wrench": given, "world": "w.world"}
+    lines.append(f"    n = Mechanism({', '.join(fields.values())})")
+    lines.append(f"    original({', '.join(['n', *constants, *arrays])})")
+    scope: dict[str, Any] = {"original": routine.body, "Mechanism": Mechanism, "hand_out": hand_out}
+    body: Callable[..., None] = kernel(from_text("\n".join(lines), scope | {"__name__": __name__}))
+    body.__qualname__ = f"{routine.name}_with_forces"
+    return replace(routine, body=body, inputs={**routine.inputs, **forces}, work=work)
 
 
-PUSHED_ABA = Pushed(ABA, aba_pushed, aba_named)
-PUSHED_CRBA = Pushed(FORWARD_CRBA, crba_pushed, crba_named)
-PUSHED_RNEA = Pushed(RNEA, rnea_pushed, rnea_named)
-PUSHED_BIAS = Pushed(BIAS, rnea_pushed, rnea_named)
-
-
-def mark_pushed(constants: Sequence[Any]) -> Twins | None:
+def mark_forces(constants: Sequence[Any]) -> Twins | None:
     """`mark_limbs`, and the rows of an array of wrenches marked by the bodies that they act on; `Points` come last."""
     found = mark_limbs(constants)
     if found is None:

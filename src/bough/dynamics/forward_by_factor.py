@@ -67,12 +67,12 @@ def factorize(m: Mechanism, t: DofRows, q: Rows, L: Rows, w: Workspace) -> None:
 
 
 @kernel
-def forward_crba(m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, f_ext: Rows, qdd: Rows, w: Workspace) -> None:
+def forward_crba(m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, qdd: Rows, w: Workspace) -> None:
     """qdd = H^-1 (tau - C)."""
     factorize(m, t, q, w.L, w)
     for k in range(len(qdd)):
         w.rest[k] = m.zero[0]
-    newton_euler(m, v, w.rest, f_ext, qdd, w)
+    newton_euler(m, v, w.rest, qdd, w)
     solve_bias(t, tau, qdd, w)
 
 
@@ -96,7 +96,7 @@ FACTORIZE = Routine(
 FORWARD_CRBA = Routine(
     "forward_dynamics",
     forward_crba,
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv"},
     outputs={"qdd": "nv"},
     work=crba.WORK | rnea.WORK | {"H": "packed", "L": "coupled", "x": "nv 1", "rest": "nv", "panel": "panel"},
 )

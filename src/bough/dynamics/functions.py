@@ -16,7 +16,6 @@ from bough.dynamics import center_of_mass, centroidal, energy, momentum
 from bough.dynamics.aba import ABA
 from bough.dynamics.coriolis import CORIOLIS_MATRIX
 from bough.dynamics.crba import CRBA, MASS_MATRIX
-from bough.dynamics.external import PUSHED_ABA, PUSHED_BIAS, PUSHED_CRBA, PUSHED_RNEA, Pushed
 from bough.dynamics.forward_by_factor import FACTORIZE, FORWARD_CRBA, dof_rows
 from bough.dynamics.forward_derivatives import FORWARD_DERIVATIVES
 from bough.dynamics.given import Parameters
@@ -53,7 +52,6 @@ class Method:
     routine: Routine
     constants: Callable[[Model, Options], tuple[Any, ...]] = lambda model, options: ()
     mimic: bool = True  # does it serve models with mimic joints?
-    pushed: Pushed | None = None  # the same with external forces
 
 
 @dataclass(frozen=True)
@@ -64,6 +62,7 @@ class Function:
     summary: str
     methods: Mapping[str, Method]
     options: tuple[str, ...] = field(default=())
+    takes_forces: bool = False  # external ones, which join its tau: see `external`
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -116,17 +115,14 @@ _ROWS = (
         "forward_dynamics",
         "qdd such that H qdd + C = tau",
         {
-            "aba": Method(ABA.without("f_ext"), mimic=False, pushed=PUSHED_ABA),
-            "crba": Method(FORWARD_CRBA.without("f_ext"), _rows, pushed=PUSHED_CRBA),
+            "aba": Method(ABA, mimic=False),
+            "crba": Method(FORWARD_CRBA, _rows),
         },
         ("method",),
+        takes_forces=True,
     ),
-    Function("inverse_dynamics", "tau = H qdd + C", {"rnea": Method(RNEA.without("f_ext"), pushed=PUSHED_RNEA)}),
-    Function(
-        "bias_force",
-        "C: Coriolis, centrifugal and gravity terms",
-        {"rnea": Method(BIAS.without("f_ext"), pushed=PUSHED_BIAS)},
-    ),
+    Function("inverse_dynamics", "tau = H qdd + C", {"rnea": Method(RNEA)}, takes_forces=True),
+    Function("bias_force", "C: Coriolis, centrifugal and gravity terms", {"rnea": Method(BIAS)}, takes_forces=True),
     _row("gravity", "the torque that holds the mechanism at rest against gravity", GRAVITY),
     _row("coriolis_matrix", "C with C v the Coriolis and centrifugal terms and Hdot - 2 C skew", CORIOLIS_MATRIX),
     _row("mass_matrix", "H, both triangles", MASS_MATRIX),

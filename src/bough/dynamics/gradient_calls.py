@@ -162,7 +162,7 @@ class Gradients:
         empty = forces is None or (isinstance(forces, Mapping) and not forces)
         if empty and not named:
             return None
-        if next(iter(row.methods.values())).pushed is None:
+        if not row.takes_forces:
             raise OptionError(f"{row.name} takes no forces")
         frames = () if empty or not isinstance(forces, Mapping) else tuple(sorted(forces, key=str))
         if empty:

@@ -18,7 +18,7 @@ from bough.joints import (
     motion_to_body,
     move_joint,
     origin_in_parent,
-    turn_to_body,
+    turn_axes,
     turn_to_parent,
 )
 from bough.model import Model
@@ -80,7 +80,7 @@ def place_body(m: Mechanism, i: int, w: Workspace) -> None:
     else:
         zero, one = m.zero[0], m.one[0]
         R, p = (one, zero, zero, zero, one, zero, zero, zero, one), (zero, zero, zero)
-    put9(w.P, i, turn_axes(m, i, R, w))
+    put9(w.P, i, turn_axes(m, i, R, w.X))
     put_tail(w.P, i, add3(p, rotate(R, origin_in_parent(m, w.X, i))))
 
 
@@ -93,15 +93,7 @@ def orient_body(m: Mechanism, i: int, w: Workspace) -> None:
     else:
         zero, one = m.zero[0], m.one[0]
         R = (one, zero, zero, zero, one, zero, zero, zero, one)
-    put9(w.E, i, turn_axes(m, i, R, w))
-
-
-@kernel
-def turn_axes(m: Mechanism, i: int, R: Rotation, w: Workspace) -> Rotation:
-    """R R_i: the rows of R, turned into body i's axes."""
-    a, b = turn_to_body(m, w.X, i, (R[0], R[1], R[2])), turn_to_body(m, w.X, i, (R[3], R[4], R[5]))
-    c = turn_to_body(m, w.X, i, (R[6], R[7], R[8]))
-    return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
+    put9(w.E, i, turn_axes(m, i, R, w.X))
 
 
 @kernel

@@ -7,7 +7,8 @@ accelerates with a + Omega r, Omega = [alpha x] + [w x][w x].
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
-from bough.spatial import add3, cross, get6, join, put6, rotate, scale3, sub6
+from bough.joints import Mechanism, turn_axes
+from bough.spatial import add3, angular, cross, get3, get6, get9, join, linear, put6, put9, rotate, scale3, sub3
 from bough.types import Force, RigidInertia, Rotation, Rows, Symmetric, Vector
 
 
@@ -56,9 +57,35 @@ def gyroscopic_force(I: RigidInertia, ww: Symmetric) -> Force:
 
 
 @kernel
-def relieve(f_ext: Rows, i: int, f: Rows) -> None:
-    """Take the external force on body i off the force that it needs. 6a."""
-    put6(f, i, sub6(get6(f, i), get6(f_ext, i)))
+def subtract_wrenches(m: Mechanism, i: int, X: Rows, f: Rows) -> None:
+    """Subtract the external wrenches on body i from the force f[i], moment first, in the body's axes.
+
+    Body by body, where f[i] has just been made: nothing waits in memory. Term by term: each product joins a sum.
+    """
+    if len(m.wrench) > 0:
+        up, zero, one = m.parent[i], m.zero[0], m.one[0]
+        R = (one, zero, zero, zero, one, zero, zero, zero, one)
+        if up >= 0:
+            R = get9(m.world, up)
+        R = turn_axes(m, i, R, X)
+        put9(m.world, i, R)
+        for j in range(m.first_push[i], m.first_push[i + 1]):
+            k = m.push[j]
+            x, y = m.wrench[k], get6(f, i)
+            force = subtract_turned(R, (x[0], x[1], x[2]), linear(y))
+            # the moment of the force about the body's origin is p x (what `force` lost)
+            lever = cross(get3(m.push_at, k), sub3(force, linear(y)))
+            put6(f, i, join(add3(subtract_turned(R, (x[3], x[4], x[5]), angular(y)), lever), force))
+
+
+@kernel
+def subtract_turned(R: Rotation, x: Vector, y: Vector) -> Vector:
+    """y - R' x. 9m + 9a."""
+    return (
+        y[0] - R[0] * x[0] - R[3] * x[1] - R[6] * x[2],
+        y[1] - R[1] * x[0] - R[4] * x[1] - R[7] * x[2],
+        y[2] - R[2] * x[0] - R[5] * x[1] - R[8] * x[2],
+    )
 
 
 @kernel

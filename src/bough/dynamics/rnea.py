@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.newton_euler import body_force, point_acceleration, relieve
+from bough.dynamics.newton_euler import body_force, point_acceleration, subtract_wrenches
 from bough.joints import (
     Mechanism,
     along,
@@ -25,8 +25,8 @@ from bough.types import Rows, Workspace
 
 
 @kernel
-def rnea(m: Mechanism, q: Rows, v: Rows, qdd: Rows, f_ext: Rows, tau: Rows, w: Workspace) -> None:
-    """tau = H qdd + C, with f_ext the force on each body in its own frame."""
+def rnea(m: Mechanism, q: Rows, v: Rows, qdd: Rows, tau: Rows, w: Workspace) -> None:
+    """tau = H qdd + C."""
     by_freedom(m, v, w.rate)
     by_freedom(m, qdd, w.effort)
     for i in range(len(m.parent)):
@@ -34,26 +34,25 @@ def rnea(m: Mechanism, q: Rows, v: Rows, qdd: Rows, f_ext: Rows, tau: Rows, w: W
         move_joint(m, q, i, w.X)
         accelerate(m, i, w)
         load(m, i, w)
-        relieve(f_ext, i, w.f)
     gather(m, tau, w)
 
 
 @kernel
-def newton_euler(m: Mechanism, v: Rows, qdd: Rows, f_ext: Rows, tau: Rows, w: Workspace) -> None:
+def newton_euler(m: Mechanism, v: Rows, qdd: Rows, tau: Rows, w: Workspace) -> None:
     """The same with the joint motions already in w.X."""
     by_freedom(m, v, w.rate)
     by_freedom(m, qdd, w.effort)
     for i in range(len(m.parent)):
         accelerate(m, i, w)
         load(m, i, w)
-        relieve(f_ext, i, w.f)
     gather(m, tau, w)
 
 
 @kernel
 def load(m: Mechanism, i: int, w: Workspace) -> None:
-    """The force that body i alone needs."""
+    """The force that body i alone needs, less the external ones."""
     put6(w.f, i, body_force(get10(m.inertia, i), get3(w.w, i), get3(w.alpha, i), get3(w.a, i)))
+    subtract_wrenches(m, i, w.X, w.f)
 
 
 @kernel
@@ -109,9 +108,9 @@ WORK = {
 RNEA = Routine(
     "inverse_dynamics",
     rnea,
-    inputs={"q": "nq", "v": "nv", "qdd": "nv", "f_ext": "bodies 6"},
+    inputs={"q": "nq", "v": "nv", "qdd": "nv"},
     outputs={"tau": "nv"},
     work=WORK,
 )
 BIAS = RNEA.without("qdd", name="bias_force")
-GRAVITY = RNEA.without("v", "qdd", "f_ext", name="gravity")
+GRAVITY = RNEA.without("v", "qdd", name="gravity")

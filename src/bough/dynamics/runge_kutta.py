@@ -45,19 +45,19 @@ def tangent_rate(m: Mechanism, c: StepNumbers, i: int, u: Rows, v: Rows, out: Ro
 
 
 @kernel
-def stage(m: Mechanism, j: JointLaws, c: StepNumbers, s: int, q: Rows, f_ext: Rows, w: Workspace) -> None:
+def stage(m: Mechanism, j: JointLaws, c: StepNumbers, s: int, q: Rows, w: Workspace) -> None:
     """Stage s at q exp(w.to) with the velocity w.at: w.slope[s] is the rate of the first, w.gain[s] of the second."""
     for i in range(len(m.parent)):
         integrate_joint(m, i, q, w.to, m.one[0], w.here)
         tangent_rate(m, c, i, w.to, w.at, w.slope[s])
     stretch(m, c, w.here, w)
     forces_and_rotors(m, j, w.here, w.at, w)
-    aba(m, w.here, w.at, w.push, f_ext, w.gain[s], w)
+    aba(m, w.here, w.at, w.push, w.gain[s], w)
 
 
 @kernel
-def strike_stops(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, f_ext: Rows, w: Workspace) -> None:
-    """v (nv,) at q after the impulses of stops, H (v' - v) = S' lam; w.h is dt, and f_ext is zero."""
+def strike_stops(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, w: Workspace) -> None:
+    """v (nv,) at q after the impulses of stops, H (v' - v) = S' lam; w.h is dt."""
     zero = m.zero[0]
     for k in range(len(v)):
         w.qdd[k], w.push[k], w.at[k] = zero, zero, zero
@@ -67,7 +67,7 @@ def strike_stops(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, f
     for k in range(len(m.v_index)):
         if j.stops[k] > 0:
             w.end[k] = w.end[k] - v[m.v_index[k]]
-    aba_with_held(with_rotors_and_gravity(m, w.rotor, w.pull), q, w.at, f_ext, w)
+    aba_with_held(with_rotors_and_gravity(m, w.rotor, w.pull), q, w.at, w)
     for k in range(len(m.v_index)):
         i, change = m.v_index[k], w.h[0] * w.qdd[m.v_index[k]]
         if j.stops[k] > 0:
@@ -87,7 +87,6 @@ def runge_kutta_step(
     kp: Rows,
     kd: Rows,
     dt: Rows,
-    f_ext: Rows,
     q_next: Rows,
     v_next: Rows,
     w: Workspace,
@@ -99,7 +98,7 @@ def runge_kutta_step(
     for k in range(len(v)):
         w.to[k], w.at[k] = m.zero[0], v[k]
     for s in range(4):
-        stage(m, j, c, s, q, f_ext, w)
+        stage(m, j, c, s, q, w)
         reach = h * c.share[0] if s < 2 else h
         for k in range(len(v)):
             w.to[k], w.at[k] = reach * w.slope[s, k], v[k] + reach * w.gain[s, k]
@@ -111,9 +110,9 @@ def runge_kutta_step(
         integrate_joint(m, i, q, w.to, m.one[0], q_next)
     if c.held[0] == 1:
         w.h[0] = h
-        strike_stops(m, j, c, q_next, v_next, f_ext, w)
+        strike_stops(m, j, c, q_next, v_next, w)
 
 
 STAGES = {**WORK, "pull": "3", "here": "nq", "to": "nv", "at": "nv", "slope": "4 nv", "gain": "4 nv"}
-SERVO_RUNGE_KUTTA = Routine("runge_kutta_step", runge_kutta_step, INPUTS, OUTPUTS, STAGES).without("f_ext")
+SERVO_RUNGE_KUTTA = Routine("runge_kutta_step", runge_kutta_step, INPUTS, OUTPUTS, STAGES)
 RUNGE_KUTTA_STEP = SERVO_RUNGE_KUTTA.without("target", "kp", "kd")

@@ -21,7 +21,7 @@ import numpy as np
 from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import clip, step
-from bough.dynamics.aba import ABA, aba, accelerate, eliminate, velocity_and_bias
+from bough.dynamics.aba import ABA, aba, accelerate, eliminate, start_body
 from bough.joints import (
     LAST_SCREW,
     Mechanism,
@@ -176,14 +176,14 @@ def hold_stopped(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, w
 
 
 @kernel
-def aba_with_held(m: Mechanism, q: Rows, v: Rows, f_ext: Rows, w: Workspace) -> None:
+def aba_with_held(m: Mechanism, q: Rows, v: Rows, w: Workspace) -> None:
     """w.qdd under w.push, where held freedoms are led to w.end; m has their heavy rotors, w.h is dt."""
     by_freedom(m, v, w.rate)
     by_freedom(m, w.push, w.u)
     for i in range(len(m.parent)):
         fetch_joint(m, q, i)
         move_joint(m, q, i, w.X)
-        velocity_and_bias(m, f_ext, i, w)
+        start_body(m, i, w)
         for k in range(m.dof[i], m.dof[i + 1]):
             led = w.held[k] * (w.end[k] - v[m.v_index[k]]) / w.h[0]
             put6(w.c, i, add6(get6(w.c, i), freedom(m, k, led)))
@@ -218,7 +218,6 @@ def semi_implicit_step(
     kp: Rows,
     kd: Rows,
     dt: Rows,
-    f_ext: Rows,
     q_next: Rows,
     v_next: Rows,
     w: Workspace,
@@ -228,16 +227,16 @@ def semi_implicit_step(
     take(tau, target, kp, kd, w)
     stretch(m, c, q, w)
     forces_and_rotors(m, j, q, v, w)
-    aba(with_rotors(m, w.rotor), q, v, w.push, f_ext, w.qdd, w)
+    aba(with_rotors(m, w.rotor), q, v, w.push, w.qdd, w)
     if c.held[0] == 1:
         hold_stopped(m, j, c, q, v, w)
-        aba_with_held(with_rotors(m, w.rotor), q, v, f_ext, w)
+        aba_with_held(with_rotors(m, w.rotor), q, v, w)
     move(m, j, q, v, q_next, v_next, w)
 
 
-INPUTS = {"q": "nq", "v": "nv", "tau": "nv", "target": "nv", "kp": "nv", "kd": "nv", "dt": "1", "f_ext": "bodies 6"}
+INPUTS = {"q": "nq", "v": "nv", "tau": "nv", "target": "nv", "kp": "nv", "kd": "nv", "dt": "1"}
 OUTPUTS = {"q_next": "nq", "v_next": "nv"}
 _DRIVES = {name: "nv" for name in ("tau", "target", "kp", "kd", "push", "x", "qdd")}
 WORK = {**ABA.work, **_DRIVES, "h": "1", "rotor": "dofs", "held": "dofs", "end": "dofs"}
-SERVO_STEP = Routine("semi_implicit_step", semi_implicit_step, INPUTS, OUTPUTS, WORK).without("f_ext")
+SERVO_STEP = Routine("semi_implicit_step", semi_implicit_step, INPUTS, OUTPUTS, WORK)
 SEMI_IMPLICIT_STEP = SERVO_STEP.without("target", "kp", "kd")

@@ -39,6 +39,7 @@ from bough.joints.waist import (
     origin_in_parent,
     rigid_freedom,
     rigid_to_parent,
+    turn_axes,
     turn_to_body,
     turn_to_parent,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "rigid_freedom",
     "rigid_to_parent",
     "tiny",
+    "turn_axes",
     "turn_to_body",
     "turn_to_parent",
 ]

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from bough.types import Rows
 
 # Joints of a kind up to this move along a screw about z, the others by a placement
 LAST_SCREW = 1
 # Kinds of fixed part
 X_SCREW, ZX_SCREWS, PLACED = range(3)
+
+# The fields of a model; those after them are of external wrenches
+OWN_FIELDS = 18
 
 
 class Mechanism(NamedTuple):
@@ -38,3 +43,9 @@ class Mechanism(NamedTuple):
     gravity: Rows  # (3,)
     zero: Rows  # (1,) zero and one of the working precision: a literal would promote float32
     one: Rows  # (1,)
+    # External wrenches, which are inputs of a function (`dynamics.external`) and no part of a model: by default none.
+    first_push: Rows = np.zeros(0, np.int64)  # (N + 1,) where the numbers of each body start in `push`
+    push: Rows = np.zeros(0, np.int64)  # rows of `wrench`, body by body
+    push_at: Rows = np.zeros((0, 3))  # (count, 3) where each acts, in the frame of its body
+    wrench: Rows = np.zeros((0, 6))  # (count, 6) [force, moment] in the world's axes
+    world: Rows = np.zeros((0, 9))  # (N, 9) rotations from the bodies' axes to the world's, written as they are needed

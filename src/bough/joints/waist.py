@@ -34,7 +34,7 @@ from bough.spatial import (
     z_turn_in,
     z_turn_out,
 )
-from bough.types import ArticulatedInertia, Force, Motion, RigidInertia, Rows, Scalar, Vector
+from bough.types import ArticulatedInertia, Force, Motion, RigidInertia, Rotation, Rows, Scalar, Vector
 
 SOON = 12  # bodies: what they take to compute is longer than memory takes to answer
 
@@ -95,6 +95,14 @@ def turn_to_body(m: Mechanism, X: Rows, i: int, a: Vector) -> Vector:
     if m.kind[i] <= LAST_SCREW:
         return z_turn_out(X[i, 0], X[i, 1], a)
     return rotate_back(get9(X, i), a)
+
+
+@kernel
+def turn_axes(m: Mechanism, i: int, R: Rotation, X: Rows) -> Rotation:
+    """R R_i: the rows of R, turned into body i's axes."""
+    a, b = turn_to_body(m, X, i, (R[0], R[1], R[2])), turn_to_body(m, X, i, (R[3], R[4], R[5]))
+    c = turn_to_body(m, X, i, (R[6], R[7], R[8]))
+    return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2])
 
 
 @kernel

@@ -65,15 +65,15 @@ class GroundPlanes(NamedTuple):
 @kernel
 def contact_step(
     m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, e: JointRows, g: GroundPlanes, k: Laws,
-    q: Rows, v: Rows, tau: Rows, friction: Rows, start: Rows, dt: Rows, pace: Rows, none: Rows, f_ext: Rows,
+    q: Rows, v: Rows, tau: Rows, friction: Rows, start: Rows, dt: Rows, pace: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The state after dt, impulses lam (rows,), and how it went: `report` (6,), with the depth of the deepest point.
 
-    `none` and `f_ext` are held at zero.
+    `none` is held at zero.
     """
     crba(m, q, w.H, w)
-    newton_euler(m, v, none, f_ext, w.C, w)
+    newton_euler(m, v, none, w.C, w)
     free_velocity(m, f, e, q, v, tau, dt[0], w)
     packed_jacobian(m, t, p, w.J, w)
     mobility(m, p, f, w)
@@ -259,11 +259,11 @@ CONTACT_STEP = Routine(
     contact_step,
     inputs={
         "q": "nq", "v": "nv", "tau": "nv", "friction": "contacts", "start": "rows", "dt": "1", "pace": "1",
-        "none": "nv", "f_ext": "bodies 6",
+        "none": "nv",
     },
     outputs={"q_after": "nq", "v_after": "nv", "lam": "rows", "report": "6"},
     work=WORK,
-).without("none", "f_ext")  # fmt: skip
+).without("none")  # fmt: skip
 LIFT = Routine(
     "lift_contacts",
     lift,

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.native("writes CUDA text and compiles it as C++")
 
 ROBOTS = {"humanoid": zoo.humanoid(), "star": zoo.star(6), "asimo": zoo.asimo(), "random": zoo.random_tree(12, seed=3)}
 ROUTINES = {
-    "aba": ABA.without("f_ext"),
+    "aba": ABA,
     "rnea": RNEA,
     "crba": CRBA,
     "inverse": INVERSE_MASS_MATRIX,
@@ -106,7 +106,7 @@ def test_what_one_kernel_does_not_take_is_refused(monkeypatch):
 
 def test_rows_that_are_not_finite_are_marked(tmp_path):
     model = zoo.humanoid()
-    program = traced(ABA.without("f_ext"), (model.mechanism,), model.sizes, mark_limbs)
+    program = traced(ABA, (model.mechanism,), model.sizes, mark_limbs)
     library = build(cuda.emit(program, np.float64, cuda.Form(4)).text, tmp_path)
     q = model.random_configuration(np.random.default_rng(1), 3)
     q[1, 3:7] = 0.0

@@ -26,7 +26,7 @@ from bough.errors import BoughError, MissingExtraError, NonFiniteError, ShapeErr
 from bough.model import mark_limbs
 from card import has_card, needs_card
 
-FORWARD = ABA.without("f_ext")
+FORWARD = ABA
 
 
 needs_none = pytest.mark.skipif(has_card(), reason="there is a CUDA device")

@@ -13,7 +13,7 @@ from bough.adaptive.motion.layout import Effort, Moving, Room
 from bough.adaptive.tree.contract import Loads, load_body
 from bough.adaptive.tree.layout import compose, get_pose, primitive_pose, put_pose
 from bough.compile.kernel import kernel, loop_kernel
-from bough.dynamics.aba import accelerate, eliminate, velocity_and_bias
+from bough.dynamics.aba import accelerate, eliminate, start_body
 from bough.joints import (
     Mechanism,
     by_freedom,
@@ -25,7 +25,7 @@ from bough.joints import (
     move_joint,
     turn_to_body,
 )
-from bough.spatial import add6, dot6, get3, get6, get9, get10, join, put6, rigid_times, rotate
+from bough.spatial import add6, dot6, get3, get6, get9, get10, join, put6, rigid_times, rotate, sub6
 from bough.types import Rows, Scalar
 
 
@@ -60,7 +60,8 @@ def outward(m: Mechanism, s: Moving, loads: Loads, w: Room) -> None:
 def accelerations(m: Mechanism, s: Moving, force: Rows, w: Room) -> None:
     """s.qdd from w.u, w.rate, w.X and forces on bodies in their frames."""
     for i in range(len(m.parent)):
-        velocity_and_bias(m, force, i, w)
+        start_body(m, i, w)
+        put6(w.pA, i, sub6(get6(w.pA, i), get6(force, i)))
     for i in range(len(m.parent) - 1, -1, -1):
         eliminate(m, i, w)
     for i in range(len(m.parent)):
@@ -156,7 +157,8 @@ def transmit(m: Mechanism, s: Moving, loads: Loads, w: Room) -> None:
     outward(m, s, loads, w)
     g = m.gravity
     for i in range(len(m.parent)):
-        velocity_and_bias(m, w.force, i, w)
+        start_body(m, i, w)
+        put6(w.pA, i, sub6(get6(w.pA, i), get6(w.force, i)))
         if m.parent[i] >= 0:
             a = add6(get6(w.a, m.parent[i]), join((0.0, 0.0, 0.0), get3(w.b, i)))
             a = motion_to_body(m, w.X, i, a)

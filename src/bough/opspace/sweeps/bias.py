@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.dynamics.aba import ABA, accelerate, eliminate, velocities_and_bias
+from bough.dynamics.aba import ABA, accelerate, eliminate, start_bodies
 from bough.dynamics.newton_euler import gyroscopic_force, squares
 from bough.joints import Mechanism, by_freedom, joint_motion, joint_velocity, motion_to_body, turn_to_body
 from bough.opspace.sweeps.wrenches import (
@@ -53,10 +53,10 @@ from bough.types import Rows, Scalar, Workspace
 
 
 @kernel
-def task_acceleration(m: Mechanism, t: Seeds, q: Rows, v: Rows, tau: Rows, f_ext: Rows, y: Rows, w: Workspace) -> None:
+def task_acceleration(m: Mechanism, t: Seeds, q: Rows, v: Rows, tau: Rows, y: Rows, w: Workspace) -> None:
     """The acceleration of the task rows when the joint forces are tau: y = Jdot v + J qdd."""
     joint_motion(m, q, w.X)
-    velocities_and_bias(m, v, f_ext, w)
+    start_bodies(m, v, w)
     by_freedom(m, tau, w.u)
     for i in range(len(m.parent) - 1, -1, -1):
         eliminate(m, i, w)
@@ -67,11 +67,11 @@ def task_acceleration(m: Mechanism, t: Seeds, q: Rows, v: Rows, tau: Rows, f_ext
 
 
 @kernel
-def drift(m: Mechanism, t: Seeds, q: Rows, v: Rows, f_ext: Rows, y: Rows, w: Workspace) -> None:
-    """Jdot v: the acceleration of the task rows while no joint accelerates; f_ext is held at zero."""
+def drift(m: Mechanism, t: Seeds, q: Rows, v: Rows, y: Rows, w: Workspace) -> None:
+    """Jdot v: the acceleration of the task rows while no joint accelerates."""
     zero = m.zero[0]
     joint_motion(m, q, w.X)
-    velocities_and_bias(m, v, f_ext, w)
+    start_bodies(m, v, w)
     for i in range(len(m.parent)):
         a = (zero, zero, zero, zero, zero, zero)
         p = m.parent[i]
@@ -157,11 +157,9 @@ BIAS_WORK = dict(ABA.work) | PLACEMENT_WORK | {"u6": "bodies 6", "g": "bodies 3"
 TASK_ACCELERATION = Routine(
     "task_acceleration",
     task_acceleration,
-    inputs={"q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6"},
+    inputs={"q": "nq", "v": "nv", "tau": "nv"},
     outputs={"y": "rows"},
     work=BIAS_WORK,
 )
-BIAS = TASK_ACCELERATION.without("tau", "f_ext", name="task_bias")
-DRIFT = Routine(
-    "task_drift", drift, inputs={"q": "nq", "v": "nv", "f_ext": "bodies 6"}, outputs={"y": "rows"}, work=BIAS_WORK
-).without("f_ext")
+BIAS = TASK_ACCELERATION.without("tau", name="task_bias")
+DRIFT = Routine("task_drift", drift, inputs={"q": "nq", "v": "nv"}, outputs={"y": "rows"}, work=BIAS_WORK)

@@ -21,11 +21,11 @@ from bough.types import Rows, Workspace
 
 @kernel
 def complete(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, damping: Rows, v: Rows, f_ext: Rows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, damping: Rows, v: Rows,
     J: Rows, Jdot_v: Rows, beta: Rows, Lam_inv: Rows, Lam: Rows, Jbar: Rows, N: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """All quantities of tasks; f_ext is held at zero."""
-    drift(m, t, q, v, f_ext, Jdot_v, w)
+    """All quantities of tasks."""
+    drift(m, t, q, v, Jdot_v, w)
     joint_bias(m, w.C, w)
     factored(m, t, p, f, q, w.J, w.factor, w.YD, Lam_inv, w)
     spread_jacobian(m, p, w.J, J)
@@ -63,12 +63,12 @@ def consistent(m: Mechanism, J: Rows, Lam: Rows, Jbar: Rows, N: Rows, w: Workspa
 
 @kernel
 def mu_rho(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, damping: Rows, v: Rows, f_ext: Rows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, damping: Rows, v: Rows,
     mu: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """mu + rho = -Lambda beta; f_ext is held at zero."""
+    """mu + rho = -Lambda beta."""
     complete(
-        m, t, p, f, q, damping, v, f_ext,
+        m, t, p, f, q, damping, v,
         w.jacobian, w.drift, w.bias, w.inverse_inertia, w.inertia, w.jbar, w.nullspace, w,
     )  # fmt: skip
     for r in range(len(mu)):
@@ -81,7 +81,7 @@ def mu_rho(
 COMPLETE = Routine(
     "operational_space",
     complete,
-    inputs={"q": "nq", "damping": "1", "v": "nv", "f_ext": "bodies 6"},
+    inputs={"q": "nq", "damping": "1", "v": "nv"},
     outputs={
         "jacobian": "rows nv",
         "drift": "rows",
@@ -96,7 +96,7 @@ COMPLETE = Routine(
     | LDL_WORK
     | {"J": "entries", "factor": "packed", "YD": "entries", "f": "bodies 6", "C": "dofs 1"}
     | {"columns": "dofs rows", "X_J": "nv rows", "scale": "rows", "strain": "1"},
-).without("f_ext")
+)
 MU_RHO = Routine(
     "mu_rho", mu_rho, COMPLETE.inputs, {"mu_rho": "rows"}, {**COMPLETE.work, **COMPLETE.outputs}, COMPLETE.zeros
 )

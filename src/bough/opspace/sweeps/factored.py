@@ -65,15 +65,14 @@ def dynamics(
     f: DofTree,
     q: Rows,
     v: Rows,
-    f_ext: Rows,
     J: Rows,
     X: Rows,
     Lam_inv: Rows,
     beta: Rows,
     w: Workspace,
 ) -> None:
-    """J, X and Lambda^-1 from q, and beta from q and v on the same factor; f_ext is held at zero."""
-    drift(m, t, q, v, f_ext, beta, w)
+    """J, X and Lambda^-1 from q, and beta from q and v on the same factor."""
+    drift(m, t, q, v, beta, w)
     joint_bias(m, w.C, w)
     weighted(m, t, p, f, q, J, X, Lam_inv, w)
     unit_ltsolve(f.parent, f.rows, w.L, w.C)
@@ -183,10 +182,10 @@ WEIGHTED = Routine(
 DYNAMICS = Routine(
     "operational_dynamics",
     dynamics,
-    inputs={"q": "nq", "v": "nv", "f_ext": "bodies 6"},
+    inputs={"q": "nq", "v": "nv"},
     outputs={**WEIGHTED.outputs, "beta": "rows"},
     work=BIAS_WORK | dict(WEIGHTED.work) | {"f": "bodies 6", "C": "dofs 1"},
-).without("f_ext")
+)
 JBAR = Routine(
     "jbar",
     jbar,

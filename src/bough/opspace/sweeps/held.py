@@ -34,11 +34,11 @@ class Proximal(NamedTuple):
 
 @kernel
 def held_dynamics(
-    m: Mechanism, t: Seeds, s: Slots, p: JacobianPattern, c: Proximal, q: Rows, v: Rows, tau: Rows, f_ext: Rows,
+    m: Mechanism, t: Seeds, s: Slots, p: JacobianPattern, c: Proximal, q: Rows, v: Rows, tau: Rows,
     target: Rows, damping: Rows, proximal: Rows, qdd: Rows, f: Rows, residual: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """qdd and row forces f such that H qdd + C = tau + J' f and the rows accelerate by target - damping J v."""
-    task_acceleration(m, t, q, v, tau, f_ext, w.y, w)
+    task_acceleration(m, t, q, v, tau, w.y, w)
     rows_velocity(m, t, w.rate_of_rows, w)
     pv(m, t, s, p, q, w.A, w)
     for r in range(len(f)):
@@ -129,11 +129,11 @@ HELD_DYNAMICS = Routine(
     "constrained_dynamics",
     held_dynamics,
     inputs={
-        "q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6", "target": "rows", "damping": "1", "proximal": "1",
+        "q": "nq", "v": "nv", "tau": "nv", "target": "rows", "damping": "1", "proximal": "1",
     },
     outputs={"qdd": "nv", "force": "rows", "residual": "1"},
     work=BIAS_WORK | ROW_WORK | {"rate_of_rows": "rows"},
-).without("f_ext")  # fmt: skip
+)  # fmt: skip
 IMPACT = Routine(
     "impact",
     impact,

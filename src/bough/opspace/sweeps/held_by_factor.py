@@ -21,11 +21,11 @@ from bough.types import Rows, Workspace
 
 @kernel
 def held_by_factor(
-    m: Mechanism, t: Seeds, p: JacobianPattern, d: DofTree, c: Proximal, q: Rows, v: Rows, tau: Rows, f_ext: Rows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, d: DofTree, c: Proximal, q: Rows, v: Rows, tau: Rows,
     target: Rows, damping: Rows, proximal: Rows, qdd: Rows, f: Rows, residual: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """qdd and row forces f such that H qdd + C = tau + J' f and the rows accelerate by target - damping J v."""
-    drift(m, t, q, v, f_ext, w.y, w)
+    drift(m, t, q, v, w.y, w)
     rows_velocity(m, t, w.rate_of_rows, w)
     joint_bias(m, w.C, w)
     factored(m, t, p, d, q, w.J, w.H, w.YD, w.A, w)
@@ -51,10 +51,10 @@ HELD_BY_FACTOR = Routine(
     "constrained_dynamics",
     held_by_factor,
     inputs={
-        "q": "nq", "v": "nv", "tau": "nv", "f_ext": "bodies 6", "target": "rows", "damping": "1", "proximal": "1",
+        "q": "nq", "v": "nv", "tau": "nv", "target": "rows", "damping": "1", "proximal": "1",
     },
     outputs=dict(HELD_DYNAMICS.outputs),
     work=dict(DYNAMICS.work) | LDL_WORK
     | {"H": "packed", "A": "rows rows", "gap": "rows", "x": "rows", "y": "rows"}
     | {"rate_of_rows": "rows"},
-).without("f_ext")  # fmt: skip
+)  # fmt: skip

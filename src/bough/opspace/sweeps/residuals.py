@@ -18,12 +18,12 @@ from bough.types import Rows, Workspace
 
 @kernel
 def residuals(
-    m: Mechanism, t: Seeds, p: JacobianPattern, q: Rows, v: Rows, qdd: Rows, force: Rows, damping: Rows, f_ext: Rows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, q: Rows, v: Rows, qdd: Rows, force: Rows, damping: Rows,
     unbalanced: Rows, unmet: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """H qdd + C - J' f (nv,) and J qdd + Jdot v + damping J v (rows,); f_ext is held at zero."""
-    rnea(m, q, v, qdd, f_ext, unbalanced, w)
-    drift(m, t, q, v, f_ext, unmet, w)
+    """H qdd + C - J' f (nv,) and J qdd + Jdot v + damping J v (rows,)."""
+    rnea(m, q, v, qdd, unbalanced, w)
+    drift(m, t, q, v, unmet, w)
     packed_jacobian(m, t, p, w.J, w)
     spread_jacobian(m, p, w.J, w.whole)
     for r in range(len(unmet)):
@@ -35,7 +35,7 @@ def residuals(
 RESIDUALS = Routine(
     "constrained_dynamics",
     residuals,
-    inputs={"q": "nq", "v": "nv", "qdd": "nv", "force": "rows", "damping": "1", "f_ext": "bodies 6"},
+    inputs={"q": "nq", "v": "nv", "qdd": "nv", "force": "rows", "damping": "1"},
     outputs={"unbalanced": "nv", "unmet": "rows"},
     work=dict(RNEA.work) | BIAS_WORK | JACOBIAN_WORK | {"J": "entries", "whole": "rows nv"},
-).without("f_ext")
+)

@@ -30,12 +30,11 @@ def task_torques(
     a: Rows,
     tau0: Rows,
     damping: Rows,
-    f_ext: Rows,
     tau: Rows,
     w: Workspace,
 ) -> None:
-    """tau (nv,) for accelerations a (rows,) of the tasks, tau0 (nv,) in their null space; f_ext is held at zero."""
-    drift(m, t, q, v, f_ext, w.F, w)
+    """tau (nv,) for accelerations a (rows,) of the tasks, tau0 (nv,) in their null space."""
+    drift(m, t, q, v, w.F, w)
     joint_bias(m, w.C, w)
     factored(m, t, p, f, q, w.J, w.factor, w.YD, w.Lam_inv, w)
     for k in range(len(m.v_index)):
@@ -56,11 +55,11 @@ def task_torques(
 TASK_TORQUES = Routine(
     "torques",
     task_torques,
-    inputs={"q": "nq", "v": "nv", "acceleration": "rows", "tau0": "nv", "damping": "1", "f_ext": "bodies 6"},
+    inputs={"q": "nq", "v": "nv", "acceleration": "rows", "tau0": "nv", "damping": "1"},
     outputs={"tau": "nv"},
     work=BIAS_WORK
     | dict(FACTORED.work)
     | LDL_WORK
     | {"J": "entries", "factor": "packed", "YD": "entries", "Lam_inv": "rows rows"}
     | {"f": "bodies 6", "C": "dofs 1", "x": "dofs 1", "z": "dofs", "F": "rows"},
-).without("f_ext")
+)

@@ -18,13 +18,13 @@ from bough.types import Rows, Workspace
 @kernel
 def whole(
     m: Mechanism, t: Seeds, p: JacobianPattern, g: Aims,
-    q: Rows, v: Rows, target: Rows, posture: Rows, qdd: Rows, f_ext: Rows,
+    q: Rows, v: Rows, target: Rows, posture: Rows, qdd: Rows,
     H: Rows, C: Rows, J: Rows, rate: Rows, bias: Rows, error: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """H qdd + C = tau, rate = J v, bias = Jdot v, error = target less position; qdd and f_ext are held at zero."""
+    """H qdd + C = tau, rate = J v, bias = Jdot v, error = target less position; qdd is held at zero."""
     mass_matrix(m, q, H, w)
-    newton_euler(m, v, qdd, f_ext, C, w)
-    drift(m, t, q, v, f_ext, bias, w)
+    newton_euler(m, v, qdd, C, w)
+    drift(m, t, q, v, bias, w)
     packed_jacobian(m, t, p, w.J, w)
     spread_jacobian(m, p, w.J, J)
     for r in range(len(rate)):
@@ -38,7 +38,7 @@ def whole(
 WHOLE = Routine(
     "whole_body",
     whole,
-    inputs={"q": "nq", "v": "nv", "target": "aims 12", "posture": "nq", "qdd": "nv", "f_ext": "bodies 6"},
+    inputs={"q": "nq", "v": "nv", "target": "aims 12", "posture": "nq", "qdd": "nv"},
     outputs={"H": "nv nv", "C": "nv", "J": "rows nv", "rate": "rows", "bias": "rows", "error": "rows"},
     work=dict(RNEA.work) | dict(MASS_MATRIX.work) | BIAS_WORK | JACOBIAN_WORK | ERROR_WORK | {"J": "entries"},
-).without("qdd", "f_ext")
+).without("qdd")
