@@ -1,4 +1,7 @@
-"""`python -m benchmarks [section ...]`: run the benchmarks; in a checkout, record them and renew the docs' tables."""
+"""`python -m benchmarks [SECTION ...]`: run the benchmarks, record them, and renew the docs' tables.
+
+`python -m benchmarks compare OLD.json NEW.json`: rows of two recorded runs that got slower by more than 10 %.
+"""
 
 from __future__ import annotations
 
@@ -78,9 +81,14 @@ def record(rows: list[Timing], section: str, docs: Path) -> None:
     summarise(docs)
 
 
-def main(sections: list[str]) -> None:
+def main(words: list[str]) -> None:
     try:
-        run(sections, DOCS if (DOCS / "performance.md").exists() else None, report.show)
+        if words[:1] == ["compare"]:
+            if len(words) != 3:
+                raise OptionError("compare takes two files: compare OLD.json NEW.json")
+            print(report.slower(Path(words[1]), Path(words[2])))
+        else:
+            run(words, DOCS, report.show)
     except (BoughError, ImportError) as error:
         sys.exit(str(error))
 

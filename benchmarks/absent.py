@@ -7,7 +7,7 @@ import site
 from pathlib import Path
 from typing import NamedTuple
 
-from bough.app.bench.engines.common import installed
+from bough.app.bench.states import installed
 from bough.app.bench.timing import Timing
 
 GROUP = "not measured"

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.absent import robot_file
 from benchmarks.dynamics import G1
 from bough import zoo
-from bough.app.bench.peers import mujoco_twin
+from bough.app.bench.engines.mujoco import mujoco_twin
 from bough.app.bench.timing import Timing
 from bough.convert import to_mujoco
 from bough.dynamics import Dynamics

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.absent import Sought, robot_file
 from bough import zoo
-from bough.app.bench.engines import random_state
-from bough.app.bench.engines.common import Compared, agreed, expected, ours
-from bough.app.bench.own import compare
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.compare import compare, functions, results
+from bough.app.bench.engines import agreed
+from bough.app.bench.states import Compared, random_states
+from bough.app.bench.timing import Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError
 from bough.io import load
@@ -54,23 +54,21 @@ def models() -> list[Model]:
 
 def general(model: Model) -> list[Timing]:
     """One call of the code that serves every model, and the factorization alone."""
-    dyn, s = Dynamics(model, general=True), random_state(model)
-    functions = ours(model, dyn, s)
-    functions[Compared.MASS] = lambda: dyn.mass_matrix(s.q)
-    wanted = expected(functions, model, s)
-    cases: dict[str, dict[str, Callable[[], Any]]] = {
-        case: {"bough": functions[case]}
-        for case in (Compared.FORWARD, Compared.INVERSE, Compared.MASS, Compared.FACTOR)
-    }
+    dyn, states = Dynamics(model, general=True), random_states(model)
+    ours = [functions(dyn, s) for s in states]
+    shown = (Compared.FORWARD, Compared.INVERSE, Compared.MASS, Compared.FACTOR)
+    expected = [
+        {case: x for case, x in results(model, s, calls).items() if case in shown}
+        for s, calls in zip(states, ours, strict=True)
+    ]
+    cases: dict[str, dict[str, Contestant]] = {case: {"bough": [calls[case] for calls in ours]} for case in shown}
     left_out: dict[str, str] = {}
     for engine in ("pinocchio", "mujoco"):
         try:
-            calls = agreed(engine, model, s, wanted)
+            for case, peer in agreed(engine, model, states, expected).items():
+                cases[case][peer.label] = peer.calls
         except BoughError as error:
             left_out[engine] = str(error)
-            continue
-        for case, contestants in cases.items():
-            contestants[calls[case].label] = calls[case].run
     rows = (Timing("general code, single call", model.name, case, contest(c)) for case, c in cases.items())
     return [row.noted(left_out) for row in rows]
 

@@ -6,15 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bough import zoo
-from bough.app.bench.peers import mujoco_twin
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.engines.mujoco import mujoco_twin
+from bough.app.bench.timing import Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, ModelError, NumericalError
 from bough.model import Model
@@ -45,21 +46,26 @@ def measured() -> list[Timing]:
 
 def one(model: Model, name: str) -> Timing:
     """`ltdl` of given packed rows, with all its checks, beside those that take the same matrix."""
-    q, b = model.random_configuration(np.random.default_rng(0)), np.random.default_rng(1).normal(size=model.nv)
-    dyn = Dynamics(model, general=True)
-    H, tree = dyn.packed_mass_matrix(q), model.dof_tree
-    factor = ltdl(H, tree)
-    contestants: dict[str, Callable[[], Any]] = {"bough": lambda: ltdl(H, tree)}
+    b, dyn, tree = np.random.default_rng(1).normal(size=model.nv), Dynamics(model, general=True), model.dof_tree
+    states = [model.random_configuration(np.random.default_rng(seed)) for seed in range(2)]
+    matrices = [dyn.packed_mass_matrix(q) for q in states]
+    problems = [Problem(model, q, H, b, ltdl(H, tree)) for q, H in zip(states, matrices, strict=True)]
+    contestants: dict[str, Contestant] = {"bough": [partial(ltdl, H, tree) for H in matrices]}
     left_out = {}
     for peer, make in PEERS.items():
         try:
-            contestants |= make(Problem(model, q, H, b, factor))
+            contestants |= in_turn([make(problem) for problem in problems])
         except (BoughError, ImportError, ValueError) as error:
             left_out[peer] = str(error).splitlines()[0]
     long = model.nv > 1000 and name.startswith("chain")
     times = contest(contestants, seconds=4 * SECONDS if long else SECONDS, burst=30e-3 if model.nv >= 1000 else 2e-3)
     note = f"{int(tree.rows[-1]):,} elements of H"
     return Timing(GROUP, name, "LTDL", times, note).noted(left_out)
+
+
+def in_turn(peers: Sequence[dict[str, Callable[[], Any]]]) -> dict[str, Contestant]:
+    """The same calls on all matrices."""
+    return {name: [calls[name] for calls in peers] for name in peers[0]}
 
 
 class Problem(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -15,10 +15,11 @@ from benchmarks.compile import first_calls
 from benchmarks.dynamics import BATCH, G1, models
 from benchmarks.opspace import both_precisions
 from bough import zoo
-from bough.app.bench.engines.common import installed
-from bough.app.bench.engines.derivatives import Peer
-from bough.app.bench.own import MOST
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.compare import MOST, EndEffectors, functions, larger, results
+from bough.app.bench.engines import Peer, agreed
+from bough.app.bench.engines.pinocchio import Engine
+from bough.app.bench.states import Compared, PeerState, installed, random_states
+from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.functions import FUNCTIONS
 from bough.model import Model
@@ -28,7 +29,7 @@ SMALL = 512  # rows where a result has many numbers: more would measure the mach
 LARGE = ("forward_dynamics_derivatives", "inverse_dynamics_derivatives", "regressor")  # functions
 NEAR = 64  # rows whose results stay near the core
 WANTED = Sought((G1,), ("torch", "jax", "casadi"))
-Cases = dict[str, dict[str, Callable[[], Any]]]
+Cases = dict[str, dict[str, Contestant]]
 
 
 def rows() -> list[Timing]:
@@ -41,70 +42,83 @@ def rows() -> list[Timing]:
     return [*found, *large_batches(model), *first, *bridges(model)]
 
 
+def pinocchio(model: Model, dyn: Dynamics, states: Sequence[PeerState], *cases: str) -> dict[str, Peer]:
+    """Pinocchio's functions at all states, checked to give the same."""
+    ends = EndEffectors(model, dyn)
+    found = [results(model, s, functions(dyn, s) | larger(dyn, ends, s)) for s in states]
+    return agreed("pinocchio", model, states, [{case: x[case] for case in cases} for x in found])
+
+
 def single(model: Model) -> list[Timing]:
     """One call from Python, everything included."""
-    import pinocchio as pin
-
-    x = Peer(model)
-    x.check_dynamics()
-    dyn, (q, v, tau) = x.dyn, (x.s.q, x.s.v, x.s.tau)
+    dyn, states = Dynamics(model), random_states(model)
+    dynamics, frames = Compared.FORWARD, Compared.FRAMES
+    forward_by, inverse_by = Compared.FORWARD_BY, Compared.INVERSE_BY
+    peers = pinocchio(model, dyn, states, dynamics, frames, Compared.JACOBIAN, forward_by, inverse_by)
     given, free = (Dynamics(model, inputs=["inertia"], check=check) for check in (None, False))
     heavy = 1.01 * model.inertias
     some = [name for name in model.frame_names if name != "world"][-4:]
 
-    def together(frames: list[str], *more: Any) -> Callable[[], Any]:
+    def turns(function: Callable[[PeerState], Any]) -> list[Call]:
+        return [partial(function, s) for s in states]
+
+    def together(frames: list[str], *more: Any) -> list[Call]:
         J, drift = ([(name, {"frame": f}) for f in frames] for name in ("jacobian", "bias_acceleration"))
-        return partial(dyn.together(["mass_matrix", "bias_force", "placements", *J, *drift, *more]), q, v)
+        function = dyn.together(["mass_matrix", "bias_force", "placements", *J, *drift, *more])
+        return [partial(function, s.q, s.v) for s in states]
 
-    frame = x.twin.nframes - 1
-
-    def theirs() -> None:
-        pin.computeAllTerms(x.twin, x.data, x.q, x.v)
-        pin.framesForwardKinematics(x.twin, x.data, x.q)
-        for _ in some:
-            pin.getFrameJacobian(x.twin, x.data, frame, pin.LOCAL_WORLD_ALIGNED)
-            pin.getFrameClassicalAcceleration(x.twin, x.data, frame, pin.LOCAL_WORLD_ALIGNED)
-
-    center = ("center_of_mass_jacobian", "centroidal_momentum_drift")
+    theirs, center = all_terms(model, states, len(some)), ("center_of_mass_jacobian", "centroidal_momentum_drift")
     cases: Cases = {
         "forward dynamics, inertias as inputs": {
-            "bough": lambda: free.forward_dynamics(q, v, tau, inertia=heavy),
-            "bough, checked": lambda: given.forward_dynamics(q, v, tau, inertia=heavy),
-            "bough, as constants": lambda: dyn.forward_dynamics(q, v, tau),
-            "pin.aba": x.call("aba", x.v, x.tau),
+            "bough": turns(lambda s: free.forward_dynamics(s.q, s.v, s.tau, inertia=heavy)),
+            "bough, checked": turns(lambda s: given.forward_dynamics(s.q, s.v, s.tau, inertia=heavy)),
+            "bough, as constants": turns(lambda s: dyn.forward_dynamics(s.q, s.v, s.tau)),
+            "pin.aba": peers[dynamics].calls,
         },
-        "all frames": {
-            "bough": lambda: dyn.placements(q),
-            "pin.framesForwardKinematics": x.call("framesForwardKinematics"),
-        },
+        frames: {"bough": turns(lambda s: dyn.placements(s.q)), peers[frames].label: peers[frames].calls},
         "H, C, all frames, a Jacobian of 21 rows (three frames, the centre of mass) and its drift": {
             "bough": together(some[1:], *center),
             "Pinocchio's calls": theirs,
         },
         "H, C, all frames, a Jacobian of 24 rows and its drift": {"bough": together(some), "Pinocchio's calls": theirs},
-        "forward dynamics derivatives": {
-            "bough": lambda: dyn.forward_dynamics_derivatives(q, v, tau),
-            "pin.computeABADerivatives": x.call("computeABADerivatives", x.v, x.tau),
+        forward_by: {
+            "bough": turns(lambda s: dyn.forward_dynamics_derivatives(s.q, s.v, s.tau)),
+            peers[forward_by].label: peers[forward_by].calls,
         },
-        "inverse dynamics derivatives": {
-            "bough": lambda: dyn.inverse_dynamics_derivatives(q, v, tau),
-            "pin.computeRNEADerivatives": x.call("computeRNEADerivatives", x.v, x.tau),
+        inverse_by: {
+            "bough": turns(lambda s: dyn.inverse_dynamics_derivatives(s.q, s.v, s.tau)),
+            peers[inverse_by].label: peers[inverse_by].calls,
         },
     }
     return [Timing("gradients and parameters, single call", model.name, case, contest(c)) for case, c in cases.items()]
 
 
+def all_terms(model: Model, states: Sequence[PeerState], frames: int) -> list[Call]:
+    """Pinocchio's calls for H, C, all frames, and the Jacobians and drifts of so many of them."""
+    import pinocchio as pin
+
+    x = Engine(model)
+    frame, aligned = x.twin.nframes - 1, pin.LOCAL_WORLD_ALIGNED
+
+    def run(q: Any, v: Any) -> None:
+        pin.computeAllTerms(x.twin, x.data, q, v)
+        pin.framesForwardKinematics(x.twin, x.data, q)
+        for _ in range(frames):
+            pin.getFrameJacobian(x.twin, x.data, frame, aligned)
+            pin.getFrameClassicalAcceleration(x.twin, x.data, frame, aligned)
+
+    return [partial(run, *x.arrays(s)[:2]) for s in states]
+
+
 def regressors(model: Model) -> list[Timing]:
     """One call and batches, all of Y and the rows that are not zero; beside them the time to fill as many numbers."""
-    x = Peer(model)
-    x.check_regressor()
-    dyn, s = x.dyn, x.s
-    run = x.call("computeJointTorqueRegressor", x.v, x.tau)
+    dyn, states = Dynamics(model), random_states(model)
+    peer = pinocchio(model, dyn, states, Compared.REGRESSOR)[Compared.REGRESSOR]
     times = contest(
         {
-            "bough": lambda: dyn.regressor(s.q, s.v, s.tau),
-            "bough, packed": lambda: dyn.packed_regressor(s.q, s.v, s.tau),
-            "pin.computeJointTorqueRegressor": run,
+            "bough": [lambda s=s: dyn.regressor(s.q, s.v, s.tau) for s in states],  # type: ignore[misc]
+            "bough, packed": [lambda s=s: dyn.packed_regressor(s.q, s.v, s.tau) for s in states],  # type: ignore[misc]
+            peer.label: peer.calls,
         }
     )
     found = [Timing("regressor, single call", model.name, "regressor", times)]
@@ -132,8 +146,8 @@ def _filling(y: Any, count: int) -> str:
 
 def batch(model: Model) -> list[Timing]:
     """Batches on one thread into given arrays; times are per configuration."""
-    x, rng = Peer(model), np.random.default_rng(1)
-    dyn, given = x.dyn, Dynamics(model, inputs=["inertia"])
+    dyn, given, rng = Dynamics(model), Dynamics(model, inputs=["inertia"]), np.random.default_rng(1)
+    peers = pinocchio(model, dyn, random_states(model), Compared.FORWARD, Compared.FORWARD_BY)
     Q, V, T = model.random_configuration(rng, BATCH), *rng.normal(size=(2, BATCH, model.nv))
     out = np.empty_like(V)
     robots = model.inertias * rng.uniform(0.9, 1.1, (BATCH, 1, 1))
@@ -144,7 +158,7 @@ def batch(model: Model) -> list[Timing]:
             {
                 "bough": lambda: given.forward_dynamics(Q, V, T, inertia=robots, out=out, threads=1),
                 "bough, as constants": lambda: dyn.forward_dynamics(Q, V, T, out=out, threads=1),
-                "loop over pin.aba": partial(_loop, 64, x.call("aba", x.v, x.tau)),
+                "loop over pin.aba": partial(_loop, 32, peers[Compared.FORWARD].calls),
             },
         )
     ]
@@ -157,7 +171,7 @@ def batch(model: Model) -> list[Timing]:
             "bough": partial(dyn.forward_dynamics_derivatives, *few, out=room, threads=1),
             "bough, new arrays": partial(dyn.forward_dynamics_derivatives, *few, threads=1),
             "bough, float32": partial(dyn.forward_dynamics_derivatives, *halved, out=small, threads=1),
-            "loop over pin.computeABADerivatives": partial(_loop, 64, x.call("computeABADerivatives", x.v, x.tau)),
+            "loop over pin.computeABADerivatives": partial(_loop, 32, peers[Compared.FORWARD_BY].calls),
         }
         cases.append(("forward dynamics derivatives", count, calls))
     found = []
@@ -169,9 +183,11 @@ def batch(model: Model) -> list[Timing]:
     return found
 
 
-def _loop(count: int, call: Callable[[], Any]) -> None:
+def _loop(count: int, calls: Sequence[Call]) -> None:
+    """All states in turn, so often."""
     for _ in range(count):
-        call()
+        for call in calls:
+            call()
 
 
 def large_batches(model: Model) -> list[Timing]:
@@ -199,12 +215,13 @@ def bridges(model: Model) -> list[Timing]:
     rng = np.random.default_rng(0)
     Q, V, T = model.random_configuration(rng, MANY), *rng.normal(size=(2, MANY, model.nv))
     dyn = Dynamics(model)
-    for group, arrays, count in (("single call", (Q[0], V[0], T[0]), 1), (f"batch of {MANY}", (Q, V, T), MANY)):
-        calls: dict[str, Callable[[], Any]] = {"bough": partial(dyn.forward_dynamics, *arrays)}
+    one = [(Q[k], V[k], T[k]) for k in range(2)]
+    for group, states, count in (("single call", one, 1), (f"batch of {MANY}", [(Q, V, T)], MANY)):
+        calls: dict[str, Contestant] = {"bough": [lambda s=s: dyn.forward_dynamics(*s) for s in states]}  # type: ignore[misc]
         if installed("torch"):
-            calls["bough.torch"] = _torch_call(model, arrays)
+            calls["bough.torch"] = [_torch_call(model, s) for s in states]
         if installed("jax"):
-            calls["bough.jax, jit"] = _jax_call(model, arrays)
+            calls["bough.jax, jit"] = [_jax_call(model, s) for s in states]
         times = contest(calls, burst=10e-3)
         found.append(Timing(f"bridges, {group}", model.name, "forward dynamics", times.per(count)))
     return [*found, *(_casadi(model) if installed("casadi") else [])]

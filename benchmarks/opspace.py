@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.absent import Sought, robot_file
 from benchmarks.dynamics import BATCH, G1, MANY
 from bough import zoo
-from bough.app.bench.engines import random_state
-from bough.app.bench.engines.common import check
-from bough.app.bench.peers import pinocchio_twin
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.engines.pinocchio import pinocchio_twin
+from bough.app.bench.states import check, random_states
+from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.compile.settings import on_threads
 from bough.control import Gains, Reference, TaskController
 from bough.dynamics.engine import bind_arrays
@@ -23,8 +22,9 @@ from bough.model import Model
 from bough.opspace import METHODS, ConstrainedDynamics, OperationalSpace, pose
 from bough.opspace.methods import prepare
 from bough.opspace.tracking import Tracker
+from bough.types import FloatArray
 
-Contestants = dict[str, Callable[[], Any]]
+Contestants = dict[str, Contestant]
 TALOS = "talos_reduced.urdf"
 WANTED = Sought((TALOS, G1))
 ENDS = ("arm_left_7_link", "arm_right_7_link", "leg_left_6_link", "leg_right_6_link")
@@ -44,6 +44,15 @@ def robots() -> list[tuple[Model, Sequence[str]]]:
     talos = robot_file(TALOS)
     real = [(load(talos, floating_base=True, mimic="independent"), ENDS)] if talos else []
     return [(zoo.asimo(), zoo.asimo_tasks()), *real]
+
+
+class State(NamedTuple):
+    """Configuration and velocity, in Bough's and in Pinocchio's order."""
+
+    q: FloatArray
+    v: FloatArray
+    pin_q: FloatArray
+    pin_v: FloatArray
 
 
 class Peers:
@@ -67,18 +76,26 @@ class Peers:
         pairs = zip(self.joints, places, strict=True)
         self.contacts = [pin.RigidConstraintModel(six, self.pin, j, at, pin.LOCAL) for j, at in pairs]
         self.contact_data = [c.createData() for c in self.contacts]
-        s = random_state(model)
-        self.q, self.v, self.back = s.q, s.v, np.argsort(s.v_order)
-        self.pin_q, self.pin_v = s.q[s.q_order], s.v[s.v_order]
+        states = random_states(model)
+        self.states = [State(s.q, s.v, s.q[s.q_order], s.v[s.v_order]) for s in states]
+        self.back = np.argsort(states[0].v_order)
+
+    def turns(self, function: Callable[[State], Any]) -> list[Call]:
+        """A call at all states, to be taken in turn."""
+        return [partial(function, s) for s in self.states]
 
     def agree(self) -> None:
         """Refuse to time what gives other results."""
+        for s in self.states:
+            self.agree_at(s)
+
+    def agree_at(self, s: State) -> None:
         local = OperationalSpace(self.model, [pose(f, "local") for f in self.frames])
-        check("pin.computeDelassusMatrix", self.delassus(), local.inverse_inertia(self.q))
-        check("the recipe: Lambda^-1", self.recipe()[2], self.space.inverse_inertia(self.q))
-        check("the recipe: Lambda", np.linalg.inv(self.recipe()[2]), self.space.inertia(self.q))
-        J, beta, Lam, Jbar, N = self.full_recipe()
-        back, ours = self.back, self.space.full(self.q, self.v)
+        check("pin.computeDelassusMatrix", self.delassus(s), local.inverse_inertia(s.q))
+        check("the recipe: Lambda^-1", self.recipe(s)[2], self.space.inverse_inertia(s.q))
+        check("the recipe: Lambda", np.linalg.inv(self.recipe(s)[2]), self.space.inertia(s.q))
+        J, beta, Lam, Jbar, N = self.full_recipe(s)
+        back, ours = self.back, self.space.full(s.q, s.v)
         pairs = {
             "J": (J[:, back], ours.J),
             "beta": (beta, ours.bias),
@@ -89,32 +106,32 @@ class Peers:
         for name, (found, wanted) in pairs.items():
             check(f"the recipe: {name}", found, wanted)
 
-    def delassus(self) -> Any:
+    def delassus(self, s: State) -> Any:
         import pinocchio as pin
 
-        return pin.computeDelassusMatrix(self.pin, self.data, self.pin_q, self.contacts, self.contact_data, 0.0)
+        return pin.computeDelassusMatrix(self.pin, self.data, s.pin_q, self.contacts, self.contact_data, 0.0)
 
-    def recipe(self) -> tuple[Any, Any, Any]:
+    def recipe(self, s: State) -> tuple[Any, Any, Any]:
         """H, J and Lambda^-1 as users write it today: crba, frame Jacobians, solve."""
         import pinocchio as pin
 
-        H = pin.crba(self.pin, self.data, self.pin_q)
+        H = pin.crba(self.pin, self.data, s.pin_q)
         H = np.triu(H) + np.triu(H, 1).T
-        pin.computeJointJacobians(self.pin, self.data, self.pin_q)
+        pin.computeJointJacobians(self.pin, self.data, s.pin_q)
         pin.updateFramePlacements(self.pin, self.data)
         aligned = pin.LOCAL_WORLD_ALIGNED
         J = np.vstack([pin.getFrameJacobian(self.pin, self.data, k, aligned) for k in self.ids])
         return H, J, J @ np.linalg.solve(H, J.T)
 
-    def full_recipe(self) -> tuple[Any, ...]:
+    def full_recipe(self, s: State) -> tuple[Any, ...]:
         """J, beta, Lambda, Jbar and N by dense arithmetic."""
         import pinocchio as pin
 
-        H, J, Lam_inv = self.recipe()
-        pin.forwardKinematics(self.pin, self.data, self.pin_q, self.pin_v, 0 * self.pin_v)
+        H, J, Lam_inv = self.recipe(s)
+        pin.forwardKinematics(self.pin, self.data, s.pin_q, s.pin_v, 0 * s.pin_v)
         aligned = pin.LOCAL_WORLD_ALIGNED
         drift = [pin.getFrameClassicalAcceleration(self.pin, self.data, k, aligned).vector for k in self.ids]
-        C = pin.nonLinearEffects(self.pin, self.data, self.pin_q, self.pin_v)
+        C = pin.nonLinearEffects(self.pin, self.data, s.pin_q, s.pin_v)
         Hinv_Jt = np.linalg.solve(H, J.T)
         Lam = np.linalg.inv(Lam_inv)
         Jbar = Hinv_Jt @ Lam
@@ -123,19 +140,20 @@ class Peers:
 
 def single(p: Peers) -> list[Timing]:
     """One call from Python, everything from q included."""
+    recipe = "crba, frame Jacobians, numpy"
     cases: dict[str, Contestants] = {
         "Lambda^-1": {
-            "bough": lambda: p.space.inverse_inertia(p.q),
-            "pin.computeDelassusMatrix": p.delassus,
-            "crba, frame Jacobians, numpy": p.recipe,
+            "bough": p.turns(lambda s: p.space.inverse_inertia(s.q)),
+            "pin.computeDelassusMatrix": p.turns(p.delassus),
+            recipe: p.turns(p.recipe),
         },
         "Lambda": {
-            "bough": lambda: p.space.inertia(p.q),
-            "crba, frame Jacobians, numpy": lambda: np.linalg.inv(p.recipe()[2]),
+            "bough": p.turns(lambda s: p.space.inertia(s.q)),
+            recipe: p.turns(lambda s: np.linalg.inv(p.recipe(s)[2])),
         },
         "J, beta, Lambda, Jbar, N": {
-            "bough": lambda: p.space.full(p.q, p.v),
-            "crba, frame Jacobians, numpy": p.full_recipe,
+            "bough": p.turns(lambda s: p.space.full(s.q, s.v)),
+            recipe: p.turns(p.full_recipe),
         },
     }
     return [Timing("operational space, single call", p.model.name, case, contest(c)) for case, c in cases.items()]
@@ -157,15 +175,20 @@ def constrained() -> list[Timing]:
         data.append(contact.createData())
     pin.initConstraintDynamics(p.pin, p.data, models, data)
     settings, tau = pin.ProximalSettings(1e-12, 1e-10, 3), np.zeros(model.nv)
-    v = ours.space(p.q, p.v).nullspace.T @ p.v  # the feet at rest, where all kinds of acceleration are one
-    pin_v = v[np.argsort(p.back)]
+    at_rest = []  # the feet, where all kinds of acceleration are one
+    for s in p.states:
+        v = ours.space(s.q, s.v).nullspace.T @ s.v
+        at_rest.append(s._replace(v=v, pin_v=v[np.argsort(p.back)]))
+
+    def theirs(s: State) -> Any:
+        return pin.constraintDynamics(p.pin, p.data, s.pin_q, s.pin_v, tau, models, data, settings)
+
+    for s in at_rest:
+        check("pin.constraintDynamics", theirs(s)[p.back], ours(s.q, s.v, tau).qdd)
     one: Contestants = {
-        "bough": lambda: ours(p.q, v, tau),
-        "pin.constraintDynamics": lambda: pin.constraintDynamics(
-            p.pin, p.data, p.pin_q, pin_v, tau, models, data, settings
-        ),
+        "bough": [partial(ours, s.q, s.v, tau) for s in at_rest],
+        "pin.constraintDynamics": [partial(theirs, s) for s in at_rest],
     }
-    check("pin.constraintDynamics", one["pin.constraintDynamics"]()[p.back], one["bough"]().qdd)
     found = [Timing("constrained dynamics, single call", model.name, "two feet held", contest(one))]
     for size in (BATCH, MANY):
         Q = model.random_configuration(np.random.default_rng(0), batch=size)
@@ -188,7 +211,9 @@ def both_precisions(function: Callable[..., Any], arrays: Sequence[Any]) -> Cont
 
 def by_method(p: Peers) -> list[Timing]:
     """Every method for Lambda^-1 on the same robot."""
-    contestants: Contestants = {f"bough {name}": partial(p.space.function(name).call, p.q) for name in METHODS}
+    contestants: Contestants = {
+        f"bough {name}": [partial(p.space.function(name).call, s.q) for s in p.states] for name in METHODS
+    }
     return [Timing("Lambda^-1 by method", p.model.name, p.space.method, contest(contestants, seconds=0.3))]
 
 
@@ -203,11 +228,11 @@ def batch(p: Peers) -> list[Timing]:
         times = contest(both_precisions(function, (Q,)), seconds=0.5)
         if size == BATCH:
             times |= contest({"bough general code": lambda q=Q: loop(q, threads=1)}, seconds=0.5)  # type: ignore[misc]
-        seconds = times.per(size) | contest({"loop over pin.computeDelassusMatrix": p.delassus})
+        seconds = times.per(size) | contest({"loop over pin.computeDelassusMatrix": p.turns(p.delassus)})
         group = f"operational space, batch of {size}"
         found.append(Timing(group, p.model.name, "Lambda^-1", seconds))
         full = contest(both_precisions(partial(on, p.space.full), (Q, V)), seconds=0.5).per(size)
-        full |= contest({"loop over crba, frame Jacobians, numpy": p.full_recipe})
+        full |= contest({"loop over crba, frame Jacobians, numpy": p.turns(p.full_recipe)})
         found.append(Timing(group, p.model.name, "J, beta, Lambda, Jbar, N", full))
     return found
 
@@ -222,11 +247,12 @@ def two_hands() -> list[Timing]:
     """The 24-link robot of Chang & Khatib: Lambda, and a control loop of kinematics, Lambda, forces and limits."""
     model = zoo.ck_standin()
     space = OperationalSpace(model, [pose("left_hand"), pose("right_hand")])
-    q, v = model.random_configuration(np.random.default_rng(0)), np.zeros(model.nv)
-    targets = {name: Reference(at) for name, at in Tracker(space).positions(q).items()}
-    controller = TaskController(space, targets, gains=Gains(400.0), posture=q)
+    states, v = [s.q for s in random_states(model)], np.zeros(model.nv)
+    targets = {name: Reference(at) for name, at in Tracker(space).positions(states[0]).items()}
+    controller = TaskController(space, targets, gains=Gains(400.0), posture=states[0])
+    near = [states[0], states[0] + 0.01]
     cases: dict[str, Contestants] = {
-        "Lambda": {"bough": lambda: space.inertia(q)},
-        "control loop": {"bough": lambda: controller(0.0, q, v)},
+        "Lambda": {"bough": [lambda q=q: space.inertia(q) for q in states]},  # type: ignore[misc]
+        "control loop": {"bough": [partial(controller, 0.0, q, v) for q in near]},
     }
     return [Timing("two-handed robot, single call", model.name, case, contest(c)) for case, c in cases.items()]

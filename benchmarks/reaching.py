@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.absent import robot_file
 from benchmarks.dynamics import G1
-from bough.app.bench.engines.common import check
-from bough.app.bench.peers import mujoco_twin
+from bough.app.bench.engines.mujoco import mujoco_twin
+from bough.app.bench.states import check
 from bough.app.bench.timing import Timing, contest
 from bough.control import ik
 from bough.dynamics.dynamics import Dynamics

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bough.app.bench.timing import Timing, machine
+from bough.errors import OptionError, short
 
 
 def show(rows: Iterable[Timing]) -> None:
@@ -87,7 +88,7 @@ CASE = "forward dynamics"
 
 def recorded(results: Path, section: str) -> list[Timing]:
     """The rows of a recorded section."""
-    return [Timing(**row) for row in json.loads((results / f"{section}.json").read_text())["rows"]]
+    return read(results / f"{section}.json")
 
 
 def front_table(results: Path) -> str:
@@ -131,3 +132,43 @@ def losses(results: Path) -> str:
 def _us(seconds: float) -> str:
     """Microseconds with two digits."""
     return f"{1e6 * seconds:.2g}"
+
+
+# Two recorded runs
+
+
+SLOWER = 1.1
+
+
+def slower(old: Path, new: Path) -> str:
+    """Rows in which a call of ours takes over 10 % more in `new`, the worst first, beside the fastest peer."""
+    before = {(row.group, row.model, row.case): row for row in read(old)}
+    found = []
+    for row in read(new):
+        was = before.get((row.group, row.model, row.case))
+        for name, seconds in row.seconds.items() if was else ():
+            if was and name.startswith("bough") and seconds > SLOWER * was.seconds.get(name, float("inf")):
+                ratio = seconds / was.seconds[name]
+                found.append((-ratio, f"{row.model}, {row.case} ({row.group}): {name} {_us(was.seconds[name])} -> "
+                              f"{_us(seconds)} us, {ratio:.2f} times{_fastest(row)}"))  # fmt: skip
+    common = sum((row.group, row.model, row.case) in before for row in read(new))
+    head = f"{len(found)} slower by more than 10 %, of {common} rows that both have"
+    return "\n".join([head, *(line for _, line in sorted(found))])
+
+
+def _fastest(row: Timing) -> str:
+    peers = row.peers()
+    if not peers:
+        return ""
+    name = min(peers, key=peers.__getitem__)
+    return f"; the fastest peer, {name}, takes {_us(peers[name])} us"
+
+
+def read(path: Path) -> list[Timing]:
+    """The rows of a recorded run."""
+    try:
+        return [Timing(**row) for row in json.loads(path.read_text())["rows"]]
+    except FileNotFoundError:
+        raise OptionError(f"there is no file {short(str(path))!r}") from None
+    except (ValueError, KeyError, TypeError):
+        raise OptionError(f"{short(str(path))!r} is no recorded run of benchmarks") from None

@@ -13,7 +13,7 @@ from benchmarks.absent import Sought, robot_file
 from benchmarks.dynamics import G1
 from benchmarks.reaching import FEET, HANDS, four_limbs, one_arm
 from bough import zoo
-from bough.app.bench.engines.common import check
+from bough.app.bench.states import check
 from bough.app.bench.timing import Timing, contest
 from bough.compile.settings import most_threads
 from bough.control import Contact, Gains, Reference, WholeBody

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from bough import cost, zoo
-from bough.app.bench.engines import agreed, random_state
-from bough.app.bench.engines.common import Compared
-from bough.app.bench.timing import Timing, contest
+from bough.app.bench.engines import agreed
+from bough.app.bench.states import Compared, random_states
+from bough.app.bench.timing import Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError
 from bough.model import Model
@@ -66,33 +66,33 @@ def timed(make: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def per_joint(model: Model, name: str) -> Iterator[Timing]:
-    dyn, rng = Dynamics(model, general=True), np.random.default_rng(0)
-    q = model.random_configuration(rng)
-    v, tau = rng.normal(size=(2, model.nv))
-    cases = {
-        "forward dynamics": lambda: dyn.forward_dynamics(q, v, tau, method="aba"),
-        "inverse dynamics": lambda: dyn.inverse_dynamics(q, v, tau),
+    dyn, states = Dynamics(model, general=True), random_states(model)
+    cases: dict[str, Callable[..., Any]] = {
+        Compared.FORWARD: partial(dyn.forward_dynamics, method="aba"),
+        Compared.INVERSE: dyn.inverse_dynamics,
     }
     for case, run in cases.items():
-        yield Timing("large trees: per joint", name, case, contest({"bough": run}).per(model.nv))
+        calls = [partial(run, s.q, s.v, s.tau) for s in states]
+        yield Timing("large trees: per joint", name, case, contest({"bough": calls}).per(model.nv))
 
 
 def beside(model: Model, name: str) -> Iterator[Timing]:
     """The general code beside other engines, each of which was found to give the same."""
-    dyn, s = Dynamics(model, general=True), random_state(model)
-    cases: dict[str, Callable[[], Any]] = {
-        Compared.FORWARD: lambda: dyn.forward_dynamics(s.q, s.v, s.tau),
-        Compared.INVERSE: lambda: dyn.inverse_dynamics(s.q, s.v, s.tau),
-        Compared.MASS: lambda: dyn.packed_mass_matrix(s.q),
+    dyn, states = Dynamics(model, general=True), random_states(model)
+    ours: dict[str, list[Callable[[], Any]]] = {
+        Compared.FORWARD: [lambda s=s: dyn.forward_dynamics(s.q, s.v, s.tau) for s in states],  # type: ignore[misc]
+        Compared.INVERSE: [lambda s=s: dyn.inverse_dynamics(s.q, s.v, s.tau) for s in states],  # type: ignore[misc]
+        Compared.MASS: [lambda s=s: dyn.packed_mass_matrix(s.q) for s in states],  # type: ignore[misc]
     }
-    wanted = {case: run() for case, run in cases.items()}
-    wanted[Compared.MASS] = to_dense(wanted[Compared.MASS], model.dof_tree)
-    peers: dict[str, dict[str, Callable[[], Any]]] = {case: {"bough": run} for case, run in cases.items()}
+    expected = [{case: calls[k]() for case, calls in ours.items()} for k in range(len(states))]
+    for found in expected:
+        found[Compared.MASS] = to_dense(found[Compared.MASS], model.dof_tree)
+    peers: dict[str, dict[str, Contestant]] = {case: {"bough": calls} for case, calls in ours.items()}
     left_out = {}
     for engine in ("pinocchio", "mujoco"):
         try:
-            for case, call in agreed(engine, model, s, wanted).items():
-                peers[case][call.label] = call.run
+            for case, peer in agreed(engine, model, states, expected).items():
+                peers[case][peer.label] = peer.calls
         except BoughError as error:
             left_out[engine] = str(error)
     for case, calls in peers.items():
@@ -100,9 +100,9 @@ def beside(model: Model, name: str) -> Iterator[Timing]:
 
 
 def factored(model: Model, name: str) -> Timing:
-    dyn, q = Dynamics(model, general=True), model.random_configuration(np.random.default_rng(0))
-    H, tree = dyn.packed_mass_matrix(q), model.dof_tree
-    return Timing("large trees: LTDL, in all", name, "LTDL", contest({"bough": lambda: ltdl(H, tree)}))
+    dyn, tree = Dynamics(model, general=True), model.dof_tree
+    H = [dyn.packed_mass_matrix(s.q) for s in random_states(model)]
+    return Timing("large trees: LTDL, in all", name, "LTDL", contest({"bough": [partial(ltdl, h, tree) for h in H]}))
 
 
 def exponents(taken: dict[str, dict[int, tuple[float, float]]]) -> Iterator[Timing]:

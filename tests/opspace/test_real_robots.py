@@ -5,7 +5,7 @@ import pytest
 
 import bough
 from benchmarks.absent import robot_file
-from bough.app.bench.peers import mujoco_twin
+from bough.app.bench.engines.mujoco import mujoco_twin
 from bough.joints import FREE
 from bough.opspace import METHODS
 

@@ -126,7 +126,7 @@ def _parameters() -> list[inspect.Parameter]:
     option = typer.Option
     annotations: dict[str, tuple[Any, Any, Any]] = {
         "floating_base": (bool, option("--floating-base", "-f", help="Let the root link float."), False),
-        "free_mimics": (bool, option("--free-mimics", help="Give mimic joints a freedom of their own."), False),
+        "free_mimics": (bool, option("--free-mimics", help="Let mimic joints move independently."), False),
         "weld": (list[str], option(metavar="JOINT", help="Fix a joint: NAME, or NAME=POSITION. May be repeated."), []),
         "drop_equalities": (bool, option("--drop-equalities", help="Leave out loops of MJCF files."), False),
         "check": (bool, option("--check", help="Refuse also what is not physical but harmless."), False),
@@ -143,26 +143,36 @@ OPTIONS = _parameters()
 def of_model(default: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A command whose first parameter is a `Source`: it takes the argument MODEL and the options of `load`."""
     argument = typer.Argument(help=HELP, autocompletion=complete_model, metavar="MODEL")
-    first = inspect.Parameter(
-        "model",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if default is None else default,
-        annotation=Annotated[str, argument],
+    empty = inspect.Parameter.empty if default is None else default
+    model = inspect.Parameter(
+        "model", inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=Annotated[str, argument]
     )
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-        own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-        parameters = [first, *own, *OPTIONS]
-
-        @wraps(command)
-        def run(**given: Any) -> None:
-            file, options = given.pop("model"), [given.pop(parameter.name) for parameter in OPTIONS]
-            command(Source(file, load_options(*options)), **given)
-
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        run.__dict__.pop("__wrapped__")
-        run.__dict__["__signature__"] = inspect.Signature(parameters)
-        return run
+        return _declared(command, [model], lambda options, model, **given: command(Source(model, options), **given))
 
     return decorate
+
+
+def with_model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose first parameter are the options of `load`, for a model that it takes itself."""
+    return _declared(command, [], command)
+
+
+def _declared(
+    command: Callable[..., None], first: list[inspect.Parameter], call: Callable[..., None]
+) -> Callable[..., None]:
+    """`call(options of load, **given)` with the parameters of a command after its first, and those of `load`."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    own = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+    parameters = [*first, *own, *OPTIONS]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        options = load_options(*[given.pop(parameter.name) for parameter in OPTIONS])
+        call(options, **given)
+
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__dict__.pop("__wrapped__")
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    return run

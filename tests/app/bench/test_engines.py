@@ -1,33 +1,76 @@
-"""Twins of a mechanism in other engines give what Bough gives, function by function; nothing is timed here."""
+"""A mechanism in other engines gives what Bough gives, function by function; nothing is timed here."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from bough import zoo
-from bough.app.bench import larger, own
-from bough.app.bench.engines import ENGINES, agreed, expected, random_state
-from bough.app.bench.engines.common import Compared, check, ours
+from bough.app.bench import compare
+from bough.app.bench.engines import ENGINES, agreed
+from bough.app.bench.states import Compared, check, end_effectors, random_states
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError, ModelError, NumericalError
 
 MODULES = {"pinocchio": "pinocchio", "mujoco": "mujoco", "drake": "pydrake", "dart": "dartpy", "casadi": "casadi"}
 MODELS = {"arm": lambda: zoo.arm(4), "walker": lambda: zoo.quadruped()}
+LARGER = {Compared.FORWARD_BY, Compared.INVERSE_BY, Compared.REGRESSOR, Compared.LAMBDA, Compared.CONSTRAINED}
 
 
 CASES = [(engine, name) for engine in ENGINES for name in MODELS if (engine, name) != ("casadi", "walker")]  # a minute
+
+
+def expected(model, states):
+    dyn = Dynamics(model, general=True)
+    return [compare.results(model, s, compare.functions(dyn, s)) for s in states]
 
 
 @pytest.mark.parametrize(("engine", "name"), CASES)
 def test_engines_agree(engine, name):
     pytest.importorskip(MODULES[engine])
     model = MODELS[name]()
-    state = random_state(model)
-    wanted = expected(ours(model, Dynamics(model, general=True), state), model, state)
-    found = agreed(engine, model, state, wanted)
+    states = random_states(model)
+    found = agreed(engine, model, states, expected(model, states))
     assert Compared.MASS in found
-    assert len({call.label for call in found.values()}) >= 5
+    assert len({peer.label for peer in found.values()}) >= 5
+    assert all(len(peer.calls) == len(states) for peer in found.values())
+
+
+def test_states_change_from_call_to_call():
+    for a, b in pairwise(random_states(zoo.quadruped(), 3)):
+        assert not np.any(a.q == b.q)
+        assert np.count_nonzero(a.v == b.v) == 6  # the base is at rest
+
+
+def test_orders_are_permutations():
+    model = zoo.humanoid()
+    (state, _) = random_states(model)
+    assert sorted(state.q_order) == list(range(model.nq))
+    assert sorted(state.v_order) == list(range(model.nv))
+
+
+class Cached:
+    """An engine that answers the first state from its cache for ever."""
+
+    def __init__(self, model):
+        self.kept = {}
+
+    def calls(self, s):
+        from bough.app.bench.engines import PeerCall
+
+        result = lambda: self.kept.setdefault("H", s.q.sum())  # noqa: E731
+        return {Compared.MASS: PeerCall("cached", result, result)}
+
+
+def test_an_engine_that_answers_from_its_cache_is_found_out(monkeypatch):
+    monkeypatch.setattr("bough.app.bench.engines.dart.Engine", Cached)
+    model = zoo.arm(3)
+    states = random_states(model)
+    agreed("dart", model, states[:1], [{Compared.MASS: states[0].q.sum()}])
+    with pytest.raises(NumericalError, match="cached on arm differs"):
+        agreed("dart", model, states, [{Compared.MASS: s.q.sum()} for s in states])
 
 
 def test_other_results_are_not_timed():
@@ -38,50 +81,72 @@ def test_other_results_are_not_timed():
         check("not finite", [1.0, np.nan], np.array([1.0, 2.0]))
 
 
-def test_what_an_engine_cannot_have_is_left_out():
+def test_what_an_engine_reads_otherwise_is_left_out():
+    pytest.importorskip("pinocchio")
     model = zoo.arm(3)
-    state = random_state(model)
-    wanted = expected(ours(model, Dynamics(model, general=True), state), model, state)
+    states = random_states(model)
+    twice = [{case: 2 * x for case, x in found.items()} for found in expected(model, states)]
     with pytest.raises(NumericalError, match=r"on arm differs"):
-        agreed("pinocchio", model, state, {case: 2 * x for case, x in wanted.items()})
+        agreed("pinocchio", model, states, twice)
 
 
 def test_c_code_without_loops_is_for_small_robots():
     pytest.importorskip("casadi")
     with pytest.raises(ModelError, match="80 DoF would take a compiler minutes"):
-        agreed("casadi", zoo.chain(80), random_state(zoo.chain(80)), {})
+        agreed("casadi", zoo.chain(80), random_states(zoo.chain(80)), [{}, {}])
 
 
 def test_pinocchio_is_not_asked_for_more_memory_than_there_is():
     pytest.importorskip("pinocchio")
     model = zoo.chain(1000)
     with pytest.raises(ModelError, match=r"four tensors of 1,000\^3 numbers, 32 GB"):
-        agreed("pinocchio", model, random_state(model), {})
+        agreed("pinocchio", model, random_states(model), [{}, {}])
 
 
 def test_an_engine_that_is_missing_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pydrake.multibody.tree", None)
     with pytest.raises(MissingExtraError, match=r"needs pydrake\S*: pip install .bough\[peers\]"):
-        agreed("drake", zoo.arm(3), random_state(zoo.arm(3)), {})
+        agreed("drake", zoo.arm(3), random_states(zoo.arm(3)), [{}, {}])
 
 
 def test_a_mechanism_beside_all_engines():
     """Every row has Bough and at least one other; batches have four of ours."""
-    found = own.compare(zoo.arm(3), 0.0, (2,))
+    pytest.importorskip("pinocchio")
+    found = compare.compare(zoo.arm(4), 0.0, (2,))
     rows = {(row.group, row.case): row for row in found.rows}
     alone = {case for (group, case), row in rows.items() if group == "single call" and set(row.seconds) == {"bough"}}
-    assert alone <= {larger.PASS}
-    assert all(row.median.keys() == row.seconds.keys() for row in found.rows)
-    assert len([name for name in rows["batch of 2", "one step of 1 ms"].seconds if name.startswith("bough")]) == 4
+    assert alone == {Compared.PASS}
+    assert all("pin." in " ".join(rows["single call", case].seconds) for case in LARGER)
+    assert all(row.median.keys() == row.seconds.keys() and not row.note for row in found.rows)
+    assert len([name for name in rows["batch of 2", compare.STEP].seconds if name.startswith("bough")]) == 4
+
+
+def test_singular_end_effectors_are_named(monkeypatch):
+    """Two joints do not move an end effector along three axes: no pass, and a reason."""
+    monkeypatch.setattr(compare, "ENGINES", ())
+    monkeypatch.setattr(compare, "batched", lambda dyn, frame: {})
+    rows = {(row.group, row.case): row for row in compare.compare(zoo.arm(2), 0.0, (2,)).rows}
+    for group in ("single call", "batch of 2"):
+        assert rows[group, Compared.PASS].note.startswith("not measured: the tasks are singular")
+    assert len(rows["batch of 2", Compared.CONSTRAINED].seconds) == 4
+
+
+def test_end_effectors_are_where_limbs_end():
+    model = zoo.quadruped()
+    frames = end_effectors(model)
+    assert len(frames) == 4
+    assert {int(model.frames.body[k]) for k in frames}.isdisjoint(model.mechanism.parent)
+    chain = zoo.chain(5)
+    assert [int(chain.frames.body[k]) for k in end_effectors(chain)] == [4]
 
 
 def test_what_is_too_large_says_so(monkeypatch):
     """A cell that is left out has its reason; none is missing."""
     model = zoo.arm(3)
-    monkeypatch.setattr(own, "MOST", 10_000)
-    monkeypatch.setattr(own, "LONGEST", 0.0)
-    rows = own.batch(model, Dynamics(model), 300, 0.0, [])
-    assert len(rows) == len(own.batched(Dynamics(model), "hand")) + 6
+    monkeypatch.setattr(compare, "MOST", 10_000)
+    monkeypatch.setattr(compare, "LONGEST", 0.0)
+    rows = compare.batch(model, Dynamics(model), 300, 0.0, [])
+    assert len(rows) == 15
     assert {row.note.split(": ")[0] for row in rows} == {"not measured"}
-    assert {row.note.rpartition(" ")[2] for row in rows if row.case != larger.PASS} == {"GB", "s"}
+    assert {row.note.rpartition(" ")[2] for row in rows if row.case != Compared.PASS} == {"GB", "s"}
     assert not any(row.seconds for row in rows)

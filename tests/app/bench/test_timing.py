@@ -25,3 +25,10 @@ def test_rows_keep_medians_and_say_who_is_left_out():
     assert row.median == {"bough": 2.0}
     assert row.noted({"drake": "no wheel"}).note == "without drake: no wheel"
     assert row.noted({}).note == ""
+
+
+def test_states_are_taken_in_turn():
+    order = []
+    contest({"a": [lambda: order.append(1), lambda: order.append(2)]}, seconds=0.0, burst=1e-4)
+    assert len(order) % 2 == 0
+    assert order == [1, 2] * (len(order) // 2)

@@ -3,14 +3,14 @@
 import json
 from contextlib import nullcontext
 from importlib.util import find_spec
+from pathlib import Path
 
-import numpy as np
 import pytest
 
-from bough import zoo
-from bough.app.bench import larger, own
-from bough.app.bench.engines import common
-from bough.errors import NumericalError
+import bough
+from bough.app.bench import compare, engines
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.mark.parametrize("model", ["zoo:arm?n=3", "zoo:humanoid", "zoo:star?n=4"])
@@ -18,7 +18,8 @@ def test_peers_take_part_after_a_check(run, model, monkeypatch):
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")
     if model != "zoo:arm?n=3":  # derivatives of others take long to compile
-        monkeypatch.setattr(larger, "functions", lambda dyn, tips: {})
+        monkeypatch.setattr(compare, "larger", lambda dyn, ends, s: {})
+        monkeypatch.setattr(compare, "batched_larger", lambda dyn, ends: {})
     found = json.loads(run("bench", "--model", model, "--seconds", 0.001, "--json"))
     missing = {engine for engine, module in (("drake", "pydrake"), ("dart", "dartpy")) if not find_spec(module)}
     assert set(found["left_out"]) == missing
@@ -27,17 +28,13 @@ def test_peers_take_part_after_a_check(run, model, monkeypatch):
     assert {row["case"] for row in found["rows"]} >= {"forward dynamics", "mass matrix", "inverse mass matrix"}
 
 
-def test_what_differs_is_not_timed():
-    with pytest.raises(NumericalError, match="differs by"):
-        common.check("Pinocchio", np.array([1.0, 2.0]), np.array([1.0, 2.1]))
-
-
 def test_an_engine_that_is_missing_or_differs_is_named(run, monkeypatch):
     pytest.importorskip("pinocchio")
-    check = common.check
+    check = engines.check
     wrong = lambda name, found, wanted: check(name, found + ("pin." in name), wanted)  # noqa: E731
-    monkeypatch.setattr(common, "check", wrong)
-    monkeypatch.setattr(larger, "functions", lambda dyn, tips: {})
+    monkeypatch.setattr(engines, "check", wrong)
+    monkeypatch.setattr(compare, "larger", lambda dyn, ends, s: {})
+    monkeypatch.setattr(compare, "batched_larger", lambda dyn, ends: {})
     said = run("bench", "--model", "zoo:arm?n=2", "--seconds", 0.001)
     assert "pinocchio is left out" in said.lower()
     assert "differs by" in said
@@ -46,13 +43,29 @@ def test_an_engine_that_is_missing_or_differs_is_named(run, monkeypatch):
 def test_what_is_measured_shows_that_it_goes_on(run, monkeypatch):
     seen = []
     monkeypatch.setattr("bough.app.commands.tour.working", lambda what: seen.append(what) or nullcontext())
-    monkeypatch.setattr("bough.app.bench.own.compare", lambda model, seconds: own.OwnComparison([], {}))
+    monkeypatch.setattr("bough.app.bench.compare.compare", lambda model, seconds: compare.Comparison([], {}))
     run("bench", "--model", "zoo:arm:2", "--json")
     assert seen == ["measuring"]
 
 
-def test_orders_are_permutations():
-    model = zoo.humanoid()
-    state = own.random_state(model)
-    assert sorted(state.q_order) == list(range(model.nq))
-    assert sorted(state.v_order) == list(range(model.nv))
+def test_a_model_is_loaded_with_the_options_of_other_commands(run, refused, monkeypatch):
+    seen = []
+
+    def look(model, seconds):
+        seen.append(model)
+        return compare.Comparison([], {})
+
+    monkeypatch.setattr("bough.app.bench.compare.compare", look)
+    run(
+        "bench",
+        "--model",
+        EXAMPLES / "arm.urdf",
+        "--weld",
+        "upper_joint=0.3",
+        "--free-mimics",
+        "--floating-base",
+        "--json",
+    )
+    whole = bough.load(EXAMPLES / "arm.urdf")
+    assert seen[0].nv == whole.nv - 1 + 6
+    assert "the model has no joint 'ghost'" in refused("bench", "--model", EXAMPLES / "arm.urdf", "--weld", "ghost")

@@ -1,10 +1,10 @@
-"""Timing on a noisy machine: short bursts, contestants in turn, the best and the median of many."""
+"""Timing on a noisy machine: short bursts, contestants in turn, states in turn; the best and the median of many."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
@@ -13,7 +13,9 @@ from bough import record
 
 PACKAGES = ("bough", "numpy", "llvmlite", "scipy", "pin", "mujoco", "drake", "dartpy", "cvxopt", "casadi", "torch",
             "jax")  # fmt: skip
-Contestant = Callable[[], object]
+Call = Callable[[], object]
+# The same call at two or more states, taken in turn; or one call that has many states in itself (a batch, a step)
+Contestant = Call | Sequence[Call]
 
 
 class Times(dict[str, float]):
@@ -43,7 +45,7 @@ class Timing:
     seconds: Mapping[str, float]
     note: str = field(default="")
     median: Mapping[str, float] = field(default_factory=dict)
-    numbers: Mapping[str, float] = field(default_factory=dict)  # what else was found, by a name that says its unit
+    numbers: Mapping[str, float] = field(default_factory=dict)  # other results, by a name that says their unit
 
     def __post_init__(self) -> None:
         """Times bring their medians along."""
@@ -69,34 +71,31 @@ class Timing:
 
 def contest(contestants: Mapping[str, Contestant], seconds: float = 0.6, burst: float = 2e-3) -> Times:
     """Seconds per call of each contestant, from bursts taken in turn for about `seconds` each."""
-    calls = {name: max(1, int(burst / _once(run))) for name, run in contestants.items()}
+    turns = {name: _turns([x] if callable(x) else list(x), burst) for name, x in contestants.items()}
     taken: dict[str, list[float]] = {name: [] for name in contestants}
     stop = time.perf_counter() + seconds * len(contestants)
     while time.perf_counter() < stop or not all(taken.values()):
-        for name, run in contestants.items():
-            taken[name].append(_burst(run, calls[name]))
+        for name, calls in turns.items():
+            taken[name].append(_burst(calls))
     return Times({name: min(x) for name, x in taken.items()}, {name: median(x) for name, x in taken.items()})
 
 
-def _once(run: Contestant) -> float:
-    """A first guess at the time of a call, after a warm-up that compiles what has to be compiled."""
-    run()
-    return min(_burst(run, 1) for _ in range(5))
+def _turns(calls: list[Call], burst: float) -> list[Call]:
+    """The calls of a burst: all states in turn, as often as fits, after a warm-up that compiles."""
+    _burst(calls)
+    once = min(_burst(calls) for _ in range(5)) * len(calls)
+    return calls * max(1, int(burst / once))
 
 
-def _burst(run: Contestant, calls: int) -> float:
+def _burst(calls: list[Call]) -> float:
     start = time.perf_counter()
-    for _ in range(calls):
-        run()
-    return (time.perf_counter() - start) / calls
+    for call in calls:
+        call()
+    return (time.perf_counter() - start) / len(calls)
 
 
 def machine() -> dict[str, Any]:
-    """CPU, Python, commit and the versions of everything that takes part."""
-    return card() | record.machine(PACKAGES)
-
-
-def card() -> dict[str, str]:
-    """The CUDA card, where one was used."""
+    """CPU, GPU where one was used, Python, commit and the versions of everything that takes part."""
     used = sys.modules.get("bough.compile.run.cuda.card")
-    return {"card": used.the_card().name} if used and used.the_card.cache_info().currsize else {}
+    card = {"card": used.the_card().name} if used and used.the_card.cache_info().currsize else {}
+    return card | record.machine(PACKAGES)

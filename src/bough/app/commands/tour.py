@@ -11,7 +11,7 @@ import typer
 
 import bough
 from bough.app.shell import FAILED, Json, note, out, patient, say, show_json, watched, working
-from bough.app.source import HELP, Source, complete_model, load_options, of_model
+from bough.app.source import HELP, Source, complete_model, of_model, with_model_options
 from bough.errors import OptionError
 
 
@@ -74,7 +74,9 @@ def reproduce(
             raise typer.Exit(FAILED)
 
 
+@with_model_options
 def bench(
+    options: dict[str, Any],
     sections: Annotated[
         list[str] | None, typer.Argument(metavar="SECTION", help="Sections; all without. See --list.")
     ] = None,
@@ -82,7 +84,6 @@ def bench(
     model: Annotated[
         str | None, typer.Option(help=f"Measure this model instead. {HELP}", autocompletion=complete_model)
     ] = None,
-    floating_base: Annotated[bool, typer.Option("--floating-base", "-f", help="Let the root link float.")] = False,
     seconds: Annotated[float, typer.Option(min=0.0, help="For each contestant of --model.")] = 0.3,
     list_all: Annotated[bool, typer.Option("--list", help="List the sections, and run nothing.")] = False,
     json: Json = False,
@@ -95,7 +96,7 @@ def bench(
     and agree.
     """
     if model is not None:
-        own(Source(model, load_options(floating_base, False, [], False, False)), seconds, json)
+        own(Source(model, options), seconds, json)
         return
     from bough.app.bench.timing import machine
 
@@ -121,12 +122,12 @@ def of_checkout(package: str, module: str, target: str) -> Any:
 def own(source: Source, seconds: float, json: bool) -> None:
     """One model, beside the engines that are here."""
     from bough.app.bench import table
-    from bough.app.bench.own import compare
+    from bough.app.bench.compare import compare
     from bough.app.bench.timing import machine
 
     model = source.model()
     if model.couplings:
-        say("mimic joints are measured with a freedom of their own: the other engines have none that follow")
+        say("mimic joints are measured as independent ones (--free-mimics): the other engines have none that follow")
         model = Source(source.file, source.options | {"mimic": "independent"}).model()
     with patient("compiling for this robot", after=2.0), working("measuring"):
         found = compare(model, seconds)

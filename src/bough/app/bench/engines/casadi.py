@@ -1,5 +1,4 @@
-"""CasADi's C code: Bough's graphs as CasADi functions (its bridge), written out by CasADi and compiled with
-`cc -O3 -march=native`.
+"""CasADi's C code of Bough's graphs: written out by CasADi and compiled with `cc -O3 -march=native`.
 
 Pinocchio's own CasADi functions are not in its wheels, so that the graphs are ours and only the code differs.
 """
@@ -14,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from bough.app.bench.engines.common import Compared, PeerCall, PeerState, required
+from bough.app.bench.engines import PeerCall
+from bough.app.bench.states import Compared, PeerState, random_state, required
 from bough.errors import MissingExtraError, ModelError
 from bough.model import Model
 
@@ -22,29 +22,34 @@ LARGEST = 64
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 
 
-def calls(model: Model, s: PeerState) -> dict[str, PeerCall]:
-    casadi = required("casadi", "casadi")
-    if model.nv > LARGEST:
-        raise ModelError(f"C code without loops for {model.nv} DoF would take a compiler minutes: at most {LARGEST}")
-    from bough.bridges.casadi import function
+class Engine:
+    """Compiled functions. Every state has buffers of its own, which costs nothing to fill."""
 
-    frame, both = model.frame_names[s.frame], {"q": s.q, "v": s.v, "tau": s.tau, "qdd": s.tau}
-    wanted: dict[str, tuple[str, dict[str, str]]] = {
-        Compared.FORWARD: ("forward_dynamics", {}),
-        Compared.INVERSE: ("inverse_dynamics", {}),
-        Compared.MASS: ("mass_matrix", {}),
-        Compared.MASS_INVERSE: ("inverse_mass_matrix", {}),
-        Compared.JACOBIAN: ("jacobian", {"frame": frame}),
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        return {
-            case: compiled(casadi, function(model, name, **options), both, Path(folder))
-            for case, (name, options) in wanted.items()
+    def __init__(self, model: Model) -> None:
+        casadi = required("casadi", "casadi")
+        if model.nv > LARGEST:
+            raise ModelError(
+                f"C code without loops for {model.nv} DoF would take a compiler minutes: at most {LARGEST}"
+            )
+        from bough.bridges.casadi import function
+
+        frame = model.frame_names[random_state(model).frame]
+        functions = {
+            Compared.FORWARD: function(model, "forward_dynamics"),
+            Compared.INVERSE: function(model, "inverse_dynamics"),
+            Compared.MASS: function(model, "mass_matrix"),
+            Compared.MASS_INVERSE: function(model, "inverse_mass_matrix"),
+            Compared.JACOBIAN: function(model, "jacobian", frame=frame),
         }
+        with tempfile.TemporaryDirectory() as folder:
+            self.loaded = {case: compiled(casadi, f, Path(folder)) for case, f in functions.items()}
+
+    def calls(self, s: PeerState) -> dict[str, PeerCall]:
+        return {case: bound(f, {"q": s.q, "v": s.v, "tau": s.tau, "qdd": s.tau}) for case, f in self.loaded.items()}
 
 
-def compiled(casadi: Any, f: Any, given: dict[str, Any], folder: Path) -> PeerCall:
-    """A function as a library, called on arrays that stay where they are."""
+def compiled(casadi: Any, f: Any, folder: Path) -> Any:
+    """A function as a library."""
     compiler = shutil.which("cc")
     if compiler is None:
         raise MissingExtraError("this comparison needs a C compiler (cc)")
@@ -53,7 +58,11 @@ def compiled(casadi: Any, f: Any, given: dict[str, Any], folder: Path) -> PeerCa
     generator.generate(f"{folder}/")
     library = folder / f"{f.name()}.so"
     subprocess.run([compiler, *FLAGS, str(folder / f"{f.name()}.c"), "-o", str(library)], check=True)
-    loaded = casadi.external(f.name(), str(library))
+    return casadi.external(f.name(), str(library))
+
+
+def bound(loaded: Any, given: dict[str, Any]) -> PeerCall:
+    """Its call on arrays that stay where they are."""
     buffer, run = loaded.buffer()
     arrays: list[Any] = [np.array(given[name], dtype=float) for name in loaded.name_in()]
     result = np.zeros(loaded.size_out(0), order="F")
@@ -62,4 +71,4 @@ def compiled(casadi: Any, f: Any, given: dict[str, Any], folder: Path) -> PeerCa
     flat: Any = result.reshape(-1, order="F")
     buffer.set_res(0, memoryview(flat))
     run.kept = loaded, buffer, arrays, result  # of which it has only addresses
-    return PeerCall(f"CasADi C code of our {f.name()}", run, lambda: result.squeeze())
+    return PeerCall(f"CasADi C code of our {loaded.name()}", run, lambda: result.squeeze())
