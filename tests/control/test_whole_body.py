@@ -8,6 +8,7 @@ import pytest
 import bough
 from bough.control import Contact, CubicPath, Gains, LimitMonitor, Reference, WholeBody
 from bough.errors import MissingExtraError, NonFiniteError, OptionError, ShapeError, TaskError
+from opspace.mechanisms import two_arms
 
 pytest.importorskip("qpsolvers")
 
@@ -238,6 +239,16 @@ def test_loops_stay_closed_and_carry_their_forces():
     push = space.jacobian(q).T @ next(iter(command.forces.values()))
     dyn = bough.Dynamics(model, general=True)
     assert dyn.inverse_dynamics(q, v, command.qdd) - push == pytest.approx(command.tau, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "slide", "distance"])
+def test_loops_of_every_kind_are_held(kind):
+    model = two_arms(kind)
+    q = bough.close_loops(model, model.random_configuration(1)).q
+    command = WholeBody(model, [bough.pose("a0")], general=True)(0.0, q, np.zeros(model.nv))
+    assert command.success
+    space = bough.OperationalSpace(model, bough.opspace.closure_tasks(model), general=True)
+    np.testing.assert_allclose(space.jacobian(q) @ command.qdd, 0, atol=1e-9)
 
 
 def loose():

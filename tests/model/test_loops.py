@@ -35,7 +35,7 @@ def test_a_closure_has_frames_on_both_bodies():
 
 def test_frames_that_exist_are_used_as_they_are():
     model = chain([("end", "a", {"kind": "weld"})]).build()
-    assert model.closures == (("weld(end, a)", "weld", "end", "a"),)
+    assert model.closures == (("weld(end, a)", "weld", "end", "a", 0.0),)
     assert model.frame_names == ("world", "a", "b", "c", "end")
 
 
@@ -57,7 +57,15 @@ def test_closures_are_part_of_the_model():
     ("arguments", "options", "error", "match"),
     [
         (("end", "nowhere"), {}, UnknownNameError, "closure .*no frame 'nowhere'"),
-        (("end", "a"), {"kind": "glue"}, ModelError, "'connect' or 'weld', got 'glue'"),
+        (("end", "a"), {"kind": "glue"}, ModelError, "one of connect, weld, .*distance, got 'glue'"),
+        (("end", "a"), {"kind": "distance"}, ModelError, "a distance needs length=, .*got None"),
+        (("end", "a"), {"kind": "distance", "length": -1.0}, ModelError, "above zero, got -1"),
+        (
+            ("end", "a"),
+            {"kind": "hinge", "length": 1.0},
+            ModelError,
+            "only a distance has a length, and this is a hinge",
+        ),
         (("end", "a"), {"point": (0, np.nan, 0)}, ModelError, "closure 'connect\\(end, a\\)' at 'end'"),
         (("end", "a"), {"point": "x"}, ModelError, "placement"),
         (("end", "a"), {"name": "twice"}, ModelError, "taken"),
@@ -79,3 +87,17 @@ def test_two_frames_of_one_body_have_nothing_to_close():
 def test_the_doctor_names_loops():
     model = chain([("end", "world", {"name": "loop"})]).build()
     assert any("connect 'loop' closes a loop" in finding.what for finding in doctor(model))
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"), [("connect", 3), ("weld", 6), ("hinge", 5), ("slide", 5), ("cylindrical", 4), ("distance", 1)]
+)
+def test_every_kind_survives_pickling_and_welding(kind, rows):
+    length = {"length": 0.5} if kind == "distance" else {}
+    model = chain([("end", "world", {"kind": kind, "name": "loop", **length})]).build()
+    (loop,) = model.closures
+    assert loop.rows == len(loop.components) == rows
+    assert pickle.loads(pickle.dumps(model)) == model
+    assert model.welded_at(np.zeros(3), ["b"]).closures == model.closures
+    shown = "distance loop: end - world = 0.5 m" if length else f"{kind} loop: end = world"
+    assert shown in str(model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bough import Builder
+from bough.spatial import quaternion_matrix
 
 GRIPPER = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/><worldbody><body name="palm"><freejoint/>
 <geom size="0.05" mass="1"/>
@@ -34,4 +35,52 @@ def slider_crank(crank=0.3, rod=1.0):
     builder.add_body("rod", "crank", placement=(crank, 0, 0), com=(rod / 2, 0, 0), **ROD)
     builder.add_body("slider", joint="prismatic", axis=(1, 0, 0), mass=2.0)
     builder.add_closure("rod", "slider", point=(rod, 0, 0), name="wrist pin")
+    return builder.build()
+
+
+def six_digits(x):
+    return np.array([float(f"{a:.6g}") for a in np.ravel(x)]).reshape(np.shape(x))
+
+
+def turned(rng):
+    """A rotation matrix whose quaternion has six digits, as in files."""
+    q = six_digits(rng.normal(size=4))
+    return quaternion_matrix(q / np.linalg.norm(q))
+
+
+def rounded_four_bar(seed):
+    """A planar four-bar askew in space, every number rounded to six digits: as a spatial loop it closes nowhere."""
+    rng, builder = np.random.default_rng(seed), Builder("rounded")
+    x, y = turned(rng)[:, :2].T
+    origin, placed = 0.1 * rng.normal(size=3), {"world": (np.eye(3), np.zeros(3))}
+
+    def seen(body, point):
+        R, p = placed[body]
+        return six_digits(R.T @ (point - p))
+
+    ways = {"crank": ("world", 0.0, 0.05), "coupler": ("crank", 0.05, 0.12), "rocker": ("world", 0.11, 0.07)}
+    for name, (parent, start, length) in ways.items():
+        R, at = turned(rng), origin + start * x
+        placed[name] = placed[parent][0] @ R, at
+        builder.add_body(
+            name, parent, placement=(R, seen(parent, at)), axis=six_digits(placed[name][0].T @ y), mass=0.1,
+            com=seen(name, at + 0.5 * length * x), inertia=1e-5 * np.eye(3),
+        )  # fmt: skip
+    ends = seen("coupler", origin + 0.17 * x), seen("rocker", origin + 0.18 * x)
+    builder.add_closure("coupler", "rocker", point=ends[0], other_point=ends[1], name="pin")
+    return builder.build()
+
+
+def two_arms(kind, seed=1):
+    """Two arms of five joints on a floating base, with their hands held together."""
+    rng, builder = np.random.default_rng(seed), Builder(kind)
+    builder.add_body("base", joint="floating", mass=2.0, inertia=0.1 * np.eye(3))
+    for side in "ab":
+        for k in range(5):
+            parent, at = f"{side}{k - 1}" if k else "base", (turned(rng), 0.3 * rng.normal(size=3))
+            solid = {"mass": 1.0, "com": 0.1 * rng.normal(size=3), "inertia": 0.02 * np.eye(3)}
+            builder.add_body(f"{side}{k}", parent, placement=at, axis=rng.normal(size=3), **solid)
+    ends = [(turned(rng), 0.2 * rng.normal(size=3)) for _ in range(2)]
+    length = {"length": 0.7} if kind == "distance" else {}
+    builder.add_closure("a4", "b4", kind, point=ends[0], other_point=ends[1], **length, name="grip")
     return builder.build()

@@ -7,8 +7,10 @@ import pytest
 
 from bough import Builder, Dynamics, close_loops, load, relative
 from bough.errors import ModelError, NumericalError, TaskError, UnknownNameError
-from bough.opspace import Loops, OperationalSpace, closure_tasks, mobility
-from opspace.mechanisms import GRIPPER, ROD, four_bar, slider_crank
+from bough.opspace import ConstrainedDynamics, Loops, OperationalSpace, closure_targets, closure_tasks, mobility
+from opspace.mechanisms import GRIPPER, ROD, four_bar, rounded_four_bar, slider_crank, two_arms
+
+KINDS = ("connect", "weld", "hinge", "slide", "cylindrical", "distance")
 
 
 def freudenstein(angle, ground=1.0, crank=0.3, coupler=0.9, rocker=0.6):
@@ -127,3 +129,96 @@ def test_a_gripper_from_mjcf_moves_on_its_loop():
 
 def test_tasks_of_closures_bear_their_names():
     assert [t.name for t in closure_tasks(four_bar())] == ["closure(pin)"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_every_kind(kind):
+    """Their gap closes, J v is its rate, Jdot v that of J v, and the motion under them is that of the dense system."""
+    model, rng = two_arms(kind), np.random.default_rng(2)
+    loops = Loops(model, dynamics=Dynamics(model, general=True))
+    closed = close_loops(model, model.random_configuration(rng), loops=loops)
+    assert closed.gap < 1e-11
+    q, space, h = closed.q, loops.space, 1e-6
+    J, v = space.jacobian(q), rng.normal(size=model.nv)
+    assert J.shape == (model.closures[0].rows, model.nv)
+    for task in loops.tasks:
+        away = model.integrate(q, 0.3 * v)
+        error = task.error(loops.dynamics, away, closure_targets(model)[task.name])
+        np.testing.assert_allclose(-error, loops.gap(away), atol=1e-14)
+    ahead, behind = (model.integrate(q, s * h * v) for s in (1, -1))
+    np.testing.assert_allclose(
+        space.drift(q, v), (space.jacobian(ahead) - space.jacobian(behind)) @ v / (2 * h), atol=1e-7
+    )
+    v -= np.linalg.pinv(J) @ (J @ v)
+    ahead, behind = (model.integrate(q, s * h * v) for s in (1, -1))
+    np.testing.assert_allclose((loops.gap(ahead) - loops.gap(behind)) / (2 * h), 0, atol=1e-8)
+    tau, H = rng.normal(size=model.nv), loops.dynamics.mass_matrix(q)
+    push = tau - loops.dynamics.bias_force(q, v)
+    m = len(J)
+    whole = np.linalg.solve(np.block([[H, -J.T], [J, np.zeros((m, m))]]), np.concatenate([push, -space.drift(q, v)]))
+    motion = ConstrainedDynamics(model)(q, v, tau)
+    np.testing.assert_allclose(motion.qdd, whole[: model.nv], atol=1e-9 * np.abs(whole).max())
+    np.testing.assert_allclose(motion.force, whole[model.nv :], atol=1e-7 * np.abs(whole).max())
+
+
+@pytest.mark.parametrize(
+    ("kind", "joint"),
+    [("connect", "spherical"), ("hinge", "revolute"), ("slide", "prismatic"), ("cylindrical", "cylindrical")],
+)
+def test_a_closure_is_the_joint_that_it_replaces(kind, joint):
+    """A free body that a loop ties to the world moves like one on a joint."""
+    solid = {"mass": 1.3, "com": (0.1, 0.2, -0.4), "inertia": np.diag([0.03, 0.02, 0.04])}
+    tied, jointed = Builder("tied"), Builder("jointed")
+    tied.add_body("body", joint="floating", **solid)
+    tied.add_closure("body", "world", kind)
+    jointed.add_body("body", joint=joint, **solid)
+    model, tree = tied.build(), jointed.build()
+    rng = np.random.default_rng(3)
+    q, v, tau = tree.random_configuration(rng), *rng.normal(size=(2, tree.nv))
+    dynamics = Dynamics(tree, general=True)
+    T, J = dynamics.placement(q, "body"), dynamics.jacobian(q, "body", "local")
+    free = model.neutral.copy()
+    free[:3], free[3:] = T[:3, 3], _quaternion(T[:3, :3])
+    motion = ConstrainedDynamics(model)(free, J @ v, J @ np.linalg.solve(J.T @ J, tau))
+    qdd = dynamics.forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(motion.qdd, J @ qdd + _rate(dynamics, tree, q, v) @ v, atol=1e-9)
+
+
+def _quaternion(R):
+    """x y z w of a rotation that is no half turn."""
+    w = 0.5 * np.sqrt(1.0 + np.trace(R))
+    return np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1], 4.0 * w * w]) / (4.0 * w)
+
+
+def _rate(dynamics, model, q, v, h=1e-6):
+    ahead, behind = (dynamics.jacobian(model.integrate(q, s * h * v), "body", "local") for s in (1, -1))
+    return (ahead - behind) / (2 * h)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_loops_of_rounded_numbers_are_closed_as_well_as_they_can_be(seed):
+    """Six digits leave some 1e-7 m across the plane, which no motion closes; the mechanism still moves and is held."""
+    model = rounded_four_bar(seed)
+    loops = Loops(model)
+    q = close_loops(model, [0.6, -0.5, -1.2], loops=loops).q
+    found = close_loops(model, q + [0.2, 0.0, 0.0], hold=["crank"], loops=loops)
+    assert found.success
+    assert found.q[0] == q[0] + 0.2
+    assert 1e-10 < found.gap < 1e-5 * loops.scale[0]
+    assert found.iterations < 20
+    J = loops.space.jacobian(found.q)
+    U, sigma, _ = np.linalg.svd(J[:, 1:], full_matrices=False)
+    np.testing.assert_allclose((U.T @ loops.gap(found.q))[sigma > 1e-4], 0, atol=1e-10)  # the least squares
+    assert loops.mobility(found.q).freedoms == 1
+    assert loops.openness(found.q) == pytest.approx(np.abs(loops.gap(found.q) / loops.scale).max())
+    with pytest.raises(NumericalError, match="closure 'pin' stays open by"):
+        close_loops(model, q, tolerance=1e-13, loops=loops)
+
+
+def test_the_size_of_a_loop_does_not_depend_on_where_it_stands():
+    for far in (0.0, 100.0):
+        builder = Builder("far")
+        builder.add_body("a", placement=(far, 0, 0), **ROD)
+        builder.add_body("b", placement=(far + 0.3, 0, 0), **ROD)
+        builder.add_closure("a", "b", point=(0.3, 0, 0.4))
+        np.testing.assert_allclose(Loops(builder.build()).scale, 0.5, rtol=1e-12)

@@ -32,6 +32,11 @@ MOST_WORK = 1e10  # products of a sweep
 # Axes of frame b that a closing joint frees (0-2 turn, 3-5 slide)
 FREED = {"fixed": (), "revolute": (2,), "prismatic": (5,), "cylindrical": (2, 5), "spherical": (0, 1, 2)}
 
+# What the kinds of a model's closures are called here
+JOINTS = {
+    "connect": "spherical", "weld": "fixed", "hinge": "revolute", "slide": "prismatic", "cylindrical": "cylindrical",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Closure:
@@ -48,12 +53,15 @@ class Closure:
 
 def with_those_of(model: Model, closures: Iterable[Closure]) -> tuple[Closure, ...]:
     """The model's own closures, then others; one that is given twice is redundant, and refused."""
-    joints, closures = {"connect": "spherical", "weld": "fixed"}, tuple(closures)
+    closures = tuple(closures)
     for (ends, joint), count in Counter((tuple(sorted((c.a, c.b))), c.joint) for c in closures).items():
         if count > 1:
             a, b = ends
             raise ModelError(f"closure {a!r} to {b!r} ({joint}) is given twice: it is redundant, give it once")
-    own = [Closure(c.frame, c.other, joints[c.kind]) for c in model.closures]
+    for c in model.closures:
+        if c.kind not in JOINTS:
+            raise ModelError(f"closure {c.name!r} is a {c.kind}, which adaptive simulation does not hold")
+    own = [Closure(c.frame, c.other, JOINTS[c.kind]) for c in model.closures]
     return tuple(dict.fromkeys([*own, *closures]))
 
 

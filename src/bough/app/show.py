@@ -76,7 +76,7 @@ def branches(model: Model, most: int = 80) -> Branches:
     if len(frames) > most:
         root.add(Text(f"... and {len(frames) - most} more joints", style="dim"))
     for closure in model.closures[:most]:
-        root.add(Text(f"{closure.kind} {closure.name}: {closure.frame} = {closure.other}", style="dim"))
+        root.add(Text(str(closure), style="dim"))
     return root
 
 

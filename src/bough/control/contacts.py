@@ -16,7 +16,6 @@ import numpy as np
 from bough.compile.run.arrays import is_real
 from bough.errors import TaskError
 from bough.opspace import Task, pose, position
-from bough.opspace.tasks import RelativeTask
 from bough.types import FloatArray
 
 
@@ -93,7 +92,8 @@ def _fits(given: Any, shape: tuple[int, ...]) -> bool:
 class Loop:
     """A closure of the model, which always holds: like a contact whose forces may point anywhere."""
 
-    closure: RelativeTask
+    closure: Task
+    rows: int
     most: float = np.inf
 
     @property
@@ -101,10 +101,6 @@ class Loop:
         return self.closure.name
 
     frame = name
-
-    @property
-    def rows(self) -> int:
-        return len(self.closure.matrix)
 
     def task(self) -> Task:
         return self.closure

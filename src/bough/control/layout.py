@@ -33,7 +33,8 @@ class Layout:
         names: list[str] = []
         first = 0
         for contact, part in zip(contacts, self.parts, strict=True):
-            self.most[part.start + 2] = contact.most
+            if np.isfinite(contact.most):
+                self.most[part.start + 2] = contact.most
             stop = first + len(contact.cone)
             self.cone[first:stop, model.nv + part.start : model.nv + part.stop] = contact.cone
             names.extend(contact.cone_names)

@@ -39,7 +39,7 @@ from bough.control.references import Gains
 from bough.control.referring import FASTEST, Asked
 from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError
 from bough.model import Model
-from bough.opspace import AimSet, Task, TaskSet, closure_tasks
+from bough.opspace import AimSet, Task, TaskSet, closure_targets, closure_tasks
 from bough.opspace.methods import Prepared
 from bough.opspace.status import BAD_INPUT, BAD_OUTPUT, OK, UNMET, common_rows
 from bough.opspace.sweeps.whole import WHOLE
@@ -81,7 +81,7 @@ class WholeBody:
     ) -> None:
         wanted, self.contacts = checked_tasks(tasks, contacts)
         self.model = model
-        self.loops = tuple(Loop(task) for task in closure_tasks(model))
+        self.loops = tuple(Loop(task, c.rows) for task, c in zip(closure_tasks(model), model.closures, strict=True))
         self.held: tuple[Contact | Loop, ...] = (*self.contacts, *self.loops)
         self.tasks = TaskSet(model, [*wanted, *(held.task() for held in self.held)])
         check_flight(model, wanted, self.contacts)
@@ -234,12 +234,12 @@ class WholeBody:
         memory.release(memory.held.keys() - layout.held)
         for task in self.tasks.tasks:
             if task.name in layout.held and task.name not in memory.held:
-                closed = task.name in self._closed
-                memory.hold(task.name, np.eye(4) if closed else task.position(self._dynamics, q))
+                target = self._closed.get(task.name)
+                memory.hold(task.name, task.position(self._dynamics, q) if target is None else target)
 
     @cached_property
-    def _closed(self) -> set[str]:
-        return {loop.name for loop in self.loops}
+    def _closed(self) -> dict[str, Any]:
+        return closure_targets(self.model)
 
     def _layouts_of(self, contacts: Held, batch: int) -> list[Layout]:
         """A layout for each row."""

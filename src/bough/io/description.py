@@ -44,9 +44,9 @@ class FrameSaid(NamedTuple):
 
 
 class ClosureSaid(NamedTuple):
-    """What a file closes or ties beyond a tree: two frames that coincide ("weld"), or whose origins do ("connect").
+    """What a file closes or ties beyond a tree: two frames, held together as `bough.model.LoopClosure` says.
 
-    Other kinds ("joint", "tendon", "distance", "flex") have no frames: models do not know them, and `load` refuses.
+    Other kinds ("joint", "tendon", "flex") have no frames: models do not know them, and `load` refuses.
     """
 
     kind: str
@@ -55,6 +55,7 @@ class ClosureSaid(NamedTuple):
     second: str = ""
     at_first: Place | None = None
     at_second: Place | None = None
+    length: float | None = None
 
 
 class Description(NamedTuple):

@@ -15,7 +15,7 @@ from bough.errors import FileFormatError, ModelError, short
 from bough.io.description import BodySaid, Description
 from bough.io.weld import Weld, welded
 from bough.joints import JOINTS
-from bough.model import GRAVITY, WORLD, Builder, ClosureKind, Mimic, Model
+from bough.model import GRAVITY, WORLD, Builder, Mimic, Model
 
 LIMITS: tuple[Literal["lower", "upper", "velocity", "effort"], ...] = ("lower", "upper", "velocity", "effort")
 ROOT_JOINT = "root_joint"
@@ -23,7 +23,7 @@ Equality = Literal["honour", "drop"]
 
 
 Closures: TypeAlias = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
-ENDS = ("frame", "other", "kind", "point", "other_point", "name")
+ENDS = ("frame", "other", "kind", "point", "other_point", "length", "name")
 
 
 class LoadOptions(TypedDict, total=False):
@@ -71,7 +71,7 @@ def check_options(options: LoadSettings) -> None:
 
 
 def kept_closures(description: Description, equality: Equality) -> Description:
-    """Connects and welds stay as loops of the model; what no model keeps is refused. Or all is dropped, with notes."""
+    """What has frames stays as loops of the model; what no model keeps is refused. Or all is dropped, with notes."""
     drop = equality == "drop"
     gone = [c for c in description.closures if drop or c.at_first is None]
     if not gone:
@@ -95,8 +95,9 @@ def build(description: Description, options: LoadSettings) -> Model:
     for frame in description.frames:
         builder.add_frame(*frame)
     for c in description.closures:
-        kind: ClosureKind = "weld" if c.kind == "weld" else "connect"
-        builder.add_closure(c.first, c.second, kind, point=c.at_first, other_point=c.at_second, name=c.name)
+        kind: Any = c.kind
+        at, other = c.at_first, c.at_second
+        builder.add_closure(c.first, c.second, kind, point=at, other_point=other, length=c.length, name=c.name)
     for more in read_closures(options.closures):
         builder.add_closure(**more)
     for note in [*description.notes, *left_out(description)]:

@@ -13,7 +13,7 @@ from bough.errors import FileFormatError, short
 from bough.io.description import BodySaid, ClosureSaid, Description, Place
 from bough.io.numbers import needed, scalar, vector
 from bough.io.xml import Document
-from bough.model import EYE, WORLD
+from bough.model import CLOSURE_KINDS, EYE, WORLD
 from bough.spatial import rpy_matrix
 
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
@@ -113,10 +113,11 @@ def _parts(tag: str, elements: Iterable[Element], dropped: Counter[str]) -> list
 
 
 def _closure(name: str, element: Element, where: str) -> ClosureSaid:
-    """A loop: <constraint name type="connect" or "weld"><link1 link xyz rpy/><link2 link xyz rpy/></constraint>."""
+    """A loop: <constraint name type [length]><link1 link xyz rpy/><link2 link xyz rpy/></constraint>."""
     at, kind = f"{where}: constraint {name!r}", element.get("type")
-    if kind not in ("connect", "weld"):
-        raise FileFormatError(f"{at} has the unknown type {short(str(kind))!r}; known types: connect, weld")
+    if kind not in CLOSURE_KINDS:
+        known = ", ".join(CLOSURE_KINDS)
+        raise FileFormatError(f"{at} has the unknown type {short(str(kind))!r}; known types: {known}")
     ends: list[tuple[str, Place]] = []
     for tag in ("link1", "link2"):
         end = element.find(tag)
@@ -125,7 +126,8 @@ def _closure(name: str, element: Element, where: str) -> ClosureSaid:
         rpy = vector(end, "rpy", (0.0, 0.0, 0.0), at)
         ends.append((end.attrib["link"], (rpy_matrix(rpy), vector(end, "xyz", (0.0, 0.0, 0.0), at))))
     (first, at_first), (second, at_second) = ends
-    return ClosureSaid(kind, name, first, second, at_first, at_second)
+    length = scalar(element, "length", 0.0, at) if "length" in element.attrib else None
+    return ClosureSaid(kind, name, first, second, at_first, at_second, length)
 
 
 def _joint(name: str, element: Element, where: str) -> _Joint:

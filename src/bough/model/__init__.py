@@ -24,7 +24,7 @@ from bough.model.contents import WORLD, Coupling, Frames, Joint, JointLimits, Jo
 from bough.model.coupling import parents_of_dofs
 from bough.model.laid_frames import NEARLY_PARALLEL, PARALLEL, slices
 from bough.model.limbs import find_limbs, mark_limbs, twin_limbs
-from bough.model.loops import ClosureKind, LoopClosure
+from bough.model.loops import CLOSURE_KINDS, FREED, ClosureKind, LoopClosure
 from bough.model.model import Model
 from bough.model.parameters import (
     body_frames,
@@ -35,10 +35,13 @@ from bough.model.parameters import (
     moving_frames,
     own_freedoms,
     standard,
+    steps,
 )
 
 __all__ = [
+    "CLOSURE_KINDS",
     "EYE",
+    "FREED",
     "GRAVITY",
     "LARGEST",
     "MICRON_SQUARED",
@@ -78,6 +81,7 @@ __all__ = [
     "rigid",
     "slices",
     "standard",
+    "steps",
     "twin_limbs",
     "unknown",
 ]

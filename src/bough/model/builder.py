@@ -130,17 +130,19 @@ class Builder:
         *,
         point: Any = None,
         other_point: Any = None,
+        length: float | None = None,
         name: str | None = None,
     ) -> str:
         """Close a loop of the tree: hold two frames (or bodies) together, and return the closure's name.
 
-        "connect" holds their origins together (three rows), "weld" the whole frames (six). `point` and `other_point`
-        place the ends in `frame` and in `other`: points (3,), or whole placements as in `add_frame`; each becomes a
-        frame of the model, called name/frame. Tree algorithms (`Dynamics`) leave closures out; `ConstrainedDynamics`
-        and `simulate.rollout` honour them.
+        "connect" holds their origins together (three rows), "weld" the whole frames (six); "hinge" leaves a turn about
+        their common z axis free, "slide" a motion along it, "cylindrical" both; "distance" holds their origins `length`
+        metres apart (one row). `point` and `other_point` place the ends in `frame` and in `other`: points (3,), or
+        whole placements as in `add_frame`; each becomes a frame of the model, called name/frame. Tree algorithms
+        (`Dynamics`) leave closures out; `ConstrainedDynamics` and `simulate.rollout` honour them.
         """
         name = name or f"{kind}({frame}, {other})"
-        check_closure(name, kind, self._closures)
+        length = check_closure(name, kind, self._closures, length)
         ends = []
         for end, at in ((frame, end_of(name, frame, point)), (other, end_of(name, other, other_point))):
             body, R, p = self._frames.get(end, (end, EYE, ZERO))
@@ -149,7 +151,7 @@ class Builder:
                 raise UnknownNameError(f"closure {name!r}: " + unknown("frame", end, known))
             own = end if at is None else self.add_frame(f"{name}/{end}", body, (R @ at[0], p + R @ at[1]))
             ends.append(own)
-        self._closures[name] = LoopClosure(name, kind, *ends)
+        self._closures[name] = LoopClosure(name, kind, ends[0], ends[1], length)
         return name
 
     def note(self, text: str) -> None:

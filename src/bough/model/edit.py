@@ -123,7 +123,9 @@ def rebuilt(model: Model, welded: Mapping[str, FloatArray]) -> Model:
         builder.add_body(joint.body, up, kind, (T[:3, :3], T[:3, 3]), joint_name=joint.name, **body)
     _add_frames(builder, model)
     for closure in model.closures:
-        builder.add_closure(closure.frame, closure.other, closure.kind, name=closure.name)
+        builder.add_closure(
+            closure.frame, closure.other, closure.kind, length=closure.length or None, name=closure.name
+        )
     for note in model.notes:
         builder.note(note)
     return builder.build()

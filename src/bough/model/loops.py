@@ -1,4 +1,14 @@
-"""Loops: pairs of frames that a mechanism holds together beyond its tree (Featherstone 2008, chapter 8)."""
+"""Loops: pairs of frames that a mechanism holds together beyond its tree (Featherstone 2008, chapter 8).
+
+| kind | rows | the two frames |
+| --- | --- | --- |
+| connect | 3 | have one origin |
+| weld | 6 | coincide |
+| hinge | 5 | have one origin and one z axis, about which they may turn |
+| slide | 5 | have the same axes and lie on one z axis, along which they may move |
+| cylindrical | 4 | lie on one z axis, about and along which they may move |
+| distance | 1 | have origins at a fixed distance |
+"""
 
 from __future__ import annotations
 
@@ -9,30 +19,56 @@ from bough.errors import ModelError
 from bough.model.bodies import placed
 from bough.types import FloatArray
 
-ClosureKind: TypeAlias = Literal["connect", "weld"]
+ClosureKind: TypeAlias = Literal["connect", "weld", "hinge", "slide", "cylindrical", "distance"]
 CLOSURE_KINDS: tuple[str, ...] = get_args(ClosureKind)
+# components [linear, angular] of the relative velocity, in the axes of the frames, that each kind leaves free
+FREED: dict[str, tuple[int, ...]] = {
+    "connect": (3, 4, 5), "weld": (), "hinge": (5,), "slide": (2,), "cylindrical": (2, 5),
+    "distance": (1, 2, 3, 4, 5),  # of the line between the frames
+}  # fmt: skip
 
 
 class LoopClosure(NamedTuple):
-    """Two frames on different bodies that coincide ("weld", six rows), or whose origins do ("connect", three)."""
+    """Two frames on different bodies and how they are held together: see the table of kinds above."""
 
     name: str
     kind: ClosureKind
     frame: str
     other: str
+    length: float = 0.0  # metres between the origins, of a distance
+
+    @property
+    def components(self) -> tuple[int, ...]:
+        """The components [linear, angular], 0 to 5, of the relative velocity that it constrains."""
+        return tuple(k for k in range(6) if k not in FREED[self.kind])
 
     @property
     def rows(self) -> int:
-        """How many directions it holds: 6 of a weld, else 3."""
-        return 6 if self.kind == "weld" else 3
+        """How many directions it constrains."""
+        return len(self.components)
+
+    def __str__(self) -> str:
+        end = f" - {self.other} = {self.length:g} m" if self.kind == "distance" else f" = {self.other}"
+        return f"{self.kind} {self.name}: {self.frame}{end}"
 
 
-def check_closure(name: str, kind: str, taken: Iterable[str]) -> None:
-    """Refuse a closure that is neither a connect nor a weld, or whose name is empty or taken."""
+def check_closure(name: str, kind: str, taken: Iterable[str], length: float | None) -> float:
+    """The length of a closure; refuses an unknown kind, a name that is empty or taken, and a length out of place."""
     if kind not in CLOSURE_KINDS:
-        raise ModelError(f"closure {name!r}: kind is 'connect' or 'weld', got {kind!r}")
+        raise ModelError(f"closure {name!r}: kind is one of {', '.join(CLOSURE_KINDS)}, got {kind!r}")
     if not name or name in taken:
         raise ModelError(f"closure {name!r}: the name is taken or empty")
+    if kind != "distance":
+        if length is not None:
+            raise ModelError(f"closure {name!r}: only a distance has a length, and this is a {kind}")
+        return 0.0
+    try:
+        found = float("nan") if length is None else float(length)
+    except (TypeError, ValueError):
+        found = float("nan")
+    if not 0.0 < found < float("inf"):
+        raise ModelError(f"closure {name!r}: a distance needs length=, in metres and above zero, got {length!r}")
+    return found
 
 
 def end_of(closure: str, frame: str, point: object) -> tuple[FloatArray, FloatArray] | None:

@@ -6,6 +6,7 @@ moment m c (3), and the moments xx xy yy xz yz zz at the origin of the body's fr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -127,15 +128,15 @@ def inverse(T: FloatArray) -> FloatArray:
     return matrix(R, -np.einsum("...ij,...j->...i", R, T[..., :3, 3]))
 
 
-def steps(model: Model, q: FloatArray) -> FloatArray:
-    """(N, 4, 4): the laid frame of every body in that of its parent at q."""
-    m = model.mechanism
-    X, T = np.zeros((len(m.parent), 12)), np.zeros((len(m.parent), 4, 4))
-    for i in range(len(T)):
+def steps(model: Model, q: FloatArray, bodies: Iterable[int] | None = None) -> FloatArray:
+    """(N, 4, 4): the laid frame of every body, or of these, in that of its parent at q."""
+    m, T = model.mechanism, []
+    X = np.zeros((len(m.parent), 12))
+    for i in range(len(X)) if bodies is None else bodies:
         move_joint(m, q, i, X)
         axes = [turn_to_parent(m, X, i, axis) for axis in AXES]
-        T[i] = matrix(np.array(axes).T, np.array(origin_in_parent(m, X, i)))
-    return T
+        T.append(matrix(np.array(axes).T, np.array(origin_in_parent(m, X, i))))
+    return np.array(T).reshape(-1, 4, 4)
 
 
 def joint_frames(model: Model) -> JointFrames:

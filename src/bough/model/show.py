@@ -49,4 +49,4 @@ def listing(model: Model) -> str:
         lines.append(f"  ... and {len(model.joints) - SHOWN} more")
     for c, up, body in zip(model.couplings, above[len(model.joints) :], model.mimic_bodies, strict=True):
         lines.append(f"  {c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}: {up} -> {body}")
-    return "\n".join([*lines, *(f"  {c.kind} {c.name}: {c.frame} = {c.other}" for c in model.closures[:SHOWN])])
+    return "\n".join([*lines, *(f"  {c}" for c in model.closures[:SHOWN])])

@@ -19,7 +19,7 @@ from bough.opspace.constrained import ConstrainedDynamics
 from bough.opspace.constrained_inverse import ConstrainedInverse, ConstrainedInverseDynamics
 from bough.opspace.hierarchy import Hierarchy, Prioritised
 from bough.opspace.innovations import Innovations, SparseRows, UnitInnovations, in_group
-from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closure_tasks, mobility
+from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closure_targets, closure_tasks, mobility
 from bough.opspace.methods import METHODS, prepare
 from bough.opspace.planner import MethodPlan, counted, make_plan
 from bough.opspace.space import OperationalSpace
@@ -29,6 +29,7 @@ from bough.opspace.tasks import (
     Seed,
     Task,
     center_of_mass,
+    distance,
     joint,
     momentum,
     orientation,
@@ -66,8 +67,10 @@ __all__ = [
     "UnitInnovations",
     "center_of_mass",
     "close_loops",
+    "closure_targets",
     "closure_tasks",
     "count",
+    "distance",
     "in_group",
     "joint",
     "make_plan",

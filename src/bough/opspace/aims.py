@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.compile.run.arrays import real_array
 from bough.errors import NonFiniteError, ShapeError, TaskError
-from bough.opspace.sweeps.errors import CENTER, FRAME, JOINTS, Aims
+from bough.opspace.sweeps.errors import CENTER, DISTANCE, FRAME, JOINTS, Aims
 from bough.opspace.sweeps.wrenches import JOINT
 from bough.opspace.tasks import Aim, JointTask, Task
 from bough.opspace.taskset import TaskSet
@@ -65,7 +65,7 @@ class AimSet:
             base=np.array([a.base.body for a in aims], np.int64),
             base_R=np.array([a.base.R for a in aims]).reshape(-1, 9),
             base_p=np.array([a.base.p for a in aims]).reshape(-1, 3),
-            local=np.array([a.local for a in aims], np.int64),
+            axes=np.array([a.axes for a in aims], np.int64),
             joint_row=np.array([r for r, _ in joints], np.int64),
             joint_dof=np.array([k for _, k in joints], np.int64),
         )
@@ -120,7 +120,7 @@ class AimSet:
         """Whether a target of a task is one for each row; numbers for a joint of one freedom are as many targets."""
         shape = np.shape(given)
         if task not in self.jointed:
-            return shape not in ((4, 4), (3,))
+            return shape not in ((4, 4), (3,), ()) or (shape == (3,) and task.aim(self.model).kind == DISTANCE)
         one = isinstance(task, JointTask) and self.model.joint(task.joint).q.stop - self.model.joint(task.joint).q.start
         return len(shape) > 1 or (one == 1 and len(shape) == 1 and shape != (1,))
 
@@ -164,6 +164,10 @@ class AimSet:
         if x.shape[-1:] == (3,) and x.ndim <= 2 and (aim.kind == CENTER or not turns(aim).any()):
             x = x.reshape(-1, 3)
             return np.concatenate([np.tile(np.eye(3).ravel(), (len(x), 1)), x], axis=1)
+        if aim.kind == DISTANCE and x.ndim <= 1:
+            return np.pad(np.eye(3).ravel(), (0, 3)) + np.pad(x.reshape(-1, 1), ((0, 0), (9, 2)))
+        if aim.kind == DISTANCE:
+            raise ShapeError(f"task {task.name!r}: a target is a number, or a batch of them, got shape {x.shape}")
         wanted = "a point (3,)" if aim.kind == CENTER else "a placement (4, 4)"
         raise ShapeError(f"task {task.name!r}: a target is {wanted}, or a batch of them, got shape {x.shape}")
 

@@ -1,7 +1,12 @@
 """The loops of a model as rows: their tasks, how far they are open, how mobile they leave it, and how to close them.
 
+Whoever needs loops calls this module: `Loops(model)` has the rows (`space`), how far they are open (`gap`) and how much
+that is for loops of their size (`openness`); `close_loops` closes them.
+
 Closing is by Levenberg-Marquardt steps on the manifold, with a damping of the square of the gap: they converge
-quadratically also where rows are redundant, as those of a planar loop in space are (Fan & Yuan 2005).
+quadratically also where rows are redundant, as those of a planar loop in space are (Fan & Yuan 2005). Numbers in files
+are rounded, and a planar loop of rounded numbers closes nowhere. A loop therefore counts as closed within a tolerance
+relative to its size; from there on steps leave out directions that hardly move, and end at the least-squares gap.
 """
 
 from __future__ import annotations
@@ -14,18 +19,22 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
+from bough.compile.executions import CompiledFunction
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError, NumericalError, ShapeError, TaskError
-from bough.model import Model
+from bough.model import LoopClosure, Model, steps
+from bough.opspace.aims import AimSet
+from bough.opspace.methods import Prepared
 from bough.opspace.space import OperationalSpace
-from bough.opspace.tasks import RelativeTask, Task, relative
-from bough.opspace.tasks.matrix import LINEAR
-from bough.spatial import rotation_vector
+from bough.opspace.sweeps.errors import ERRORS
+from bough.opspace.tasks import Task, distance, relative
+from bough.opspace.tasks.matrix import WHOLE
 from bough.types import FloatArray
 
-# Singular values of J below this share of the largest count as zero.
-RANK = 1e-9
+TOLERANCE = 1e-5  # of the size of a loop, or radians: what six digits in a file leave open at most
+CLOSED = 1e-11  # metres or radians: nothing is gained by closing further
 HALVINGS = 30
+PROGRESS = 1e-3  # of the squared gap of closed loops: a step that gains less is the last
 
 
 class Mobility(NamedTuple):
@@ -47,19 +56,34 @@ class ClosedLoops(NamedTuple):
 
 
 @explained
-def closure_tasks(model: Model) -> tuple[RelativeTask, ...]:
-    """A relative task for each closure of the model: three rows for a connect, six for a weld, named after it."""
-    return tuple(
-        relative(c.frame, c.other, matrix=LINEAR if c.kind == "connect" else None, name=f"closure({c.name})")
-        for c in model.closures
-    )
+def closure_tasks(model: Model) -> tuple[Task, ...]:
+    """A task for each closure of the model, named closure(name), with its rows: see `bough.model.LoopClosure`.
+
+    Rows are velocities of `frame` seen from `other`, in world axes for a connect and a weld, in those of `frame` for
+    the other kinds. `closure_targets` has where they belong.
+    """
+    return tuple(_task(c) for c in model.closures)
+
+
+def _task(c: LoopClosure) -> Task:
+    name = f"closure({c.name})"
+    if c.kind == "distance":
+        return distance(c.frame, c.other, name=name)
+    matrix = [WHOLE[k] for k in c.components]
+    reference: Any = "local_world_aligned" if c.kind in ("connect", "weld") else "local"
+    return relative(c.frame, c.other, reference, matrix=matrix, name=name)
+
+
+def closure_targets(model: Model) -> dict[str, Any]:
+    """The targets of `closure_tasks`, by name: the identity (4, 4), or the length of a distance."""
+    return {f"closure({c.name})": c.length if c.kind == "distance" else np.eye(4) for c in model.closures}
 
 
 class Loops:
-    """The closures of a model, and further rows that are held with them."""
+    """The closures of a model."""
 
-    def __init__(self, model: Model, *, tasks: Iterable[Task] = (), dynamics: Dynamics | None = None) -> None:
-        self.model, self.tasks = model, (*tasks, *closure_tasks(model))
+    def __init__(self, model: Model, *, dynamics: Dynamics | None = None) -> None:
+        self.model, self.tasks = model, closure_tasks(model)
         if not self.tasks:
             raise ModelError(f"{model.name!r} has no closures; add them with Builder.add_closure")
         self.dynamics = dynamics or Dynamics(model)
@@ -72,25 +96,44 @@ class Loops:
     def gap(self, q: npt.ArrayLike) -> FloatArray:
         """How far the model's loops are open, (rows,) or (batch, rows): [linear, angular] from other to frame.
 
-        In world axes, in the order of `model.closures`; what the rows of `closure_tasks` are the rates of.
+        In the order of `model.closures`; what the rows of `closure_tasks` are the rates of.
         """
-        T = np.asarray(self.dynamics.placements(q))
-        parts = [T[..., :0, 0, 0]]
-        for c in self.model.closures:
-            A, B = T[..., self.model.frame(c.frame), :, :], T[..., self.model.frame(c.other), :, :]
-            parts.append(A[..., :3, 3] - B[..., :3, 3])
-            if c.kind == "weld":
-                turn = (A[..., :3, :3] @ np.swapaxes(B[..., :3, :3], -1, -2)).reshape(-1, 3, 3)
-                parts.append(np.array([rotation_vector(R) for R in turn]).reshape(parts[-1].shape))
-        return np.concatenate(parts, axis=-1)
+        return np.negative(self._errors.call(q, self._target, self.model.neutral))
 
-    def mobility(self, q: npt.ArrayLike) -> Mobility:
-        """Freedoms, rank and redundant rows at q (nq,), from the singular values of J."""
+    @cached_property
+    def _target(self) -> FloatArray:
+        return self._aims.targets(closure_targets(self.model), self.model.neutral)[0][0]
+
+    @cached_property
+    def _aims(self) -> AimSet:
+        return AimSet(self.space.tasks)
+
+    @cached_property
+    def _errors(self) -> CompiledFunction:
+        tasks, aims = self.space.tasks, self._aims
+        constants = (self.model.mechanism, tasks.with_placements, aims.arrays)
+        return Prepared(ERRORS, constants, tasks.sizes | {"aims": aims.size}).bind(tasks, self.dynamics.general)
+
+    @cached_property
+    def scale(self) -> FloatArray:
+        """(rows,) what a gap is compared to: metres around a loop (see `loop_size`), or one radian."""
+        sizes = [(loop_size(self.model, c), c) for c in self.model.closures]
+        return np.array([size if k < 3 else 1.0 for size, c in sizes for k in c.components])
+
+    def openness(self, q: npt.ArrayLike) -> FloatArray:
+        """The largest gap over the size of its loop, () or (batch,); a loop of up to `tolerance` counts as closed."""
+        return np.asarray(np.abs(self.gap(q) / self.scale).max(axis=-1))
+
+    def mobility(self, q: npt.ArrayLike, *, tolerance: float = TOLERANCE) -> Mobility:
+        """Freedoms, rank and redundant rows at q (nq,), from the singular values of J.
+
+        Those below `tolerance` of the largest count as zero, as rounded numbers make redundant rows nearly redundant.
+        """
         J = self.space.jacobian(q)
         if J.ndim != 2:
             raise ShapeError(f"mobility takes one configuration ({self.model.nq},), got {np.shape(q)}")
         sigma = np.linalg.svd(J, compute_uv=False)
-        rank = int(np.count_nonzero(sigma > RANK * sigma.max(initial=0.0)))
+        rank = int(np.count_nonzero(sigma > tolerance * sigma.max(initial=0.0)))
         return Mobility(self.model.nv - rank, rank, len(J), len(J) - rank)
 
 
@@ -100,21 +143,45 @@ def mobility(model: Model, q: npt.ArrayLike) -> Mobility:
     return Loops(model).mobility(q)
 
 
+def loop_size(model: Model, closure: LoopClosure) -> float:
+    """Metres across a loop: the diagonal of a box around its joints and closing frames, all joints at zero."""
+    frames, parent = model.frames, model.mechanism.parent
+    ends = [model.frame(closure.frame), model.frame(closure.other)]
+    ways: list[list[int]] = []
+    for i in frames.body[ends].tolist():
+        way = []
+        while i >= 0:
+            way.append(i)
+            i = int(parent[i])
+        ways.append(way[::-1])
+    shared = sum(a == b for a, b in zip(*ways, strict=False))
+    points = []
+    for k, way in zip(ends, ways, strict=True):
+        R, p = np.eye(3), np.zeros(3)
+        for T in steps(model, model.neutral, way[shared:]):
+            p, R = p + R @ T[:3, 3], R @ T[:3, :3]
+            points.append(p)
+        points.append(p + R @ frames.p[k])
+    return float(np.linalg.norm(np.ptp(points, axis=0)))
+
+
 @explained
 def close_loops(
     model: Model,
     q: npt.ArrayLike,
     *,
     hold: Iterable[str] = (),
-    tolerance: float = 1e-11,
+    tolerance: float = TOLERANCE,
     iterations: int = 100,
     strict: bool = True,
     loops: Loops | None = None,
 ) -> ClosedLoops:
-    """A configuration near q (nq,) in which the loops of the model are closed to `tolerance` (m and rad).
+    """A configuration near q (nq,) in which the loops of the model are closed.
 
-    Joints named in `hold` stay where they are. Where no such configuration is found, the loop that stays open is named;
-    with strict=False the nearest one is returned, with `success` False.
+    Joints named in `hold` stay where they are. Loops are closed to rounding where they can be. One whose numbers were
+    rounded, such that it closes nowhere, is closed in the sense of least squares, and counts as closed where less than
+    `tolerance` of its size (or radians) is left; `gap` says how much. Where more is left, the loop that stays open is
+    named; with strict=False the nearest configuration is returned, with `success` False.
     """
     found = loops or Loops(model)
     now: Any = np.array(q, float)
@@ -123,31 +190,39 @@ def close_loops(
     free = np.ones(model.nv, bool)
     for name in (hold,) if isinstance(hold, str) else hold:
         free[model.joint(name).v] = False
-    gap, k = found.gap(now), 0
-    while k < iterations and np.abs(gap).max(initial=0.0) > tolerance:
-        now, gap, better = _closer(found, now, gap, free)
+    gap, k, better = found.gap(now), 0, True
+    while better and k < iterations and np.abs(gap).max(initial=0.0) > CLOSED:
+        now, gap, better = _closer(found, now, gap, free, tolerance)
         k += 1
-        if not better:
-            break
     largest = float(np.abs(gap).max(initial=0.0))
-    success = largest <= tolerance
+    success = bool((np.abs(gap) <= tolerance * found.scale).all())
     if strict and not success:
         raise NumericalError(_left_open(model, gap, k))
     return ClosedLoops(now, largest, k, success)
 
 
-def _closer(loops: Loops, q: FloatArray, gap: FloatArray, free: npt.NDArray[np.bool_]) -> tuple[Any, FloatArray, bool]:
-    """One step: the damped least-squares move, halved until it brings the frames closer."""
-    J = loops.space.jacobian(q)[-len(gap) :, free]
+def _closer(
+    loops: Loops, q: FloatArray, gap: FloatArray, free: npt.NDArray[np.bool_], tolerance: float
+) -> tuple[Any, FloatArray, bool]:
+    """One step: the least-squares move, halved until it brings the frames closer."""
+    J = loops.space.jacobian(q)[:, free]
     size = float(gap @ gap)
-    damped = np.vstack([J, np.sqrt(min(size, 1.0)) * np.eye(J.shape[1])])
+    U, sigma, V = np.linalg.svd(J, full_matrices=False)
+    away = U.T @ gap
+    if closed := bool((np.abs(gap) <= tolerance * loops.scale).all()):
+        # nearly singular directions: where a loop folds, moves as long as sigma close it; rounded numbers ask for more
+        most = sigma.max(initial=0.0)
+        follows = (sigma > tolerance * most) | (10.0 * sigma**2 > np.abs(away) * most)
+        share = np.divide(1.0, sigma, out=np.zeros_like(sigma), where=follows & (sigma > 0.0))
+    else:
+        share = sigma / (sigma**2 + min(size, 1.0))
     move = np.zeros(len(free))
-    move[free] = np.linalg.lstsq(damped, np.concatenate([-gap, np.zeros(J.shape[1])]), rcond=None)[0]
+    move[free] = -V.T @ (share * away)
     for _ in range(HALVINGS):
         there = loops.model.integrate(q, move)
         left = loops.gap(there)
         if left @ left < size:
-            return there, left, True
+            return there, left, bool(left @ left < size * (1.0 - PROGRESS * closed))
         move *= 0.5
     return q, gap, False
 
@@ -158,7 +233,7 @@ def _left_open(model: Model, gap: FloatArray, steps: int) -> str:
         at += c.rows
         if worst < at:
             break
-    unit = "m" if c.kind == "connect" or worst < at - 3 else "rad"
+    unit = "m" if c.components[worst - at] < 3 else "rad"
     return (
         f"the loops of {model.name!r} cannot be closed from here: closure {c.name!r} stays open by "
         f"{abs(gap[worst]):.3g} {unit} after {steps} steps; start elsewhere, or hold fewer joints"

@@ -9,9 +9,10 @@ import bough
 from bough.compile.routine import interpret
 from bough.control.ik.problem import FAR, Bounds
 from bough.control.ik.step import Limited, step_routine
-from bough.opspace import AimSet, TaskSet, posture
+from bough.opspace import AimSet, Loops, TaskSet, posture
 from bough.opspace.methods import Prepared
 from models import random_twin
+from opspace.mechanisms import two_arms
 
 JOINTS = ["floating", "revolute", "prismatic", "spherical", "planar", "revolute"]
 
@@ -127,3 +128,14 @@ def test_loops_stay_closed_where_the_target_is_out_of_reach():
     assert found.error[:2] == pytest.approx(
         np.linalg.norm(dyn.placement(found.q, "coupler")[:2, :3, 3] - goals[:2], axis=1)
     )
+
+
+@pytest.mark.parametrize("kind", ["hinge", "slide", "cylindrical", "distance"])
+def test_loops_of_every_kind_are_closed(kind):
+    """Wherever the frames have turned about the axis that is free."""
+    model, rng = two_arms(kind), np.random.default_rng(4)
+    place, q0 = bough.position("base"), model.random_configuration(rng, 20)
+    found = bough.ik.solve(model, {place: np.zeros(3)}, q0=q0, starts=1)
+    loops = Loops(model, dynamics=bough.Dynamics(model, general=True))
+    assert found.success.mean() > 0.8
+    assert np.abs(loops.gap(found.q[found.success])).max() < 1e-6

@@ -15,7 +15,7 @@ from bough.control.ik.step import SIZE
 from bough.control.ik.wishes import away_from_singularity, both, towards
 from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError, UnknownNameError
 from bough.model import Model
-from bough.opspace import Task, closure_tasks
+from bough.opspace import Task, closure_targets, closure_tasks
 from bough.opspace.aims import common_batch
 from bough.opspace.status import BAD_INPUT, OK, UNMET
 from bough.types import FloatArray, IntArray
@@ -66,7 +66,7 @@ class InverseKinematics:
         ranks = by_name(priorities, names, "a priority")
         # loops are closed before all else
         loops = closure_tasks(model)
-        self.closed = {task.name: np.eye(4) for task in loops}
+        self.closed = closure_targets(model)
         self.bounds = Bounds(model, limits)
         self.loops = levels(self.bounds, loops, {}, {})
         self.levels = levels(self.bounds, (*loops, *self.tasks), by_name(weights, names, "a weight"), ranks)

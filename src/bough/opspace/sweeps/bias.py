@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.compile.scalar import sqrt
 from bough.dynamics.aba import ABA, accelerate, eliminate, start_bodies
 from bough.dynamics.newton_euler import gyroscopic_force, squares
 from bough.joints import Mechanism, by_freedom, joint_motion, joint_velocity, motion_to_body, turn_to_body
 from bough.opspace.sweeps.wrenches import (
     ALIGNED,
+    ALONG,
     CENTER,
     FOLLOWING,
     FOLLOWING_ALIGNED,
@@ -22,6 +24,7 @@ from bough.opspace.sweeps.wrenches import (
     REACTION,
     Seeds,
     between_roots,
+    from_other_point,
     momentum_motion,
     place_bodies,
     task_wrench,
@@ -46,6 +49,7 @@ from bough.spatial import (
     put3,
     put6,
     rotate,
+    scale3,
     sub3,
     sub6,
 )
@@ -134,9 +138,12 @@ def seed_acceleration(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Scalar:
     if kind == REACTION:
         return dot6(K, join(angular(a), add3(linear(a), get3(w.b, t.other[s]))))
     omega, u = get3(w.w, i), get6(w.u6, i)
+    # a point of the body: centripetal acceleration
+    centripetal = cross(omega, cross(omega, get3(t.point, s)))
     if kind == ALIGNED:
-        # a point of the body: centripetal acceleration
-        return dot6(K, a) + dot3(linear(K), cross(omega, cross(omega, get3(t.point, s))))
+        return dot6(K, a) + dot3(linear(K), centripetal)
+    if kind == ALONG:
+        return dot6(K, a) + dot3(linear(K), centripetal) + turning_line(m, t, s, w)
     if MOMENTUM <= kind <= CENTER:
         return dot6(K, a) + dot6(momentum_motion(t, s, w), gyroscopic_force(get10(m.inertia, i), squares(omega)))
     # what follows is the spatial acceleration: of body-fixed components, or at a fixed point
@@ -151,6 +158,20 @@ def seed_acceleration(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Scalar:
         x = rotate(get9(w.place, o), add3(linear(get6(w.u6, o)), cross(get3(w.w, o), get3(t.point, s))))
         return y + dot3(linear(get6(t.wrench, s)), cross(rotate(get9(w.place, i), omega), x))
     return y
+
+
+@kernel
+def turning_line(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Scalar:
+    """The velocity of a seed's point along the rate of the unit vector n = d / |d|: (d' - n (n . d')) / |d|."""
+    i, b = t.body[s], t.other[s]
+    x = rotate(get9(w.place, i), add3(linear(get6(w.u6, i)), cross(get3(w.w, i), get3(t.point, s))))
+    away, moves = from_other_point(m, t, s, w), x
+    if b >= 0:
+        at = cross(get3(w.w, b), angular(get6(t.wrench, s)))
+        moves = sub3(x, rotate(get9(w.place, b), add3(linear(get6(w.u6, b)), at)))
+    inverse = m.one[0] / dot3(away, away)
+    across = sub3(moves, scale3(dot3(away, moves) * inverse, away))
+    return sqrt(inverse) * dot3(across, x)
 
 
 BIAS_WORK = dict(ABA.work) | PLACEMENT_WORK | {"u6": "bodies 6", "g": "bodies 3", "qdd": "nv"}

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
 from bough.compile.scalar import atan, sqrt
-from bough.joints import Mechanism, difference_joint, tiny
-from bough.opspace.sweeps.wrenches import Seeds
+from bough.joints import Mechanism, difference_joint, joint_motion, tiny
+from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, place_bodies
 from bough.spatial import add3, dot3, get3, get9, get_tail, matmul3, rotate, rotate_back, scale3, sub3, transpose3
 from bough.types import Rotation, Rows, Vector, Workspace
 
@@ -19,6 +20,11 @@ from bough.types import Rotation, Rows, Vector, Workspace
 FRAME = 0  # placement of a frame, seen from a body or from the world
 CENTER = 1  # centre of mass
 JOINTS = 2  # coordinates of joints
+DISTANCE = 3  # distance of a frame's origin from another's; the target is p[0]
+# Axes of errors of frames
+WORLD_AXES = 0
+FRAME_AXES = 1
+FREE_Z = 2  # those of the frame, which may turn about its z axis: the turn carries this axis to that of the target
 
 
 class Aims(NamedTuple):
@@ -34,7 +40,7 @@ class Aims(NamedTuple):
     base: Rows  # (A,)
     base_R: Rows  # (A, 9)
     base_p: Rows  # (A, 3)
-    local: Rows  # (A,) whether errors are in the axes of the frame
+    axes: Rows  # (A,)
     joint_row: Rows  # (P,)
     joint_dof: Rows  # (P,)
 
@@ -70,9 +76,15 @@ def aim_error(m: Mechanism, t: Seeds, g: Aims, a: int, target: Rows, w: Workspac
         return sub3(goal, get3(w.center, 0)), (zero, zero, zero)
     R, p = placed_on(t, g.body[a], get9(g.R, a), get3(g.p, a), w)
     B, b = placed_on(t, g.base[a], get9(g.base_R, a), get3(g.base_p, a), w)
+    if g.kind[a] == DISTANCE:
+        away = sub3(p, b)
+        return (goal[0] - sqrt(dot3(away, away)), zero, zero), (zero, zero, zero)
     gap = sub3(add3(rotate(B, goal), b), p)
-    turn = turn_of(m, matmul3(matmul3(B, get9(target, a)), transpose3(R)))
-    if g.local[a]:
+    there = matmul3(B, get9(target, a))
+    if g.axes[a] == FREE_Z:
+        return rotate_back(R, gap), turn_of_z(m, rotate_back(R, (there[2], there[5], there[8])))
+    turn = turn_of(m, matmul3(there, transpose3(R)))
+    if g.axes[a] == FRAME_AXES:
         return rotate_back(R, gap), rotate_back(R, turn)
     return gap, turn
 
@@ -108,4 +120,28 @@ def turn_of(m: Mechanism, R: Rotation) -> Vector:
     return scale3(half + half, v)
 
 
+@kernel
+def turn_of_z(m: Mechanism, z: Vector) -> Vector:
+    """The rotation vector, across the z axis, that carries it to the unit vector z."""
+    one = m.one[0]
+    sine = sqrt(z[0] * z[0] + z[1] * z[1] + tiny(one))
+    half = atan(sine / (one + z[2] + tiny(one))) / sine
+    return (-(half + half) * z[1], (half + half) * z[0], m.zero[0])
+
+
+@kernel
+def errors(m: Mechanism, t: Seeds, g: Aims, q: Rows, target: Rows, posture: Rows, error: Rows, w: Workspace) -> None:
+    """The errors of rows (rows,) from q."""
+    joint_motion(m, q, w.X)
+    place_bodies(m, t, w)
+    task_errors(m, t, g, q, target, posture, error, w)
+
+
 ERROR_WORK = {"gap": "nv"}
+ERRORS = Routine(
+    "task_errors",
+    errors,
+    inputs={"q": "nq", "target": "aims 12", "posture": "nq"},
+    outputs={"error": "rows"},
+    work=PLACEMENT_WORK | ERROR_WORK,
+)

@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bough.compile.kernel import kernel
+from bough.compile.scalar import sqrt
 from bough.joints import Mechanism, force_to_parent, origin_in_parent, turn_to_body
 from bough.spatial import (
     add3,
     angular,
     cross,
+    dot3,
     force_in,
     force_out,
     get3,
@@ -48,6 +50,7 @@ MOMENTUM = 5  # K = I c with c a motion in world axes about the centre of mass
 CENTER = 6  # the same over the mass of all bodies
 JOINT = 7  # K = c, the freed axis of the body's own joint
 REACTION = 8  # minus that, on the parent; `other` is the child
+ALONG = 9  # a unit force at a point of the body, away from a point of another body or of the world, which is c[:3]
 
 
 class Seeds(NamedTuple):
@@ -137,7 +140,24 @@ def wrench_in_world(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
         if kind == FOLLOWING:
             return force_in(R, p, c)
         return act_at(c, add3(p, rotate(R, x)))
+    if kind == ALONG:
+        away = from_other_point(m, t, s, w)
+        push = scale3(m.one[0] / sqrt(dot3(away, away)), away)
+        at = add3(get_tail(w.place, i), rotate(get9(w.place, i), x))
+        return join(cross(at, push), push)
     return force_in(get9(w.place, i), get_tail(w.place, i), body_wrench(m, t, s, w))
+
+
+@kernel
+def from_other_point(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Vector:
+    """From the point of the other body to the point of its own, of a seed ALONG the line between them; world axes."""
+    i, b, y = t.body[s], t.other[s], angular(get6(t.wrench, s))
+    own = add3(get_tail(w.place, i), rotate(get9(w.place, i), get3(t.point, s)))
+    if b >= 0:
+        y = add3(add3(get_tail(w.place, b), rotate(get9(w.place, b), y)), between_roots(m, t, i, b, w))
+    else:
+        y = sub3(y, get3(w.origin, t.root[i]))
+    return sub3(own, y)
 
 
 @kernel
@@ -176,6 +196,8 @@ def task_wrench(m: Mechanism, t: Seeds, s: int, w: Workspace) -> Force:
     """K of seed s in the frame of its body."""
     kind, i = t.kind[s], t.body[s]
     if FIXED <= kind <= FOLLOWING_ALIGNED:
+        return force_out(get9(w.place, i), get_tail(w.place, i), wrench_in_world(m, t, s, w))
+    if kind == ALONG:
         return force_out(get9(w.place, i), get_tail(w.place, i), wrench_in_world(m, t, s, w))
     return body_wrench(m, t, s, w)
 

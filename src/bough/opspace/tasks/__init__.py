@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bough.opspace.tasks.aim import Aim
 from bough.opspace.tasks.center_of_mass import CenterOfMassTask, center_of_mass
+from bough.opspace.tasks.distance import DistanceTask, distance
 from bough.opspace.tasks.frame import FrameTask
 from bough.opspace.tasks.joint import JointTask, joint
 from bough.opspace.tasks.momentum import MomentumTask, momentum
@@ -27,6 +28,7 @@ from bough.opspace.tasks.task import Task
 __all__ = [
     "Aim",
     "CenterOfMassTask",
+    "DistanceTask",
     "FrameTask",
     "JointTask",
     "MomentumTask",
@@ -35,6 +37,7 @@ __all__ = [
     "Seed",
     "Task",
     "center_of_mass",
+    "distance",
     "joint",
     "momentum",
     "orientation",

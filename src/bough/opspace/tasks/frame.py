@@ -12,7 +12,7 @@ from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.geometry import frame_error, moved, placement_of
-from bough.opspace.tasks.aim import FRAME, Aim
+from bough.opspace.tasks.aim import FRAME, FRAME_AXES, WORLD_AXES, Aim
 from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_reference, component_names
 from bough.opspace.tasks.seed import ALIGNED, FIXED, LOCAL, Seed, acting_at, angular_first, moving, placed
 from bough.opspace.tasks.task import Task
@@ -60,7 +60,7 @@ class FrameTask(Task):
         if self.reference == "world":
             raise TaskError(f"task {self.name!r}: the world reference has no position; use local_world_aligned")
         at = moving(model, self.frame, self.name).at(self.point)
-        return Aim(FRAME, self.matrix, at, local=self.reference == "local")
+        return Aim(FRAME, self.matrix, at, axes=FRAME_AXES if self.reference == "local" else WORLD_AXES)
 
 
 def frame_task(

@@ -12,8 +12,8 @@ from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.geometry import frame_error, inverse, moved, placement_of
-from bough.opspace.tasks.aim import FRAME, Aim
+from bough.opspace.geometry import frame_error, inverse, moved, placement_of, turn_of_z
+from bough.opspace.tasks.aim import FRAME, FRAME_AXES, FREE_Z, WORLD_AXES, Aim
 from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_matrix, checked_point, checked_reference, component_names
 from bough.opspace.tasks.seed import (
     ALIGNED,
@@ -76,11 +76,21 @@ class RelativeTask(Task):
         here = self.position(dynamics, q)
         axes = here[:3, :3].T if self.reference == "local" else placement_of(dynamics, self.base, q)[:3, :3]
         error = frame_error(self.name, here, target, axes)
+        if self._axes == FREE_Z and np.shape(target) == (4, 4):
+            error[3:] = turn_of_z(here[:3, :3].T @ np.asarray(target)[:3, 2])
         return error if self.matrix == WHOLE else np.array(self.matrix) @ error
 
     def aim(self, model: Model) -> Aim:
         frame, base = attachment(model, self.frame).at(self.point), attachment(model, self.base).at(self.other_point)
-        return Aim(FRAME, self.matrix, frame, base, self.reference == "local")
+        return Aim(FRAME, self.matrix, frame, base, self._axes)
+
+    @property
+    def _axes(self) -> int:
+        """In which axes errors are; where no row minds a turn about z of `frame`, no error does."""
+        if self.reference != "local":
+            return WORLD_AXES
+        x, y, z = (any(row[k] for row in self.matrix) for k in (3, 4, 5))
+        return FREE_Z if (x or y) and not z else FRAME_AXES
 
 
 @explained

@@ -10,6 +10,7 @@ import numpy as np
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.sweeps.wrenches import ALIGNED as ALIGNED
+from bough.opspace.sweeps.wrenches import ALONG as ALONG
 from bough.opspace.sweeps.wrenches import CENTER as CENTER
 from bough.opspace.sweeps.wrenches import FIXED as FIXED
 from bough.opspace.sweeps.wrenches import FOLLOWING as FOLLOWING
@@ -28,6 +29,7 @@ class Seed(NamedTuple):
     its origin. FOLLOWING: c in the frame of body `other`. FOLLOWING_ALIGNED: c in world axes at `point` of `other`.
     MOMENTUM: the body's inertia times c, a motion in world axes about the centre of mass; CENTER: the same over the
     mass of all bodies. JOINT: c along freedom `dof` of the body's own joint, with REACTION on its parent.
+    ALONG: a unit force at `point` of the body, away from the point c[:3] of body `other` or of the world.
     """
 
     kind: int

@@ -1,0 +1,55 @@
+"""The distance between the origins of two frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.arguments import explained
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import TaskError
+from bough.model import Model
+from bough.opspace.geometry import placement_of
+from bough.opspace.tasks.aim import DISTANCE, Aim
+from bough.opspace.tasks.matrix import LINEAR
+from bough.opspace.tasks.seed import ALONG, Seed, attachment
+from bough.opspace.tasks.task import Task
+from bough.types import FloatArray
+
+
+@dataclass(frozen=True)
+class DistanceTask(Task):
+    """One row: how fast the origins of two frames part. They must not coincide."""
+
+    frame: str
+    other: str
+
+    def seeds(self, model: Model) -> list[list[Seed]]:
+        first, second = attachment(model, self.frame), attachment(model, self.other)
+        if first.body == second.body:
+            where = "the world" if first.body < 0 else "one body"
+            raise TaskError(f"task {self.name!r}: {self.frame!r} and {self.other!r} are both fixed to {where}")
+        ends = [(a, b) for a, b in ((first, second), (second, first)) if a.body >= 0]
+        return [[Seed(ALONG, a.body, np.pad(b.p, (0, 3)), a.p, b.body) for a, b in ends]]
+
+    def row_names(self, count: int) -> tuple[str, ...]:
+        return (self.name,)
+
+    def position(self, dynamics: Dynamics, q: Any) -> Any:
+        first, second = (placement_of(dynamics, frame, q)[:3, 3] for frame in (self.frame, self.other))
+        return np.linalg.norm(first - second)
+
+    def error(self, dynamics: Dynamics, q: Any, target: npt.ArrayLike) -> FloatArray:
+        return np.atleast_1d(super().error(dynamics, q, target))
+
+    def aim(self, model: Model) -> Aim:
+        return Aim(DISTANCE, LINEAR[:1], attachment(model, self.frame), attachment(model, self.other))
+
+
+@explained
+def distance(frame: str, other: str, *, name: str | None = None) -> DistanceTask:
+    """One row: the distance between the origins of two frames, in metres; "world" may be one of them."""
+    return DistanceTask(name or f"distance({frame}, {other})", frame, other)
