@@ -21,8 +21,9 @@ from bough.errors import CheckpointError
 from bough.model import Model
 from bough.record import replacing
 
-VERSION = 2
+VERSION = 3
 DIGEST = 64  # characters
+CHANGES = ("forces", "torques", "everything", "most_forces", "measure")  # since the last solution
 KINDS = {"solver": "quasi-statics", "motion": "a motion"}  # by the part that only they have
 
 
@@ -85,6 +86,7 @@ def solver_state(solver: Solver) -> tuple[Arrays, Facts]:
         "method": solver.method, "h": solver.h, "measure": measure_facts(error),
         "assembly": assembly_facts(solver),
         "all_moved": solver.all_moved, "culled": solver.culled, "refined": not (solver.changes.solution or exact),
+        "changes": {name: getattr(solver.changes, name) for name in CHANGES},
     }  # fmt: skip
     if solver.closures is not None:
         facts["closures"] = [[c.a, c.b, c.joint] for c in solver.closures.closures]
@@ -108,6 +110,10 @@ def restore_solver(solver: Solver, arrays: Arrays, facts: Facts) -> None:
         solver.assemble().restore(arrays, facts["tree"])
     if solver.region is not None:
         solver.region.restore(arrays, facts["region"])
+    changes, everything = solver.changes, solver.changes.everything
+    for name in CHANGES:
+        setattr(changes, name, facts["changes"][name])
+    changes.everything = changes.everything or everything
     if facts["refined"]:
         solver.ready_tree().refine(None, facts["tree"]["opened"])
         solver.changes.solution, solver.cost = False, Cost("adaptive")

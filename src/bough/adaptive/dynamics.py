@@ -14,11 +14,10 @@ import numpy.typing as npt
 from bough.adaptive.checkpoint import checkpoint_of, mover_options, mover_state, restore_mover
 from bough.adaptive.closure import Closure
 from bough.adaptive.forces import vector
-from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.mover import MotionOptions, Mover
 from bough.adaptive.outputs import MotionOutputs
-from bough.adaptive.simulation import Simulation
+from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.stats import MotionStats, Recorder
 from bough.arguments import explained
 from bough.errors import SettingError
@@ -56,7 +55,7 @@ class Dynamics(Simulation):
         max_turn: float | None = None,
         closures: Sequence[Closure] = (),
     ) -> None:
-        self.model, self.inputs = model, Inputs(model)
+        super().__init__(model)
         off = (without,) if isinstance(without, str) else tuple(without)
         options = MotionOptions(method, integrator, off, every, most, max_turn)
         self.mover = Mover(self.inputs, error, options, tuple(closures))
@@ -76,8 +75,9 @@ class Dynamics(Simulation):
 
     @gravity.setter
     def gravity(self, value: npt.ArrayLike) -> None:
-        self.inputs.gravity = np.asarray(value)
-        self.mover.restart(jolted=False)
+        before, self.inputs.gravity = self.gravity, np.asarray(value)
+        if not np.array_equal(before, self.gravity):
+            self.mover.restart(jolted=False)
 
     @property
     def configuration(self) -> FloatArray:
@@ -101,20 +101,24 @@ class Dynamics(Simulation):
 
     # What follows
 
+    @exclusive
     def accelerations(self) -> FloatArray:
         """Joint accelerations (nv,) here and now."""
         return self.mover.solve().copy()
 
+    @exclusive
     def velocities(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """[linear, angular] (k, 6) of bodies or frames at their origins, in the world's axes."""
         return self.outputs.motions(bodies)
 
+    @exclusive
     def constraint_forces(self, joints: Iterable[str | int] | None = None) -> FloatArray:
         """[force, moment] (k, 6) on the bodies that joints move, through these joints, at the bodies' origins, in the
         world's axes, as the linkage moves now; locked joints transmit what holds them. All joints without an argument.
         O(n)."""
         return self.outputs.transmitted(joints)
 
+    @exclusive
     def refine(self, microseconds: float | None = None, budget: int | None = None) -> float:
         """Make more joints active than the error asks for, for some time or up to about a number of them, each time by
         the rule with half the eps; returns the `acceleration_error` reached. It holds until an error is assigned."""
@@ -206,9 +210,9 @@ class Dynamics(Simulation):
         if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
             raise SettingError(f"a step must be a positive, finite time dt in s, got {dt!r}")
 
-        def take(most: int) -> int:
+        def take(most: int, interrupts: Interrupts) -> int:
             if load is not None:
-                load(self)
+                interrupts.call(lambda: load(self))
             return self.mover.take(1 if load is not None else most, float(dt), keep=load is not None)
 
         self._run("dynamics", n, progress, record, take)

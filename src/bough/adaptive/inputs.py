@@ -120,8 +120,10 @@ class Inputs:
 
     @gravity.setter
     def gravity(self, value: npt.ArrayLike) -> None:
-        self._gravity[:] = vector(value, 3, "gravity")
-        self.changes.all()
+        new = vector(value, 3, "gravity")
+        if not np.array_equal(new, self._gravity):
+            self._gravity[:] = new
+            self.changes.all()
 
     @property
     def configuration(self) -> FloatArray:

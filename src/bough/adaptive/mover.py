@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
@@ -111,6 +112,7 @@ class Mover:
         self.urgent = False  # whether torques of locked joints have changed
         self.body_mass = model.total_mass / max(1, len(model.joints))
         self.time, self.cuts = 0.0, 0
+        self._warned = False  # of an eps below the noise floor
 
     def _make_loops(self, closures: tuple[Closure, ...]) -> HeldLoops | None:
         """Loops, whose ends are among the loads from now on."""
@@ -150,13 +152,17 @@ class Mover:
 
     def restart(self, jolted: bool = True) -> None:
         """Configuration or velocities were set, or only gravity: nothing is known of the region."""
-        self.begun, self.jolted = False, self.jolted or jolted
-        if self.method == "auto":
+        was, self.begun, self.jolted = self.begun, False, self.jolted or jolted
+        if self.method == "auto" and jolted:
             self.turns = Turns(self.turns.joints, self.turns.every)
+        elif was:
+            self.turns.upset()
 
     def _ready(self, h: float, keep: bool) -> bool:
         """Have a region for the next steps; False where plain ones are cheaper."""
         region, changes, turns = self.region, self.inputs.changes, self.turns
+        if self.begun and self.age >= self.every:
+            turns.upsets = 0
         loads = self.inputs.forces.loads()
         lead = 0.0 if self.integrator == "rk4" else h
         if self.method == "auto" and not (self.begun or turns.may_try(int(np.count_nonzero(self.state.v)))):
@@ -255,18 +261,33 @@ class Mover:
         """`_choose`, once all forces are known."""
         error, first = self._error, True
         while True:
-            rule = make_rule(error, self.body_mass, self.share, limit)
-            if not region.choose(rule, loads, self.most):
+            share = max(self.share, self._least_share)
+            if not region.choose(make_rule(error, self.body_mass, share, limit), loads, self.most):
                 return False
-            self._refuse_noise()
-            if not certified:
-                return True
+            if share < self._least_share:  # the floor grows with the forces
+                continue
             found = math.sqrt(max(region.delta, 0.0) / region.mass)
-            if found <= error.eps or self.share <= LEAST_SHARE:
-                if first and found < 0.5 * error.eps:
+            if share > self.share and (not certified or found > error.eps):
+                self._warn_of_noise()
+            if not certified or found <= error.eps or share > self.share or share <= LEAST_SHARE:
+                if certified and first and found < 0.5 * error.eps:
                     self.share = min(1.0, 1.5 * self.share)
                 return True
             first, self.share = False, 0.5 * self.share
+
+    @property
+    def _least_share(self) -> float:
+        """Of eps, below which rounding would decide what is locked."""
+        return 0.0 if self._error.name == BY_JOINT else (1.0 + 1e-9) * self.noise_floor / self._error.eps
+
+    def _warn_of_noise(self) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self._error.name}: eps = {self.share * self._error.eps:g} m/s^2 is below the noise floor of this "
+                f"linkage under these forces, {self.noise_floor:.1e}, which is used instead; eps = 0 locks nothing",
+                stacklevel=7,
+            )
 
     @property
     def active(self) -> int:
@@ -299,13 +320,6 @@ class Mover:
     def noise_floor(self) -> float:
         """The smallest eps for which rounding does not decide what is locked, m/s^2, as the linkage was last."""
         return 0.0 if self.region is None else math.sqrt(self.region.noise / self.body_mass)
-
-    def _refuse_noise(self) -> None:
-        if self._error.name != BY_JOINT and self.share * self._error.eps < self.noise_floor:
-            raise NumericalError(
-                f"{self._error.name}: eps = {self.share * self._error.eps:g} m/s^2 is below the noise floor of this "
-                f"linkage under these forces, {self.noise_floor:.1e}: expected more, or eps = 0, which locks nothing"
-            )
 
     # Steps
 
@@ -434,4 +448,5 @@ class Mover:
     def nbytes(self) -> int:
         """Memory held."""
         own = sum(a.nbytes for a in (*self.state, *self.effort))
-        return own + (self._full.nbytes if self._full else 0) + (self.region.nbytes if self.region else 0)
+        region = self.region.nbytes if self.region is not None and self.begun else 0
+        return own + region + (self._full.nbytes if self._full else 0)

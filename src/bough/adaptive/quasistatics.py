@@ -16,12 +16,11 @@ from bough.adaptive.checkpoint import checkpoint_of, options_of, restore_solver,
 from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.cost import Switch
 from bough.adaptive.equilibrium import Settled, minimize, not_settled
-from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
 from bough.adaptive.potentials import Function, Potential
 from bough.adaptive.restraints import Restraints, listed
-from bough.adaptive.simulation import Simulation
+from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.solver import Solver, refine
 from bough.adaptive.stats import Recorder, Stats
 from bough.adaptive.stepper import Stepper, step_size
@@ -113,8 +112,8 @@ class QuasiStatics(Simulation):
         every: int | None = None,
         assembly: Any = "balanced",
     ) -> None:
-        self.model = model
-        self.inputs, self.switch = Inputs(model), Switch(len(model.joints))
+        super().__init__(model)
+        self.switch = Switch(len(model.joints))
         self.solver = Solver(self.inputs, self.switch, error, method, metric)
         self.outputs = Outputs(self.solver)
         self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
@@ -193,10 +192,12 @@ class QuasiStatics(Simulation):
 
     # What follows
 
+    @exclusive
     def accelerations(self) -> FloatArray:
         """Joint accelerations (nv,) here and now, within the error; zero where a joint was left out."""
         return self.solver.solve().copy()
 
+    @exclusive
     def body_accelerations(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """[linear, angular] (k, 6) of bodies or frames at their origins, in the world's axes, under the forces now.
 
@@ -204,6 +205,7 @@ class QuasiStatics(Simulation):
         """
         return self.outputs.accelerations(bodies)
 
+    @exclusive
     def constraint_forces(self, joints: Iterable[str | int] | None = None) -> FloatArray:
         """[force, moment] (k, 6) on the bodies that joints move, through these joints, at the bodies' origins, in the
         world's axes; what motors and springs exert is part of it. By name or place in `joint_names`; all without one.
@@ -212,6 +214,7 @@ class QuasiStatics(Simulation):
         """
         return self.outputs.transmitted(joints)
 
+    @exclusive
     def velocities(self, bodies: Iterable[str | int], points: npt.ArrayLike | None = None) -> FloatArray:
         """How far points (k, 3) of bodies or frames move for each unit of pseudo-time, (k, 3) in the world's axes.
 
@@ -233,6 +236,7 @@ class QuasiStatics(Simulation):
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
         return self.solver.opening()
 
+    @exclusive
     def refine(self, budget: int | None = None, microseconds: float | None = None) -> float:
         """Open more clusters, `budget` of them or for some time, and return the error bound reached; without both, all.
 
@@ -291,13 +295,14 @@ class QuasiStatics(Simulation):
         if follows and load is not None:
             load(self)
 
-        def take(most: int) -> int:
+        def take(most: int, interrupts: Interrupts) -> int:
             if load is not None and not follows:
-                return self.stepper.whole(h, dt, lambda: load(self))
+                return self.stepper.whole(h, dt, lambda: interrupts.call(lambda: load(self)))
             return self.stepper.take(most, h, dt)
 
         self._run("quasi-statics", n, progress, record, take)
 
+    @exclusive
     def minimize(
         self,
         load: Callable[[QuasiStatics], None] | None = None,

@@ -35,10 +35,10 @@ GROWTH, REST = 4.0, 1 / 16  # times the power for which a region was chosen: ano
 class Region:
     """Joints that move while all others are locked; it is chosen anew after `every` steps, or as `Pace` says."""
 
-    def __init__(self, solver: Solver, every: int | None) -> None:
-        if every is not None and (every < 1 or int(every) != every):
-            raise SettingError(f"every: the region must be chosen anew after at least 1 step, got {every}")
-        self.solver, self.pace = solver, Pace(every or LEAST, every is not None)
+    def __init__(self, solver: Solver, every: Any) -> None:
+        if not (every is None or (isinstance(every, int | np.integer) and every >= 1)):
+            raise SettingError(f"every: the active joints are chosen anew after a whole number of steps, got {every!r}")
+        self.solver, self.pace = solver, Pace(int(every or LEAST), every is not None)
         self.hybrid: HybridEngine | None = None
         self.age = 0  # steps since it was chosen
         self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
@@ -81,6 +81,7 @@ class Region:
 
         Forces with other values are a reason to, unless it is to be kept.
         """
+        self.solver.inputs.forces.flush()
         other = self.solver.changes.any_force
         if not self.is_chosen or (other and not (keep and self.joints)) or self._has_changed:
             if budget == NO_LIMIT or self.pace.pays(self.solver.switch.joints):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterable
+from functools import wraps
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, TypeVar, cast
 
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import write_checkpoint
 from bough.adaptive.forces import Load
 from bough.adaptive.inputs import Inputs
+from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
 from bough.adaptive.stats import Recorder
 from bough.errors import SettingError
@@ -19,13 +24,97 @@ from bough.model import Model
 from bough.record import progress_bar
 from bough.types import FloatArray
 
+T = TypeVar("T")
+M = TypeVar("M", bound=Callable[..., Any])
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name))
+
+
+class Interrupts:
+    """Delivers signals between steps: state, counters and recordings move together, whatever interrupts a run.
+
+    While a function of the user's runs, signals are delivered at once.
+    """
+
+    def __init__(self) -> None:
+        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._waiting: int | None = None
+        self._at_once = False
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self.deliver()
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self._at_once:
+            self._handlers[number](number, frame)
+        else:
+            self._waiting = number
+
+    def deliver(self) -> None:
+        """Call the handler of a signal that waits."""
+        number, self._waiting = self._waiting, None
+        if number is not None:
+            self._handlers[number](number, None)
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a function of the user's."""
+        self._at_once = True
+        try:
+            self.deliver()
+            return function()
+        finally:
+            self._at_once = False
+
+
+def exclusive(method: M) -> M:
+    """Refuse to run in two threads at once: a simulation has one state."""
+
+    @wraps(method)
+    def guarded(self: Simulation, *args: Any, **options: Any) -> Any:
+        if not self._lock.acquire(blocking=False):
+            raise SettingError(f"{method.__name__}: another thread uses this simulation; give each thread its own")
+        try:
+            return method(self, *args, **options)
+        finally:
+            self._lock.release()
+
+    return cast("M", guarded)
+
 
 class Simulation:
     """A linkage under forces. It has `inputs` (what is set) and `outputs` (what follows for bodies)."""
 
-    model: Model
-    inputs: Inputs
     outputs: Outputs
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.inputs = model, Inputs(model)
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        joints, error = len(self.model.joints), self.error
+        measure = f"{error.name}({error.eps:g})" if error.eps else "exact"
+        name = f"{type(self).__name__} of {self.model.name!r}"
+        return f"{name}: {joints} joints, method {self.method!r}, {measure}, {self.steps} steps"
+
+    @property
+    def method(self) -> str:
+        """As given."""
+        raise NotImplementedError
+
+    @property
+    def error(self) -> ErrorMeasure:
+        """The error measure."""
+        raise NotImplementedError
 
     def apply_force(
         self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
@@ -74,6 +163,7 @@ class Simulation:
         """Set the torque of one joint (d,), or with None those of all (nv,)."""
         self.inputs.set_torque(joint, value)
 
+    @exclusive
     def positions(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """Origins of bodies or frames in the world (k, 3); all of `body_names` without an argument.
 
@@ -81,6 +171,7 @@ class Simulation:
         """
         return self.outputs.poses(bodies)[:, :3, 3]
 
+    @exclusive
     def poses(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """World placements (k, 4, 4) of bodies or frames; costs as `positions`."""
         return self.outputs.poses(bodies)
@@ -90,21 +181,26 @@ class Simulation:
         """Steps taken."""
         raise NotImplementedError
 
-    def _run(self, what: str, n: int, progress: bool, record: Recorder | None, take: Callable[[int], int]) -> None:
+    @exclusive
+    def _run(
+        self, what: str, n: int, progress: bool, record: Recorder | None, take: Callable[[int, Interrupts], int]
+    ) -> None:
         """n steps, at most so many at once as `take` is told; it says how many it took."""
         if not (isinstance(n, Integral) and n >= 0):
             raise SettingError(f"the number of steps must not be negative, and a whole number, got {n!r}")
         last = self.steps + n
-        with progress_bar(what, n, progress) as advance:
+        with progress_bar(what, n, progress) as advance, Interrupts() as interrupts:
             while self.steps < last:
+                interrupts.deliver()
                 most = min(last - self.steps, 64 if progress else n)
                 if record is not None:
                     most = min(most, record.every - self.steps % record.every)
-                done = take(most)
+                done = take(most, interrupts)
                 if record is not None and self.steps % record.every == 0:
                     record.take(self)
                 advance(done)
 
+    @exclusive
     def checkpoint(self, path: str | Path) -> None:
         """Write all that is needed to go on exactly as if nothing had happened, to the last bit.
 

@@ -62,8 +62,8 @@ class StepParts:
         """
         self.steps = steps
         self.solver.inputs.forces.flush()
-        given, self._given = self._given, self.solver.changes.given
-        self.pushed = self.pushed + 1 if given != self._given else 0
+        self.pushed = self.pushed + 1 if self.is_given_anew else 0
+        self.is_given_anew = False
         if self._is_known(plainly):
             self.solver.inputs.shared.qdd[:] = self._known[0]
         else:
@@ -80,6 +80,15 @@ class StepParts:
             raise
         if closures is not None:
             closures.rate = min(1.0, 2.0 * closures.rate)
+
+    @property
+    def is_given_anew(self) -> bool:
+        """Whether forces or torques were given since the last step."""
+        return self._given != self.solver.changes.given
+
+    @is_given_anew.setter
+    def is_given_anew(self, value: bool) -> None:
+        self._given = self.solver.changes.given - int(value)
 
     def too_long(self, h: float) -> NumericalError:
         """Why a step is refused."""
@@ -229,7 +238,7 @@ class StepParts:
     def put_back(self, before: list[FloatArray]) -> None:
         """As it was."""
         self._known = ()
-        for array, old in zip(self._moving(), before, strict=True):
+        for array, old in zip(self._moving(), before, strict=False):  # a tree made since has nothing to put back
             array[:] = old
         self.solver.inputs.potentials.refresh()
         self.solver.changes.all()
@@ -553,6 +562,7 @@ class Stepper:
             "parts": self.swings.parts,
             "calm": self.swings.calm,
             "power": [self.parts.fine, self.parts.calm, self.parts.pushed],
+            "given": self.parts.is_given_anew,
         }
 
     def restore(self, facts: dict[str, Any]) -> None:
@@ -561,3 +571,4 @@ class Stepper:
         self.loops.least, self.loops.since = facts["least_open"], facts["since"]
         self.swings.parts, self.swings.calm = facts["parts"], facts["calm"]
         self.parts.fine, self.parts.calm, self.parts.pushed = facts["power"]
+        self.parts.is_given_anew = facts["given"]

@@ -339,6 +339,7 @@ class Turns:
     active: bool = True
     wait: int = 0  # plain steps before the next try
     patience: int = 1
+    upsets: int = 0  # of regions that did not serve their time
 
     @property
     def most(self) -> int:
@@ -353,6 +354,11 @@ class Turns:
             self.failed()
         self.active = self.wait <= 0
         return self.active
+
+    def upset(self) -> None:
+        """Gravity has changed: the region is begun anew, the later the oftener that happens."""
+        self.upsets = min(2 * self.upsets + 1, 1024)
+        self.wait = max(self.wait, self.upsets - 1)
 
     def succeeded(self) -> None:
         """A region pays."""
