@@ -19,7 +19,7 @@ import numpy as np
 
 import bough
 from bough.control import Contact, CubicPath, Gains, LimitMonitor, Reference, WholeBody
-from bough.simulate import ContactPoint, Contacts, Recording, rollout
+from bough.simulate import Contacts, Recording, rollout
 
 Array = np.ndarray
 DT = 2e-3
@@ -104,9 +104,7 @@ class Stand:
 
     def ground(self) -> Contacts:
         """The corners of both soles on a plane."""
-        (x, y), (px, py, pz) = SOLE["size"], SOLE["point"]
-        corners = [(px + a * x / 2, py + b * y / 2, pz) for a in (-1, 1) for b in (-1, 1)]
-        return Contacts([ContactPoint(foot, at) for foot in FEET for at in corners], friction=SOLE["friction"])
+        return Contacts.from_soles(self.model, FEET, **SOLE)
 
     def run(self, duration: float = 10.0) -> tuple[Recording, Result]:
         """Simulate; a conflict ends the run with its names."""

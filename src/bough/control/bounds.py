@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from bough.errors import TaskError
-from bough.joints import LAST_SCREW
 from bough.model import Model
 from bough.types import FloatArray
 
@@ -19,10 +18,9 @@ class AccelerationBounds:
     def __init__(self, model: Model, dt: float, horizon: float) -> None:
         if not 0.0 < dt <= horizon < np.inf:
             raise TaskError(f"expected 0 < dt <= horizon, got dt {dt} and horizon {horizon}")
-        m, limits = model.mechanism, model.limits
-        single = np.flatnonzero((m.kind <= LAST_SCREW) & (m.ratio[m.dof[:-1]] == 1.0))
+        limits = model.limits
         self.dt, self.horizon, self.speed = dt, horizon, limits.velocity
-        self.q, self.v = m.q_index[single], m.v_index[m.dof[single]]
+        self.q, self.v = model.scalar_joints
         self.lower, self.upper = limits.lower[self.v], limits.upper[self.v]
         self._speed, self._slow, self._rate = self.speed[self.v], -self.speed[self.v], 1.0 / horizon
         self._slowest, self._often = -self.speed, 1.0 / dt

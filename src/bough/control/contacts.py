@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from bough.compile.run.arrays import is_real
 from bough.errors import TaskError
+from bough.model import Sole
 from bough.opspace import Task, pose, position
 from bough.types import FloatArray
 
@@ -35,12 +35,16 @@ class Contact:
 
     def __post_init__(self) -> None:
         where = f"contact {self.frame!r}"
-        if not _fits(self.friction, ()) or not 0.0 <= self.friction < np.inf:
+        if not is_real(self.friction) or not 0.0 <= self.friction < np.inf:
             raise TaskError(f"{where}: friction must be a finite number that is not negative, got {self.friction!r}")
-        if self.size is not None and not (_fits(self.size, (2,)) and all(0.0 <= x < np.inf for x in self.size)):
-            raise TaskError(f"{where}: size is (length, width) of its rectangle, not negative, got {self.size!r}")
-        if not _fits(self.most, ()) or not self.most > 0.0:
+        if not is_real(self.most) or not self.most > 0.0:
             raise TaskError(f"{where}: the largest normal force must be above zero, got {self.most!r}")
+        Sole(self.frame, self.size, self.point)  # refuses a size or a point that is none
+
+    @cached_property
+    def sole(self) -> Sole:
+        """The rectangle or point that touches: `Contacts.from_soles` of simulations takes contacts for it."""
+        return Sole(self.frame, self.size, self.point)
 
     @property
     def name(self) -> str:
@@ -80,12 +84,6 @@ class Contact:
         if self.size is None:
             return (friction,) * 4 + (lift,)
         return (friction,) * 4 + (lift,) + (f"centre of pressure of {self.frame!r}",) * 4 + (friction,) * 8
-
-
-def _fits(given: Any, shape: tuple[int, ...]) -> bool:
-    """Whether these are so many real numbers."""
-    numbers = np.array(given, dtype=object)
-    return numbers.shape == shape and all(map(is_real, numbers.ravel().tolist()))
 
 
 @dataclass(frozen=True)

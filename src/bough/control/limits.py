@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.arguments import explained
-from bough.joints import LAST_SCREW
 from bough.model import Model
 from bough.types import FloatArray
 
@@ -26,12 +25,11 @@ class LimitMonitor:
     """Says which joints are beyond their torque, position or velocity limits."""
 
     def __init__(self, model: Model) -> None:
-        m, limits, names = model.mechanism, model.limits, [""] * model.nv
+        limits, names = model.limits, [""] * model.nv
         for joint in model.joints:
             names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
         self._names, self._effort, self._speed = names, limits.effort, limits.velocity
-        single = np.flatnonzero((m.kind <= LAST_SCREW) & (m.ratio[m.dof[:-1]] == 1.0))
-        self._q, self._v = m.q_index[single], m.v_index[m.dof[single]]
+        self._q, self._v = model.scalar_joints
         self._lower, self._upper = limits.lower[self._v], limits.upper[self._v]
 
     def __call__(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> LimitReport:

@@ -37,6 +37,7 @@ from bough.model.parameters import (
     standard,
     steps,
 )
+from bough.model.sole import Sole
 
 __all__ = [
     "CLOSURE_KINDS",
@@ -62,6 +63,7 @@ __all__ = [
     "Numbered",
     "Parts",
     "Passive",
+    "Sole",
     "assemble",
     "body_frames",
     "carriers",

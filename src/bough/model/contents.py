@@ -118,6 +118,16 @@ class Frames(NamedTuple):
     p: FloatArray
 
 
+class ScalarJoints(NamedTuple):
+    """Joints with one coordinate that stands in q itself: revolute, prismatic and helical ones, not scaled by mimicry.
+
+    In the order of the kernels. Only these have position limits.
+    """
+
+    q: IntArray  # where the coordinate is in q
+    v: IntArray  # where its degree of freedom is in v
+
+
 class Coupling(NamedTuple):
     """A mimic joint: x_follower = ratio x_leader + offset. The follower has no place of its own in q and v."""
 

@@ -12,11 +12,22 @@ import numpy.typing as npt
 
 from bough.compile.routine import Routine
 from bough.errors import OptionError, ShapeError, UnknownNameError
-from bough.joints import DIFFERENCE, INTEGRATE, Mechanism, manifold
+from bough.joints import DIFFERENCE, INTEGRATE, LAST_SCREW, Mechanism, manifold
 from bough.model import parameters
 from bough.model.assemble import frozen
 from bough.model.base_parameters import grouped
-from bough.model.contents import Coupling, Frames, Joint, JointLimits, Joints, Numbered, Passive, freeze, place_of
+from bough.model.contents import (
+    Coupling,
+    Frames,
+    Joint,
+    JointLimits,
+    Joints,
+    Numbered,
+    Passive,
+    ScalarJoints,
+    freeze,
+    place_of,
+)
 from bough.model.coupling import coupled_parents, parents_in_order_of_v
 from bough.model.digest import digest
 from bough.model.explain import explain
@@ -116,6 +127,13 @@ class Model:
         if self.couplings:
             return Tree(coupled_parents(self.mechanism, self.nv))
         return Tree(parents_in_order_of_v(self.mechanism))
+
+    @cached_property
+    def scalar_joints(self) -> ScalarJoints:
+        """Joints with one coordinate and unit ratio: where their coordinates are in q and v."""
+        m = self.mechanism
+        single = np.flatnonzero((m.kind <= LAST_SCREW) & (m.ratio[m.dof[:-1]] == 1.0))
+        return freeze(ScalarJoints(m.q_index[single], m.v_index[m.dof[single]]))
 
     @cached_property
     def dof_names(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError
+from bough.model import Model, Sole
 from bough.opspace import OperationalSpace, pose
 from bough.types import FloatArray
 
@@ -96,6 +97,14 @@ class ContactPoint(NamedTuple):
     radius: float = 0.0
 
 
+class HasSole(Protocol):
+    """Something that presses with a sole, such as a contact of a controller."""
+
+    @property
+    def sole(self) -> Sole:
+        """The rectangle or point that touches."""
+
+
 @explained
 @dataclass(frozen=True)
 class Contacts:
@@ -134,6 +143,32 @@ class Contacts:
         if not self.grounds or not all(hasattr(ground, "distance") for ground in self.grounds):
             raise ModelError(f"a ground is a Plane, a HeightField or a list of such, got {self.ground!r}")
         object.__setattr__(self, "points", found)
+
+    @staticmethod
+    def from_soles(
+        model: Model,
+        soles: Iterable[str | Sole | HasSole],
+        size: tuple[float, float] | None = None,
+        point: tuple[float, float, float] = (0.0, 0.0, 0.0),
+        **options: Any,
+    ) -> Contacts:
+        """Contacts at the corners of soles: four of each rectangle, one of each point.
+
+        Parameters
+        ----------
+        model : the robot, whose frames the soles are on.
+        soles : names of frames, `Sole`s, or the `Contact`s of a controller.
+        size : (length, width) of the rectangles of those given by name.
+        point : the middle of these rectangles in their frames.
+        options : those of `Contacts`: ground, friction, sweeps, compliance, damping.
+        """
+        if isinstance(soles, str):
+            raise ModelError(f"soles is a list of frames, got {soles!r}")
+        named = [Sole(s, size, point) if isinstance(s, str) else s for s in soles]
+        found = [s if isinstance(s, Sole) else s.sole for s in named]
+        for sole in found:
+            model.frame(sole.frame)
+        return Contacts([ContactPoint(sole.frame, corner) for sole in found for corner in sole.corners], **options)
 
     @property
     def count(self) -> int:

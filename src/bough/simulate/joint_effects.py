@@ -15,7 +15,6 @@ import numpy as np
 
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import unknown_option
-from bough.joints import SLIDE
 from bough.model import Model
 from bough.simulate.impulses import joint_impulses
 from bough.types import FloatArray
@@ -102,9 +101,7 @@ def coordinate_limits(model: Model) -> tuple[np.ndarray, np.ndarray, FloatArray,
 
 def _limited(model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Freedoms of revolute and prismatic joints with a limit, ascending, and where each one's coordinate lies in q."""
-    m = model.mechanism
-    single = np.flatnonzero((m.kind <= SLIDE) & (m.ratio[m.dof[:-1]] == 1.0))
-    v, q = m.v_index[m.dof[single]], m.q_index[single]
+    q, v = model.scalar_joints
     finite = np.isfinite(model.limits.lower[v]) | np.isfinite(model.limits.upper[v])
     order = np.argsort(v[finite])
     return v[finite][order], q[finite][order]

@@ -12,7 +12,6 @@ from bough.compile.executions import CompiledFunction
 from bough.compile.run.arrays import real_array
 from bough.control.ik.step import Limited, step_routine
 from bough.errors import ShapeError, TaskError
-from bough.joints import LAST_SCREW
 from bough.model import Model
 from bough.opspace import AimSet, Task, TaskSet, pose, position
 from bough.opspace.methods import Prepared
@@ -30,9 +29,7 @@ class Bounds:
     """Position limits of the joints of one freedom, where they are in q and in v."""
 
     def __init__(self, model: Model, active: bool = True) -> None:
-        m = model.mechanism
-        single = np.flatnonzero((m.kind <= LAST_SCREW) & (m.ratio[m.dof[:-1]] == 1.0))
-        q, v = m.q_index[single], m.v_index[m.dof[single]]
+        q, v = model.scalar_joints
         lower, upper = model.limits.lower[v], model.limits.upper[v]
         some = (np.isfinite(lower) | np.isfinite(upper)) & active
         self.model, self.single, self.q = model, q, q[some]
