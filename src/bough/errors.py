@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import types
 from collections import abc
 from importlib import import_module
-from itertools import islice
 
 __all__ = [
     "BoughError",
@@ -49,7 +49,7 @@ def nearest(name: str, known: abc.Iterable[str], otherwise: str = "expected one 
     """The end of a sentence that refuses a name: the nearest known names, or else the first of them; "" of none."""
     from difflib import get_close_matches  # not before it is needed: it is slow to import
 
-    text, every = name[:200], list(dict.fromkeys(islice(known, MOST_COMPARED)))
+    text, every = name[:200], list(dict.fromkeys(itertools.islice(known, MOST_COMPARED)))
     near = get_close_matches(text, every) or [x for x in every if text and text.lower() in x.lower()][:3]
     if near:
         return f"; did you mean {' or '.join(map(repr, near))}?"
