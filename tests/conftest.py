@@ -21,6 +21,23 @@ def urdf(tmp_path):
     return path
 
 
+@pytest.fixture
+def gpu():
+    """The GPU, or a stand-in for one."""
+    from gpu import a_gpu
+
+    if size(False, True):
+        pytest.skip("native: compiles kernels")
+    with a_gpu() as found:
+        yield found
+
+
+@pytest.fixture
+def cupy(gpu):
+    """A library of arrays on that GPU."""
+    return pytest.importorskip("cupy")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Without the JIT, tests marked `native` are left out, each with the reason it gives."""
     for item in items:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import bough
 from benchmarks import report
 from bough.app import cli
-from card import needs_card
+from gpu import needs_gpu
 
 ROOT = Path(__file__).parents[1]
 MADE = ("api", "notebooks", "_build")  # pages that Sphinx makes from docstrings and notebooks
@@ -145,8 +145,8 @@ def test_every_line_of_the_shell_is_looked_after(page, line):
         assert (page, line.split()[0]) == ("exporting.md", "gcc")
 
 
-@needs_card
-def test_the_example_on_a_card_runs(folder):
+@needs_gpu
+def test_the_example_on_a_gpu_runs(folder):
     torch = pytest.importorskip("torch")
     block = re.search(r"```python cuda\n(.*?)```", (ROOT / "docs" / "gpu.md").read_text(), re.DOTALL)[1]
     names = {"bough": bough, "torch": torch, "robot": bough.zoo.humanoid()}

@@ -5,7 +5,7 @@ import pytest
 
 import bough
 from bough import zoo
-from card import needs_card
+from gpu import needs_gpu
 
 torch = pytest.importorskip("torch")
 
@@ -202,10 +202,10 @@ def test_strided_tensors_are_read_as_they_are_meant():
     torch.testing.assert_close(bough.torch.forward_dynamics(ARM, q, v, tau), wanted)
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_card)])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 def test_values_and_gradients_where_the_tensors_are(device, dtype, tolerance):
-    """On a card they stay there, and so do gradients, by states and by parameters of each row."""
+    """On a GPU they stay there, and so do gradients, by states and by parameters of each row."""
     given = [*state(ARM, 7), torch.tensor(np.linspace(0.9, 1.1, 7)[:, None, None] * ARM.inertias)]
     given = [x.to(dtype) for x in given]
     weight = torch.linspace(-1.0, 1.0, 28, dtype=dtype).reshape(7, 4)

@@ -8,7 +8,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.bridges.xla import Handler, gpu_handler
-from card import needs_card
+from gpu import needs_gpu
 
 ARM = zoo.arm(4)
 
@@ -93,11 +93,11 @@ def test_the_version_is_xlas_own():
     assert metadata[4] == 0
 
 
-@needs_card
+@needs_gpu
 def test_on_a_card():
     jax = pytest.importorskip("jax")
     if not any(device.platform == "gpu" for device in jax.devices()):
-        pytest.skip("JAX has no card")
+        pytest.skip("JAX has no GPU")
     jax.config.update("jax_enable_x64", True)
     rng = np.random.default_rng(0)
     q, v, tau = rng.normal(size=(3, 5000, 4))

@@ -1,4 +1,4 @@
-"""`Dynamics` on a card beside `Dynamics` on the CPU, function by function; what can be said without a card first."""
+"""`Dynamics` on a GPU, or its stand-in, beside `Dynamics` on the CPU, function by function."""
 
 import pickle
 
@@ -7,10 +7,11 @@ import pytest
 
 import bough
 from bough import zoo
+from bough.compile.run.libraries import on_host
 from bough.dynamics.functions import FUNCTIONS
-from card import needs_card
+from gpu import on_hardware, starfish, to_gpu
 
-MODEL = zoo.humanoid()
+MODEL = on_hardware(zoo.humanoid(), starfish())
 
 
 def test_devices_and_layouts_that_do_not_exist():
@@ -57,42 +58,39 @@ def single_and_double(x, dtype):
     return given, [a.astype(float) for a in given]
 
 
-@needs_card
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "factorize"])
-def test_every_function_of_the_table(name, dtype):
+def test_every_function_of_the_table(name, dtype, gpu):
     row = FUNCTIONS[name]
     options = {"frame": MODEL.frame_names[-1]} if "frame" in row.options else {}
     given, known = single_and_double(arguments(row.arguments, 20), dtype)
-    cpu, card = bough.Dynamics(MODEL, general=True), bough.Dynamics(MODEL, device="cuda")
-    assert_close(getattr(card, name)(*given, **options), getattr(cpu, name)(*known, **options), dtype)
+    cpu, gpu_dyn = bough.Dynamics(MODEL, general=True), bough.Dynamics(MODEL, device="cuda")
+    assert_close(getattr(gpu_dyn, name)(*given, **options), getattr(cpu, name)(*known, **options), dtype)
 
 
 INPUTS = ("inertia", "armature", "gravity", "placement")
 PARAMETRISED = ("forward_dynamics", "inverse_dynamics", "mass_matrix", "semi_implicit_step")
 
 
-@needs_card
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("name", PARAMETRISED)
-def test_with_quantities_of_the_model_as_inputs(name, dtype):
+def test_with_quantities_of_the_model_as_inputs(name, dtype, gpu):
     given, known = single_and_double(arguments(FUNCTIONS[name].arguments, 10), dtype)
     heavier = MODEL.inertias * np.linspace(0.8, 1.2, 10)[:, None, None]
     (inertia, gravity), more = single_and_double([heavier, [0.1, 0.2, -5.0]], dtype)
-    cpu, card = bough.Dynamics(MODEL, general=True, inputs=INPUTS), bough.Dynamics(MODEL, device="cuda", inputs=INPUTS)
+    cpu = bough.Dynamics(MODEL, general=True, inputs=INPUTS)
+    gpu_dyn = bough.Dynamics(MODEL, device="cuda", inputs=INPUTS)
     wanted = getattr(cpu, name)(*known, inertia=more[0], gravity=more[1])
-    assert_close(getattr(card, name)(*given, inertia=inertia, gravity=gravity), wanted, dtype)
-    torch = pytest.importorskip("torch")
-    there = [torch.asarray(x, device="cuda") for x in (*given, inertia, gravity)]
-    found = getattr(card, name)(*there[:-2], inertia=there[-2], gravity=there[-1])  # the others are the model's own
-    found = tuple(x.cpu().numpy() for x in (found if isinstance(found, tuple) else (found,)))
+    assert_close(getattr(gpu_dyn, name)(*given, inertia=inertia, gravity=gravity), wanted, dtype)
+    there = [to_gpu(x) for x in (*given, inertia, gravity)]
+    found = getattr(gpu_dyn, name)(*there[:-2], inertia=there[-2], gravity=there[-1])  # the others are the model's own
+    found = tuple(on_host(x).astype(dtype) for x in (found if isinstance(found, tuple) else (found,)))
     assert_close(found, wanted if isinstance(wanted, tuple) else (wanted,), dtype)
 
 
-@needs_card
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics", "mass_matrix", "gravity"])
-def test_products_with_derivatives(name, dtype):
+def test_products_with_derivatives(name, dtype, gpu):
     model = bough.zoo.star(4)
     rng = np.random.default_rng(1)
     q = model.random_configuration(rng, 10)
@@ -100,18 +98,17 @@ def test_products_with_derivatives(name, dtype):
     weight = rng.normal(size=(10, model.nv, model.nv) if name == "mass_matrix" else (10, model.nv))
     given, known = single_and_double([*x, weight], dtype)
     inputs = ("inertia", "gravity")
-    cpu, card = bough.Dynamics(model, inputs=inputs), bough.Dynamics(model, device="cuda", inputs=inputs)
+    cpu, gpu_dyn = bough.Dynamics(model, inputs=inputs), bough.Dynamics(model, device="cuda", inputs=inputs)
     wanted = cpu.vjp(name, *known[:-1], weight=known[-1])
-    found = card.vjp(name, *given[:-1], weight=given[-1])
+    found = gpu_dyn.vjp(name, *given[:-1], weight=given[-1])
     assert list(found) == list(wanted)
     assert_close(tuple(found.values()), tuple(wanted.values()), dtype)
     along = {"q": given[1] if len(x) > 1 else np.ones((10, model.nv), dtype), "gravity": np.ones(3, dtype)}
     wanted = cpu.jvp(name, *known[:-1], along={k: y.astype(float) for k, y in along.items()})
-    assert_close(card.jvp(name, *given[:-1], along=along), wanted, dtype)
+    assert_close(gpu_dyn.jvp(name, *given[:-1], along=along), wanted, dtype)
 
 
-@needs_card
-def test_a_status_for_each_row():
+def test_a_status_for_each_row(gpu):
     q, v, tau = arguments(("q", "v", "tau"), 6)
     q[2, 3:7], v[4, 1] = 0.0, np.nan
     found, status = bough.Dynamics(MODEL, device="cuda").with_status("forward_dynamics", q, v, tau)
@@ -120,16 +117,43 @@ def test_a_status_for_each_row():
     assert not np.isfinite(found[[2, 4]]).any(axis=1).all()
 
 
-@needs_card
-def test_forces_and_derivatives():
+def test_forces_and_derivatives(gpu):
     q, v, tau = arguments(("q", "v", "tau"), 40)
-    cpu, card = bough.Dynamics(MODEL), bough.Dynamics(MODEL, device="cuda")
+    cpu, gpu_dyn = bough.Dynamics(MODEL), bough.Dynamics(MODEL, device="cuda")
     forces = {MODEL.frame_names[3]: np.arange(6.0)}
     every = np.random.default_rng(1).normal(size=(40, len(MODEL.body_names), 6))
     for given in (forces, every):
         wanted = cpu.forward_dynamics(q, v, tau, given)
-        np.testing.assert_allclose(card.forward_dynamics(q, v, tau, given), wanted, atol=1e-12 * np.abs(wanted).max())
+        found = gpu_dyn.forward_dynamics(q, v, tau, given)
+        np.testing.assert_allclose(found, wanted, atol=1e-12 * np.abs(wanted).max())
     for a, b in zip(
-        card.inverse_dynamics_derivatives(q, v, tau), cpu.inverse_dynamics_derivatives(q, v, tau), strict=True
+        gpu_dyn.inverse_dynamics_derivatives(q, v, tau), cpu.inverse_dynamics_derivatives(q, v, tau), strict=True
     ):
         np.testing.assert_allclose(a, b, atol=1e-12 * np.abs(b).max())
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+@pytest.mark.parametrize(
+    ("name", "wrt"),
+    [
+        ("forward_dynamics", None),
+        ("forward_dynamics", ("q", "tau")),
+        ("inverse_dynamics", ("qdd",)),
+        ("gravity", ("q", "gravity")),
+        ("kinetic_energy", None),
+    ],
+)
+def test_derivatives(name, wrt, layout, gpu):
+    """Whole matrices, closed where they are and from unit vectors where they are not, in the arrays' own library."""
+    model = zoo.star(3)
+    rng = np.random.default_rng(2)
+    x = [model.random_configuration(rng, 5), *rng.normal(size=(len(FUNCTIONS[name].arguments) - 1, 5, model.nv))]
+    cpu = bough.Dynamics(model, inputs=("gravity",))
+    dyn = bough.Dynamics(model, inputs=("gravity",), device="cuda", layout=layout)
+    wanted = cpu.derivatives(name, *x, wrt=wrt)
+    turn = (lambda a: np.ascontiguousarray(a.T)) if layout == "columns" else lambda a: a
+    found = dyn.derivatives(name, *(to_gpu(turn(a)) for a in x), wrt=wrt)
+    assert [*found] == [*wanted]
+    for key, y in found.items():
+        y = on_host(y)
+        np.testing.assert_allclose(np.moveaxis(y, -1, 0) if layout == "columns" else y, wanted[key], atol=1e-10)

@@ -1,4 +1,4 @@
-"""Many motions at once, beside `rollout` and beside the same on a card."""
+"""Many motions at once, beside `rollout` and beside the same on a GPU."""
 
 from types import SimpleNamespace
 
@@ -7,8 +7,9 @@ import pytest
 
 import bough
 from bough import zoo
+from bough.compile.run.libraries import on_host
 from bough.simulate import Ensemble, rollout
-from card import needs_card
+from gpu import needs_gpu, on_hardware, starfish, to_gpu
 
 
 def states(model, batch=3, seed=0):
@@ -148,37 +149,35 @@ def test_bad_states_and_drives():
             Ensemble(model, q, v, dt=0.1).reset(rows, given)
 
 
-def test_arrays_on_a_card_are_never_brought_here_in_silence():
+def test_arrays_on_a_gpu_are_never_brought_here_in_silence():
     elsewhere = SimpleNamespace(__cuda_array_interface__={})
     with pytest.raises(bough.BoughError, match="PyTorch or CuPy"):
         Ensemble(zoo.arm(3), elsewhere, elsewhere, dt=0.1)
 
 
-@needs_card
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
 @pytest.mark.parametrize(("dtype", "stops"), [("float64", False), ("float32", False), ("float64", True)])
-def test_a_card_does_the_same(integrator, dtype, stops):
-    torch = pytest.importorskip("torch")
-    model = swing() if stops else zoo.humanoid()
+def test_a_gpu_does_the_same(integrator, dtype, stops, gpu):
+    model = swing() if stops else on_hardware(zoo.humanoid(), starfish())
     q, v = (x.astype(dtype) for x in states(model, 9))
     more = {"dt": 1e-3, "integrator": integrator, "servo": (100.0, 10.0), "inputs": ("gravity",), "gravity": (0, 0, -3)}
     here = Ensemble(model, q, v, **more)
-    there = Ensemble(model, *(torch.asarray(x, device="cuda") for x in (q, v)), **more)
+    there = Ensemble(model, *(to_gpu(x) for x in (q, v)), **more)
     for runs in (here, there):
         runs.step(10, tau=np.full(model.nv, 0.3))
     tolerance = 1e-9 if dtype == "float64" else 1e-3
-    np.testing.assert_allclose(there.q.cpu().numpy(), here.q, atol=tolerance)
-    np.testing.assert_allclose(there.v.cpu().numpy(), here.v, atol=10 * tolerance)
+    np.testing.assert_allclose(on_host(there.q), here.q, atol=tolerance)
+    np.testing.assert_allclose(on_host(there.v), here.v, atol=10 * tolerance)
     assert not there.failed.any()
     there.v[7] = float("nan")
     there.step(2)
-    assert there.failed.nonzero().ravel().tolist() == [7]
+    assert np.flatnonzero(on_host(there.failed)).tolist() == [7]
     there.reset(there.failed)
     there.step(2)
     assert not there.failed.any()
 
 
-@needs_card
+@needs_gpu
 def test_steps_in_a_cuda_graph():
     torch = pytest.importorskip("torch")
     model = zoo.arm(7)

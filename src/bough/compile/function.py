@@ -40,6 +40,13 @@ class CompiledFunction(Protocol):
     def with_status(self) -> Callable[..., tuple[Any, Any]]:
         """As `call`, but (result, status): 0 where a row is good, 2 for an input and 3 for a result not finite."""
 
+    def on_basis(self, *inputs: Any, last: bool, threads: int | None = None) -> dict[str, tuple[Any, ...]]:
+        """Results for every unit vector of the inputs that are None, by the names of these.
+
+        Each result has the axes of that input after its own (`last`) or before them, and rows of a batch where rows
+        are.
+        """
+
     def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
         """The same call on the same arrays, again and again.
 

@@ -23,6 +23,11 @@ def interpreted() -> bool:
     return os.environ.get("BOUGH_INTERPRET", "").strip().lower() not in OFF
 
 
+def forms_are_timed() -> bool:
+    """BOUGH_GPU_TIMED: GPU kernels take the form that is fastest when tried; results may differ in the last digits."""
+    return os.environ.get("BOUGH_GPU_TIMED", "").strip().lower() not in OFF
+
+
 def threads() -> int:
     """What `on_threads` says, or BOUGH_NUM_THREADS, or the number of CPUs; within `most_threads` at most so many."""
     limit, chosen = _most_threads.get(), _chosen_threads.get()

@@ -20,7 +20,7 @@ from bough.dynamics.outs import Turned, copied
 from bough.dynamics.parameters import SHAPES
 from bough.dynamics.together import together
 from bough.dynamics.whole_body import Kinematics, kinematics_of
-from bough.errors import BoughError, ModelError, OptionError
+from bough.errors import BoughError, OptionError
 from bough.model import Model, mark_limbs
 from bough.sparsity.memory import require_memory
 from bough.types import RealArray, Reference
@@ -169,7 +169,7 @@ class Library:
         """dqdd/dq, dqdd/dv and dqdd/dtau by the way that is best here: see `derivatives`."""
         self.parameters.declared("forward_dynamics_derivatives", how)
         if self.device.is_gpu:
-            found = self._on_the_card(inputs, how)
+            found = self._on_gpu(inputs, how)
             return found if out is None else copied("forward_dynamics_derivatives", found, out)
         if self._derivatives is None:
             whole = self.general or interpreted() or not self.model.nv
@@ -180,14 +180,17 @@ class Library:
                 self._derivatives = Turned(self.parameters.given_to(fast), self.model.nv)
         return self._derivatives.call(*inputs, out=out, **how)
 
-    def _on_the_card(self, inputs: tuple[Any, ...], how: Any) -> tuple[RealArray, RealArray, RealArray]:
-        if self.device.layout == "columns":
-            raise ModelError('forward_dynamics_derivatives needs layout="rows": it multiplies matrices row by row')
+    def _on_gpu(self, inputs: tuple[Any, ...], how: Any) -> tuple[RealArray, RealArray, RealArray]:
+        if self.device.layout == "columns":  # matrices lie across rows, and no library multiplies them so
+            found: tuple[RealArray, RealArray, RealArray]
+            found = self.function("forward_dynamics_derivatives").call(*inputs, **how)
+            return found
         q, v, _ = inputs
         qdd = self.function("forward_dynamics").call(*inputs, **how)
         by_q, by_v, _ = self.function("inverse_dynamics_derivatives").call(q, v, qdd, **how)
         H_inv = self.function("inverse_mass_matrix").call(q, **how)
-        return -(H_inv @ by_q), -(H_inv @ by_v), H_inv
+        negative = -H_inv
+        return negative @ by_q, negative @ by_v, H_inv
 
     def together(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> Callable[..., tuple[RealArray, ...]]:
         """Several functions of the table as one, which always gives a tuple."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, wraps
 from inspect import Parameter, signature
-from sys import modules
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from bough.compile.routine import FindTwins, Routine
 from bough.compile.run.arrays import real_array
 from bough.compile.run.gate import make_known
+from bough.compile.run.libraries import asarray, is_on_gpu
 from bough.dynamics.engine import CompiledFunction
 from bough.dynamics.parameters import SHAPES, Seats, marks_of, own_values, parametrised, seats_of
 from bough.errors import ModelError, OptionError
@@ -57,22 +57,17 @@ class Parameters:
         return parametrised(routine, self.inputs, 1 + len(constants)), (self.seats, *constants), marks_of(twins)
 
     def defaults(self, inputs: Sequence[Any]) -> dict[str, Any]:
-        """The model's own values in the precision of the inputs, and beside them where these are on a card."""
-        first = inputs[0] if inputs else None
-        library = modules.get(type(first).__module__.split(".")[0])
-        if library is not None and hasattr(first, "__cuda_array_interface__"):
-            return self._on_the_card(first, library)
+        """The model's own values in the precision of the inputs, and beside them where these are on a GPU."""
+        if inputs and is_on_gpu(inputs[0]):
+            return self._beside(inputs[0])
         if inputs and all(getattr(x, "dtype", None) == np.float32 for x in inputs):
             return {name: own.astype(np.float32) for name, own in self.own.items()}
         return self.own
 
-    def _on_the_card(self, like: Any, library: Any) -> dict[str, Any]:
-        if not hasattr(library, "asarray"):
-            raise ModelError(f"on a card the model's values are put beside arrays of PyTorch or CuPy, not {library}")
-        where = {"device": like.device} if library.__name__ == "torch" else {}
-        key = library.__name__, str(like.dtype), str(like.device)
+    def _beside(self, like: Any) -> dict[str, Any]:
+        key = type(like).__module__, str(like.dtype), str(like.device)
         if key not in self._there:
-            self._there[key] = {n: library.asarray(x, dtype=like.dtype, **where) for n, x in self.own.items()}
+            self._there[key] = {name: asarray(x, like) for name, x in self.own.items()}
         return self._there[key]
 
     @cached_property
@@ -95,8 +90,8 @@ class Parameters:
     def examine(self, name: str, value: Any, check: bool | None = None) -> None:
         """Refuse what no mechanism has, by the name of the body or joint; rows of a batch only with `check`."""
         check = self.check if check is None else check
-        if hasattr(value, "__cuda_array_interface__"):
-            return  # on a card, where it stays
+        if is_on_gpu(value):
+            return  # where it stays
         rows = np.asarray(real_array(name, value), float)
         own = self.own[name]
         batch = rows[None] if rows.shape == own.shape else rows
@@ -139,6 +134,11 @@ class WithParameters:
 
     def with_status(self, *inputs: Any, out: Any = None, threads: int | None = None, **given: Any) -> tuple[Any, Any]:
         return self.function.with_status(*inputs, *self._arrays(inputs, given), out=out, threads=threads)
+
+    def on_basis(self, *inputs: Any, last: bool, threads: int | None = None) -> dict[str, tuple[Any, ...]]:
+        """See `CompiledFunction`; the parameters are the model's own."""
+        own = self._arrays([x for x in inputs if x is not None], {})
+        return self.function.on_basis(*inputs, *own, last=last, threads=threads)
 
     def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
         """See `CompiledFunction`; the parameters are the model's own."""

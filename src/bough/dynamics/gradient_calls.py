@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bough.compile.run.arrays import conform
 from bough.dynamics.bound import Derive, Library, Named
 from bough.dynamics.engine import CompiledFunction, Device
 from bough.dynamics.external import stacked
@@ -101,10 +100,6 @@ class Gradients:
         self, name: str, inputs: Sequence[Any], wrt: Sequence[str] | None, given: Given, threads: int | None
     ) -> Given:
         """See `Dynamics.derivatives`."""
-        if self.library.device.is_gpu:
-            raise ModelError(
-                "derivatives are computed on the CPU: on the card use vjp, jvp or the functions of the table"
-            )
         asked = self._sorted(name, inputs, given, wrt)
         chosen = self._chosen(asked, wrt)
         table, name = self.library, asked.row.name
@@ -191,23 +186,12 @@ def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: 
     ways = [x for x in forward.function.inputs if x.name not in values]
     weights = [x for x in reverse.function.inputs if x.name not in values]
     forwards = sum(x.size for x in ways) <= sum(x.size for x in weights)
-    plan, units = (forward, ways) if forwards else (reverse, weights)
-    single = all(getattr(x, "dtype", None) == np.float32 for x in values.values())
-    dtype, k = np.dtype(np.float32 if single else float), sum(x.size for x in units)
-    specs = [x for x in plan.function.inputs if x.name in values]
-    given, batch = conform(plan.function.name, specs, [values[x.name] for x in specs], dtype)
-    rows = {x.name: a if batch is None else np.repeat(a, k, axis=0) for x, a in zip(specs, given, strict=True)}
-    lead, ends = [] if batch is None else [batch], np.cumsum([x.size for x in units])[:-1]
-    for x, part in zip(units, np.split(np.eye(k, dtype=dtype), ends, axis=1), strict=True):
-        rows[x.name] = np.tile(part.reshape(k, *x.shape), (*(lead or [1]), *(1 for _ in x.shape)))
-    found = [np.reshape(y, (*lead, k, *y.shape[1:])) for y in _several(plan, rows, threads)]
-    axis = len(lead)
-    parts = [[np.moveaxis(x, axis, -1) if forwards else x for x in np.split(y, ends, axis=axis)] for y in found]
-    if forwards:  # [result][input] with directions last, else [input][result] with results first
-        parts = [list(column) for column in zip(*parts, strict=True)]
+    plan = forward if forwards else reverse
+    arrays = [values.get(name) for name in plan.names]
+    found = plan.function.on_basis(*arrays, last=forwards, threads=threads)
     result = {}
-    for name, way, each in zip(forward.wrt, ways, parts, strict=True):
-        whole = tuple(x.reshape(*lead, *w.shape, *way.shape) for x, w in zip(each, weights, strict=True))
+    for k, (name, way) in enumerate(zip(forward.wrt, ways, strict=True)):
+        whole = found[way.name] if forwards else tuple(found[weight.name][k] for weight in weights)
         result[name] = whole[0] if len(whole) == 1 else whole
     return result
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bough.compile.executions import CompiledFunction
 from bough.compile.routine import Routine
+from bough.compile.run.libraries import is_on_gpu
 from bough.dynamics.bound import Derive, Named
 from bough.dynamics.functions import check_options
 from bough.dynamics.gradient_calls import Given, Gradients, Request
@@ -30,10 +31,8 @@ class SpaceGradients(Gradients):
 
     def _sorted(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Request:
         space = self.space
-        if space.device.is_gpu:
-            raise TaskError("derivatives of a space are computed on the CPU: leave device='cuda' out")
         if name == "torques" and len(inputs) == 3:
-            inputs = (*inputs, 0.0 * np.asarray(inputs[1]))
+            inputs = (*inputs, 0.0 * (inputs[1] if is_on_gpu(inputs[1]) else np.asarray(inputs[1])))
         found = super()._sorted(name, space.inputs(*inputs), given, named)
         amount = damping_of(space, name, found.options.pop("damping", None))
         check_options(found.row, found.options)
@@ -61,7 +60,7 @@ class SpaceDerivatives:
 
     def derived(self, name: str, options: Given, derive: Derive, key: Any, frames: Named | None) -> CompiledFunction:
         """See `Library.derived`."""
-        how = {"name": f"{key[0]} of {name}", "dtype": self.space.dtype or np.float64}
+        how = {"name": f"{key[0]} of {name}", "dtype": self.space.dtype or np.float64, "device": self.device}
 
         def of(routine: Routine) -> Routine:
             return derive(held(routine, "damping", options["damping"]) if options else routine)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from bough.compile.routine import Routine
 from bough.compile.run.arrays import real_array
+from bough.compile.run.libraries import full, library_of
 from bough.dynamics.engine import Device
 from bough.errors import ShapeError
 from bough.opspace.methods import dof_tree
@@ -90,16 +91,12 @@ def alike(arrays: Sequence[Any], dtype: np.dtype[Any] | None) -> tuple[RealArray
 
 def beside(device: Device, q: Any, x: float) -> Any:
     """A number as an array (1,) in the library, precision and place of q; nothing is copied from the host."""
-    if device.is_gpu and type(q).__module__.startswith("torch"):
-        return q.new_full((1,), x)
-    if device.is_gpu and hasattr(q, "__cuda_array_interface__"):
-        return q.reshape(-1)[:1] * 0 + x
-    return np.full(1, x, np.asarray(q).dtype)
+    return full((1,), x, q)
 
 
 def kept_beside(device: Device, q: Any, x: float, kept: dict[Any, Any]) -> Any:
     """The same for a number that is always the same, made once: filling a tensor takes as long as a small kernel."""
-    if not device.is_gpu or not type(q).__module__.startswith("torch") or not q.is_cuda:
+    if library_of(q) != "torch":
         return beside(device, q, x)
     found = kept.get((q.device, q.dtype))
     if found is None:

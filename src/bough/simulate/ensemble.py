@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from sys import modules
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from bough.arguments import explained
 from bough.compile.executions import CPU, GPU
+from bough.compile.run.libraries import asarray, full, library_of, on_host
 from bough.dynamics.engine import CompiledFunction, bind
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import check_inputs
@@ -128,7 +128,7 @@ class Ensemble:
         for name, value in parameters.items():
             if name not in self._quantities.inputs:
                 raise UnknownNameError(f"{name!r} is not among the inputs of this ensemble {self._quantities.inputs}")
-            self._quantities.examine(name, _host(value), check=True)
+            self._quantities.examine(name, on_host(value), check=True)
             at, own = self._quantities.inputs.index(name), self._quantities.own[name]
             if self._given[at].ndim == own.ndim:  # the same for all rows so far
                 self._given[at] = self._full((len(self.q), *own.shape), 0.0) + self._given[at]
@@ -186,14 +186,14 @@ class Ensemble:
         if tuple(given.shape) not in ((), (self.model.nv,), (len(self.q), self.model.nv)):
             raise ShapeError(f"{name} must be a number, (nv,) or (batch, nv), got {tuple(given.shape)}")
         gains = given + self._full((self.model.nv,), 0.0)
-        wrong = np.flatnonzero(~_single(self.model) & (_host(gains).reshape(-1, self.model.nv) != 0.0).any(axis=0))
+        wrong = np.flatnonzero(~_single(self.model) & (on_host(gains).reshape(-1, self.model.nv) != 0.0).any(axis=0))
         if isinstance(value, int | float):
             gains[..., wrong.tolist()] = 0.0
         elif len(wrong):
             raise ShapeError(
                 f"{name}: servos act on revolute and prismatic joints, not on {self.model.dof_names[wrong[0]]!r}"
             )
-        if (_host(gains) < 0.0).any():
+        if (on_host(gains) < 0.0).any():
             raise ShapeError(f"{name} must not be negative")
         return gains
 
@@ -203,60 +203,33 @@ class Ensemble:
         if unknown:
             raise UnknownNameError(f"{unknown[0]!r} is not among the inputs of this ensemble {quantities.inputs}")
         for name, value in given.items():
-            quantities.examine(name, _host(value))
+            quantities.examine(name, on_host(value))
         return [self._like(given.get(name, own)) for name, own in quantities.own.items()]
 
     # Arrays in kind
 
     def _copy(self, x: Array, columns: int, name: str) -> Array:
-        found = self._like(x) + 0
+        found = asarray(x, x) + 0
         if found.ndim != 2 or found.shape[1] != columns:
             raise ShapeError(f"{name} must have shape (batch, {columns}), got {tuple(found.shape)}")
         return found
 
     def _like(self, x: Array) -> Array:
         """x where the states are, in their precision."""
-        if self._kind == "numpy":
-            return np.asarray(x, self._state[0][0].dtype if hasattr(self, "_state") else _precision(x))
-        library = modules[self._kind]
-        like = self._state[0][0] if hasattr(self, "_state") else x
-        if self._kind == "torch":
-            return library.as_tensor(x, dtype=like.dtype, device=like.device)
-        return library.asarray(x, like.dtype)
+        return asarray(x, self._state[0][0])
 
     def _full(self, shape: tuple[int, ...], value: float, dtype: str | None = None) -> Array:
-        if self._kind == "numpy":
-            return np.full(shape, value, dtype or self.q.dtype)
-        library = modules[self._kind]
-        kind = getattr(library, dtype) if dtype else self.q.dtype
-        where = {"device": self.q.device} if self._kind == "torch" else {}
-        return library.full(shape, value, dtype=kind, **where)
+        return full(shape, value, self.q, dtype)
 
 
 def _kind(x: Array) -> str:
     """The library of an array; one on the host is numpy's."""
-    name = type(x).__module__.split(".")[0]
-    if name == "torch":
-        if x.requires_grad:
-            raise ShapeError("an ensemble gives no gradients: detach its states, or use bough.torch")
-        return "torch" if x.is_cuda else "numpy"
-    if name != "cupy" and hasattr(x, "__cuda_array_interface__"):
-        raise ShapeError(f"on a card an ensemble takes arrays of PyTorch or CuPy, got one of {name}")
-    return "cupy" if name == "cupy" else "numpy"
-
-
-def _precision(x: Array) -> np.dtype:
-    found = np.asarray(x).dtype
-    return found if found == np.float32 else np.dtype(np.float64)
-
-
-def _host(x: Array) -> np.ndarray:
-    """A copy for looking at."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-    elif hasattr(x, "get") and not isinstance(x, np.ndarray):
-        x = x.get()
-    return np.asarray(x, float)
+    if getattr(x, "requires_grad", False):
+        raise ShapeError("an ensemble gives no gradients: detach its states, or use bough.torch")
+    library = library_of(x)
+    if library not in ("numpy", "torch", "cupy"):
+        raise ShapeError(f"on a GPU an ensemble takes arrays of PyTorch or CuPy, got {type(x).__name__}")
+    return library
 
 
 def _owners(model: Model) -> np.ndarray:

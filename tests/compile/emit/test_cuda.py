@@ -1,15 +1,10 @@
-"""CUDA text, compiled as C++ with the threads of a row as elements of an array, beside the interpreted kernel."""
-
-import ctypes
-import shutil
-import subprocess
-from pathlib import Path
+"""CUDA text, compiled for the stand-in of a GPU, beside the interpreted kernel."""
 
 import numpy as np
 import pytest
 
 from bough import zoo
-from bough.compile.emit import cuda, shelves
+from bough.compile.emit import cuda, limits
 from bough.compile.executions import traced
 from bough.compile.routine import interpret
 from bough.dynamics.aba import ABA
@@ -19,10 +14,16 @@ from bough.dynamics.rnea import RNEA
 from bough.errors import TooLargeError
 from bough.joints import DIFFERENCE, INTEGRATE
 from bough.model.limbs import mark_limbs
+from stand_in import COMPILER, LIMITS, StandInGpu
 
 pytestmark = pytest.mark.native("writes CUDA text and compiles it as C++")
 
-ROBOTS = {"humanoid": zoo.humanoid(), "star": zoo.star(6), "asimo": zoo.asimo(), "random": zoo.random_tree(12, seed=3)}
+ROBOTS = {
+    "humanoid": zoo.humanoid(),
+    "star": zoo.star(6),
+    "dog": zoo.quadruped(),
+    "random": zoo.random_tree(12, seed=3),
+}
 ROUTINES = {
     "aba": ABA,
     "rnea": RNEA,
@@ -31,85 +32,92 @@ ROUTINES = {
     "integrate": INTEGRATE,
     "difference": DIFFERENCE,
 }
+FORMS = [
+    cuda.Form(1),
+    cuda.Form(2, "columns"),
+    cuda.Form(4),
+    cuda.Form(4, staged=True),
+    cuda.Form(1, shelved=6),
+    cuda.Form(4, "columns", shelved=4),
+]
 
 
-def build(text: str, folder: Path):
-    """The kernel and a loop over rows, as a shared library."""
-    if shutil.which("g++") is None:
-        pytest.skip("needs g++")
-    source = folder / "kernel.cpp"
-    rows = 'extern "C" void set_row(long long row) { current_row = row; }\n'
-    source.write_text(f"#define BOUGH_THREADS_ARE_ELEMENTS\n{text}{rows}")
-    library = folder / "kernel.so"
-    command = ["g++", "-O0", "-std=c++17", "-shared", "-fPIC", "-Wall", "-Wno-unused", "-I", str(Path(__file__).parent)]
-    subprocess.run([*command, str(source), "-o", str(library)], check=True)
-    return ctypes.CDLL(str(library))
+def run(source, inputs, shapes, model="H200", dtype=np.float64):
+    """What the kernel makes of rows of inputs in the layout of its form: outputs, and a byte for each row."""
+    if COMPILER is None:
+        pytest.skip("needs a C++ compiler")
+    gpu, form, batch = StandInGpu(model), source.form, len(inputs[0])
+    turn = np.moveaxis if form.layout == "columns" else lambda x, *_: x
+    given = [np.ascontiguousarray(turn(x, 0, -1), dtype) for x in inputs]
+    rows = [np.full((batch, *shape), np.nan, dtype) for shape in shapes]
+    outputs = [np.ascontiguousarray(turn(y, 0, -1)) for y in rows]
+    bad, block = np.zeros(batch, np.uint8), source.block or 32
+    strides = [x[0].size for x in inputs]
+    arguments = [*(x.ctypes.data for x in (*given, *outputs, bad)), batch, *strides]
+    per_block = block // form.lanes
+    kernel = gpu.load(gpu.compile(source.text, fast=dtype == np.float32))
+    gpu.prepared(kernel, -(-batch // per_block), block, source.row_bytes * per_block, len(arguments))(arguments, 0)
+    return [turn(y, -1, 0) for y in outputs], bad
 
 
-def run(library, inputs, outputs, dtype):
-    batch = len(inputs[0])
-    bad = np.zeros(batch, np.uint8)
-    pointers = [x.ctypes.data_as(ctypes.c_void_p) for x in (*inputs, *outputs, bad)]
-    strides = [ctypes.c_longlong(x[0].size) for x in inputs]
-    for row in range(batch):
-        library.set_row(ctypes.c_longlong(row))
-        library.entry(*pointers, ctypes.c_longlong(batch), *strides)
-    return bad
-
-
-@pytest.mark.parametrize("lanes", [1, 2, 4])
-@pytest.mark.parametrize(("robot", "name"), [("humanoid", name) for name in ROUTINES] + [(r, "aba") for r in ROBOTS])
-def test_threads_compute_what_the_kernel_does(robot, name, lanes, tmp_path):
-    model, routine = ROBOTS[robot], ROUTINES[name]
-    program = traced(routine, (model.mechanism,), model.sizes, mark_limbs if lanes > 1 else None)
-    library = build(cuda.emit(program, np.float64, cuda.Form(lanes)).text, tmp_path)
+def states(model, specs, batch=11):
     rng = np.random.default_rng(0)
-    inputs = []
-    for array in program.inputs:
-        configurations = array.name in ("q", "q0", "q1")
-        x = model.random_configuration(rng, 3) if configurations else rng.normal(size=(3, *array.shape))
-        inputs.append(np.ascontiguousarray(x))
-    outputs = [np.full((3, *a.shape), np.nan) for a in program.outputs]
-    assert not run(library, inputs, outputs, np.float64).any()
-    for row in range(3):
+    return [
+        model.random_configuration(rng, batch) if x.name in ("q", "q0", "q1") else rng.normal(size=(batch, *x.shape))
+        for x in specs
+    ]
+
+
+def check(model, routine, form, limits=LIMITS["H200"], dtype=np.float64):
+    program = traced(routine, (model.mechanism,), model.sizes, mark_limbs if form.lanes > 1 else None)
+    source = cuda.emit(cuda.arrange(program, form.lanes), dtype, form, limits)
+    inputs = states(model, program.inputs)
+    outputs, bad = run(source, inputs, [a.shape for a in program.outputs], dtype=dtype)
+    assert not bad.any()
+    for row in (0, 7, 10):
         expected = interpret(routine, (model.mechanism,), model.sizes, *(x[row] for x in inputs))
         for y, z in zip(outputs, expected, strict=True):
-            np.testing.assert_allclose(y[row], z, atol=1e-11 * max(1.0, np.abs(z).max()))
+            tolerance = 1e-11 if dtype == np.float64 else 1e-4
+            np.testing.assert_allclose(y[row], z, atol=tolerance * max(1.0, np.abs(z).max()))
+    return source
 
 
-@pytest.mark.parametrize("lanes", [1, 4])
-def test_values_on_shelves_come_back(lanes, tmp_path, monkeypatch):
-    monkeypatch.setattr(shelves, "AT_WORK", {8: 215})
-    model, routine = zoo.humanoid(), ROUTINES["aba"]
-    program = traced(routine, (model.mechanism,), model.sizes, mark_limbs if lanes > 1 else None)
-    source = cuda.emit(program, np.float64, cuda.Form(lanes, shelved=4))
-    assert source.block == shelves.SHELF_BLOCK
-    assert 0 < source.row_bytes * source.block // lanes <= shelves.SHELF_BYTES // 4 - 1024
-    assert cuda.needs(program, np.float64, lanes).registers > 200
-    library = build(source.text, tmp_path)
-    rng = np.random.default_rng(0)
-    inputs = [model.random_configuration(rng, 3), *rng.normal(size=(2, 3, model.nv))]
-    qdd = np.full((3, model.nv), np.nan)
-    assert not run(library, inputs, [qdd], np.float64).any()
-    for row in range(3):
-        (expected,) = interpret(routine, (model.mechanism,), model.sizes, *(x[row] for x in inputs))
-        np.testing.assert_allclose(qdd[row], expected, atol=1e-11 * np.abs(expected).max())
+CASES = [
+    *(("dog", "aba", form) for form in FORMS),
+    *(("star", name, form) for name in ROUTINES for form in (FORMS[2], FORMS[4])),
+    ("dog", "inverse", FORMS[3]),
+    ("random", "aba", FORMS[5]),
+]
+
+
+@pytest.mark.parametrize(("robot", "name", "form"), CASES, ids=str)
+def test_threads_compute_what_the_kernel_does(robot, name, form):
+    check(ROBOTS[robot], ROUTINES[name], form, dtype=np.float32 if form.lanes == 2 else np.float64)
+
+
+@pytest.mark.parametrize(("lanes", "gpu"), [(1, "H200"), (4, "H200"), (4, "A100"), (1, "RTX 4090"), (4, "T4")])
+def test_values_on_shelves_come_back(lanes, gpu, monkeypatch):
+    monkeypatch.setattr(limits, "AT_WORK", {8: 215})
+    source = check(ROBOTS["dog"], ROUTINES["aba"], cuda.Form(lanes, shelved=4), LIMITS[gpu])
+    assert source.block == limits.SHELF_BLOCK
+    size = source.row_bytes * source.block // lanes
+    assert 0 < size <= LIMITS[gpu].shared // 4 - LIMITS[gpu].reserved
 
 
 def test_what_one_kernel_does_not_take_is_refused(monkeypatch):
     model = zoo.arm(3)
     program = traced(ROUTINES["aba"], (model.mechanism,), model.sizes, None)
     monkeypatch.setattr(cuda, "LARGEST", 50)
-    with pytest.raises(TooLargeError, match=r"operations are more than one CUDA kernel takes \(50\)"):
-        cuda.emit(program, np.float64, cuda.Form(1))
+    with pytest.raises(TooLargeError, match=r"operations are more than one GPU kernel takes \(50\)"):
+        cuda.arrange(program, 1)
 
 
-def test_rows_that_are_not_finite_are_marked(tmp_path):
-    model = zoo.humanoid()
+def test_rows_that_are_not_finite_are_marked():
+    model = ROBOTS["dog"]
     program = traced(ABA, (model.mechanism,), model.sizes, mark_limbs)
-    library = build(cuda.emit(program, np.float64, cuda.Form(4)).text, tmp_path)
     q = model.random_configuration(np.random.default_rng(1), 3)
     q[1, 3:7] = 0.0
     q[2, 9] = 1e12  # too many turns for the reduction
     v = np.zeros((3, model.nv))
-    assert run(library, [q, v, v.copy()], [np.empty((3, model.nv))], np.float64).tolist() == [0, 1, 1]
+    source = cuda.emit(cuda.arrange(program, 4), np.float64, cuda.Form(4), LIMITS["H200"])
+    assert run(source, [q, v, v], [(model.nv,)])[1].tolist() == [0, 1, 1]

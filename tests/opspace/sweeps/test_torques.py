@@ -5,7 +5,8 @@ import pytest
 
 import bough
 from bough import zoo
-from card import needs_card
+from bough.compile.run.libraries import on_host
+from gpu import needs_gpu, on_hardware, to_gpu
 
 ROBOTS = {"arm": zoo.arm(7), "humanoid": zoo.humanoid(), "chain": zoo.chain(6)}
 
@@ -49,29 +50,48 @@ def test_nothing_grows_without_bound_at_a_singular_configuration():
     assert np.abs(tau).max() < 1e5
 
 
-def test_what_belongs_to_the_cpu_is_refused_on_a_card():
+def test_what_belongs_to_the_cpu_is_refused_on_a_gpu():
     space = bough.OperationalSpace(ROBOTS["arm"], [bough.position(ROBOTS["arm"].body_names[-1])], device="cuda")
     with pytest.raises(bough.BoughError, match="computed on the CPU"):
         space(ROBOTS["arm"].neutral)
 
 
-@needs_card
-def test_on_a_card():
-    torch = pytest.importorskip("torch")
-    space, q, v, a, tau0 = setting("humanoid", 50)
-    card = bough.OperationalSpace(space.model, space.tasks, device="cuda")
-    x = [torch.asarray(y, device="cuda") for y in (q, v, a, tau0)]
+def test_on_a_gpu(gpu):
+    space, q, v, a, tau0 = setting(on_hardware("humanoid", "arm"), 50)
+    there = bough.OperationalSpace(space.model, space.tasks, device="cuda")
+    x = [to_gpu(y) for y in (q, v, a, tau0)]
     wanted = space.torques(q, v, a, tau0)
-    np.testing.assert_allclose(card.torques(*x).cpu().numpy(), wanted, atol=1e-10 * np.abs(wanted).max())
+    np.testing.assert_allclose(on_host(there.torques(*x)), wanted, atol=1e-10 * np.abs(wanted).max())
     wanted = space.inverse_inertia(q)
-    np.testing.assert_allclose(card.inverse_inertia(x[0]).cpu().numpy(), wanted, atol=1e-12 * np.abs(wanted).max())
-    damped = np.linalg.inv(wanted + card._usual_damping * np.eye(wanted.shape[-1]))
-    for found in (card.inertia(x[0]).cpu().numpy(), card.inertia(q)):
-        np.testing.assert_allclose(found, damped, atol=1e-7 * np.abs(damped).max())
-    np.testing.assert_allclose(card.inertia(x[0][0]).cpu().numpy(), damped[0], atol=1e-7 * np.abs(damped[0]).max())
+    np.testing.assert_allclose(on_host(there.inverse_inertia(x[0])), wanted, atol=1e-12 * np.abs(wanted).max())
+    damped = np.linalg.inv(wanted + there.usual_damping * np.eye(wanted.shape[-1]))
+    for found in (there.inertia(x[0]), there.inertia(q)):
+        np.testing.assert_allclose(on_host(found), damped, atol=1e-7 * np.abs(damped).max())
+    np.testing.assert_allclose(on_host(there.inertia(x[0][0])), damped[0], atol=1e-7 * np.abs(damped[0]).max())
 
 
-@needs_card
+@pytest.mark.parametrize("name", ["inertia", "torques", "jacobian"])
+def test_derivatives_on_a_gpu(name, gpu):
+    model = zoo.star(2)
+    tasks = [bough.position(model.body_names[0])]
+    here, there = (bough.OperationalSpace(model, tasks, singular="damp", damping=0.1, device=x) for x in (None, "cuda"))
+    rng = np.random.default_rng(0)
+    count = {"inertia": 1, "torques": 4, "jacobian": 1}[name]
+    q = model.random_configuration(rng, 3)
+    x = [q, rng.normal(size=(3, model.nv)), rng.normal(size=(3, 3)), rng.normal(size=(3, model.nv))][:count]
+    wanted, found = here.derivatives(name, *x), there.derivatives(name, *map(to_gpu, x))
+    assert [*found] == [*wanted]
+    for key, y in wanted.items():
+        np.testing.assert_allclose(on_host(found[key]), y, atol=1e-9 * np.abs(y).max())
+    weight = {"inertia": (3, 3, 3), "torques": (3, model.nv), "jacobian": (3, 3, model.nv)}[name]
+    weight = rng.normal(size=weight)
+    wanted = here.vjp(name, *x, weight=weight)
+    found = there.vjp(name, *map(to_gpu, x), weight=to_gpu(weight))
+    for key, y in wanted.items():
+        np.testing.assert_allclose(on_host(found[key]), y, atol=1e-9 * np.abs(y).max())
+
+
+@needs_gpu
 def test_a_cuda_graph_records_them():
     torch = pytest.importorskip("torch")
     model = zoo.arm(7)

@@ -96,6 +96,6 @@ def _burst(calls: list[Call]) -> float:
 
 def machine() -> dict[str, Any]:
     """CPU, GPU where one was used, Python, commit and the versions of everything that takes part."""
-    used = sys.modules.get("bough.compile.run.cuda.card")
-    card = {"card": used.the_card().name} if used and used.the_card.cache_info().currsize else {}
+    used = sys.modules.get("bough.compile.run.cuda.gpu")
+    card = {"card": used.find_gpu().name} if used and used.find_gpu.cache_info().currsize else {}
     return card | record.machine(PACKAGES)

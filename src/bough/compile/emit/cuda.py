@@ -5,8 +5,7 @@ all of them; what has no twin is computed by each. Where an operation needs a nu
 numbers that differ between twins lie in tables in shared memory. This shortens the code, divides the registers, and
 lets neighbouring threads read neighbouring numbers of the user's rows.
 
-The text is written in a dozen macros (LOAD, STORE, SHUFFLE, PICK, TABLE, ...), so that a test may give them another
-meaning: elements of a C++ array instead of threads.
+The text is written in a dozen macros (LOAD, STORE, SHUFFLE, PICK, TABLE, ...), which cuda_head.h defines.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.emit.shelves import SHELF_BLOCK, Shelves, held, peak, room
+from bough.compile.emit.limits import SHELF_BLOCK, Limits
+from bough.compile.emit.shelves import Shelves, peak
 from bough.compile.graph import twins
 from bough.compile.graph.expr import ADD, ATAN, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, STEP, SUB
 from bough.compile.graph.passes import drop_dead_code
-from bough.compile.graph.program import Program, Unit
+from bough.compile.graph.program import Array, Program, Unit
 from bough.compile.graph.schedule import optimise
 from bough.errors import TooLargeError
 
@@ -66,14 +66,39 @@ class CudaText:
     block: int | None = None
 
 
-def emit(program: Program, dtype: npt.DTypeLike, form: Form) -> CudaText:
-    """CUDA C of `program`."""
-    kernel = _written(program, np.dtype(dtype), form)
+class Arrangement(NamedTuple):
+    """A program and the order of its units, for so many threads for a row."""
+
+    program: Program
+    order: Sequence[Unit]
+    lanes: int
+
+
+def arrange(program: Program, lanes: int) -> Arrangement:
+    """Put twins side by side; with one thread for a row, fold what makes them twins."""
+    if lanes > 1:
+        arranged, order = twins.side_by_side(optimise(program), lanes)
+    else:
+        arranged = optimise(drop_dead_code(twins.settle(program)))
+        graph = arranged.graph
+        order = [(i,) for i in graph.live(arranged.flat_roots()) if graph.op[i] >= ADD]
+    if len(order) > LARGEST:
+        raise TooLargeError(f"{len(order)} operations are more than one GPU kernel takes ({LARGEST})")
+    return Arrangement(arranged, order, lanes)
+
+
+def emit(arranged: Arrangement, dtype: npt.DTypeLike, form: Form, limits: Limits) -> CudaText:
+    """CUDA C of a program for a GPU with these limits."""
+    kernel = _Kernel(arranged, np.dtype(dtype), form)
     if form.shelved:
-        slots = kernel.put_on_shelves()
+        slots = kernel.put_on_shelves(limits)
         return CudaText(kernel.text(), form, np.dtype(dtype).itemsize * slots * form.lanes, SHELF_BLOCK)
-    row_bytes = np.dtype(dtype).itemsize * sum(_pitch(a.size) for a in program.outputs) if form.staged else 0
-    return CudaText(kernel.text(), form, row_bytes)
+    return CudaText(kernel.text(), form, tile_bytes(arranged.program.outputs, dtype) if form.staged else 0)
+
+
+def tile_bytes(outputs: Sequence[Array], dtype: npt.DTypeLike) -> int:
+    """Shared memory for the results of one row of a staged form."""
+    return np.dtype(dtype).itemsize * sum(_pitch(a.size) for a in outputs)
 
 
 class Needs(NamedTuple):
@@ -83,22 +108,10 @@ class Needs(NamedTuple):
     registers: int
 
 
-def needs(program: Program, dtype: npt.DTypeLike, lanes: int) -> Needs:
-    """The same for so many threads for a row."""
-    lines = _written(program, np.dtype(dtype), Form(lanes)).lines
+def needs(arranged: Arrangement, dtype: npt.DTypeLike) -> Needs:
+    """The same for an arrangement."""
+    lines = _Kernel(arranged, np.dtype(dtype), Form(arranged.lanes)).lines
     return Needs(len(lines), peak(lines) * np.dtype(dtype).itemsize // 4)
-
-
-def _written(program: Program, dtype: np.dtype, form: Form) -> _Kernel:
-    if form.lanes > 1:
-        arranged, order = twins.side_by_side(optimise(program), form.lanes)
-    else:
-        arranged = optimise(drop_dead_code(twins.settle(program)))
-        graph = arranged.graph
-        order = [(i,) for i in graph.live(arranged.flat_roots()) if graph.op[i] >= ADD]
-    if len(order) > LARGEST:
-        raise TooLargeError(f"{len(order)} operations are more than one CUDA kernel takes ({LARGEST})")
-    return _Kernel(arranged, order, dtype, form)
 
 
 def _pitch(size: int) -> int:
@@ -109,7 +122,8 @@ def _pitch(size: int) -> int:
 class _Kernel:
     """Statements for units in order. The value of a tuple of nodes is, in thread l, that of its l-th (cyclically)."""
 
-    def __init__(self, program: Program, order: Sequence[Unit], dtype: np.dtype, form: Form) -> None:
+    def __init__(self, arranged: Arrangement, dtype: np.dtype, form: Form) -> None:
+        program, order, _ = arranged
         self.program, self.graph, self.form, self.lanes = program, program.graph, form, form.lanes
         self.scalar = dtype.type
         self.real = {8: "double", 4: "float"}[dtype.itemsize]
@@ -245,12 +259,12 @@ class _Kernel:
 
     # Text
 
-    def put_on_shelves(self) -> int:
+    def put_on_shelves(self, limits: Limits) -> int:
         """Lines with shelves, and how many of these a thread has."""
         size, shelved = np.dtype(self.scalar).itemsize, self.form.shelved
         tables = sum({"int": 4}.get(kind, size) * count for kind, _, count in self._shared())
-        slots = (room(shelved) - -(-tables // SHELF_BLOCK)) // size
-        shelves = Shelves(self.lines, held(self.scalar, shelved) * 4 // size, slots)
+        slots = max(0, limits.shelf(shelved) - -(-tables // SHELF_BLOCK)) // size
+        shelves = Shelves(self.lines, limits.waiting(self.scalar, shelved) * 4 // size, slots)
         self.lines = ["SHELVES;", *shelves.lines]
         return shelves.slots
 

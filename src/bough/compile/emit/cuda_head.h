@@ -1,9 +1,6 @@
 /* What every kernel begins with: the meaning of its macros, and sine, cosine and reciprocal. See cuda.py. */
 #define LANES @LANES@
 typedef @REAL@ Number;
-#ifdef BOUGH_THREADS_ARE_ELEMENTS
-#include "threads_are_elements.h"
-#else
 typedef Number Real;
 #define CONSTANT __device__ const
 #define BEGIN(batch) \
@@ -52,15 +49,20 @@ typedef Number Real;
 #define CHECK(x) fault += (x) - (x)
 #define FINISH(bad) if (bad && inside && !(fault == Real(0))) bad[row] = 1
 #define PURE __device__ __forceinline__
-PURE double reciprocal(double x)
+#ifdef __CUDACC__
+PURE double rough_reciprocal(double x) /* 20 bits of it */
 {
     double r;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
-    r = fma(fma(-x, r, 1.0), r, r);
+    return r;
+}
+#endif
+PURE double reciprocal(double x)
+{
+    const double rough = rough_reciprocal(x), r = fma(fma(-x, rough, 1.0), rough, rough);
     return fma(fma(-x, r, 1.0), r, r);
 }
 PURE float reciprocal(float x) { return __fdividef(1.0f, x); }
-#endif
 
 PURE double root(double x) { return sqrt(x); }
 PURE float root(float x) { return sqrtf(x); }

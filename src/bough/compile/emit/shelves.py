@@ -1,6 +1,6 @@
 """Values that wait long for their next use, put on shelves of shared memory instead of registers.
 
-A thread of a card has 255 registers, and what does not fit there goes to memory that all threads together overflow.
+A thread of a GPU has 255 registers, and what does not fit there goes to memory that all threads together overflow.
 Shared memory holds as much again for each thread. Of the values that wait, the one is put away whose next use is
 farthest (Belady 1966); it is written once, for no value ever changes, and read again where it is wanted. What finds no
 room there either is left to the compiler.
@@ -11,26 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 NAME = re.compile(r"\bt\d+[sc]?\b")
 MADE = re.compile(r"^(?:const )?Real (t\d+)(?:(s), t\d+(c))?\b")
 SOON = 24  # lines: what is wanted within so many stays
-SHELF_BLOCK = 64  # threads of a block with shelves
-SHELF_BYTES = 228 * 1024  # shared memory of a multiprocessor; each block on it takes 1 kB for itself
-ALL_REGISTERS = 65_536  # of a multiprocessor; a thread has 255 at most
-AT_WORK = {4: 45, 8: 55}  # registers of a thread beside the values that wait for a use, by bytes of a number
-
-
-def held(dtype: npt.DTypeLike, shelved: int) -> int:
-    """Registers for values that wait, where so many blocks share a multiprocessor."""
-    return min(255, ALL_REGISTERS // (SHELF_BLOCK * shelved)) - AT_WORK[np.dtype(dtype).itemsize]
-
-
-def room(shelved: int) -> int:
-    """Bytes of shared memory for a thread there."""
-    return (SHELF_BYTES // shelved - 1024) // SHELF_BLOCK
 
 
 def made_by(line: str) -> list[str]:

@@ -153,6 +153,34 @@ class BoundFunction:
         result = out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
         return result, status
 
+    def on_basis(self, *inputs: Any, last: bool, threads: int | None = None) -> dict[str, tuple[Any, ...]]:
+        """See `CompiledFunction`: every unit vector is a row of a batch."""
+        known = [spec for spec, x in zip(self.inputs, inputs, strict=True) if x is not None]
+        units = [spec for spec, x in zip(self.inputs, inputs, strict=True) if x is None]
+        arrays = [x for x in inputs if x is not None]
+        single = all(getattr(x, "dtype", None) == np.float32 for x in arrays)
+        dtype, k = np.dtype(np.float32 if single else float), sum(spec.size for spec in units)
+        arrays, batch = conform(self.name, known, arrays, dtype)
+        lead, ends = [] if batch is None else [batch], np.cumsum([spec.size for spec in units])[:-1]
+        rows = {
+            spec.name: x if batch is None else np.repeat(x, k, axis=0) for spec, x in zip(known, arrays, strict=True)
+        }
+        for spec, part in zip(units, np.split(np.eye(k, dtype=dtype), ends, axis=1), strict=True):
+            rows[spec.name] = np.tile(part.reshape(k, *spec.shape), (*(lead or [1]), *(1 for _ in spec.shape)))
+        found = self.call(*(rows[spec.name] for spec in self.inputs), threads=threads)
+        found = [y.reshape(*lead, k, *y.shape[1:]) for y in (found if isinstance(found, tuple) else (found,))]
+        parts = [np.split(y, ends, axis=len(lead)) for y in found]
+
+        def placed(y: np.ndarray, result: Array, unit: Array) -> np.ndarray:
+            y = np.moveaxis(y, len(lead), -1) if last else y
+            shape = (*result.shape, *unit.shape) if last else (*unit.shape, *result.shape)
+            return y.reshape(*lead, *shape)
+
+        return {
+            unit.name: tuple(placed(y[j], result, unit) for y, result in zip(parts, self.outputs, strict=True))
+            for j, unit in enumerate(units)
+        }
+
     def launcher(self, *inputs: Any, out: Any, bad: np.ndarray, threads: int | None = None) -> Callable[[], None]:
         """See `CompiledFunction`."""
 

@@ -1,6 +1,6 @@
-"""The CUDA execution: text of `emit.cuda` compiled by NVRTC and launched on arrays on the card.
+"""The CUDA execution: text of `emit.cuda` compiled by NVRTC and launched on arrays on the GPU.
 
-Belongs here: the two ways to a card (cuda-core, CuPy), arrays of other libraries as addresses, functions of these.
+Belongs here: the two ways to a GPU (cuda-core, CuPy), arrays of other libraries as addresses, functions of these.
 Does not belong here: what the kernels say (`emit.cuda`). Nothing here is imported before it is asked for.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from bough.compile.emit.cuda import Layout
 from bough.compile.graph.program import Program
 from bough.compile.routine import Constants, Routine, Sizes
-from bough.compile.run.cuda.code import CardCode
+from bough.compile.run.cuda.code import GpuCode
 from bough.compile.run.cuda.function import CudaFunction
 from bough.compile.run.entry import Entry
 from bough.compile.run.specialised import LARGEST_DERIVATIVE, LARGEST_GRAPH, program_of
@@ -23,25 +23,25 @@ __all__ = ["CudaFunction", "bind", "compile"]
 
 
 def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtype) -> Entry:
-    """The code of the card, traced for these constants when it is first wanted; it is the same for any precision."""
+    """The code of the GPU, traced for these constants when it is first wanted; it is the same for any precision."""
 
     def program() -> Program:
         found = program_of(routine, constants, sizes)
         if found is None:
             limit = LARGEST_DERIVATIVE if routine.only_traced else LARGEST_GRAPH
             raise TooLargeError(
-                f"{routine.name} takes too many operations for the card, more than {limit:,}; "
+                f"{routine.name} takes too many operations for the GPU, more than {limit:,}; "
                 "general code on the CPU has no such limit"
             )
         return found
 
     inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
-    code = CardCode(routine.name, program, inputs, outputs)
+    code = GpuCode(routine.name, program, inputs, outputs)
     return Entry(lambda: code, lambda: code)
 
 
 def bind(routine: Routine, constants: Constants, sizes: Sizes, layout: Layout = "rows") -> CudaFunction:
-    """A routine with its constants as a function of arrays on the card."""
+    """A routine with its constants as a function of arrays on the GPU."""
     inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
     provide = partial(compile, routine, constants, sizes)
     return CudaFunction(routine.name, inputs, outputs, provide, layout)

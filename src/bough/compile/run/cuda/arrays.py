@@ -1,4 +1,4 @@
-"""Arrays of any library as addresses on the card, and results in kind."""
+"""Arrays of any library as addresses on the GPU, and results in kind."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.run.cuda.card import Card, Launch
-from bough.compile.run.cuda.exchange import OnCard, is_on_card, lent_by
+from bough.compile.run.cuda.gpu import Gpu, Launch, the_gpu
+from bough.compile.run.exchange import GpuArray, borrow
+from bough.compile.run.libraries import full, library_of
 from bough.errors import ShapeError
-
-JAX = ("jax", "jaxlib")
 
 
 @dataclass(frozen=True)
-class Given:
+class ArrayView:
     """An array: where it is and what it is. `keep` is the library's own object or memory of ours."""
 
-    kind: str  # "torch", "cupy", "jax", "host" or "other"
+    library: str  # as `library_of` says
     shape: tuple[int, ...]
     dtype: np.dtype
     address: int
@@ -29,105 +28,106 @@ class Given:
 
     @property
     def on_host(self) -> bool:
-        return self.kind == "host"
+        return self.library == "numpy"
 
     def stream(self) -> int:
         """The stream on which the library of this array works now."""
-        if self.kind == "torch":
+        if self.library == "torch":
             return torch_stream(self.keep.device)
-        if self.kind == "cupy":
+        if self.library == "cupy":
             return int(modules["cupy"].cuda.get_current_stream().ptr)
         return int(getattr(self.keep, "__cuda_array_interface__", {}).get("stream") or 0)
 
-    def on_the_card(self, card: Card, home: Given) -> Given:
-        """The same on the card: what is on the host is copied if all of it is, for nothing is mixed in silence."""
+    def on_gpu(self, gpu: Gpu, home: ArrayView) -> ArrayView:
+        """The same on the GPU: what is on the host is copied if all of it is, for nothing is mixed in silence."""
         if not self.on_host:
             return self
         if not home.on_host:
-            raise ShapeError("some arrays are on the card and some are not: bring all of them there")
-        found = _own(self.shape, self.dtype, card)
-        card.upload(found.keep, self.keep)
+            raise ShapeError("some arrays are on the GPU and some are not: bring all of them there")
+        found = _own(self.shape, self.dtype, gpu)
+        gpu.upload(found.keep, self.keep)
         return found
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, card: Card) -> Given:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: Gpu) -> ArrayView:
         """A new array in kind."""
-        if self.kind == "torch":
+        if self.library == "torch":
             torch = modules["torch"]
             made = torch.empty(shape, dtype=getattr(torch, dtype.name), device=self.keep.device)
-            return Given("torch", shape, dtype, int(made.data_ptr()), made)
-        if self.kind == "cupy":
+            return ArrayView("torch", shape, dtype, int(made.data_ptr()), made)
+        if self.library == "cupy":
             made = modules["cupy"].empty(shape, dtype)
-            return Given("cupy", shape, dtype, int(made.data.ptr), made)
-        return _own(shape, dtype, card, self.kind)
+            return ArrayView("cupy", shape, dtype, int(made.data.ptr), made)
+        return _own(shape, dtype, gpu, self.library)
 
-    def zeros(self, shape: tuple[int, ...], dtype: np.dtype, card: Card) -> Given:
-        if self.kind not in ("torch", "cupy"):
-            made = _own(shape, dtype, card)
-            card.upload(made.keep, np.zeros(shape, dtype))
-            return made
-        made = self.empty(shape, dtype, card)
-        if made.kind == "torch":
-            made.keep.zero_()
-        else:
-            made.keep.fill(0)
+    def zeros(self, shape: tuple[int, ...], dtype: np.dtype, gpu: Gpu) -> ArrayView:
+        if self.library in ("torch", "cupy"):
+            return view_of(full(shape, 0, self.keep, dtype.name), "zeros", "")
+        made = _own(shape, dtype, gpu)
+        gpu.upload(made.keep, np.zeros(shape, dtype))
         return made
 
-    def returned(self, card: Card) -> Any:
+    def returned(self, gpu: Gpu) -> Any:
         """What the user gets: the library's own array, one that any library takes, or a numpy array."""
-        if self.kind in ("torch", "cupy"):
+        if self.library in ("torch", "cupy"):
             return self.keep
         if not self.on_host:
-            card.wait()  # for streams of theirs that we do not know
-            found = OnCard(self.shape, self.dtype, self.address, self.keep)
-            return modules["jax"].dlpack.from_dlpack(found) if self.kind == "jax" else found
+            gpu.wait()  # for streams of theirs that we do not know
+            found = GpuArray(self.shape, self.dtype, self.address, self.keep)
+            return modules["jax"].dlpack.from_dlpack(found) if self.library == "jax" else found
         array = np.empty(self.shape, self.dtype)
-        card.download(self.keep, array)
+        gpu.download(self.keep, array)
         return array
 
 
-def _own(shape: tuple[int, ...], dtype: np.dtype, card: Card, kind: str = "host") -> Given:
+def _own(shape: tuple[int, ...], dtype: np.dtype, gpu: Gpu, library: str = "numpy") -> ArrayView:
     """Memory of ours, for results that go to the host or to a library that makes no arrays for us."""
-    memory = card.empty(prod(shape) * dtype.itemsize)
-    return Given(kind, shape, dtype, card.address_of(memory), memory)
+    memory = gpu.empty(prod(shape) * dtype.itemsize)
+    return ArrayView(library, shape, dtype, gpu.address_of(memory), memory)
 
 
-def look_at(x: Any, function: str, name: str, any_number: bool = False) -> Given:
+def uploaded(x: np.ndarray, library: str = "other") -> Any:
+    """A copy on the GPU that any library takes."""
+    gpu = the_gpu()
+    found = _own(x.shape, x.dtype, gpu, library)
+    gpu.upload(found.keep, np.ascontiguousarray(x))
+    return found.returned(gpu)
+
+
+def downloaded(x: GpuArray) -> np.ndarray:
+    """A copy on the host."""
+    array = np.empty(x.shape, x.dtype)
+    the_gpu().download(x.memory, array)
+    return array
+
+
+def view_of(x: Any, function: str, name: str, any_number: bool = False) -> ArrayView:
     """An array of any library; the arrays of one call must be contiguous, and finite unless `any_number` will do."""
-    if type(x).__module__.split(".")[0] == "torch":
-        if not x.is_cuda and not x.requires_grad:
-            return _on_host(x.numpy(), function, name, any_number)
+    library = library_of(x)
+    if type(x).__module__.split(".")[0] == "torch" and (x.is_cuda or x.requires_grad):
         return _tensor(x, function, name)
-    if not is_on_card(x):
+    if library == "numpy":
         return _on_host(x, function, name, any_number)
-    library = type(x).__module__.split(".")[0]
-    about = None if library in JAX else getattr(x, "__cuda_array_interface__", None)
+    about = None if library == "jax" else getattr(x, "__cuda_array_interface__", None)
     if about is None:
-        return _lent(x, library, f"{function}: {name}")
+        if library == "jax":
+            x.block_until_ready()  # JAX computes on streams of its own
+        found = borrow(x, f"{function}: {name}")
+        return ArrayView(library, found.shape, found.dtype, found.address, (x, found.capsule))
     if about.get("strides") is not None and not getattr(x, "flags", {"C_CONTIGUOUS": False})["C_CONTIGUOUS"]:
-        raise ShapeError(f"{function}: {name} must be C-contiguous on the card")
-    kind = "cupy" if library == "cupy" else "other"
-    return Given(kind, tuple(about["shape"]), np.dtype(about["typestr"]), int(about["data"][0]), x)
+        raise ShapeError(f"{function}: {name} must be C-contiguous on the GPU")
+    return ArrayView(library, tuple(about["shape"]), np.dtype(about["typestr"]), int(about["data"][0]), x)
 
 
-def _lent(x: Any, library: str, what: str) -> Given:
-    """An array of which only DLPack is known. JAX computes on streams of its own, so it is waited for."""
-    if library in JAX:
-        x.block_until_ready()
-    found = lent_by(x, what)
-    kind = "jax" if library in JAX else "other"
-    return Given(kind, found.shape, found.dtype, found.address, (x, found.capsule))
-
-
-def _tensor(x: Any, function: str, name: str) -> Given:
+def _tensor(x: Any, function: str, name: str) -> ArrayView:
     if x.requires_grad:
         raise ShapeError(f"{function}: {name} asks for gradients; use bough.torch, which knows them, or x.detach()")
     if not x.is_contiguous():
         raise ShapeError(f"{function}: {name} must be contiguous; use x.contiguous()")
     dtype = np.dtype(str(x.dtype).removeprefix("torch."))
-    return Given("torch", tuple(x.shape), dtype, int(x.data_ptr()), x)
+    return ArrayView("torch", tuple(x.shape), dtype, int(x.data_ptr()), x)
 
 
-def _on_host(x: Any, function: str, name: str, any_number: bool) -> Given:
+def _on_host(x: Any, function: str, name: str, any_number: bool) -> ArrayView:
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
         raise ShapeError(f"{function}: {name} must be an array of real numbers, got dtype {array.dtype}")
@@ -135,7 +135,7 @@ def _on_host(x: Any, function: str, name: str, any_number: bool) -> Given:
     array = np.ascontiguousarray(array, dtype)
     if not any_number and not np.isfinite(array).all():
         raise ShapeError(f"{function}: {name} has entries that are not finite")
-    return Given("host", array.shape, array.dtype, 0, array)
+    return ArrayView("numpy", array.shape, array.dtype, 0, array)
 
 
 class TensorCall(NamedTuple):

@@ -1,4 +1,4 @@
-"""A card through cuda-core."""
+"""A GPU through cuda-core."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cuda.bindings import driver, nvrtc
 from cuda.core import Device, EventOptions, ObjectCode, Program, ProgramOptions, Stream
 
 from bough.compile.emit.cuda import ENTRY
-from bough.compile.run.cuda.card import BURST, REPEATS, Kernel, Launch
+from bough.compile.run.cuda.gpu import BURST, REPEATS, Kernel, Launch, limits_of
 from bough.errors import BoughError
 
 
-class CudaCoreCard:
+class CudaCoreGpu:
     """Device 0, or the one that is current."""
 
     def __init__(self) -> None:
@@ -26,6 +26,11 @@ class CudaCoreCard:
         self.name = self.device.name
         self.architecture = f"sm_{self.device.arch}"
         self.compiler = "nvrtc {}.{}".format(*nvrtc.nvrtcVersion()[1:])
+        self.limits = limits_of(self._attribute)
+
+    def _attribute(self, number: int) -> int:
+        name = driver.CUdevice_attribute(number)
+        return int(_done(driver.cuDeviceGetAttribute(name, driver.CUdevice(self.device.device_id))))
 
     def compile(self, text: str, fast: bool) -> bytes:
         exact = None if not fast else False
@@ -34,10 +39,11 @@ class CudaCoreCard:
 
     def load(self, code: bytes) -> Kernel:
         kernel = ObjectCode.from_cubin(code).get_kernel(ENTRY)
-        name = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        _done(driver.cuKernelSetAttribute(name, 200 * 1024, kernel.handle, self.device.device_id))
-        about = kernel.attributes
-        return Kernel(kernel, about.max_threads_per_block, about.num_regs, about.local_size_bytes)
+        about, name = kernel.attributes, driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        shared = about.shared_size_bytes
+        most = self.limits.block_shared - shared
+        _done(driver.cuKernelSetAttribute(name, most, kernel.handle, self.device.device_id))
+        return Kernel(kernel, about.max_threads_per_block, about.num_regs, about.local_size_bytes, shared)
 
     def prepared(self, kernel: Kernel, grid: int, block: int, shared: int, count: int) -> Launch:
         values: Any = (ctypes.c_int64 * count)()

@@ -1,4 +1,4 @@
-"""A card through CuPy."""
+"""A GPU through CuPy."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import cupy
 import numpy as np
 
 from bough.compile.emit.cuda import ENTRY
-from bough.compile.run.cuda.card import BURST, REPEATS, Kernel, Launch, flags
+from bough.compile.run.cuda.gpu import BURST, REPEATS, Kernel, Launch, flags, limits_of
 
 
-class CupyCard:
+class CupyGpu:
     """The current device of CuPy."""
 
     def __init__(self) -> None:
@@ -23,6 +23,7 @@ class CupyCard:
         self.name = properties["name"].decode()
         self.architecture = f"sm_{device.compute_capability}"
         self.compiler = "nvrtc {}.{}".format(*cupy.cuda.nvrtc.getVersion())
+        self.limits = limits_of(lambda number: int(cupy.cuda.runtime.deviceGetAttribute(number, device.id)))
 
     def compile(self, text: str, fast: bool) -> bytes:
         program = cupy.cuda.nvrtc.createProgram(text, "kernel.cu", (), ())
@@ -38,8 +39,9 @@ class CupyCard:
             path = Path(folder) / "kernel.cubin"
             path.write_bytes(code)
             function = cupy.RawModule(path=str(path)).get_function(ENTRY)
-        function.max_dynamic_shared_size_bytes = 200 * 1024
-        return Kernel(function, function.max_threads_per_block, function.num_regs, function.local_size_bytes)
+        shared = function.shared_size_bytes
+        function.max_dynamic_shared_size_bytes = self.limits.block_shared - shared
+        return Kernel(function, function.max_threads_per_block, function.num_regs, function.local_size_bytes, shared)
 
     def prepared(self, kernel: Kernel, grid: int, block: int, shared: int, count: int) -> Launch:
         def launch(arguments: list[int], stream: int) -> None:

@@ -1,4 +1,4 @@
-"""The code of the card as other executions have theirs: an entry, with gates to arrays on the host."""
+"""The code of the GPU as other executions have theirs: an entry, with gates to arrays on the host."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from bough.compile.emit.cuda import Layout
 from bough.compile.graph.program import Array, Program
-from bough.compile.run.cuda.arrays import look_at
-from bough.compile.run.cuda.card import the_card
+from bough.compile.run.cuda.arrays import view_of
+from bough.compile.run.cuda.gpu import the_gpu
 from bough.compile.run.cuda.launches import Launches
 from bough.compile.run.entry import Opened
 from bough.compile.run.gate import Pile, Signature, python_gate
 
 
-class CardCode:
+class GpuCode:
     """Kernels of a program, for any precision and either layout, compiled when they are wanted."""
 
     is_shared = True
@@ -28,21 +28,21 @@ class CardCode:
 
     @cached_property
     def launches(self) -> Callable[[Layout], Launches]:
-        """Launches on arrays on the card, by their layout."""
+        """Launches on arrays on the GPU, by their layout."""
         return cache(partial(Launches, self.program, self.inputs, self.outputs))
 
     def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
-        """A gate to arrays on the host, which go to the card and come back."""
+        """A gate to arrays on the host, which go to the GPU and come back."""
         return Opened(python_gate(signature, partial(self._run, signature), pile))
 
     def _run(self, signature: Signature, arrays: Sequence[np.ndarray]) -> None:
-        card, count = the_card(), len(signature.inputs)
+        gpu, count = the_gpu(), len(signature.inputs)
         batch = len(arrays[0]) if signature.batched else 1
-        host = [look_at(x, self.name, "an array", any_number=True) for x in arrays]
-        given = [g.on_the_card(card, host[0]) for g in host[:count]]
-        found = [g.empty(g.shape, g.dtype, card) for g in host[count:]]
+        host = [view_of(x, self.name, "an array", any_number=True) for x in arrays]
+        given = [g.on_gpu(gpu, host[0]) for g in host[:count]]
+        found = [g.empty(g.shape, g.dtype, gpu) for g in host[count:]]
         strides = [spec.size if signature.batched else 0 for spec in self.inputs]
         arguments = [*(g.address for g in (*given, *found)), 0, batch, *strides]
-        self.launches("rows").launch(card, signature.dtype, batch, arguments, 0)
+        self.launches("rows").launch(gpu, signature.dtype, batch, arguments, 0)
         for array, result in zip(arrays[count:], found, strict=True):
-            card.download(result.keep, array)
+            gpu.download(result.keep, array)

@@ -1,4 +1,4 @@
-"""CUDA code: compiled by NVRTC, kept on disk like all code, and launched on arrays that are already on the card.
+"""CUDA code: compiled by NVRTC, kept on disk like all code, and launched on arrays that are already on the GPU.
 
 Arrays of PyTorch and CuPy, and all that have `__cuda_array_interface__`, are read and written where they are, on the
 caller's stream; numpy arrays are copied there and back. Nothing of this is imported before it is asked for.
@@ -6,32 +6,33 @@ caller's stream; numpy arrays are copied there and back. Nothing of this is impo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, cached_property
 from sys import modules
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from bough.compile.emit.cuda import Layout
 from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
-from bough.compile.run.cuda.arrays import Given, TensorCall, look_at, signature, torch_stream
-from bough.compile.run.cuda.card import Card, the_card
-from bough.compile.run.cuda.code import CardCode
-from bough.compile.run.cuda.exchange import is_on_card
+from bough.compile.run.cuda.arrays import ArrayView, TensorCall, signature, torch_stream, uploaded, view_of
+from bough.compile.run.cuda.code import GpuCode
+from bough.compile.run.cuda.gpu import Gpu, the_gpu
 from bough.compile.run.cuda.launches import Launches, room_in
 from bough.compile.run.entry import Entry
+from bough.compile.run.exchange import GpuArray
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT
+from bough.compile.run.libraries import is_on_gpu, moveaxis
 from bough.compile.run.mappings import Mappings
 from bough.errors import NumericalError, ShapeError
 
 
 class CudaFunction:
-    """A function of arrays on the card: `f(*inputs, out=None, stream=None, status=False)`.
+    """A function of arrays on the GPU: `f(*inputs, out=None, stream=None, status=False)`.
 
     One configuration or a batch, (batch, n), or (n, batch) with layout "columns"; an input without the batch axis
-    serves every row. Nothing waits for the card. With `status`, an array of bytes comes back too: 1 in each row that
+    serves every row. Nothing waits for the GPU. With `status`, an array of bytes comes back too: 1 in each row that
     has a result that is not finite. `provide(dtype)` gives the code, as on the CPU, and is asked on the first call.
     """
 
@@ -46,15 +47,18 @@ class CudaFunction:
         self.name, self.inputs, self.outputs, self.layout = name, tuple(inputs), tuple(outputs), layout
         self.entry = cache(provide)
         self._known: dict[Any, TensorCall] = {}
+        self._bases: dict[Any, list[GpuArray]] = {}
 
     @cached_property
     def launches(self) -> Launches:
         """Of its code, which is the same for one row and many and for any precision."""
-        return cast(CardCode, self.entry(np.dtype(np.float64)).batch()).launches(self.layout)
+        code = self.entry(np.dtype(np.float64)).batch()
+        assert isinstance(code, GpuCode)
+        return code.launches(self.layout)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
-        return f"<{self.name}({inputs}) -> {outputs}, on the card>"
+        return f"<{self.name}({inputs}) -> {outputs}, on the GPU>"
 
     def __call__(
         self, *inputs: Any, out: Any = None, threads: int | None = None, stream: Any = None, status: bool = False
@@ -67,41 +71,41 @@ class CudaFunction:
         if len(inputs) != len(self.inputs):
             names = ", ".join(x.name for x in self.inputs)
             raise ShapeError(f"{self.name} takes {len(self.inputs)} arrays ({names}), got {len(inputs)}")
-        card = the_card()
-        given = [look_at(x, self.name, spec.name, status) for x, spec in zip(inputs, self.inputs, strict=True)]
+        gpu = the_gpu()
+        given = [view_of(x, self.name, spec.name, status) for x, spec in zip(inputs, self.inputs, strict=True)]
         home = next((g for g in given if not g.on_host), given[0])
-        given = [g.on_the_card(card, home) for g in given]
+        given = [g.on_gpu(gpu, home) for g in given]
         dtype = self._dtype(given)
-        batch = self._batch(given)
+        batch = self._batch(given, self.inputs)
         stream = home.stream() if stream is None else stream
-        results = self._results(out, home, dtype, batch, card)
+        results = self._results(out, home, dtype, batch, gpu)
         wanted = status or home.on_host
-        bad = home.zeros((1 if batch is None else batch,), np.dtype(np.uint8), card) if wanted else None
+        bad = home.zeros((1 if batch is None else batch,), np.dtype(np.uint8), gpu) if wanted else None
         arguments = [*(g.address for g in given), *(r.address for r in results), bad.address if bad else 0, batch or 1]
         arguments += [self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True)]
-        launch = self.launches.launch(card, dtype, batch or 1, arguments, stream)
-        if plain and launch and all(g.kind == "torch" for g in given):
+        launch = self.launches.launch(gpu, dtype, batch or 1, arguments, stream)
+        if plain and launch and all(g.library == "torch" for g in given):
             shapes, places = [r.shape for r in results], [g.shape for g in given]
             likes = [places.index(shape) if shape in places else None for shape in shapes]
             rest = arguments[len(given) + len(results) :]
             room_in(self._known)[signature(inputs)] = TensorCall(launch, shapes, likes, rest)
-        found = out if out is not None and not home.on_host else self._returned(results, out, card)
+        found = out if out is not None and not home.on_host else self._returned(results, out, gpu)
         if bad is None:
             return found
-        return (found, bad.returned(card)) if status else self._checked(found, bad.returned(card))
+        return (found, bad.returned(gpu)) if status else self._checked(found, bad.returned(gpu))
 
     call = __call__
 
     def with_status(self, *inputs: Any, out: Any = None, threads: int | None = None) -> tuple[Any, Any]:
         """(result, status): 0 where all is well, 2 where an input is not finite, 3 where the result is not.
 
-        Nothing looks at inputs that are on the card: a row of them that is not finite has status 3.
+        Nothing looks at inputs that are on the GPU: a row of them that is not finite has status 3.
         """
         found, bad = self(*inputs, out=out, threads=threads, status=True)
         if not isinstance(bad, np.ndarray):
             return found, BAD_OUTPUT * bad
         status = BAD_OUTPUT * bad.astype(np.int64)
-        if any(map(is_on_card, inputs)):
+        if any(map(is_on_gpu, inputs)):
             return found, status
         for x, spec in zip(inputs, self.inputs, strict=True):
             finite = np.isfinite(np.asarray(x, float))
@@ -132,29 +136,67 @@ class CudaFunction:
         known.launch(arguments + known.rest, torch_stream(like.device))
         return found[0] if len(found) == 1 else tuple(found)
 
+    def on_basis(self, *inputs: Any, last: bool, threads: int | None = None) -> dict[str, tuple[Any, ...]]:
+        """See `CompiledFunction`: every unit vector is a launch, which all rows share."""
+        self._refuse_threads(threads)
+        gpu, pairs = the_gpu(), [*zip(self.inputs, inputs, strict=True)]
+        specs, units = [spec for spec, x in pairs if x is not None], [spec for spec, x in pairs if x is None]
+        views = [view_of(x, self.name, spec.name) for spec, x in pairs if x is not None]
+        home = next((g for g in views if not g.on_host), views[0])
+        if home.library == "other":
+            raise ShapeError(f"{self.name}: derivatives take arrays of PyTorch, CuPy, JAX or numpy")
+        known = {spec.name: g.on_gpu(gpu, home) for spec, g in zip(specs, views, strict=True)}
+        dtype, batch = self._dtype([*known.values()]), self._batch(known.values(), specs)
+        rows, size = 1 if batch is None else batch, dtype.itemsize
+        basis, count = self._basis(units, dtype), sum(spec.size for spec in units)
+        results = [home.empty((count, *self._shape(spec, batch)), dtype, gpu) for spec in self.outputs]
+        strides = [self._stride(known[x.name], x) if x.name in known else 0 for x in self.inputs]
+        fixed = {name: g.address for name, g in known.items()}
+        for k in range(count):
+            moved = fixed | {x.name: basis[x.name] + k * x.size * size for x in units}
+            written = [r.address + k * rows * x.size * size for r, x in zip(results, self.outputs, strict=True)]
+            arguments = [*(moved[x.name] for x in self.inputs), *written, 0, rows, *strides]
+            self.launches.launch(gpu, dtype, rows, arguments, home.stream())
+        arrays, first, found = [r.returned(gpu) for r in results], 0, {}
+        axes = ([], []) if batch is None else ([], [batch]) if self.layout == "columns" else ([batch], [])
+        for unit in units:
+            parts = zip((y[first : first + unit.size] for y in arrays), self.outputs, strict=True)
+            found[unit.name] = tuple(_placed(y, x, unit, axes, last) for y, x in parts)
+            first += unit.size
+        return found
+
+    def _basis(self, units: Sequence[Array], dtype: np.dtype) -> dict[str, int]:
+        """Addresses of the unit vectors of some inputs, one after the other."""
+        key = dtype, tuple(spec.name for spec in units)
+        if key not in self._bases:
+            sizes = [spec.size for spec in units]
+            parts = np.split(np.eye(sum(sizes), dtype=dtype), np.cumsum(sizes)[:-1], axis=1)
+            self._bases[key] = [uploaded(part) for part in parts]
+        return {spec.name: x.address for spec, x in zip(units, self._bases[key], strict=True)}
+
     def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
         """See `CompiledFunction`; all arrays are on the GPU, and only the launch is left."""
         self._refuse_threads(threads)
-        card = the_card()
-        given = [look_at(x, self.name, spec.name) for x, spec in zip(inputs, self.inputs, strict=True)]
-        dtype, batch = self._dtype(given), self._batch(given) or 1
-        results = [look_at(x, self.name, "out") for x in out]
-        arguments = [*(g.address for g in given), *(r.address for r in results), look_at(bad, self.name, "bad").address]
+        gpu = the_gpu()
+        given = [view_of(x, self.name, spec.name) for x, spec in zip(inputs, self.inputs, strict=True)]
+        dtype, batch = self._dtype(given), self._batch(given, self.inputs) or 1
+        results = [view_of(x, self.name, "out") for x in out]
+        arguments = [*(g.address for g in given), *(r.address for r in results), view_of(bad, self.name, "bad").address]
         arguments += [batch, *(self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True))]
         memory = (inputs, out, bad)
 
         def launch() -> None:
             assert len(memory) == 3  # kept as long as this
-            self.launches.launch(card, dtype, batch, arguments, given[0].stream())
+            self.launches.launch(gpu, dtype, batch, arguments, given[0].stream())
 
         return launch
 
     def launch_at(
         self, inputs: Sequence[int], outputs: Sequence[int], dtype: np.dtype, batch: int, stream: int
     ) -> None:
-        """The same on addresses of whole batches on the card."""
+        """The same on addresses of whole batches on the GPU."""
         strides = [spec.size for spec in self.inputs]
-        self.launches.launch(the_card(), dtype, batch, [*inputs, *outputs, 0, batch, *strides], stream)
+        self.launches.launch(the_gpu(), dtype, batch, [*inputs, *outputs, 0, batch, *strides], stream)
 
     # Functions of the CPU have quicker ways here.
 
@@ -180,17 +222,17 @@ class CudaFunction:
         if threads is not None:
             raise ShapeError(f"{self.name}: threads= is for batches on the CPU")
 
-    def _dtype(self, given: list[Given]) -> np.dtype:
+    def _dtype(self, given: Collection[ArrayView]) -> np.dtype:
         kinds = {g.dtype for g in given}
         if len(kinds) > 1 or next(iter(kinds)) not in (np.float32, np.float64):
-            found = ", ".join(f"{spec.name} {g.dtype}" for g, spec in zip(given, self.inputs, strict=True))
-            raise ShapeError(f"{self.name}: arrays on the card must all be float32, or all float64; got {found}")
+            found = ", ".join(f"{spec.name} {g.dtype}" for g, spec in zip(given, self.inputs, strict=False))
+            raise ShapeError(f"{self.name}: arrays on the GPU must all be float32, or all float64; got {found}")
         return next(iter(kinds))
 
-    def _batch(self, given: list[Given]) -> int | None:
+    def _batch(self, given: Iterable[ArrayView], specs: Sequence[Array]) -> int | None:
         """The number of rows, None for one configuration."""
         batch = None
-        for g, spec in zip(given, self.inputs, strict=True):
+        for g, spec in zip(given, specs, strict=True):
             if g.shape == spec.shape:
                 continue
             rows = self._rows(g.shape, spec)
@@ -212,7 +254,7 @@ class CudaFunction:
         rows, rest = (shape[-1], shape[:-1]) if columns else (shape[0], shape[1:])
         return rows if rest == spec.shape else None
 
-    def _stride(self, g: Given, spec: Array) -> int:
+    def _stride(self, g: ArrayView, spec: Array) -> int:
         return 0 if g.shape == spec.shape else spec.size
 
     def _shape(self, spec: Array, batch: int | None) -> tuple[int, ...]:
@@ -220,17 +262,17 @@ class CudaFunction:
             return spec.shape
         return (*spec.shape, batch) if self.layout == "columns" else (batch, *spec.shape)
 
-    def _results(self, out: Any, home: Given, dtype: np.dtype, batch: int | None, card: Card) -> list[Given]:
+    def _results(self, out: Any, home: ArrayView, dtype: np.dtype, batch: int | None, gpu: Gpu) -> list[ArrayView]:
         shapes = [self._shape(spec, batch) for spec in self.outputs]
         if out is None or home.on_host:
-            return [home.empty(shape, dtype, card) for shape in shapes]
-        given = [look_at(x, self.name, "out") for x in ([out] if len(shapes) == 1 else out)]
+            return [home.empty(shape, dtype, gpu) for shape in shapes]
+        given = [view_of(x, self.name, "out") for x in ([out] if len(shapes) == 1 else out)]
         if [(g.shape, g.dtype, g.on_host) for g in given] != [(shape, dtype, False) for shape in shapes]:
-            raise ShapeError(f"{self.name}: out must be {dtype} on the card with shape {shapes}")
+            raise ShapeError(f"{self.name}: out must be {dtype} on the GPU with shape {shapes}")
         return given
 
-    def _returned(self, results: list[Given], out: Any, card: Card) -> Any:
-        arrays = [r.returned(card) for r in results]
+    def _returned(self, results: list[ArrayView], out: Any, gpu: Gpu) -> Any:
+        arrays = [r.returned(gpu) for r in results]
         if out is not None:
             for x, y in zip([out] if len(arrays) == 1 else out, arrays, strict=True):
                 np.copyto(x, y)
@@ -238,11 +280,20 @@ class CudaFunction:
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def _checked(self, found: Any, bad: np.ndarray) -> Any:
-        """Results on the host are waited for anyway, so they are looked at; those on the card are the caller's."""
+        """Results on the host are waited for anyway, so they are looked at; those on the GPU are the caller's."""
         rows = np.flatnonzero(bad)
         if rows.size:
             raise NumericalError(f"{self.name}: no finite result in row {rows[0]} ({rows.size} such rows)")
         return found
+
+
+def _placed(y: Any, result: Array, unit: Array, axes: tuple[list[int], list[int]], last: bool) -> Any:
+    """Results of the unit vectors of an input, the first axis of y, with the axes of that input at their place."""
+    lead, tail = axes
+    if last:
+        y = moveaxis(y, 0, -1 - len(tail))
+        return y.reshape(*lead, *result.shape, *unit.shape, *tail)
+    return moveaxis(y, 0, len(lead)).reshape(*lead, *unit.shape, *result.shape, *tail)
 
 
 def _nothing(*_: Any) -> None:

@@ -1,39 +1,46 @@
-"""The card: compile, load and launch through cuda-core, or through CuPy where that is what is installed."""
+"""The GPU: compile, load and launch through cuda-core, or through CuPy where that is what is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from bough.compile.emit.limits import Limits
 from bough.errors import BoughError, MissingExtraError
 
 Launch: TypeAlias = Callable[[list[int], int], None]  # of arguments and a stream
 REPEATS, BURST = 3, 5  # of timed launches
+# Numbers of the driver's attributes of a device, in the order of `Limits`
+ATTRIBUTES = {"multiprocessors": 16, "registers": 82, "shared": 81, "block_shared": 97, "reserved": 111}
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A loaded kernel, and what it takes: registers and bytes of local memory of each thread."""
+    """A loaded kernel, and what it takes: registers and local memory of each thread, shared memory of each block."""
 
     handle: Any
     most_threads: int
     registers: int = 0
     local_bytes: int = 0
+    shared_bytes: int = 0
 
 
-class Card(Protocol):
-    """What CUDA functions need of a card. Streams are integers (`cudaStream_t`), addresses too."""
+class Gpu(Protocol):
+    """What functions need of a GPU. Streams are integers (`cudaStream_t`), addresses too."""
 
     name: str
     architecture: str
     compiler: str
+    limits: Limits
 
     def compile(self, text: str, fast: bool) -> bytes:
-        """Machine code of CUDA C; `fast` allows divisions and roots of two units in the last place."""
+        """Machine code of the emitted text; `fast` allows divisions and roots of two units in the last place."""
 
     def load(self, code: bytes) -> Kernel: ...
 
@@ -47,12 +54,12 @@ class Card(Protocol):
         """Is a CUDA graph being recorded on the stream?"""
 
     def empty(self, size: int) -> Any:
-        """So many bytes on the card, kept as long as what is returned; `address_of` says where."""
+        """So many bytes on the GPU, kept as long as what is returned; `address_of` says where."""
 
     def address_of(self, memory: Any) -> int: ...
 
     def wait(self) -> None:
-        """For all work on the card."""
+        """For all work on the GPU."""
 
     def upload(self, memory: Any, array: np.ndarray) -> None: ...
 
@@ -60,9 +67,27 @@ class Card(Protocol):
         """All work on the memory is waited for."""
 
 
+_in_use: ContextVar[Gpu | None] = ContextVar("gpu", default=None)
+
+
+def the_gpu() -> Gpu:
+    """The GPU of this process, or the one that `using` names; `MissingExtraError` where there is no way to one."""
+    return _in_use.get() or find_gpu()
+
+
+@contextmanager
+def using(gpu: Gpu) -> Iterator[Gpu]:
+    """Functions that are first called in this block, in this thread, run on `gpu`."""
+    token = _in_use.set(gpu)
+    try:
+        yield gpu
+    finally:
+        _in_use.reset(token)
+
+
 @cache
-def the_card() -> Card:
-    """The card of this process; `MissingExtraError` where there is no way to one."""
+def find_gpu() -> Gpu:
+    """The GPU of this process."""
     for make in (_by_cuda_core, _by_cupy):
         try:
             return make()
@@ -73,16 +98,21 @@ def the_card() -> Card:
     raise MissingExtraError('device="cuda" needs the packages of the extra: pip install "bough[cuda]"')
 
 
-def _by_cuda_core() -> Card:
-    from bough.compile.run.cuda.by_cuda_core import CudaCoreCard
+def _by_cuda_core() -> Gpu:
+    from bough.compile.run.cuda.by_cuda_core import CudaCoreGpu
 
-    return CudaCoreCard()
+    return CudaCoreGpu()
 
 
-def _by_cupy() -> Card:
-    from bough.compile.run.cuda.by_cupy import CupyCard
+def _by_cupy() -> Gpu:
+    from bough.compile.run.cuda.by_cupy import CupyGpu
 
-    return CupyCard()
+    return CupyGpu()
+
+
+def limits_of(attribute: Callable[[int], int]) -> Limits:
+    """The limits of a device, by the numbers of its attributes."""
+    return Limits(**{name: attribute(number) for name, number in ATTRIBUTES.items()})
 
 
 def flags(fast: bool) -> list[str]:

@@ -5,15 +5,15 @@ import gc
 import numpy as np
 import pytest
 
-from bough.compile.run.cuda import exchange
-from bough.compile.run.cuda.exchange import OnCard, lent_by
+from bough.compile.run import exchange
+from bough.compile.run.exchange import GpuArray, borrow
 from bough.errors import ShapeError
 
 HOST = 1  # the type of device
 
 
 def lend(x):
-    return OnCard(x.shape, x.dtype, x.ctypes.data, x, HOST)
+    return GpuArray(x.shape, x.dtype, x.ctypes.data, x, HOST)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
@@ -25,7 +25,7 @@ def test_there_and_back(dtype, shape):
     np.testing.assert_array_equal(y, x)
     assert y.dtype == dtype
     assert y.shape == shape
-    found = lent_by(ours, "x")
+    found = borrow(ours, "x")
     assert (found.shape, found.dtype, found.address) == (shape, np.dtype(dtype), x.ctypes.data)
 
 
@@ -52,18 +52,18 @@ def test_other_libraries():
     y[1, 2] = 9.0
     assert x[1, 2] == 9.0  # the same memory
     t = torch.arange(6, dtype=torch.float32).reshape(2, 3)
-    found = lent_by(t, "t")
+    found = borrow(t, "t")
     assert (found.shape, found.dtype, found.address) == ((2, 3), np.dtype(np.float32), t.data_ptr())
     with pytest.raises(ShapeError, match="t must be C-contiguous"):
-        lent_by(t.T, "t")
+        borrow(t.T, "t")
     with pytest.raises(ShapeError, match="real numbers"):
-        lent_by(torch.zeros(2, dtype=torch.complex64), "t")
+        borrow(torch.zeros(2, dtype=torch.complex64), "t")
 
 
 def test_the_interface_for_cuda():
     x = np.zeros((2, 3), np.float32)
-    about = OnCard(x.shape, x.dtype, 4096, None).__cuda_array_interface__
+    about = GpuArray(x.shape, x.dtype, 4096, None).__cuda_array_interface__
     assert about["shape"] == (2, 3)
     assert about["typestr"] == "<f4"
     assert about["data"] == (4096, False)
-    assert "OnCard((2, 3), float32)" in repr(OnCard(x.shape, x.dtype, 4096, None))
+    assert "GpuArray((2, 3), float32)" in repr(GpuArray(x.shape, x.dtype, 4096, None))

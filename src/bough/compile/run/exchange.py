@@ -1,6 +1,6 @@
 """DLPack, the structure by which libraries lend each other arrays: read from theirs, and written for ours.
 
-An array of ours on the card is an `OnCard`: it has `__dlpack__` and `__cuda_array_interface__`, so that any library
+An array of ours on a GPU is a `GpuArray`: it has `__dlpack__` and `__cuda_array_interface__`, so that any library
 takes it without a copy.
 """
 
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.compile.run.libraries import CUDA
 from bough.errors import ShapeError
 
-CUDA = (2, 13)  # device types: memory of a card, and managed memory
 KINDS = {0: "i", 1: "u", 2: "f"}  # codes of numbers
 UNUSED = b"dltensor"  # the name of a capsule
 
@@ -54,15 +54,7 @@ _api.PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
 _api.PyCapsule_IsValid.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
 
 
-def is_on_card(x: Any) -> bool:
-    """Does an array of any library say that it is on a card?"""
-    device = getattr(x, "__dlpack_device__", None)
-    if device is not None and not isinstance(x, np.ndarray):
-        return device()[0] in CUDA
-    return hasattr(x, "__cuda_array_interface__")
-
-
-class Lent(NamedTuple):
+class BorrowedArray(NamedTuple):
     """An array of another library; `capsule` keeps it."""
 
     shape: tuple[int, ...]
@@ -71,7 +63,7 @@ class Lent(NamedTuple):
     capsule: Any
 
 
-def lent_by(x: Any, what: str) -> Lent:
+def borrow(x: Any, what: str) -> BorrowedArray:
     """What x says through DLPack of where it is; rows must follow each other."""
     capsule = x.__dlpack__()
     found = _Managed.from_address(_api.PyCapsule_GetPointer(capsule, UNUSED)).tensor
@@ -79,9 +71,9 @@ def lent_by(x: Any, what: str) -> Lent:
     if found.kind.code not in KINDS or found.kind.lanes != 1:
         raise ShapeError(f"{what} must be an array of real numbers")
     if found.strides and prod(shape) and not _is_contiguous(shape, found.strides[: found.ndim]):
-        raise ShapeError(f"{what} must be C-contiguous on the card")
+        raise ShapeError(f"{what} must be C-contiguous on the GPU")
     dtype = np.dtype(f"{KINDS[found.kind.code]}{found.kind.bits // 8}")
-    return Lent(shape, dtype, (found.data or 0) + found.byte_offset, capsule)
+    return BorrowedArray(shape, dtype, (found.data or 0) + found.byte_offset, capsule)
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: list[int]) -> bool:
@@ -93,8 +85,8 @@ def _is_contiguous(shape: tuple[int, ...], strides: list[int]) -> bool:
     return True
 
 
-class OnCard:
-    """An array on a card that any library takes, by `from_dlpack` or `__cuda_array_interface__`, without a copy."""
+class GpuArray:
+    """An array on a GPU that any library takes, by `from_dlpack` or `__cuda_array_interface__`, without a copy."""
 
     def __init__(
         self, shape: tuple[int, ...], dtype: np.dtype, address: int, memory: Any, device: int = CUDA[0]
@@ -102,7 +94,7 @@ class OnCard:
         self.shape, self.dtype, self.address, self.memory, self.device = shape, dtype, address, memory, device
 
     def __repr__(self) -> str:
-        return f"OnCard({self.shape}, {self.dtype})"
+        return f"GpuArray({self.shape}, {self.dtype})"
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

@@ -1,0 +1,85 @@
+"""Arrays of numpy, PyTorch, CuPy and JAX: where they are, and new arrays beside them.
+
+Nothing of these libraries is imported: an array comes from one that is.
+"""
+
+from __future__ import annotations
+
+from sys import modules
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = Any  # of any library
+CUDA = (2, 13)  # types of devices in DLPack: memory of a GPU, and managed memory
+
+
+def is_on_gpu(x: Array) -> bool:
+    """Whether an array of any library says that it is on a GPU."""
+    device = getattr(x, "__dlpack_device__", None)
+    if device is not None and not isinstance(x, np.ndarray):
+        return device()[0] in CUDA
+    return hasattr(x, "__cuda_array_interface__")
+
+
+def library_of(x: Array) -> str:
+    """What makes arrays like x: "torch", "cupy" or "jax" on a GPU, "numpy" for all on the host, "other" else."""
+    name = type(x).__module__.split(".")[0].removesuffix("lib")
+    if name == "torch":
+        return "torch" if x.is_cuda else "numpy"
+    if not is_on_gpu(x):
+        return "numpy"
+    return name if name in ("cupy", "jax") else "other"
+
+
+def full(shape: tuple[int, ...], value: float, like: Array, dtype: str | None = None) -> Array:
+    """An array of one number in the library, the place and, without `dtype`, the precision of `like`."""
+    library = library_of(like)
+    if library == "torch":
+        torch = modules["torch"]
+        return torch.full(shape, value, dtype=getattr(torch, dtype) if dtype else like.dtype, device=like.device)
+    if library == "cupy":
+        return modules["cupy"].full(shape, value, dtype or like.dtype)
+    return asarray(np.full(shape, value, dtype or _precision(like)), like, dtype)
+
+
+def asarray(x: Array, like: Array, dtype: str | None = None) -> Array:
+    """Numbers as an array in the library, the place and, without `dtype`, the precision of `like`."""
+    library = library_of(like)
+    if library == "numpy":
+        return np.asarray(x, dtype or _precision(like))
+    if library == "torch":
+        torch = modules["torch"]
+        return torch.as_tensor(x, dtype=getattr(torch, dtype) if dtype else like.dtype, device=like.device)
+    if library == "cupy":
+        return modules["cupy"].asarray(x, dtype or like.dtype)
+    from bough.compile.run.cuda.arrays import uploaded
+
+    return uploaded(np.asarray(x, dtype or _precision(like)), library)
+
+
+def on_host(x: Array) -> np.ndarray:
+    """The numbers of an array as float64 on the host."""
+    library = library_of(x)
+    if library == "cupy":
+        x = x.get()
+    elif library == "torch":
+        x = x.detach().cpu()
+    elif library == "other":
+        from bough.compile.run.cuda.arrays import downloaded
+
+        x = downloaded(x)
+    return np.asarray(x, float)
+
+
+def moveaxis(x: Array, source: int, target: int) -> Array:
+    """The array with one axis at another place."""
+    if isinstance(x, np.ndarray):
+        return np.moveaxis(x, source, target)
+    return x.movedim(source, target) if library_of(x) == "torch" else modules[library_of(x)].moveaxis(x, source, target)
+
+
+def _precision(x: Array) -> np.dtype:
+    """float32 where x has it, else float64."""
+    found = getattr(x, "dtype", np.float64)
+    return np.dtype(np.float32 if str(found).endswith("float32") else np.float64)
