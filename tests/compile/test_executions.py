@@ -48,7 +48,7 @@ def test_which_execution_serves(monkeypatch):
     assert chosen() == chosen("general") == "interpreted"
 
 
-def test_the_card_is_chosen_here_and_nowhere_else():
+def test_the_gpu_is_chosen_here_and_nowhere_else():
     found = executions.bind_arrays(ROUTINE, GROUPS, SIZES, device=executions.Device("cuda", "columns"), name="sheared")
     assert (type(found).__name__, found.name, found.layout) == ("CudaFunction", "sheared", "columns")
     for path in Path(bough.compile.__file__).parents[1].rglob("*.py"):

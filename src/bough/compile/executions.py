@@ -2,7 +2,7 @@
 
 An execution is a module of `run` that has a function `compile(routine, constants, sizes, dtype) -> Entry`. A new one is
 two files: what writes the text, in `emit`, and what runs it, in `run`. Which one serves a call is decided here, in
-`choose`. The one of the card, `run.cuda`, serves arrays on the host like any other; for arrays that are on the card
+`choose`. The one of a GPU, `run.cuda`, serves arrays on the host like any other; for arrays that are on the GPU
 already it has functions of its own (`run.cuda.function`), over the same entry.
 """
 
@@ -93,7 +93,7 @@ def bind_arrays(
     general code if that is wanted or the graph is too large. `twins` finds parts of the constants that are alike, which
     single calls treat side by side. Errors call the function `name`; where one has no finite result, `explain` is given
     the inputs of a row and may say why. With BOUGH_INTERPRET=1 nothing is compiled. On the device "cuda" it is a
-    function of arrays on the card, always traced, with the same calls.
+    function of arrays on the GPU, always traced, with the same calls.
     """
     constants = Constants(groups, folded, twins)
     if device.is_gpu:

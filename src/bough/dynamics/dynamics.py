@@ -52,7 +52,7 @@ class Dynamics(Offered, Differentiable):
     `Model.joint_placements`; without its keyword a call takes the model's own. Inertias that no body has are refused
     (`check` = None: but for those given row by row; True: those, too; False: never).
 
-    With device="cuda" all of this runs on a CUDA card: arrays of PyTorch and CuPy stay there and results come in kind,
+    With device="cuda" all of this runs on a GPU: arrays of PyTorch and CuPy stay there and results come in kind,
     on the caller's stream; numpy arrays are copied. With layout="columns" batches are (n, batch) there.
 
     `reference` of a frame's velocity and Jacobian: "local" (at the frame's origin, in its axes), "world" (at the
@@ -76,7 +76,7 @@ class Dynamics(Offered, Differentiable):
         self.general = general
         self.device = device_of(device, layout)
         if general and self.device.is_gpu:
-            raise ModelError("there is no general code on the card: leave general=True out")
+            raise ModelError("there is no general code on a GPU: leave general=True out")
         self.inputs = check_inputs(model, inputs)
         self.check = check
         self._library = Library(model, general, self.device, Parameters(model, self.inputs, check))

@@ -60,7 +60,7 @@ class OperationalSpace(Differentiable):
     quantities of the model that are keywords of every call (by default those of `dynamics`): see `Dynamics`. What
     `export_c` knows is differentiated by `vjp`, `jvp`, `hvp` and `derivatives` as there, with the space's damping.
 
-    With device="cuda", `inverse_inertia`, `inertia`, `jacobian`, `drift`, `bias` and `torques` run on a CUDA card, on
+    With device="cuda", `inverse_inertia`, `inertia`, `jacobian`, `drift`, `bias` and `torques` run on a GPU, on
     arrays that are there (see `Dynamics`); what else a space offers is computed on the CPU and refused there.
     """
 
@@ -97,13 +97,13 @@ class OperationalSpace(Differentiable):
         self._method: MethodName = method
         how: dict[str, Any] = {"general": general, "dtype": self.dtype or np.float64}
         self.function = Functions(self.tasks, self.parameters, self.device, how).get
-        self._numbers: dict[Any, Any] = {}  # on a card
+        self._numbers: dict[Any, Any] = {}  # on a GPU
         self._gradients = SpaceGradients(self)
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
         """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
         if self.device.is_gpu:
-            raise TaskError("states are computed on the CPU: on the card use inverse_inertia, jacobian, torques")
+            raise TaskError("states are computed on the CPU: on a GPU use inverse_inertia, jacobian, torques")
         if given:
             by_rows(self.parameters, {k: x for k, x in given.items() if k != "threads"})  # refuses unknown ones
         here, moving = (self._input(q), None) if v is None else self.inputs(q, v)
@@ -152,7 +152,7 @@ class OperationalSpace(Differentiable):
             return call(self._input(q), out=out, **given)
 
     def inertia(self, q: Any, *, threads: int | None = None, **given: Any) -> RealArray:
-        """Lambda (m, m); on a card, where nothing can be refused row by row, it is damped as `torques` are."""
+        """Lambda (m, m); on a GPU, where nothing can be refused row by row, it is damped as `torques` are."""
         if self.device.is_gpu:
             Lam_inv = self.inverse_inertia(q, **given)
             amount = kept_beside(self.device, Lam_inv, self.usual_damping, self._numbers)

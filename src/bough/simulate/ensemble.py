@@ -1,4 +1,4 @@
-"""Many motions side by side: states that stay where they are, on the CPU or on a card, through thousands of steps."""
+"""Many motions side by side: states that stay where they are, on the CPU or on a GPU, through thousands of steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Rows: TypeAlias = Any  # numbers of rows, a mask or a slice
 class Ensemble:
     """States q (batch, nq) and v (batch, nv) of one model, stepped together by dt.
 
-    Arrays of PyTorch and CuPy on a card stay there: all of a step is one kernel on the caller's stream, and nothing is
+    Arrays of PyTorch and CuPy on a GPU stay there: all of a step is one kernel on the caller's stream, and nothing is
     copied or waited for, so that `step(count)` may be recorded in a CUDA graph if count is even. numpy arrays are
     stepped on the CPU, over `threads`. Steps are those of `bough.dynamics.stepping`: joints have damping, springs and
     stops, less what `without` names. With `servo` = (kp, kd), numbers for all revolute and prismatic joints or arrays
