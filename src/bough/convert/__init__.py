@@ -5,10 +5,20 @@ Belongs here: maps to and from others' orders and conventions. Does not belong h
 
 from __future__ import annotations
 
-from bough.arguments import explain_room
-from bough.convert.layouts import from_drake, from_mujoco, to_drake, to_mujoco
-from bough.convert.pinocchio import PinocchioMap, to_pinocchio
+import warnings
+from typing import Any
 
-__all__ = ["PinocchioMap", "from_drake", "from_mujoco", "to_drake", "to_mujoco", "to_pinocchio"]
+from bough.arguments import explain_room
+from bough.convert.engines import from_drake, from_mujoco, to_drake, to_mujoco, to_pinocchio
+from bough.convert.maps import LayoutMap
+
+__all__ = ["LayoutMap", "from_drake", "from_mujoco", "to_drake", "to_mujoco", "to_pinocchio"]
 
 explain_room(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PinocchioMap":
+        warnings.warn("convert.PinocchioMap is now convert.LayoutMap", DeprecationWarning, stacklevel=2)
+        return LayoutMap
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
