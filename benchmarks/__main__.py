@@ -23,6 +23,7 @@ SECTIONS = (
     "start",
     "factor",
     "opspace",
+    "loops",
     "robots",
     "scale",
     "adaptive",

@@ -78,7 +78,7 @@ def family(name: str, model: Model) -> list[Timing]:
     for forces, where in PLACES + SCATTERED:
         plain, _ = best_step(LoadCase(model, forces, where, "aba", None), 3, repeats=5)
         for exponent in EXPONENTS:
-            times = {"plain aba": plain, "full dca": full}
+            times = {"full step, aba": plain, "full step, dca": full}
             auto, stats = best_step(LoadCase(model, forces, where, "auto", exponent), 40, 40, 3)
             times["bough"] = auto
             label = f"{forces} force{'s'[: forces > 1]}, {where}, eps = 2^-{exponent}"

@@ -97,7 +97,7 @@ def beside_plain(name: str, limb: Limb, eps: float) -> Timing:
     end = all_.positions()
     error, moved = (np.sqrt((d**2).sum(axis=1).mean()) for d in (few.positions() - end, end - start))
     note = f"{few.active} active, error {error / moved:.1e} of the displacement"
-    found = {"plain": times[1], "bough": times[0]}
+    found = {"full step": times[1], "bough": times[0]}
     return Timing(GROUP, f"{name} {JOINTS:,}", f"eps = {eps:g}", found, note)
 
 
@@ -130,6 +130,8 @@ def everywhere() -> Timing:
         sims.append(sim)
     times = np.array([[steps(sim) for sim in sims] for _ in range(3 * ROUNDS)])
     sums = times.sum(axis=0) / len(times)
-    note = f"{sums[0] / sums[1]:.3f} times plain steps, tries included"
+    note = f"{sums[0] / sums[1]:.3f} times full steps, tries included"
     best = times.min(axis=0).tolist()
-    return Timing(GROUP, f"chain {JOINTS // 5:,}", "all joints move, auto", {"plain": best[1], "bough": best[0]}, note)
+    return Timing(
+        GROUP, f"chain {JOINTS // 5:,}", "all joints move, auto", {"full step": best[1], "bough": best[0]}, note
+    )

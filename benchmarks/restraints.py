@@ -95,7 +95,7 @@ def whole_fold(repeats: int = 3) -> Timing:
     (p, m, _), (a, n, active) = min(plain), min(ours)
     note = f"{a / p:.2f} times the time of plain steps: {n} steps for {m}, {active} joints open at the end"
     label = f"214 restraints, to {PART:g} of the energy, eps = 0.6"
-    return Timing(GROUP, f"protein {len(fold_.model.joints):,}", label, {"plain aba": p, "bough": a}, note)
+    return Timing(GROUP, f"protein {len(fold_.model.joints):,}", label, {"full step, aba": p, "bough": a}, note)
 
 
 def pulled_enzyme() -> Pulled:
@@ -119,7 +119,7 @@ def enzyme(repeats: int = 5) -> list[Timing]:
         ends = "all joints" if sim.stats.method == "aba" else f"{sim.stats.active} joints open"
         note = f"of the energy {times} of the time of plain steps; {ends} at the end"
         label = f"214 restraints, to {PASSED[-1]:g} of the energy, eps = {eps:g}"
-        last = {"plain aba": float(plain[-1]), "bough": float(ours[-1])}
+        last = {"full step, aba": float(plain[-1]), "bough": float(ours[-1])}
         made.append(Timing(GROUP, f"adenylate kinase {len(fold_.model.joints):,}", label, last, note))
     return made
 
@@ -131,7 +131,7 @@ def one_domain(share: float = 0.05) -> Timing:
     p, m, _ = until(fold_, None, "aba", share)
     note = f"{n} steps for {m}, {active} joints open at the end"
     label = f"214 restraints on the middle one of {COPIES} domains, to {share:g} of the energy, eps = 0.6"
-    return Timing(GROUP, f"protein {len(fold_.model.joints):,}", label, {"plain aba": p, "bough": a}, note)
+    return Timing(GROUP, f"protein {len(fold_.model.joints):,}", label, {"full step, aba": p, "bough": a}, note)
 
 
 def follow(eps: float = 1e-4) -> Timing:
@@ -141,7 +141,7 @@ def follow(eps: float = 1e-4) -> Timing:
     sims: dict[str, tuple[float, FloatArray, int]] = {}
     first = QuasiStatics(model, method="aba")
     x0 = first.positions()
-    for name, error, method in (("plain aba", None, "aba"), ("bough", energy(eps), "adaptive")):
+    for name, error, method in (("full step, aba", None, "aba"), ("bough", energy(eps), "adaptive")):
         sim = QuasiStatics(model, error, method)
         springs = sim.restraints(bodies, x0[bodies], 1.0)
         springs.drift = np.tile([0.0, 0.0, 0.5 / (STEPS * H_FOLLOW)], (SPRINGS, 1))
@@ -149,7 +149,7 @@ def follow(eps: float = 1e-4) -> Timing:
         began = time.perf_counter()
         sim.run(STEPS, h=H_FOLLOW, load=springs)
         sims[name] = time.perf_counter() - began, sim.positions(), sim.stats.active
-    exact, moved = sims["plain aba"][1], np.linalg.norm(sims["plain aba"][1] - x0, axis=1).max()
+    exact, moved = sims["full step, aba"][1], np.linalg.norm(sims["full step, aba"][1] - x0, axis=1).max()
     wrong = np.linalg.norm(sims["bough"][1] - exact, axis=1).max() / moved
     note = f"error {wrong:.1e} of the motion, {sims['bough'][2]} joints open at the end"
     label = f"{SPRINGS} springs that follow a target for {STEPS:,} steps, eps = {eps:g}"

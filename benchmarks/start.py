@@ -48,9 +48,13 @@ LARGER = {
     "export_c": (
         "import tempfile; folder = tempfile.mkdtemp()",
         "bough.export_c(robot, ['forward_dynamics'], folder + '/robot.c')"),
-    "adaptive.QuasiStatics, molecule of 2,000, first step": (
+    "adaptive.QuasiStatics, molecule of 2,000: first adaptive step": (
         "sim = bough.adaptive.QuasiStatics(bough.zoo.molecule(2000), bough.adaptive.relative_joint(1e-3), "
         "method='adaptive')\nsim.apply_force(1999, (0.0, 0.0, 1.0))",
+        "sim.step(1e-3)"),
+    "adaptive.Dynamics, molecule of 2,000: first adaptive step": (
+        "sim = bough.adaptive.Dynamics(bough.zoo.molecule(2000), bough.adaptive.body_acceleration(1e-2), "
+        "method='adaptive')",
         "sim.step(1e-3)"),
 }  # fmt: skip
 RESIDENT = """

@@ -1,0 +1,135 @@
+"""Mechanisms with loops: constrained forward dynamics beside Pinocchio's two algorithms, on one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.dynamics import BATCH
+from benchmarks.opspace import both_precisions
+from bough.app.bench.engines.pinocchio import pinocchio_twin
+from bough.app.bench.states import check, random_state
+from bough.app.bench.timing import Call, Contestant, Timing, contest
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import ModelError
+from bough.model import Builder, Model
+from bough.opspace import ConstrainedDynamics, close_loops
+from bough.types import FloatArray
+
+LEGS, JOINTS = (2, 4, 6), 6  # of parallel robots; joints of a leg
+LINKS = (12, 30)  # of rings
+STATES = 2
+CASE = "forward dynamics with loops"
+AXES = ((0, 0, 1), (0, 1, 0), (1, 0, 0))
+
+
+def rows() -> list[Timing]:
+    """Parallel robots, and rings of one loop."""
+    models = [parallel_robot(legs) for legs in LEGS] + [ring(links) for links in LINKS]
+    return [row for model in models for row in (single(model), batch(model))]
+
+
+def parallel_robot(legs: int) -> Model:
+    """A floating platform on so many legs of six joints, whose ends are pinned to it: 3 rows a leg."""
+    angles, q = 2.0 * np.pi * np.arange(legs) / legs, np.tile([0.3, -0.4, 0.5, 0.3, -0.2, 0.4], legs)
+    return _closed(f"parallel robot, {legs} legs", angles, q, platform=True)
+
+
+def ring(links: int) -> Model:
+    """A chain of so many links whose end is pinned to the base."""
+    q = 0.3 * np.random.default_rng(0).normal(size=links)
+    return _closed(f"ring of {links} links", np.zeros(1), q, platform=False)
+
+
+def _closed(name: str, angles: FloatArray, q: FloatArray, platform: bool) -> Model:
+    """Limbs about the z axis, at a configuration at which their ends are pinned where they are."""
+    size = len(q) // len(angles)
+
+    def builder() -> Builder:
+        made = Builder(name)
+        if platform:
+            made.add_body("platform", joint="floating", mass=5.0, inertia=np.diag([0.2, 0.2, 0.3]))
+        for k, a in enumerate(angles):
+            for i in range(size):
+                at = (np.cos(a), np.sin(a), 0.0) if i == 0 else (0.0, 0.0, 0.3)
+                made.add_body(
+                    f"leg{k}_{i}", "world" if i == 0 else f"leg{k}_{i - 1}", placement=at, axis=AXES[i % 3],
+                    mass=0.5, com=(0.0, 0.0, 0.15), inertia=np.diag([0.005, 0.005, 0.001]),
+                )  # fmt: skip
+        return made
+
+    tree = builder().build()
+    start = tree.neutral.copy()
+    start[tree.nq - len(q) :] = q
+    closed = builder()
+    for k in range(len(angles)):
+        T = Dynamics(tree, general=True).placement(start, f"leg{k}_{size - 1}")
+        tip = T[:3, :3] @ [0.0, 0.0, 0.3] + T[:3, 3]
+        other = "platform" if platform else "world"
+        closed.add_closure(f"leg{k}_{size - 1}", other, point=(0.0, 0.0, 0.3), other_point=tip, name=f"pin{k}")
+    return closed.build()
+
+
+def single(model: Model) -> Timing:
+    """One call at rest, at closed configurations in turn."""
+    ours, tau = ConstrainedDynamics(model), np.random.default_rng(1).normal(size=model.nv)
+    at_rest, states = np.zeros(model.nv), closed_states(model)
+    calls: dict[str, Contestant] = {"bough": [partial(ours, q, at_rest, tau) for q in states]}
+    calls |= pinocchio(model, states, tau, [ours(q, at_rest, tau).qdd for q in states])
+    rows = sum(closure.rows for closure in model.closures)
+    return Timing("loops, single call", model.name, CASE, contest(calls), f"{model.nv} DoF, {rows} rows")
+
+
+def closed_states(model: Model) -> list[FloatArray]:
+    """Configurations with closed loops."""
+    rng, found = np.random.default_rng(2), []
+    for _ in range(STATES):
+        start = model.integrate(model.neutral, 0.3 * rng.normal(size=model.nv))
+        closed = close_loops(model, start)
+        if not closed.success:
+            raise ModelError(f"the loops of {model.name!r} do not close: {closed.gap:.1e} m are left")
+        found.append(closed.q)
+    return found
+
+
+def pinocchio(
+    model: Model, states: list[FloatArray], tau: FloatArray, expected: list[FloatArray]
+) -> dict[str, list[Call]]:
+    """Its constrained dynamics by a sparse factorization and by articulated bodies, each checked to give the same."""
+    import pinocchio as pin
+
+    twin, order, frames = pinocchio_twin(model), random_state(model), model.frames
+    contacts, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    for closure in model.closures:
+        ends: list[Any] = []
+        for k in (model.frame(closure.frame), model.frame(closure.other)):
+            ends += [int(frames.body[k]) + 1, pin.SE3(np.array(frames.R[k]), np.array(frames.p[k]))]
+        contacts.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, twin, *ends, pin.LOCAL))
+        data.append(contacts[-1].createData())
+    sparse, bodies = twin.createData(), twin.createData()
+    pin.initConstraintDynamics(twin, sparse, contacts, data)
+    pin.computeJointMinimalOrdering(twin, bodies, contacts)
+    weights = {"constraintDynamics": 1e-10, "lcaba": 1e-4}  # of the proximal term: those with the least error
+    at_rest, torques = np.zeros(model.nv), tau[order.v_order]
+    found: dict[str, list[Call]] = {}
+    for name, own in (("constraintDynamics", sparse), ("lcaba", bodies)):
+        settings, function = pin.ProximalSettings(1e-12, weights[name], 3), partial(getattr(pin, name), twin, own)
+        calls: list[Callable[[], Any]] = [
+            partial(function, q[order.q_order], at_rest, torques, contacts, data, settings) for q in states
+        ]
+        for call, qdd in (*zip(calls, expected, strict=True),) * 2:
+            check(f"pin.{name} on {model.name}", call(), qdd[order.v_order])
+        found[f"pin.{name}"] = list(calls)
+    return found
+
+
+def batch(model: Model) -> Timing:
+    """Many closed configurations in one call, per configuration."""
+    ours, states = ConstrainedDynamics(model), closed_states(model)
+    Q, V = np.resize(states, (BATCH, model.nq)), np.zeros((BATCH, model.nv))
+    T = np.random.default_rng(1).normal(size=(BATCH, model.nv))
+    times = contest(both_precisions(ours, (Q, V, T)), seconds=0.3).per(BATCH)
+    return Timing(f"loops, batch of {BATCH}", model.name, CASE, times)
