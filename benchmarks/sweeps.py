@@ -16,7 +16,7 @@ from time import perf_counter
 
 from bough import zoo
 from bough.app.bench.timing import Timing
-from bough.sweep import DrawnRows, Evaluate, Executor, Job, Processes, Roll, Threads, run
+from bough.sweep import DrawnRows, Evaluate, Job, Processes, Roll, Threads, Workers, run
 
 CHUNKS, ROUNDS = 12, 3
 CASES = ("forward dynamics", "rollouts of 1 s")
@@ -59,7 +59,7 @@ def measured(case: str, size: float, rounds: int) -> Timing:
     return Timing("sweeps: per row", made.model.name, case, seconds, note)
 
 
-def swept(made: Job, executor: Executor, folder: Path) -> None:
+def swept(made: Job, executor: Workers, folder: Path) -> None:
     """By the workers of a sweep."""
     run(made, folder, executor, chunk=made.rows.count // CHUNKS)
 

@@ -10,8 +10,7 @@ import time
 import pytest
 
 from bough.errors import SweepError
-from bough.sweep import RayCluster, Slurm, Threads, read, run
-from bough.sweep.engines import slurm
+from bough.sweep import RayCluster, Slurm, Threads, executors, read, run
 
 pytest.importorskip("pyarrow")
 
@@ -20,8 +19,15 @@ pytest.importorskip("pyarrow")
 def test_submitit_on_this_machine(notes, own, tmp_path, monkeypatch):
     pytest.importorskip("submitit")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    executor = Slurm(cluster="local", poll=0.1)
+    executor = Slurm(cluster="local")
     assert run(own("flaky", 4), tmp_path / "a", executor, chunk=2).retried == 2
+    assert read(tmp_path / "a")["row"].tolist() == [0, 1, 2, 3]
+
+
+def test_an_executor_of_submitit_as_it_is(notes, own, tmp_path, monkeypatch):
+    submitit = pytest.importorskip("submitit")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    run(own("slow", 4), tmp_path / "a", submitit.AutoExecutor(folder=tmp_path / "logs", cluster="local"), chunk=2)
     assert read(tmp_path / "a")["row"].tolist() == [0, 1, 2, 3]
 
 
@@ -56,8 +62,8 @@ def cluster(tmp_path, monkeypatch):
     if not shutil.which("sbatch") or subprocess.run(["sinfo"], capture_output=True, check=False).returncode:
         pytest.skip("no Slurm answers here (sbatch, sinfo)")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.setattr(slurm, "GRACE", 1.0)
-    return Slurm(2, poll=0.2)
+    monkeypatch.setattr(executors, "GRACE", 1.0)
+    return Slurm(2)
 
 
 @pytest.mark.slurm

@@ -2,17 +2,20 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bough import zoo
-from bough.errors import MissingExtraError, OptionError, SweepError
-from bough.sweep import DrawnRows, Evaluate, Job, Processes, Threads, parts, read, run
+from bough import sweep, zoo
+from bough.errors import MissingExtraError, OptionError, RecordingError, SweepError
+from bough.sweep import DrawnRows, Evaluate, GivenRows, Job, Processes, Threads, parts, read, run
 from patience import until
 
 pytest.importorskip("pyarrow")
@@ -31,7 +34,7 @@ def same(found, job):
         np.testing.assert_array_equal(table[name], column)
 
 
-@pytest.mark.parametrize("executor", [Threads(1), Threads(3), Processes(2)], ids=repr)
+@pytest.mark.parametrize("executor", [Threads(1), Threads(3), Processes(2), ThreadPoolExecutor(2)], ids=str)
 def test_parts_make_the_table(executor, tmp_path):
     summary = run(JOB, tmp_path / "a", executor, chunk=30)
     assert (summary.rows, summary.parts, summary.found, summary.retried) == (100, 4, 0, 0)
@@ -162,3 +165,100 @@ def test_nothing_is_written_for_what_cannot_be(tmp_path):
         read(tmp_path)
     with pytest.raises(OptionError, match="one worker or more"):
         run(JOB, tmp_path, Threads(0))
+
+
+def test_an_executor_of_pythons_own_stays_open(tmp_path):
+    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
+        run(JOB, tmp_path / "a", executor, chunk=60)
+        assert executor.submit(len, "open").result() == 4
+    same(tmp_path / "a", JOB)
+    assert not (tmp_path / "a" / "job.pickle").exists()
+    with pytest.raises(OptionError, match="an executor has `submit`"):
+        run(JOB, tmp_path / "b", 3)
+
+
+def test_executor_is_an_alias():
+    with pytest.warns(DeprecationWarning, match=r"concurrent\.futures\.Executor"):
+        assert sweep.Executor is Executor
+
+
+def test_a_damaged_part_is_found_and_computed_again(tmp_path):
+    """One bit is enough. Where it is not found (in statistics of pages), it does not change the table."""
+    run(JOB, tmp_path, chunk=50)
+    part, found = tmp_path / "part-000001.parquet", []
+    written = part.read_bytes()
+    for place in range(5, len(written), 211):
+        part.write_bytes(written[:place] + bytes([written[place] ^ 4]) + written[place + 1 :])
+        found.append(run(JOB, tmp_path).found)
+        same(tmp_path, JOB)
+    assert found.count(1) > len(found) // 2
+
+
+def test_what_is_there_can_be_read(tmp_path):
+    run(JOB, tmp_path / "a", chunk=30)
+    whole = read(tmp_path / "a")
+    (tmp_path / "a" / "part-000001.parquet").unlink()
+    damaged = tmp_path / "a" / "part-000002.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    with pytest.raises(SweepError, match="1 of 4 parts are missing"):
+        read(tmp_path / "a")
+    found = read(tmp_path / "a", partial=True)
+    assert found["row"].tolist() == [*range(30), *range(90, 100)]
+    np.testing.assert_array_equal(found["q"], whole["q"][found["row"]])
+    assert set(read(tmp_path / "a", ["q"], partial=True)) == {"row", "q"}
+    for path in (tmp_path / "a").glob("part-*"):
+        path.unlink()
+    with pytest.raises(SweepError, match="none of 4 parts is there"):
+        read(tmp_path / "a", partial=True)
+
+
+def test_columns_that_are_not_there(tmp_path):
+    run(JOB, tmp_path, chunk=60)
+    with pytest.raises(RecordingError, match="has no column 'ghost'; it has row, q, v"):
+        read(tmp_path, ["q", "ghost"])
+
+
+def test_shapes_that_vary_from_part_to_part(notes, own, tmp_path):
+    run(own("growing", 4), tmp_path / "a", Threads(1), chunk=2)
+    with pytest.raises(
+        SweepError, match=r"rows of 'total' have shape \(2,\) in part-000001.parquet and \(1,\) in part"
+    ):
+        read(tmp_path / "a")
+    shutil.copy(tmp_path / "a" / "part-000000.parquet", tmp_path / "part")
+    run(JOB, tmp_path / "b", chunk=50)
+    shutil.copy(tmp_path / "part", tmp_path / "b" / "part-000001.parquet")
+    with pytest.raises(SweepError, match="has the columns row, q, v, total, but"):
+        read(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ragged", "rows of 'total' differ in shape"),
+        ("odd", "'total' must be numbers or text"),
+        ("nothing", "must give arrays by name, got None"),
+        ("colon", "may not be called 'a:b'"),
+        ("clash", "may not be called 'q'"),
+    ],
+)
+def test_results_that_make_no_table(name, words, notes, own, tmp_path):
+    with pytest.raises(SweepError, match=words):
+        run(own(name), tmp_path / "a", Threads(1), chunk=4)
+    assert not list((tmp_path / "a").glob("part-*"))
+
+
+def test_columns_that_clash_leave_nothing_behind(tmp_path):
+    rows = GivenRows({"q": np.zeros((4, 3)), "gravity": np.zeros((4, 3))})
+    with pytest.raises(OptionError, match="may not be called 'gravity'"):
+        run(Job(JOB.model, Evaluate("gravity"), rows), tmp_path / "a", chunk=2)
+    assert not (tmp_path / "a").exists()
+
+
+def test_functions_get_copies_of_their_rows(notes, own, tmp_path):
+    drawn = DrawnRows(6).take(JOB.model, ("q", "v"), 0, 6)
+    given = GivenRows(drawn)
+    run(Job(JOB.model, own("greedy").work, given), tmp_path / "a", Threads(1), chunk=3)
+    table = read(tmp_path / "a")
+    np.testing.assert_array_equal(table["q"], drawn["q"])
+    np.testing.assert_array_equal(table["first"], table["q"][:, 0])
+    assert given.arrays["q"].any()

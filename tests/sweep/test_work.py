@@ -23,6 +23,26 @@ def test_a_function():
     assert not found["status"].any()
 
 
+@pytest.mark.parametrize("name", ["forward_dynamics_derivatives", "inverse_dynamics_derivatives"])
+def test_several_results_have_columns_of_their_own(name, tmp_path):
+    """With three rows in a chunk, rows and results were swapped."""
+    made = Job(ARM, Evaluate(name), DrawnRows(3))
+    made.write(tmp_path, 0, 3)
+    found = read_table(tmp_path / job.name_of(0))
+    given = [found[x] for x in made.needs]
+    wanted = getattr(DYN, name)(*given, threads=1)
+    names = [x for x in found if x.startswith("d")]
+    assert len(names) == 3
+    for column, y in zip(names, wanted, strict=True):
+        np.testing.assert_allclose(found[column], y, rtol=1e-12, atol=1e-12)
+    assert not found["status"].any()
+
+
+def test_energies_are_numbers():
+    found = Job(ARM, Evaluate("kinetic_energy"), DrawnRows(4)).columns(0, 4)
+    np.testing.assert_array_equal(found["kinetic_energy"], DYN.kinetic_energy(found["q"], found["v"], threads=1))
+
+
 def test_options_and_shapes():
     found = Job(ARM, Evaluate("jacobian", {"frame": "hand", "reference": "local"}), DrawnRows(4), inputs=False)
     columns = found.columns(0, 4)
@@ -91,6 +111,9 @@ def test_a_state_that_cannot_go_on_is_recorded():
         (Roll(every=1.5), "a whole number every"),
         (YourOwn("ghost:f"), "cannot be imported"),
         (YourOwn("ghost"), "expected module:function"),
+        (YourOwn("..ghost:f"), "expected module:function"),
+        (YourOwn("a..b:f"), "cannot be imported"),
+        (YourOwn("math:pi"), "is no function, but float"),
     ],
 )
 def test_what_cannot_be_is_refused(work, words):

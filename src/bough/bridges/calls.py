@@ -16,7 +16,7 @@ from bough.compile.graph.passes import drop_dead_code
 from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Constants, Routine, Sizes, trace
 from bough.dynamics.external import mark_forces, with_forces
-from bough.dynamics.functions import FUNCTIONS, check_options, function
+from bough.dynamics.functions import FUNCTIONS, check_options, function, public_shape
 from bough.dynamics.given import Parameters
 from bough.dynamics.parameters import SHAPES, check_inputs
 from bough.errors import ModelError, OptionError, ShapeError, short
@@ -42,7 +42,9 @@ class Call:
         self.outputs: tuple[Array, ...] = routine.arrays(routine.outputs, sizes)
         self.shapes = tuple(x.shape for x in self.inputs)
         self.scalars = tuple(shape == "1" for shape in routine.arguments.values())  # inputs that are one number
-        self.results = tuple(map(_public_shape, routine.outputs.values(), self.outputs))
+        self.results = tuple(
+            public_shape(words, y.shape) for words, y in zip(routine.outputs.values(), self.outputs, strict=True)
+        )
         self.reshapes = self.results != tuple(y.shape for y in self.outputs)
 
     @cached_property
@@ -71,13 +73,6 @@ class Call:
     def batch(self, first: Any) -> tuple[int, ...]:
         """The leading axes of the first input, where all have them."""
         return tuple(first.shape[: first.ndim - len(self.shapes[0])])
-
-
-def _public_shape(words: str, output: Array) -> tuple[int, ...]:
-    """The shape of an output as `Dynamics` shows it: energies are numbers, and a regressor is a matrix."""
-    if words == "1":
-        return ()
-    return (output.shape[0], output.size // output.shape[0]) if words == "nv joints 10" else output.shape
 
 
 # Arrays of PyTorch and of JAX alike. No methods: torch.compile cannot follow those of a call.

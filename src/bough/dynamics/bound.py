@@ -13,7 +13,7 @@ from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind, cheapest
 from bough.dynamics.external import check_wrenches, mark_forces, points_of, stacked, with_forces, with_named_forces
-from bough.dynamics.functions import Function, Method, Options, check_options, function
+from bough.dynamics.functions import Function, Method, Options, check_options, function, public_shape
 from bough.dynamics.given import Parameters
 from bough.dynamics.keywords import check_frames, word_of
 from bough.dynamics.outs import Turned, copied
@@ -112,8 +112,13 @@ class Library:
             found = self.of_frame(row.name, str(chosen.frame), chosen.reference)
         else:
             found = self.function(row.name, method)
-        result: tuple[Any, RealArray] = found.with_status(*inputs, *given, **how)
-        return result
+        result, status = found.with_status(*inputs, *given, **how)
+        outputs = next(iter(row.methods.values())).routine.outputs
+        if len(outputs) == 1 and how.get("out") is None:
+            (words,), (output,) = outputs.values(), found.outputs
+            batch = tuple(result.shape[: result.ndim - len(output.shape)])
+            result = result.reshape((*batch, *public_shape(words, output.shape)))
+        return result, status
 
     def _with_forces(self, name: str, method: str | None, forces: Any) -> tuple[CompiledFunction, list[Any]]:
         """The function that takes these forces, and what to give it after its other inputs."""

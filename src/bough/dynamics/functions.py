@@ -214,6 +214,13 @@ def check_options(row: Function, given: Mapping[str, Any]) -> Options:
     return options
 
 
+def public_shape(words: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a result as users see it, where a routine has `words`: energies are numbers, Y is a matrix."""
+    if words == "1":
+        return ()
+    return (shape[0], shape[1] * shape[2]) if words == "nv joints 10" else shape
+
+
 def program(model: Model, name: str, *, inputs: Sequence[str] = (), **given: Any) -> Program:
     """The straight-line program of a function of the table on one model, before any rewriting.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +12,7 @@ from time import perf_counter
 from bough.arguments import explained
 from bough.errors import BoughError, SweepError, WorkerLostError
 from bough.record import progress_bar, put_table
-from bough.sweep.engines import Executor, Threads
+from bough.sweep.executors import Workers, computed, opened
 from bough.sweep.job import Job
 from bough.sweep.parts import SweepFolder, locked
 
@@ -39,7 +40,7 @@ class Summary:
 def run(
     job: Job,
     folder: str | Path,
-    executor: Executor | None = None,
+    executor: Workers | Executor | None = None,
     *,
     chunk: int | None = None,
     retries: int = 2,
@@ -47,14 +48,15 @@ def run(
 ) -> Summary:
     """Compute what is missing of a job into a folder of Parquet parts; call it again after a kill to go on.
 
-    `executor` is `Threads()` without; `chunk` rows go into a part, without: as many as take a second or more. A chunk
-    that fails is sent again up to `retries` times, unless the failure lies in what was asked. What succeeds is kept.
+    `executor` is `Threads()` by default, `Processes`, `Slurm`, `RayCluster`, or any executor of `concurrent.futures` or
+    submitit whose workers see the folder. `chunk` rows go into a part, by default as many as take a second or more. A
+    chunk that fails is sent again up to `retries` times, unless it must fail again. What succeeds is kept.
     """
-    folder, needed = Path(folder), job.needs
+    folder = Path(folder)
     if chunk is not None and chunk < 1:
         raise SweepError(f"a chunk is one row or more, got {chunk}")
-    job.rows.take(job.model, needed, 0, 1)  # refuses what cannot be before anything is written
-    put_table(BytesIO(), ())  # and where there is no pyarrow
+    put_table(BytesIO(), ())  # refuses where there is no pyarrow
+    job.check()
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
         parts = SweepFolder(folder, job, chunk)
@@ -63,43 +65,49 @@ def run(
         with progress_bar("sweeping", parts.count, progress) as advance:
             advance(found)
             try:
-                retried = _fill(parts, missing, executor or Threads(), retries, advance)
+                retried = _fill(parts, missing, executor, retries, advance)
             finally:
                 parts.tidy()
     return Summary(folder, job.rows.count, parts.count, found, retried, perf_counter() - start)
 
 
 def _fill(
-    parts: SweepFolder, missing: list[int], executor: Executor, retries: int, advance: Callable[[int], None]
+    parts: SweepFolder,
+    missing: list[int],
+    workers: Workers | Executor | None,
+    retries: int,
+    advance: Callable[[int], None],
 ) -> int:
     """Rounds until all chunks are there, or one has failed too often; how many were sent again."""
     failures: dict[int, Exception] = {}
     retried = 0
-    for attempt in range(retries + 1):
-        retried += len(missing) if attempt else 0
-        failures = {}
-        for outcome in executor.run(parts, missing):
-            if outcome.error is None:
-                if outcome.part is not None:
-                    parts.write(outcome.chunk, outcome.part)
-                advance(1)
-            else:
-                failures[outcome.chunk] = outcome.error
-        lost = len(failures)
-        failures = {chunk: error for chunk, error in failures.items() if not parts.whole(chunk)}
-        advance(lost - len(failures))  # a worker that was lost had written some of its parts
-        if any(map(_hopeless, failures.values())) or not failures:
-            break
-        missing = sorted(failures)
+    with opened(workers, parts.folder) as executor:
+        for attempt in range(retries + 1 if missing else 0):
+            retried += len(missing) if attempt else 0
+            failures = {}
+            for chunk, part, error in computed(executor, parts.job, parts.source, parts.chunk, missing):
+                if part is not None:
+                    parts.write(chunk, part)
+                if error is None:
+                    advance(1)
+                else:
+                    failures[chunk] = error
+            lost = len(failures)
+            failures = {chunk: error for chunk, error in failures.items() if not parts.is_whole(chunk)}
+            advance(lost - len(failures))  # a worker that was lost had written some of its parts
+            missing = sorted(failures)
+            if not failures or any(map(_hopeless, failures.values())):
+                break
     if failures:
         chunk, error = next(iter(failures.items()))
         raise SweepError(
             f"{len(failures)} of {parts.count} chunks failed, the others are kept; chunk {chunk}: "
             f"{type(error).__name__}: {error}"
         ) from error
+    parts.source.unlink(missing_ok=True)
     return retried
 
 
 def _hopeless(error: Exception) -> bool:
-    """Does the failure lie in what was asked, so that it would come again?"""
+    """Would the same failure come again?"""
     return isinstance(error, BoughError | TypeError) and not isinstance(error, WorkerLostError)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +17,11 @@ from typing import IO, Any
 import numpy as np
 
 from bough.compile.settings import most_threads
-from bough.errors import OptionError
+from bough.errors import OptionError, short
 from bough.model import Model
 from bough.record import put_table, replacing
 from bough.sweep.rows import Rows, rows_at_a_time
-from bough.sweep.work import Columns, SweepWork
+from bough.sweep.work import Columns, SweepWork, YourOwn
 
 SECONDS = 1.5  # that a chunk is meant to take
 MOST_BYTES = 256 * 2**20  # of the file of a chunk
@@ -69,10 +70,18 @@ class Job:
         rows = self.rows.take(self.model, self.needs, start, stop)
         with most_threads(1):  # workers run side by side
             found = self.evaluate(rows)
-        clash = [name for name in found if name == "row" or (self.inputs and name in rows)]
-        if clash:
-            raise OptionError(f"a result may not be called {clash[0]!r}: the table has a column of that name")
+        for name in found:
+            if name == "row" or (self.inputs and name in rows):
+                raise OptionError(f"a result may not be called {name!r}: the table has a column of that name")
+            if not name or {":", ";"} & {*name}:
+                raise OptionError(f"a result may not be called {short(name)!r}: expected a name without ':' and ';'")
         return {"row": np.arange(start, stop), **(rows if self.inputs else {}), **found}
+
+    def check(self) -> None:
+        """Refuse what cannot be computed, before anything is written; functions of the user's run in workers only."""
+        self.rows.take(self.model, self.needs, 0, 1)
+        if not isinstance(self.work, YourOwn):
+            self.columns(0, 1)
 
     def put(self, file: IO[bytes], chunk: int, size: int) -> None:
         """The Parquet file of a chunk of `size` rows, into a file that is open."""
@@ -92,6 +101,11 @@ class Job:
         """The same in a folder: all of a part, or nothing. Workers write their own parts where they see the folder."""
         with replacing(folder / name_of(chunk)) as file:
             self.put(file, chunk, size)
+
+    def save(self, path: Path) -> None:
+        """The job itself, for workers that see the folder."""
+        with replacing(path) as file:
+            pickle.dump(self, file)
 
     def chunk_size(self) -> int:
         """How many rows take about `SECONDS`, their part of the table included; measured on the first ones."""

@@ -17,7 +17,7 @@ from bough.errors import RecordingError, SweepError
 from bough.record import read_table, replacing, table_facts
 from bough.sweep.job import Job, name_of
 
-JOB, LOCK = "sweep.json", "lock"
+JOB, LOCK, SOURCE = "sweep.json", "lock", "job.pickle"
 
 
 class SweepFolder:
@@ -49,6 +49,11 @@ class SweepFolder:
         """How many parts there will be."""
         return -(-self.job.rows.count // self.chunk)
 
+    @property
+    def source(self) -> Path:
+        """Where workers find the job."""
+        return self.folder.resolve() / SOURCE
+
     def path(self, chunk: int) -> Path:
         """The file of a chunk."""
         return self.folder / name_of(chunk)
@@ -61,27 +66,30 @@ class SweepFolder:
     def missing(self) -> list[int]:
         """Chunks whose parts are not there; parts that are damaged are made again, leftovers of a kill removed."""
         self.tidy()
-        found = [chunk for chunk in range(self.count) if not self.whole(chunk)]
+        found = [chunk for chunk in range(self.count) if not self.is_whole(chunk)]
         for chunk in found:
             self.path(chunk).unlink(missing_ok=True)  # what is there is whole, from now on
         return found
 
     def tidy(self) -> None:
         """Remove what workers that were killed had begun to write."""
-        for left in self.folder.glob(".part-*.part"):
-            left.unlink(missing_ok=True)
+        for begun in (*self.folder.glob(".part-*.part"), *self.folder.glob(f".{SOURCE}*.part")):
+            begun.unlink(missing_ok=True)
 
-    def whole(self, chunk: int) -> bool:
-        """Is the part of this chunk there, and all of it?"""
+    def is_whole(self, chunk: int) -> bool:
+        """Is the part of this chunk there, and all of it as it was written?"""
         start, stop = chunk * self.chunk, min((chunk + 1) * self.chunk, self.job.rows.count)
         if not self.path(chunk).exists():
             return False
         try:
             facts, rows = table_facts(self.path(chunk))
+            expected = {"sweep": self.job.digest, "rows": f"{start}:{stop}"}
+            if rows != stop - start or not expected.items() <= facts.items() or "digest" not in facts:
+                return False
+            read_table(self.path(chunk))  # compares the digest
         except RecordingError:
             return False
-        whole = rows == stop - start
-        return whole and facts.get("sweep") == self.job.digest and facts.get("rows") == f"{start}:{stop}"
+        return True
 
 
 def described(folder: Path) -> dict[str, Any]:
@@ -101,16 +109,44 @@ def _difference(known: dict[str, Any], asked: dict[str, Any]) -> str:
 
 
 @explained
-def read(folder: str | Path, columns: list[str] | None = None) -> dict[str, npt.NDArray[Any]]:
-    """Columns of a whole sweep as arrays, in the order of the rows; one with parts missing is refused."""
+def read(folder: str | Path, columns: list[str] | None = None, *, partial: bool = False) -> dict[str, npt.NDArray[Any]]:
+    """Columns of a sweep as arrays, in the order of the rows.
+
+    One with parts missing is refused; with `partial`, the rows of the parts that are there and whole are returned, and
+    the column `row` says which they are.
+    """
     folder = Path(folder)
     known = described(folder)
     paths = [folder / name_of(chunk) for chunk in range(-(-known["rows"] // known["chunk"]))]
     missing = [path.name for path in paths if not path.exists()]
-    if missing:
+    if missing and not partial:
         raise SweepError(f"{folder}: {len(missing)} of {len(paths)} parts are missing, first {missing[0]}: resume it")
-    tables = [read_table(path, columns) for path in paths]
-    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    wanted = columns if columns is None or not partial or "row" in columns else ["row", *columns]
+    tables: dict[str, dict[str, npt.NDArray[Any]]] = {}
+    for path in paths:
+        if path.name in missing:
+            continue
+        try:
+            tables[path.name] = read_table(path, wanted)
+        except RecordingError:
+            if not partial:
+                raise
+    if not tables:
+        raise SweepError(f"{folder}: none of {len(paths)} parts is there: resume it")
+    return _joined(folder, tables)
+
+
+def _joined(folder: Path, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> dict[str, npt.NDArray[Any]]:
+    """Tables of the same columns, one after the other."""
+    (first, known), *others = tables.items()
+    for name, table in others:
+        if table.keys() != known.keys():
+            raise SweepError(f"{folder}: {name} has the columns {', '.join(table)}, but {first} {', '.join(known)}")
+        for column, array in table.items():
+            if array.shape[1:] != known[column].shape[1:]:
+                shapes = f"{array.shape[1:]} in {name} and {known[column].shape[1:]} in {first}"
+                raise SweepError(f"{folder}: rows of {column!r} have shape {shapes}; all must be alike")
+    return {column: np.concatenate([table[column] for table in tables.values()]) for column in known}
 
 
 @contextmanager

@@ -36,7 +36,10 @@ class SweepWork(Protocol):
 
 @dataclass(frozen=True)
 class Evaluate:
-    """A function of `Dynamics` by name, with its options; `status` is 0 where the result is good, see `with_status`."""
+    """A function of `Dynamics` by name, with its options; `status` is 0 where the result is good, see `with_status`.
+
+    A function with several results has a column for each, by their names: dqdd_dq, dqdd_dv and dqdd_dtau.
+    """
 
     function: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -53,12 +56,15 @@ class Evaluate:
     def bound(self, model: Model, parameters: tuple[str, ...]) -> Callable[[Columns], Columns]:
         """Compiled for the model, one thread for each worker."""
         dynamics, names = Dynamics(model, inputs=parameters, check=True if parameters else None), self.needs(model)
+        results = function(self.function).method(model, self.options.get("method")).routine.outputs
+        named = (self.function,) if len(results) == 1 else tuple(results)  # such as dqdd_dq, dqdd_dv, dqdd_dtau
 
         def evaluate(rows: Columns) -> Columns:
             given = {name: rows[name] for name in parameters}
             inputs = [rows[name] for name in names]
             result, status = dynamics.with_status(self.function, *inputs, **given, **self.options)
-            return {self.function: np.asarray(result), "status": status}
+            columns = (result,) if len(named) == 1 else result
+            return {**dict(zip(named, columns, strict=True)), "status": status}
 
         return evaluate
 
@@ -165,27 +171,42 @@ class YourOwn:
 
     def _found(self) -> Callable[[Model, Columns], Columns]:
         module, _, name = self.name.partition(":")
-        if not (module and name):
+        if not (module and name) or module.startswith("."):
             raise OptionError(f"{short(self.name)!r}: expected module:function")
         try:
             found = getattr(import_module(module), name)
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # whatever the module raises
             raise UnknownNameError(f"{short(self.name)!r} cannot be imported: {error}") from None
+        if not callable(found):
+            raise OptionError(f"{short(self.name)!r} is no function, but {type(found).__name__}")
         return cast(Callable[[Model, Columns], Columns], found)
 
     def bound(self, model: Model, parameters: tuple[str, ...]) -> Callable[[Columns], Columns]:
-        """The function, with its result checked."""
+        """The function, on copies of the rows, with its result checked."""
         own = self._found()
 
         def evaluate(rows: Columns) -> Columns:
-            count, found = len(next(iter(rows.values()))), own(model, rows)
-            columns = {str(name): np.asarray(column) for name, column in found.items()}
-            bad = [name for name, column in columns.items() if column.ndim == 0 or len(column) != count]
-            if bad or not columns:
-                raise ModelError(f"{self.name} must give arrays with {count} rows, as many as it is given")
-            return columns
+            count = len(next(iter(rows.values())))
+            found: Any = own(model, {name: array.copy() for name, array in rows.items()})
+            if not isinstance(found, Mapping) or not found:
+                raise ModelError(f"{self.name} must give arrays by name, got {short(repr(found))}")
+            return {str(name): self._column(str(name), column, count) for name, column in found.items()}
 
         return evaluate
+
+    def _column(self, name: str, given: Any, count: int) -> Any:
+        try:
+            column = np.asarray(given)
+        except ValueError:
+            raise ModelError(f"{self.name}: rows of {short(name)!r} differ in shape; all must be alike") from None
+        if column.ndim == 0 or len(column) != count:
+            raise ModelError(
+                f"{self.name} must give arrays with {count} rows, as many as it is given; {short(name)!r} has shape "
+                f"{column.shape}"
+            )
+        if column.dtype.kind not in "biufUS":
+            raise ModelError(f"{self.name}: {short(name)!r} must be numbers or text, got dtype {column.dtype}")
+        return column
 
     def describe(self) -> dict[str, Any]:
         """Its name; the file behind it is the user's to keep."""

@@ -45,6 +45,23 @@ def test_info_and_clear(place):
     assert cache.info().entries == 0
 
 
+KILLED = """
+import os, signal
+from bough.compile.run import cache
+cache.os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+cache.fetch("a", lambda: b"x" * 1000)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_what_a_killed_writer_leaves_is_seen_and_cleared(place):
+    subprocess.run([sys.executable, "-c", KILLED], check=False)
+    (left,) = place.iterdir()
+    assert cache.info().size == left.stat().st_size > 1000
+    assert cache.clear() == 1
+    assert not list(place.iterdir())
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -12,7 +12,7 @@ from bough.app.shell import Json, say, show_json, watched
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
-    from bough.sweep import Executor, SweepWork
+    from bough.sweep import SweepWork, Workers
     from bough.sweep.rows import Rows
 
 
@@ -82,7 +82,10 @@ def work_of(text: str) -> SweepWork:
 
     name, options = wanted(text)
     if ":" in name:
-        return YourOwn(name, **({"arrays": tuple(options["arrays"].split(","))} if options else {}))
+        unknown = [key for key in options if key != "arrays"]
+        if unknown:
+            raise OptionError(f"{short(name)!r} has no option {short(unknown[0])!r}; it has arrays=q,v,...")
+        return YourOwn(name, **{key: tuple(value.split(",")) for key, value in options.items()})
     if name != "rollout":
         return Evaluate(name, options)
     kinds: dict[str, Any] = {"duration": float, "dt": float, "every": int, "integrator": str}
@@ -103,7 +106,7 @@ def rows_of(states: Path | None, rows: int, seed: int, spread: float) -> Rows:
     return DrawnRows(rows, seed, spread=spread) if states is None else GivenRows(read_arrays(states))
 
 
-def executor_of(engine: SweepEngine, workers: int | None, address: str | None) -> Executor:
+def executor_of(engine: SweepEngine, workers: int | None, address: str | None) -> Workers:
     """Who does the work."""
     from bough.errors import OptionError
     from bough.sweep import Processes, RayCluster, Slurm, Threads

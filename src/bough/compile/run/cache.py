@@ -28,6 +28,7 @@ from bough.compile.settings import cache_directory, cache_limit
 MAGIC = b"bough object code 1\n"
 DIGEST_BYTES = 32
 SUFFIX = ".code"
+TEMPORARY = ".code.part"  # what is being written; a writer that was killed leaves it behind
 SOURCES = (".py", ".pyc", ".ll", ".h")  # .pyc where that is all that is installed
 
 
@@ -148,7 +149,7 @@ def _write(path: Path, key: bytes, code: bytes) -> None:
     temporary = None
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        handle, temporary = tempfile.mkstemp(TEMPORARY, dir=path.parent)
         with open(handle, "wb") as file:
             file.write(MAGIC + key + hashlib.sha256(code).digest() + code)
         os.replace(temporary, path)
@@ -166,8 +167,11 @@ def _warn_once(message: str) -> None:
 
 
 def _entries() -> Iterator[tuple[int, int, Path]]:
-    """(time of last use, size, path) of each entry; another process may remove some meanwhile."""
-    for path in cache_directory().glob("*" + SUFFIX):
+    """(time of last use, size, path) of each entry and of what killed writers left behind.
+
+    Another process may remove some meanwhile.
+    """
+    for path in (x for suffix in (SUFFIX, TEMPORARY) for x in cache_directory().glob("*" + suffix)):
         with suppress(OSError):
             status = path.stat()
             yield status.st_mtime_ns, status.st_size, path
