@@ -191,3 +191,29 @@ class Mechanism:
             velocity = J @ self.v
             bias[:3] += np.cross(velocity[3:], velocity[:3])
         return np.block([[R, p[:, None]], [np.zeros(3), 1]]), J, bias
+
+
+def step_with_laws(model, H, C, q, v, tau, dt):
+    """(q, v) after a semi-implicit step of a model whose joints are revolute or prismatic, from dense H and C.
+
+    (H + dt B) u = H v + dt (tau - C - K x); then the impulses of stops and dry friction that make the velocity the
+    nearest one to u that both allow, by Gauss-Seidel sweeps.
+    """
+    limits, M = model.limits, H + dt * np.diag(model.damping)
+    spring = model.stiffness * model.difference(model.rest_configuration, q)
+    push = tau - C - spring - model.damping * v
+    u = v + np.linalg.solve(M, dt * push)
+    A, friction = np.linalg.inv(M), dt * model.friction
+    x = np.array([q[model.joint(name).q][0] for name in model.joint_names])
+    lower, upper = np.minimum((limits.lower - x) / dt, 0.0), np.maximum((limits.upper - x) / dt, 0.0)
+    lam, own = np.zeros_like(u), np.diag(A)
+    for _ in range(20_000):
+        before = lam.copy()
+        for i in range(len(u)):
+            z = u[i] + A[i] @ lam - own[i] * lam[i]
+            free = z - np.clip(z, -own[i] * friction[i], own[i] * friction[i])
+            lam[i] = (np.clip(free, lower[i], upper[i]) - z) / own[i]
+        if np.abs(lam - before).max(initial=0.0) <= 1e-15 * np.abs(lam).max(initial=0.0):
+            break
+    v = u + A @ lam
+    return model.integrate(q, dt * v), v

@@ -162,7 +162,7 @@ def arm_to(x):
 
 @pytest.mark.parametrize("method", ["aba", "dca", "adaptive"])
 def test_a_loop_that_cannot_close_says_so_once(method, monkeypatch):
-    monkeypatch.setattr(closure, "examine_loops", lambda *_: None)  # where it is not seen before
+    monkeypatch.setattr(closure, "refuse_beyond_reach", lambda *_: None)  # where it is not seen before
     error = relative_joint(1e-7) if method == "adaptive" else None
     sim = QuasiStatics(arm_to(3.0), error, method, closures=[Closure("pin", "tip", "spherical")])
     sim.configuration = [0.4, 0.3]

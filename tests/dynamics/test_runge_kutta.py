@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import bough
-from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP
-from bough.dynamics.stepping import joint_laws
+from bough.dynamics.laws import joint_laws
+from bough.dynamics.stepping import INTEGRATORS
 from models import interpreted
+
+RUNGE_KUTTA_STEP = INTEGRATORS["runge_kutta_4"].step()
 
 
 def swinging(damping=0.0):

@@ -1,5 +1,7 @@
 """A whole step as one function: beside `rollout`, which goes another way, and beside a dense solution."""
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,12 +9,16 @@ from hypothesis import strategies as st
 
 import bough
 from bough.dynamics.engine import bind
-from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP
-from bough.dynamics.stepping import SEMI_IMPLICIT_STEP, SERVO_STEP, joint_laws
+from bough.dynamics.laws import joint_laws
+from bough.dynamics.stepping import INTEGRATORS
 from models import interpreted
+from naive import step_with_laws
+
+SEMI_IMPLICIT_STEP, RUNGE_KUTTA_STEP, MIDPOINT_STEP = (rule.step() for rule in INTEGRATORS.values())
+SERVO_STEP = INTEGRATORS["semi_implicit_euler"].step(servo=True)
 
 
-def jointed(n=4, *, damping=0.7, stiffness=3.0, stops=True, effort=None, base=None):
+def jointed(n=4, *, damping=0.7, stiffness=3.0, stops=True, effort=None, base=None, friction=0.0):
     """A branched arm whose joints have everything that a joint can have."""
     builder = bough.Builder("jointed")
     parent = "world"
@@ -20,7 +26,13 @@ def jointed(n=4, *, damping=0.7, stiffness=3.0, stops=True, effort=None, base=No
         builder.add_body("base", joint=base, mass=3.0, inertia=np.eye(3))
         parent = "base"
     for k in range(n):
-        what = {"damping": damping * (k + 1), "stiffness": stiffness, "rest": 0.2, "armature": 0.05}
+        what = {
+            "damping": damping * (k + 1),
+            "stiffness": stiffness,
+            "rest": 0.2,
+            "armature": 0.05,
+            "friction": friction,
+        }
         if stops:
             what |= {"lower": -0.6, "upper": 0.5} if k % 2 else {"lower": -0.4}
         if effort is not None:
@@ -57,57 +69,126 @@ def by_rollout(model, q, v, tau, dt, **more):
     return found.q[-1], found.v[-1]
 
 
+def motion_of(model):
+    """All of the acceleration, springs and damping included."""
+    dyn = bough.Dynamics(model, general=True)
+
+    def law(q, v, tau):
+        spring = model.stiffness * model.difference(model.rest_configuration, q)
+        return dyn.forward_dynamics(q, v, tau - spring - model.damping * v)
+
+    return law
+
+
 @pytest.mark.parametrize("base", [None, "floating", "planar", "spherical"])
-@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "runge_kutta_4"])
-def test_beside_a_rollout(base, integrator):
+@pytest.mark.parametrize("integrator", ["runge_kutta_4", "lie_midpoint"])
+def test_beside_the_rule_for_any_acceleration(base, integrator):
     model = jointed(base=base, stops=False)
-    routine = SEMI_IMPLICIT_STEP if integrator == "semi_implicit_euler" else RUNGE_KUTTA_STEP
     for seed in range(3):
         q, v, tau = state(model, seed)
-        got = interpreted(routine, model, joint_laws(model), q, v, tau, [0.01])
-        for x, y in zip(got, by_rollout(model, q, v, tau, 0.01, integrator=integrator), strict=True):
-            np.testing.assert_allclose(x, y, atol=1e-12)
+        got = interpreted(INTEGRATORS[integrator].step(), model, joint_laws(model), q, v, tau, [0.01])
+        expected = by_rollout(model, q, v, tau, 0.01, integrator=integrator, motion=motion_of(model))
+        for x, y in zip(got, expected, strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-10)
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
-def test_a_joint_that_meets_its_stop_leaves_the_others_as_impulses_do(seed):
-    """Whenever impulses find that only the joints held in the first pass are held, both ways are one."""
-    model = jointed()
+@given(seed=st.integers(0, 2**32 - 1), friction=st.sampled_from([0.0, 2.0]))
+@settings(max_examples=40, deadline=None)
+def test_stops_and_friction_beside_a_dense_solution(seed, friction):
+    model = jointed(friction=friction)
     q, v, tau = state(model, seed, speed=3.0)
     q, dt = np.clip(q, model.limits.lower, model.limits.upper), 0.05
-    q1, v1 = interpreted(SEMI_IMPLICIT_STEP, model, joint_laws(model), q, v, tau, [dt])
-    free = interpreted(SEMI_IMPLICIT_STEP, model, joint_laws(model, ["limits"]), q, v, tau, [dt])[1]
-    expected = by_rollout(model, q, v, tau, dt)
-    effects = bough.simulate.JointEffects(bough.Dynamics(model))
-    lower, upper = (x[0] for x in effects.bounds(q[None], dt))
-    at_stop = (np.abs(expected[1] - lower) < 1e-9) | (np.abs(expected[1] - upper) < 1e-9)
-    beyond = (free < lower) | (free > upper)
-    if (at_stop == beyond).all():
-        np.testing.assert_allclose(v1, expected[1], atol=1e-9)
-        np.testing.assert_allclose(q1, expected[0], atol=1e-9)
-    inside = (q1 >= model.limits.lower - 1e-9) & (q1 <= model.limits.upper + 1e-9)
-    assert inside[beyond].all()
+    dyn = bough.Dynamics(model, general=True)
+    expected = step_with_laws(model, dyn.mass_matrix(q), dyn.bias_force(q, v), q, v, tau, dt)
+    found = interpreted(SEMI_IMPLICIT_STEP, model, joint_laws(model), q, v, tau, [dt])
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-9)
 
 
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
-def test_stops_after_a_step_of_fourth_order_are_impulses(seed):
-    """H (v' - v) = S' lam at the end of the step, where all joints that would pass their stops reach them."""
-    model, dt = jointed(base="floating"), 0.02
-    q, v, tau = state(model, seed, speed=5.0)
-    q1, v1 = interpreted(RUNGE_KUTTA_STEP, model, joint_laws(model), q, v, tau, [dt])
-    free_q, free = interpreted(RUNGE_KUTTA_STEP, model, joint_laws(model, ["limits"]), q, v, tau, [dt])
-    np.testing.assert_array_equal(q1, free_q)
-    effects = bough.simulate.JointEffects(bough.Dynamics(model))
-    lower, upper = (x[0] for x in effects.bounds(q1[None], dt))
-    goal = np.clip(free[effects.rows], lower, upper)
-    struck = np.flatnonzero(goal != free[effects.rows])
-    at = effects.rows[struck]
-    A = np.linalg.inv(bough.Dynamics(model).mass_matrix(q1))
-    impulse = np.linalg.solve(A[np.ix_(at, at)], (goal - free[effects.rows])[struck])
-    np.testing.assert_allclose(v1, free + A[:, at] @ impulse, atol=1e-9)
-    np.testing.assert_allclose(v1[at], goal[struck], atol=1e-11)
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("execution", ["interpreted", "specialised", "general"])
+@pytest.mark.parametrize("caller", ["rollout", "Ensemble", "Dynamics"])
+@pytest.mark.parametrize("law", ["stop", "friction"])
+def test_no_joint_passes_its_stop_or_creeps_while_it_sticks(law, caller, execution, integrator, monkeypatch):
+    if execution == "interpreted":
+        monkeypatch.setenv("BOUGH_INTERPRET", "1")
+        monkeypatch.setattr("bough.simulate.steps._bound", OrderedDict())
+    elif execution == "general" and caller == "Ensemble":
+        pytest.skip("ensembles are specialised")
+    builder = bough.Builder("lever", gravity=(0, 0, 0))
+    what = {"upper": 0.5} if law == "stop" else {"friction": 5.0}
+    builder.add_body("lever", axis=(0, 0, 1), mass=1.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3), **what)
+    model, dt, steps, tau = builder.build(), 5e-3, 60, np.array([20.0 if law == "stop" else 4.0])
+    path = positions(model, caller, execution, integrator, (dt, steps, tau))
+    if law == "friction":
+        assert not np.any(path)
+    else:
+        assert max(path) <= 0.5 + 1e-12
+        assert path[-1] == pytest.approx(0.5, abs=1e-12)
+
+
+def positions(model, caller, execution, integrator, how):
+    dt, steps, tau = how
+    q, v = np.zeros(1), np.zeros(1)
+    dyn = bough.Dynamics(model, general=execution == "general")
+    if caller == "rollout":
+        options = {"dt": dt, "integrator": integrator, "tau": tau, "dynamics": dyn}
+        return bough.simulate.rollout(model, q, v, duration=dt * steps, **options).q[:, 0]
+    if caller == "Ensemble":
+        runs, path = bough.simulate.Ensemble(model, q[None], v[None], dt=dt, integrator=integrator), []
+        for _ in range(steps):
+            runs.step(tau=tau)
+            path.append(runs.q[0, 0])
+        return path
+    name, path = INTEGRATORS[integrator].routine.name, []
+    for _ in range(steps):
+        q, v = getattr(dyn, name)(q, v, tau, [dt])
+        path.append(q[0])
+    return path
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_prescribed_joints_follow_and_the_others_feel_it(integrator):
+    """A pendulum on a slide that is driven swings like one in an accelerated frame."""
+    builder = bough.Builder("driven", gravity=(0, 0, -9.81))
+    builder.add_body("cart", joint="prismatic", axis=(1, 0, 0), mass=5.0)
+    builder.add_body("bob", "cart", axis=(0, 1, 0), mass=1.0, com=(0, 0, -1), inertia=1e-9 * np.eye(3))
+    model, dt = builder.build(), 1e-3
+    path = lambda t: (0.5 * t * t, t)  # noqa: E731
+    found = bough.simulate.rollout(model, np.zeros(2), np.zeros(2), duration=0.3, dt=dt, integrator=integrator,
+                                   motion={"cart": path})  # fmt: skip
+    np.testing.assert_allclose(found.q[:, 0], 0.5 * found.time**2, atol=1e-12)
+    np.testing.assert_allclose(found.v[1:, 0], found.time[1:], atol=1e-12)
+    builder = bough.Builder("tilted", gravity=(-1.0, 0, -9.81))
+    builder.add_body("bob", axis=(0, 1, 0), mass=1.0, com=(0, 0, -1), inertia=1e-9 * np.eye(3))
+    frame = bough.simulate.rollout(builder.build(), [0.0], [0.0], duration=0.3, dt=dt, integrator="runge_kutta_4")
+    np.testing.assert_allclose(found.q[-1, 1], frame.q[-1, 0], rtol=1e-2)
+    by_position = bough.simulate.rollout(model, np.zeros(2), np.zeros(2), duration=0.3, dt=dt, integrator=integrator,
+                                         motion={"cart": lambda t: 0.5 * t * t})  # fmt: skip
+    np.testing.assert_allclose(by_position.q[-1, 1], frame.q[-1, 0], rtol=2e-2)
+
+
+def test_a_prescribed_base_carries_the_robot():
+    model = jointed(base="floating", stops=False)
+    q, v, _ = state(model)
+    q[:7] = [0, 0, 0, 0, 0, 0, 1]
+    raised = lambda t: [0.0, 0.0, 0.1 * t, 0.0, 0.0, np.sin(t / 2), np.cos(t / 2)]  # noqa: E731
+    found = bough.simulate.rollout(model, q, v, duration=0.1, dt=0.01, motion={model.joint_names[0]: raised})
+    np.testing.assert_allclose(found.q[-1, :7], raised(0.1), atol=1e-12)
+    with pytest.raises(bough.BoughError, match="function of time"):
+        bough.simulate.rollout(model, q, v, duration=0.1, dt=0.01, motion={model.joint_names[0]: 3.0})
+
+
+def test_servos_in_rollouts_are_those_of_ensembles():
+    model = jointed(stops=False)
+    q, v, _ = state(model)
+    goal = q + 0.3
+    runs = bough.simulate.Ensemble(model, q[None], v[None], dt=0.01, servo=(50.0, 5.0))
+    runs.step(10, target=goal)
+    found = bough.simulate.rollout(model, q, v, duration=0.1, dt=0.01, servo=(50.0, 5.0), target=goal)
+    np.testing.assert_array_equal(found.q[-1], runs.q[0])
+    moving = bough.simulate.rollout(model, q, v, duration=0.1, dt=0.01, servo=(50.0, 5.0), target=lambda t, q, v: goal)
+    np.testing.assert_array_equal(moving.q[-1], runs.q[0])
 
 
 def test_servos_are_a_linear_system():

@@ -10,6 +10,7 @@ from bough import zoo
 from bough.compile.run.libraries import on_host
 from bough.simulate import Ensemble, rollout
 from gpu import needs_gpu, on_hardware, starfish, to_gpu
+from opspace.mechanisms import four_bar
 
 
 def states(model, batch=3, seed=0):
@@ -79,14 +80,22 @@ def test_single_precision_stays():
     assert runs.q.dtype == runs.v.dtype == np.float32
 
 
-def test_what_would_be_left_out_is_refused():
-    builder = bough.Builder("rough")
-    builder.add_body("link", mass=1.0, com=(1, 0, 0), friction=0.1, lower=-1.0, upper=1.0)
-    model = builder.build()
-    q, v = np.zeros((2, 1)), np.zeros((2, 1))
-    with pytest.raises(bough.BoughError, match="has friction"):
+def test_loops_are_refused_unless_they_are_left_out():
+    model = four_bar()
+    q, v = np.zeros((2, model.nq)), np.zeros((2, model.nv))
+    with pytest.raises(bough.BoughError, match="has closures"):
         Ensemble(model, q, v, dt=0.01)
-    Ensemble(model, q, v, dt=0.01, without=["friction"]).step()
+    Ensemble(model, q, v, dt=0.01, without=["closures"]).step()
+
+
+def test_tau_and_target_may_be_functions():
+    model = zoo.arm(3)
+    q, v = states(model)
+    runs, other = (Ensemble(model, q, v, dt=0.01, servo=(10.0, 1.0)) for _ in range(2))
+    runs.step(3, tau=lambda t, q, v: -v, target=lambda t, q, v: np.full(3, t))
+    for k in range(3):
+        other.step(tau=-other.v, target=np.full(3, 0.01 * k))
+    np.testing.assert_allclose(runs.q, other.q, atol=1e-14)
 
 
 def swing():

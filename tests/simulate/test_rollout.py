@@ -7,9 +7,9 @@ import pytest
 
 import bough
 from bough import zoo
+from bough.dynamics.stepping import INTEGRATORS
 from bough.errors import NonFiniteError, NumericalError, OptionError, ShapeError, UnknownNameError
 from bough.simulate import rollout
-from bough.simulate.integrators import INTEGRATORS
 from opspace.mechanisms import four_bar
 
 
@@ -181,7 +181,8 @@ def test_external_forces_push_frames():
     push = {"corner": [4.0, 0, 0, 0, 0, 0]}
     start = {"q": box.neutral, "v": np.zeros(6), "dt": 1e-3}
     motion = rollout(box, **start, duration=1e-3, forces=push)
-    np.testing.assert_allclose(motion.v[-1], [2e-3, 0, 0, 0, 0, -20e-3], atol=1e-12)
+    speed = bough.Dynamics(box).velocity(motion.q[-1], motion.v[-1], "box")
+    np.testing.assert_allclose(speed, [2e-3, 0, 0, 0, 0, -20e-3], atol=1e-12)
     np.testing.assert_allclose(motion.tau, 0)
     straight = rollout(box, **start, duration=0.1, forces=lambda t, q, v: {"box": [4.0 * (t < 0.05), 0, 0, 0, 0, 0]})
     np.testing.assert_allclose(straight.v[-1, :3], [0.1, 0, 0], atol=1e-9)

@@ -1,32 +1,30 @@
-"""Loops: two frames of a linkage held together, by forces found exactly before each bounded pass.
+"""Loops: two frames of a linkage held together, by forces that an O(n) sweep finds before each bounded pass.
 
-The closure forces satisfy T' (a_b - a_a) = -gap / h over all loops, where the matrix of this system is T' Lambda^-1 T
-of the closing bodies: what their answers to unit forces are, read off the assembly tree by a few ways from leaf to root
-and back, or from plain solutions. They are then applied forces like others, so every error bound stays valid; the gap
-term closes what integration and culling open, and a loop that is open at the start within a few steps. Redundant loops
-(a planar chain in space) are allowed: the smallest closure forces are taken.
+The closure forces satisfy T' (a_b - a_a) = -gap / h over all loops (`engines.loops`). On the tree they are applied
+forces like others, so every error bound stays valid; the gap term closes what integration and culling open, and a loop
+that is open at the start within a few steps. Redundant loops (a planar chain in space) are allowed: the smallest
+closure forces are taken.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
+from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.loops import Closing, LoopRows, loop_work, make_loops
-from bough.adaptive.feasible import examine_loops, listed
-from bough.adaptive.handles import closing_force
-from bough.adaptive.tree.layout import Shared
+from bough.adaptive.engines.plain import world_poses
 from bough.errors import ModelError, unknown_option
-from bough.joints import Mechanism
+from bough.joints import BALL, TURN, Mechanism
 from bough.model import Model
 from bough.spatial import rotation_vector
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray
 
-MAX_HANDLES = 10
+MISSED = 1e-4  # m, or that share of the longest side where it is shorter than 1 m: what figures are rounded to
 MOST_WORK = 1e10  # products of a sweep
 
 # Axes of frame b that a closing joint frees (0-2 turn, 3-5 slide)
@@ -73,50 +71,19 @@ class _Side(NamedTuple):
     p: FloatArray
 
 
-class Engine(Protocol):
-    """What closures need of a solver; bodies are numbers of primitives."""
-
-    mechanism: Any
-    shared: Shared
-
-    def poses(self, bodies: IntArray) -> FloatArray:
-        """(k, 12) R and p in the world."""
-
-    def respond(self, bodies: IntArray) -> FloatArray:
-        """(k, 6) accelerations relative to free fall, in each body's frame, under the forces in `shared`."""
-
-    def reload(self, bodies: IntArray) -> None:
-        """Forces on these in `shared` have changed for good."""
-
-
 class Closures:
     """All closures of one simulation."""
 
     def __init__(self, model: Model, closures: tuple[Closure, ...]) -> None:
         self.model, self.closures = model, closures
         self.rate = 1.0  # share of the gap that a step closes
-        self.rank = 0  # constraint directions that the linkage can follow, found by `hold`
+        self.rank = 0  # constraint directions that the linkage can follow, found by a sweep
         self.sides = [(self._side(c.a), self._side(c.b)) for c in closures]
         self.T = [np.delete(np.eye(6), FREED[c.joint], axis=1) for c in closures]
-        self.turns = np.concatenate([T.argmax(axis=0) < 3 for T in self.T])
         ends = sorted({side.body for pair in self.sides for side in pair if side.body >= 0})
         if not ends:
             raise ModelError("a closure between two frames of the world holds nothing")
         self.bodies = np.array(ends, np.int64)
-
-    @property
-    def are_few(self) -> bool:
-        """Whether the tree can take them."""
-        return 2 + len(self.closures) <= MAX_HANDLES
-
-    def refuse_many(self) -> None:
-        """On the tree, each loop keeps a handle open."""
-        count = len(self.closures)
-        if not self.are_few:
-            raise ModelError(
-                f"{count} loops keep up to {2 + count} handles open: expected at most {MAX_HANDLES} with "
-                f'culled="zero"; with culled="rigid" or method="aba" there may be many'
-            )
 
     @property
     def rows(self) -> list[list[int]]:
@@ -132,26 +99,6 @@ class Closures:
     def _side(self, name: str) -> _Side:
         frames, k = self.model.frames, self.model.frame(name)
         return _Side(int(frames.body[k]), frames.R[k], frames.p[k])
-
-    def hold(self, engine: Engine, h: float) -> None:
-        """Find the closure forces here and now, for a step h = dt^2 / 2, and apply them. O(loops^2) answers."""
-        force, poses = engine.shared.force, self._by_body(engine.poses(self.bodies))
-        base = force[self.bodies].copy()
-        groups = [self._wrenches(pair, T, poses) for pair, T in zip(self.sides, self.T, strict=True)]
-        columns = [column for group in groups for column in group]
-        free = self._gaps(poses, self._respond(engine))
-        G = np.empty((len(columns), len(columns)))
-        for k, column in enumerate(columns):
-            for body, wrench in column:
-                force[body] += wrench
-            G[:, k] = self._gaps(poses, self._respond(engine)) - free
-            force[self.bodies] = base
-        gap = self.rate / h * np.concatenate(self._displacements(poses))
-        lam, self.rank = closing_force(G, free, gap, self.turns)
-        for x, column in zip(lam, columns, strict=True):
-            for body, wrench in column:
-                force[body] += x * wrench
-        engine.reload(self.bodies)
 
     def note_rank(self, loops: LoopRows) -> None:
         """Directions that the linkage can follow, as a sweep found them."""
@@ -174,11 +121,6 @@ class Closures:
         """Poses of the closing bodies, and of the world."""
         return dict(zip(self.bodies.tolist(), rows, strict=True)) | {-1: np.eye(4, 3).ravel()}
 
-    def _respond(self, engine: Engine) -> dict[int, FloatArray]:
-        found = dict(zip(self.bodies.tolist(), engine.respond(self.bodies), strict=True))
-        found[-1] = np.concatenate([np.zeros(3), -np.asarray(engine.mechanism.gravity)])
-        return found
-
     def _wrenches(
         self, pair: tuple[_Side, _Side], T: FloatArray, poses: dict[int, FloatArray]
     ) -> list[list[tuple[int, FloatArray]]]:
@@ -194,19 +136,6 @@ class Closures:
                     column.append((side.body, sign * np.concatenate([own.T @ (n + _cross(x - at, f)), own.T @ f])))
             columns.append(column)
         return columns
-
-    def _gaps(self, poses: dict[int, FloatArray], a: dict[int, FloatArray]) -> FloatArray:
-        """T' (a_b - a_a) at the place of frame b, all loops."""
-        found = []
-        for (first, second), T in zip(self.sides, self.T, strict=True):
-            R, x = _place(second, poses)
-            total = np.zeros(6)
-            for side, sign in ((second, 1.0), (first, -1.0)):
-                own, at = _pose(poses[side.body])
-                turn, push = own @ a[side.body][:3], own @ a[side.body][3:]
-                total += sign * np.concatenate([R.T @ turn, R.T @ (push + _cross(turn, x - at))])
-            found.append(T.T @ total)
-        return np.concatenate(found)
 
     def _displacements(self, poses: dict[int, FloatArray]) -> list[FloatArray]:
         """How far each loop is open, along its constraints in frame b."""
@@ -231,7 +160,7 @@ class Closures:
 
 
 def make_plan(m: Mechanism, closures: Closures) -> LoopRows:
-    """The closures on a mechanism; refused where too many lie across each other, cannot be closed, or hold nothing."""
+    """The closures on a mechanism; refused where too many lie across each other, or one is beyond reach."""
     body, frame, rows = closures.closing()
     work, _ = loop_work(np.asarray(m.parent), body, np.array([len(r) for r in rows]))
     if work > MOST_WORK:
@@ -243,8 +172,49 @@ def make_plan(m: Mechanism, closures: Closures) -> LoopRows:
         )
     plan = make_loops(np.asarray(m.parent), len(m.axis), body, frame, rows)
     names = [f"{c.a!r} to {c.b!r} ({c.joint})" for c in closures.closures]
-    examine_loops(m, plan, np.array(closures.model.neutral), names)
+    refuse_beyond_reach(m, plan, np.array(closures.model.neutral), names)
     return plan
+
+
+def refuse_beyond_reach(m: Mechanism, lp: LoopRows, q: FloatArray, names: Sequence[str]) -> None:
+    """Refuse a loop that closes nowhere, by name and with the distance that is left however its joints turn.
+
+    The bodies of a loop are sides of a polygon whose corners are its joints and its closing point: none may be longer
+    than all others together. Loops with joints that slide, or with a closing point that does, are not looked at.
+    """
+    poses = np.zeros((len(m.parent), 12))
+    compiled(world_poses)(m, q, np.zeros_like(poses), poses)
+    for c in range(len(lp.meet)):
+        sides = _sides(m, lp, poses, c)
+        left = 2.0 * max(sides, default=0.0) - sum(sides)
+        if left > MISSED * min(1.0, max(sides, default=0.0)):
+            raise ModelError(
+                f"closure {names[c]} cannot be closed: however the joints turn, its frames are {left:.2g} m apart"
+            )
+
+
+def _sides(m: Mechanism, lp: LoopRows, poses: FloatArray, c: int) -> list[float]:
+    """How far the corners of loop c on each of its bodies are apart; nothing where they may move."""
+    if not {3, 4, 5} <= set(lp.axis[lp.loop == c].tolist()):
+        return []
+    sides, ends = [], []
+    for side in (0, 1):
+        i, corner = int(lp.body[c, side]), lp.frame[2 * c + side, 9:]
+        while i != lp.meet[c]:
+            keeps = m.kind[i] == BALL or (m.kind[i] == TURN and m.pitch[m.dof[i]] == 0.0)
+            if not keeps:
+                return []
+            sides.append(float(np.linalg.norm(corner)))
+            p = int(m.parent[i])
+            R, origin = _pose(poses[p]) if p >= 0 else (np.eye(3), np.zeros(3))
+            i, corner = p, R.T @ (poses[i, 9:] - origin)
+        ends.append(corner)
+    return [*sides, float(np.linalg.norm(ends[0] - ends[1]))]
+
+
+def listed(names: Sequence[str], otherwise: str) -> str:
+    """The first few of these."""
+    return ", ".join(names[:4]) + " and others" * (len(names) > 4) or otherwise
 
 
 def _pose(row: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -9,7 +9,6 @@ to free fall, so the ground accelerates by -g.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,30 +130,6 @@ def joint_response(K: FloatArray, S: FloatArray) -> tuple[FloatArray, FloatArray
     Ta = S @ np.linalg.inv(S.T @ S) if d else np.zeros((6, 0))
     W = T @ np.linalg.pinv(T.T @ K @ T, rcond=REDUNDANT, hermitian=True) @ T.T
     return W, Ta.T @ (np.eye(6) - K @ W), Ta.T @ (K - K @ W @ K) @ Ta
-
-
-def closing_force(
-    G: FloatArray, free: FloatArray, gap: FloatArray, turns: npt.NDArray[np.bool_]
-) -> tuple[FloatArray, int]:
-    """Forces lam that close loops, and in how many directions the linkage follows them (the rank).
-
-    G lam + free = -gap in the least-squares sense: G answers unit forces (k, k), `free` is how the constraints
-    accelerate without them, `gap` what integration has left open, by h; `turns` tells which constraints are of turning.
-    Those are scaled by their largest answer, the others by theirs, so that units do not decide. A direction in which
-    the linkage hardly moves is left alone when its gap asks for more than holding it does: the loop is out of reach.
-    """
-    scale, answer = np.zeros(len(G)), np.diag(G)
-    for kind in (turns, ~turns):
-        largest = float(answer[kind].max(initial=0.0))
-        scale[kind] = 1.0 / math.sqrt(largest) if largest > IDLE * answer.max() else 0.0
-    s, V = np.linalg.eigh(0.5 * scale[:, None] * (G + G.T) * scale)
-    skew = float((scale[:, None] * np.abs(G - G.T) * scale).max(initial=0.0))
-    top = float(s.max(initial=0.0))
-    hold, close = V.T @ (scale * free), V.T @ (scale * gap)
-    reach = (s > UNREACHABLE * top) | (np.abs(close) <= np.abs(hold))
-    follows = (s > max(REDUNDANT, 10.0 * skew) * top) & reach
-    wanted = np.where(follows, hold + close, 0.0)
-    return -scale * (V @ (wanted / np.where(follows, s, 1.0))), int(np.count_nonzero(follows))
 
 
 def accelerations(C: Articulated, f: npt.ArrayLike | None = None) -> dict[tuple[Hashable, Hashable], FloatArray]:

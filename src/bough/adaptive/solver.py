@@ -67,7 +67,6 @@ def not_finite(q: FloatArray) -> NumericalError:
 Error = ErrorMeasure | float | None
 METHODS = ("auto", "adaptive", "dca", "aba")
 CULLED = ("rigid", "zero")
-LARGE = 4000  # bodies from which on few loops are held by the tree quicker than by a plain sweep
 
 
 class Solver:
@@ -112,8 +111,6 @@ class Solver:
         if closures:
             self.closures = Closures(self.inputs.model, tuple(closures))
             self.inputs.forces.always = tuple(self.closures.bodies.tolist())
-            if self.region is None and self.method != "aba":
-                self.closures.refuse_many()
             self.loops = make_plan(self.inputs.mechanism, self.closures)
         if self.method != "aba" and (self.method != "auto" or not self.switches):
             self.cost = Cost(self._tree_method)
@@ -229,13 +226,10 @@ class Solver:
         if self.region is not None:
             self.region.followed()
         if self.closures is not None:
-            if self.region is None or (self.closures.are_few and len(self.plain.mechanism.parent) > LARGE):
-                self.closures.hold(tree, self.h)
-            else:
-                kept = self.inputs.shared.qdd.copy()
-                self._solve_loops(loads)
-                self.inputs.shared.qdd[:] = kept
-                tree.reload(self.closures.bodies)
+            kept = self.inputs.shared.qdd.copy()
+            self._solve_loops(loads)
+            self.inputs.shared.qdd[:] = kept
+            tree.reload(self.closures.bodies)
             changes.closures = False
         return tree
 

@@ -24,12 +24,12 @@ from bough.dynamics.inverse_derivatives import INVERSE_DERIVATIVES
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
+from bough.dynamics.laws import joint_laws
 from bough.dynamics.parameters import SHAPES, check_inputs, seats_of
 from bough.dynamics.placements import PLACEMENTS, all_frames
 from bough.dynamics.regressor import PACKED_REGRESSOR, REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
-from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP
-from bough.dynamics.stepping import SEMI_IMPLICIT_STEP, joint_laws
+from bough.dynamics.stepping import INTEGRATORS, Integrator
 from bough.errors import ModelError, OptionError, UnknownNameError, unknown_option
 from bough.model import Model, mark_limbs
 from bough.types import Reference
@@ -105,6 +105,11 @@ def _laws(model: Model, options: Options) -> tuple[Any, ...]:
     return joint_laws(model)
 
 
+def _step(integrator: Integrator, summary: str) -> Function:
+    routine = INTEGRATORS[integrator].step()
+    return Function(routine.name, summary, {routine.name: Method(routine, _laws, mimic=False)})
+
+
 def _row(name: str, summary: str, routine: Routine, *options: str) -> Function:
     method = Method(routine, _of_frame) if "frame" in options else Method(routine)
     return Function(name, summary, {name: method}, options)
@@ -175,16 +180,9 @@ _ROWS = (
     ),
     _row("centroidal_momentum_matrix", "A with centroidal momentum = A v", centroidal.CENTROIDAL_MOMENTUM_MATRIX),
     _row("centroidal_momentum_drift", "Adot v", centroidal.CENTROIDAL_MOMENTUM_DRIFT),
-    Function(
-        "semi_implicit_step",
-        "q and v after dt: joints with springs, stops and implicit damping",
-        {"semi_implicit_step": Method(SEMI_IMPLICIT_STEP, _laws, mimic=False)},
-    ),
-    Function(
-        "runge_kutta_step",
-        "q and v after dt, of fourth order: joints with springs, damping and stops",
-        {"runge_kutta_step": Method(RUNGE_KUTTA_STEP, _laws, mimic=False)},
-    ),
+    _step("semi_implicit_euler", "q and v after dt: joints with springs, friction, stops and implicit damping"),
+    _step("runge_kutta_4", "q and v after dt, of fourth order: joints with springs, damping, friction and stops"),
+    _step("lie_midpoint", "q and v after dt, of second order, symmetric in time: joints as in runge_kutta_step"),
 )
 FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}
 ALIASES = {"forward_kinematics": "placements"}

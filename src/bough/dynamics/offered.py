@@ -124,25 +124,29 @@ class Offered:
     def semi_implicit_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt (1,): joints with springs, stops and implicit damping; see `bough.simulate.Ensemble`.
+        """(q, v) after dt (1,), of first order: joints with springs, friction, stops and implicit damping.
 
-        Dry friction and loops are left out; `bough.simulate.rollout` has them.
+        Loops are omitted; `bough.simulate.rollout` has them.
         """
-        found: tuple[RealArray, RealArray] = self._library.function("semi_implicit_step", given=call).call(
-            q, v, tau, dt, **call
-        )
+        found: Any = self._library.function("semi_implicit_step", given=call).call(q, v, tau, dt, **call)
         return found
 
     def runge_kutta_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt (1,), of fourth order: joints with springs and damping, tau held; stops act at the end.
+        """(q, v) after dt (1,), of fourth order: joints with springs, damping, friction and stops, tau constant.
 
-        Dry friction and loops are left out; `bough.simulate.rollout` has them.
+        Steps in which a joint is locked or released are of first order. Loops are omitted; `bough.simulate.rollout` has
+        them.
         """
-        found: tuple[RealArray, RealArray] = self._library.function("runge_kutta_step", given=call).call(
-            q, v, tau, dt, **call
-        )
+        found: Any = self._library.function("runge_kutta_step", given=call).call(q, v, tau, dt, **call)
+        return found
+
+    def midpoint_step(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
+    ) -> tuple[RealArray, RealArray]:
+        """(q, v) after dt (1,), of second order and symmetric in time; otherwise as `runge_kutta_step`."""
+        found: Any = self._library.function("midpoint_step", given=call).call(q, v, tau, dt, **call)
         return found
 
     # Kinematics

@@ -21,7 +21,7 @@ from bough.joints.abroad import Abroad
 from bough.joints.manifold import DIFFERENCE, INTEGRATE, bracket, configuration_rate
 from bough.joints.mechanism import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS, Mechanism
 from bough.joints.primitive import JOINTS, PRIMITIVES, Primitive, close_table, register
-from bough.joints.quaternion import quaternion_rotation, tiny
+from bough.joints.quaternion import quaternion_rotation, rotation_quaternion, tiny
 from bough.joints.table import BALL, FREE, PLANAR, SLIDE, TURN, difference_joint, integrate_joint, move_joint
 from bough.joints.waist import (
     along,
@@ -88,6 +88,7 @@ __all__ = [
     "register",
     "rigid_freedom",
     "rigid_to_parent",
+    "rotation_quaternion",
     "tiny",
     "turn_axes",
     "turn_to_body",

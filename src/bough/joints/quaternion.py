@@ -54,15 +54,21 @@ def half_turn(m: Mechanism, square: Scalar) -> tuple[Scalar, Scalar, Scalar]:
 
 
 @kernel
+def rotation_quaternion(m: Mechanism, turn: Vector) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """The unit quaternion x y z w of a rotation vector."""
+    one = m.one[0]
+    sinc, c, _ = half_turn(m, dot3(turn, turn))
+    x, y, z = scale3(one / (one + one) * sinc, turn)
+    return x, y, z, c
+
+
+@kernel
 def turn_quaternion(m: Mechanism, k: int, turn: Vector, q: Rows, out: Rows) -> None:
     """The unit quaternion at k, times the rotation by the vector `turn`."""
-    one = m.one[0]
-    half = one / (one + one)
     square = q[k] * q[k] + q[k + 1] * q[k + 1] + q[k + 2] * q[k + 2] + q[k + 3] * q[k + 3]
     scale = sqrt(square) / square  # NaN where squares overflow
     x, y, z, w = scale * q[k], scale * q[k + 1], scale * q[k + 2], scale * q[k + 3]
-    sinc, c, _ = half_turn(m, dot3(turn, turn))
-    a, b, d = scale3(half * sinc, turn)
+    a, b, d, c = rotation_quaternion(m, turn)
     out[k] = w * a + c * x + (y * d - z * b)
     out[k + 1] = w * b + c * y + (z * a - x * d)
     out[k + 2] = w * d + c * z + (x * b - y * a)

@@ -6,11 +6,12 @@ Belongs here: what advances a state in time and what keeps it. Does not belong h
 
 from __future__ import annotations
 
+from bough.dynamics.stepping import Integrator
 from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField, Plane
 from bough.simulate.ensemble import Ensemble
 from bough.simulate.grounded import GroundedEnsemble
-from bough.simulate.integrators import Integrator, lie_midpoint, runge_kutta_4, semi_implicit_euler
-from bough.simulate.joint_effects import Effect, JointEffects, coordinate_limits
+from bough.simulate.integrators import lie_midpoint, runge_kutta_4, semi_implicit_euler
+from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
 from bough.simulate.rollout import rollout
 
@@ -26,7 +27,6 @@ __all__ = [
     "JointEffects",
     "Plane",
     "Recording",
-    "coordinate_limits",
     "lie_midpoint",
     "rollout",
     "runge_kutta_4",

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.stepping import Integrator
 from bough.errors import NumericalError, ShapeError
 from bough.opspace import ConstrainedDynamics, Loops
-from bough.simulate.integrators import INTEGRATORS, Integrator
+from bough.simulate.integrators import BY_ACCELERATION
 from bough.simulate.joint_effects import JointEffects
 from bough.types import FloatArray
 
@@ -72,7 +73,7 @@ class ClosedMotion:
         self, dynamics: Dynamics, effects: JointEffects, loops: Loops, integrator: Integrator, joints: Settles
     ) -> None:
         self.dynamics, self.model, self.effects, self.joints = dynamics, dynamics.model, effects, joints
-        self.loops, self.step = loops, INTEGRATORS[integrator]
+        self.loops, self.step = loops, BY_ACCELERATION[integrator]
         self.motion = ConstrainedDynamics(loops.space)
 
     def advance(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:

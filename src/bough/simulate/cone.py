@@ -214,7 +214,7 @@ def next_slip(k: Laws, friction: Scalar, a: Scalar, y: tuple[Scalar, Scalar], x:
     length, reach = sqrt(square), friction * (a - x[1] * f1 - x[2] * f2)
     slope = -friction * (x[1] * d1 + x[2] * d2) * square - reach * (f1 * d1 + f2 * d2)
     least = k.small[1] * x[10] * length * square
-    return positive(x[9] + (length - reach) * square / larger(slope, least))
+    return positive(x[9] + (length - reach) * square / larger(least, slope))  # exact where it is the first
 
 
 @kernel

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Literal, TypeAlias
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from bough.arguments import explained
 from bough.compile.executions import CPU, GPU
 from bough.compile.run.libraries import asarray, full, library_of, on_host
-from bough.dynamics.engine import CompiledFunction, bind
 from bough.dynamics.given import Parameters
+from bough.dynamics.laws import check_effects
 from bough.dynamics.parameters import check_inputs
-from bough.dynamics.runge_kutta import RUNGE_KUTTA_STEP, SERVO_RUNGE_KUTTA
-from bough.dynamics.stepping import SEMI_IMPLICIT_STEP, SERVO_STEP, joint_laws
-from bough.errors import ModelError, ShapeError, UnknownNameError, unknown_option
-from bough.model import Model, mark_limbs
-from bough.simulate.joint_effects import EFFECTS, Effect
+from bough.dynamics.stepping import Integrator, integrator_named
+from bough.errors import ModelError, ShapeError, UnknownNameError
+from bough.model import Model
+from bough.simulate.joint_effects import Effect
+from bough.simulate.steps import own_coordinates, servo_gains, step_function
 
-ROUTINES = {
-    "semi_implicit_euler": (SEMI_IMPLICIT_STEP, SERVO_STEP),
-    "runge_kutta_4": (RUNGE_KUTTA_STEP, SERVO_RUNGE_KUTTA),
-}
-StepBy: TypeAlias = Literal["semi_implicit_euler", "runge_kutta_4"]
 Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
 Rows: TypeAlias = Any  # numbers of rows, a mask or a slice
 
@@ -34,10 +27,10 @@ class Ensemble:
 
     Arrays of PyTorch and CuPy on a GPU stay there: all of a step is one kernel on the caller's stream, and nothing is
     copied or waited for, so that `step(count)` may be recorded in a CUDA graph if count is even. numpy arrays are
-    stepped on the CPU, over `threads`. Steps are those of `bough.dynamics.stepping`: joints have damping, springs and
-    stops, less what `without` names. With `servo` = (kp, kd), numbers for all revolute and prismatic joints or arrays
-    (nv,) or (batch, nv), each of them is drawn to its `target`, implicitly, with no more than its effort. Dry friction,
-    closures and contacts are those of `rollout`; a model that has such is refused unless `without` names them.
+    stepped on the CPU, over `threads`. Steps are those of `bough.dynamics.stepping`: joints have damping, springs, dry
+    friction and stops, less what `without` names. With `servo` = (kp, kd), numbers for all revolute and prismatic
+    joints or arrays (nv,) or (batch, nv), each of them is drawn to its `target`, implicitly, with no more than its
+    effort. Loops are those of `rollout`; a model that has some is refused unless `without` names "closures".
 
     `inputs` names quantities of the model that may differ from row to row, given by name: `inertia`, `armature`,
     `gravity`, `placement` (see `Dynamics`), for all rows or one for each.
@@ -56,7 +49,7 @@ class Ensemble:
         v: Array,
         *,
         dt: float,
-        integrator: StepBy = "semi_implicit_euler",
+        integrator: Integrator = "semi_implicit_euler",
         servo: tuple[Array, Array] | None = None,
         without: Collection[Effect] = (),
         inputs: Sequence[str] = (),
@@ -75,10 +68,11 @@ class Ensemble:
         if not dt > 0.0:
             raise ShapeError(f"dt must be positive, got {dt}")
         self.dt, self.time = dt, 0.0
-        laws = joint_laws(model, _checked(model, integrator, without))
-        self._function = self._bound(ROUTINES[integrator][servo is not None], laws, inputs)
         self._drives = self._driven(servo)
         self._given = self._parameters(inputs, parameters)
+        how: dict[str, Any] = {"servo": servo is not None, "device": CPU if self._kind == "numpy" else GPU}
+        rule, off = integrator_named(integrator), _checked(model, without)
+        self._function = step_function(model, rule, off, quantities=self._quantities, **how)
         self._bad = self._full((len(self.q),), 0, "uint8")
         self._launches: list[Callable[[], None]] = []
 
@@ -103,16 +97,22 @@ class Ensemble:
     def step(self, count: int = 1, *, tau: Array | None = None, target: Array | None = None) -> None:
         """`count` steps under joint forces `tau` and servos that draw to `target`, both (nv,) or (batch, nv).
 
-        What is not given stays as it was, at first zero forces and the configuration at the start.
+        Both may be functions of (t, q, v), called before every step. What is omitted stays as it was, at first zero
+        forces and the configuration at the start.
         """
         if count < 0:
             raise ShapeError(f"count must not be negative, got {count}")
-        self._set("tau", tau)
-        self._set("target", target)
+        drives = {"tau": tau, "target": target}
+        for name, value in drives.items():
+            if not callable(value):
+                self._set(name, value)
         for _ in range(count):
+            for name, value in drives.items():
+                if callable(value):
+                    self._set(name, value(self.time, self.q, self.v))
             self._advance()
             self._state.reverse()
-        self.time += count * self.dt
+            self.time += self.dt
 
     def reset(self, rows: Rows, q: Array | None = None, v: Array | None = None) -> None:
         """Put rows (numbers, a mask or a slice) back to the start, or to q and v."""
@@ -161,41 +161,18 @@ class Ensemble:
 
     # What does not change
 
-    def _bound(self, routine: Any, laws: tuple[Any, ...], inputs: Sequence[str]) -> CompiledFunction:
-        quantities = Parameters(self.model, check_inputs(self.model, inputs))
-        routine, constants, twins = quantities.prepared(routine, laws, mark_limbs)
-        device = CPU if self._kind == "numpy" else GPU
-        return bind(routine, self.model, *constants, twins=twins, device=device, fold=quantities.folds)
-
     def _driven(self, servo: tuple[Array, Array] | None) -> dict[str, Array]:
         """The inputs of a step after q and v, in order."""
         rows, nv = len(self.q), self.model.nv
         found = {"tau": self._full((rows, nv), 0.0)}
         if servo is not None:
-            single = np.flatnonzero(_single(self.model))
             found["target"] = self._full((rows, nv), 0.0)
-            where = [int(self.model.mechanism.q_index[i]) for i in _owners(self.model)[single]]
-            found["target"][:, single.tolist()] = self.q[:, where]
+            single, here = own_coordinates(self.model, self.q)
+            found["target"][:, single] = here
             for name, value in zip(("kp", "kd"), servo, strict=True):
-                found[name] = self._gain(name, value)
+                found[name] = self._like(servo_gains(self.model, name, on_host(value), rows))
         found["dt"] = self._full((1,), self.dt)
         return found
-
-    def _gain(self, name: str, value: Array) -> Array:
-        given = self._like(value)
-        if tuple(given.shape) not in ((), (self.model.nv,), (len(self.q), self.model.nv)):
-            raise ShapeError(f"{name} must be a number, (nv,) or (batch, nv), got {tuple(given.shape)}")
-        gains = given + self._full((self.model.nv,), 0.0)
-        wrong = np.flatnonzero(~_single(self.model) & (on_host(gains).reshape(-1, self.model.nv) != 0.0).any(axis=0))
-        if isinstance(value, int | float):
-            gains[..., wrong.tolist()] = 0.0
-        elif len(wrong):
-            raise ShapeError(
-                f"{name}: servos act on revolute and prismatic joints, not on {self.model.dof_names[wrong[0]]!r}"
-            )
-        if (on_host(gains) < 0.0).any():
-            raise ShapeError(f"{name} must not be negative")
-        return gains
 
     def _parameters(self, inputs: Sequence[str], given: dict[str, Array]) -> list[Array]:
         quantities = self._quantities = Parameters(self.model, check_inputs(self.model, inputs))
@@ -232,34 +209,14 @@ def _kind(x: Array) -> str:
     return library
 
 
-def _owners(model: Model) -> np.ndarray:
-    """The body of each entry of v."""
-    m = model.mechanism
-    owner = np.empty(model.nv, np.int64)
-    owner[m.v_index] = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
-    return owner
-
-
-def _single(model: Model) -> np.ndarray:
-    """Whether each entry of v is that of a revolute or prismatic joint."""
-    laws, _ = joint_laws(model)
-    found = np.zeros(model.nv, bool)
-    found[model.mechanism.v_index] = laws.single == 1
-    return found
-
-
-def _checked(model: Model, integrator: str, without: Collection[str]) -> tuple[str, ...]:
+def _checked(model: Model, without: Collection[str]) -> tuple[str, ...]:
     """What is left out, after the model was found to have nothing that would be left out silently."""
-    off = (without,) if isinstance(without, str) else tuple(without)
-    for name in off:
-        if name not in EFFECTS:
-            raise unknown_option(f"joints have no effect {name!r}", name, EFFECTS)
-    if integrator not in ROUTINES:
-        raise unknown_option(f"an ensemble has no integrator {integrator!r}", integrator, ROUTINES)
-    has = {"friction": bool(np.any(model.friction)), "closures": bool(model.closures)}
-    for name in (name for name, there in has.items() if there and name not in off):
+    off = check_effects(without)
+    if model.closures and "closures" not in off:
         raise ModelError(
-            f"{model.name!r} has {name}, which an ensemble does not take: use rollout, "
-            f"or leave them out with without=[{name!r}]"
+            f"{model.name!r} has closures, which an ensemble does not take: use rollout, "
+            f"or leave them out with without=['closures']"
         )
+    if model.couplings:
+        raise ModelError(f"{model.name!r} has mimic joints, which an ensemble does not take: use rollout")
     return off

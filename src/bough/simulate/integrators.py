@@ -1,4 +1,4 @@
-"""Fixed-step integrators on the configuration manifold.
+"""The rules of `dynamics.stepping` for accelerations that are functions of the caller, on one state or many.
 
 Munthe-Kaas 1999 for Runge-Kutta on Lie groups; Hairer, Lubich & Wanner 2006 for the midpoint rule.
 """
@@ -6,10 +6,11 @@ Munthe-Kaas 1999 for Runge-Kutta on Lie groups; Hairer, Lubich & Wanner 2006 for
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from bough.dynamics.stepping import Integrator
 from bough.joints import bracket
 from bough.model import Model
 from bough.types import FloatArray
@@ -61,8 +62,7 @@ def lie_midpoint(
     return model.integrate(q, dt * middle), 2.0 * middle - v
 
 
-Integrator: TypeAlias = Literal["semi_implicit_euler", "runge_kutta_4", "lie_midpoint"]
-INTEGRATORS: dict[Integrator, Step] = {
+BY_ACCELERATION: dict[Integrator, Step] = {
     "semi_implicit_euler": semi_implicit_euler,
     "runge_kutta_4": runge_kutta_4,
     "lie_midpoint": lie_midpoint,

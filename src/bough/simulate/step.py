@@ -17,6 +17,7 @@ from bough.dynamics.center_of_mass import WORK as MOMENT_WORK
 from bough.dynamics.crba import WORK as CRBA_WORK
 from bough.dynamics.crba import crba
 from bough.dynamics.energy import potential_energy
+from bough.dynamics.free_flight import FLIGHT_WORK, bend, is_free, move_flight, push_roots
 from bough.dynamics.rnea import RNEA, newton_euler
 from bough.joints import Mechanism, difference_joint, integrate_joint, joint_motion, tiny
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, jacobian_times, jacobian_transpose_times, packed_jacobian
@@ -95,7 +96,10 @@ def contact_step(
     add_impulses(m, p, f, lam, v_after, w)
     report[EXCESS] = limit_excess(m, e, q, v_after, dt[0])
     for i in range(len(m.parent)):
-        integrate_joint(m, i, q, v_after, dt[0], q_after)
+        if is_free(m, i):
+            move_flight(m, i, q, dt[0], q_after, v_after, w)
+        else:
+            integrate_joint(m, i, q, v_after, dt[0], q_after)
     report[DEPTH] = m.zero[0]
     if g.is_soft[0] == 0:
         joint_motion(m, q_after, w.X)
@@ -123,17 +127,23 @@ def soften(m: Mechanism, g: GroundPlanes, dt: Scalar, w: Workspace) -> None:
 def free_velocity(
     m: Mechanism, f: DofTree, e: JointRows, q: Rows, v: Rows, tau: Rows, dt: Scalar, w: Workspace
 ) -> None:
-    """w.u in the kernel's order, and the factor of M in w.H."""
+    """w.u in the kernel's order, of free roots in the axes of the start (`free_flight`), and the factor of M in w.H."""
     for i in range(len(m.parent)):
         difference_joint(m, i, e.rest, q, w.gap)
+    for c in range(len(v)):
+        w.push[c] = tau[c] - w.C[c] - e.stiffness[c] * w.gap[c] - e.damping[c] * v[c]
+    push_roots(m, v, dt, w.push, w)
     for j in range(len(m.v_index)):
-        c, last = m.v_index[j], m.rows[j + 1] - 1
-        w.H[last] = w.H[last] + dt * e.damping[c]
-        w.x[j, 0] = dt * (tau[c] - w.C[c] - e.stiffness[c] * w.gap[c] - e.damping[c] * v[c])
+        last = m.rows[j + 1] - 1
+        w.H[last] = w.H[last] + dt * e.damping[m.v_index[j]]
+        w.x[j, 0] = dt * w.push[m.v_index[j]]
     ltdl(f.parent, f.rows, w.H)
     ltdl_solve(f.parent, f.rows, w.H, w.x)
-    for j in range(len(m.v_index)):
-        w.u[j] = v[m.v_index[j]] + w.x[j, 0]
+    for i in range(len(m.parent)):
+        for j in range(m.dof[i], m.dof[i + 1]):
+            w.u[j] = v[m.v_index[j]] + w.x[j, 0]
+            if is_free(m, i):
+                w.u[j] = w.u[j] + bend(m, i, j, v, dt)
 
 
 @kernel
@@ -251,7 +261,8 @@ def move_within(m: Mechanism, q: Rows, spent: Scalar, q_after: Rows, w: Workspac
 WORK = (
     dict(RNEA.work) | CRBA_WORK | JACOBIAN_WORK | SWEEP_WORK | HOLD_WORK
     | {"H": "packed", "J": "entries", "Y": "entries", "YD": "entries", "A": "rows rows", "b": "rows"}
-    | {"C": "nv", "u": "dofs", "z": "dofs", "x": "dofs 1", "gap": "nv", "ahead": "contacts"}
+    | FLIGHT_WORK
+    | {"push": "nv", "C": "nv", "u": "dofs", "z": "dofs", "x": "dofs 1", "gap": "nv", "ahead": "contacts"}
     | {"friction": "laws", "lower": "laws", "upper": "laws"}
 )  # fmt: skip
 CONTACT_STEP = Routine(

@@ -19,6 +19,8 @@ import numpy.typing as npt
 
 from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.engine import bind
+from bough.dynamics.free_flight import BEGIN_FLIGHT, END_FLIGHT
 from bough.dynamics.given import Parameters
 from bough.errors import ModelError
 from bough.opspace import Loops
@@ -57,6 +59,7 @@ class ContactStepper:
         sizes = {"rows": self.rows, "laws": joints + self.count}
         # its branches on values have no straight line: general code serves it
         self._impulses = bind_arrays(IMPULSES, (laws(joints, self.count),), sizes, general=True)
+        self._begin_flight, self._end_flight = (bind(r, self.model, general=True) for r in (BEGIN_FLIGHT, END_FLIGHT))
         self.residual = np.zeros(1)
         # impulses of contacts (batch, contacts, 3), along which axes, within which time
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
@@ -92,6 +95,11 @@ class ContactStepper:
             of_contacts = found.lam[:, found.lam.shape[1] - 3 * self.count :].reshape(len(Q), self.count, 3)
             self._slid, self._pushed = found.slid, (of_contacts, self._compiled.axes, dt)
         return (found.q[0], found.v[0]) if one else (found.q, found.v)
+
+    @property
+    def impulses(self) -> FloatArray:
+        """(batch, rows) of the last step: of joints with friction or a stop, then three of each contact."""
+        return self._last
 
     @property
     def is_traced(self) -> bool:
@@ -130,7 +138,9 @@ class ContactStepper:
         return Stepped(q, v, lam, self.residual)
 
     def _step(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, ...]:
-        M, push = self._momentum(q, v, tau, dt)
+        length = np.array([dt])
+        more, gain, flight = self._begin_flight.call(q, v, length)
+        M, push = self._momentum(q, v, tau + more, dt)
         touching = self.contacts.rows(q) if self.contacts else None
         J = self._jacobian(q, touching)
         parts = [push[..., None], np.swapaxes(J, -1, -2)]
@@ -142,10 +152,12 @@ class ContactStepper:
         u, Y = solved[..., :1], solved[..., 1 : 1 + self.rows]
         if Jc is not None:
             held = Held.of(Jc, solved[..., 1 + self.rows :])
-            u, Y = held.project(u), held.project(Y)
-        u = u[..., 0]
+            Y = held.project(Y)
+        u = u[..., 0] + gain
+        if held is not None:
+            u = held.project(u[..., None])[..., 0]
         after, lam = self._stopped(q, u, J, Y, touching, dt)
-        moved = self.model.integrate(q, dt * after)
+        moved, turned = self._end_flight.call(q, after, length, flight)
         if touching is not None:
             of_contacts = lam[:, len(self.effects.rows) :].reshape(len(lam), self.count, 3)
             self._pushed = of_contacts, touching.axes, dt
@@ -153,7 +165,7 @@ class ContactStepper:
             moved = moved if self.is_soft else self._lifted(moved, J, Y, spent)
         if held is not None and self.loops is not None:
             moved = self.model.integrate(moved, held.closing(self.loops.gap(moved)))
-        return moved, after, lam
+        return moved, turned, lam
 
     def settled(self, q: FloatArray, v: FloatArray, dt: float) -> FloatArray:
         """What loops, and stops and dry friction of joints over a time dt, leave of v (batch, nv) at q; no contacts."""

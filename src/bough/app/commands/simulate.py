@@ -161,7 +161,7 @@ def remark(model: Model, q: FloatArray, falls: bool) -> None:
     """Say on stderr what a user may not expect: a free fall, or a start outside limits."""
     import numpy as np
 
-    from bough.simulate import coordinate_limits
+    from bough.dynamics.laws import coordinate_limits
 
     if falls and model.joints[0].type == "floating" and np.any(model.gravity):
         note(f"nothing stops the fall of {model.name}: put it on the ground with --contact FRAME (and --height)")

@@ -1,0 +1,233 @@
+"""Free flight in a step of first order: momentum that stays, whatever the spin (Simo & Wong 1991).
+
+A joint that frees a body from the world (floating, planar, spherical) has velocities in axes that turn with the body. A
+plain step of them changes momentum that nothing acts on. Here a step works in the axes at its start, and turns its
+result into those at its end. With the composite inertia of all bodies at the base (mass, centre c, moment J there), the
+base alone would
+
+    turn by h w_m,  w_m = (w + w') / 2,  J w' = R' J w,  R = exp(h w_m)      which keeps momentum and energy,
+    have a centre of mass that goes straight on.
+
+What this is beyond the plain step is a small force on the base, so that joints, stops and contacts act beside it.
+"""
+
+from __future__ import annotations
+
+from bough.compile.kernel import kernel
+from bough.compile.routine import Routine
+from bough.joints import (
+    BALL,
+    LAST_SCREW,
+    PLANAR,
+    Mechanism,
+    along,
+    integrate_joint,
+    joint_motion,
+    joint_velocity,
+    quaternion_rotation,
+    rigid_to_parent,
+    rotation_quaternion,
+)
+from bough.spatial import (
+    add3,
+    angular,
+    cross,
+    dot3,
+    get9,
+    get10,
+    join,
+    linear,
+    put10,
+    rigid_add,
+    rotate,
+    rotate_back,
+    scale3,
+    sub3,
+    symmetric_times,
+)
+from bough.types import Rotation, Rows, Scalar, Symmetric, Vector, Workspace
+
+ITERATIONS = 4  # of w': each gains a factor of h |w|
+
+
+@kernel
+def is_free(m: Mechanism, i: int) -> int:
+    """Whether joint i frees its body from the world in several ways at once."""
+    return m.parent[i] < 0 and m.kind[i] > LAST_SCREW
+
+
+@kernel
+def composite_of_roots(m: Mechanism, w: Workspace) -> None:
+    """w.Ic from the joint motions in w.X; of free roots it is the inertia of all that hangs on them."""
+    for i in range(len(m.parent)):
+        put10(w.Ic, i, get10(m.inertia, i))
+    for i in range(len(m.parent) - 1, -1, -1):
+        p = m.parent[i]
+        if p >= 0:
+            put10(w.Ic, p, rigid_add(get10(w.Ic, p), rigid_to_parent(m, w.X, i, get10(w.Ic, i))))
+
+
+@kernel
+def has_free(m: Mechanism) -> int:
+    count = 0
+    for i in range(len(m.parent)):
+        if m.parent[i] < 0 and m.kind[i] > LAST_SCREW:
+            count = count + 1
+    return count
+
+
+@kernel
+def push_flight(m: Mechanism, q: Rows, v: Rows, h: Scalar, push: Rows, w: Workspace) -> None:
+    """Add to push (nv,) what keeps the momentum of free roots; w.flight is for `move_flight`."""
+    if has_free(m) > 0:
+        joint_motion(m, q, w.X)
+        composite_of_roots(m, w)
+        push_roots(m, v, h, push, w)
+
+
+@kernel
+def push_roots(m: Mechanism, v: Rows, h: Scalar, push: Rows, w: Workspace) -> None:
+    """The same from w.Ic."""
+    for i in range(len(m.parent)):
+        if is_free(m, i):
+            push_root(m, i, v, h, push, w)
+
+
+@kernel
+def turn_by(m: Mechanism, x: Vector) -> Rotation:
+    """exp(x)."""
+    a, b, c, d = rotation_quaternion(m, x)
+    return quaternion_rotation(a, b, c, d, m.one[0])
+
+
+@kernel
+def cayley(m: Mechanism, x: Vector) -> Scalar:
+    """tan(a) / a of half the angle a = |x| / 2: exp(x) is the Cayley transform of x times this. Near a = 0."""
+    three = m.one[0] + m.one[0] + m.one[0]
+    a2 = dot3(x, x) / (m.one[0] + three)
+    return m.one[0] / (m.one[0] - a2 / three - a2 * a2 / (three * (three * (three + m.one[0] + m.one[0]))))
+
+
+@kernel
+def inverse_symmetric(J: Symmetric) -> Symmetric:
+    """J^-1 of xx yy zz xy xz yz, by cofactors."""
+    xx, yy, zz = J[1] * J[2] - J[5] * J[5], J[0] * J[2] - J[4] * J[4], J[0] * J[1] - J[3] * J[3]
+    xy, xz, yz = J[4] * J[5] - J[3] * J[2], J[3] * J[5] - J[4] * J[1], J[3] * J[4] - J[0] * J[5]
+    det = J[0] * xx + J[3] * xy + J[4] * xz
+    return (xx / det, yy / det, zz / det, xy / det, xz / det, yz / det)
+
+
+@kernel
+def push_root(m: Mechanism, i: int, v: Rows, h: Scalar, push: Rows, w: Workspace) -> None:
+    zero, one = m.zero[0], m.one[0]
+    half, none = one / (one + one), (zero, zero, zero)
+    V, I = joint_velocity(m, i, v), get10(w.Ic, i)
+    turn, speed = angular(V), linear(V)
+    mass, centre, J = one, none, I[0:6]
+    if m.kind[i] != BALL:
+        mass = I[9]
+        x, y, z = scale3(one / mass, (I[6], I[7], I[8]))
+        centre = (x, y, z)
+        J = (
+            I[0] - mass * (y * y + z * z), I[1] - mass * (x * x + z * z), I[2] - mass * (x * x + y * y),
+            I[3] + mass * x * y, I[4] + mass * x * z, I[5] + mass * y * z,
+        )  # fmt: skip
+    spin, after, middle, rate, inverse = symmetric_times(J, turn), turn, turn, none, J
+    if m.kind[i] != PLANAR:
+        inverse = inverse_symmetric(J)
+        rate = scale3(-one, symmetric_times(inverse, cross(turn, spin)))
+        after = add3(turn, scale3(h, rate))
+        for _ in range(ITERATIONS):
+            middle = scale3(half, add3(turn, after))
+            moment = cross(middle, symmetric_times(J, middle))
+            after = sub3(turn, scale3(h * cayley(m, scale3(h, middle)), symmetric_times(inverse, moment)))
+        middle = scale3(half, add3(turn, after))
+    R = turn_by(m, scale3(h, middle))
+    if m.kind[i] != PLANAR:
+        after = rotate(R, symmetric_times(inverse, rotate_back(R, spin)))
+    # in the axes of the start: the velocities of the base at the end, and where it goes
+    arm = rotate(R, centre)
+    of_centre = add3(speed, cross(turn, centre))
+    linear_after = sub3(of_centre, cross(after, arm))
+    path = sub3(of_centre, scale3(one / h, sub3(arm, centre)))
+    # less those of a plain step
+    more_turn = sub3(sub3(after, turn), scale3(h, rate))
+    curve = add3(cross(rate, centre), cross(turn, cross(turn, centre)))
+    more_speed = add3(sub3(linear_after, speed), scale3(h, curve))
+    force = scale3(mass / h, add3(more_speed, cross(more_turn, centre)))
+    d = join(add3(scale3(one / h, symmetric_times(J, more_turn)), cross(centre, force)), force)
+    for k in range(m.dof[i], m.dof[i + 1]):
+        push[m.v_index[k]] = push[m.v_index[k]] + along(m, k, d)
+    for k in range(3):
+        w.flight[i, k], w.flight[i, 3 + k] = middle[k] - after[k], path[k] - linear_after[k]
+
+
+@kernel
+def bend(m: Mechanism, i: int, k: int, v: Rows, h: Scalar) -> Scalar:
+    """What degree of freedom k of a free root gains by having its axes stay: h w x l of the linear part."""
+    V, zero = joint_velocity(m, i, v), m.zero[0]
+    return h * along(m, k, join((zero, zero, zero), cross(angular(V), linear(V))))
+
+
+@kernel
+def move_flight(m: Mechanism, i: int, q: Rows, h: Scalar, q_next: Rows, v_next: Rows, w: Workspace) -> None:
+    """q_next of a free root, and v_next out of the axes of the start into those of the end; w.X is at q."""
+    zero = m.zero[0]
+    V = joint_velocity(m, i, v_next)
+    turn = add3(angular(V), (w.flight[i, 0], w.flight[i, 1], w.flight[i, 2]))
+    path = add3(linear(V), (w.flight[i, 3], w.flight[i, 4], w.flight[i, 5]))
+    R = turn_by(m, scale3(h, turn))
+    after = join(rotate_back(R, angular(V)), rotate_back(R, linear(V)))
+    only_turn = join(turn, (zero, zero, zero))
+    for k in range(m.dof[i], m.dof[i + 1]):
+        v_next[m.v_index[k]] = along(m, k, only_turn)
+    integrate_joint(m, i, q, v_next, h, q_next)
+    way = rotate(get9(w.X, i), scale3(h, path))
+    for k in range(m.dof[i], m.dof[i + 1]):
+        v_next[m.v_index[k]] = along(m, k, after)
+        if m.axis[k] > 2:
+            at = m.q_index[i] + k - m.dof[i]
+            q_next[at] = q_next[at] + along(m, k, join((zero, zero, zero), way))
+
+
+@kernel
+def begin_flight(m: Mechanism, q: Rows, v: Rows, dt: Rows, push: Rows, gain: Rows, flight: Rows, w: Workspace) -> None:
+    """What a step needs that is not one kernel: forces, what velocities gain by axes that stay, and w.flight."""
+    for k in range(len(v)):
+        push[k], gain[k] = m.zero[0], m.zero[0]
+    push_flight(m, q, v, dt[0], push, w)
+    for i in range(len(m.parent)):
+        for k in range(6):
+            flight[i, k] = m.zero[0]
+            if is_free(m, i):
+                flight[i, k] = w.flight[i, k]
+        if is_free(m, i):
+            for k in range(m.dof[i], m.dof[i + 1]):
+                gain[m.v_index[k]] = bend(m, i, k, v, dt[0])
+
+
+@kernel
+def end_flight(
+    m: Mechanism, q: Rows, v: Rows, dt: Rows, flight: Rows, q_next: Rows, v_next: Rows, w: Workspace
+) -> None:
+    """q moved by dt v, and v in the axes of the end."""
+    joint_motion(m, q, w.X)
+    for k in range(len(v)):
+        v_next[k] = v[k]
+    for i in range(len(m.parent)):
+        for k in range(6):
+            w.flight[i, k] = flight[i, k]
+        if is_free(m, i):
+            move_flight(m, i, q, dt[0], q_next, v_next, w)
+        else:
+            integrate_joint(m, i, q, v, dt[0], q_next)
+
+
+FLIGHT_WORK = {"X": "bodies 12", "Ic": "bodies 10", "flight": "bodies 6"}
+_STATE = {"q": "nq", "v": "nv", "dt": "1"}
+BEGIN_FLIGHT = Routine(
+    "begin_flight", begin_flight, _STATE, {"push": "nv", "gain": "nv", "flight": "bodies 6"}, FLIGHT_WORK
+)
+END_FLIGHT = Routine(
+    "end_flight", end_flight, _STATE | {"flight": "bodies 6"}, {"q_next": "nq", "v_next": "nv"}, FLIGHT_WORK
+)

@@ -1,0 +1,152 @@
+"""Steps without loops and contacts: kernels of `dynamics.stepping`, bound once for all models that are equal."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.dynamics.engine import CPU, CompiledFunction, Device, bind
+from bough.dynamics.given import Parameters
+from bough.dynamics.laws import joint_laws
+from bough.dynamics.stepping import INTEGRATORS, Integrator
+from bough.errors import NonFiniteError, ShapeError
+from bough.joints import LAST_SCREW
+from bough.model import Model, mark_limbs
+from bough.types import FloatArray
+
+KEPT = 64  # functions that stay bound: tracing one takes longer than a hundred steps
+_bound: OrderedDict[Any, CompiledFunction] = OrderedDict()
+
+Target: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike] | npt.ArrayLike
+Path: TypeAlias = Callable[[float], Any]  # a position, or (position, velocity), at a time
+
+
+def kept(key: Any, make: Callable[[], CompiledFunction]) -> CompiledFunction:
+    """The function of this key, made if it is not among those used last."""
+    if key not in _bound:
+        _bound[key] = make()
+    _bound.move_to_end(key)
+    while len(_bound) > KEPT:
+        _bound.popitem(last=False)
+    return _bound[key]
+
+
+def step_function(
+    model: Model,
+    integrator: Integrator,
+    without: Collection[str] = (),
+    *,
+    servo: bool = False,
+    prescribed: Collection[int] = (),
+    quantities: Parameters | None = None,
+    device: Device = CPU,
+    general: bool = False,
+) -> CompiledFunction:
+    """A step of the model by one integrator, with servos, prescribed joints and further inputs where they are used."""
+    inputs = quantities.inputs if quantities else ()
+    options = tuple(sorted(without)), servo, tuple(sorted(prescribed)), tuple(inputs), device, general
+    laws = joint_laws(model, without, prescribed)
+
+    def make() -> CompiledFunction:
+        routine = INTEGRATORS[integrator].step(servo, bool(prescribed))
+        given = quantities or Parameters(model)
+        routine, constants, twins = given.prepared(routine, laws, mark_limbs)
+        return bind(routine, model, *constants, twins=twins, device=device, fold=given.folds, general=general)
+
+    return kept((model.hash, integrator, *options), make)
+
+
+def is_single(model: Model) -> npt.NDArray[np.bool_]:
+    """(nv,): whether each entry of v is that of a revolute or prismatic joint."""
+    m = model.mechanism
+    found = np.zeros(model.nv, bool)
+    found[m.v_index] = np.repeat(m.kind, np.diff(m.dof)) <= LAST_SCREW
+    return found
+
+
+def own_coordinates(model: Model, q: Any) -> tuple[list[int], Any]:
+    """Degrees of freedom of revolute and prismatic joints, and their coordinates (..., count) in q."""
+    m = model.mechanism
+    place = np.empty(model.nv, np.int64)
+    place[m.v_index] = np.repeat(m.q_index, np.diff(m.dof))
+    single = np.flatnonzero(is_single(model)).tolist()
+    return single, q[..., place[single].tolist()]
+
+
+def servo_gains(model: Model, name: str, value: Any, batch: int | None) -> FloatArray:
+    """Gains of servos: a number for all revolute and prismatic joints, or an array (nv,) or (batch, nv)."""
+    nv = model.nv
+    gains = np.asarray(value, float)
+    if gains.shape not in ((), (nv,), (batch, nv)):
+        raise ShapeError(f"{name} must be a number, (nv,) or (batch, nv), got {gains.shape}")
+    if not (gains >= 0.0).all():
+        raise ShapeError(f"{name} must not be negative")
+    if gains.ndim == 0:
+        return np.where(is_single(model), gains, 0.0)
+    wrong = np.flatnonzero(~is_single(model) & (gains.reshape(-1, nv) != 0.0).any(axis=0))
+    if len(wrong):
+        raise ShapeError(f"{name}: servos act on revolute and prismatic joints, not on {model.dof_names[wrong[0]]!r}")
+    return gains
+
+
+class Servos:
+    """The inputs target, kp and kd of a step: a target that stays, or a function of (t, q, v)."""
+
+    def __init__(self, model: Model, servo: Any, target: Target | None, q: FloatArray) -> None:
+        if not (isinstance(servo, tuple | list) and len(servo) == 2):
+            raise ShapeError(f"servo is a pair of gains (kp, kd), got {servo!r}")
+        batch = len(q) if q.ndim == 2 else None
+        self.gains = [servo_gains(model, name, x, batch) for name, x in zip(("kp", "kd"), servo, strict=True)]
+        self.shape, self.function = (*q.shape[:-1], model.nv), target if callable(target) else None
+        self.target = np.zeros(self.shape)
+        single, here = own_coordinates(model, q)
+        self.target[..., single] = here
+        if target is not None and self.function is None:
+            self.target = self._checked(target, "")
+
+    def __call__(self, t: float, q: FloatArray, v: FloatArray) -> list[FloatArray]:
+        """At time t."""
+        goal = self.target if self.function is None else self._checked(self.function(t, q, v), f" at t = {t:g} s")
+        return [goal, *self.gains]
+
+    def _checked(self, given: Any, when: str) -> FloatArray:
+        found = np.asarray(given, float)
+        if found.shape not in (self.shape, self.shape[-1:]):
+            raise ShapeError(f"target has shape {found.shape}{when}, expected {self.shape}")
+        return found
+
+
+class PrescribedMotion:
+    """The input `lead` of a step: joints by name that follow functions of time."""
+
+    def __init__(self, model: Model, paths: Mapping[str, Path]) -> None:
+        self.model, self.paths = model, paths
+        for name, path in paths.items():
+            model.joint(name)  # an unknown one is refused by name
+            if not callable(path):
+                raise ShapeError(f"motion[{name!r}] is a function of time, got {type(path).__name__}")
+        self.coordinates = [k for name in paths for k in range(model.nq)[model.joint(name).q]]
+        self.dofs = [v for name in paths for v in range(model.nv)[model.joint(name).v]]
+
+    def __call__(self, t: float, dt: float, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Velocities (..., nv) at t + dt, and q with prescribed joints where they are then.
+
+        Where only positions are known, the velocity is the one that leads there in dt.
+        """
+        goal, velocity = q.copy(), {}
+        for name, path in self.paths.items():
+            joint, found = self.model.joint(name), path(t + dt)
+            if isinstance(found, tuple):
+                found, velocity[name] = found[0], np.asarray(found[1], float)
+            at = np.asarray(found, float)
+            if at.shape not in ((), goal[..., joint.q].shape[-1:]) or not np.isfinite(at).all():
+                raise NonFiniteError(f"motion[{name!r}] gives no position of the joint at t = {t + dt:g} s: {found!r}")
+            goal[..., joint.q] = at
+        lead = self.model.difference(q, goal) / dt
+        for name, rate in velocity.items():
+            lead[..., self.model.joint(name).v] = rate
+        return lead, goal
