@@ -7,7 +7,15 @@ import pytest
 
 from adaptive.linkages import random_forces, random_linkage, simulate
 from bough import adaptive, zoo
-from bough.adaptive import ErrorMeasure
+from bough.adaptive import (
+    ErrorMeasure,
+    QuasiStatics,
+    absolute_joint,
+    absolute_linkage,
+    energy,
+    relative_joint,
+    relative_linkage,
+)
 from bough.errors import SettingError
 
 
@@ -69,8 +77,45 @@ def test_a_number_is_an_error_in_energy():
 def test_joints_catch_up_unless_they_are_rigid_or_it_is_switched_off():
     model = zoo.chain(6)
     measure = adaptive.relative_joint(0.1)
-    for options, catches in (({"culled": "zero"}, 1.0), ({"culled": "zero", "catch_up": False}, 0.0), ({}, 0.0)):
-        assert adaptive.QuasiStatics(model, measure, **options).solver.clock[2] == catches
+    for options, catches in (({}, 1.0), ({"catch_up": False}, 0.0), ({"culled": "rigid"}, 0.0)):
+        assert adaptive.QuasiStatics(model, measure, "adaptive", **options).solver.clock[2] == catches
+    assert adaptive.QuasiStatics(model, measure, culled="zero").solver.clock[2] == 0.0  # it takes full steps, too
     assert adaptive.QuasiStatics(model, measure, catch_up=True).solver.culled == "zero"
     with pytest.raises(SettingError, match="do not go together"):
         adaptive.QuasiStatics(model, measure, culled="rigid", catch_up=True)
+
+
+@pytest.mark.parametrize("method", ["auto", "adaptive"])
+@pytest.mark.parametrize("measure", [absolute_linkage, relative_linkage, absolute_joint, relative_joint])
+def test_the_measures_of_the_paper_have_their_bound_by_default(measure, method):
+    model = zoo.molecule(300, seed=2).with_gravity((0, 0, 0))
+    eps = 1e-2
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        sim, exact = QuasiStatics(model, measure(eps), method), QuasiStatics(model, method="aba")
+        for body in rng.integers(0, 300, 3).tolist():
+            force = rng.normal(size=3)
+            for each in (sim, exact):
+                each.apply_force(body, force)
+        if method == "adaptive":
+            found, whole = sim.accelerations(), exact.accelerations()
+            wrong, size = np.abs(found - whole), np.abs(whole)
+            error = np.linalg.norm(wrong) if "linkage" in sim.error.name else wrong.max()
+            scale = np.linalg.norm(size) if "linkage" in sim.error.name else size.max()
+            bound = sim.stats.bound
+            assert error / (scale if sim.error.name.startswith("relative") else 1.0) <= bound <= eps
+        sim.run(3, h=1e-9)
+        assert not np.isnan(sim.stats.bound)
+
+
+def test_the_rule_follows_the_measure():
+    sim = QuasiStatics(zoo.chain(40), relative_joint(1e-3), "adaptive")
+    assert sim.solver.culled == "zero"
+    sim.step(1e-3)
+    sim.error = energy(0.1)
+    sim.step(1e-3)
+    assert sim.solver.culled == "rigid"
+    assert not np.isnan(sim.stats.bound)
+    sim.error = relative_joint(1e-3)
+    sim.step(1e-3)
+    assert sim.stats.bound <= 1e-3

@@ -85,7 +85,7 @@ def solver_state(solver: Solver) -> tuple[Arrays, Facts]:
     facts: Facts = {
         "method": solver.method, "h": solver.h, "measure": measure_facts(error),
         "assembly": assembly_facts(solver),
-        "all_moved": solver.all_moved, "culled": solver.culled, "refined": not (solver.changes.solution or exact),
+        "all_moved": solver.all_moved, "asked": list(solver.asked), "refined": not (solver.changes.solution or exact),
         "changes": {name: getattr(solver.changes, name) for name in CHANGES},
     }  # fmt: skip
     if solver.closures is not None:
@@ -154,8 +154,8 @@ def options_of(arrays: Arrays, facts: Facts) -> dict[str, Any]:
     """The arguments of a simulation whose parts gave these facts."""
     solver, stepper = facts["solver"], facts["stepper"]
     return {
-        "error": measure_of(solver), "method": solver["method"], "catch_up": bool(arrays["clock"][2]),
-        "closures": [Closure(*c) for c in solver.get("closures", [])], "culled": solver["culled"],
+        "error": measure_of(solver), "method": solver["method"], "catch_up": solver["asked"][1],
+        "closures": [Closure(*c) for c in solver.get("closures", [])], "culled": solver["asked"][0],
         "every": solver["region"]["pace"]["every"] if "region" in solver else None,
         "assembly": assembly_of(solver["assembly"]), "max_turn": stepper["max_turn"], "refresh": stepper["refresh"],
     }  # fmt: skip

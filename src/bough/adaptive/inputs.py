@@ -28,6 +28,7 @@ class Inputs:
         self.model, self.changes = model, Changes(len(model.mechanism.parent))
         self.forces, self.shared = Forces(model), make_shared(model)
         self.groups: list[Load] = []
+        self.restraints: list[Any] = []  # whose loads are among the groups
         self._gravity = np.array(model.mechanism.gravity)
         seen = self._gravity.view()
         seen.flags.writeable = False
@@ -71,6 +72,7 @@ class Inputs:
         """See `QuasiStatics.clear_forces`."""
         self._remove(list(self.forces.row_of))
         self.groups.clear()
+        self.restraints.clear()
 
     def _remove(self, numbers: list[int]) -> None:
         """A body without any force is in no list of loads: its force is zero until one is found there."""
@@ -92,12 +94,14 @@ class Inputs:
         self.changes.many_forces(load.bodies)
         return load
 
-    def remove_load(self, load: Load) -> None:
+    def remove_load(self, given: Any) -> None:
         """See `QuasiStatics.remove_load`."""
+        load = given.load if given in self.restraints else given
         if load not in self.groups:
             raise UnknownNameError("there is no such load: it was taken away, or belongs to another simulation")
         self._remove(load.numbers.tolist())
         self.groups.remove(load)
+        self.restraints = [r for r in self.restraints if r.load is not load]
 
     def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
         """See `QuasiStatics.set_torque`."""

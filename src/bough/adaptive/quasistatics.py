@@ -88,13 +88,14 @@ class QuasiStatics(Simulation):
     "adaptive", too, takes plain steps where an error in energy leaves most joints open. `metric` weighs joints in the
     error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. `assembly` is the shape of the
     tree: "balanced", "chain_first", `near(bodies)`, or nested pairs of bodies. With `catch_up`, joints left out later
-    move for all the time they missed; it is on where `culled` is "zero". `closures` close loops, beside those of the
-    model. A step in which a joint would turn by more than `max_turn` (rad) is cut into parts. The tree is redone every
-    `refresh` steps.
+    move for all the time they missed; with method "adaptive" it is on where `culled` is "zero". `closures` close loops,
+    beside those of the model. A step in which a joint would turn by more than `max_turn` (rad) is cut into parts. The
+    tree is redone every `refresh` steps.
 
-    Joints that are left out are locked where `culled` is "rigid": the others are solved exactly with them as rigid
-    bodies, on a tree of its own, whose joints are chosen anew after `every` steps, with None 10 to 100; each step goes
-    downhill. With "zero" their accelerations are put to zero afterwards, as in the paper.
+    With `culled` "rigid", the default of `energy` and `displacement`, inactive joints are locked: the others are solved
+    exactly with them as rigid bodies, on a tree of its own, whose joints are chosen anew after `every` steps, with None
+    10 to 100; each step goes downhill. With "zero", the default of the paper's four measures, whose bound it has, their
+    accelerations are put to zero afterwards. A measure of the paper with "rigid" has no bound: `stats.bound` is NaN.
     """
 
     def __init__(
@@ -118,8 +119,8 @@ class QuasiStatics(Simulation):
         self.outputs = Outputs(self.solver)
         self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
         loops = with_those_of(model, closures)
-        self.solver.lock(culled, every, must_be_zero=bool(catch_up))
-        self.solver.prepare(catch_up, loops, assembly)
+        self.solver.lock(culled, every, catch_up)
+        self.solver.prepare(loops, assembly)
 
     # What is set
 
@@ -300,7 +301,10 @@ class QuasiStatics(Simulation):
                 return self.stepper.whole(h, dt, lambda: interrupts.call(lambda: load(self)))
             return self.stepper.take(most, h, dt)
 
-        self._run("quasi-statics", n, progress, record, take)
+        try:
+            self._run("quasi-statics", n, progress, record, take)
+        finally:
+            self._release()
 
     @exclusive
     def minimize(
@@ -319,17 +323,35 @@ class QuasiStatics(Simulation):
         if not tol > 0.0:
             raise SettingError(f"tol must be positive, got {tol!r}")
         with progress_bar("settling", steps, progress) as advance:
-            found = minimize(self.solver, tol, steps, None if load is None else lambda: load(self), advance)
+            try:
+                found = minimize(self.solver, tol, steps, None if load is None else lambda: load(self), advance)
+            finally:
+                self._release()
         self.solver.all_moved = self.steps + 1
         if not found.converged:
             warnings.warn(not_settled(self.solver, found), stacklevel=2)
         return found
 
+    def _release(self) -> None:
+        """Restraints act in the call to which they are given."""
+        for restraints in self.inputs.restraints:
+            restraints.release()
+
+    @property
+    def all_restraints(self) -> tuple[Restraints, ...]:
+        """Restraints in the order in which they were made; after `resume`, too."""
+        return tuple(self.inputs.restraints)
+
     # Checkpoints
 
     def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays, known = solver_state(self.solver)
-        parts = {"solver": known, "stepper": self.stepper.state(), "switch": self.switch.state()}
+        springs = []
+        for k, restraints in enumerate(self.inputs.restraints):
+            more, facts = restraints.state()
+            arrays |= {f"restraint_{k}_{name}": array for name, array in more.items()}
+            springs.append([int(restraints.load.numbers[0]), facts])
+        parts = {"restraints": springs, "solver": known, "stepper": self.stepper.state(), "switch": self.switch.state()}
         return {**arrays, "before": self.stepper.swings.before}, parts
 
     @classmethod
@@ -338,6 +360,10 @@ class QuasiStatics(Simulation):
         arrays, facts = checkpoint_of(model, path, "solver")
         sim = cls(model, **options_of(arrays, facts))
         sim.inputs.restore(arrays, facts["inputs"])
+        for k, (number, known) in enumerate(facts["restraints"]):
+            own = {name: arrays[f"restraint_{k}_{name}"] for name in ("stiffness", "length", "targets", "drift")}
+            load = next(load for load in sim.inputs.groups if load.numbers[0] == number)
+            Restraints.restored(sim.solver, load, own, known)
         sim.switch.restore(facts["switch"])
         sim.stepper.restore(facts["stepper"])
         sim.stepper.swings.before = arrays["before"]

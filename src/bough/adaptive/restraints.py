@@ -16,11 +16,14 @@ from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from bough.adaptive.forces import Load
     from bough.adaptive.solver import Solver
 
 
 class Restraints:
     """Springs, made by `QuasiStatics.restraints`; `run(..., load=restraints)` takes its steps in compiled code.
+
+    They act in the call of `run` or `minimize` to which they are given.
 
     Called with the simulation, as any load of `run` and `minimize` is, it sets the forces where bodies are now.
     """
@@ -42,8 +45,34 @@ class Restraints:
         at = np.concatenate([np.zeros((k, 3)) if p is None else p for p in on])
         self.load = solver.inputs.loads([*bodies, *(others or [])], at, "world", False)
         self._pairs = others is not None
-        self._energy = math.nan
+        self._begin()
+
+    def _begin(self) -> None:
+        self._energy, self._acts = math.nan, False
         self._ties: dict[bool, tuple[Any, Ties]] = {}  # on the plain mechanism, and on a contracted one
+        self._solver.inputs.restraints.append(self)
+
+    @classmethod
+    def restored(cls, solver: Solver, load: Load, arrays: dict[str, FloatArray], facts: list[Any]) -> Restraints:
+        """Those of which `state` gave this; their load is there."""
+        found = cls.__new__(cls)
+        found._solver, found.load, (found._pairs, found._since, acts) = solver, load, facts
+        found.stiffness, found.length = arrays["stiffness"], arrays["length"]
+        found._targets, found._drift, found._passed = arrays["targets"], arrays["drift"], np.zeros(1)
+        found._begin()
+        found._acts = acts
+        return found
+
+    def state(self) -> tuple[dict[str, FloatArray], list[Any]]:
+        """Everything but the load, as arrays and plain facts."""
+        arrays = {"stiffness": self.stiffness, "length": self.length, "targets": self._targets, "drift": self._drift}
+        return arrays, [self._pairs, self._since, self._acts]
+
+    def release(self) -> None:
+        """Let the springs act no longer; `energy` stays that of the last step."""
+        if self._acts:
+            self._acts = False
+            self.load.values[:] = 0.0
 
     def __len__(self) -> int:
         return len(self.stiffness)
@@ -108,7 +137,7 @@ class Restraints:
 
     def note(self, energy: float) -> None:
         """The forces are those of the springs where bodies are now, with this energy."""
-        self._energy = energy
+        self._energy, self._acts = energy, True
         self.load.read()
 
     def ties(self, hybrid: HybridEngine | None) -> Ties:

@@ -150,14 +150,15 @@ class Simulation:
         [force, moment] (k, 6). `points` (k, 3) are fixed to the bodies; frames as in `apply_force`."""
         return self.inputs.loads(bodies, points, frame, moments)
 
-    def remove_load(self, load: Load) -> None:
-        """Take a load away."""
+    def remove_load(self, load: Load | Any) -> None:
+        """Take a load, or restraints, away."""
         self.inputs.remove_load(load)
 
     @property
     def all_loads(self) -> tuple[Load, ...]:
         """Loads that act now, in the order in which they were made; after `resume`, too."""
-        return tuple(self.inputs.groups)
+        springs = [id(restraints.load) for restraints in self.inputs.restraints]
+        return tuple(load for load in self.inputs.groups if id(load) not in springs)
 
     def set_torque(self, joint: str | None, value: npt.ArrayLike) -> None:
         """Set the torque of one joint (d,), or with None those of all (nv,)."""

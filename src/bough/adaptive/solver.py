@@ -91,23 +91,37 @@ class Solver:
         self.cost = Cost("aba")
         self.switch.restart(method != "auto")
 
-    def lock(self, culled: str | None, every: int | None, must_be_zero: bool) -> None:
-        """Decide what clusters that are left out do: they are rigid, or zero accelerations are put into the others."""
+    def lock(self, culled: str | None, every: int | None, catch_up: bool | None) -> None:
+        """Choose what inactive clusters do: move rigidly, or have zero joint acceleration, as the measure says."""
         if culled not in (None, *CULLED):
             raise unknown_option(f"culled clusters cannot be {culled!r}", culled, CULLED)
-        by_energy = self._error.over == "energy"
-        self.culled = culled or ("zero" if must_be_zero and not by_energy else "rigid")
-        if self.culled == "rigid":
-            self.region = Region(self, every)
+        if culled is None and catch_up and self._error.over != "energy":
+            culled = "zero"
+        self.asked, self._every = (culled, catch_up), every
+        Region(self, every)  # refuses what is no number of steps
+        self._take_rule(self._rule(self._error))
         self._error.check_at_rest(self.inputs.model.joints.bodies, self.culled)
 
-    def prepare(self, catch_up: bool | None, closures: Sequence[Closure], assembly: Any) -> None:
-        """Take the options that decide which engines there are."""
-        self.assembly = assembly
-        catch_up = self.region is None and not self.is_exact if catch_up is None else catch_up
+    def _rule(self, measure: ErrorMeasure) -> str:
+        """The paper's rule for its measures, which has their bound; rigid clusters by energy, or as given."""
+        by_paper = measure.eps > 0.0 and measure.over != "energy"
+        return self.asked[0] or ("zero" if by_paper else "rigid")
+
+    def _take_rule(self, rule: str) -> None:
+        """Follow a rule: another than before needs another tree."""
+        self.culled, self.tree = rule, None
+        self.region = Region(self, self._every) if rule == "rigid" else None
+        catch_up = self.asked[1]
+        if catch_up is None:  # full steps between adaptive ones would leave what was missed behind
+            catch_up = self.region is None and not self.is_exact and self.method == "adaptive"
         if self.region is not None and catch_up:
             raise SettingError('catching up and rigid clusters do not go together: expected culled="zero"')
         self.clock[2] = float(catch_up)
+        self.changes.all()
+
+    def prepare(self, closures: Sequence[Closure], assembly: Any) -> None:
+        """Take the options that decide which engines there are."""
+        self.assembly = assembly
         if closures:
             self.closures = Closures(self.inputs.model, tuple(closures))
             self.inputs.forces.always = tuple(self.closures.bodies.tolist())
@@ -127,8 +141,11 @@ class Solver:
     def error(self, given: Error) -> None:
         measure = measured(given) or absolute_linkage(0.0)
         if measure != self._error:
-            measure.check_at_rest(self.inputs.model.joints.bodies, self.culled)
+            rule = self._rule(measure)
+            measure.check_at_rest(self.inputs.model.joints.bodies, rule)
             kind, self._error = self._error.over, measure
+            if rule != self.culled:
+                self._take_rule(rule)
             self.changes.error()
             self.switch.restart(self.method != "auto")
             if (kind == "energy") != (measure.over == "energy"):
@@ -143,7 +160,7 @@ class Solver:
         """Whether steps are taken on the tree or plainly as the switch says."""
         if self.method == "adaptive":
             return self.region is not None and self.region.may_be_left
-        return self.method == "auto" and self.clock[2] == 0.0 and (self.closures is None or self.region is not None)
+        return self.method == "auto" and self.clock[2] == 0.0
 
     def _keep(self) -> None:
         """Let the tree keep what the measure needs."""

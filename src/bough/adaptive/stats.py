@@ -37,7 +37,9 @@ class Stats:
     joints: float  # joint accelerations computed: of the present solution, or per step of the last call
     full_nodes: float  # nodes redone in full, per step of the last call
     linear_nodes: float  # nodes redone for forces only, per step of the last call
-    bound: float  # error bound of the present solution, or of the last step, in the terms of the measure
+    # Error bound of the present solution, or of the last step, in the measure's terms; NaN where the rule has none.
+    # It is sqrt(16/15) times that of the paper, as total accelerations may be off by one part in 16, plus rounding.
+    bound: float
     acceleration: float  # norm of all joint accelerations, weighted; NaN where it is not known
     certificate: float  # sum over steps of the joint motion that culling left out at most
     noise_floor: float  # smallest eps with a meaning; NaN before it is measured

@@ -94,6 +94,7 @@ def test_springs_between_bodies_pull_both_to_their_length(chain):
     assert np.isnan(before)
     assert springs.energy < 1e-5
     assert repr(springs) == "Restraints of 2 pairs"
+    springs(sim)
     np.testing.assert_allclose(springs.load.values[:2], -springs.load.values[2:])
     with pytest.raises(ValueError, match="no targets"):
         springs.targets = np.zeros((2, 3))
@@ -110,7 +111,36 @@ def test_other_targets_and_a_resumed_run(chain, tmp_path):
     springs(sim)
     sim.checkpoint(tmp_path / "here")
     again = adaptive.QuasiStatics.resume(chain[0], tmp_path / "here")
-    np.testing.assert_array_equal(again.all_loads[0].values[:], springs.load.values[:])
+    assert again.all_loads == ()
+    (same,) = again.all_restraints
+    np.testing.assert_array_equal(same.load.values[:], springs.load.values[:])
+    sim.run(25, h=0.1, load=springs)
+    again.run(25, h=0.1, load=same)
+    np.testing.assert_array_equal(again.configuration, sim.configuration)
+    assert same.energy == springs.energy
+
+
+@pytest.mark.parametrize("method", ["adaptive", "aba", "auto"])
+def test_springs_act_in_the_call_to_which_they_are_given(chain, method, tmp_path):
+    sims = [simulation(chain, adaptive.energy(0.3), method) for _ in range(2)]
+    springs = sims[0].restraints(chain[2], chain[3], 5.0)
+    sims[0].run(20, h=0.1, load=springs)
+    assert springs.energy > 0.0
+    assert not springs.load.values[:].any()
+    sims[1].configuration = sims[0].configuration
+    for sim in sims:
+        sim.set_potential(range(len(chain[0].joints)), adaptive.harmonic(0.05))
+    np.testing.assert_allclose(*(sim.body_accelerations([3]) for sim in sims), atol=1e-9)
+    found = [sim.minimize() for sim in sims]
+    assert found[0].converged
+    assert found[0].energy == pytest.approx(found[1].energy, rel=1e-9)
+    sims[0].checkpoint(tmp_path / "here")
+    again = adaptive.QuasiStatics.resume(chain[0], tmp_path / "here")
+    again.remove_load(again.all_restraints[0])
+    assert again.all_restraints == ()
+    sims[0].remove_load(springs)
+    with pytest.raises(UnknownNameError, match="no such load"):
+        sims[0].remove_load(springs)
 
 
 def test_springs_settle_in_minimize(chain):

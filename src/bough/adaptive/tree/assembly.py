@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.compile.kernel import kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.errors import ModelError, SettingError, ShapeError
 from bough.joints import FREE, PLACED, Mechanism
 from bough.model import Model
@@ -171,7 +171,7 @@ def lever(model: Model, link: Linkage) -> FloatArray:
     return np.where(reach > 0.0, reach, 1.0)
 
 
-@kernel
+@loop_kernel
 def _longest(parent: Rows, step: Rows, reach: Rows) -> None:
     for i in range(len(parent) - 1, -1, -1):
         if parent[i] >= 0:

@@ -70,8 +70,7 @@ def settle(
     forces = [placed_force(text) for text in force]
     model = source.model()
     error = getattr(adaptive, measure.value)(eps)
-    # the bound that is printed is one of the paper's rule, unless it is of the energy
-    simulation = adaptive.QuasiStatics(model, error, method.value, culled=None if error.over == "energy" else "zero")
+    simulation = adaptive.QuasiStatics(model, error, method.value)
     if gravity is not None:
         simulation.gravity = vector(gravity, "--gravity")
     for name, value in forces:
