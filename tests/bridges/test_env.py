@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 import bough
-from bough.errors import ModelError, OptionError, ShapeError
+from bough.errors import ModelError, NonFiniteError, OptionError, ShapeError
 from bough.simulate import Contacts
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -197,7 +199,7 @@ def test_nonsense_is_refused(arm):
         bough.env.RobotVectorEnv(arm, 0)
     env = bough.env.RobotVectorEnv(arm, 2)
     env.reset()
-    with pytest.raises(ShapeError, match="actions are finite"):
+    with pytest.raises(NonFiniteError, match="actions must be finite"):
         env.step(np.full((2, 2), np.nan))
     with pytest.raises(ShapeError, match="a judge returned"):
         bough.env.RobotVectorEnv(arm, 2, reward=lambda s: np.zeros(5)).step(np.zeros((2, 2)))
@@ -221,3 +223,38 @@ def test_a_picture_of_the_robot(arm):
     assert np.ptp(env.render((64, 40))) > 0
     with pytest.raises(bough.BoughError, match="render_mode"):
         bough.env.RobotEnv(arm, render_mode="human")
+
+
+@pytest.mark.parametrize("contacts", [None, Contacts(FEET, friction=0.8, sweeps=8)], ids=["in the air", "on feet"])
+def test_environments_can_be_pickled(contacts):
+    """In the middle of a motion; both go on alike."""
+    env = envs(contacts=contacts, horizon=4, parameters={"inertia": draw_inertia})
+    env.reset(seed=3)
+    env.action_space.seed(0)
+    env.step(env.action_space.sample())
+    copy = pickle.loads(pickle.dumps(env))
+    for _ in range(6):  # rows start anew in between
+        action = env.action_space.sample()
+        for x, y in zip(env.step(action)[:4], copy.step(action)[:4], strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def draw_inertia(rng, count):
+    return bough.zoo.quadruped().inertias * rng.uniform(0.9, 1.1, (count, 1, 1))
+
+
+def test_one_robot_can_be_pickled(arm):
+    env = bough.env.RobotEnv(arm)
+    env.reset(seed=0)
+    copy = pickle.loads(pickle.dumps(env))
+    np.testing.assert_array_equal(env.step([0.5, -0.5])[0], copy.step([0.5, -0.5])[0])
+
+
+def test_actions_that_do_not_fit():
+    env = envs()
+    with pytest.raises(ShapeError, match=r"actions have shape \(3, 12\), got \(2, 12\)"):
+        env.step(np.zeros((2, 12)))
+    actions = np.zeros((3, 12))
+    actions[1, 2] = np.nan
+    with pytest.raises(NonFiniteError, match=r"actions must be finite, got .* in row 1"):
+        env.step(actions)

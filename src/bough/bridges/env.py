@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.parameters import own_values
-from bough.errors import ModelError, OptionError, ShapeError, required
+from bough.errors import ModelError, NonFiniteError, OptionError, ShapeError, required
 from bough.joints import LAST_SCREW
 from bough.model import Model
 from bough.simulate import Contacts, Ensemble, GroundedEnsemble
@@ -76,6 +76,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         without: Any = (),
         dtype: Any = np.float32,
     ) -> None:
+        self._arguments = {name: x for name, x in locals().items() if name not in ("self", "__class__")}
         if num_envs < 1 or substeps < 1 or horizon < 1:
             raise ShapeError(f"num_envs, substeps and horizon are at least 1, got {num_envs}, {substeps}, {horizon}")
         self.model, self.num_envs, self.substeps, self.horizon = model, num_envs, substeps, horizon
@@ -116,10 +117,11 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
     def step(self, actions: npt.ArrayLike) -> tuple[Any, ...]:
         """(observations, rewards, terminations, truncations, infos); rows that are over start anew instead."""
         given = np.asarray(actions, float)
-        if given.shape != (self.num_envs, len(self.motors)) or not np.isfinite(given).all():
-            raise ShapeError(
-                f"actions are finite and have shape ({self.num_envs}, {len(self.motors)}), got {given.shape}"
-            )
+        if given.shape != (self.num_envs, len(self.motors)):
+            raise ShapeError(f"actions have shape ({self.num_envs}, {len(self.motors)}), got {given.shape}")
+        bad = np.flatnonzero(~np.isfinite(given).all(axis=1))
+        if len(bad):
+            raise NonFiniteError(f"actions must be finite, got {given[bad[0]]} in row {bad[0]}")
         given = np.clip(given, -1.0, 1.0)
         again = self._over.copy()
         for _ in range(self.substeps):
@@ -142,6 +144,10 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         self._over = terminated | truncated
         rewards[again | failed] = 0.0
         return self._seen.copy(), rewards, terminated, truncated, self._info(failed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its arguments and all numbers; what is compiled is found again."""
+        return _restored, (type(self), self._arguments, _numbers(self))
 
     # Rows
 
@@ -265,6 +271,43 @@ class RobotEnv(Env):  # type: ignore[misc]
         if self._scene is None:
             self._scene = scene(self.rows.model)
         return picture(replace(self._scene, q=self.rows.robots.q[0].copy()), size)
+
+
+def _restored(kind: Any, arguments: dict[str, Any], numbers: dict[str, Any]) -> Any:
+    """An environment as it was when it was pickled."""
+    found = kind.__new__(kind)
+    RobotVectorEnv.__init__(found, **arguments)
+    _restore(found, numbers)
+    return found
+
+
+def _restore(thing: Any, numbers: dict[str, Any]) -> None:
+    """Put numbers where `_numbers` found them."""
+    members = thing if isinstance(thing, dict) else vars(thing)
+    for name, x in numbers.items():
+        if not isinstance(x, dict):
+            members[name] = x
+        elif name in members:
+            _restore(members[name], x)
+
+
+def _numbers(thing: Any) -> dict[str, Any]:
+    """What changes in an environment and the simulation under it: numbers, arrays of them and generators, by name."""
+    found: dict[str, Any] = {}
+    for name, x in (thing if isinstance(thing, dict) else getattr(thing, "__dict__", {})).items():
+        if name == "_arguments":
+            continue
+        if _is_data(x):
+            found[name] = x
+        elif isinstance(x, dict) or type(x).__module__.startswith("bough.simulate."):
+            found |= {name: inner for inner in [_numbers(x)] if inner}
+    return found
+
+
+def _is_data(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return bool(x) and all(map(_is_data, x))
+    return isinstance(x, np.ndarray | np.generic | int | float | np.random.Generator)
 
 
 def _rounded(x: npt.ArrayLike, dtype: Any) -> Any:
