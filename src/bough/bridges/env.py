@@ -287,7 +287,7 @@ def _restore(thing: Any, numbers: dict[str, Any]) -> None:
     for name, x in numbers.items():
         if not isinstance(x, dict):
             members[name] = x
-        elif name in members:
+        elif x and name in members:
             _restore(members[name], x)
 
 
@@ -300,7 +300,7 @@ def _numbers(thing: Any) -> dict[str, Any]:
         if _is_data(x):
             found[name] = x
         elif isinstance(x, dict) or type(x).__module__.startswith("bough.simulate."):
-            found |= {name: inner for inner in [_numbers(x)] if inner}
+            found[name] = _numbers(x)
     return found
 
 
