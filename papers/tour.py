@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bough.app.files import check_folder, make_folder
+from bough.app.arguments import check_folder, make_folder
 from bough.app.shell import watched
 from bough.errors import OptionError
 from bough.record import progress_bar

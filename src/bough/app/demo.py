@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bough.app import counts, show
+from bough.app import show
 from bough.app.bench.timing import contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError
@@ -34,7 +34,7 @@ def run(model: Model, picture: Path, out: Console) -> None:
     except MissingExtraError as error:
         out.print(Text(f"No picture: {error}", style="dim"))
     out.rule("What functions cost")
-    out.print(counts.table(model))
+    out.print(show.cost_table(model))
     dynamics = Dynamics(model)
     rng = np.random.default_rng(0)
     q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
@@ -57,7 +57,7 @@ def facts(model: Model, picture: Path) -> dict[str, Any]:
     tree, dense = model.dof_tree, _ways(dynamics, q, v, tau)["dense LAPACK"]
     return {
         "model": model.name, "nv": model.nv, "density": tree.density, "D1": tree.D1, "D2": tree.D2,
-        "operations": counts.counted(model), "seconds": timings(dynamics, q, v, tau), "files": written,
+        "operations": show.counted(model), "seconds": timings(dynamics, q, v, tau), "files": written,
         "off": {name: _gap(qdd, dense) for name, qdd in _ways(dynamics, q, v, tau).items()},
     }  # fmt: skip
 

@@ -25,7 +25,7 @@ def info(source: Source, json: Json = False) -> None:
         return
     from rich.text import Text
 
-    from bough.app import counts, show
+    from bough.app import show
 
     out().print(show.summary(model))
     out().print(show.branches(model))
@@ -34,14 +34,14 @@ def info(source: Source, json: Json = False) -> None:
     out().print("\nNonzeros of the mass matrix:")
     out().print(show.pattern(model.dof_tree))
     if model.nv <= MOST_COUNTED:
-        out().print(counts.table(model))
+        out().print(show.cost_table(model))
     for note in model.notes:
         out().print(Text(f"note: {note}", style="dim"))
 
 
 def facts(model: Model) -> dict[str, Any]:
     """A model for machines."""
-    from bough.app import counts
+    from bough.app import show
     from bough.model import carriers, moving_frames
 
     tree, joints = model.dof_tree, model.joints
@@ -60,7 +60,7 @@ def facts(model: Model) -> dict[str, Any]:
         "depth": tree.height, "D1": tree.D1, "D2": tree.D2, "density": tree.density, "joints": listed,
         "frames": model.frame_names, "limits": model.limits._asdict(), "passive": model.passive._asdict(),
         "mimic": model.couplings, "closures": [c.name for c in model.closures], "notes": model.notes,
-        "operations": counts.counted(model) if model.nv <= MOST_COUNTED else None,
+        "operations": show.counted(model) if model.nv <= MOST_COUNTED else None,
     }  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def export(
     """
     import numpy as np
 
-    from bough.app.files import check_folder
+    from bough.app.arguments import check_folder
     from bough.dynamics import export_c
     from bough.errors import OptionError, short
 

@@ -54,7 +54,7 @@ def identify(
 
     They are the most likely ones that are physically possible; --to writes a corrected URDF.
     """
-    from bough.app.files import check_folder
+    from bough.app.arguments import check_folder
     from bough.app.measured import measurements
     from bough.errors import OptionError
     from bough.identification import identify as fit

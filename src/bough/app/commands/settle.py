@@ -63,8 +63,7 @@ def settle(
     Each step is at rest, with as few joints computed as the error allows.
     """
     from bough import adaptive
-    from bough.app.files import check_recording
-    from bough.app.numbers import placed_force, vector
+    from bough.app.arguments import check_recording, placed_force, vector
 
     check_recording(record)
     forces = [placed_force(text) for text in force]

@@ -90,8 +90,7 @@ def simulate(
     """
     import numpy as np
 
-    from bough.app.files import check_recording
-    from bough.app.numbers import placed_force
+    from bough.app.arguments import check_recording, placed_force
     from bough.dynamics import Dynamics
     from bough.errors import NumericalError
     from bough.simulate import rollout
@@ -174,7 +173,7 @@ def remark(model: Model, q: FloatArray, falls: bool) -> None:
 
 def contacts_of(texts: list[str], ground: float, grip: float) -> Contacts | None:
     """Points that may touch level ground."""
-    from bough.app.numbers import placed
+    from bough.app.arguments import placed
     from bough.simulate import ContactPoint, Contacts, Plane
 
     points = [ContactPoint(*placed(text)) for text in texts]

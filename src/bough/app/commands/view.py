@@ -44,7 +44,7 @@ def view(
     MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without --html and --screenshot it is
     shown live in the browser (pip install 'bough[viewer]').
     """
-    from bough.app.files import check_folder
+    from bough.app.arguments import check_folder
 
     wide_high = pixels(size)
     for file in (html, screenshot):
@@ -99,7 +99,7 @@ def forces_of(source: Source, model: Model, recording: Recorded) -> Arrows | Non
     """Forces that were given, and those of contacts, where they act."""
     import numpy as np
 
-    from bough.app.numbers import placed, placed_force
+    from bough.app.arguments import placed, placed_force
     from bough.view import arrows
 
     given = [placed_force(text) for text in source.shown.get("force", ())]
@@ -121,7 +121,7 @@ def counted(found: Scene) -> Scene:
         return found
     from dataclasses import replace
 
-    from bough.app.counts import counted as operations
+    from bough.app.show import counted as operations
 
     return replace(found, counts={name: (c.mul, c.add, c.div) for name, c in operations(found.model).items()})
 

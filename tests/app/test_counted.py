@@ -3,25 +3,25 @@
 import pytest
 
 import bough
-from bough.app import counts
+from bough.app import show
 from bough.dynamics import counting
 
 
 def test_counts_are_kept_on_the_disk(monkeypatch, tmp_path):
     monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
     model = bough.zoo.arm(3)
-    first = counts.counted(model)
-    assert first == {label: bough.count(model, name, method=method) for label, name, method in counts.SHOWN}
+    first = show.counted(model)
+    assert first == {label: bough.count(model, name, method=method) for label, name, method in show.SHOWN}
     monkeypatch.setattr(counting, "count", None)
-    assert counts.counted(model) == first
+    assert show.counted(model) == first
     with pytest.raises(TypeError):
-        counts.counted(bough.zoo.arm(4))
+        show.counted(bough.zoo.arm(4))
 
 
 def test_other_sources_are_counted_again(monkeypatch, tmp_path):
     monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))
-    counts.counted(bough.zoo.arm(3))
-    monkeypatch.setattr(counts, "source_digest", lambda package: "edited")
+    show.counted(bough.zoo.arm(3))
+    monkeypatch.setattr(show, "source_digest", lambda package: "edited")
     monkeypatch.setattr(counting, "count", None)
     with pytest.raises(TypeError):
-        counts.counted(bough.zoo.arm(3))
+        show.counted(bough.zoo.arm(3))
