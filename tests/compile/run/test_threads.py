@@ -10,13 +10,12 @@ from bough import zoo
 from bough.compile import settings
 from bough.compile.graph import passes
 from bough.compile.run import gate as gates
-from bough.compile.run import helpers, threads
+from bough.compile.run import threads
 from bough.compile.run.gate import OK, Pile, Signature, ctypes_gate, make_gate
 from bough.compile.run.specialised import specialise
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from compile.programs import arm, program, random_inputs
-from patience import until
 
 
 @pytest.fixture(autouse=True)
@@ -154,45 +153,34 @@ def test_helpers_in_python_give_the_same():
 
 @pytest.mark.usefixtures("helpers_in_python")
 def test_an_interrupt_leaves_no_one_at_work_for_the_next_batch(monkeypatch):
-    """Whoever was interrupted while waiting gives the team away: its helper may still be taking rows."""
-    p = arm(4)
-    f, inputs = specialise("arm", p), random_inputs(p, 500)
-    want = f(*inputs, threads=2)[0]
-    finish = helpers.Helper.finish
-
-    def interrupted(self):
-        finish(self)
-        raise KeyboardInterrupt
-
-    teams, idle = list(f._batches._idle), list(helpers._idle)
-    with monkeypatch.context() as patch:
-        patch.setattr(helpers.Helper, "finish", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            f(*inputs, threads=2)
-    assert not set(f._batches._idle) & set(teams)
-    assert len(set(helpers._idle) & set(idle)) < len(idle)
-    np.testing.assert_array_equal(f(*inputs, threads=2)[0], want)
-
-
-@pytest.mark.usefixtures("helpers_in_python")
-def test_interrupted_batches_leave_no_threads_behind(monkeypatch):
+    """Whoever was interrupted while waiting gives the team away: another thread may still be taking rows."""
     p = arm(4)
     f, inputs = specialise("arm", p), random_inputs(p, 500)
     want = f(*inputs, threads=4)[0]
-    finish = helpers.Helper.finish
 
-    def interrupted(self):
-        finish(self)
+    def interrupted(part):
         raise KeyboardInterrupt
 
-    before = threading.active_count()
+    teams, before = list(f._batches._idle), threading.active_count()
     with monkeypatch.context() as patch:
-        patch.setattr(helpers.Helper, "finish", interrupted)
+        patch.setattr(threads, "_status", interrupted)
         for _ in range(30):
             with pytest.raises(KeyboardInterrupt):
                 f(*inputs, threads=4)
-    until(lambda: threading.active_count() <= before)
+    assert not set(f._batches._idle) & set(teams)
+    assert threading.active_count() <= before + os.cpu_count()
     np.testing.assert_array_equal(f(*inputs, threads=4)[0], want)
+
+
+@pytest.mark.usefixtures("helpers_in_python")
+def test_where_no_thread_can_be_started_one_does_it_all(monkeypatch):
+    def refuse(*_, **__):
+        raise RuntimeError("can't start new thread")
+
+    p = arm(3)
+    f, inputs = specialise("arm", p), random_inputs(p, 500)
+    monkeypatch.setattr(threads.ThreadPoolExecutor, "submit", refuse)
+    np.testing.assert_array_equal(f(*inputs, threads=4)[0], f(*inputs, threads=1)[0])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

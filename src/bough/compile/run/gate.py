@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.graph.program import Array
-from bough.compile.run import native, seats
+from bough.compile.run import native, workers
 from bough.compile.run.cache import fetch
 from bough.compile.run.objects import ObjectLayout, object_layout
 
@@ -145,7 +145,7 @@ def record_of(gate: Gate) -> int | None:
 def serve() -> Callable[[int, int], int] | None:
     """`serve(seat, looks)`: what a helper does all its life, without Python's lock; None where it cannot be."""
     layout = object_layout()
-    if layout is None or not seats.are_possible():
+    if layout is None or not workers.are_possible():
         return None
     code = _gate_code(layout, "serve")
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(code.address)
@@ -253,7 +253,7 @@ def _method(layout: ObjectLayout, name: str) -> _PyMethodDef:
 @cache
 def _gate_code(layout: ObjectLayout, name: str) -> native.LoadedCode:
     constants = [f"@{field} = internal constant i64 {offset}" for field, offset in asdict(layout).items()]
-    ir = "\n".join([*constants, seats.platform_ir(), (files("bough.compile.run") / "gate.ll").read_text()])
+    ir = "\n".join([*constants, workers.platform_ir(), (files("bough.compile.run") / "gate.ll").read_text()])
     for symbol in PYTHON_API:
         function = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p)
         native.define_symbol(symbol, function.value or 0)

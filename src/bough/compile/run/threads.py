@@ -1,16 +1,18 @@
-"""Batches over threads: a team whose members take rows from a pile until none are left."""
+"""Batches over threads: a team whose members take rows from a work queue until none are left."""
 
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 
 from bough.compile import settings
-from bough.compile.run import helpers, seats
+from bough.compile.run import workers
 from bough.compile.run.gate import OK, Gate, Pile, record_of, serve
 
 # What each further thread costs: a fraction of a microsecond where it is awake, a few where it must be woken.
@@ -57,7 +59,7 @@ class Batches:
         except IndexError:
             team = Team(self._new_gate, self._most_rows)
         status = team.run(arrays, crew(len(arrays[0]) * self._seconds_per_row, threads))
-        self._idle.append(team)  # not after an interrupt: a helper may still be at work for it
+        self._idle.append(team)  # not after an interrupt: another thread may still be at work for it
         return status
 
 
@@ -69,7 +71,7 @@ class Team:
         self._pile = Pile()
         self._gates: list[Gate] = []
         self._records: list[int | None] = []
-        self._seated: list[seats.Seat] = []
+        self._seated: list[workers.Worker] = []
 
     def run(self, arrays: Sequence[np.ndarray], threads: int) -> int:
         """All rows of the arrays, by this thread and others; the worst status."""
@@ -80,15 +82,13 @@ class Team:
             self._records.append(record_of(self._gates[-1]))
         native = serve()
         if native is not None and None not in self._records:
-            return self._run_natively(arrays, rows, seats.take(members - 1, native))
+            return self._run_natively(arrays, rows, workers.take(members - 1, native))
         self._pile.fill(rows)
-        with helpers.hired(members - 1) as hired:
-            for helper, gate in zip(hired, self._gates[1:], strict=False):
-                helper.start(partial(self._help, gate, arrays))
-            return max([self._gates[0](*arrays), *(helper.finish() or OK for helper in hired)])
+        others = [_submit(gate, arrays) for gate in self._gates[1:members]]
+        return max([self._gates[0](*arrays), *map(_status, others)])
 
-    def _run_natively(self, arrays: Sequence[np.ndarray], rows: int, found: list[seats.Seat]) -> int:
-        """With helpers that need no Python: the gate itself lays work on their seats."""
+    def _run_natively(self, arrays: Sequence[np.ndarray], rows: int, found: list[workers.Worker]) -> int:
+        """With workers that need no Python: the gate itself puts work into their memory."""
         try:
             if found != self._seated[: len(found)]:
                 self._pile.seat([(s.address, r or 0) for s, r in zip(found, self._records[1:], strict=False)])
@@ -96,11 +96,30 @@ class Team:
             self._pile.fill(rows, len(found))
             return self._gates[0](*arrays)
         finally:
-            seats.give_back(found)
+            workers.give_back(found)
 
-    def _help(self, gate: Gate, arrays: Sequence[np.ndarray]) -> int:
-        """One member's part. The job keeps the team, and so pile, code and contexts, whatever happens to the caller."""
-        return gate(*arrays)
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads for systems without native workers."""
+    return ThreadPoolExecutor(os.cpu_count(), "bough worker")
+
+
+def _submit(gate: Gate, arrays: Sequence[np.ndarray]) -> Future[int] | None:
+    """One member's part, for another thread; None if none can be started."""
+    try:
+        return _pool().submit(gate, *arrays)
+    except RuntimeError:
+        return None
+
+
+def _status(part: Future[int] | None) -> int:
+    """The status of a member; one that has not begun is not needed any more."""
+    return OK if part is None or part.cancel() else part.result()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its parent's threads
 
 
 def crew(seconds: float, most: int) -> int:

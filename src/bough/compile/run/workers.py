@@ -1,9 +1,8 @@
-"""Seats of helping threads that never need Python's lock: memory where whoever runs a batch lays work for them.
+"""Worker threads that never need the GIL: each has a piece of memory where whoever runs a batch puts its work.
 
-A thread that must take Python's lock before it can begin waits for all others that want it, and each handing-over
-costs as much as a hundred evaluations. So helpers stay in native code for good (`serve` in gate.ll): they watch their
-seat for a moment, then sleep on it until they are woken, which only Linux lets anyone do (futex). Elsewhere see
-`helpers`.
+Passing the GIL from thread to thread costs as much as a hundred evaluations. So workers stay in native code for good
+(`serve` in gate.ll): they watch their memory for a moment, then sleep on it until they are woken, which only Linux
+offers (futex). On other systems `threads` takes a thread pool of Python.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ import threading
 from collections.abc import Callable
 
 LOOKS = 4_000  # before falling asleep: a fraction of a millisecond
-SEAT_BYTES = 128  # two cache lines: no one else's memory is near
+WORKER_BYTES = 128  # two cache lines: no one else's memory is near
 FUTEX = {"x86_64": 202, "AMD64": 202, "aarch64": 98}  # numbers of the system call
 X86, ARM = ("llvm.x86.sse2.pause", "", ""), ("llvm.aarch64.hint", "i32", " 1")  # name, type and value of its argument
 PAUSE = {"x86_64": X86, "AMD64": X86, "aarch64": ARM, "arm64": ARM}
 
 
 def are_possible() -> bool:
-    """Whether this system has what sleeping helpers need."""
+    """Whether this system has what sleeping workers need."""
     return sys.platform == "linux" and platform.machine() in FUTEX
 
 
@@ -42,34 +41,34 @@ def platform_ir() -> str:
     return "\n".join([*declared, f"define internal void @pause() alwaysinline {{\n {pause}\n ret void\n}}", *lines])
 
 
-class Seat:
-    """The memory of one helper, and its thread."""
+class Worker:
+    """The memory of one worker, and its thread."""
 
     def __init__(self, serve: Callable[[int, int], int]) -> None:
-        memory = ctypes.create_string_buffer(2 * SEAT_BYTES)
+        memory = ctypes.create_string_buffer(2 * WORKER_BYTES)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))  # for ever: someone looks there until the process is gone
-        self.address = -(-ctypes.addressof(memory) // SEAT_BYTES) * SEAT_BYTES
-        threading.Thread(target=serve, args=(self.address, LOOKS), name="bough helper", daemon=True).start()
+        self.address = -(-ctypes.addressof(memory) // WORKER_BYTES) * WORKER_BYTES
+        threading.Thread(target=serve, args=(self.address, LOOKS), name="bough worker", daemon=True).start()
 
 
-_idle: list[Seat] = []
+_idle: list[Worker] = []
 
 
-def take(count: int, serve: Callable[[int, int], int]) -> list[Seat]:
-    """So many seats with helpers, or fewer if no thread can be started, for the caller alone until given back."""
-    found: list[Seat] = []
+def take(count: int, serve: Callable[[int, int], int]) -> list[Worker]:
+    """So many workers, or fewer if no thread can be started, for the caller alone until given back."""
+    found: list[Worker] = []
     while len(found) < count:
         try:
             found.append(_idle.pop())
         except IndexError:
             try:
-                found.append(Seat(serve))
+                found.append(Worker(serve))
             except RuntimeError:
                 break
     return found
 
 
-def give_back(found: list[Seat]) -> None:
+def give_back(found: list[Worker]) -> None:
     """Nobody is at work there any more: a batch ends when all have finished. The same come first the next time."""
     _idle.extend(reversed(found))
 

@@ -1,4 +1,4 @@
-"""Helpers in native code: awake or asleep, shared by threads, interrupted, forked."""
+"""Workers in native code: awake or asleep, shared by threads, interrupted, forked."""
 
 import os
 import random
@@ -9,13 +9,13 @@ import time
 import numpy as np
 import pytest
 
-from bough.compile.run import seats, threads
+from bough.compile.run import threads, workers
 from bough.compile.run.gate import serve
 from bough.compile.run.specialised import specialise
 from bough.errors import NonFiniteError
 from compile.programs import arm, random_inputs
 
-pytestmark = pytest.mark.skipif(not seats.are_possible(), reason="needs Linux")
+pytestmark = pytest.mark.skipif(not workers.are_possible(), reason="needs Linux")
 ROWS = 700
 
 
@@ -43,12 +43,12 @@ def test_awake_or_asleep(job, pause):
 def test_helpers_are_kept(job):
     f, inputs, _ = job
     f(*inputs, threads=4)
-    before, seated = threading.active_count(), set(seats._idle)
+    before, seated = threading.active_count(), set(workers._idle)
     assert len(seated) >= 3
     for _ in range(50):
         f(*inputs, threads=4)
     assert threading.active_count() == before
-    assert set(seats._idle) == seated
+    assert set(workers._idle) == seated
 
 
 def test_a_bad_row_is_found_by_whoever_has_it(job):
@@ -113,8 +113,8 @@ def test_a_forked_child_has_helpers_of_its_own(job):
     f(*inputs, threads=3)
     child = os.fork()
     if child == 0:
-        good = not seats._idle and np.array_equal(f(*inputs, threads=3)[0], want)
-        os._exit(0 if good and len(seats._idle) == 2 else 1)
+        good = not workers._idle and np.array_equal(f(*inputs, threads=3)[0], want)
+        os._exit(0 if good and len(workers._idle) == 2 else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 
@@ -123,8 +123,8 @@ def test_fewer_helpers_where_no_thread_can_be_started(job, monkeypatch):
         raise RuntimeError("can't start new thread")
 
     f, inputs, want = job
-    kept, seats._idle[:] = list(seats._idle), []
+    kept, workers._idle[:] = list(workers._idle), []
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert seats.take(3, serve()) == []
+    assert workers.take(3, serve()) == []
     np.testing.assert_array_equal(f(*inputs, threads=4)[0], want)
-    seats._idle[:] = kept
+    workers._idle[:] = kept
