@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from bough.compile.kernel import kernel
-from bough.joints import Abroad, Primitive, register
+from bough.joints import Abroad, Move, Primitive, register
 from bough.spatial import put3, put9, put_tail
 
 
@@ -76,9 +76,16 @@ register(
     Primitive(
         "raft", (3, 4), (0.0, 0.0), raft_motion, raft_integrate, raft_difference, raft_rate, draw,
         orientation=unturned, abroad={"drake": Abroad(swapped, swapped, 2, (4, 3))},
+        moves=(Move(3, 0), Move(4, 1)), urdf=("raft",),
     )
 )  # fmt: skip
-register(Primitive("rail", (5,), (0.0,), rail_motion, rail_integrate, rail_difference, rail_rate, screw=True), "lift")
+register(
+    Primitive(
+        "rail", (5,), (0.0,), rail_motion, rail_integrate, rail_difference, rail_rate, screw=True,
+        moves=(Move(5, zero=1.0),), urdf=("lift",),
+    ),
+    "lift",
+)  # fmt: skip
 
 import bough  # noqa: E402
 from bough.compile.graph import passes  # noqa: E402
@@ -108,6 +115,33 @@ def models():
     up = np.array([0.0, 1.0, 1.0]) / np.sqrt(2.0)
     known.add_body("lift", "ball", "prismatic", PLACE + up, axis=up, **SOLID)
     return new.build(), known.build()
+
+
+URDF = """<robot name="float"><link name="base"/>
+<link name="raft"><inertial><mass value="2"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="lift"><inertial><mass value="2"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="raft" type="raft"><parent link="base"/><child link="raft"/><origin xyz="1 2 3" rpy="1 0 0"/></joint>
+<joint name="lift" type="lift"><parent link="raft"/><child link="lift"/><axis xyz="1 0 0"/>
+<limit lower="-1" upper="2" effort="5" velocity="3"/></joint></robot>"""
+
+
+def load_view_and_convert():
+    """A file with both joints is loaded, viewed and converted: nothing but their records knows them."""
+    model = bough.load(URDF)
+    assert [joint.type for joint in model.joints] == ["raft", "lift"]
+    assert model.limits.upper[2] == 2.0
+    q, v = np.array([[0.3, -0.4, 0.5], [1.0, 2.0, 3.0]])
+    expected = bough.Dynamics(model, general=True).placements(q)[model.frame("lift")]
+    scene = bough.view.scene(model)
+    body = int(model.frames.body[model.frame("lift")])
+    own = np.eye(4)
+    own[:3, :3], own[:3, 3] = model.frames.R[model.frame("lift")], model.frames.p[model.frame("lift")]
+    np.testing.assert_allclose(scene.placements(q)[body] @ own, expected, rtol=0, atol=1e-12)
+    assert "</html>" in scene.html()
+    assert bough.convert.to_mujoco(model, q, v)[0].tolist() == q.tolist()
+    assert bough.convert.to_drake(model, q)[:2].tolist() == q[1::-1].tolist()
 
 
 def ways(routine, model, *inputs):
@@ -147,6 +181,7 @@ def main():
     back = bough.convert.from_drake(new, drake_q, drake_v)
     np.testing.assert_allclose(np.concatenate(back)[:3], q[:3], rtol=0, atol=1e-15)
     np.testing.assert_allclose(back[1], v, rtol=0, atol=1e-14)
+    load_view_and_convert()
     try:
         register(Primitive("late", (5,), (0.0,), rail_motion, rail_integrate, rail_difference, rail_rate, screw=True))
     except ModelError as error:

@@ -49,8 +49,7 @@ def test_long_chains_and_wide_trees():
 def in_node(model, tmp_path, **states):
     (tmp_path / "run.js").write_text(SCRIPT)
     tree = links(model)
-    kinds = {"parent": "i4", "motion": "u1", "fixed": "f4", "pitch": "f4", "ratio": "f4", "q": "i4"}
-    content = {"links": {name: packed(getattr(tree, name), kind) for name, kind in kinds.items()}}
+    content = {"links": {name: packed(x, "f4" if x.dtype.kind == "f" else "i4") for name, x in tree._asdict().items()}}
     (tmp_path / "data.json").write_text(json.dumps(content | states))
     source = tmp_path / "kinematics.js"
     source.write_text((files("bough.view") / "page" / "kinematics.js").read_text())

@@ -222,7 +222,7 @@ def test_few_that_move_among_many_are_wider(port):
 
 
 def test_which_joints_move():
-    three = links(bough.zoo.arm(3))._replace(q=np.array([0, 1, 5]), motion=np.array([0, 3, 0]))
+    three = links(bough.zoo.arm(3))._replace(q=np.array([0, 1, 5]), kind=np.array([0, 3, 0]))
     assert joints_in(three, np.array([0, 0, 0, 1, 0, 1], bool)).tolist() == [False, True, True]
 
 

@@ -27,29 +27,19 @@ import numpy as np
 
 from bough.convert.maps import SAME, Foreign, LayoutMap, Pair, checked, rule_of
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
-from bough.joints import Abroad
+from bough.joints import JOINTS, PRIMITIVES, Abroad
 from bough.model import Joint, Model, unknown
 from bough.spatial import quaternion_rotate
 from bough.types import FloatArray
 
 TOLERANCE = 1e-9  # of followers that disagree with their leaders
 SHOWN = 5  # joints that a message names
-# What a joint here may be there
-SINGLE = ("revolute", "continuous", "prismatic", "helical")
-KINDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "Pinocchio": {
-        "floating": ("FreeFlyer",), "spherical": ("Spherical",), "planar": ("Planar",), "universal": ("Universal",),
-    },
-    "MuJoCo": {
-        "floating": ("free",), "spherical": ("ball",), "revolute": ("hinge",), "continuous": ("hinge",),
-        "prismatic": ("slide",),
-    },
-    "Drake": {
-        "floating": ("quaternion_floating",), "spherical": ("ball_rpy",), "planar": ("planar",),
-        "revolute": ("revolute",), "continuous": ("revolute",), "prismatic": ("prismatic",),
-        "universal": ("universal",), "helical": ("screw",),
-    },
-}  # fmt: skip
+# Joint types that are called otherwise there than their primitive, and chains of primitives; "" = not there
+OWN_KINDS = {
+    "Pinocchio": {"universal": "Universal"},
+    "MuJoCo": {"helical": ""},
+    "Drake": {"universal": "universal", "helical": "screw"},
+}
 MUJOCO = (("free", 7, 6), ("ball", 4, 3), ("slide", 1, 1), ("hinge", 1, 1))  # mujoco.mjtJoint: kind, nq, nv
 
 
@@ -198,11 +188,17 @@ def _own(model: Model, engine: str, name: str) -> Joint:
 
 def _require_alike(pair: Pair, engine: str) -> None:
     """The two joints are of one kind."""
-    expected, kind = KINDS[engine].get(pair.own.type), pair.there.kind
-    if pair.there.v.stop - pair.there.v.start == 1 and pair.own.type in SINGLE and (pair.tie or engine == "Pinocchio"):
+    kind, chain = pair.there.kind, [PRIMITIVES[part] for part in JOINTS[pair.own.type]]
+    if pair.there.v.stop - pair.there.v.start == 1 and _is_screw(pair.own) and (pair.tie or engine == "Pinocchio"):
         return  # the model there knows which; a follower may slide while its leader turns
-    if expected is None or kind not in expected:
+    known = chain[0].engines.get(engine, "") if len(chain) == 1 else ""
+    if kind != (OWN_KINDS[engine].get(pair.own.type, known) or None):
         raise ModelError(f"joint {pair.there.name!r} is {pair.own.type} here and {kind} in {engine}: no map is known")
+
+
+def _is_screw(joint: Joint) -> bool:
+    """Whether it has one coordinate, about or along an axis."""
+    return [PRIMITIVES[part].screw for part in JOINTS[joint.type]] == [True]
 
 
 # Pinocchio
@@ -211,7 +207,7 @@ def _require_alike(pair: Pair, engine: str) -> None:
 def _with_cosine(pair: Pair) -> Pair:
     """Pinocchio may write one angle as (cos, sin): that of a continuous joint, and of a planar one."""
     wide = pair.there.q.stop - pair.there.q.start > pair.own.q.stop - pair.own.q.start
-    if pair.own.type not in (*SINGLE, "planar") or not wide:
+    if not wide or any(PRIMITIVES[part].quaternion for part in JOINTS[pair.own.type]):
         return Pair(pair.there, pair.own, pair.tie)
     return Pair(pair.there, pair.own, pair.tie, Abroad(_to_cosine, _from_cosine, 0, ()))
 

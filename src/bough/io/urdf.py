@@ -13,11 +13,10 @@ from bough.errors import FileFormatError, short
 from bough.io.description import BodySaid, ClosureSaid, Description, Place
 from bough.io.numbers import needed, scalar, vector
 from bough.io.xml import Document
+from bough.joints import JOINTS, PRIMITIVES
 from bough.model import CLOSURE_KINDS, EYE, WORLD
 from bough.spatial import rpy_matrix
 
-TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
 IGNORED = {"visual", "collision", "material"}  # no concern of dynamics: dropped without a word
 KEPT = {
     "robot": {"link", "joint", "constraint"},
@@ -132,9 +131,10 @@ def _closure(name: str, element: Element, where: str) -> ClosureSaid:
 
 def _joint(name: str, element: Element, where: str) -> _Joint:
     kind = element.get("type")
-    if kind not in TYPES:
+    known = ["fixed", *(word for primitive in PRIMITIVES.values() for word in primitive.urdf)]
+    if kind not in known:
         raise FileFormatError(
-            f"{where}: joint {name!r} has the unknown type {short(str(kind))!r}; known types: {', '.join(TYPES)}"
+            f"{where}: joint {name!r} has the unknown type {short(str(kind))!r}; known types: {', '.join(known)}"
         )
     ends = []
     for tag in ("parent", "child"):
@@ -191,12 +191,14 @@ def _motion(joint: _Joint, where: str, notes: list[str]) -> BodySaid:
     if axis is not None:
         needed(axis, ("xyz",), where)
     direction = vector(axis, "xyz", (1.0, 0.0, 0.0), where)
-    if joint.type in WITH_AXIS:
+    chain = [PRIMITIVES[part] for part in JOINTS[joint.type]]
+    is_screw = any(part.screw for part in chain)
+    if is_screw or any(part.takes_axis for part in chain):
         body["axis"] = direction
     lower, upper, velocity, effort = (_limit(limit, key, where) for key in ("lower", "upper", "velocity", "effort"))
-    if joint.type in ("revolute", "prismatic"):
+    if is_screw and joint.type != "continuous":
         body["lower"], body["upper"] = lower, upper
-    if joint.type in ("revolute", "continuous", "prismatic"):
+    if is_screw:
         body["velocity"], body["effort"] = velocity, effort
     elif limit is not None and joint.type != "fixed":
         notes.append(f"dropped the limits of the {joint.type} joint {joint.name!r}")

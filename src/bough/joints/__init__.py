@@ -5,7 +5,7 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 
 | file | what it holds |
 | --- | --- |
-| turn, slide, planar, ball, free | a primitive each: sizes, axes, neutral and random q, four kernels, layouts abroad |
+| turn, slide, planar, ball, free | a primitive each: axes, q, four kernels, moves, words of files, layouts abroad |
 | abroad | what a layout of another engine is |
 | primitive | what a primitive is, and `register` |
 | table | the primitives, the joint types made of them, and the kernels that choose between them |
@@ -20,7 +20,7 @@ from __future__ import annotations
 from bough.joints.abroad import Abroad
 from bough.joints.manifold import DIFFERENCE, INTEGRATE, bracket, configuration_rate
 from bough.joints.mechanism import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS, Mechanism
-from bough.joints.primitive import JOINTS, PRIMITIVES, Primitive, close_table, register
+from bough.joints.primitive import JOINTS, PRIMITIVES, QUATERNION, Move, Primitive, close_table, register
 from bough.joints.quaternion import quaternion_rotation, rotation_quaternion, tiny
 from bough.joints.table import BALL, FREE, PLANAR, SLIDE, TURN, difference_joint, integrate_joint, move_joint
 from bough.joints.waist import (
@@ -55,12 +55,14 @@ __all__ = [
     "PLACED",
     "PLANAR",
     "PRIMITIVES",
+    "QUATERNION",
     "SLIDE",
     "TURN",
     "X_SCREW",
     "ZX_SCREWS",
     "Abroad",
     "Mechanism",
+    "Move",
     "Primitive",
     "Walk",
     "along",

@@ -7,7 +7,7 @@ import numpy as np
 from bough.compile.kernel import kernel
 from bough.joints.abroad import Abroad, scalar_first, scalar_last, unit_quaternion
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import Primitive
+from bough.joints.primitive import QUATERNION, Move, Primitive
 from bough.joints.quaternion import (
     put_tangent,
     quaternion_rate,
@@ -72,5 +72,6 @@ BALL = Primitive(
         "mujoco": Abroad(scalar_first, scalar_last, 4, (0, 1, 2)),
         "drake": Abroad(to_rpy, from_rpy, 3, (0, 1, 2), turned=(False, True)),
     },
-    quaternion=True,
+    quaternion=True, moves=(Move(QUATERNION),),
+    engines={"Pinocchio": "Spherical", "MuJoCo": "ball", "Drake": "ball_rpy"},
 )  # fmt: skip

@@ -8,7 +8,7 @@ from bough.compile.kernel import kernel
 from bough.joints import ball
 from bough.joints.abroad import Abroad, scalar_first, scalar_last, unit_quaternion
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import Primitive
+from bough.joints.primitive import QUATERNION, Move, Primitive
 from bough.joints.quaternion import (
     put_tangent,
     quaternion_rate,
@@ -83,5 +83,6 @@ FREE = Primitive(
         "mujoco": Abroad(scalar_first, scalar_last, 7, (3, 4, 5, 0, 1, 2), turned=(True, False)),
         "drake": Abroad(to_drake, from_drake, 7, (0, 1, 2, 3, 4, 5), turned=(True, True)),
     },
-    quaternion=True,
+    quaternion=True, moves=(Move(3, 0), Move(4, 1), Move(5, 2), Move(QUATERNION, 3)),
+    urdf=("floating",), engines={"Pinocchio": "FreeFlyer", "MuJoCo": "free", "Drake": "quaternion_floating"},
 )  # fmt: skip

@@ -8,7 +8,7 @@ from bough.compile.kernel import kernel
 from bough.compile.scalar import sincos
 from bough.joints.abroad import Abroad, same
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import Primitive
+from bough.joints.primitive import Move, Primitive
 from bough.joints.quaternion import half_turn, put_tangent, screw_between, screw_step, tangent
 from bough.spatial import put9, put_tail
 from bough.types import FloatArray, Rows, Scalar
@@ -68,4 +68,6 @@ APART = Abroad(same, same, 3, (3, 4, 2), turned=(True, False))
 PLANAR = Primitive(
     "planar", (3, 4, 2), (0.0, 0.0, 0.0), motion, integrate, difference, rate, random,
     orientation=orientation, abroad={"mujoco": APART, "drake": APART},
+    moves=(Move(3, 0), Move(4, 1), Move(2, 2)), urdf=("planar",), takes_axis=True,
+    engines={"Pinocchio": "Planar", "Drake": "planar"},
 )  # fmt: skip

@@ -27,6 +27,15 @@ from bough.joints.mechanism import LAST_SCREW
 from bough.types import FloatArray
 
 Kernel = Callable[..., Any]
+QUATERNION = 6  # the axis of a move that turns by four entries of q, x y z w
+
+
+class Move(NamedTuple):
+    """One elementary part of a joint's motion, which viewers draw: about or along an axis, or by a quaternion."""
+
+    axis: int  # 0-2 turns about x y z, 3-5 slides along them, or QUATERNION
+    entry: int = 0  # of the joint's q: where its number is, or its quaternion begins
+    zero: float = 0.0  # added to that number
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,10 @@ class Primitive:
     random: Callable[[np.random.Generator, int], FloatArray] | None = None
     orientation: Layout | None = None  # the unit quaternion x y z w of a q, where `abroad` has turned parts
     abroad: Mapping[str, Abroad] = field(default_factory=dict)  # by engine; without an entry they write it as here
+    moves: tuple[Move, ...] = ()  # its motion for viewers, the first move first
+    urdf: tuple[str, ...] = ()  # joint types made of it that URDF files have
+    engines: Mapping[str, str] = field(default_factory=dict)  # its type in Pinocchio, MuJoCo (and MJCF files), Drake
+    takes_axis: bool = False  # whether files give it an axis, as they do for all screws
     quaternion: bool = False  # whether q ends in one, x y z w
     screw: bool = False  # a screw about z: one degree of freedom, cheaper than a placement
     kind: int = 0  # its number in the kernels, given by `register`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bough.compile.kernel import kernel
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import Primitive
+from bough.joints.primitive import Move, Primitive
 from bough.spatial import put3
 from bough.types import Rows, Scalar
 
@@ -31,4 +31,7 @@ def rate(m: Mechanism, i: int, q: Rows, N: Rows) -> None:
     N[m.q_index[i], m.v_index[m.dof[i]]] = m.one[0]
 
 
-SLIDE = Primitive("slide", (5,), (0.0,), motion, integrate, difference, rate, screw=True)
+SLIDE = Primitive(
+    "slide", (5,), (0.0,), motion, integrate, difference, rate, screw=True,
+    moves=(Move(5),), urdf=("prismatic",), engines={"MuJoCo": "slide", "Drake": "prismatic"},
+)  # fmt: skip

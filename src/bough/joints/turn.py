@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.compile.kernel import kernel
 from bough.compile.scalar import sincos
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import Primitive
+from bough.joints.primitive import Move, Primitive
 from bough.joints.slide import difference, integrate, rate
 from bough.spatial import put3
 from bough.types import Rows
@@ -18,4 +18,7 @@ def motion(m: Mechanism, q: Rows, i: int, X: Rows) -> None:
     put3(X, i, (c, s, m.offset[i, 1] + m.offset[i, 2] * x))
 
 
-TURN = Primitive("turn", (2,), (0.0,), motion, integrate, difference, rate, screw=True)
+TURN = Primitive(
+    "turn", (2,), (0.0,), motion, integrate, difference, rate, screw=True,
+    moves=(Move(2),), urdf=("revolute", "continuous"), engines={"MuJoCo": "hinge", "Drake": "revolute"},
+)  # fmt: skip

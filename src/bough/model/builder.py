@@ -218,7 +218,7 @@ class Builder:
                 up = seats[body.parent]
                 seats[body.name] = _Seat(up.body, up.R @ body.R, up.p + up.R @ body.p)
             else:
-                turned = body.joint == "planar" and body.axes[0, 2] != 1.0
+                turned = PRIMITIVES[JOINTS[body.joint][0]].takes_axis and body.axes[0, 2] != 1.0
                 seats[body.name] = _Seat(k, planar_frame(body.axes[0]).T if turned else EYE, ZERO)
         return seats
 

@@ -87,10 +87,7 @@ def data(scene: Scene) -> dict[str, Any]:
         "facts": dict(scene.facts),
         "counts": [[name, *row] for name, row in scene.counts.items()],
         "notes": list(scene.notes)[:20],
-        "links": {
-            "parent": packed(tree.parent, "i4"), "motion": packed(tree.motion, "u1"), "fixed": packed(tree.fixed, "f4"),
-            "pitch": packed(tree.pitch, "f4"), "ratio": packed(tree.ratio, "f4"), "q": packed(tree.q, "i4"),
-        },
+        "links": {name: packed(x, "f4" if x.dtype.kind == "f" else "i4") for name, x in tree._asdict().items()},
         "q": packed(scene.q, "f4"),
         "colours": packed(255 * scene.colours, "u1"),
         "shapes": [_shape(part, fine(scene)) for part in scene.shapes],

@@ -1,4 +1,4 @@
-"""Where bodies are, as arrays that a page can carry: one fixed placement and one motion for every body.
+"""Where bodies are, as arrays that a page can carry: a fixed placement and the moves of its joint for every body.
 
 The same arrays are read here and by `page/kinematics.js`; tests compare both with `Dynamics.placements`.
 """
@@ -11,37 +11,48 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ModelError
-from bough.joints import LAST_SCREW, PRIMITIVES, X_SCREW, ZX_SCREWS
+from bough.joints import LAST_SCREW, PRIMITIVES, QUATERNION, X_SCREW, ZX_SCREWS
 from bough.model import Model
 from bough.spatial import quaternion_matrix
 from bough.types import FloatArray, IntArray
 
-MOTIONS = ("turn", "slide", "planar", "ball", "free")
-NUMBERS = np.array([1, 1, 3, 4, 7])  # entries of q of each
-
 
 class Links(NamedTuple):
-    """Bodies as the kernels number them, parents first: T_i = T_parent fixed_i motion_i(q)."""
+    """Bodies as the kernels number them, parents first: T_i = T_parent fixed_i motion_i(q).
+
+    The motion of a kind of joint is a product of moves (`joints.Move`), those of kind k from start[k] to start[k + 1].
+    """
 
     parent: IntArray  # (N,) -1 = world
-    motion: IntArray  # (N,) place in MOTIONS
+    kind: IntArray  # (N,) of joint
     fixed: FloatArray  # (N, 3, 4)
-    pitch: FloatArray  # (N,) metres a radian, of turns
+    pitch: FloatArray  # (N,) metres a radian, of screws
     ratio: FloatArray  # (N,) of mimic joints; 1
     q: IntArray  # (N,) where its numbers start in q
+    width: IntArray  # (kinds,) entries of q
+    start: IntArray  # (kinds + 1,)
+    axis: IntArray  # (moves,) 0-2 turns about x y z, 3-5 slides, 6 turns by a quaternion
+    entry: IntArray  # (moves,) of the joint's part of q
+    zero: FloatArray  # (moves,) added to that entry
 
 
 def links(model: Model) -> Links:
     """The bodies of a model."""
-    m = model.mechanism
-    numbers = {p.kind: MOTIONS.index(p.name) if p.name in MOTIONS else -1 for p in PRIMITIVES.values()}
-    motion = np.array([numbers[int(kind)] for kind in m.kind], np.int64)
-    if (motion < 0).any():
-        raise ModelError(f"{model.name!r} has joints that the viewer cannot move; it knows {', '.join(MOTIONS)}")
-    first = np.asarray(m.dof[:-1])
-    turn, one = motion == 0, motion <= 1
-    pitch, ratio = np.where(turn, m.offset[:, 2], 0.0), np.where(one, m.ratio[first], 1.0)
-    return Links(np.asarray(m.parent), motion, _fixed(model), pitch, ratio, np.asarray(m.q_index))
+    m, known = model.mechanism, list(PRIMITIVES.values())
+    number = {primitive.kind: k for k, primitive in enumerate(known)}
+    kind = np.array([number[int(x)] for x in m.kind], np.int64)
+    still = [known[k].name for k in np.unique(kind) if not known[k].moves]
+    if still:
+        raise ModelError(f"{model.name!r} has joints that the viewer cannot move: {still[0]!r} says no moves")
+    screws = np.array([p.screw for p in known])[kind]
+    turns = screws & np.array([any(move.axis < 3 for move in p.moves) for p in known])[kind]
+    pitch, ratio = np.where(turns, m.offset[:, 2], 0.0), np.where(screws, m.ratio[np.asarray(m.dof[:-1])], 1.0)
+    moves = [move for primitive in known for move in primitive.moves]
+    axis, entry, zero = (np.array([move[j] for move in moves]) for j in range(3))
+    start = np.cumsum([0, *(len(primitive.moves) for primitive in known)])
+    width = np.array([primitive.nq for primitive in known])
+    q = np.asarray(m.q_index)
+    return Links(np.asarray(m.parent), kind, _fixed(model), pitch, ratio, q, width, start, axis, entry, zero)
 
 
 def _fixed(model: Model) -> FloatArray:
@@ -92,23 +103,36 @@ def poses(tree: Links, q: FloatArray) -> FloatArray:
 def _motions(tree: Links, q: FloatArray) -> FloatArray:
     """(N, 4, 4): what each joint adds to its fixed part."""
     J = np.tile(np.eye(4), (len(tree.parent), 1, 1))
-    turn, slide, planar, ball, free = (np.flatnonzero(tree.motion == k) for k in range(5))
-    x = tree.ratio[turn] * q[tree.q[turn]]
-    J[turn] = screw_z(np.cos(x), np.sin(x), tree.pitch[turn] * x)
-    J[slide, 2, 3] = tree.ratio[slide] * q[tree.q[slide]]
-    at = tree.q[planar]
-    J[planar] = screw_z(np.cos(q[at + 2]), np.sin(q[at + 2]), np.zeros(len(at)))
-    J[planar, 0, 3], J[planar, 1, 3] = q[at], q[at + 1]
-    J[ball, :3, :3] = quaternion_matrix(q[tree.q[ball][:, None] + np.arange(4)])
-    J[free, :3, :3] = quaternion_matrix(q[tree.q[free][:, None] + np.arange(3, 7)])
-    J[free, :3, 3] = q[tree.q[free][:, None] + np.arange(3)]
+    for kind in np.unique(tree.kind):
+        some = np.flatnonzero(tree.kind == kind)
+        for k in range(tree.start[kind], tree.start[kind + 1]):
+            move = _move(tree, k, some, q)
+            J[some] = move if k == tree.start[kind] else J[some] @ move
     return J
+
+
+def _move(tree: Links, k: int, some: IntArray, q: FloatArray) -> FloatArray:
+    """(some, 4, 4): move k of some joints."""
+    T, at, axis = np.tile(np.eye(4), (len(some), 1, 1)), tree.q[some] + tree.entry[k], tree.axis[k]
+    if axis == QUATERNION:
+        T[:, :3, :3] = quaternion_matrix(q[at[:, None] + np.arange(4)])
+        return T
+    x = tree.ratio[some] * q[at] + tree.zero[k]
+    if axis >= 3:
+        T[:, axis - 3, 3] = x
+        return T
+    a, b = (axis + 1) % 3, (axis + 2) % 3
+    T[:, a, a] = T[:, b, b] = np.cos(x)
+    T[:, b, a] = np.sin(x)
+    T[:, a, b] = -T[:, b, a]
+    T[:, axis, 3] = tree.pitch[some] * x
+    return T
 
 
 def joints_in(links: Links, changed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """(N,) which bodies' joints have one of these entries of q (nq,)."""
     total = np.concatenate([[0], np.cumsum(changed)])
-    found: npt.NDArray[np.bool_] = total[links.q + NUMBERS[links.motion]] > total[links.q]
+    found: npt.NDArray[np.bool_] = total[links.q + links.width[links.kind]] > total[links.q]
     return found
 
 

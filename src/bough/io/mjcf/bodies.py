@@ -8,13 +8,16 @@ import numpy as np
 
 from bough.io.description import BodySaid, Place
 from bough.io.mjcf.names import Names
+from bough.joints import JOINTS, PRIMITIVES
 from bough.model import EYE
 from bough.spatial import quaternion_matrix
 from bough.types import FloatArray
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco.mjtJoint
-TYPES = {FREE: "floating", BALL: "spherical", SLIDE: "prismatic", HINGE: "revolute"}
-DOFS = {FREE: 6, BALL: 3, SLIDE: 1, HINGE: 1}
+WORDS = ("free", "ball", "slide", "hinge")
+_MADE_OF = {WORDS.index(p.engines["MuJoCo"]): p for p in PRIMITIVES.values() if "MuJoCo" in p.engines}
+TYPES = {kind: next(name for name, chain in JOINTS.items() if chain == (p.name,)) for kind, p in _MADE_OF.items()}
+DOFS = {kind: len(p.axes) for kind, p in _MADE_OF.items()}
 
 
 def body_chain(m: Any, b: int, names: Names) -> list[BodySaid]:

@@ -30,39 +30,39 @@ function unfold(bits) {
   return Array.from({ length: rows }, (_, k) => found.subarray(k * n, (k + 1) * n));
 }
 
-/** What the joint of body i adds to its fixed part at q: twelve numbers, row by row, into m. */
+/** What the joint of body i adds to its fixed part at q: twelve numbers, row by row, into m. Its moves, one by one. */
 function joint_motion(links, i, q, m) {
-  const k = links.q[i];
   m.fill(0);
   m[0] = m[5] = m[10] = 1;
-  switch (links.motion[i]) {
-    case 0: { // a turn about z, or a screw along it
-      const x = links.ratio[i] * q[k];
-      m[0] = m[5] = Math.cos(x);
-      m[4] = Math.sin(x);
-      m[1] = -m[4];
-      m[11] = links.pitch[i] * x;
-      break;
+  const kind = links.kind[i];
+  for (let k = links.start[kind]; k < links.start[kind + 1]; k++) {
+    const axis = links.axis[k], at = links.q[i] + links.entry[k];
+    if (axis === 6) {
+      const turn = new Float64Array(12);
+      rotation(q, at, turn);
+      compose(m, 0, turn, 0, turn, 0);
+      m.set(turn);
+      continue;
     }
-    case 1: // a slide along z
-      m[11] = links.ratio[i] * q[k];
-      break;
-    case 2: // in the plane: x, y, angle
-      m[0] = m[5] = Math.cos(q[k + 2]);
-      m[4] = Math.sin(q[k + 2]);
-      m[1] = -m[4];
-      m[3] = q[k];
-      m[7] = q[k + 1];
-      break;
-    case 3: // a ball: x y z w
-      rotation(q, k, m);
-      break;
-    case 4: // free: a place, then x y z w
-      rotation(q, k + 3, m);
-      m[3] = q[k];
-      m[7] = q[k + 1];
-      m[11] = q[k + 2];
+    const x = links.ratio[i] * q[at] + links.zero[k];
+    if (axis < 3) turn_about(axis, x, m);
+    slide_along(axis % 3, axis < 3 ? links.pitch[i] * x : x, m);
   }
+}
+
+/** m, then a turn about one of its axes. */
+function turn_about(axis, x, m) {
+  const c = Math.cos(x), s = Math.sin(x), a = (axis + 1) % 3, b = (axis + 2) % 3;
+  for (let row = 0; row < 12; row += 4) {
+    const u = m[row + a], v = m[row + b];
+    m[row + a] = c * u + s * v;
+    m[row + b] = c * v - s * u;
+  }
+}
+
+/** m, then a shift along one of its axes. */
+function slide_along(axis, x, m) {
+  for (let row = 0; row < 12; row += 4) m[row + 3] += x * m[row + axis];
 }
 
 /** The rotation of the quaternion x y z w at q[k], of any length but zero. */

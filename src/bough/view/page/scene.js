@@ -71,7 +71,6 @@ function play_motion(state, sliders) {
   const motion = state.content.motion, links = state.content.links, rows = unfold(motion.q);
   const plots = Object.entries(motion.tracks).map(([name, track]) => plot(name, motion.time, track));
   const active = motion.adaptive ? new Float32Array(links.parent.length) : null;
-  const sizes = [1, 1, 3, 4, 7];
   const go = (k) => {
     state.q.set(rows[k]);
     state.sample = k;
@@ -79,7 +78,7 @@ function play_motion(state, sliders) {
       const before = rows[Math.max(0, k - 1)];
       for (let i = 0; i < active.length; i++) {
         active[i] = 0;
-        for (let j = links.q[i]; j < links.q[i] + sizes[links.motion[i]]; j++) if (before[j] !== rows[k][j]) active[i] = 1;
+        for (let j = links.q[i]; j < links.q[i] + links.width[links.kind[i]]; j++) if (before[j] !== rows[k][j]) active[i] = 1;
       }
       state.stage.adaptive = 1;
     }
