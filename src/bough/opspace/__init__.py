@@ -22,6 +22,7 @@ from bough.opspace.innovations import Innovations, SparseRows, UnitInnovations, 
 from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closure_targets, closure_tasks, mobility
 from bough.opspace.methods import METHODS, prepare
 from bough.opspace.planner import MethodPlan, counted, make_plan
+from bough.opspace.projector import RowProjector
 from bough.opspace.space import OperationalSpace
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import (
@@ -59,6 +60,7 @@ __all__ = [
     "OperationalSpace",
     "OperationalState",
     "Prioritised",
+    "RowProjector",
     "Seed",
     "SparseRows",
     "Task",

@@ -26,6 +26,7 @@ from bough.dynamics.gradients import curvatures, gradients, rates
 from bough.errors import TaskError
 from bough.opspace.methods import Prepared
 from bough.opspace.parameters import by_rows, with_inputs
+from bough.opspace.projector import RowProjector
 from bough.opspace.sweeps.residuals import RESIDUALS
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ Array = npt.NDArray[Any]
 Given = dict[str, Any]
 MOTION = ("qdd", "force")
 UNMET_SHARE = 1e-6  # of the largest acceleration: rows that are further off are not met
-SMALLEST = 1e-10  # eigenvalues of Lambda^-1 below this part of the largest belong to redundant rows
 
 
 class Slopes(NamedTuple):
@@ -70,13 +70,8 @@ class Implicit:
         q, v, found = _motion(held, state, rest, given)
         self.rows = [q, v, found.qdd, found.force]
         self.Z = held.dynamics.inverse_mass_matrix(q, **given)
-        self.J = held.space.jacobian(q, **given)
-        self.X = self.Z @ np.swapaxes(self.J, -1, -2)
-        values, vectors = np.linalg.eigh(self.J @ self.X)
-        seen = values > SMALLEST * values.max(axis=-1, keepdims=True)
-        self.is_redundant = not seen.all()
-        inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
-        self.Lam = (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+        J = held.space.jacobian(q, **given)
+        self.J, self.X, self.Lam, self.is_redundant = RowProjector.of(J, self.Z @ np.swapaxes(J, -1, -2))
 
     def solve(self, g: Array, h: Array) -> tuple[Array, Array]:
         """dqdd and df from the right-hand sides g (nv, k) and h (m, k)."""

@@ -1,7 +1,8 @@
 """The loops of a model as rows: their tasks, how far they are open, how mobile they leave it, and how to close them.
 
 Whoever needs loops calls this module: `Loops(model)` has the rows (`space`), how far they are open (`gap`) and how much
-that is for loops of their size (`openness`); `close_loops` closes them.
+that is for loops of their size (`openness`), and moves configurations onto them (`onto`); `close_loops` closes loops
+that are open. Velocities are kept on rows by `RowProjector`, accelerations by `ConstrainedDynamics`.
 
 Closing is by Levenberg-Marquardt steps on the manifold, with a damping of the square of the gap: they converge
 quadratically also where rows are redundant, as those of a planar loop in space are (Fan & Yuan 2005). Numbers in files
@@ -25,6 +26,7 @@ from bough.errors import ModelError, NumericalError, ShapeError, TaskError
 from bough.model import LoopClosure, Model, steps
 from bough.opspace.aims import AimSet
 from bough.opspace.methods import Prepared
+from bough.opspace.projector import RowProjector
 from bough.opspace.space import OperationalSpace
 from bough.opspace.sweeps.errors import ERRORS
 from bough.opspace.tasks import Task, distance, relative
@@ -34,6 +36,7 @@ from bough.types import FloatArray
 TOLERANCE = 1e-5  # of the size of a loop, or radians: what six digits in a file leave open at most
 CLOSED = 1e-11  # metres or radians: nothing is gained by closing further
 HALVINGS = 30
+ROUNDING, TURNS = 1e-12, 4  # metres or radians that `onto` leaves, and steps to get there
 PROGRESS = 1e-3  # of the squared gap of closed loops: a step that gains less is the last
 
 
@@ -123,6 +126,18 @@ class Loops:
     def openness(self, q: npt.ArrayLike) -> FloatArray:
         """The largest gap over the size of its loop, () or (batch,); a loop of up to `tolerance` counts as closed."""
         return np.asarray(np.abs(self.gap(q) / self.scale).max(axis=-1))
+
+    def onto(self, q: FloatArray) -> FloatArray:
+        """Configurations (batch, nq) that are nearly closed, moved onto the loops along the least way in the metric of
+        the masses, by Gauss-Newton steps."""
+        for _ in range(TURNS):
+            gap = self.gap(q)
+            if np.abs(gap).max(initial=0.0) <= ROUNDING:
+                break
+            J = self.space.jacobian(q)
+            X = np.linalg.solve(self.dynamics.mass_matrix(q), np.swapaxes(J, -1, -2))
+            q = self.model.integrate(q, RowProjector.of(J, X).closing(gap))
+        return q
 
     def mobility(self, q: npt.ArrayLike, *, tolerance: float = TOLERANCE) -> Mobility:
         """Freedoms, rank and redundant rows at q (nq,), from the singular values of J.

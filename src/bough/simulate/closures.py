@@ -7,7 +7,7 @@ what a step leaves is of its own order, so is the result (Hairer & Wanner 1996, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -19,32 +19,8 @@ from bough.simulate.integrators import BY_ACCELERATION
 from bough.simulate.joint_effects import JointEffects
 from bough.types import FloatArray
 
-SINGULAR = 1e-10  # of the largest eigenvalue of the loops' Lambda^-1: smaller ones are redundant rows
 OPEN = 1e-3  # metres or radians by which loops may be open at the start
-CLOSED, TURNS = 1e-12, 4  # metres or radians that are left after a step, and turns to get there
 UNMET = 1e-6  # of the accelerations: rows of loops that are further off have no motion
-
-
-class Held(NamedTuple):
-    """What loops do to a velocity: v -> v - X P Jc v."""
-
-    Jc: FloatArray  # (batch, k, nv)
-    X: FloatArray  # (batch, nv, k) M^-1 Jc'
-    P: FloatArray  # (batch, k, k) pseudo-inverse of Jc X
-
-    @classmethod
-    def of(cls, Jc: FloatArray, X: FloatArray) -> Held:
-        """From Jc and M^-1 Jc'."""
-        P: Any = np.linalg.pinv(Jc @ X, rcond=SINGULAR, hermitian=True)
-        return cls(Jc, X, P)
-
-    def project(self, columns: FloatArray) -> FloatArray:
-        """Columns (batch, nv, c) without what opens the loops."""
-        return columns - self.X @ (self.P @ (self.Jc @ columns))
-
-    def closing(self, gap: FloatArray) -> FloatArray:
-        """The least move (batch, nv) that undoes a gap (batch, k)."""
-        return -(self.X @ (self.P @ gap[..., None]))[..., 0]
 
 
 def check_closed(loops: Loops, q: FloatArray) -> None:
@@ -80,7 +56,7 @@ class ClosedMotion:
         """The state after dt."""
         Q, V, T = (np.atleast_2d(x) for x in (q, v, np.broadcast_to(tau, v.shape)))
         Q, V = self.step(self.model, lambda x, y: self._acceleration(x, y, T), Q, V, dt)
-        Q = self._closed(Q)
+        Q = self.loops.onto(Q)
         V = self.joints.settled(Q, V, dt)
         return (Q[0], V[0]) if q.ndim == 1 else (Q, V)
 
@@ -91,14 +67,3 @@ class ClosedMotion:
             worst = float(np.max(found.residual))
             raise NumericalError(f"the loops of {self.model.name!r} cannot be met by any motion here (by {worst:.2g})")
         return np.asarray(found.qdd)
-
-    def _closed(self, q: FloatArray) -> FloatArray:
-        """q moved onto the loops, by Gauss-Newton steps in the metric of the masses."""
-        for _ in range(TURNS):
-            gap = self.loops.gap(q)
-            if np.abs(gap).max(initial=0.0) <= CLOSED:
-                break
-            Jc = self.loops.space.jacobian(q)
-            X: Any = np.linalg.solve(self.dynamics.mass_matrix(q), np.swapaxes(Jc, -1, -2))
-            q = self.model.integrate(q, Held.of(Jc, X).closing(gap))
-        return q

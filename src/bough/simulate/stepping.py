@@ -23,8 +23,7 @@ from bough.dynamics.engine import bind
 from bough.dynamics.free_flight import BEGIN_FLIGHT, END_FLIGHT
 from bough.dynamics.given import Parameters
 from bough.errors import ModelError
-from bough.opspace import Loops
-from bough.simulate.closures import Held
+from bough.opspace import Loops, RowProjector
 from bough.simulate.compiled import CompiledSteps, Stepped, serves
 from bough.simulate.cone import IMPULSES, laws
 from bough.simulate.contacts import ContactRows, Contacts, ContactSpace
@@ -151,7 +150,7 @@ class ContactStepper:
         held = None
         u, Y = solved[..., :1], solved[..., 1 : 1 + self.rows]
         if Jc is not None:
-            held = Held.of(Jc, solved[..., 1 + self.rows :])
+            held = RowProjector.of(Jc, solved[..., 1 + self.rows :])
             Y = held.project(Y)
         u = u[..., 0] + gain
         if held is not None:
@@ -174,7 +173,7 @@ class ContactStepper:
         Jc, M = self.loops.space.jacobian(q), self.dynamics.mass_matrix(q)
         J = self._jacobian(q, None)
         solved: Any = np.linalg.solve(M, np.swapaxes(np.concatenate([J, Jc], axis=1), -1, -2))
-        held = Held.of(Jc, solved[..., self.rows :])
+        held = RowProjector.of(Jc, solved[..., self.rows :])
         nothing = np.zeros((len(q), 0)), np.zeros((len(q), self.rows)), np.zeros(len(q))
         self._now = Situation(q, v, v, *nothing)
         u = held.project(v[..., None])[..., 0]
