@@ -17,7 +17,7 @@ from benchmarks.opspace import both_precisions
 from bough import zoo
 from bough.app.bench.compare import MOST, EndEffectors, functions, larger, results
 from bough.app.bench.engines import Peer, agreed
-from bough.app.bench.engines.pinocchio import Engine
+from bough.app.bench.engines.pinocchio import PinocchioEngine
 from bough.app.bench.states import Compared, PeerState, installed, random_states
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
@@ -97,7 +97,7 @@ def all_terms(model: Model, states: Sequence[PeerState], frames: int) -> list[Ca
     """Pinocchio's calls for H, C, all frames, and the Jacobians and drifts of so many of them."""
     import pinocchio as pin
 
-    x = Engine(model)
+    x = PinocchioEngine(model)
     frame, aligned = x.twin.nframes - 1, pin.LOCAL_WORLD_ALIGNED
 
     def run(q: Any, v: Any) -> None:

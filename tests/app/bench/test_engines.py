@@ -65,7 +65,7 @@ class Cached:
 
 
 def test_an_engine_that_answers_from_its_cache_is_found_out(monkeypatch):
-    monkeypatch.setattr("bough.app.bench.engines.dart.Engine", Cached)
+    monkeypatch.setattr("bough.app.bench.engines.dart.DartEngine", Cached)
     model = zoo.arm(3)
     states = random_states(model)
     agreed("dart", model, states[:1], [{Compared.MASS: states[0].q.sum()}])

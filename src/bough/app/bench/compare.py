@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bough.app.bench.engines import ENGINES, agreed
-from bough.app.bench.engines.mujoco import Engine
+from bough.app.bench.engines.mujoco import MujocoEngine
 from bough.app.bench.engines.pinocchio import pinocchio_twin
 from bough.app.bench.states import (
     Compared,
@@ -250,7 +250,7 @@ def mujoco_batch(name: str, model: Model, s: PeerState, b: Rows) -> dict[str, Ca
     """`mujoco.batch` on one thread and on all; its rows are some random states in turn. Steps go on from there."""
     from mujoco.batch import Batch
 
-    engine, states = Engine(model), random_states(model, 16)
+    engine, states = MujocoEngine(model), random_states(model, 16)
     engine.twin.opt.timestep = DT
     data, rows = [engine.data(x) for x in states], np.arange(len(b.q)) % len(states)
     calls: dict[str, Call] = {}

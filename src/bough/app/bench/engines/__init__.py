@@ -1,8 +1,8 @@
-"""The same mechanism in other engines: one file for each, all with `Engine(model).calls(state)`.
+"""The same mechanism in other engines: one file and one class for each, with `calls(state)`.
 
 Belongs here: a model built in another engine, and what each engine calls the functions that everybody has. Does not
 belong here: which models are measured, and timing. An engine that is not installed, or cannot have the mechanism, says
-so by a `BoughError`. One `Engine` serves all states: whatever it keeps from one call meets the next state.
+so by a `BoughError`. One engine serves all states: whatever it keeps from one call meets the next state.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from bough.app.bench.states import PeerState, check
 from bough.model import Model
 from bough.types import FloatArray
 
-ENGINES = ("pinocchio", "mujoco", "drake", "dart", "casadi")
+# Modules of this package, and the class in each
+ENGINES = {
+    "pinocchio": "PinocchioEngine",
+    "mujoco": "MujocoEngine",
+    "drake": "DrakeEngine",
+    "dart": "DartEngine",
+    "casadi": "CasadiEngine",
+}
 
 
 class PeerCall(NamedTuple):
@@ -38,7 +45,7 @@ Expected = Sequence[Mapping[str, FloatArray]]  # for each state, by function
 
 def agreed(engine: str, model: Model, states: Sequence[PeerState], expected: Expected) -> dict[str, Peer]:
     """The functions of an engine, each checked to give Bough's results with the states in turn, twice."""
-    twin = import_module(f"bough.app.bench.engines.{engine}").Engine(model)
+    twin = getattr(import_module(f"bough.app.bench.engines.{engine}"), ENGINES[engine])(model)
     calls: list[dict[str, PeerCall]] = [twin.calls(s) for s in states]
     shared = [case for case in calls[0] if case in expected[0]]
     for case in shared:

@@ -22,7 +22,7 @@ LARGEST = 64
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 
 
-class Engine:
+class CasadiEngine:
     """Compiled functions. Every state has buffers of its own, which costs nothing to fill."""
 
     def __init__(self, model: Model) -> None:

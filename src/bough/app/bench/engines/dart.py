@@ -15,7 +15,7 @@ from bough.spatial import quaternion_matrix
 KINDS = {TURN: "revolute", SLIDE: "prismatic", FREE: "floating"}
 
 
-class Engine:
+class DartEngine:
     """A Skeleton with the bodies and joints of a model."""
 
     def __init__(self, model: Model) -> None:

@@ -14,7 +14,7 @@ from bough.model import Model
 KINDS = {TURN: "revolute", SLIDE: "prismatic", FREE: "floating"}
 
 
-class Engine:
+class DrakeEngine:
     """A MultibodyPlant with the bodies and joints of a model, and its context."""
 
     def __init__(self, model: Model) -> None:

@@ -39,7 +39,7 @@ def mujoco_twin(model: Model) -> Any:
     return spec.compile()
 
 
-class Engine:
+class MujocoEngine:
     """A model in MuJoCo. Every state has an mjData of its own, which costs nothing to fill: no call keeps results."""
 
     def __init__(self, model: Model) -> None:

@@ -31,7 +31,7 @@ def pinocchio_twin(model: Model) -> Any:
     return twin
 
 
-class Engine:
+class PinocchioEngine:
     """A model in Pinocchio, with its frames and a point contact at each end effector."""
 
     def __init__(self, model: Model) -> None:
