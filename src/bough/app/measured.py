@@ -11,7 +11,7 @@ import numpy as np
 from bough.app.shell import note
 from bough.errors import OptionError, RecordingError, required, short
 from bough.model import Model
-from bough.record import read_arrays
+from bough.record import check_samples, read_arrays
 
 NAMES = ("q", "v", "qdd", "tau")
 
@@ -24,6 +24,7 @@ def measurements(path: Path, model: Model) -> tuple[Any, ...]:
             raise RecordingError(
                 f"{short(str(path))!r} has no {name!r}; it has {', '.join(sorted(arrays)) or 'nothing'}"
             )
+    check_samples(path, arrays, ("q", "v", "tau", "qdd", "time"))
     if "qdd" not in arrays:
         arrays["qdd"] = _slopes(path, arrays)
         note("qdd is not in the file: taken from differences of v")
@@ -73,7 +74,7 @@ def _parquet(path: Path) -> dict[str, Any]:
         table = parquet.read_table(path)
     except FileNotFoundError:
         raise RecordingError(f"there is no file {short(str(path))!r}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, NotImplementedError) as error:
         raise RecordingError(f"{short(str(path))!r} is damaged or no Parquet file: {error}") from None
     if "state" in table.column_names and len(set(table["state"].to_pylist())) > 1:
         raise OptionError(f"{short(str(path))!r} has the motions of many states: give one")

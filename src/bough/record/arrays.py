@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import RecordingError
+from bough.errors import RecordingError, short
 from bough.record.files import replacing
 
 DIGEST = "digest"
@@ -44,6 +44,23 @@ def read_arrays(path: str | Path) -> dict[str, npt.NDArray[Any]]:
     if expected is not None and str(expected) != digest(arrays):
         raise RecordingError(f"{str(path)!r} is damaged: its digest does not match its content")
     return arrays
+
+
+def check_samples(path: str | Path, arrays: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> None:
+    """Refuse arrays that are no real numbers, or not one entry for each of the first: times, or the first state.
+
+    Of `names`, those that are there are looked at.
+    """
+    there = [name for name in names if name in arrays]
+    for name in there:
+        x, first = arrays[name], arrays[there[0]]
+        if x.dtype.kind not in "biuf":
+            raise RecordingError(f"{short(str(path))!r}: {name!r} must be real numbers, got dtype {x.dtype}")
+        if x.ndim == 0 or len(x) != len(first) or not len(x):
+            wanted = f"as many entries as {there[0]!r}, {first.shape}" if name != there[0] else "an entry a sample"
+            raise RecordingError(f"{short(str(path))!r}: {name!r} must have {wanted}, got shape {x.shape}")
+    if "time" in there and arrays["time"].ndim != 1:
+        raise RecordingError(f"{short(str(path))!r}: 'time' must have one axis, got shape {arrays['time'].shape}")
 
 
 def digest(arrays: Mapping[str, npt.NDArray[Any]]) -> str:

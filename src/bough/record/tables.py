@@ -22,7 +22,10 @@ SHAPES = "shapes"  # under this name a table keeps the shapes of columns whose r
 def write_table(path: str | Path, columns: Mapping[str, Any], facts: Mapping[str, str] | None = None) -> Path:
     """Columns of equal length (arrays, or lists of lists) as a Parquet file, with `facts` and Bough's version."""
     pyarrow, parquet = _arrow()
-    table = pyarrow.table(dict(columns)).replace_schema_metadata(_known(facts))
+    try:
+        table = pyarrow.table(dict(columns)).replace_schema_metadata(_known(facts))
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise RecordingError(f"these columns have no place in a Parquet table: {error}") from None
     with replacing(path) as file:
         parquet.write_table(table, file)
     return Path(path)

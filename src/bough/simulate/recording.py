@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import ModelError, RecordingError, ShapeError
+from bough.errors import ModelError, RecordingError, ShapeError, short
 from bough.model import Model
-from bough.record import read_arrays, write_arrays, write_table
+from bough.record import check_samples, read_arrays, write_arrays, write_table
 from bough.types import FloatArray
 
 OWN = ("time", "q", "v", "tau")
@@ -70,6 +70,8 @@ class Recording:
 
     def drift(self) -> dict[str, float]:
         """Largest change of energy (J) and of momentum (N s, N m s) since the start."""
+        if not len(self.time):
+            return {"energy": 0.0, "momentum": 0.0}
         energy, momentum = self.energy(), self.momentum()
         return {
             "energy": float(np.abs(energy - energy[0]).max()),
@@ -102,22 +104,35 @@ class Recording:
         missing = [name for name in (*OWN, "model") if name not in arrays]
         if missing:
             raise RecordingError(f"{str(path)!r} is no recording of a motion: it has no {missing[0]!r}")
-        name, digest = arrays.pop("model").tolist()
+        named = arrays.pop("model")
+        if named.shape != (2,) or named.dtype.kind != "U":
+            raise RecordingError(f"{str(path)!r}: 'model' must be a name and a digest, got {short(repr(named))}")
+        name, digest = named.tolist()
         if digest != model.hash:
             raise ModelError(f"{path} is a recording of {name!r}, which is not the same model as {model.name!r}")
+        check_samples(path, arrays, OWN)
         time, q, v, tau = (arrays.pop(name) for name in OWN)
+        batch = q.shape[1:-1] if q.ndim == 3 else ()
+        for name, x, size in (("q", q, model.nq), ("v", v, model.nv), ("tau", tau, model.nv)):
+            if x.shape != (len(time), *batch, size):
+                expected = (len(time), *batch, size)
+                raise RecordingError(f"{str(path)!r}: {name} of {model.name!r} is {expected}, got {x.shape}")
         ended = arrays.pop("failed_at", None)
+        if ended is not None and (ended.dtype.kind != "f" or ended.shape != batch):
+            raise RecordingError(f"{str(path)!r}: 'failed_at' must be times {batch}, got {short(repr(ended))}")
         arrays.pop("source", None)
         return cls(model, time, q, v, tau, arrays, ended)
 
     def _columns(self) -> dict[str, Any]:
-        states = self.q[0].size // self.q.shape[-1]
+        states = self.q.shape[1] if self.q.ndim == 3 else 1
         columns: dict[str, Any] = {"time": np.repeat(self.time, states)}
         columns["state"] = np.tile(np.arange(states), len(self.time))
         for name in ("q", "v", "tau"):
             flat = getattr(self, name).reshape(len(self.time) * states, -1)
             columns |= {f"{name}{k}": flat[:, k] for k in range(flat.shape[1])}
         for name, array in self.extra.items():
+            if not np.ndim(array) or len(array) != len(self.time):
+                raise RecordingError(f"extra array {name!r} must have a row for each time, got shape {np.shape(array)}")
             flat = array.reshape(len(self.time), -1)
             columns |= {f"{name}{k}": np.repeat(flat[:, k], states) for k in range(flat.shape[1])}
         return columns

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from bough.errors import ModelError, RecordingError, short
 from bough.model import Model
-from bough.record import read_arrays, table_facts
+from bough.record import check_samples, read_arrays, table_facts
 from bough.simulate import ContactPoint, Contacts, Recording
 from bough.types import FloatArray
 from bough.view.scene import Scene, arrows, dressed
@@ -40,8 +40,9 @@ def read_motion(path: str | Path, state: int = 0) -> Recorded:
     """The recording in a file; of one with many states, number `state`."""
     path = Path(path)
     arrays, facts = _npz(path) if path.suffix == ".npz" else _parquet(path, state)
-    if "time" not in arrays or "q" not in arrays or not len(arrays["time"]):
+    if "time" not in arrays or "q" not in arrays or not arrays["time"].size:
         raise RecordingError(f"{short(str(path))!r} has no times and configurations to play (record with q)")
+    check_samples(path, arrays, ("time", "q", "v", "tau", "contact_force", "joints", "bound", "seconds"))
     q = arrays["q"]
     if q.ndim == 3:
         if not 0 <= state < q.shape[1]:
@@ -99,7 +100,7 @@ def _npz(path: Path) -> tuple[Arrays, dict[str, str]]:
     facts = {"source": str(arrays.pop("source", ""))}
     model = arrays.pop("model", None)
     if model is not None:
-        facts["model_hash"] = str(model[-1])
+        facts["model_hash"] = str(model.ravel()[-1]) if model.size else ""
     return arrays, facts
 
 
@@ -110,13 +111,20 @@ def _parquet(path: Path, state: int) -> tuple[Arrays, dict[str, str]]:
     try:
         table = parquet.read_table(path)
         columns = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    except (OSError, ValueError, TypeError) as error:
+        return _of_state(path, columns, state), facts
+    except RecordingError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, NotImplementedError) as error:
         raise RecordingError(f"{short(str(path))!r} is damaged: {error}") from None
+
+
+def _of_state(path: Path, columns: Arrays, state: int) -> Arrays:
+    """The arrays of one state from columns q0, q1, ... or from lists."""
     arrays: Arrays = {
         name: column for name, column in columns.items() if name in ("joints", "bound", "seconds", "time")
     }
     if "q" in columns:  # one list a sample
-        return arrays | {"q": np.array([np.asarray(row, float) for row in columns["q"]])}, facts
+        return arrays | {"q": np.array([np.asarray(row, float) for row in columns["q"]])}
     mine = columns["state"] == state if "state" in columns else np.ones(len(columns.get("time", ())), bool)
     if not mine.any():
         raise RecordingError(f"{short(str(path))!r} has no state {state}")
@@ -125,4 +133,4 @@ def _parquet(path: Path, state: int) -> tuple[Arrays, dict[str, str]]:
         if own:
             found = np.stack([columns[c][mine] for _, c in own], axis=1)
             arrays[name] = found.reshape(len(found), -1, 3) if name == "contact_force" else found
-    return arrays | {"time": columns["time"][mine]}, facts
+    return arrays | {"time": columns["time"][mine]}
