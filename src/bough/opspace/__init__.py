@@ -14,8 +14,7 @@ from bough.compile.graph.program import OperationCount
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.aims import AimSet
-from bough.opspace.composed import Constrained
-from bough.opspace.constrained import ConstrainedDynamics
+from bough.opspace.constrained import Constrained, ConstrainedDynamics
 from bough.opspace.constrained_inverse import ConstrainedInverse, ConstrainedInverseDynamics
 from bough.opspace.hierarchy import Hierarchy, Prioritised
 from bough.opspace.innovations import Innovations, SparseRows, UnitInnovations, in_group

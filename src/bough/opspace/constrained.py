@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,23 +17,25 @@ import numpy.typing as npt
 from bough import __version__
 from bough.arguments import explained
 from bough.compile.emit import c
-from bough.compile.executions import CompiledFunction
+from bough.compile.executions import CompiledFunction, bind_arrays
+from bough.compile.routine import Routine
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
 from bough.model import Model
-from bough.opspace.composed import Composed, Constrained, Impact
-from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Curved, Derived
+from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Derived
 from bough.opspace.export import traced
 from bough.opspace.loops import with_closures
-from bough.opspace.methods import Prepared
+from bough.opspace.methods import Prepared, dof_tree
 from bough.opspace.parameters import bind_given, by_rows
-from bough.opspace.planner import MethodPlan
+from bough.opspace.planner import MethodPlan, choose_held, plan_held
+from bough.opspace.products import apply
 from bough.opspace.quantities import PRECISIONS
-from bough.opspace.routes import Routes
 from bough.opspace.space import OperationalSpace
 from bough.opspace.status import OK, UNMET, row_by_row
-from bough.opspace.sweeps.held import IMPACT
+from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
+from bough.opspace.sweeps.held_by_factor import HELD_BY_FACTOR
+from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
 
 LEAST_PROXIMAL = {4: 1e-5, 8: 0.0}  # by the bytes of a number
@@ -41,8 +43,24 @@ UNMET_SHARE = {4: 1e-2, 8: 1e-6}  # of the largest acceleration: rows that are f
 MANY = 150  # bodies: of more, a traced graph would be too large
 
 
+class Constrained(NamedTuple):
+    """The motion of a constrained mechanism; in a batch with a leading axis."""
+
+    qdd: RealArray  # (nv,)
+    force: RealArray  # (m,) constraint forces, in the rows of the tasks
+    residual: RealArray  # () norm of the constraint accelerations that were not met
+
+
+class Impact(NamedTuple):
+    """The velocity jump of an impact; in a batch with a leading axis."""
+
+    v: RealArray  # (nv,) afterwards
+    impulse: RealArray  # (m,) N s or N m s, in the rows of the tasks
+    residual: RealArray  # () norm of the velocities that were not met
+
+
 @explained
-class ConstrainedDynamics(Curved):
+class ConstrainedDynamics:
     """Forward dynamics of a model whose motion along the rows of `space` is prescribed, and its loops are held.
 
     `space` may be a model whose only constraints are its loops.
@@ -74,16 +92,9 @@ class ConstrainedDynamics(Curved):
         self._derived = Derived(self)
 
     def __call__(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        acceleration: npt.ArrayLike = 0.0,
-        *,
-        gap: npt.ArrayLike | None = None,
-        threads: int | None = None,
-        **given: Any,
-    ) -> Constrained:
+        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
+        gap: npt.ArrayLike | None = None, threads: int | None = None, **given: Any,
+    ) -> Constrained:  # fmt: skip
         """qdd (nv,) under joint forces tau (nv,), with the rows' acceleration prescribed: zero, or (m,).
 
         `gap` (m,): how far held rows are from where they belong, as `Task.error` gives it with the opposite sign; it
@@ -104,16 +115,9 @@ class ConstrainedDynamics(Curved):
         return Constrained(qdd, force, residual[..., 0])
 
     def with_status(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        acceleration: npt.ArrayLike = 0.0,
-        *,
-        gap: npt.ArrayLike | None = None,
-        threads: int | None = None,
-        **given: Any,
-    ) -> tuple[Constrained, RealArray]:
+        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
+        gap: npt.ArrayLike | None = None, threads: int | None = None, **given: Any,
+    ) -> tuple[Constrained, RealArray]:  # fmt: skip
         """The same and a status for each row: no row of a batch raises for the others.
 
         It is 0 where all is well, 2 where an input is not finite (the result is NaN there), 3 where the result is not,
@@ -139,16 +143,9 @@ class ConstrainedDynamics(Curved):
         return found, np.where((status == OK) & unmet, UNMET, status)
 
     def derivatives(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        acceleration: npt.ArrayLike = 0.0,
-        *,
-        gap: npt.ArrayLike | None = None,
-        threads: int | None = None,
-        **given: Any,
-    ) -> ConstrainedDerivatives:
+        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
+        gap: npt.ArrayLike | None = None, threads: int | None = None, **given: Any,
+    ) -> ConstrainedDerivatives:  # fmt: skip
         """The derivatives of qdd and of the constraint forces by q (along velocities), v, tau and `acceleration`.
 
         And by the space's inputs: `.qdd.parameters["inertia"]`. By the implicit function theorem, for motions that meet
@@ -159,34 +156,19 @@ class ConstrainedDynamics(Curved):
             return self._derived.jacobians(self._derived.at((q, v, tau), acceleration, gap, given), given)
 
     def jvp(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        acceleration: npt.ArrayLike = 0.0,
-        *,
-        along: Mapping[str, npt.ArrayLike],
-        gap: npt.ArrayLike | None = None,
-        threads: int | None = None,
+        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
+        along: Mapping[str, npt.ArrayLike], gap: npt.ArrayLike | None = None, threads: int | None = None,
         **given: Any,
-    ) -> ConstrainedRates:
+    ) -> ConstrainedRates:  # fmt: skip
         """The rates of qdd and of the constraint forces as inputs, named as in `vjp`, move along directions."""
         with on_threads(threads):
             return self._derived.jvp(self._derived.at((q, v, tau), acceleration, gap, given), along, given)
 
     def vjp(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        acceleration: npt.ArrayLike = 0.0,
-        *,
-        qdd: npt.ArrayLike | None = None,
-        force: npt.ArrayLike | None = None,
-        gap: npt.ArrayLike | None = None,
-        threads: int | None = None,
-        **given: Any,
-    ) -> dict[str, RealArray]:
+        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
+        qdd: npt.ArrayLike | None = None, force: npt.ArrayLike | None = None, gap: npt.ArrayLike | None = None,
+        threads: int | None = None, **given: Any,
+    ) -> dict[str, RealArray]:  # fmt: skip
         """The gradient of sum(qdd * accelerations) + sum(force * forces) by "q", "v", "tau" and "acceleration".
 
         And by the space's inputs. `qdd` (nv,) and `force` (m,) are weights. One solve, far cheaper than `derivatives`.
@@ -195,6 +177,21 @@ class ConstrainedDynamics(Curved):
             raise TaskError("vjp needs weights: qdd=, force= or both")
         with on_threads(threads):
             return self._derived.vjp(self._derived.at((q, v, tau), acceleration, gap, given), (qdd, force), given)
+
+    def hvp(
+        self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
+        along: Mapping[str, npt.ArrayLike], qdd: npt.ArrayLike | None = None, force: npt.ArrayLike | None = None,
+        gap: npt.ArrayLike | None = None, threads: int | None = None, **given: Any,
+    ) -> dict[str, RealArray]:  # fmt: skip
+        """The rate of what `vjp` gives as inputs move along directions: products with second derivatives.
+
+        Refused where rows are redundant.
+        """
+        if qdd is None and force is None:
+            raise TaskError("hvp needs weights: qdd=, force= or both")
+        with on_threads(threads):
+            system = self._derived.at((q, v, tau), acceleration, gap, given)
+            return self._derived.hvp(system, (qdd, force), along, given)
 
     def impact(
         self, q: Any, v: Any, restitution: npt.ArrayLike = 0.0, *, threads: int | None = None, **given: Any
@@ -292,3 +289,77 @@ class ConstrainedDynamics(Curved):
     @cached_property
     def _impact(self) -> CompiledFunction:
         return self._bound(self._routes.by_sweeps(IMPACT), self.space.dtype or np.float64)
+
+
+class Composed:
+    """Forward dynamics and impacts by functions of a space: for general code and for mimic joints."""
+
+    def __init__(
+        self,
+        space: OperationalSpace,
+        settings: Proximal,
+        stabilise: float | None,
+        proximal: dict[np.dtype[Any], RealArray],
+    ) -> None:
+        self.space, self.settings, self.stabilise, self.proximal = space, settings, stabilise, proximal
+
+    def free_acceleration(self, q: RealArray, v: RealArray, tau: RealArray, **given: Any) -> RealArray:
+        """The rows' acceleration without constraint forces, (m,)."""
+        space = self.space
+        qdd = space.dynamics.forward_dynamics(q, v, tau, **given)
+        return space.drift(q, v, **given) + apply(space.jacobian(q, **given), qdd)
+
+    def motion(self, q: RealArray, v: RealArray, tau: RealArray, target: RealArray, **given: Any) -> Constrained:
+        """Accelerations, with those of the rows as in `target` (m,)."""
+        by_rows(self.space.parameters, given)  # refuses unknown ones
+        A, J = self.space.inverse_inertia(q, **given), self.space.jacobian(q, **given)
+        gap = target - self.free_acceleration(q, v, tau, **given)
+        if self.stabilise is not None:
+            gap = gap - (2.0 / self.stabilise) * apply(J, v)
+        f, residual = self._solve.call(A, gap.astype(A.dtype), self.proximal[A.dtype])
+        push = apply(np.swapaxes(J, -1, -2), f)
+        qdd = self.space.dynamics.forward_dynamics(q, v, tau + push, **given)
+        return Constrained(qdd, f, residual[..., 0])
+
+    def impact(self, q: RealArray, v: RealArray, restitution: RealArray, **given: Any) -> Impact:
+        """Velocities after the rows are caught."""
+        known = self.space.weighted(q, **given)
+        A = known.inverse_inertia
+        f, residual = self._solve.call(A, -(1 + restitution) * apply(known.J, v), self.proximal[A.dtype])
+        return Impact(v + apply(known.weighted, f), f, residual[..., 0])
+
+    @cached_property
+    def _solve(self) -> CompiledFunction:
+        constants = (self.space.model.mechanism, self.settings)
+        return bind_arrays(ROW_FORCES, constants, self.space.tasks.sizes, general=self.space.general)
+
+
+class Routes:
+    """Routes to the motion of constrained rows: by sweeps that eliminate them (PV), or by the sparse factor of H.
+
+    Each is one routine from (q, v, tau) to accelerations and forces; the planner counts both and takes the cheaper.
+    """
+
+    def __init__(self, tasks: TaskSet, iterations: int) -> None:
+        self.tasks = tasks
+        self.settings = Proximal(np.array([iterations]), np.array([1.0 / tasks.size]))
+
+    def by_sweeps(self, routine: Routine) -> Prepared:
+        """A routine of `sweeps.held`."""
+        tasks = self.tasks
+        constants = (tasks.model.mechanism, tasks.seeds, tasks.slots, tasks.pattern, self.settings)
+        return Prepared(routine, constants, tasks.sizes)
+
+    @cached_property
+    def by_name(self) -> dict[str, Prepared]:
+        tasks = self.tasks
+        by_factor = (tasks.model.mechanism, tasks.with_placements, tasks.pattern, dof_tree(tasks), self.settings)
+        return {"pv": self.by_sweeps(HELD_DYNAMICS), "factor": Prepared(HELD_BY_FACTOR, by_factor, tasks.sizes)}
+
+    def plan(self, dtype: npt.DTypeLike) -> MethodPlan:
+        """What both cost, and which is taken."""
+        return plan_held(self.by_name, self.tasks, dtype)
+
+    def chosen(self, dtype: npt.DTypeLike) -> Prepared:
+        """The one that costs less; in single precision always the sweeps, which lose fewer digits."""
+        return self.by_name[choose_held(self.by_name, self.tasks, dtype)]

@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.arguments import explained
 from bough.compile.executions import CompiledFunction
 from bough.compile.routine import Routine
-from bough.compile.settings import on_threads
 from bough.dynamics.gradients import curvatures, gradients, rates
 from bough.errors import TaskError
 from bough.opspace.methods import Prepared
@@ -194,37 +192,6 @@ class Derived:
         constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
         prepared = Prepared(RESIDUALS, constants, tasks.sizes)
         return with_inputs(prepared, self.parameters, tasks, {"name": "constrained_dynamics"}, derive)
-
-
-@explained
-class Curved:
-    """Second derivatives, for those who have first ones as `_derived`."""
-
-    _derived: Derived
-
-    def hvp(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        acceleration: npt.ArrayLike = 0.0,
-        *,
-        along: Mapping[str, npt.ArrayLike],
-        qdd: npt.ArrayLike | None = None,
-        force: npt.ArrayLike | None = None,
-        gap: npt.ArrayLike | None = None,
-        threads: int | None = None,
-        **given: Any,
-    ) -> dict[str, Array]:
-        """The rate of what `vjp` gives as inputs move along directions: products with second derivatives.
-
-        Refused where rows are redundant.
-        """
-        if qdd is None and force is None:
-            raise TaskError("hvp needs weights: qdd=, force= or both")
-        with on_threads(threads):
-            system = self._derived.at((q, v, tau), acceleration, gap, given)
-            return self._derived.hvp(system, (qdd, force), along, given)
 
 
 def _motion(

@@ -5,7 +5,7 @@ import numpy as np
 import bough
 from bough import zoo
 from bough.compile.routine import interpret
-from bough.opspace.routes import Routes
+from bough.opspace.constrained import Routes
 from models import random_state
 
 
