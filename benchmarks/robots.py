@@ -22,7 +22,7 @@ from bough.dynamics.dynamics import Dynamics
 from bough.io import load
 from bough.model import Model
 from bough.opspace import center_of_mass, orientation, pose, position
-from bough.simulate import ContactPoint, Contacts, GroundedEnsemble, rollout
+from bough.simulate import ContactPoint, Contacts, Ensemble, rollout
 from bough.zoo.walkers import LEGS
 
 MANY, FEW, STEPS, DT = 4096, 256, 50, 2e-3
@@ -53,7 +53,7 @@ def contacts() -> list[Timing]:
     runs: dict[str, Any] = {}
     left: dict[str, float] = {}
     for name, sweeps in (("bough", None), ("bough four sweeps", 4)):
-        robots = GroundedEnsemble(model, q, v, dt=DT, contacts=Contacts(feet, friction=1.0, sweeps=sweeps))
+        robots = Ensemble(model, q, v, dt=DT, contacts=Contacts(feet, friction=1.0, sweeps=sweeps))
         runs[name], left[name] = partial(_steps, robots), 0.0
         for _ in range(STEPS):
             robots.step()
@@ -83,7 +83,7 @@ def in_the_air(model: Model) -> None:
     check("mj_forward on the quadruped in the air", d.qacc, Dynamics(model).forward_dynamics(q, v, tau))
 
 
-def _steps(robots: GroundedEnsemble) -> None:
+def _steps(robots: Ensemble) -> None:
     """The same motion again."""
     robots.reset(slice(None))
     robots.step(STEPS)

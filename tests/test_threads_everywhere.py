@@ -20,7 +20,7 @@ def make():
     held, inverse, dyn = ConstrainedDynamics(plain), ConstrainedInverseDynamics(plain), bough.Dynamics(model)
     target = {hand: np.array(dyn.placement(q, hand))}
     ground = bough.simulate.Contacts([hand], [bough.simulate.Plane((0.0, 0.0, -50.0), (0.0, 0.0, 1.0))], friction=0.5)
-    ensemble = bough.simulate.GroundedEnsemble(model, q, v, dt=0.001, contacts=ground, threads=3)
+    ensemble = bough.simulate.Ensemble(model, q, v, dt=0.001, contacts=ground, threads=3)
     return {
         "dynamics": lambda **on: dyn.forward_dynamics(q, v, x, **on),
         "status": lambda **on: dyn.with_status("mass_matrix", q, **on),

@@ -7,7 +7,7 @@ import pytest
 
 import bough
 from bough.errors import ModelError
-from bough.simulate import ContactPoint, Contacts, GroundedEnsemble, HeightField, Plane, rollout
+from bough.simulate import ContactPoint, Contacts, Ensemble, HeightField, Plane, rollout
 
 R, SOFT, G = 0.1, 1e-4, 9.81
 FOOT = [ContactPoint("ball", radius=R)]
@@ -59,7 +59,7 @@ def test_hardly_soft_is_hard_and_all_roads_agree(ball):
     soft = {"compliance": SOFT, "damping": 20.0, "friction": 0.3}
     field, plane = (rollout(ball, q, v, contacts=Contacts(FOOT, g, **soft), **options).q for g in (level, Plane()))
     np.testing.assert_allclose(field, plane, atol=1e-9)
-    runs = GroundedEnsemble(ball, np.tile(q, (3, 1)), np.tile(v, (3, 1)), dt=1e-3, contacts=Contacts(FOOT, **soft))
+    runs = Ensemble(ball, np.tile(q, (3, 1)), np.tile(v, (3, 1)), dt=1e-3, contacts=Contacts(FOOT, **soft))
     runs.step(300)
     np.testing.assert_allclose(runs.q, np.tile(plane[-1], (3, 1)), atol=1e-9)
 

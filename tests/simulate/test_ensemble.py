@@ -80,12 +80,17 @@ def test_single_precision_stays():
     assert runs.q.dtype == runs.v.dtype == np.float32
 
 
-def test_loops_are_refused_unless_they_are_left_out():
+def test_loops_are_those_of_a_rollout():
     model = four_bar()
-    q, v = np.zeros((2, model.nq)), np.zeros((2, model.nv))
-    with pytest.raises(bough.BoughError, match="has closures"):
-        Ensemble(model, q, v, dt=0.01)
-    Ensemble(model, q, v, dt=0.01, without=["closures"]).step()
+    q = np.tile(bough.close_loops(model, [0.9, -0.5, -1.5]).q, (2, 1))
+    runs = Ensemble(model, q, np.zeros((2, model.nv)), dt=0.01)
+    runs.step(10, tau=np.full(model.nv, 0.1))
+    found = rollout(model, q, np.zeros((2, model.nv)), duration=0.1, dt=0.01, tau=np.full(model.nv, 0.1))
+    np.testing.assert_allclose(runs.q, found.q[-1], atol=1e-12)
+    with pytest.raises(bough.BoughError, match="open by"):
+        Ensemble(model, q + 0.3, np.zeros((2, model.nv)), dt=0.01)
+    with pytest.raises(bough.BoughError, match="are for 'semi_implicit_euler'"):
+        Ensemble(model, q, np.zeros((2, model.nv)), dt=0.01, integrator="runge_kutta_4")
 
 
 def test_tau_and_target_may_be_functions():

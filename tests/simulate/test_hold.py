@@ -8,7 +8,7 @@ import pytest
 import bough
 from bough.compile.executions import bind_arrays
 from bough.compile.routine import Routine, interpret
-from bough.simulate import ContactPoint, Contacts, GroundedEnsemble
+from bough.simulate import ContactPoint, Contacts, Ensemble
 from bough.simulate.cone import IMPULSES, laws
 from bough.simulate.hold import HOLD_WORK, broken_laws, held_speed, hold, velocities
 
@@ -102,7 +102,7 @@ def test_redundant_contacts_share_the_load(box):
     """Twelve rows of a body with six freedoms: the least impulses, a quarter of the weight on each corner."""
     q = np.tile(box.neutral, (2, 1))
     q[:, 2] = H
-    runs = GroundedEnsemble(box, q, np.zeros((2, 6)), dt=1e-3, contacts=Contacts(BOTTOM))
+    runs = Ensemble(box, q, np.zeros((2, 6)), dt=1e-3, contacts=Contacts(BOTTOM))
     runs.step(20)
     np.testing.assert_allclose(runs.force[..., 2], 2.0 * 9.81 / 4, rtol=1e-2)
     assert runs.residual.max() < 1e-11
@@ -117,7 +117,7 @@ def test_what_a_row_does_depends_on_itself_alone(box):
     v[:, 0] = [0.0, 1.0, 0.1, 0.0, 0.0, 2.0, 0.0, 0.0]
 
     def after(rows):
-        runs = GroundedEnsemble(box, q[rows], v[rows], dt=1e-3, contacts=Contacts(BOTTOM, friction=0.4))
+        runs = Ensemble(box, q[rows], v[rows], dt=1e-3, contacts=Contacts(BOTTOM, friction=0.4))
         runs.step(40)
         return runs.q, runs.force
 

@@ -7,7 +7,7 @@ import pytest
 
 import bough
 from bough.errors import ModelError, ShapeError, UnknownNameError
-from bough.simulate import ContactPoint, Contacts, Ensemble, GroundedEnsemble
+from bough.simulate import ContactPoint, Contacts, Ensemble
 
 H = 0.1
 BOTTOM = [ContactPoint("box", (x * H, y * H, -H)) for x in (-1, 1) for y in (-1, 1)]
@@ -30,7 +30,7 @@ def states(model, batch):
 
 def run(model, batch, **options):
     q, v = states(model, batch)
-    runs = GroundedEnsemble(model, q, v, dt=1e-3, contacts=Contacts(BOTTOM, friction=0.3), **options)
+    runs = Ensemble(model, q, v, dt=1e-3, contacts=Contacts(BOTTOM, friction=0.3), **options)
     runs.step(80)
     return runs
 
@@ -63,7 +63,7 @@ def test_rows_are_assigned_anew():
     model = robot()
     q, v = states(model, 3)
     given = {"dt": 1e-3, "inputs": ("inertia",)}
-    for runs in (GroundedEnsemble(model, q, v, contacts=Contacts(BOTTOM), **given), Ensemble(model, q, v, **given)):
+    for runs in (Ensemble(model, q, v, contacts=Contacts(BOTTOM), **given), Ensemble(model, q, v, **given)):
         runs.assign([1], inertia=np.array(robot(mass=5.0).inertias))
         runs.step(30)
         np.testing.assert_allclose(runs.q[0], runs.q[2])

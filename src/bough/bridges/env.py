@@ -13,12 +13,11 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.parameters import own_values
 from bough.errors import ModelError, NonFiniteError, OptionError, ShapeError, required
 from bough.joints import LAST_SCREW
 from bough.model import Model
-from bough.simulate import Contacts, Ensemble, GroundedEnsemble
+from bough.simulate import Contacts, Ensemble
 from bough.types import FloatArray
 
 gymnasium = required("gymnasium", "env", at_least="1.0")
@@ -89,11 +88,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         q, v = self._begin(num_envs)
         self._home = q.copy()
         rows = {"dt": dt, "without": without, "inputs": tuple(self.parameters)}
-        self.robots: Any = (
-            Ensemble(model, q, v, **rows)
-            if contacts is None
-            else GroundedEnsemble(model, q, v, contacts=contacts, dynamics=Dynamics(model), **rows)
-        )
+        self.robots: Any = Ensemble(model, q, v, contacts=contacts, **rows)
         self._steps, self._over = np.zeros(num_envs, np.int64), np.zeros(num_envs, bool)
         self._seen = self._observed(self._state(np.zeros((num_envs, len(self.motors)))))
         box = gymnasium.spaces.Box
@@ -160,7 +155,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
         self._home[rows], self._steps[rows], self._over[rows] = q, 0, False
         for name, value in self.parameters.items():
             self.robots.assign(rows, **{name: self._drawn(value, rows, np.ndim(own_values(self.model, name)))})
-        if isinstance(self.robots, GroundedEnsemble) and self.friction is not None:
+        if self.robots.contacts is not None and self.friction is not None:
             drawn = self._drawn(self.friction, rows, 0)
             if np.shape(drawn) not in ((), (count,)) or not (np.isfinite(drawn) & (np.asarray(drawn) >= 0.0)).all():
                 raise ShapeError(f"friction is a coefficient from zero for each of {count} rows, got {drawn!r}")
@@ -212,7 +207,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
     # What is seen and judged
 
     def _state(self, action: FloatArray) -> RobotState:
-        force = self.robots.force if isinstance(self.robots, GroundedEnsemble) else None
+        force = self.robots.force
         if force is not None and len(force) != self.num_envs:
             force = np.zeros((self.num_envs, *force.shape[1:]))
         time = self._steps * (self.substeps * self.robots.dt)
@@ -235,7 +230,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
 
     def _info(self, failed: npt.NDArray[np.bool_]) -> dict[str, Any]:
         info: dict[str, Any] = {"failed": failed}
-        if isinstance(self.robots, GroundedEnsemble):
+        if self.robots.contacts is not None:
             residual = self.robots.residual
             info["contact_residual"] = residual if len(residual) == self.num_envs else np.zeros(self.num_envs)
         return info

@@ -6,10 +6,12 @@ Belongs here: what advances a state in time and what keeps it. Does not belong h
 
 from __future__ import annotations
 
+from typing import Any
+from warnings import warn
+
 from bough.dynamics.stepping import Integrator
 from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField, Plane
 from bough.simulate.ensemble import Ensemble
-from bough.simulate.grounded import GroundedEnsemble
 from bough.simulate.integrators import lie_midpoint, runge_kutta_4, semi_implicit_euler
 from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
@@ -21,7 +23,6 @@ __all__ = [
     "Effect",
     "Ensemble",
     "Ground",
-    "GroundedEnsemble",
     "HeightField",
     "Integrator",
     "JointEffects",
@@ -32,3 +33,10 @@ __all__ = [
     "runge_kutta_4",
     "semi_implicit_euler",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "GroundedEnsemble":
+        warn("simulate.GroundedEnsemble is now simulate.Ensemble(..., contacts=...)", DeprecationWarning, stacklevel=2)
+        return Ensemble
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from bough.arguments import explained
 from bough.compile.executions import CPU, GPU
 from bough.compile.run.libraries import asarray, full, library_of, on_host
+from bough.compile.settings import check_threads, on_threads
+from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.given import Parameters
 from bough.dynamics.laws import check_effects
 from bough.dynamics.parameters import check_inputs
 from bough.dynamics.stepping import Integrator, integrator_named
-from bough.errors import ModelError, ShapeError, UnknownNameError
+from bough.errors import BoughError, ModelError, ShapeError, UnknownNameError
 from bough.model import Model
-from bough.simulate.joint_effects import Effect
+from bough.simulate.closures import check_closed
+from bough.simulate.contacts import Contacts
+from bough.simulate.joint_effects import Effect, JointEffects
+from bough.simulate.stepping import ContactStepper
 from bough.simulate.steps import own_coordinates, servo_gains, step_function
+from bough.types import FloatArray
 
 Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
 Rows: TypeAlias = Any  # numbers of rows, a mask or a slice
@@ -30,7 +39,10 @@ class Ensemble:
     stepped on the CPU, over `threads`. Steps are those of `bough.dynamics.stepping`: joints have damping, springs, dry
     friction and stops, less what `without` names. With `servo` = (kp, kd), numbers for all revolute and prismatic
     joints or arrays (nv,) or (batch, nv), each of them is drawn to its `target`, implicitly, with no more than its
-    effort. Loops are those of `rollout`; a model that has some is refused unless `without` names "closures".
+    effort.
+
+    With `contacts` the robots touch the ground, on the CPU: `force` and `residual` are as `rollout` records them, and
+    `friction` (batch,) may differ from row to row. Contacts, loops and mimic joints are stepped by semi-implicit Euler.
 
     `inputs` names quantities of the model that may differ from row to row, given by name: `inertia`, `armature`,
     `gravity`, `placement` (see `Dynamics`), for all rows or one for each.
@@ -51,12 +63,15 @@ class Ensemble:
         dt: float,
         integrator: Integrator = "semi_implicit_euler",
         servo: tuple[Array, Array] | None = None,
+        contacts: Contacts | None = None,
+        friction: Array | None = None,
         without: Collection[Effect] = (),
         inputs: Sequence[str] = (),
+        dynamics: Dynamics | None = None,
         threads: int | None = None,
         **parameters: Array,
     ) -> None:
-        self.model, self.threads = model, threads
+        self.model, self.threads, self.contacts = model, None if threads is None else check_threads(threads), contacts
         self._kind = _kind(q)
         if threads is not None and self._kind != "numpy":
             raise ShapeError("threads= is for motions on the CPU")
@@ -70,11 +85,19 @@ class Ensemble:
         self.dt, self.time = dt, 0.0
         self._drives = self._driven(servo)
         self._given = self._parameters(inputs, parameters)
-        how: dict[str, Any] = {"servo": servo is not None, "device": CPU if self._kind == "numpy" else GPU}
-        rule, off = integrator_named(integrator), _checked(model, without)
-        self._function = step_function(model, rule, off, quantities=self._quantities, **how)
         self._bad = self._full((len(self.q),), 0, "uint8")
         self._launches: list[Callable[[], None]] = []
+        self._stepper: ContactStepper | None = None
+        rule, off = integrator_named(integrator), check_effects(without)
+        has_loops = bool(model.closures) and "closures" not in off
+        if contacts is not None or has_loops or model.couplings:
+            self._stepper = self._with_contacts(dynamics or Dynamics(model), off, rule, servo is not None)
+            self.friction = self._frictions(friction)
+        else:
+            if friction is not None:
+                raise ShapeError("friction is that of contacts: give contacts=")
+            how: dict[str, Any] = {"servo": servo is not None, "device": CPU if self._kind == "numpy" else GPU}
+            self._function = step_function(model, rule, off, quantities=self._quantities, **how)
 
     def __repr__(self) -> str:
         return f"Ensemble({self.model.name!r}, {len(self.q)} rows, {self._kind}, t = {self.time:g} s)"
@@ -94,6 +117,16 @@ class Ensemble:
         """(batch,): true in rows that have lost their state since they were last reset."""
         return self._bad != 0
 
+    @property
+    def force(self) -> FloatArray | None:
+        """Mean forces on the points in the last step (batch, contacts, 3), in newtons, world axes."""
+        return self._stepper.force if self._stepper and self.contacts else None
+
+    @property
+    def residual(self) -> FloatArray:
+        """(batch,) how far the last sweep of the last step still moved a velocity."""
+        return self._stepper.residual if self._stepper else np.zeros(len(self.q))
+
     def step(self, count: int = 1, *, tau: Array | None = None, target: Array | None = None) -> None:
         """`count` steps under joint forces `tau` and servos that draw to `target`, both (nv,) or (batch, nv).
 
@@ -106,13 +139,17 @@ class Ensemble:
         for name, value in drives.items():
             if not callable(value):
                 self._set(name, value)
-        for _ in range(count):
-            for name, value in drives.items():
-                if callable(value):
-                    self._set(name, value(self.time, self.q, self.v))
-            self._advance()
-            self._state.reverse()
-            self.time += self.dt
+        with on_threads(self.threads):
+            for _ in range(count):
+                for name, value in drives.items():
+                    if callable(value):
+                        self._set(name, value(self.time, self.q, self.v))
+                if self._stepper is None:
+                    self._advance()
+                    self._state.reverse()
+                else:
+                    self._advance_on_ground(self._stepper)
+                self.time += self.dt
 
     def reset(self, rows: Rows, q: Array | None = None, v: Array | None = None) -> None:
         """Put rows (numbers, a mask or a slice) back to the start, or to q and v."""
@@ -122,14 +159,18 @@ class Ensemble:
         except (IndexError, ValueError, RuntimeError) as error:  # numpy and CuPy raise the first two, PyTorch all
             raise ShapeError(f"reset: rows, q and v do not fit together: {error}") from None
         self._bad[rows] = 0
+        if self._stepper is not None:
+            self._stepper.forget(rows)
 
     def assign(self, rows: Rows, **parameters: Array) -> None:
         """Change quantities that are `inputs` in some rows (numbers, a mask or a slice), as for new robots at reset."""
         for name, value in parameters.items():
             if name not in self._quantities.inputs:
                 raise UnknownNameError(f"{name!r} is not among the inputs of this ensemble {self._quantities.inputs}")
-            self._quantities.examine(name, on_host(value), check=True)
-            at, own = self._quantities.inputs.index(name), self._quantities.own[name]
+            at, own, host = self._quantities.inputs.index(name), self._quantities.own[name], on_host(value)
+            if host.shape[host.ndim - own.ndim :] != own.shape or not np.isfinite(host).all():
+                raise ShapeError(f"{name} must be finite and have shape {own.shape}, or one for each row: {host.shape}")
+            self._quantities.examine(name, host, check=True)
             if self._given[at].ndim == own.ndim:  # the same for all rows so far
                 self._given[at] = self._full((len(self.q), *own.shape), 0.0) + self._given[at]
                 self._launches = []
@@ -149,6 +190,30 @@ class Ensemble:
         self._launches[0]()
         self._launches.reverse()
 
+    def _advance_on_ground(self, stepper: ContactStepper) -> None:
+        tau, *servo, _ = self._drives.values()
+        rows = tuple(
+            np.ascontiguousarray(np.broadcast_to(x, (len(self.q), *self._quantities.own[name].shape)))
+            for name, x in zip(self._quantities.inputs, self._given, strict=True)
+        )
+
+        def moved(some: Any) -> tuple[FloatArray, FloatArray]:
+            drawn = tuple(x[some] if x.ndim == 2 else x for x in servo)
+            given = tuple(x[some] for x in rows)
+            return stepper.advance(self.q[some], self.v[some], tau[some], self.dt, self.friction[some], given, drawn)
+
+        try:
+            self._state[0] = moved(slice(None))
+        except BoughError:  # steps that are composed of several functions, in which a row fails: each by itself
+            q, v = (np.full_like(x, np.nan) for x in self._state[0])
+            for r in range(len(q)):
+                with suppress(BoughError):
+                    q[r : r + 1], v[r : r + 1] = moved(slice(r, r + 1))
+            self._state[0] = q, v
+            stepper.forget()
+        state = np.concatenate(self._state[0], axis=1)
+        self._bad |= (~np.isfinite(state).all(axis=1)).astype(np.uint8)
+
     def _set(self, name: str, value: Array | None) -> None:
         if value is None:
             return
@@ -160,6 +225,31 @@ class Ensemble:
         held[...] = given
 
     # What does not change
+
+    def _with_contacts(self, dynamics: Dynamics, off: tuple[str, ...], rule: str, servo: bool) -> ContactStepper:
+        if self._kind != "numpy" or self.q.dtype != np.float64:
+            raise ModelError("contacts, loops and mimic joints are for float64 arrays on the CPU")
+        if rule != "semi_implicit_euler":
+            raise ShapeError(f"contacts, loops and mimic joints are for 'semi_implicit_euler', got {rule!r}")
+        effects = JointEffects(dynamics, off)  # type: ignore[arg-type]
+        how: dict[str, Any] = {"strict": False, "parameters": self._quantities, "servo": servo}
+        found = ContactStepper(dynamics, effects, self.contacts, effects.closures, **how)
+        if found.loops:
+            check_closed(found.loops, self.q)
+        if self._quantities and not found.is_traced:
+            raise ModelError(
+                f"{self.model.name!r} takes no {', '.join(self._quantities.inputs)} from row to row with these "
+                f"contacts: they are for planes and few joints with limits, without loops and mimic joints; "
+                f"limits are left out with without=['limits']"
+            )
+        return found
+
+    def _frictions(self, given: Array | None) -> FloatArray:
+        own = self.contacts.friction if self.contacts else 0.0
+        found, batch = np.asarray(own if given is None else given, float), len(self.q)
+        if found.shape not in ((), (batch,)) or not (np.isfinite(found) & (found >= 0.0)).all():
+            raise ShapeError(f"friction is a coefficient from zero, or one for each of {batch} rows, got {given!r}")
+        return np.array(np.broadcast_to(found, (batch,)))
 
     def _driven(self, servo: tuple[Array, Array] | None) -> dict[str, Array]:
         """The inputs of a step after q and v, in order."""
@@ -207,16 +297,3 @@ def _kind(x: Array) -> str:
     if library not in ("numpy", "torch", "cupy"):
         raise ShapeError(f"on a GPU an ensemble takes arrays of PyTorch or CuPy, got {type(x).__name__}")
     return library
-
-
-def _checked(model: Model, without: Collection[str]) -> tuple[str, ...]:
-    """What is left out, after the model was found to have nothing that would be left out silently."""
-    off = check_effects(without)
-    if model.closures and "closures" not in off:
-        raise ModelError(
-            f"{model.name!r} has closures, which an ensemble does not take: use rollout, "
-            f"or leave them out with without=['closures']"
-        )
-    if model.couplings:
-        raise ModelError(f"{model.name!r} has mimic joints, which an ensemble does not take: use rollout")
-    return off

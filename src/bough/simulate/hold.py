@@ -18,7 +18,7 @@ from bough.types import Rows, Scalar, Workspace
 def hold(
     k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, w: Workspace
 ) -> None:
-    """lam (rows,): rows of which `start` says that they were held get the velocities w.target. Leaves w.held.
+    """lam (rows,): rows of which `start` says that they were held get the velocities w.goal. Leaves w.held.
 
     Rows may be redundant: a share of each mobility that changes no digit of a velocity picks the least impulses.
     """
@@ -31,12 +31,12 @@ def hold(
             share = k.hold[0] * (A[r, r] + A[r + 1, r + 1] + A[r + 2, r + 2]) + k.tiny[0]
             for s in range(r, r + 3):
                 w.held[s] = k.one[0] - step(-start[r])
-                w.target[s], lam[s] = k.zero[0], k.zero[0]
+                w.goal[s], lam[s] = k.zero[0], k.zero[0]
                 w.factor[s, s] = A[s, s] + share
     for r in range(len(lam)):
         # what is not held does not move: to be put out of the way is cheaper than to be taken out
         w.factor[r, r] = w.factor[r, r] + (k.one[0] - w.held[r]) * k.far[0]
-        w.after[r] = w.target[r] - b[r]
+        w.after[r] = w.goal[r] - b[r]
         for i in range(len(k.row)):
             if k.kind[i] == JOINT:
                 w.after[r] = w.after[r] - A[r, k.row[i]] * lam[k.row[i]]
@@ -57,7 +57,7 @@ def guess_joint(k: Laws, r: int, law: tuple[Scalar, ...], start: Rows, lam: Rows
     low = one - step((one + k.small[0]) * friction - start[r])
     high = one - step((one + k.small[0]) * friction + start[r])
     w.held[r] = sticks + low + high
-    w.target[r] = low * lower + high * upper
+    w.goal[r] = low * lower + high * upper
     lam[r] = (one - w.held[r]) * clip(start[r], -friction, friction)
 
 
@@ -119,8 +119,8 @@ def held_speed(k: Laws, w: Workspace) -> Scalar:
     """By how much a row that is held misses its velocity, at most."""
     largest = k.zero[0]
     for r in range(len(w.held)):
-        largest = larger(largest, w.held[r] * size(w.after[r] - w.target[r]))
+        largest = larger(largest, w.held[r] * size(w.after[r] - w.goal[r]))
     return largest
 
 
-HOLD_WORK = {"held": "rows", "target": "rows", "after": "rows", "factor": "rows rows"}
+HOLD_WORK = {"held": "rows", "goal": "rows", "after": "rows", "factor": "rows rows"}

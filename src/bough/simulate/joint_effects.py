@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from bough.dynamics.dynamics import Dynamics
-from bough.dynamics.laws import check_effects, coordinate_limits
+from bough.dynamics.laws import check_effects, coordinate_limits, joint_laws
 from bough.types import FloatArray
 
 Effect: TypeAlias = Literal["damping", "springs", "friction", "limits", "closures"]
@@ -27,7 +27,8 @@ class JointEffects:
         self.limited, self.coordinate = (
             coordinate_limits(model)[:2] if "limits" not in off else (zero[:0].astype(int),) * 2
         )
-        # freedoms that an impulse may act on
+        self.laws = joint_laws(model, off)
+        # degrees of freedom that an impulse may act on
         self.rows = np.union1d(self.limited, np.flatnonzero(self.friction)).astype(np.int64)
         self._place = np.searchsorted(self.rows, self.limited)
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from bough.compile.executions import LARGEST_GRAPH, CompiledFunction
 from bough.compile.routine import Routine
-from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.given import Parameters
 from bough.errors import NonFiniteError, NumericalError
 from bough.opspace import TaskSet, joint, rows
@@ -25,6 +23,7 @@ from bough.simulate.cone import SWEEPS as AT_ONE_PACE
 from bough.simulate.contacts import ContactSpace, Ground, Plane, tangent_axes
 from bough.simulate.joint_effects import JointEffects
 from bough.simulate.step import CHANGE, CONTACT_STEP, LARGEST, LIFT, GroundPlanes, JointRows
+from bough.simulate.steps import kept
 from bough.types import FloatArray, IntArray
 
 SWEEPS = 6  # in one call
@@ -43,6 +42,7 @@ class Setting(NamedTuple):
     sweeps: int | None
     strict: bool
     parameters: Parameters  # quantities of the model that are inputs
+    servo: bool = False  # whether target, kp and kd are
 
 
 class Situation(NamedTuple):
@@ -55,10 +55,12 @@ class Situation(NamedTuple):
     start: FloatArray  # (batch, rows), as the last step found them; without joints that only have limits, or with
     slid: FloatArray  # (batch,) not zero where contacts slipped in the last step, or nothing is known of it
     given: tuple[FloatArray, ...] = ()  # quantities of the model that differ from row to row
+    servo: tuple[FloatArray, ...] = ()  # target, kp and kd (batch, nv), if there are servos
 
     def some(self, rows: IntArray) -> Situation:
         """These rows alone."""
-        of_rows: Any = (*(x[rows] for x in self[:-1]), tuple(x[rows] for x in self.given))
+        each = (tuple(x[rows] for x in some) for some in (self.given, self.servo))
+        of_rows: Any = (*(x[rows] for x in self[:6]), *each)
         return Situation(*of_rows)
 
 
@@ -72,10 +74,6 @@ def is_small_held(nv: int, joints: int, contacts: int) -> bool:
     """Whether that of a step with a factor of all rows is."""
     rows = joints + 3 * contacts
     return rows**3 // 3 + 400 * nv + 24 * rows**2 < LARGEST_GRAPH
-
-
-# Kernels by what they are made of: tracing one takes longer than a hundred steps
-_known: WeakKeyDictionary[Dynamics, dict[str, CompiledFunction]] = WeakKeyDictionary()
 
 
 def plane(ground: Ground) -> Plane:
@@ -150,7 +148,7 @@ class Kernels:
     def _call(self, kernel: CompiledFunction, now: Situation, dt: float, pace: float) -> Any:
         count = len(now.q)
         # arrays that fit need no second look
-        arrays = (*now[:5], np.full((count, 1), dt), np.full((count, 1), pace), *now.given)
+        arrays = (*now[:3], *now.servo, *now[3:5], np.full((count, 1), dt), np.full((count, 1), pace), *now.given)
         try:
             return kernel.call(*arrays)
         except (NumericalError, NonFiniteError):
@@ -194,22 +192,25 @@ class Kernels:
     def constants(self, sweeps: int) -> tuple[Any, ...]:
         """Those of the kernels after the mechanism, the seeds and the pattern of J."""
         k = laws(len(self.joints), self.setting.space.count, sweeps)
-        return dof_tree(self.tasks), self._joint_rows(), self._planes(), k
+        return dof_tree(self.tasks), *self.setting.effects.laws, self._joint_rows(), self._planes(), k
 
     def _bound(self, routine: Routine, sweeps: int) -> CompiledFunction:
-        """The kernel, the same one for every rollout of one `Dynamics` with equal contacts and joints."""
-        space, joints = self.setting.space, self._joint_rows()
+        """The kernel, the same one for all equal models with equal contacts and joints."""
+        space, effects, joints = self.setting.space, self.setting.effects, self._joint_rows()
+        if not self.setting.servo and "target" in routine.inputs:
+            routine = routine.without("target", "kp", "kd")
         planes = [(tuple(g.point), tuple(g.normal)) for g in map(plane, space.contacts.grounds)]
         points = [(p.frame, *map(float, p.point), p.radius) for p in space.points]
-        more = self.setting.parameters.inputs, self._softness.tolist()
+        more = self.setting.parameters.inputs, self._softness.tolist(), self.setting.servo, sorted(effects.without)
         key = repr((routine.name, sweeps, self.names, planes, points, more, [x.tobytes() for x in joints]))
-        known = _known.setdefault(space.dynamics, {})
-        if key not in known:
+
+        def make() -> CompiledFunction:
             tasks = self.tasks
             constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, *self.constants(sweeps))
             prepared = Prepared(routine, constants, self.sizes)
-            known[key] = bind_plain(prepared, self.setting.parameters, tasks, space.dynamics.general)
-        return known[key]
+            return bind_plain(prepared, self.setting.parameters, tasks, space.dynamics.general)
+
+        return kept((self.model.hash, space.dynamics.general, key), make)
 
     def _joint_rows(self) -> JointRows:
         effects, model = self.setting.effects, self.model
@@ -218,7 +219,6 @@ class Kernels:
         watched = np.array([v for v in effects.limited.tolist() if v not in self.joints], np.int64)
         own = np.array(self.joints, np.int64)
         return JointRows(
-            effects.damping, effects.stiffness, model.rest_configuration,
             np.array([place.get(v, -1) for v in self.joints], np.int64),
             np.where([v in place for v in self.joints], lower[own], -FAR),
             np.where([v in place for v in self.joints], upper[own], FAR),

@@ -212,11 +212,13 @@ def _stepper(
         return None
     if contacts is None and not effects.closures and not effects.model.couplings:
         return None
-    if extras:
-        raise ShapeError("servo= and prescribed motion are for models without loops, mimic joints and contacts")
+    if extras.paths:
+        raise ShapeError("prescribed motion is for models without loops, mimic joints and contacts")
+    if extras and integrator != "semi_implicit_euler":
+        raise ShapeError(f"servos of loops and mimic joints are for 'semi_implicit_euler', got {integrator!r}")
     if contacts is not None and integrator != "semi_implicit_euler":
         raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {integrator!r}")
-    return ContactStepper(effects.dynamics, effects, contacts, effects.closures)
+    return ContactStepper(effects.dynamics, effects, contacts, effects.closures, servo=bool(extras))
 
 
 class _Steps:
@@ -327,7 +329,7 @@ def _advance(
 
         return by_kernel
     if integrator == "semi_implicit_euler":
-        return lambda q, v, dt, tau: stepper.advance(q, v, tau, dt)
+        return lambda q, v, dt, tau, *servo: stepper.advance(q, v, tau, dt, servo=servo)
     if stepper.loops:
         closed = ClosedMotion(dynamics, effects, stepper.loops, integrator, stepper).advance
         return _first_order_at_laws(stepper, lambda q, v, dt, tau: closed(q, v, tau, dt))

@@ -18,8 +18,9 @@ from bough.dynamics.crba import WORK as CRBA_WORK
 from bough.dynamics.crba import crba
 from bough.dynamics.energy import potential_energy
 from bough.dynamics.free_flight import FLIGHT_WORK, bend, is_free, move_flight, push_roots
+from bough.dynamics.laws import LAW_WORK, JointLaws, StepNumbers, forces_and_rotors, take_drives, with_rotors
 from bough.dynamics.rnea import RNEA, newton_euler
-from bough.joints import Mechanism, difference_joint, integrate_joint, joint_motion, tiny
+from bough.joints import Mechanism, integrate_joint, joint_motion, tiny
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, jacobian_times, jacobian_transpose_times, packed_jacobian
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
@@ -36,11 +37,8 @@ CHANGE, LARGEST, SPENT, EXCESS, DEPTH, SLIPS = range(6)
 
 
 class JointRows(NamedTuple):
-    """What joints do by themselves: all freedoms, those that are rows of the solver, and those only watched."""
+    """Stops and dry friction: of joints that are rows of the solver, and of those that are only watched."""
 
-    damping: Rows  # (nv,)
-    stiffness: Rows  # (nv,)
-    rest: Rows  # (nq,)
     coordinate: Rows  # (joint rows,) in q, -1 without limits
     lower: Rows  # (joint rows,)
     upper: Rows  # (joint rows,)
@@ -65,17 +63,21 @@ class GroundPlanes(NamedTuple):
 
 @kernel
 def contact_step(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, e: JointRows, g: GroundPlanes, k: Laws,
-    q: Rows, v: Rows, tau: Rows, friction: Rows, start: Rows, dt: Rows, pace: Rows, none: Rows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows,
+    g: GroundPlanes, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows,
+    start: Rows, dt: Rows, pace: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """The state after dt, impulses lam (rows,), and how it went: `report` (6,), with the depth of the deepest point.
 
     `none` is held at zero.
     """
-    crba(m, q, w.H, w)
+    w.h[0] = dt[0]
+    take_drives(tau, target, kp, kd, none, w)
+    forces_and_rotors(m, j, c, q, v, w)
+    crba(with_rotors(m, w.rotor), q, w.H, w)
     newton_euler(m, v, none, w.C, w)
-    free_velocity(m, f, e, q, v, tau, dt[0], w)
+    free_velocity(m, f, v, dt[0], w)
     packed_jacobian(m, t, p, w.J, w)
     mobility(m, p, f, w)
     jacobian_times(p, w.J, w.u, w.b)
@@ -105,8 +107,8 @@ def contact_step(
         joint_motion(m, q_after, w.X)
         place_bodies(m, t, w)
         place_points(m, t, g, w.ahead, w)
-        for c in range(len(w.ahead)):
-            report[DEPTH] = larger(report[DEPTH], -w.ahead[c])
+        for n in range(len(w.ahead)):
+            report[DEPTH] = larger(report[DEPTH], -w.ahead[n])
 
 
 @kernel
@@ -124,24 +126,18 @@ def soften(m: Mechanism, g: GroundPlanes, dt: Scalar, w: Workspace) -> None:
 
 
 @kernel
-def free_velocity(
-    m: Mechanism, f: DofTree, e: JointRows, q: Rows, v: Rows, tau: Rows, dt: Scalar, w: Workspace
-) -> None:
+def free_velocity(m: Mechanism, f: DofTree, v: Rows, dt: Scalar, w: Workspace) -> None:
     """w.u in the kernel's order, of free roots in the axes of the start (`free_flight`), and the factor of M in w.H."""
-    for i in range(len(m.parent)):
-        difference_joint(m, i, e.rest, q, w.gap)
-    for c in range(len(v)):
-        w.push[c] = tau[c] - w.C[c] - e.stiffness[c] * w.gap[c] - e.damping[c] * v[c]
+    for a in range(len(v)):
+        w.push[a] = w.push[a] - w.C[a]
     push_roots(m, v, dt, w.push, w)
     for j in range(len(m.v_index)):
-        last = m.rows[j + 1] - 1
-        w.H[last] = w.H[last] + dt * e.damping[m.v_index[j]]
-        w.x[j, 0] = dt * w.push[m.v_index[j]]
+        w.column[j, 0] = dt * w.push[m.v_index[j]]
     ltdl(f.parent, f.rows, w.H)
-    ltdl_solve(f.parent, f.rows, w.H, w.x)
+    ltdl_solve(f.parent, f.rows, w.H, w.column)
     for i in range(len(m.parent)):
         for j in range(m.dof[i], m.dof[i + 1]):
-            w.u[j] = v[m.v_index[j]] + w.x[j, 0]
+            w.u[j] = v[m.v_index[j]] + w.column[j, 0]
             if is_free(m, i):
                 w.u[j] = w.u[j] + bend(m, i, j, v, dt)
 
@@ -196,10 +192,10 @@ def add_impulses(m: Mechanism, p: JacobianPattern, f: DofTree, lam: Rows, v_afte
     """v_after = u + M^-1 J' lam = u + L^-1 (D^-1 Y' lam)."""
     jacobian_transpose_times(p, w.YD, lam, w.z, m.zero[0])
     for j in range(len(m.v_index)):
-        w.x[j, 0] = w.z[j]
-    unit_lsolve(f.parent, f.rows, w.H, w.x)
+        w.column[j, 0] = w.z[j]
+    unit_lsolve(f.parent, f.rows, w.H, w.column)
     for j in range(len(m.v_index)):
-        v_after[m.v_index[j]] = w.u[j] + w.x[j, 0]
+        v_after[m.v_index[j]] = w.u[j] + w.column[j, 0]
 
 
 @kernel
@@ -215,8 +211,8 @@ def limit_excess(m: Mechanism, e: JointRows, q: Rows, v: Rows, dt: Scalar) -> Sc
 
 @kernel
 def lift(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, e: JointRows, g: GroundPlanes, k: Laws,
-    q: Rows, spent: Rows, friction: Rows, start: Rows, q_after: Rows, w: Workspace,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows,
+    g: GroundPlanes, k: Laws, q: Rows, spent: Rows, friction: Rows, start: Rows, q_after: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """q moved so that points leave the ground, as far as the energy `spent` pays for.
 
@@ -231,12 +227,12 @@ def lift(
     place_points(m, t, g, w.ahead, w)
     for r in range(len(w.b)):
         w.b[r] = m.zero[0]
-    for c in range(len(w.ahead)):
-        w.b[g.first[0] + 3 * c] = w.ahead[c]
+    for n in range(len(w.ahead)):
+        w.b[g.first[0] + 3 * n] = w.ahead[n]
     for i in range(len(e.friction)):
         w.friction[i] = m.zero[0]
-    for j in range(len(w.u)):
-        w.u[j] = m.zero[0]
+    for i in range(len(w.u)):
+        w.u[i] = m.zero[0]
     start_sweeps(k, w.A, w.b, start, w.lam, w)
     for n in range(k.most[0]):
         sweep(k, (n, one), w.A, w.b, w.friction, w.lower, w.upper, w.lam, w)
@@ -262,14 +258,16 @@ WORK = (
     dict(RNEA.work) | CRBA_WORK | JACOBIAN_WORK | SWEEP_WORK | HOLD_WORK
     | {"H": "packed", "J": "entries", "Y": "entries", "YD": "entries", "A": "rows rows", "b": "rows"}
     | FLIGHT_WORK
-    | {"push": "nv", "C": "nv", "u": "dofs", "z": "dofs", "x": "dofs 1", "gap": "nv", "ahead": "contacts"}
+    | {name: LAW_WORK[name] for name in ("tau", "target", "kp", "kd", "lead", "push", "x", "rotor")}
+    | {"h": "1", "C": "nv", "u": "dofs", "z": "dofs", "column": "dofs 1", "ahead": "contacts"}
     | {"friction": "laws", "lower": "laws", "upper": "laws"}
 )  # fmt: skip
 CONTACT_STEP = Routine(
     "contact_step",
     contact_step,
     inputs={
-        "q": "nq", "v": "nv", "tau": "nv", "friction": "contacts", "start": "rows", "dt": "1", "pace": "1",
+        "q": "nq", "v": "nv", "tau": "nv", "target": "nv", "kp": "nv", "kd": "nv",
+        "friction": "contacts", "start": "rows", "dt": "1", "pace": "1",
         "none": "nv",
     },
     outputs={"q_after": "nq", "v_after": "nv", "lam": "rows", "report": "6"},

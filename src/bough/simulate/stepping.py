@@ -29,6 +29,7 @@ from bough.simulate.cone import IMPULSES, laws
 from bough.simulate.contacts import ContactRows, Contacts, ContactSpace
 from bough.simulate.joint_effects import JointEffects
 from bough.simulate.kernels import Setting, Situation
+from bough.simulate.steps import servo_forces
 from bough.types import FloatArray
 
 LARGE, TINY = 1e30, 1e-300
@@ -48,6 +49,7 @@ class ContactStepper:
         *,
         strict: bool = True,
         parameters: Parameters | None = None,
+        servo: bool = False,
     ) -> None:
         self.dynamics, self.model, self.effects = dynamics, dynamics.model, effects
         self.loops = Loops(self.model, dynamics=dynamics) if closures and self.model.closures else None
@@ -66,7 +68,7 @@ class ContactStepper:
         self._last, self._slid = np.zeros((0, self.rows)), np.ones(0)
         inputs = parameters or Parameters(self.model)
         self._compiled = (
-            CompiledSteps(Setting(effects, self.contacts, contacts.sweeps, strict, inputs), self._composed)
+            CompiledSteps(Setting(effects, self.contacts, contacts.sweeps, strict, inputs, servo), self._composed)
             if contacts and self.contacts and serves(effects, contacts)
             else None
         )
@@ -79,8 +81,12 @@ class ContactStepper:
         dt: float,
         friction: FloatArray | None = None,
         given: tuple[FloatArray, ...] = (),
+        servo: tuple[FloatArray, ...] = (),
     ) -> tuple[FloatArray, FloatArray]:
-        """The state after dt; `friction` (batch,) and the parameters `given` (batch, ...) differ from row to row."""
+        """The state after dt; `friction` (batch,) and the parameters `given` (batch, ...) differ from row to row.
+
+        `servo` is target, kp and kd, (nv,) or (batch, nv) each.
+        """
         one = q.ndim == 1
         Q, V, T = (np.atleast_2d(x) for x in (q, v, tau if tau.shape == v.shape else np.broadcast_to(tau, v.shape)))
         mu = np.empty((len(Q), self.count))
@@ -88,7 +94,8 @@ class ContactStepper:
         if len(self._last) != len(Q):
             width = self._compiled.without_limits.width if self._compiled else self.rows
             self._last, self._slid = np.zeros((len(Q), width)), np.ones(len(Q))
-        found = (self._compiled or self._composed)(Situation(Q, V, T, mu, self._last, self._slid, given), dt)
+        drawn = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in servo)
+        found = (self._compiled or self._composed)(Situation(Q, V, T, mu, self._last, self._slid, given, drawn), dt)
         self._last, self.residual = found.lam, found.residual
         if self._compiled and found.slid is not None:
             of_contacts = found.lam[:, found.lam.shape[1] - 3 * self.count :].reshape(len(Q), self.count, 3)
@@ -105,9 +112,11 @@ class ContactStepper:
         """Whether every step is one kernel, whatever acts in it."""
         return self._compiled is not None and self._compiled.full is not None
 
-    def forget(self, rows: Any) -> None:
-        """The next step of these rows begins without the impulses of the last."""
-        if len(self._last):
+    def forget(self, rows: Any = None) -> None:
+        """The next step of these rows, or of all, begins without the impulses of the last."""
+        if rows is None:
+            self._last, self._slid = self._last[:0], self._slid[:0]
+        elif len(self._last):
             self._last[rows], self._slid[rows] = 0.0, 1.0
 
     @property
@@ -183,7 +192,12 @@ class ContactStepper:
         """M = H + dt B and H v + dt (tau - C - K x)."""
         H, C = self.dynamics.mass_matrix(q), self.dynamics.bias_force(q, v)
         push = (H @ v[..., None])[..., 0] + dt * (tau + self.effects.springs(q) - C)
-        return (H + np.diag(dt * self.effects.damping) if self.effects.damping.any() else H), push
+        M: Any = H + np.diag(dt * self.effects.damping) if self.effects.damping.any() else H
+        if self._now.servo:
+            force, soft = servo_forces(self.model, q, v, self._now.servo, dt)
+            M = M + soft[:, :, None] * np.eye(self.model.nv)
+            push = push + dt * force + soft * v
+        return M, push
 
     def _jacobian(self, q: FloatArray, touching: ContactRows | None) -> FloatArray:
         unit = np.eye(self.model.nv)[self.effects.rows]
