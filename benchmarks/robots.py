@@ -134,7 +134,7 @@ def one_robot() -> list[Timing]:
     tau = np.zeros(model.nv)
     tau[6:] = -soft.stiffness[6:] * (q[7:] - soft.rest[6:])
     speeds = 0.1 * SPEED * np.random.default_rng(0).normal(size=(2, model.nv))
-    robot = GroundedEnsemble(model, q[None], speeds[:1], dt=DT, contacts=contacts)
+    robot = Ensemble(model, q[None], speeds[:1], dt=DT, contacts=contacts)
 
     def step(v: Any) -> Any:
         robot.reset(slice(None), q[None], v[None])
