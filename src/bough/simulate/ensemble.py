@@ -211,8 +211,9 @@ class Ensemble:
                     q[r : r + 1], v[r : r + 1] = moved(slice(r, r + 1))
             self._state[0] = q, v
             stepper.forget()
-        state = np.concatenate(self._state[0], axis=1)
-        self._bad |= (~np.isfinite(state).all(axis=1)).astype(np.uint8)
+        if not all(np.isfinite(x.sum()) for x in self._state[0]):
+            state = np.concatenate(self._state[0], axis=1)
+            self._bad |= (~np.isfinite(state).all(axis=1)).astype(np.uint8)
 
     def _set(self, name: str, value: Array | None) -> None:
         if value is None:
