@@ -4,7 +4,7 @@ typedef decltype(sizeof 0) Size;
 extern "C" {
 double atan(double) noexcept, fabs(double) noexcept, fma(double, double, double) noexcept, rint(double) noexcept;
 double sqrt(double) noexcept;
-float atanf(float) noexcept, fmaf(float, float, float) noexcept, sqrtf(float) noexcept;
+float nanf(const char *) noexcept, atanf(float) noexcept, fmaf(float, float, float) noexcept, sqrtf(float) noexcept;
 void *memcpy(void *, const void *, Size) noexcept, *memset(void *, int, Size) noexcept;
 void *aligned_alloc(Size, Size) noexcept;
 }

@@ -104,7 +104,7 @@ template <class T> PURE void turn(T x, T *s, T *c)
     T sine, cosine;
     polynomials(head, low, &sine, &cosine);
     const int quadrant = (int)n;
-    const T lost = fabs((double)x) < 1073741824.0 ? T(0) : T(0) / T(0);
+    const T lost = fabs((double)x) < 1073741824.0 ? T(0) : (T)nanf("");
     const T a = (quadrant & 1) ? cosine : sine, b = (quadrant & 1) ? sine : cosine;
     *s = ((quadrant & 2) ? -a : a) + lost;
     *c = (((quadrant + 1) & 2) ? -b : b) + lost;
