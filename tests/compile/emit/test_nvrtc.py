@@ -1,4 +1,4 @@
-"""Kernels compiled by NVRTC, which needs no GPU: what each form takes, beside what an architecture has."""
+"""KernelNeeds compiled by NVRTC, which needs no GPU: what each form takes, beside what an architecture has."""
 
 import ctypes
 import struct
@@ -13,7 +13,7 @@ from bough import zoo
 from bough.compile.emit import cuda
 from bough.compile.emit.limits import SHELF_BLOCK, THREAD_REGISTERS
 from bough.compile.executions import traced
-from bough.compile.run.cuda.forms import Kernels, candidates, rule, widths
+from bough.compile.run.cuda.forms import KernelNeeds, candidates, rule, widths
 from bough.compile.run.cuda.gpu import flags
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
@@ -81,7 +81,7 @@ def check(routine, dtype, layout, architecture, every):
     program = traced(routine, (MODEL.grouped,), MODEL.sizes, mark_limbs)
     arranged = cache(lambda lanes: cuda.arrange(program, lanes))
     needed = widths(True, lambda lanes: cuda.needs(arranged(lanes), dtype))
-    kernels = Kernels(needed, program.outputs, np.dtype(dtype), layout)
+    kernels = KernelNeeds(needed, program.outputs, np.dtype(dtype), layout)
     chosen, reserved = rule(kernels, limits), limits.reserved if int(architecture[3:]) >= 90 else 0
     forms = {chosen.form, *(candidates(kernels, limits) if every else ())}
     for form in sorted(forms):

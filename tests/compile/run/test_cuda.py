@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -22,7 +23,7 @@ from bough.dynamics.crba import MASS_MATRIX
 from bough.errors import BoughError, MissingExtraError, NonFiniteError, ShapeError, TooLargeError
 from bough.model import mark_limbs
 from gpu import a_gpu, has_gpu, needs_gpu, on_hardware
-from stand_in import LIMITS
+from stand_in import LIMITS, StandInGpu
 
 FORWARD = ABA
 ROBOT = on_hardware(zoo.humanoid(), zoo.quadruped())
@@ -372,30 +373,41 @@ def test_nothing_is_tried_while_a_graph_is_recorded(monkeypatch, tmp_path):
     assert len(gpu.launched) == 1
 
 
-@pytest.mark.parametrize("there", ["cuda-core", "cupy"])
-def test_a_gpu_by_either_library(there, monkeypatch):
-    def missing():
-        raise ImportError
+def runners(monkeypatch, **made):
+    """Runners of these names: classes, or errors that importing them raises."""
 
-    monkeypatch.setattr(gpus, "_by_cuda_core", (lambda: "cuda-core") if there == "cuda-core" else missing)
-    monkeypatch.setattr(gpus, "_by_cupy", lambda: "cupy")
-    assert gpus.find_gpu.__wrapped__() == there
+    def opened(name):
+        found = made[name.rpartition(".")[2]]
+        if isinstance(found, Exception):
+            raise found
+        return SimpleNamespace(Made=found)
+
+    monkeypatch.setattr(gpus, "RUNNERS", dict.fromkeys(made, "Made"))
+    monkeypatch.setattr(gpus, "import_module", opened)
+    return gpus.find_gpu.__wrapped__
+
+
+def test_a_gpu_by_either_library(monkeypatch):
+    assert runners(monkeypatch, first=lambda: "cuda-core", second=lambda: "cupy")() == "cuda-core"
+    assert runners(monkeypatch, first=ImportError(), second=lambda: "cupy")() == "cupy"
 
 
 def test_what_is_missing_is_said(monkeypatch):
-    def missing():
-        raise ImportError
-
-    def broken():
-        raise RuntimeError("CUDA_ERROR_NO_DEVICE")
-
-    monkeypatch.setattr(gpus, "_by_cupy", missing)
-    monkeypatch.setattr(gpus, "_by_cuda_core", missing)
     with pytest.raises(MissingExtraError, match=r'pip install "bough\[cuda\]"'):
-        gpus.find_gpu.__wrapped__()
-    monkeypatch.setattr(gpus, "_by_cuda_core", broken)
+        runners(monkeypatch, first=ImportError(), second=ImportError())()
     with pytest.raises(BoughError, match="no CUDA device can be used: CUDA_ERROR_NO_DEVICE"):
-        gpus.find_gpu.__wrapped__()
+        runners(monkeypatch, first=RuntimeError("CUDA_ERROR_NO_DEVICE"))()
+
+
+def test_the_stand_in_is_a_whole_backend():
+    """What CONTRIBUTING says that a new one has: the protocol, built-ins of its language, and limits."""
+    needed = {name for name in vars(gpus.Gpu) if not name.startswith("_")} | {*gpus.Gpu.__annotations__}
+    assert needed <= {*dir(StandInGpu())}
+    for module, name in gpus.RUNNERS.items():
+        text = (Path(gpus.__file__).parent / f"{module}.py").read_text()
+        assert f"class {name}" in text
+        missing = [x for x in needed if f"def {x}(" not in text and f"self.{x}" not in text]
+        assert missing == []
 
 
 def test_importing_touches_no_gpu():

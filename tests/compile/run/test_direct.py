@@ -1,4 +1,4 @@
-"""Kernels called as they are, on arrays, numbers and named tuples."""
+"""KernelNeeds called as they are, on arrays, numbers and named tuples."""
 
 import gc
 import threading

@@ -17,7 +17,7 @@ from bough.compile.run.gate import Pile, Signature, python_gate
 
 
 class GpuCode:
-    """Kernels of a program, for any precision and either layout, compiled when they are wanted."""
+    """KernelNeeds of a program, for any precision and either layout, compiled when they are wanted."""
 
     is_shared = True
 

@@ -35,7 +35,7 @@ class FormAndBlock(NamedTuple):
     block: int
 
 
-class Kernels(NamedTuple):
+class KernelNeeds(NamedTuple):
     """What is known of a function before its text is written: `needs` by the number of threads for a row."""
 
     needs: Mapping[int, Needs]
@@ -60,7 +60,7 @@ def widths(has_twins: bool, needs: Callable[[int], Needs]) -> dict[int, Needs]:
     return found
 
 
-def rule(kernels: Kernels, limits: Limits) -> FormAndBlock:
+def rule(kernels: KernelNeeds, limits: Limits) -> FormAndBlock:
     """The form, from the kernel and the GPU alone."""
     lanes = _lanes(kernels)
     staged = [block for block in (USUAL_BLOCK, BLOCKS[0]) if kernels.is_staged(lanes, block, limits)]
@@ -69,7 +69,7 @@ def rule(kernels: Kernels, limits: Limits) -> FormAndBlock:
     return FormAndBlock(Form(lanes, kernels.layout, shelved=_shelved(kernels, lanes, limits)), USUAL_BLOCK)
 
 
-def _lanes(kernels: Kernels) -> int:
+def _lanes(kernels: KernelNeeds) -> int:
     """The most threads that share a row without much more work; in columns the fewest whose values fit registers."""
     alone = kernels.needs[1].lines
     allowed = [n for n, x in kernels.needs.items() if n * x.lines <= MOST_WORK * alone]
@@ -77,7 +77,7 @@ def _lanes(kernels: Kernels) -> int:
     return min(fitting) if fitting and kernels.layout == "columns" else max(allowed)
 
 
-def _shelved(kernels: Kernels, lanes: int, limits: Limits) -> int:
+def _shelved(kernels: KernelNeeds, lanes: int, limits: Limits) -> int:
     """The most blocks on a multiprocessor whose registers and shelves hold all values; 0 where none are needed."""
     lines, registers = kernels.needs[lanes]
     blocks = [s for s in SHELVED if s < SHELVED[0] or lines <= LONG]
@@ -88,12 +88,12 @@ def _shelved(kernels: Kernels, lanes: int, limits: Limits) -> int:
     return enough[0] if enough else SHELVED[-2]
 
 
-def _room(kernels: Kernels, blocks: int, limits: Limits) -> int:
+def _room(kernels: KernelNeeds, blocks: int, limits: Limits) -> int:
     """Registers and, counted in registers, shelves for values that wait."""
     return limits.waiting(kernels.dtype, blocks) + limits.shelf(blocks) // 4
 
 
-def candidates(kernels: Kernels, limits: Limits) -> Iterator[Form]:
+def candidates(kernels: KernelNeeds, limits: Limits) -> Iterator[Form]:
     """Forms worth timing."""
     least = min(x.registers for x in kernels.needs.values())
     for lanes, (_, registers) in kernels.needs.items():

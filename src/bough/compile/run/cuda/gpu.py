@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from bough.compile.emit.limits import Limits
 from bough.errors import BoughError, MissingExtraError
 
 Launch: TypeAlias = Callable[[list[int], int], None]  # of arguments and a stream
+RUNNERS = {"by_cuda_core": "CudaCoreGpu", "by_cupy": "CupyGpu"}  # files here and their classes, the best first
 REPEATS, BURST = 3, 5  # of timed launches
 # Numbers of the driver's attributes of a device, in the order of `Limits`
 ATTRIBUTES = {"multiprocessors": 16, "registers": 82, "shared": 81, "block_shared": 97, "reserved": 111}
@@ -88,26 +90,15 @@ def using(gpu: Gpu) -> Iterator[Gpu]:
 @cache
 def find_gpu() -> Gpu:
     """The GPU of this process."""
-    for make in (_by_cuda_core, _by_cupy):
+    for module, name in RUNNERS.items():
         try:
-            return make()
+            found: Gpu = getattr(import_module(f"bough.compile.run.cuda.{module}"), name)()
+            return found
         except ImportError:
             continue
         except Exception as error:
             raise BoughError(f"no CUDA device can be used: {error}") from error
     raise MissingExtraError('device="cuda" needs the packages of the extra: pip install "bough[cuda]"')
-
-
-def _by_cuda_core() -> Gpu:
-    from bough.compile.run.cuda.by_cuda_core import CudaCoreGpu
-
-    return CudaCoreGpu()
-
-
-def _by_cupy() -> Gpu:
-    from bough.compile.run.cuda.by_cupy import CupyGpu
-
-    return CupyGpu()
 
 
 def limits_of(attribute: Callable[[int], int]) -> Limits:

@@ -19,7 +19,7 @@ import numpy as np
 from bough.compile.emit.cuda import Arrangement, CudaText, Form, Layout, arrange, emit, needs
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
-from bough.compile.run.cuda.forms import BLOCKS, FormAndBlock, Kernels, candidates, rule, widths
+from bough.compile.run.cuda.forms import BLOCKS, FormAndBlock, KernelNeeds, candidates, rule, widths
 from bough.compile.run.cuda.gpu import Gpu, Kernel, Launch
 from bough.compile.settings import forms_are_timed
 
@@ -36,7 +36,7 @@ class LoadedForm(NamedTuple):
 
 
 class Launches:
-    """Kernels of a program, compiled when they are wanted."""
+    """KernelNeeds of a program, compiled when they are wanted."""
 
     def __init__(
         self, program: Callable[[], Program], inputs: Sequence[Array], outputs: Sequence[Array], layout: Layout
@@ -116,9 +116,9 @@ class Launches:
         times = self.trial(gpu, dtype, batch, arguments, stream)
         return min(times, key=lambda choice: times[choice])
 
-    def _kernels(self, dtype: np.dtype) -> Kernels:
+    def _kernels(self, dtype: np.dtype) -> KernelNeeds:
         needed = widths(bool(self.program().marks), lambda lanes: needs(self._arranged(lanes), dtype))
-        return Kernels(needed, self.outputs, dtype, self.layout)
+        return KernelNeeds(needed, self.outputs, dtype, self.layout)
 
     def _kernel(self, gpu: Gpu, dtype: np.dtype, form: Form) -> LoadedForm:
         found = self._loaded.get((dtype, form))
