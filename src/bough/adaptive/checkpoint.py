@@ -188,8 +188,7 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
         "touched": np.zeros(0, np.int64),
     }
     if mover.effort.stops[0]:
-        more, facts["watch"] = mover.watch.state()
-        arrays |= more
+        arrays["looked"] = mover.looked
     if mover.is_made and mover.effort.stops[0]:
         arrays["full_grip"] = mover.full.work.grip
         facts["fresh"] = mover.full.fresh
@@ -197,7 +196,7 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
         facts["region"] = {name: getattr(region, name) for name in REGION}
         if mover.begun:
             work = region.engine.work
-            facts["felt"] = [region.engine.felt, region.engine.fresh]
+            facts["region_fresh"] = region.engine.fresh
             arrays |= {"grip": mover.effort.grip, "weld": mover.effort.weld}
             arrays |= {"gripped": work.grip, "held": work.held}
             arrays |= {"open": region.open_nodes.copy(), "touched": np.array(region.touched, np.int64)}
@@ -209,8 +208,8 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
     mover.state.v[:] = arrays["v"]
     if mover.loops is not None:
         mover.loops.force[:], mover.loops.told[:] = arrays["loops"], arrays["told"]
-    if "watch" in facts:
-        mover.watch.restore(arrays, facts["watch"])
+    if "looked" in arrays:
+        mover.looked = arrays["looked"]
     if "full_grip" in arrays:
         mover.full.work.grip[:], mover.full.fresh = arrays["full_grip"], facts["fresh"]
     for name in OWN:
@@ -227,7 +226,7 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
                 region.begin(loads, mover.h, arrays["open"])
             region.reload(loads)
             engine = region.engine
-            work, (engine.felt, engine.fresh) = engine.work, facts["felt"]
+            work, engine.fresh = engine.work, facts["region_fresh"]
             work.grip[:], work.held[:] = arrays["gripped"], arrays["held"]
             region.touched = arrays["touched"].tolist()
         for name in REGION:

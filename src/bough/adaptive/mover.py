@@ -16,8 +16,8 @@ from bough.adaptive.closure import Closure, Closures, make_plan, with_those_of
 from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration, check_measure
-from bough.adaptive.motion.active import ActiveRegion, FrictionWatch
-from bough.adaptive.motion.choose import BY_JOINT, EVERY, NO_LIMIT, Turns, make_rule, spaced
+from bough.adaptive.motion.active import ActiveRegion
+from bough.adaptive.motion.choose import BY_JOINT, EVERY, NO_LIMIT, Rule, Turns, make_rule, spaced
 from bough.adaptive.motion.engine import INTEGRATORS, HeldLoops, MotionEngine
 from bough.adaptive.motion.layout import make_effort, make_moving
 from bough.adaptive.tree.contract import Loads
@@ -78,6 +78,7 @@ class MotionOptions(NamedTuple):
 
 MOST_PARTS = 1000  # of one step
 OPEN = 1e-3  # m or rad by which loops may be open at the start
+JUMP = 0.1  # share by which loads change before friction is looked at before its time
 INSTANT = 1e-6  # s, in which friction and limits stop what they would stop now
 
 
@@ -107,7 +108,7 @@ class Mover:
         self.share = 1.0  # of eps, by which the rule goes
         self.age, self.h = self.every, 0.0  # steps since the region was chosen, and their size
         self.begun = False  # whether there is a region for this configuration
-        self.watch = FrictionWatch(len(self.mechanism.axis) if self.effort.stops[0] else 0, self.every)
+        self.looked = np.zeros(0)  # loads and torques at the last choice, where there is friction or a limit
         self.jolted = True  # whether loops may be open, or open fast, as it was given, until the next step
         self.urgent = False  # whether torques of locked joints have changed
         self.body_mass = model.total_mass / max(1, len(model.joints))
@@ -177,7 +178,7 @@ class Mover:
             return False
         changed = bool(changes.any_force or changes.torques or changes.everything)
         if not self.begun or (lead != self.h and self.is_implicit):
-            self._feel_all(loads, h or 1e-3, lead)
+            self._feel_all(loads, lead)
             with self.loops_known(loads):
                 region.begin(loads, lead)
             changes.taken_by_tree()
@@ -187,7 +188,7 @@ class Mover:
             region.note(changes.everything or changes.most_forces, changes.forces, changes.torques)
             changes.taken_by_tree()
             region.reload(loads)
-        loose = bool(self.effort.stops[0]) and self._look_at_friction(changed, keep)
+        loose = bool(self.effort.stops[0]) and changed and self._jumps(loads)
         if self.age >= (self.every // 5 if self.urgent else self.every) or (changed and not keep) or loose:
             self.age, self.urgent = 0, False
             if not self._choose():
@@ -198,12 +199,12 @@ class Mover:
                 self.every = spaced(self.every, *region.news)
         return True
 
-    def _feel_all(self, loads: Loads, h: float, lead: float) -> None:
+    def _feel_all(self, loads: Loads, lead: float) -> None:
         """What loops, friction and stops do now, for all surveys to come. O(n)."""
         if self.loops is not None or self.effort.stops[0]:
-            self.full.accelerate(loads, h, lead)
+            self.full.accelerate(loads, INSTANT, lead)
             if self.effort.stops[0]:
-                self.full.feel(1.0)
+                self.full.feel()
             if self.loops is not None:
                 self.loops.notice(self.full, None, loads)
                 self.loops.news()
@@ -212,17 +213,33 @@ class Mover:
         """See `HeldLoops.known`."""
         return nullcontext() if self.loops is None else self.loops.known(loads, before)
 
-    def _look_at_friction(self, changed: bool, keep: bool) -> bool:
-        """See that friction holds what is welded, if it is time for that; whether some of it does not."""
-        assert self.region is not None
-        watch, tau, loads = self.watch, self.effort.tau, self.inputs.forces.loads()
-        now = changed and (not keep or watch.jumps(loads, tau, self.steps))
-        if not (now or (self.age >= self.every and watch.is_due(self.steps))):
-            return False
-        with self.loops_known(loads):
-            loose, intervals = self.region.loosen(self.full, loads, watch.carried)
-        watch.looked(loads, tau, self.steps, intervals)
-        return loose
+    def _jumps(self, loads: Loads) -> bool:
+        """Whether loads and torques are far from those of the last choice: friction may not hold what is locked."""
+        now, then = _all(loads, self.effort.tau), self.looked
+        return len(now) != len(then) or float(np.abs(now - then).sum()) > JUMP * float(np.abs(then).sum())
+
+    def _solve_whole(self, region: ActiveRegion, loads: Loads) -> FloatArray:
+        """Accelerations (nv,) of the whole linkage with friction and stops, which surveys then know. O(n)."""
+        e, self.looked = self.effort, _all(loads, self.effort.tau)
+        grip, weld = e.grip.copy(), e.weld.copy()
+        self.full.accelerate(loads, INSTANT, self.h)
+        whole = self.state.qdd.copy()
+        self.full.feel()
+        region.know_stops((e.weld != weld) | ((e.weld == 0.0) & (e.grip != grip)))
+        if self.loops is not None:
+            self.loops.notice(self.full, None, loads)
+            region.note(False, self.loops.news(), [])
+        return whole
+
+    def _lost(self, region: ActiveRegion, whole: FloatArray) -> float:
+        """Delta = |qdd(whole) - qdd(locked)|^2 in the mass metric, with friction and stops of both. O(n)."""
+        qdd, engine = self.state.qdd, region.engine
+        qdd[:] = 0.0
+        if region.joints:
+            grip, held = engine.work.grip.copy(), engine.work.held.copy()
+            engine.accelerate(region.loads, INSTANT, self.h)
+            engine.work.grip[:], engine.work.held[:] = grip, held
+        return self.plain.product(whole - qdd, whole - qdd)
 
     def make_region(self) -> ActiveRegion:
         """The assembly tree and all that goes with it."""
@@ -245,27 +262,22 @@ class Mover:
         if error.name == BY_JOINT:
             self.full.accelerate(loads, self.h or 1e-3, self.h)
             region.sum_joints()
-        if self.loops is not None and region.engine.closes:
+        whole = self._solve_whole(region, loads) if self.effort.stops[0] else None
+        if self.loops is not None and region.engine.closes and whole is None:
             region.engine.accelerate(region.loads, self.h or 1e-3, self.h)
             self.loops.notice(region.engine, region.pieces, loads)
             region.note(False, self.loops.news(), [])
-        with self.loops_known(loads):
-            if self.loops is not None:
-                region.reload(loads)
-            found = self._choose_by(region, loads, limit, certified)
-        if self.loops is not None:
-            region.reload(loads)
-        return found
-
-    def _choose_by(self, region: ActiveRegion, loads: Loads, limit: int, certified: bool) -> bool:
-        """`_choose`, once all forces are known."""
-        error, first = self._error, True
+        first = True
         while True:
             share = max(self.share, self._least_share)
-            if not region.choose(make_rule(error, self.body_mass, share, limit), loads, self.most):
+            if not self._choose_by(region, loads, make_rule(error, self.body_mass, share, limit)):
                 return False
             if share < self._least_share:  # the floor grows with the forces
                 continue
+            if whole is not None:
+                if region.has_closed:  # joints that moved stand still: friction does something else
+                    whole = self._solve_whole(region, loads)
+                region.delta = self._lost(region, whole)
             found = math.sqrt(max(region.delta, 0.0) / region.mass)
             if share > self.share and (not certified or found > error.eps):
                 self._warn_of_noise()
@@ -274,6 +286,16 @@ class Mover:
                     self.share = min(1.0, 1.5 * self.share)
                 return True
             first, self.share = False, 0.5 * self.share
+
+    def _choose_by(self, region: ActiveRegion, loads: Loads, rule: Rule) -> bool:
+        """Choose the region by a rule, the forces of loops taken for loads."""
+        with self.loops_known(loads):
+            if self.loops is not None:
+                region.reload(loads)
+            found = region.choose(rule, loads, self.most)
+        if self.loops is not None:
+            region.reload(loads)
+        return found
 
     @property
     def _least_share(self) -> float:
@@ -450,3 +472,8 @@ class Mover:
         own = sum(a.nbytes for a in (*self.state, *self.effort))
         region = self.region.nbytes if self.region is not None and self.begun else 0
         return own + region + (self._full.nbytes if self._full else 0)
+
+
+def _all(loads: Loads, tau: FloatArray) -> FloatArray:
+    """All loads and torques in a row."""
+    return np.concatenate([loads.force.ravel(), loads.moment.ravel(), tau])

@@ -224,3 +224,42 @@ def test_resuming_with_friction_is_exact(tmp_path):
         each.run(20, 1e-3)
     assert np.array_equal(sim.configuration, again.configuration)
     assert sim.active == again.active
+
+
+def rubbing(seed, friction=0.02, links=12):
+    """Links in a row with dry friction, in any direction, some with limits."""
+    rng, builder, parent = np.random.default_rng(seed), bough.Builder("rubbing"), "world"
+    for k in range(links):
+        limits = {"lower": -0.3, "upper": 0.3} if k % 5 == 4 else {}
+        parent = builder.add_body(
+            f"link{k}", parent, placement=(0.1, 0, 0) if k else None, axis=rng.normal(size=3), mass=0.1,
+            com=(0.05, 0, 0), inertia=1e-4 * np.eye(3), friction=friction * rng.uniform(0.5, 2.0), **limits,
+        )  # fmt: skip
+    return builder.build()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_error_is_bounded_with_dry_friction(seed):
+    """Whenever active joints are chosen, beside all joints with friction and limits in the same state."""
+    model, eps = rubbing(seed), 1e-3
+    rng = np.random.default_rng(seed)
+    sim = adaptive.Dynamics(model, adaptive.rms_acceleration(eps), "adaptive", every=1)
+    whole = adaptive.Dynamics(model, method="full")
+    for each in (sim, whole):
+        each.gravity = np.zeros(3)
+        each.apply_force(11, (0.05, 0.1, 0.0))
+    dynamics, locked, worst = bough.Dynamics(model), 0, 0.0
+    number = sim.apply_force(5, np.zeros(3)), whole.apply_force(5, np.zeros(3))
+    for step in range(60):
+        if step % 10 == 0:
+            force = rng.normal(size=3) * rng.choice([0.05, 0.5, 2.0])
+            sim.change_force(number[0], force)
+            whole.change_force(number[1], force)
+        sim.step(1e-3)
+        found = sim.accelerations()  # may lock joints
+        whole.configuration, whole.velocity = sim.configuration, sim.velocity
+        error = found - whole.accelerations()
+        worst = max(worst, np.sqrt(error @ dynamics.mass_matrix(sim.configuration) @ error / model.total_mass))
+        locked = max(locked, 12 - sim.active)
+    assert worst <= 1.01 * eps
+    assert locked > 0

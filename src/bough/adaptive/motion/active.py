@@ -35,67 +35,11 @@ from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.front import DONE
 from bough.joints import Mechanism
 from bough.model import Model
-from bough.types import FloatArray, IntArray
-
-# When to look again whether friction still holds all joints that count as welded: a look costs O(n).
-#
-# A joint is welded up to three quarters of its friction. At each look the change of what it has to hold since the
-# look before tells in how many such intervals it might come to that: half as long is waited, at most twice as long as
-# the last time. Forces and torques that have changed by more than at that rate are looked at at once.
-
-
-JUMP = 1.5  # times the change of loads that the last look has seen: another one is due
-WAIT_SHARE = 0.5  # of the time in which a joint might give way
-
-
-class FrictionWatch:
-    """Keeps account of looks at friction; times are numbers of steps."""
-
-    def __init__(self, dofs: int, every: int) -> None:
-        self.every = every
-        self.carried = np.zeros(dofs)  # what welded joints had to hold at the last look
-        self.last, self.wait = 0, every  # when that was, and how long to wait for the next
-        self.rate = 0.0  # at which loads have changed before it, by step
-        self.loads = np.zeros(0)  # all loads as they were then
-
-    def is_due(self, step: int) -> bool:
-        """Whether it is time to look."""
-        return step - self.last >= self.wait
-
-    def jumps(self, loads: Loads, tau: FloatArray, step: int) -> bool:
-        """Whether loads have changed by more than the wait allows for."""
-        now = _all(loads, tau)
-        return len(now) != len(self.loads) or _change(now, self.loads) > JUMP * self.rate * (step + 1 - self.last)
-
-    def looked(self, loads: Loads, tau: FloatArray, step: int, intervals: float) -> None:
-        """A look at this step: in so many intervals like the last one a joint may have to hold too much."""
-        now, past = _all(loads, tau), max(step - self.last, 1)
-        self.rate = _change(now, self.loads) / past if len(now) == len(self.loads) else 0.0
-        self.wait = int(min(max(self.every, WAIT_SHARE * intervals * past), 2 * max(past, self.every)))
-        self.last, self.loads = step, now
-
-    def state(self) -> tuple[dict[str, Any], list[Any]]:
-        """Everything, as arrays and plain facts."""
-        return {"carried": self.carried, "looked": self.loads}, [self.last, self.wait, self.rate]
-
-    def restore(self, arrays: dict[str, Any], facts: list[Any]) -> None:
-        """What `state` gave."""
-        self.carried[:], self.loads = arrays["carried"], np.array(arrays["looked"])
-        self.last, self.wait, self.rate = facts
-
-
-def _all(loads: Loads, tau: FloatArray) -> FloatArray:
-    return np.concatenate([loads.force.ravel(), loads.moment.ravel(), tau])
-
-
-def _change(a: FloatArray, b: FloatArray) -> float:
-    return float(np.abs(a - b).sum())
-
+from bough.types import BoolArray, FloatArray, IntArray
 
 NOTHING = np.zeros(0, np.int64)
 NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0, 0)
 HUGE = 1e30
-SHARE = 0.25  # of what holds a joint, taken over at a choice
 ROUNDING = 64.0 * 2.0**-52  # of a difference, by the size of its parts
 
 
@@ -135,6 +79,11 @@ class ActiveRegion:
     def news(self) -> tuple[int, int]:
         """How many clusters were opened in the last choice, and are open."""
         return int(self.choice.count[FRESH]), int(self.choice.count[OPEN])
+
+    @property
+    def has_closed(self) -> bool:
+        """Whether the last choice locked joints that moved."""
+        return bool(self.choice.count[CLOSED])
 
     @property
     def nbytes(self) -> int:
@@ -237,7 +186,6 @@ class ActiveRegion:
         Within a budget of clusters the rule is made coarser instead.
         """
         touched = np.unique(np.array(self.touched, np.int64))
-        self._feel()
         energy = self._look()
         if self.stale or len(touched) > 0.2 * len(self.tree.plan.left):
             self._attend(BUILD, loads)
@@ -262,32 +210,18 @@ class ActiveRegion:
         self.delta = self._attend(LOST, loads)
         return True
 
-    def _feel(self) -> None:
-        """Friction and stops as the last step had them; of joints that are held, some of what they do now is taken over
-        at each choice, so that loads that come and go leave them open, and loads that stay do not."""
-        if self.engine.felt or not self.effort.stops[0]:
-            return
-        self.engine.feel(SHARE)
+    def know_stops(self, others: BoolArray) -> None:
+        """Friction and stops in `effort` are those of the whole linkage now; of these freedoms they are others."""
         part, at = self.engine.effort, self.pieces.dofs
-        self.effort.grip[at], self.effort.weld[at] = part.grip, part.weld
-        self._weigh(at)
+        part.grip[:], part.weld[:] = self.effort.grip[at], self.effort.weld[at]
+        self._weigh()
+        joints = np.unique(np.searchsorted(self.mechanism.dof, np.flatnonzero(others), "right") - 1)
+        self.note(False, [], joints.tolist())
 
-    def _weigh(self, at: Any = slice(None)) -> None:
+    def _weigh(self) -> None:
         """Let surveys know the armatures of implicit steps and of welded joints."""
         e, h = self.effort, float(self.survey.lead[0])
-        self.tree.mechanism.armature[at] = e.rotor[at] + h * e.damping[at] + h * h * e.stiffness[at] + e.weld[at]
-
-    def loosen(self, full: MotionEngine, loads: Loads, carried: FloatArray) -> tuple[bool, float]:
-        """See that what friction is thought to hold easily is so, as the linkage moves now: whether it is not, and the
-        rest as `MotionEngine.loosen` has it. O(n)."""
-        self.state.qdd[:] = 0.0
-        lead = float(self.survey.lead[0])
-        self.engine.accelerate(self.loads, lead or 1e-3, lead)
-        loose, intervals = full.loosen(loads, carried)
-        if len(loose):
-            self._weigh()
-            self.note(False, [], loose.tolist())
-        return bool(len(loose)), intervals
+        self.tree.mechanism.armature[:] = e.rotor + h * e.damping + h * h * e.stiffness + e.weld
 
     def _look(self) -> float:
         """Let the survey know how the pieces move; returns their kinetic energy."""

@@ -13,7 +13,7 @@ from bough.adaptive.engines.loops import Closing, LoopRows, no_loops
 from bough.adaptive.engines.plain import mark_needs
 from bough.adaptive.motion.layout import Effort, Moving, Room, make_room
 from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4
-from bough.adaptive.motion.stops import accelerations_now, loop_forces, loosen, settle, weld
+from bough.adaptive.motion.stops import accelerations_now, loop_forces, settle, weld
 from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally, transmit
 from bough.adaptive.tree.contract import Loads, Pieces
 from bough.joints import Mechanism
@@ -36,7 +36,6 @@ class MotionEngine:
         self.loops: LoopRows = loops if loops is not None else no_loops(bodies if effort.stops[0] else 0, dofs)
         self._loaded: Loads | None = None
         self.fresh = bool(effort.stops[0])  # whether what friction and stops do is not known from a step before
-        self.felt = True  # whether what friction and stops did in the last step is known to surveys
         self._yields = bool(effort.stops[0] or effort.damping.any() or effort.stiffness.any())
         self._steps: tuple[float, Mechanism, Mechanism] | None = None  # size, and the mechanism with it
 
@@ -65,7 +64,7 @@ class MotionEngine:
         self.load(loads)
         if self.fresh and integrator != "semi_implicit":
             self.accelerate(loads, h)
-        self.felt = self.fresh = False
+        self.fresh = False
         pair = self.implicit(0.0 if integrator == "rk4" else h)
         march = compiled(INTEGRATORS[integrator])
         left = int(march(pair, self.state, self.effort, loads, self.work, self.loops, h, steps))
@@ -94,17 +93,9 @@ class MotionEngine:
         self.load(loads)
         compiled(solve)(m, self.state, e, loads, self.work, h)
 
-    def feel(self, share: float) -> None:
-        """Let surveys know what friction and stops did in the last step; of joints that are held, a share of it."""
-        compiled(weld)(self.effort, self.work, share)
-        self.felt = True
-
-    def loosen(self, loads: Loads, carried: FloatArray) -> tuple[IntArray, float]:
-        """Primitives whose joints friction does not hold easily any more, though surveys think so, as the linkage moves
-        now, and how often what the others hold could change as it has since `carried` (n,) was known. O(n)."""
-        self.transmitted(loads)
-        intervals = float(compiled(loosen)(self.mechanism, self.state, self.effort, self.work, carried))
-        return np.searchsorted(self.mechanism.dof, np.flatnonzero(self.work.held), "right") - 1, intervals
+    def feel(self) -> None:
+        """Let surveys know what friction and stops do in the solution found last."""
+        compiled(weld)(self.effort, self.work)
 
     def loop_forces(self) -> FloatArray:
         """(2 c, 6) on the bodies of its loops, in their frames, as they were found last."""

@@ -18,7 +18,7 @@ from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import ZERO3, get_pose
 from bough.compile.kernel import inlined, kernel, loop_kernel
-from bough.joints import Mechanism, along, articulated_freedom, difference_joint, force_to_parent
+from bough.joints import Mechanism, along, articulated_freedom, force_to_parent
 from bough.spatial import (
     add6,
     articulated,
@@ -125,10 +125,9 @@ SOON, LATER, SINGLY = range(3)  # how guesses are corrected
 CLOSE, EARLY = 0.1, 4  # relative change of what holds a joint after which it is not asked again, in the first tries
 SLACK = 1e-6  # of friction, by which joints that are changed one by one may miss their law
 NEAR = 1e-12  # rad or m from a limit: there
-EASY, HARD = 0.5, 0.75  # shares of friction up to which a joint gets welded, and stays so
+EASY = 0.5  # share of friction up to which a joint counts as welded
 ROUNDING = 1e-15  # m or rad: gaps that are none
 MOST = 64  # tries in a step
-NEVER = 1e9  # intervals
 LETS_GO = 3  # times that friction or a limit lets go in a step
 
 
@@ -329,36 +328,8 @@ def accelerations_now(
 
 
 @loop_kernel
-def weld(e: Effort, w: Room, share: float) -> None:
-    """Take over what friction and stops do now, of held joints a share; those that are held easily are welded."""
+def weld(e: Effort, w: Room) -> None:
+    """Take over what friction and stops do now; joints that are held easily are welded."""
     for k in range(len(w.held)):
-        before, now = e.grip[k], w.grip[k]
-        e.grip[k] = before + share * (now - before) if w.held[k] >= STUCK else now
-        e.weld[k] = WELDED if w.held[k] == STUCK and abs(now) <= EASY * e.friction[k] else 0.0
-
-
-@loop_kernel
-def loosen(m: Mechanism, s: Moving, e: Effort, w: Room, carried: Rows) -> Scalar:
-    """Undo welds of joints that are not held easily any more; w.momentum: forces through all joints, w.held: 1 there.
-
-    Returns how often all could change as they have since the last time before another one is. `carried`: what holds
-    them, then and now.
-    """
-    least = NEVER
-    for i in range(len(m.parent)):
-        if e.sprung[i] == 1:
-            difference_joint(m, i, s.rest, s.q, s.stretch)
-        for k in range(m.dof[i], m.dof[i + 1]):
-            j = m.v_index[k]
-            w.held[k] = 0
-            if e.weld[k] > 0.0:
-                t = along(m, k, get6(w.momentum, i)) - e.tau[k] + e.rotor[k] * s.qdd[j] + e.damping[k] * s.v[j]
-                if e.sprung[i] == 1:
-                    t += e.stiffness[k] * s.stretch[j]
-                change, left = abs(t - carried[k]), HARD * e.friction[k] - abs(t)
-                carried[k] = t
-                if left < 0.0:
-                    e.weld[k], e.grip[k], w.held[k] = 0.0, min(max(t, -e.friction[k]), e.friction[k]), 1
-                elif left < least * change:
-                    least = left / change
-    return least
+        e.grip[k] = w.grip[k]
+        e.weld[k] = WELDED if w.held[k] == STUCK and abs(w.grip[k]) <= EASY * e.friction[k] else 0.0
