@@ -23,7 +23,7 @@ from bough.io import load
 from bough.model import Model
 from bough.opspace import center_of_mass, orientation, pose, position
 from bough.simulate import ContactPoint, Contacts, Ensemble, rollout
-from bough.zoo.walkers import LEGS
+from bough.zoo.robots import LEGS
 
 MANY, FEW, STEPS, DT = 4096, 256, 50, 2e-3
 RADIUS, SPEED = 0.02, 0.1

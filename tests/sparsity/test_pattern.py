@@ -11,7 +11,7 @@ from hypothesis import given
 
 from bough import sparsity
 from bough.errors import FactorizationError, MissingExtraError, ShapeError, TooLargeError
-from bough.sparsity import memory
+from bough.sparsity import pattern as memory
 from bough.tree.tree import Tree
 from strategies import TREES, random_matrix, seeds, trees
 

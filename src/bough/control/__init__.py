@@ -6,7 +6,6 @@ Belongs here: references, gains, limits and controllers on top of `opspace`. Doe
 
 from __future__ import annotations
 
-from bough.control.command import WholeBodyCommand
 from bough.control.contacts import Contact
 from bough.control.grasp import (
     AugmentedObject,
@@ -20,9 +19,8 @@ from bough.control.grasp import (
 from bough.control.limits import LimitMonitor, LimitReport
 from bough.control.paths import CubicPath, PosePath
 from bough.control.references import Gains, Reference
-from bough.control.stabiliser import Stabiliser
-from bough.control.task_controller import Command, TaskController
-from bough.control.whole_body import WholeBody
+from bough.control.task_controller import Command, Stabiliser, TaskController
+from bough.control.whole_body import WholeBody, WholeBodyCommand
 
 __all__ = [
     "AugmentedObject",

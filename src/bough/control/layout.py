@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from bough.control.bounds import AccelerationBounds
 from bough.control.cones import ConeSet, cone_set
 from bough.control.contacts import Contact, Loop
+from bough.control.limits import AccelerationBounds
 from bough.control.program import Constraints
 from bough.opspace import TaskSet
 from bough.types import FloatArray

@@ -1,4 +1,4 @@
-"""Limits: which joints are beyond their torque, position or velocity limits."""
+"""Limits of joints: which of them a command exceeds, and the accelerations that keep within them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.arguments import explained
+from bough.errors import TaskError
 from bough.model import Model
 from bough.types import FloatArray
 
@@ -38,3 +39,35 @@ class LimitMonitor:
         torque, speed = (ratio > 1.0).nonzero()[0], (np.abs(v) > self._speed).nonzero()[0]
         torques, positions, speeds = (tuple(dict.fromkeys(self._names[k] for k in d)) for d in (torque, outside, speed))
         return LimitReport(torques, positions, speeds, float(ratio.max(initial=0.0)))
+
+
+class AccelerationBounds:
+    """lower, upper (nv,) of qdd at (q, v): velocities stay within their limits after dt.
+
+    Towards a position limit they stay below distance / horizon, so that it is approached and never passed.
+    """
+
+    def __init__(self, model: Model, dt: float, horizon: float) -> None:
+        if not 0.0 < dt <= horizon < np.inf:
+            raise TaskError(f"expected 0 < dt <= horizon, got dt {dt} and horizon {horizon}")
+        limits = model.limits
+        self.dt, self.horizon, self.speed = dt, horizon, limits.velocity
+        self.q, self.v = model.scalar_joints
+        self.lower, self.upper = limits.lower[self.v], limits.upper[self.v]
+        self._speed, self._slow, self._rate = self.speed[self.v], -self.speed[self.v], 1.0 / horizon
+        self._slowest, self._often = -self.speed, 1.0 / dt
+        self._lower, self._upper = self.lower * self._rate, self.upper * self._rate
+        self.limited = np.flatnonzero(np.isfinite(limits.effort) & model.actuated)
+        self.names = [""] * model.nv  # of the joint of each freedom
+        for joint in model.joints:
+            self.names[joint.v] = [joint.name] * (joint.v.stop - joint.v.start)
+
+    def __call__(self, q: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        x, fastest, slowest = q[self.q] * self._rate, self.speed.copy(), self._slowest.copy()
+        fastest[self.v] = np.minimum(self._speed, self._upper - x)
+        slowest[self.v] = np.maximum(self._slow, self._lower - x)
+        slowest -= v
+        fastest -= v
+        slowest *= self._often
+        fastest *= self._often
+        return slowest, fastest

@@ -22,7 +22,7 @@ from bough.dynamics.together import together
 from bough.dynamics.whole_body import Kinematics, kinematics_of
 from bough.errors import BoughError, OptionError
 from bough.model import Model, mark_limbs
-from bough.sparsity.memory import require_memory
+from bough.sparsity.pattern import require_memory
 from bough.types import RealArray, Reference
 
 Named = tuple[str, ...]

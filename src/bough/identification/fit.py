@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
-from bough.errors import OptionError
+from bough.errors import NumericalError, OptionError, required
 from bough.identification.base import BaseParameters, seen_in
-from bough.identification.consistent import Prior, fit_in_the_cone, thickened
+from bough.identification.consistent import BASIS, THINNEST, Prior, fit_in_the_cone, pseudo_inertia, thickened
 from bough.identification.equations import Equations, check_drive, check_samples, equations, names_of
-from bough.identification.lmi import fit_by_inequalities
 from bough.model import Model
 from bough.types import FloatArray
 
@@ -114,3 +113,34 @@ def _corrected(model: Model, x: FloatArray, drive: tuple[str, ...]) -> Model:
     if "armature" in terms:
         mechanism = mechanism._replace(armature=terms["armature"][mechanism.v_index])
     return replace(better, passive=passive, mechanism=mechanism)
+
+
+def fit_by_inequalities(R: FloatArray, z: FloatArray, prior: Prior, weight: float) -> FloatArray:
+    """x, inertias then terms, that makes |R x - z|^2 + weight |x - prior|^2 least among those that are physical.
+
+    The second norm is the curvature of the divergence of `consistent` at the prior.
+    """
+    cvxpy = required("cvxpy", "lmi", 'identify with method="lmi"')
+    P0, count = pseudo_inertia(prior.rows), len(prior.rows)
+    x = cvxpy.Variable(prior.rows.size + len(prior.terms))
+    start = np.concatenate([prior.rows.ravel(), prior.terms])
+    pull, constraints = [], []
+    for b in range(count):
+        root = np.linalg.inv(np.linalg.cholesky(P0[b]))  # P0^-1 = root' root
+        scaled = np.einsum("ij,kjl,ml->kim", root, BASIS, root).reshape(10, 16).T
+        moved = scaled @ x[10 * b : 10 * b + 10]
+        pull.append(cvxpy.sum_squares(moved - np.eye(4).ravel()))
+        constraints.append(cvxpy.reshape(moved, (4, 4), order="C") >> THINNEST * np.eye(4))
+    terms = x[10 * count :]
+    if len(prior.terms):
+        pull.append(cvxpy.sum_squares(cvxpy.multiply(1.0 / prior.terms, terms) - 1.0))
+        constraints.append(terms >= 0.0)
+    size = np.maximum(np.linalg.norm(R @ start - z), 1e-12)  # solvers like numbers near one
+    misfit = cvxpy.sum_squares((R / size) @ x - z / size)
+    problem = cvxpy.Problem(cvxpy.Minimize(misfit + weight / size**2 * sum(pull)), constraints)
+    problem.solve(solver="CLARABEL")
+    if x.value is None:
+        raise NumericalError(f"identify: the semidefinite program was not solved ({problem.status}); raise prior=")
+    found: FloatArray = np.asarray(x.value, float)
+    found[10 * count :] = np.maximum(found[10 * count :], 0.0)
+    return found

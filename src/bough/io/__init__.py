@@ -15,11 +15,10 @@ from collections.abc import Sequence
 
 from bough.arguments import explained
 from bough.errors import ModelError, short
-from bough.io.describe import describe
 from bough.io.description import Description
 from bough.io.doctor import doctor
 from bough.io.examine import Finding
-from bough.io.reading import Closures, Equality, LoadOptions, LoadSettings, build, prepare
+from bough.io.reading import Closures, Equality, LoadOptions, LoadSettings, build, describe, prepare
 from bough.io.weld import Weld
 from bough.model import Mimic, Model
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from bough.arguments import explained
 from bough.errors import BoughError, short
-from bough.io.describe import describe
 from bough.io.description import BodySaid, Description
 from bough.io.examine import Finding, examine, examine_bodies
-from bough.io.reading import LoadOptions, LoadSettings, build, floated, left_out, prepare
+from bough.io.reading import LoadOptions, LoadSettings, build, describe, floated, left_out, prepare
 from bough.io.urdf import read_loosely
 from bough.io.xml import Document
 from bough.model import WORLD, Model

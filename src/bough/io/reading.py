@@ -12,10 +12,26 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import numpy as np
 
 from bough.errors import FileFormatError, ModelError, short
+from bough.io import urdf
 from bough.io.description import BodySaid, Description
 from bough.io.weld import Weld, welded
+from bough.io.xml import Document
 from bough.joints import JOINTS
 from bough.model import GRAVITY, WORLD, Builder, Mimic, Model
+
+
+def describe(source: str | os.PathLike[str]) -> Description:
+    """What a URDF or MJCF file says, before anything is built."""
+    document = Document(source)
+    if document.root.tag == "robot":
+        return urdf.read(document)
+    if document.root.tag == "mujoco":
+        from bough.io import mjcf
+
+        return mjcf.read(document)
+    tag = short(document.root.tag)
+    raise FileFormatError(f"{document.name} begins with <{tag}>; expected <robot> (URDF) or <mujoco> (MJCF)")
+
 
 LIMITS: tuple[Literal["lower", "upper", "velocity", "effort"], ...] = ("lower", "upper", "velocity", "effort")
 ROOT_JOINT = "root_joint"

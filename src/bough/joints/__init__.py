@@ -17,10 +17,9 @@ belong here: how a model is built (`model`), and algorithms, which never ask for
 
 from __future__ import annotations
 
-from bough.joints.abroad import Abroad
 from bough.joints.manifold import DIFFERENCE, INTEGRATE, bracket, configuration_rate
 from bough.joints.mechanism import LAST_SCREW, PLACED, X_SCREW, ZX_SCREWS, Mechanism
-from bough.joints.primitive import JOINTS, PRIMITIVES, QUATERNION, Move, Primitive, close_table, register
+from bough.joints.primitive import JOINTS, PRIMITIVES, QUATERNION, Abroad, Move, Primitive, close_table, register
 from bough.joints.quaternion import quaternion_rotation, rotation_quaternion, tiny
 from bough.joints.table import BALL, FREE, PLANAR, SLIDE, TURN, difference_joint, integrate_joint, move_joint
 from bough.joints.waist import (

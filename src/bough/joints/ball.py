@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bough.compile.kernel import kernel
-from bough.joints.abroad import Abroad, scalar_first, scalar_last, unit_quaternion
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import QUATERNION, Move, Primitive
+from bough.joints.primitive import QUATERNION, Abroad, Move, Primitive, scalar_first, scalar_last, unit_quaternion
 from bough.joints.quaternion import (
     put_tangent,
     quaternion_rate,

@@ -6,9 +6,8 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.scalar import sincos
-from bough.joints.abroad import Abroad, same
 from bough.joints.mechanism import Mechanism
-from bough.joints.primitive import Move, Primitive
+from bough.joints.primitive import Abroad, Move, Primitive, same
 from bough.joints.quaternion import half_turn, put_tangent, screw_between, screw_step, tangent
 from bough.spatial import put9, put_tail
 from bough.types import FloatArray, Rows, Scalar

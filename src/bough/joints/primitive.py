@@ -16,15 +16,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bough.compile.kernel import from_text, kernel
-from bough.errors import ModelError
-from bough.joints.abroad import Abroad, Layout
+from bough.errors import ModelError, NonFiniteError
 from bough.joints.mechanism import LAST_SCREW
 from bough.types import FloatArray
+
+Layout: TypeAlias = Callable[[FloatArray], FloatArray]  # a joint's part of q, (..., n), as another part
+
+
+class Abroad(NamedTuple):
+    """One joint in one engine. `axes` are those of its v there, in order; `turned` says whether the linear and the
+    angular part are in the axes of the frame that the joint hangs on, and not in the body's."""
+
+    to: Layout
+    back: Layout
+    nq: int
+    axes: tuple[int, ...]
+    turned: tuple[bool, bool] = (False, False)
+
+
+def same(q: FloatArray) -> FloatArray:
+    return q
+
+
+def scalar_first(q: FloatArray) -> FloatArray:
+    """A part that ends in a quaternion x y z w, with w before x."""
+    return np.concatenate([q[..., :-4], q[..., -1:], q[..., -4:-1]], -1)
+
+
+def scalar_last(q: FloatArray) -> FloatArray:
+    return np.concatenate([q[..., :-4], q[..., -3:], q[..., -4:-3]], -1)
+
+
+def unit_quaternion(q: FloatArray) -> FloatArray:
+    """The last four of q as a unit quaternion x y z w."""
+    x = q[..., -4:]
+    length = np.linalg.norm(x, axis=-1, keepdims=True)
+    if (length < 1e-12).any():
+        raise NonFiniteError("a quaternion in q is zero: it cannot be normalised")
+    unit: FloatArray = x / length
+    return unit
+
 
 Kernel = Callable[..., Any]
 QUATERNION = 6  # the axis of a move that turns by four entries of q, x y z w

@@ -29,11 +29,8 @@ from bough.model.contents import (
     place_of,
 )
 from bough.model.coupling import coupled_parents, parents_in_order_of_v
-from bough.model.digest import digest
-from bough.model.explain import explain
+from bough.model.facts import digest, explain, listing, sizes_of, summary
 from bough.model.loops import LoopClosure
-from bough.model.show import listing, summary
-from bough.model.sizes import sizes_of
 from bough.tree import Tree
 from bough.types import BoolArray, FloatArray, IntArray
 

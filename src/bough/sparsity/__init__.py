@@ -16,8 +16,7 @@ from bough.sparsity import products
 from bough.sparsity.bordered import bordered_order, envelope
 from bough.sparsity.execute import run
 from bough.sparsity.factor import Factor, factorize, factorize_by
-from bough.sparsity.pattern import Float, Names, from_columns, pack, to_columns, to_dense, to_scipy
-from bough.sparsity.shares import density
+from bough.sparsity.pattern import Float, Names, density, from_columns, pack, to_columns, to_dense, to_scipy
 from bough.sparsity.stretch import panel_size
 from bough.tree import Tree
 

@@ -7,16 +7,16 @@ is at `tree.rows[k] + depth(j) - 1`. Dense and sparse matrices are in the user's
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.errors import FactorizationError, NonFiniteError, ShapeError, required
-from bough.sparsity.memory import require_memory
+from bough.errors import FactorizationError, NonFiniteError, OptionError, ShapeError, TooLargeError, required
 from bough.tree import Tree
-from bough.types import IntArray
+from bough.types import FloatArray, IntArray
 
 Float = NDArray[np.floating[Any]]
 Names = Sequence[str] | None
@@ -188,3 +188,44 @@ def _one_each(packed: Float, row: IntArray) -> Float:
     if given.shape != row.shape:
         raise ShapeError(f"packed rows of this tree hold {row.shape} numbers, got {given.shape}")
     return given
+
+
+def require_memory(nbytes: int, what: str) -> None:
+    """Refuse an allocation of `nbytes` that the machine cannot hold; `what` begins the sentence."""
+    available = available_memory()
+    if nbytes > available:
+        raise TooLargeError(f"{what} needs {readable(nbytes)} of memory: {readable(available)} are available")
+
+
+def available_memory() -> int:
+    """Bytes that can be allocated now; all that the machine has where the system does not say more."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            line = next(line for line in file if line.startswith("MemAvailable"))
+        return int(line.split()[1]) * 1024
+    except (OSError, StopIteration):
+        if hasattr(os, "sysconf"):
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return 2**47  # unknown: the address space of the processor
+
+
+def readable(nbytes: float) -> str:
+    """A size in decimal units, such as "4.01 TB"."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if nbytes < 1000:
+            return f"{nbytes:.3g} {unit}"
+        nbytes /= 1000
+    return f"{nbytes:.3g} TB"
+
+
+def density(tree: Tree, size: int) -> FloatArray:
+    """(size, size) fractions of nonzeros of H in equal cells."""
+    if size < 1:
+        raise OptionError(f"density: size must be at least 1, got {size}")
+    rows = np.repeat(tree.order, tree.depth[tree.order]) * size // tree.n
+    columns = tree.order[tree.ancestors] * size // tree.n
+    below = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size).astype(float)
+    own = np.bincount(np.arange(tree.n) * size // tree.n, minlength=size)
+    whole = below + below.T - np.diag(own)
+    share: FloatArray = whole / np.outer(own, own)
+    return share

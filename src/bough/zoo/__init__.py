@@ -15,11 +15,11 @@ from bough.zoo.robots import (
     ck_standin,
     floating_chain,
     humanoid,
+    quadruped,
     shimanovskij,
     tree1,
     tree1_expanded,
 )
-from bough.zoo.walkers import quadruped
 
 __all__ = [
     "ASIMO_VARIANTS",

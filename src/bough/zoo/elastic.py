@@ -11,8 +11,7 @@ import numpy as np
 from bough.errors import ModelError
 from bough.model import WORLD, LoopClosure, Model, Passive
 from bough.types import FloatArray, IntArray
-from bough.zoo.geometry import Geometry, from_second_moments, hung, model_of
-from bough.zoo.sizes import generator, sized
+from bough.zoo.geometry import Geometry, from_second_moments, generator, hung, model_of, sized
 
 # Orientation of a joint's frame in that of its rod, whose x goes along it: the hinge's axis is z.
 HINGE = {

@@ -8,8 +8,17 @@ from bough.errors import unknown_option
 from bough.model import Model
 from bough.tree import Tree
 from bough.types import IntArray
-from bough.zoo.geometry import Geometry, Screws, clouds, model_of, placements, random_geometry, regular_geometry
-from bough.zoo.sizes import generator, sized
+from bough.zoo.geometry import (
+    Geometry,
+    Screws,
+    clouds,
+    generator,
+    model_of,
+    placements,
+    random_geometry,
+    regular_geometry,
+    sized,
+)
 
 GEOMETRIES = ("random", "parallel", "straight")
 

@@ -8,16 +8,41 @@ child of a body and three for the others, with no accidental zero (Featherstone 
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from bough.errors import ModelError, TooLargeError, short
 from bough.joints import FREE, TURN
 from bough.model import WORLD, Frames, JointLimits, Joints, Model, Numbered, Parts, Passive, assemble, slices
 from bough.tree import Tree
 from bough.types import FloatArray, IntArray
+
+MOST_BODIES = 10_000_000  # about 20 GB
+
+
+def sized(name: str, what: str, value: int, bodies: int | None = None) -> int:
+    """A whole number of at least 1 that makes no more bodies than fit (as many as the number, if not told)."""
+    try:
+        size = operator.index(value)
+    except TypeError:
+        raise ModelError(f"{name}: {what} must be a whole number, got {short(repr(value))}") from None
+    if size < 1:
+        raise ModelError(f"{name}: {what} must be at least 1, got {size}")
+    if (size if bodies is None else bodies) > MOST_BODIES:
+        raise TooLargeError(f"{name}: {what} = {short(str(size))} makes more than {MOST_BODIES:,} bodies, the most")
+    return size
+
+
+def generator(name: str, seed: int, *more: int) -> np.random.Generator:
+    """Random numbers of a seed."""
+    try:
+        return np.random.default_rng([operator.index(seed), *more] if more else operator.index(seed))
+    except (TypeError, ValueError):
+        raise ModelError(f"{name}: a seed is a whole number that is not negative, got {short(repr(seed))}") from None
 
 
 class Geometry(NamedTuple):

@@ -6,8 +6,7 @@ import numpy as np
 
 from bough.model import Model
 from bough.types import FloatArray, IntArray
-from bough.zoo.geometry import Geometry, Screws, from_second_moments, model_of, placements
-from bough.zoo.sizes import generator, sized
+from bough.zoo.geometry import Geometry, Screws, from_second_moments, generator, model_of, placements, sized
 
 SIDE = 560.0 / 214.0  # joints of side chains a residue, as in adenylate kinase without its base
 BOND, BEND = 0.15, np.arccos(1.0 / 3.0)  # nm, and the angle between one bond and the next

@@ -191,3 +191,31 @@ def _free_flips(program: Program) -> list[int]:
             operand = graph.a[i] if flips[i] == BY_A else graph.b[i]
             flips[operand] = free[operand]
     return flips
+
+
+BY_BOTH = frozenset((ADD, SUB, MUL))
+BY_FIRST = frozenset((DIV, NEG, SQRT, SIN, COS))
+
+
+def unchecked_inputs(program: Program) -> frozenset[int]:
+    """The input arrays that need no check: where one of their numbers is not finite, neither is some output.
+
+    Sums, differences, products, square roots, sines and cosines of what is not finite are not finite, and neither is a
+    quotient of it; only what divides by an infinity may come out finite. The program must be without parameters.
+    """
+    graph = program.graph
+    op, a, b = graph.op, graph.a, graph.b
+    passed_on = bytearray(len(graph))
+    for root in program.flat_roots():
+        passed_on[root] = 1
+    numbers: Counter[int] = Counter()
+    for i in reversed(graph.live(program.flat_roots())):
+        if not passed_on[i]:
+            continue
+        if op[i] == INPUT:
+            numbers[a[i]] += 1
+        elif op[i] in BY_BOTH:
+            passed_on[a[i]] = passed_on[b[i]] = 1
+        elif op[i] in BY_FIRST:
+            passed_on[a[i]] = 1
+    return frozenset(k for k, array in enumerate(program.inputs) if array.size and numbers[k] == array.size)

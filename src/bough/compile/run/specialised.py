@@ -17,8 +17,7 @@ from bough.compile.emit.llvm_columns import RowPrograms
 from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.graph import schedule, twins
 from bough.compile.graph.expr import GraphTooLargeError
-from bough.compile.graph.felt import felt_inputs
-from bough.compile.graph.passes import drop_dead_code
+from bough.compile.graph.passes import drop_dead_code, unchecked_inputs
 from bough.compile.graph.program import Program
 from bough.compile.routine import Axes, Constants, FindTwins, Groups, Routine, Sizes, operations, trace
 from bough.compile.run import cache, native
@@ -117,7 +116,7 @@ def native_code(
     code = native.load(cache.fetch(name, build), llvm.ENTRY)
     # one row is soon looked at; of a product the outputs are not those of the program
     of_rows = lanes > 1 and after is None
-    return NativeCode(code.address, code, felt=felt_inputs(_settled(program)) if of_rows else frozenset())
+    return NativeCode(code.address, code, felt=unchecked_inputs(_settled(program)) if of_rows else frozenset())
 
 
 def _named(after: SparseProduct | RowPrograms | None) -> str:

@@ -1,0 +1,114 @@
+"""What a model says of itself: its sizes, its digest, its summary, and why a result is not finite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bough.model.parameters import carriers
+
+if TYPE_CHECKING:
+    from bough.model.model import Model
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bough.model.model import Model
+import hashlib
+from typing import TYPE_CHECKING
+
+from bough.joints.mechanism import OWN_FIELDS
+
+if TYPE_CHECKING:
+    from bough.model.model import Model
+from collections.abc import Mapping
+
+from bough.joints import JOINTS, PRIMITIVES
+from bough.model.contents import Joints
+from bough.types import FloatArray
+
+
+def sizes_of(model: Model) -> dict[str, int]:
+    """By the names that routines use."""
+    from bough.sparsity import panel_size  # of no use to those who only load
+
+    m = model.mechanism
+    sizes = {"nq": model.nq, "nv": model.nv, "bodies": len(m.parent), "dofs": len(m.axis)}
+    coupled = model.dof_tree.rows[-1] if model.couplings else m.rows[-1]
+    height = model.dof_tree.height if model.couplings else int(m.depth.max(initial=-1)) + 1
+    sizes |= {"joints": len(model.joints), "frames": len(model.frame_names)}
+    above = np.zeros(model.nv, np.int64)
+    above[m.v_index] = m.depth
+    sizes["pairs"] = sum(int(above[j.v].max(initial=-1)) + 1 for j in model.joints)  # of a body and what carries it
+    return sizes | {"packed": int(m.rows[-1]), "coupled": int(coupled), "panel": panel_size(height)}
+
+
+def digest(model: Model) -> str:
+    """Of all numbers, names and closures; notes are left out."""
+    found = hashlib.sha256()
+    of_freedoms = (*model.limits, *model.passive, model.actuated)
+    for array in (*model.mechanism[:OWN_FIELDS], *of_freedoms, *model.frames[1:], model.joints.q, model.joints.v):
+        found.update(str((array.dtype.str, array.shape)).encode())
+        found.update(np.ascontiguousarray(array).data)
+    names = [*model.joints.names, *model.joints.bodies, *model.joints.types, *model.frame_names]
+    found.update("\0".join(names).encode())
+    if model.closures:
+        found.update(repr([tuple(closure) for closure in model.closures]).encode())
+    return found.hexdigest()
+
+
+CONFIGURATIONS = ("q", "q0", "q1")
+
+
+def explain(joints: Joints, inputs: Mapping[str, FloatArray]) -> str | None:
+    """The first quaternion among the inputs of one row that has no direction, by name of its joint; else None."""
+    for name in CONFIGURATIONS:
+        q = inputs.get(name)
+        for joint in joints if q is not None else ():
+            if any(PRIMITIVES[part].quaternion for part in JOINTS[joint.type]):
+                x = q[joint.q][-4:]  # type: ignore[index]
+                if np.abs(x).max() < np.sqrt(np.finfo(x.dtype).tiny):
+                    short = "" if not x.any() else f" up to rounding ({np.abs(x).max():.2g})"
+                    return f"the quaternion of joint {joint.name!r} is zero{short}"
+    return None
+
+
+SHOWN = 60  # joints that a printed model lists
+
+
+def summary(model: Model) -> str:
+    """One line."""
+    tree = model.dof_tree
+    return (
+        f"Model({model.name!r}: {len(model.joints)} joints, nq = {model.nq}, nv = {model.nv}, depth {tree.height}, "
+        f"D1 = {tree.D1}, D2 = {tree.D2}, density {tree.density:.2f}, "
+        f"{len(model.frame_names)} frames, mass {model.total_mass:.6g} kg{_passive(model)}{_loops(model)})"
+    )
+
+
+def _passive(model: Model) -> str:
+    """How many freedoms have damping, friction, springs or no motor: nothing for a model without them."""
+    counts = {
+        "damped": np.count_nonzero(model.damping), "with friction": np.count_nonzero(model.friction),
+        "sprung": np.count_nonzero(model.stiffness), "not actuated": np.count_nonzero(~model.actuated),
+    }  # fmt: skip
+    return "".join(f", {count} {what}" for what, count in counts.items() if count)
+
+
+def _loops(model: Model) -> str:
+    count, rows = len(model.closures), sum(c.rows for c in model.closures)
+    return f", {count} closure{'s' if count > 1 else ''} of {rows} rows" if count else ""
+
+
+def listing(model: Model) -> str:
+    """The summary, and a line for each of the first joints, coupling and closure."""
+    width = max((len(name) for name in model.joint_names[:SHOWN]), default=0)
+    lines = [summary(model)]
+    above = [model.frames.names[k] for k in carriers(model).tolist()]
+    for joint, up in zip(model.joints[:SHOWN], above, strict=False):
+        lines.append(f"  v[{joint.v.start}:{joint.v.stop}]  {joint.name:{width}}  {joint.type}: {up} -> {joint.body}")
+    if len(model.joints) > SHOWN:
+        lines.append(f"  ... and {len(model.joints) - SHOWN} more")
+    for c, up, body in zip(model.couplings, above[len(model.joints) :], model.mimic_bodies, strict=True):
+        lines.append(f"  {c.follower} = {c.ratio:g} {c.leader} + {c.offset:g}: {up} -> {body}")
+    return "\n".join([*lines, *(f"  {c}" for c in model.closures[:SHOWN])])
