@@ -81,8 +81,8 @@ def cases() -> Iterator[Case]:
     tips = [i for i in range(len(asimo.parent)) if i not in set(asimo.parent.tolist())]
     tasks = TaskSet(asimo, [pose(asimo.body_names[i]) for i in tips[:4]])
     prepared = prepare("pv", tasks)
-    traced = prepared.traced(tasks)
-    yield Case(asimo, "inverse_inertia, pv, 24 rows", prepared[0], prepared[1], traced[1], prepared[2])
+    folded = (tasks.traced_mechanism, *prepared.constants[1:])
+    yield Case(asimo, "inverse_inertia, pv, 24 rows", prepared[0], prepared[1], folded, prepared[2])
 
 
 FUNCTIONS = (

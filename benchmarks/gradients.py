@@ -64,7 +64,7 @@ def single(model: Model) -> list[Timing]:
 
     def together(frames: list[str], *more: Any) -> list[Call]:
         J, drift = ([(name, {"frame": f}) for f in frames] for name in ("jacobian", "bias_acceleration"))
-        function = dyn.together(["mass_matrix", "bias_force", "placements", *J, *drift, *more])
+        function = dyn.fused(["mass_matrix", "bias_force", "placements", *J, *drift, *more])
         return [partial(function, s.q, s.v) for s in states]
 
     theirs, center = all_terms(model, states, len(some)), ("center_of_mass_jacobian", "centroidal_momentum_drift")

@@ -24,7 +24,7 @@ def make():
     return {
         "dynamics": lambda **on: dyn.forward_dynamics(q, v, x, **on),
         "status": lambda **on: dyn.with_status("mass_matrix", q, **on),
-        "together": lambda **on: dyn.together(["mass_matrix", "bias_force"])(q, v, **on),
+        "fused": lambda **on: dyn.fused(["mass_matrix", "bias_force"])(q, v, **on),
         "kinematics": lambda **on: dyn.kinematics(q, v, **on),
         "vjp": lambda **on: dyn.vjp("bias_force", q, v, weight=x, **on),
         "integrate": lambda **on: model.integrate(q, v, **on),

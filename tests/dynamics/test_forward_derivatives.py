@@ -77,7 +77,7 @@ def test_derivatives_are_functions_of_the_table():
     model = bough.zoo.arm(3)
     dyn, rng = bough.Dynamics(model), np.random.default_rng(0)
     q, v, tau, u = rng.normal(size=(4, 3))
-    by_q, by_v, by_tau = dyn.together(["forward_dynamics_derivatives"])(q, v, tau)
+    by_q, by_v, by_tau = dyn.fused(["forward_dynamics_derivatives"])(q, v, tau)
     for ours, theirs in zip((by_q, by_v, by_tau), dyn.forward_dynamics_derivatives(q, v, tau), strict=True):
         assert relative_error(ours, theirs) < 1e-12
     # second derivatives, of the derivatives themselves and as products

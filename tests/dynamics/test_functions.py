@@ -22,6 +22,7 @@ COMPOSED = {
     "hvp",
     "with_status",
     "kinematics",
+    "fused",
     "together",
 }
 
@@ -65,7 +66,7 @@ def test_a_row_from_outside_is_counted_differentiated_and_exported(monkeypatch, 
     model = zoo.arm(3)
     dyn, (q, v, *_) = bough.Dynamics(model), random_state(model, 1)
     holds = dyn.gravity(q)
-    np.testing.assert_allclose(dyn.together(["power"])(q, v)[0], [-holds @ v], rtol=1e-12)
+    np.testing.assert_allclose(dyn.fused(["power"])(q, v)[0], [-holds @ v], rtol=1e-12)
     np.testing.assert_allclose(dyn.with_status("power", q, v)[0], [-holds @ v], rtol=1e-12)
     np.testing.assert_allclose(dyn.derivatives("power", q, v)["v"], [-holds], rtol=1e-12)
     assert bough.count(model, "power").mul > bough.count(model, "gravity").mul

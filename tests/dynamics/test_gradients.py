@@ -44,7 +44,7 @@ def test_the_table_by_every_input(small, name):
     if row.takes_forces:
         values["forces"] = rng.normal(size=(2, 6))
     along = {key: rng.normal(size=small.nv if key == "q" else x.shape) for key, x in values.items()}
-    value, more = dyn.together([(name, options)]), values.keys() - row.arguments
+    value, more = dyn.fused([(name, options)]), values.keys() - row.arguments
 
     def call(derivative, at, **given):
         return derivative(name, *(at[k] for k in row.arguments), **{k: at[k] for k in more}, **options, **given)

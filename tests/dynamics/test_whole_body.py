@@ -9,7 +9,7 @@ import bough
 from bough import zoo
 from bough.compile.routine import interpret, resolve
 from bough.dynamics.functions import FUNCTIONS, Options
-from bough.dynamics.together import together
+from bough.dynamics.library import fused
 from models import JOINT_TYPES, random_state, random_twin
 
 
@@ -47,36 +47,36 @@ def test_some_frames_without_velocities_in_batches(general):
 
 
 @pytest.mark.parametrize("general", [False, True])
-def test_together(general):
+def test_fused(general):
     model = zoo.star(3)
     q, v, tau = random_state(model, 1)[:3]
     dyn, name = bough.Dynamics(model, general=general), model.frame_names[-1]
     wanted = ["mass_matrix", "bias_force", "gravity", ("jacobian", {"frame": name}), "coriolis_matrix"]
-    H, c, g, J, C = dyn.together(wanted)(q, v)
+    H, c, g, J, C = dyn.fused(wanted)(q, v)
     np.testing.assert_allclose(H, dyn.mass_matrix(q), atol=1e-13)
     np.testing.assert_allclose(c, dyn.bias_force(q, v), atol=1e-12)
     np.testing.assert_allclose(g, dyn.gravity(q), atol=1e-12)
     np.testing.assert_allclose(J, dyn.jacobian(q, name), atol=1e-13)
     np.testing.assert_allclose(C, dyn.coriolis_matrix(q, v), atol=1e-12)
-    qdd, tau_back = dyn.together(["forward_dynamics", "bias_force"])(q, v, tau)
+    qdd, tau_back = dyn.fused(["forward_dynamics", "bias_force"])(q, v, tau)
     np.testing.assert_allclose(qdd, dyn.forward_dynamics(q, v, tau), rtol=1e-10)
     np.testing.assert_allclose(tau_back, c, atol=1e-12)
 
 
 @pytest.mark.parametrize("general", [False, True])
-def test_together_keeps_what_one_function_has_at_zero(general):
+def test_fused_keeps_what_one_function_has_at_zero(general):
     model = zoo.star(3)
     q, v, qdd = random_state(model, 1)[:3]
     dyn = bough.Dynamics(model, general=general)
-    c, g = dyn.together(["bias_force", "gravity"])(q, v)
+    c, g = dyn.fused(["bias_force", "gravity"])(q, v)
     np.testing.assert_allclose(c, dyn.bias_force(q, v), atol=1e-12)
     np.testing.assert_allclose(g, dyn.gravity(q), atol=1e-12)
-    tau, c = dyn.together(["inverse_dynamics", "bias_force"])(q, v, qdd)
+    tau, c = dyn.fused(["inverse_dynamics", "bias_force"])(q, v, qdd)
     np.testing.assert_allclose(tau, dyn.inverse_dynamics(q, v, qdd), atol=1e-12)
     np.testing.assert_allclose(c, dyn.bias_force(q, v), atol=1e-12)
 
 
-def test_all_pairs_together_are_as_one_by_one():
+def test_all_pairs_fused_are_as_one_by_one():
     model = zoo.arm(2)
     rng = np.random.default_rng(1)
     frame = Options(frame=model.frame_names[-1])
@@ -91,7 +91,7 @@ def test_all_pairs_together_are_as_one_by_one():
     constants = {name: m.constants(model, frame) for name, m in methods.items()}
     alone = {name: run(m.routine, *constants[name]) for name, m in methods.items()}
     for first, second in product(methods, methods):
-        both = together(
+        both = fused(
             (methods[first].routine, methods[second].routine), tuple(map(len, map(constants.get, (first, second))))
         )
         found = run(both, *constants[first], *constants[second])
@@ -99,13 +99,20 @@ def test_all_pairs_together_are_as_one_by_one():
             np.testing.assert_array_equal(x, y, err_msg=f"{first} and {second}")
 
 
-def test_together_with_parameters():
+def test_the_former_name_warns():
+    model = zoo.arm(2)
+    with pytest.warns(DeprecationWarning, match=r"called Dynamics\.fused"):
+        (H,) = bough.Dynamics(model).together(["mass_matrix"])(model.neutral)
+    np.testing.assert_allclose(H, bough.Dynamics(model).mass_matrix(model.neutral))
+
+
+def test_fused_with_parameters():
     model = zoo.star(3)
     q, v = random_state(model, 1)[:2]
     heavy = 2.0 * model.inertias
-    (alone,) = bough.Dynamics(model).together(["mass_matrix"])(q)  # a tuple of one
+    (alone,) = bough.Dynamics(model).fused(["mass_matrix"])(q)  # a tuple of one
     assert alone.shape == (model.nv, model.nv)
-    both = bough.Dynamics(model, inputs=["inertia"]).together(["mass_matrix", "bias_force"])
+    both = bough.Dynamics(model, inputs=["inertia"]).fused(["mass_matrix", "bias_force"])
     H, c = both(q, v, inertia=heavy)
     dyn = bough.Dynamics(model)
     np.testing.assert_allclose(c, 2.0 * dyn.bias_force(q, v), atol=1e-12)
@@ -121,10 +128,10 @@ def test_what_is_refused(model):
     with pytest.raises(bough.BoughError, match="no reference 'body'"):
         dyn.kinematics(q, reference="body")
     with pytest.raises(bough.BoughError, match="a list of functions"):
-        dyn.together("mass_matrix")
+        dyn.fused("mass_matrix")
     with pytest.raises(bough.BoughError, match="frames is a list of names"):
         dyn.kinematics(q, frames="f1")
     with pytest.raises(bough.BoughError, match="a name and a dict of options, got 3"):
-        dyn.together([3])
+        dyn.fused([3])
     with pytest.raises(bough.BoughError, match="did you mean 'gravity'"):
-        dyn.together(["gravty"])
+        dyn.fused(["gravty"])

@@ -7,7 +7,7 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.opspace.functions import OFFERED
+from bough.opspace.functions import PUBLIC
 from dynamics.test_export import compiled, run
 from opspace.cases import state
 
@@ -21,7 +21,7 @@ TASKS = [bough.position("hand")]
 @pytest.mark.parametrize("inputs", [(), ("inertia", "gravity")])
 def test_every_function_agrees(tmp_path, dtype, tolerance, inputs):
     space = bough.OperationalSpace(MODEL, TASKS, inputs=inputs)
-    source, header = space.export_c(list(OFFERED), tmp_path / "arm.c", dtype=dtype)
+    source, header = space.export_c(list(PUBLIC), tmp_path / "arm.c", dtype=dtype)
     library = compiled(tmp_path, source)
     q, v = state(MODEL)
     heavy = {"inertia": 1.5 * MODEL.inertias, "gravity": np.array([0.0, 1.0, -3.0])}
@@ -45,7 +45,7 @@ def test_every_function_agrees(tmp_path, dtype, tolerance, inputs):
         "jacobian": ("q",),
         "inverse_inertia": ("q",),
     }
-    for name in OFFERED:
+    for name in PUBLIC:
         if name in ("torques", "operational_space"):
             continue
         data = [arrays[x].astype(dtype) for x in (*takes.get(name, ("q", "damping")), *inputs)]

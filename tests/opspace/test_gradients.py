@@ -6,7 +6,7 @@ import pytest
 import bough
 from bough import zoo
 from bough.opspace import tasks as T
-from bough.opspace.functions import OFFERED
+from bough.opspace.functions import PUBLIC
 from models import random_state, random_twin
 
 STEP = 1e-6
@@ -50,7 +50,7 @@ def several(x):
     return x if isinstance(x, tuple) else (x,)
 
 
-@pytest.mark.parametrize("name", OFFERED)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_every_function_by_every_input(space, name):
     """Rates and second derivatives beside differences; gradients and Jacobians beside rates."""
     rng, at = np.random.default_rng(1), inputs(space, name)
@@ -131,7 +131,7 @@ def test_casadi_differentiates_to_the_same():
     space = bough.OperationalSpace(model, [bough.position("hand", "local")], singular="damp", damping=0.1)
     q, v = random_state(model, 1)[:2]
     x, y = casadi.SX.sym("q", 3), casadi.SX.sym("v", 3)
-    for name, arguments in {"inertia": (x, 0.1), "mu_rho": (x, 0.1, y)}.items():
+    for name, arguments in {"inertia": (x,), "mu_rho": (x, y)}.items():
         given = (q,) if name == "inertia" else (q, v)
         slope = casadi.jacobian(bough.casadi.function(space, name)(*arguments), x)
         wanted = np.array(casadi.Function("J", [x, y], [slope])(q, v))
@@ -157,7 +157,7 @@ def test_what_is_refused():
         space.jvp("inertia", x, along={"q": x}, method="efpa")
     with pytest.raises(bough.BoughError, match="inertia takes no forces"):
         space.jvp("inertia", x, along={"q": x}, forces=np.zeros((4, 6)))
-    with pytest.raises(bough.BoughError, match=r"OperationalSpace\.jvp: along must be Mapping"):
+    with pytest.raises(bough.BoughError, match="jvp: along must be Mapping"):
         space.jvp("inertia", x, along=None)
     with pytest.raises(bough.BoughError, match="there is no general code"):
         bough.OperationalSpace(model, [bough.position("hand")], general=True).vjp("bias", x, x, weight=one[0])

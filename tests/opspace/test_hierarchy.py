@@ -7,11 +7,10 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.errors import FactorizationError, TaskError
+from bough.errors import TaskError
 from bough.opspace import OperationalSpace, center_of_mass, pose, position, relative
 from bough.opspace.constrained import ConstrainedDynamics
 from bough.opspace.hierarchy import Hierarchy
-from bough.opspace.refactor import add_payload, lock_joint, unlock_joint
 
 pytestmark = pytest.mark.interpreted
 
@@ -134,41 +133,3 @@ def test_standing_on_two_feet_carries_the_weight():
 
 
 # Changes of the factor
-
-
-def test_lock_and_unlock():
-    model = zoo.humanoid()
-    dynamics, rng = bough.Dynamics(model, general=True), np.random.default_rng(0)
-    q, b = model.random_configuration(rng), rng.normal(size=model.nv)
-    H, factor = dynamics.mass_matrix(q), dynamics.factorize(q)
-    joint, other = model.joints[5], model.joints[12]
-    locked = lock_joint(lock_joint(factor, model, joint.name), model, other.name)
-    x = locked.solve(b)
-    free = np.setdiff1d(np.arange(model.nv), [joint.v.start, other.v.start])
-    np.testing.assert_allclose(x[[joint.v.start, other.v.start]], 0, atol=1e-12)
-    np.testing.assert_allclose(x[free], np.linalg.solve(H[np.ix_(free, free)], b[free]), rtol=1e-8)
-    again = unlock_joint(unlock_joint(locked, factor, model, joint.name), factor, model, other.name)
-    np.testing.assert_allclose(again.solve(b), factor.solve(b), rtol=1e-9)
-    with pytest.raises(FactorizationError, match="already"):
-        lock_joint(locked, model, joint.name)
-    with pytest.raises(FactorizationError, match="not locked"):
-        unlock_joint(factor, factor, model, joint.name)
-
-
-def test_a_locked_floating_base():
-    model = zoo.humanoid()
-    dynamics, rng = bough.Dynamics(model, general=True), np.random.default_rng(0)
-    q, b = model.random_configuration(rng), rng.normal(size=model.nv)
-    x = lock_joint(dynamics.factorize(q), model, model.joint_names[0]).solve(b)
-    H = dynamics.mass_matrix(q)
-    np.testing.assert_allclose(x[6:], np.linalg.solve(H[6:, 6:], b[6:]), rtol=1e-8)
-
-
-def test_payload_and_compliant_contact():
-    model = zoo.humanoid()
-    dynamics, rng = bough.Dynamics(model, general=True), np.random.default_rng(0)
-    q, b = model.random_configuration(rng), rng.normal(size=model.nv)
-    J = dynamics.jacobian(q, "left_hand", "local")
-    I = np.diag([2.0, 2.0, 2.0, 0.1, 0.2, 0.3])
-    H = dynamics.mass_matrix(q) + J.T @ I @ J
-    np.testing.assert_allclose(add_payload(dynamics.factorize(q), J, I).solve(b), np.linalg.solve(H, b), rtol=1e-8)

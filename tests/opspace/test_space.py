@@ -297,7 +297,7 @@ def test_bad_task_sets(tasks, error, message):
     ],
 )
 def test_bad_choices(make, message):
-    with pytest.raises(TaskError, match=message):
+    with pytest.raises(bough.BoughError, match=message):
         make()
 
 

@@ -17,12 +17,11 @@ from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Constants, Routine, Sizes, trace
 from bough.dynamics.external import mark_forces, with_forces
 from bough.dynamics.functions import FUNCTIONS, check_options, function, public_shape
-from bough.dynamics.given import Parameters
-from bough.dynamics.parameters import SHAPES, check_inputs
+from bough.dynamics.parameters import SHAPES, Parameters, check_inputs
 from bough.errors import ModelError, OptionError, ShapeError, short
 from bough.model import Model, mark_limbs
 from bough.opspace import OperationalSpace
-from bough.opspace.functions import DAMPED, damping_of, held, prepared, row
+from bough.opspace.functions import DAMPED, damping_of, prepared, row, with_fixed
 
 if TYPE_CHECKING:
     from bough.compile.run.cuda import CudaFunction
@@ -206,9 +205,7 @@ def _of_model(model: Model, name: str, options: Options, inputs: Sequence[str]) 
             raise OptionError(f"{name} takes no forces")
         (routine, fixed), marks = with_forces(model, routine, fixed), mark_forces
     parameters = Parameters(model, check_inputs(model, [x for x in inputs if x != "forces"]))
-    routine, more, twins = parameters.prepared(routine, fixed, marks)
-    folded = model.grouped if parameters.folds else model.mechanism
-    constants = Constants((model.mechanism, *more), lambda: (folded, *more), twins)
+    routine, constants = parameters.constants(routine, (model.mechanism, *fixed), lambda: model.grouped, marks)
     return Call(_name(model, name, (options, inputs)), routine, model.sizes, constants, parameters)
 
 
@@ -219,14 +216,12 @@ def _of_space(space: OperationalSpace, name: str, options: Options, inputs: Sequ
     check_options(row(space, name), rest)
     if "forces" in inputs:
         raise OptionError(f"{name} takes no forces")
-    routine, (mechanism, *fixed), sizes = prepared(space, name)
+    found = prepared(space, name)
     parameters = Parameters(model, check_inputs(model, inputs))
-    tasks = [(x.dtype.str, x.shape, x.tobytes()) for group in fixed for x in map(np.asarray, group)]
-    routine, more, twins = parameters.prepared(routine, tuple(fixed), mark_limbs)
-    routine = held(routine, "damping", damping) if name in DAMPED else routine
-    first = space.tasks.traced_mechanism if parameters.folds else mechanism
-    constants = Constants((mechanism, *more), lambda: (first, *more), twins)
-    return Call(_name(model, name, (tasks, damping, inputs)), routine, sizes, constants, parameters)
+    tasks = [(x.dtype.str, x.shape, x.tobytes()) for group in found.constants[1:] for x in map(np.asarray, group)]
+    routine, constants = found.with_parameters(space.tasks, parameters)
+    routine = with_fixed(routine, "damping", damping) if name in DAMPED else routine
+    return Call(_name(model, name, (tasks, damping, inputs)), routine, found.sizes, constants, parameters)
 
 
 def _name(model: Model, function: str, content: Any) -> str:

@@ -37,6 +37,10 @@ class Constants:
     folded: Callable[[], Groups] | None = None
     twins: FindTwins | None = None
 
+    def for_tracing(self) -> Groups:
+        """Those that leave less to compute, where there are any."""
+        return self.folded() if self.folded else self.groups
+
 
 @dataclass(frozen=True, eq=False)
 class Routine:

@@ -24,8 +24,7 @@ from bough.compile.run.entry import Entry, NativeCode
 from bough.compile.run.specialised import native_code
 from bough.dynamics.forward_by_factor import DofRows, dof_rows
 from bough.dynamics.forward_derivatives import FORCE_SLOPES, GATHER_COLUMN, SPREAD_COLUMN, Support
-from bough.dynamics.given import Parameters
-from bough.model import mark_limbs
+from bough.dynamics.parameters import Parameters
 
 LARGEST = 120_000  # nodes of a graph that are worth compiling
 MOST_OPERATIONS = 20_000  # of all kinds of columns together
@@ -37,9 +36,8 @@ def forward_derivatives(parameters: Parameters) -> BoundFunction | None:
     """(q, v, tau) -> dqdd/dq', dqdd/dv' and H^-1, (nv, nv) each; None if the model is too large to be traced."""
     model, n = parameters.model, parameters.model.nv
     t = dof_rows(model.dof_tree)
-    routine, constants, twins = parameters.prepared(FORCE_SLOPES, (t,), mark_limbs)
-    groups = (model.grouped if parameters.folds else model.mechanism, *constants)
-    program = traced(routine, groups, model.sizes, twins, LARGEST)
+    routine, found = parameters.constants(FORCE_SLOPES, (model.mechanism, t), lambda: model.grouped)
+    program = traced(routine, found.for_tracing(), model.sizes, found.twins, LARGEST)
     if program is None:
         return None
     results = tuple(Array(name, (n, n)) for name in ("dqdd_dq", "dqdd_dv", "dqdd_dtau"))

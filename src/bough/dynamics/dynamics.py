@@ -2,32 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from inspect import Parameter, signature
+from types import MethodType
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from bough.arguments import explained
 from bough.dynamics import functions as table
-from bough.dynamics.bound import Library
-from bough.dynamics.differentiable import Differentiable
+from bough.dynamics import gradients
 from bough.dynamics.engine import device_of
 from bough.dynamics.functions import REFERENCE
-from bough.dynamics.given import Parameters
-from bough.dynamics.gradient_calls import Gradients
-from bough.dynamics.offered import Offered
-from bough.dynamics.parameters import check_inputs
-from bough.dynamics.together import check_wanted
+from bough.dynamics.gradients import Gradients
+from bough.dynamics.library import Library, by_bodies, named_functions
+from bough.dynamics.parameters import Parameters, check_inputs
 from bough.dynamics.whole_body import Kinematics
-from bough.errors import ModelError
+from bough.errors import ModelError, ShapeError
 from bough.model import Model
+from bough.sparsity.factor import Factor
 from bough.types import RealArray, Reference
+
+T = TypeVar("T")
+
+
+class RunKeywords(TypedDict, total=False):
+    """How a function runs: over how many threads, and with which of the `inputs` that its `Dynamics` was made with."""
+
+    threads: int | None
+    inertia: npt.ArrayLike
+    armature: npt.ArrayLike
+    gravity: npt.ArrayLike
+    placement: npt.ArrayLike
+
+
+class CallKeywords(RunKeywords, total=False):
+    """The same, and an array for the result."""
+
+    out: npt.NDArray[Any] | None
+
+
+class TupleKeywords(RunKeywords, total=False):
+    """The same, and a tuple of arrays for several results."""
+
+    out: tuple[npt.NDArray[Any], ...] | None
+
+
+# by the name that a method gives to its last argument
+KEYWORDS = {"given": ("threads",), "call": ("out", "threads")}
+
+
+def written_out(cls: type[T]) -> type[T]:
+    """A class whose methods show `out` and `threads` in their signatures where they take keywords of this file."""
+    for method in vars(cls).values():
+        if not callable(method):
+            continue
+        found = signature(method)
+        *stated, last = found.parameters.values() or [None]
+        if last is not None and last.kind is Parameter.VAR_KEYWORD and str(last.annotation).startswith("Unpack"):
+            more = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in KEYWORDS[last.name]]
+            rest = Parameter("parameters", Parameter.VAR_KEYWORD)
+            method.__signature__ = found.replace(parameters=[*stated, *more, rest])
+    return cls
+
+
+Forces: TypeAlias = Mapping[str, ArrayLike] | ArrayLike | None
+ForwardMethod: TypeAlias = Literal["auto", "aba", "crba"]
+
+
+def _scalar(x: RealArray) -> Any:
+    """A number instead of an array of one, or a column of them instead of a matrix."""
+    return x[0] if x.ndim == 1 else x[:, 0]
+
 
 OPTIONS = ("method", "frame", "reference", "forces")  # what a function may be asked for beside its arrays
 
 
-class Dynamics(Offered, Differentiable):
+@written_out
+class Dynamics:
     """The dynamics of a model: rigid bodies, joints, rotor inertias, gravity and external forces, and nothing else.
 
     It is frictionless: joint damping, dry friction, springs, limits, actuators and contacts of the model are left out
@@ -90,6 +146,189 @@ class Dynamics(Offered, Differentiable):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.model, self.inputs, self.check, self.general, *self.device)
 
+    # Joint space
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        forces: Forces = None,
+        *,
+        method: ForwardMethod = "auto",
+        **call: Unpack[CallKeywords],
+    ) -> RealArray:
+        """qdd (nv,) such that H qdd + C = tau. Methods: "aba" (O(n)), "crba" (CRBA and LTDL), "auto" (the cheaper)."""
+        return self._with_forces("forward_dynamics", method, (q, v, tau), forces, call)
+
+    def inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, forces: Forces = None, **call: Unpack[CallKeywords]
+    ) -> RealArray:
+        """tau = H qdd + C (nv,), by the recursive Newton-Euler algorithm, O(n)."""
+        return self._with_forces("inverse_dynamics", "auto", (q, v, qdd), forces, call)
+
+    def bias_force(self, q: ArrayLike, v: ArrayLike, forces: Forces = None, **call: Unpack[CallKeywords]) -> RealArray:
+        """C (nv,): Coriolis, centrifugal and gravity terms, less what external forces do."""
+        return self._with_forces("bias_force", "auto", (q, v), forces, call)
+
+    def gravity(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """The torque (nv,) that holds the mechanism at rest against gravity."""
+        return self._plain("gravity", call)(q, **call)
+
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """C (nv, nv): C v are the Coriolis and centrifugal terms without gravity, and Hdot - 2 C is skew."""
+        return self._plain("coriolis_matrix", call)(q, v, **call)
+
+    def mass_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """H (nv, nv), both triangles, by the composite-rigid-body algorithm; rotor inertias included."""
+        return self._plain("mass_matrix", call)(q, **call)
+
+    def packed_mass_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """H in packed ancestor rows of `model.dof_tree` (D1 + nv,): what `bough.sparsity` works on."""
+        return self._plain("packed_mass_matrix", call)(q, **call)
+
+    def inverse_mass_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """H^-1 (nv, nv), both triangles, without forming H or by its factor, whichever is cheaper."""
+        return self._plain("inverse_mass_matrix", call)(q, **call)
+
+    def factorize(self, q: ArrayLike, **parameters: Any) -> Factor:
+        """The LTDL factor of H at one configuration (nq,), on the CPU."""
+        if self.device.is_gpu:
+            raise ModelError("factorize works on the CPU: use a Dynamics without device, or inverse_mass_matrix")
+        if np.ndim(q) > 1:
+            raise ShapeError(f"factorize: q must be one configuration ({self.model.nq},), got {np.shape(q)}")
+        packed = self._library.function("factorize", given=parameters).call(q, **parameters)
+        return Factor(self.model.dof_tree, "ltdl", packed, self._joint_of_freedom)
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
+        out = call.get("out")
+        if out is not None:
+            call["out"] = by_bodies("regressor", out)
+        Y = self._library.function("regressor", given=call).call(q, v, qdd, **call)
+        return out if out is not None else Y.reshape(*Y.shape[:-2], Y.shape[-2] * Y.shape[-1])
+
+    def packed_regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """The rows of Y that are not zero, (pairs, 10): `bough.dynamics.regressor_pairs` says whose they are.
+
+        A quarter of the numbers of Y, or fewer; in large batches memory decides.
+        """
+        return self._plain("packed_regressor", call)(q, v, qdd, **call)
+
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[TupleKeywords]
+    ) -> tuple[RealArray, RealArray, RealArray]:
+        """dtau/dq, dtau/dv and dtau/dqdd = H, (nv, nv) each; q is varied in its tangent space."""
+        found: Any = self._library.function("inverse_dynamics_derivatives", given=call).call(q, v, qdd, **call)
+        return found
+
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, **call: Unpack[TupleKeywords]
+    ) -> tuple[RealArray, RealArray, RealArray]:
+        """dqdd/dq, dqdd/dv and dqdd/dtau, (nv, nv) each: -H^-1 dtau/dq, -H^-1 dtau/dv and H^-1.
+
+        The first two are transposed in memory. `out` takes the arrays of an earlier call as they are; into others, all
+        three are copied.
+        """
+        found: Any = self._library.forward_derivatives((q, v, tau), call.pop("out", None), call)
+        return found
+
+    # Steps in time
+
+    def semi_implicit_step(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
+    ) -> tuple[RealArray, RealArray]:
+        """(q, v) after dt (1,), of first order: joints with springs, friction, stops and implicit damping.
+
+        Loops are omitted; `bough.simulate.rollout` has them.
+        """
+        found: Any = self._library.function("semi_implicit_step", given=call).call(q, v, tau, dt, **call)
+        return found
+
+    def runge_kutta_step(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
+    ) -> tuple[RealArray, RealArray]:
+        """(q, v) after dt (1,), of fourth order: joints with springs, damping, friction and stops, tau constant.
+
+        Steps in which a joint is locked or released are of first order. Loops are omitted; `bough.simulate.rollout` has
+        them.
+        """
+        found: Any = self._library.function("runge_kutta_step", given=call).call(q, v, tau, dt, **call)
+        return found
+
+    def midpoint_step(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
+    ) -> tuple[RealArray, RealArray]:
+        """(q, v) after dt (1,), of second order and symmetric in time; otherwise as `runge_kutta_step`."""
+        found: Any = self._library.function("midpoint_step", given=call).call(q, v, tau, dt, **call)
+        return found
+
+    # Kinematics
+
+    def placements(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """World placements of all frames, homogeneous, in the order of `model.frame_names`: (frames, 4, 4)."""
+        return self._plain("placements", call)(q, **call)
+
+    def placement(self, q: ArrayLike, frame: str, **call: Unpack[CallKeywords]) -> RealArray:
+        """World placement of a frame as a homogeneous matrix, (4, 4) or (batch, 4, 4)."""
+        return self._of_frame("placement", frame, REFERENCE, (q,), call)
+
+    def velocity(
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[CallKeywords]
+    ) -> RealArray:
+        """Velocity (6,) = [linear, angular] of a frame in "local", "world" or "local_world_aligned" coordinates."""
+        return self._of_frame("velocity", frame, reference, (q, v), call)
+
+    def jacobian(
+        self, q: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[CallKeywords]
+    ) -> RealArray:
+        """Geometric Jacobian (6, nv) = [linear; angular] of a frame: velocity = J v."""
+        return self._of_frame("jacobian", frame, reference, (q,), call)
+
+    def bias_acceleration(
+        self, q: ArrayLike, v: ArrayLike, frame: str, reference: Reference = REFERENCE, **call: Unpack[CallKeywords]
+    ) -> RealArray:
+        """Jdot v (6,): the rate of change of `velocity` while v is constant, without gravity."""
+        return self._of_frame("bias_acceleration", frame, reference, (q, v), call)
+
+    # The whole mechanism
+
+    def center_of_mass(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """Centre of mass (3,) in the world."""
+        return self._plain("center_of_mass", call)(q, **call)
+
+    def center_of_mass_velocity(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """Velocity (3,) of the centre of mass, in world axes."""
+        return self._plain("center_of_mass_velocity", call)(q, v, **call)
+
+    def center_of_mass_jacobian(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """Jacobian (3, nv) of the centre of mass, in world axes."""
+        return self._plain("center_of_mass_jacobian", call)(q, **call)
+
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **given: Unpack[RunKeywords]) -> Any:
+        """Kinetic energy in joules, v' H v / 2, rotors included: a float, or an array (batch,)."""
+        return _scalar(self._library.function("kinetic_energy", given=given).call(q, v, **given))
+
+    def potential_energy(self, q: ArrayLike, **given: Unpack[RunKeywords]) -> Any:
+        """Potential energy in joules, zero with the centre of mass at the world's origin: a float, or (batch,)."""
+        return _scalar(self._library.function("potential_energy", given=given).call(q, **given))
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """Momentum (6,) = [linear, angular about the world's origin], in world axes; rotors are left out."""
+        return self._plain("momentum", call)(q, v, **call)
+
+    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """Momentum (6,) = [linear, angular about the centre of mass], in world axes; rotors are left out."""
+        return self._plain("centroidal_momentum", call)(q, v, **call)
+
+    def centroidal_momentum_matrix(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """A (6, nv): `centroidal_momentum` = A v; rotors are left out."""
+        return self._plain("centroidal_momentum_matrix", call)(q, **call)
+
+    def centroidal_momentum_drift(self, q: ArrayLike, v: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
+        """Adot v (6,): the rate of `centroidal_momentum` while v is constant, without gravity."""
+        return self._plain("centroidal_momentum_drift", call)(q, v, **call)
+
     # Several at once
 
     def kinematics(
@@ -111,16 +350,25 @@ class Dynamics(Offered, Differentiable):
         given = {"threads": threads, **parameters}
         return self._library.kinematics(frames, jacobians, reference, (q,) if v is None else (q, v), given)
 
-    def together(self, functions: Sequence[Any]) -> Callable[..., tuple[RealArray, ...]]:
+    def fused(self, functions: Sequence[Any]) -> Callable[..., tuple[RealArray, ...]]:
         """Several functions as one, compiled together: what they share is computed once.
 
-        Functions are named, or given with options, as in `export_c`. The result takes the arrays that any of them
-        takes, in the order in which they first occur, and gives a tuple of their results.
+        Functions are named, or listed with options, as in `export_c`. The result takes the arrays that any of them
+        takes, in the order in which they first occur, and returns a tuple of their results.
 
-        >>> both = dyn.together(["mass_matrix", "bias_force", ("jacobian", {"frame": "hand"})])
+        >>> both = dyn.fused(["mass_matrix", "bias_force", ("jacobian", {"frame": "hand"})])
         >>> H, C, J = both(q, v)
         """
-        return self._library.together(check_wanted(functions))
+        return self._library.fused(named_functions(functions))
+
+    def together(self, functions: Sequence[Any]) -> Callable[..., tuple[RealArray, ...]]:
+        """The former name of `fused`."""
+        warn("Dynamics.together is called Dynamics.fused now", DeprecationWarning, stacklevel=2)
+        return self.fused(functions)
+
+    # Derivatives
+
+    vjp, jvp, hvp, derivatives = gradients.vjp, gradients.jvp, gradients.hvp, gradients.derivatives
 
     def with_status(
         self,
@@ -139,6 +387,39 @@ class Dynamics(Offered, Differentiable):
         options = {name: parameters.pop(name) for name in OPTIONS if name in parameters}
         how = {"out": out, "threads": threads, **parameters}
         return self._library.with_status(table.function(function).name, inputs, options, **how)
+
+    # How they come to their code
+
+    def _plain(self, name: str, call: CallKeywords) -> Callable[..., RealArray]:
+        """A function of the table, bound when it is first asked for; calls of the method with default options then go
+        to compiled code without a frame in between."""
+        if name not in self.__dict__:
+            method = MethodType(getattr(type(self), name), self)  # not what another thread put in its place meanwhile
+            self.__dict__[name] = self._library.shortcut(name, method)
+        return self._library.function(name, given=call).call
+
+    def _of_frame(
+        self, name: str, frame: str, reference: Reference, inputs: tuple[ArrayLike, ...], call: CallKeywords
+    ) -> RealArray:
+        """A function of a frame."""
+        try:
+            return self._library.of_frame(name, frame, reference).call(*inputs, **call)
+        except TypeError:
+            self._library.parameters.declared(name, call)
+            raise
+
+    def _with_forces(
+        self, name: str, method: Any, inputs: tuple[ArrayLike, ...], forces: Forces, call: CallKeywords
+    ) -> RealArray:
+        """The same for a function that takes external forces."""
+        if forces is None and isinstance(method, str) and method == "auto":
+            return self._plain(name, call)(*inputs, **call)
+        return self._library.with_forces(name, method, inputs, forces, **call)
+
+    @cached_property
+    def _joint_of_freedom(self) -> list[str]:
+        """The name of the joint that each entry of v belongs to."""
+        return [j.name for j in self.model.joints for _ in range(j.v.stop - j.v.start)]
 
 
 def _restore(

@@ -13,8 +13,7 @@ from bough.arguments import explained
 from bough.compile.emit import c
 from bough.compile.graph.program import Program
 from bough.dynamics.functions import REFERENCE, check_options, function, program, traced_for
-from bough.dynamics.keywords import check_frames
-from bough.dynamics.together import named_function
+from bough.dynamics.library import check_frames, named_function
 from bough.dynamics.whole_body import kinematics_of
 from bough.errors import ModelError, OptionError
 from bough.model import Model

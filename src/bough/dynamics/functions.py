@@ -18,20 +18,19 @@ from bough.dynamics.coriolis import CORIOLIS_MATRIX
 from bough.dynamics.crba import CRBA, MASS_MATRIX
 from bough.dynamics.forward_by_factor import FACTORIZE, FORWARD_CRBA, dof_rows
 from bough.dynamics.forward_derivatives import FORWARD_DERIVATIVES
-from bough.dynamics.given import Parameters
 from bough.dynamics.inverse_by_factor import INVERSE_BY_FACTOR
 from bough.dynamics.inverse_derivatives import INVERSE_DERIVATIVES
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.jacobian import JACOBIAN
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
 from bough.dynamics.laws import joint_laws
-from bough.dynamics.parameters import SHAPES, check_inputs, seats_of
+from bough.dynamics.parameters import SHAPES, Parameters, check_inputs, seats_of
 from bough.dynamics.placements import PLACEMENTS, all_frames
 from bough.dynamics.regressor import PACKED_REGRESSOR, REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
 from bough.dynamics.stepping import INTEGRATORS, Integrator
 from bough.errors import ModelError, OptionError, UnknownNameError, unknown_option
-from bough.model import Model, mark_limbs
+from bough.model import Model
 from bough.types import Reference
 
 REFERENCE: Reference = "local_world_aligned"  # the default of every function that takes a reference
@@ -233,6 +232,5 @@ def program(model: Model, name: str, *, inputs: Sequence[str] = (), **given: Any
 def traced_for(model: Model, routine: Routine, constants: tuple[Any, ...], inputs: Sequence[str]) -> Program:
     """A routine on one model, with quantities of it as further inputs, as a program."""
     parameters = Parameters(model, check_inputs(model, inputs))
-    routine, constants, _ = parameters.prepared(routine, constants, mark_limbs)
-    mechanism = model.grouped if parameters.folds else model.mechanism
-    return trace(routine, (mechanism, *constants), model.sizes)
+    routine, found = parameters.constants(routine, (model.mechanism, *constants), lambda: model.grouped)
+    return trace(routine, found.for_tracing(), model.sizes)

@@ -1,27 +1,38 @@
-"""Gradients, rates and products with second derivatives of functions of the table, q on its tangent space.
+"""Gradients, rates and products with second derivatives of functions of a table, q on its tangent space.
 
-A configuration moves as qdot = N(q) v: its gradient is N' times that by the numbers of q, and a direction of it is a
-velocity, so that both have nv numbers whatever the joints. Derivatives are routines like all others.
+A configuration moves as qdot = N(q) v: its gradient is N' times that with respect to the numbers of q, and a direction
+of it is a velocity, so that both have nv numbers whatever the joints. Derivatives are routines like all others. They
+are called by name: inputs, parameters, weights and directions are put where the compiled function has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from bough.compile.derived import jvp, vjp
+from bough.arguments import explained
+from bough.compile import derived
 from bough.compile.routine import Routine
+from bough.dynamics.engine import CompiledFunction, Device
+from bough.dynamics.external import stacked
+from bough.dynamics.functions import Function, function
+from bough.dynamics.library import Derive, Library, Named
+from bough.dynamics.parameters import Parameters
+from bough.errors import ModelError, OptionError, ShapeError, unknown_option
 from bough.joints import configuration_rate
+from bough.model import Model
+from bough.types import RealArray
 
 
 @cache
 def gradients(routine: Routine, wrt: tuple[str, ...]) -> Routine:
     """(inputs, weights of outputs) -> the gradient of their weighted sum by each input `wrt`, that by q (nv,)."""
-    plain = vjp(routine, wrt)
+    plain = derived.vjp(routine, wrt)
     if "by_q" not in plain.outputs:
         return plain
     outputs = {name: "nv" if name == "by_q" else shape for name, shape in plain.outputs.items()}
@@ -31,7 +42,7 @@ def gradients(routine: Routine, wrt: tuple[str, ...]) -> Routine:
 @cache
 def rates(routine: Routine, wrt: tuple[str, ...]) -> Routine:
     """(inputs, directions `along_<input>`) -> the rate of each output; that of q is a velocity (nv,)."""
-    plain = jvp(routine, wrt)
+    plain = derived.jvp(routine, wrt)
     along = next((name for name in plain.inputs if name.endswith("along_q")), None)
     if along is None:
         return plain
@@ -91,3 +102,296 @@ def _times(M: Any, x: Sequence[Any]) -> Any:
             if not isinstance(a, float | int) or a != 0.0:
                 found[r] = found[r] + a * b
     return found
+
+
+Given = dict[str, Any]
+CLOSED = ("forward_dynamics", "inverse_dynamics")  # have derivatives by q, v and tau or qdd that are not traced
+
+
+class Derivative(NamedTuple):
+    """A compiled derivative, the names of its inputs in order, and those by which is differentiated."""
+
+    function: CompiledFunction
+    names: tuple[str, ...]
+    wrt: tuple[str, ...]
+    weights: tuple[str, ...]  # the names of weights among the inputs: one for each result, if there are any
+
+
+class Request(NamedTuple):
+    """A function of the table, its options, and what it is given by name: inputs, forces and parameters."""
+
+    row: Function
+    options: Given
+    values: Given
+    frames: tuple[str, ...] | None  # that forces act on: None for no forces, an empty tuple for all bodies
+
+
+class Derivable(Protocol):
+    """What derivatives are made from: a model, quantities of it that are inputs, and derived functions."""
+
+    model: Model
+    general: bool
+    device: Device
+    parameters: Parameters
+
+    def derived(self, name: str, options: Given, derive: Derive, key: Any, frames: Named | None) -> CompiledFunction:
+        """See `Library.derived`."""
+
+
+class Gradients:
+    """The derivatives of all functions that `row` knows, each looked up once."""
+
+    def __init__(self, library: Derivable, row: Callable[[str], Function] = function) -> None:
+        self.library, self._row = library, row
+        self._plans: dict[Any, Derivative] = {}
+
+    def vjp(
+        self,
+        name: str,
+        inputs: Sequence[Any],
+        weight: Any,
+        wrt: Sequence[str] | None,
+        given: Given,
+        threads: int | None,
+    ) -> Given:
+        """See `Dynamics.vjp`."""
+        asked = self._sorted(name, inputs, given, wrt)
+        plan = self._plan(asked, "vjp", wrt, None)
+        values = asked.values | _weights(asked.row.name, plan, weight)
+        return _by_frames(asked, dict(zip(plan.wrt, _several(plan, values, threads), strict=True)))
+
+    def jvp(self, name: str, inputs: Sequence[Any], along: Mapping[str, Any], given: Given, threads: int | None) -> Any:
+        """See `Dynamics.jvp`."""
+        asked = self._sorted(name, inputs, given, along)
+        plan = self._plan(asked, "jvp", None, along)
+        rates = _several(plan, asked.values | _directions(asked, along), threads)
+        return rates[0] if len(rates) == 1 else rates
+
+    def hvp(
+        self,
+        name: str,
+        inputs: Sequence[Any],
+        weight: Any,
+        along: Mapping[str, Any],
+        how: tuple[Any, Given, int | None],
+    ) -> Given:
+        """See `Dynamics.hvp`."""
+        wrt, given, threads = how
+        asked = self._sorted(name, inputs, given, along if wrt is None else (*wrt, *along))
+        plan = self._plan(asked, "hvp", wrt, along)
+        values = asked.values | _directions(asked, along) | _weights(asked.row.name, plan, weight)
+        return _by_frames(asked, dict(zip(plan.wrt, _several(plan, values, threads), strict=True)))
+
+    def derivatives(
+        self, name: str, inputs: Sequence[Any], wrt: Sequence[str] | None, given: Given, threads: int | None
+    ) -> Given:
+        """See `Dynamics.derivatives`."""
+        asked = self._sorted(name, inputs, given, wrt)
+        chosen = self._chosen(asked, wrt)
+        table, name = self.library, asked.row.name
+        closed = isinstance(table, Library) and name in CLOSED and asked.frames is None
+        if isinstance(table, Library) and closed and {*chosen} <= {*asked.row.arguments}:
+            how = {"threads": threads} | {name: asked.values[name] for name in table.parameters.inputs}
+            if name == "forward_dynamics":
+                found = table.forward_derivatives(tuple(inputs), None, how)
+            else:
+                found = table.function("inverse_dynamics_derivatives").call(*inputs, **how)
+            return {key: x for key, x in zip(asked.row.arguments, found, strict=True) if key in chosen}
+        plans = self._plan(asked, "jvp", None, chosen), self._plan(asked, "vjp", chosen, None)
+        return _by_frames(asked, jacobians(*plans, asked.values, threads))
+
+    def _plan(self, asked: Request, kind: str, wrt: Any, along: Any) -> Derivative:
+        """The derivative of this kind, compiled when it is first asked for."""
+        row, options, _, frames = asked
+        names = tuple(x if x is None or isinstance(x, str) else tuple(x) for x in (wrt, along))
+        key = (row.name, kind, *names, frames, *((k, str(x)) for k, x in options.items()))
+        found = self._plans.get(key)
+        if found is None:
+            if self.library.general:
+                raise ModelError(
+                    "derivatives are compiled for one model, there is no general code: leave general=True out"
+                )
+            chosen = self._chosen(asked, wrt if kind != "jvp" else along)
+            moving = self._chosen(asked, along) if kind == "hvp" else ()
+            derive = {
+                "vjp": partial(gradients, wrt=chosen),
+                "jvp": partial(rates, wrt=chosen),
+                "hvp": partial(curvatures, wrt=chosen, along=moving),
+            }[kind]
+            bound = self.library.derived(row.name, options, derive, (kind, chosen, moving), frames)
+            inputs = tuple(spec.name for spec in bound.inputs)
+            weights = tuple(x for x in inputs if x.startswith("weight_"))
+            found = self._plans[key] = Derivative(bound, inputs, chosen, weights)
+        return found
+
+    def _sorted(self, name: str, inputs: Sequence[Any], given: Given, named: Any) -> Request:
+        """What is asked for; forces are zero where they are only `named`."""
+        row, parameters = self._row(name), self.library.parameters
+        if len(inputs) != len(row.arguments):
+            raise ShapeError(f"{row.name} takes {', '.join(row.arguments)}, got {len(inputs)} arrays")
+        options = {key: x for key, x in given.items() if key not in parameters.inputs}
+        values = dict(zip(row.arguments, inputs, strict=True))
+        frames = self._forces(row, options.pop("forces", None), "forces" in (named or ()), values)
+        for key, own in parameters.defaults(inputs).items():
+            values[key] = own if given.get(key) is None else given[key]
+            if values[key] is not own:
+                parameters.examine(key, values[key])
+        return Request(row, options, values, frames)
+
+    def _forces(self, row: Function, forces: Any, named: bool, values: Given) -> tuple[str, ...] | None:
+        """The frames that forces act on, which join the values of other inputs."""
+        empty = forces is None or (isinstance(forces, Mapping) and not forces)
+        if empty and not named:
+            return None
+        if not row.takes_forces:
+            raise OptionError(f"{row.name} takes no forces")
+        frames = () if empty or not isinstance(forces, Mapping) else tuple(sorted(forces, key=str))
+        if empty:
+            alike = all(getattr(x, "dtype", None) == np.float32 for x in values.values())
+            forces = np.zeros((self.library.model.sizes["joints"], 6), np.float32 if alike else float)
+        values["forces"] = stacked(row.name, forces, frames) if frames else forces
+        return frames
+
+    def _chosen(self, asked: Request, names: Sequence[str] | Mapping[str, Any] | None) -> tuple[str, ...]:
+        """Inputs and parameters by which something is differentiated, in the order of the function."""
+        row, known = asked.row, tuple(asked.values)
+        wanted = known if names is None else tuple(names)
+        if isinstance(names, str) or not wanted:
+            raise OptionError(f"{row.name} is differentiated by some of {', '.join(known)}; got {names!r}")
+        for name in wanted:
+            if name not in known:
+                raise unknown_option(f"{row.name} has no input {name!r}", name, known)
+        return tuple(name for name in known if name in wanted)
+
+
+def jacobians(forward: Derivative, reverse: Derivative, values: Given, threads: int | None) -> Given:
+    """The derivatives of all results by each input: rates along all axes, or gradients of all numbers, side by side.
+
+    A direction, or a result, is a row of the compiled function; whichever there are fewer of.
+    """
+    ways = [x for x in forward.function.inputs if x.name not in values]
+    weights = [x for x in reverse.function.inputs if x.name not in values]
+    forwards = sum(x.size for x in ways) <= sum(x.size for x in weights)
+    plan = forward if forwards else reverse
+    arrays = [values.get(name) for name in plan.names]
+    found = plan.function.on_basis(*arrays, last=forwards, threads=threads)
+    result = {}
+    for k, (name, way) in enumerate(zip(forward.wrt, ways, strict=True)):
+        whole = found[way.name] if forwards else tuple(found[weight.name][k] for weight in weights)
+        result[name] = whole[0] if len(whole) == 1 else whole
+    return result
+
+
+def _directions(asked: Request, along: Mapping[str, Any]) -> Given:
+    """The directions by the names of the compiled inputs; those of named wrenches are one array."""
+    found = {f"along_{name}": x for name, x in along.items()}
+    if asked.frames and "forces" in along:
+        ways = along["forces"]
+        if not isinstance(ways, Mapping) or not {*ways} <= {*asked.frames}:
+            raise ShapeError(
+                f"{asked.row.name}: forces move along directions of {', '.join(asked.frames)}; got {ways!r}"
+            )
+        none = np.zeros(6, next((np.asarray(x).dtype for x in ways.values()), float))
+        full = {name: ways.get(name, none) for name in asked.frames}
+        found["along_forces"] = stacked(asked.row.name, full, asked.frames)
+    return found
+
+
+def _by_frames(asked: Request, found: Given) -> Given:
+    """Derivatives by named wrenches by their names."""
+    if asked.frames and "forces" in found:
+        by = found["forces"]
+        pick = (lambda k: tuple(x[..., k, :] for x in by)) if isinstance(by, tuple) else (lambda k: by[..., k, :])
+        found["forces"] = {name: pick(k) for k, name in enumerate(asked.frames)}
+    return found
+
+
+def _weights(name: str, plan: Derivative, weight: Any) -> Given:
+    """The weights by name: one array, or a tuple of them where the function has several results."""
+    if len(plan.weights) == 1:
+        return {plan.weights[0]: weight}
+    if not isinstance(weight, tuple | list) or len(weight) != len(plan.weights):
+        raise ShapeError(f"{name} has {len(plan.weights)} results: weight is a tuple of as many arrays")
+    return dict(zip(plan.weights, weight, strict=True))
+
+
+def _several(plan: Derivative, values: Given, threads: int | None) -> tuple[RealArray, ...]:
+    """Call a function by the names of its inputs; always a tuple."""
+    result = plan.function.call(*[values[name] for name in plan.names], threads=threads)
+    return result if isinstance(result, tuple) else (result,)
+
+
+class Differentiable(Protocol):
+    """What has derivatives of its functions by name: `Dynamics` and `OperationalSpace` have the four methods below."""
+
+    _gradients: Gradients
+
+
+@explained
+def vjp(
+    self: Differentiable,
+    function: str,
+    *inputs: npt.ArrayLike,
+    weight: npt.ArrayLike,
+    wrt: Sequence[str] | None = None,
+    threads: int | None = None,
+    **given: Any,
+) -> dict[str, RealArray]:
+    """The gradient of sum(weight * result) of a function of the table, by each input in `wrt` (by default all).
+
+    `weight` has the shape of the result. The gradient by q is on the tangent space, (nv,). `given` are options of
+    the function (frame=, reference=, method=), `forces` and values of the `inputs` that this object was made
+    with, by both of which it is differentiated, too. Traced, so refused for models that are too large.
+    """
+    return self._gradients.vjp(function, inputs, weight, wrt, given, threads)
+
+
+@explained
+def jvp(
+    self: Differentiable,
+    function: str,
+    *inputs: npt.ArrayLike,
+    along: Mapping[str, npt.ArrayLike],
+    threads: int | None = None,
+    **given: Any,
+) -> RealArray:
+    """The rate of the result of a function of the table as its inputs move along directions, q along a velocity.
+
+    `along` names inputs, or parameters, and gives each a direction; `given` is as in `vjp`.
+    """
+    return self._gradients.jvp(function, inputs, along, given, threads)
+
+
+@explained
+def hvp(
+    self: Differentiable,
+    function: str,
+    *inputs: npt.ArrayLike,
+    weight: npt.ArrayLike,
+    along: Mapping[str, npt.ArrayLike],
+    wrt: Sequence[str] | None = None,
+    threads: int | None = None,
+    **given: Any,
+) -> dict[str, RealArray]:
+    """The rate of what `vjp` gives as inputs move along directions: a product with second derivatives.
+
+    Of q, it is the rate of the gradient on the tangent space, as the configuration moves with that velocity.
+    """
+    return self._gradients.hvp(function, inputs, weight, along, (wrt, given, threads))
+
+
+@explained
+def derivatives(
+    self: Differentiable,
+    function: str,
+    *inputs: npt.ArrayLike,
+    wrt: Sequence[str] | None = None,
+    threads: int | None = None,
+    **given: Any,
+) -> dict[str, Any]:
+    """The full Jacobians of a function of the table by each input in `wrt` (by default all).
+
+    Axes are those of the result, then those of the input, in a batch after a leading one; of q there are nv. For
+    functions with several results they are tuples. `given` is as in `vjp`.
+    """
+    return self._gradients.derivatives(function, inputs, wrt, given, threads)

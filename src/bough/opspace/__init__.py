@@ -9,6 +9,8 @@ Belongs here: quantities of rows on a model at one instant. Does not belong here
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
+from warnings import warn
 
 from bough.compile.graph.program import OperationCount
 from bough.errors import TaskError
@@ -17,12 +19,13 @@ from bough.opspace.aims import AimSet
 from bough.opspace.constrained import Constrained, ConstrainedDynamics
 from bough.opspace.constrained_inverse import ConstrainedInverse, ConstrainedInverseDynamics
 from bough.opspace.hierarchy import Hierarchy, Prioritised
-from bough.opspace.innovations import Innovations, SparseRows, UnitInnovations, in_group
 from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closure_targets, closure_tasks, mobility
 from bough.opspace.methods import METHODS, prepare
+from bough.opspace.methods.dense import dense_count
 from bough.opspace.planner import MethodPlan, counted, make_plan
 from bough.opspace.projector import RowProjector
 from bough.opspace.space import OperationalSpace
+from bough.opspace.sparse_factorization import SparseFactorization, SparseRows, UnitSparseFactorization, in_group
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import (
     Aim,
@@ -52,7 +55,6 @@ __all__ = [
     "ConstrainedInverse",
     "ConstrainedInverseDynamics",
     "Hierarchy",
-    "Innovations",
     "Loops",
     "MethodPlan",
     "Mobility",
@@ -61,11 +63,12 @@ __all__ = [
     "Prioritised",
     "RowProjector",
     "Seed",
+    "SparseFactorization",
     "SparseRows",
     "Task",
     "TaskSet",
     "Tracker",
-    "UnitInnovations",
+    "UnitSparseFactorization",
     "center_of_mass",
     "close_loops",
     "closure_targets",
@@ -86,13 +89,26 @@ __all__ = [
 ]
 
 
+FORMER = {"Innovations": SparseFactorization, "UnitInnovations": UnitSparseFactorization}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FORMER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn(f"bough.opspace.{name} is called {FORMER[name].__name__} now", DeprecationWarning, stacklevel=2)
+    return FORMER[name]
+
+
 def count(model: Model, function: str, method: str | None, tasks: Iterable[Task]) -> OperationCount:
-    """Operations of `inverse_inertia` on a model with these tasks, everything from q included."""
+    """Operations of `inverse_inertia` on a model with these tasks, everything from q included.
+
+    Those of "dense" include every zero of H and J; traced code leaves them out, as `plan` shows.
+    """
     if function != "inverse_inertia":
         raise TaskError(f"with tasks the function to count is 'inverse_inertia', got {function!r}")
     found = tasks if isinstance(tasks, TaskSet) else TaskSet(model, tasks)
     name = make_plan(found).choice if method in (None, "auto") else str(method)
-    result = counted(prepare(name, found), found)
+    result = dense_count(found) if name == "dense" else counted(prepare(name, found), found)
     if result is None:
         raise TaskError(f"the graph of {name!r} on {model.name!r} is too large to be counted")
     return result

@@ -23,15 +23,14 @@ from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.settings import on_threads
 from bough.errors import ModelError, TaskError
 from bough.model import Model
+from bough.opspace.arrays import PRECISIONS
 from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Derived
-from bough.opspace.export import traced
+from bough.opspace.functions import by_rows
 from bough.opspace.loops import with_closures
 from bough.opspace.methods import Prepared, dof_tree
-from bough.opspace.parameters import bind_given, by_rows
 from bough.opspace.planner import MethodPlan, choose_held, plan_held
-from bough.opspace.products import apply
-from bough.opspace.quantities import PRECISIONS
 from bough.opspace.space import OperationalSpace
+from bough.opspace.state import apply
 from bough.opspace.status import OK, UNMET, row_by_row
 from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
 from bough.opspace.sweeps.held_by_factor import HELD_BY_FACTOR
@@ -227,7 +226,7 @@ class ConstrainedDynamics:
         rows = f"Rows {c.quoted(', '.join(self.tasks.row_names))}."
         summary = {"constrained_dynamics": "qdd and row forces.", "impact": "The velocity after an impact; impulses."}
         routes = (self._routes.chosen(dtype), self._routes.by_sweeps(IMPACT))
-        programs = {r.routine.name: traced(self.space, r) for r in routes}
+        programs = {r.routine.name: r.program(self.tasks, self.space.parameters) for r in routes}
         banner = (
             f"Model {c.quoted(self.space.model.name)}, hash {self.space.model.hash}\nWritten by bough {__version__}"
         )
@@ -276,7 +275,8 @@ class ConstrainedDynamics:
         return self._routes.plan(self.space.dtype or np.float64)
 
     def _bound(self, prepared: Prepared, dtype: npt.DTypeLike) -> CompiledFunction:
-        return bind_given(prepared, self.space.parameters, self.tasks, {"general": self.space.general, "dtype": dtype})
+        parameters = self.space.parameters
+        return parameters.given_to(prepared.bind(self.tasks, self.space.general, dtype, parameters=parameters))
 
     @cached_property
     def _held(self) -> dict[int, CompiledFunction]:

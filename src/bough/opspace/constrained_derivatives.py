@@ -22,8 +22,8 @@ from bough.compile.executions import CompiledFunction
 from bough.compile.routine import Routine
 from bough.dynamics.gradients import curvatures, gradients, rates
 from bough.errors import TaskError
+from bough.opspace.functions import by_rows
 from bough.opspace.methods import Prepared
-from bough.opspace.parameters import by_rows, with_inputs
 from bough.opspace.projector import RowProjector
 from bough.opspace.sweeps.residuals import RESIDUALS
 
@@ -191,7 +191,7 @@ class Derived:
         tasks = self.held.tasks
         constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
         prepared = Prepared(RESIDUALS, constants, tasks.sizes)
-        return with_inputs(prepared, self.parameters, tasks, {"name": "constrained_dynamics"}, derive)
+        return prepared.bind(tasks, name="constrained_dynamics", parameters=self.parameters, derive=derive)
 
 
 def _motion(

@@ -17,10 +17,10 @@ from bough.arguments import explained
 from bough.compile.settings import on_threads
 from bough.errors import ShapeError
 from bough.model import Model
+from bough.opspace.functions import by_rows
 from bough.opspace.loops import with_closures
-from bough.opspace.parameters import by_rows
-from bough.opspace.products import apply
 from bough.opspace.space import OperationalSpace
+from bough.opspace.state import apply
 from bough.opspace.status import OK, UNMET, row_by_row
 from bough.types import FloatArray, IntArray, RealArray
 

@@ -1,75 +1,136 @@
-"""The table of functions of a space: the routine behind each name, and what it is; `export_c`, bridges and derivatives
-take them from here."""
+"""The table of functions of a space: from a name to its routine, its constants and compiled code.
+
+`OperationalSpace`, `export_c`, bridges and derivatives take functions from here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bough import __version__
+from bough.compile.emit import c
+from bough.compile.graph.passes import drop_dead_code
+from bough.compile.graph.program import Program
 from bough.compile.routine import Routine
 from bough.compile.run.arrays import is_real
+from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.engine import CompiledFunction, Device
 from bough.dynamics.functions import Function, Method
+from bough.dynamics.parameters import SHAPES, Parameters, check_inputs
 from bough.errors import OptionError, TaskError, unknown_option
-from bough.opspace.methods import Prepared, dof_tree, prepare
-from bough.opspace.quantities import routines
+from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
 from bough.opspace.singular import check_damping
+from bough.opspace.sweeps.bias import BIAS, DRIFT
 from bough.opspace.sweeps.complete import COMPLETE, MU_RHO
+from bough.opspace.sweeps.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
+from bough.opspace.sweeps.inverse import INVERT
+from bough.opspace.sweeps.jacobian import JACOBIAN
 from bough.opspace.sweeps.torques import TASK_TORQUES
+from bough.opspace.taskset import TaskSet
 
 if TYPE_CHECKING:
     from bough.opspace.space import OperationalSpace
 
-OFFERED = {
-    "jacobian": "J: task velocity = J v",
-    "drift": "Jdot v",
-    "bias": "beta = Jdot v - J H^-1 C",
-    "inverse_inertia": "Lambda^-1 = J H^-1 J'",
-    "inertia": "Lambda, the inverse of Lambda^-1 + damping 1",
-    "jbar": "Jbar = H^-1 J' Lambda, with the damping of Lambda",
-    "nullspace": "N = 1 - Jbar J, with the damping of Lambda",
-    "mu_rho": "mu + rho = -Lambda beta, with the damping of Lambda",
-    "operational_space": "J, Jdot v, beta, Lambda^-1, Lambda, Jbar and N",
-    "torques": "C + J' Lambda (acceleration - Jdot v) + N' tau0, with damping as in Lambda",
+NOTHING: Mapping[str, Any] = {}
+GROUPS: dict[str, Callable[[TaskSet], Any]] = {  # constants after the mechanism, by name
+    "seeds": lambda tasks: tasks.seeds,
+    "placements": lambda tasks: tasks.with_placements,
+    "pattern": lambda tasks: tasks.pattern,
+    "tree": dof_tree,
 }
-HELD = {  # inputs of the whole sweep that a quantity does not depend on
-    "bias": ("damping",),
-    "inertia": ("v",),
-    "jbar": ("v",),
-    "nullspace": ("v",),
+SPARSE = ("placements", "pattern", "tree")
+
+
+class Row(NamedTuple):
+    """A function: its routine and the names of its constants. Public ones have a summary.
+
+    `fixed` are inputs that it does not depend on. Errors call it `called`.
+    """
+
+    routine: Routine
+    groups: tuple[str, ...] = SPARSE
+    summary: str = ""
+    fixed: tuple[str, ...] = ()
+    called: str = "OperationalSpace"
+
+    def prepared(self, tasks: TaskSet) -> Prepared:
+        constants = (tasks.model.mechanism, *(GROUPS[name](tasks) for name in self.groups))
+        return Prepared(self.routine.without(*self.fixed) if self.fixed else self.routine, constants, tasks.sizes)
+
+
+def _called(name: str, routine: Routine) -> Routine:
+    """A routine with one output, both of this name."""
+    (shape,) = routine.outputs.values()
+    return replace(routine, name=name, outputs={name: shape})
+
+
+def _only(name: str) -> Routine:
+    """One quantity of the whole sweep; the others are scratch."""
+    others = {x: shape for x, shape in COMPLETE.outputs.items() if x != name}
+
+    def body(*arguments: Any) -> None:
+        *given, found, w = arguments
+        COMPLETE.body(*given, *(found if x == name else getattr(w, x) for x in COMPLETE.outputs), w)
+
+    whole = replace(COMPLETE, name=name, body=body, only_traced=True, work={**COMPLETE.work, **others})
+    return replace(whole, outputs={name: COMPLETE.outputs[name]})
+
+
+# Functions of a space by name: for C, bridges and derivatives. "inverse_inertia" is by the space's method.
+PUBLIC = {
+    "jacobian": Row(_called("jacobian", JACOBIAN), SPARSE[:2], "J: task velocity = J v"),
+    "drift": Row(_called("drift", DRIFT), ("seeds",), "Jdot v"),
+    "bias": Row(_only("bias"), SPARSE, "beta = Jdot v - J H^-1 C", ("damping",)),
+    "inverse_inertia": Row(COMPLETE, SPARSE, "Lambda^-1 = J H^-1 J'"),
+    "inertia": Row(_only("inertia"), SPARSE, "Lambda, the inverse of Lambda^-1 + damping 1", ("v",)),
+    "jbar": Row(_only("jbar"), SPARSE, "Jbar = H^-1 J' Lambda, with the damping of Lambda", ("v",)),
+    "nullspace": Row(_only("nullspace"), SPARSE, "N = 1 - Jbar J, with the damping of Lambda", ("v",)),
+    "mu_rho": Row(MU_RHO, SPARSE, "mu + rho = -Lambda beta, with the damping of Lambda"),
+    "operational_space": Row(COMPLETE, SPARSE, "J, Jdot v, beta, Lambda^-1, Lambda, Jbar and N"),
+    "torques": Row(TASK_TORQUES, SPARSE, "C + J' Lambda (acceleration - Jdot v) + N' tau0, with damping as in Lambda"),
 }
 DAMPED = ("inertia", "jbar", "nullspace", "mu_rho", "operational_space", "torques")  # what Lambda is in
-WHOLE = {"operational_space": COMPLETE, "mu_rho": MU_RHO, "torques": TASK_TORQUES}
+# What states and methods of a space are computed by
+COMPUTED = {
+    "jacobian": Row(JACOBIAN, SPARSE[:2], called="jacobian"),
+    "bias": Row(BIAS, ("seeds",), called="bias"),
+    "drift": Row(DRIFT, ("seeds",), called="drift"),
+    "invert": Row(INVERT, (), called="inertia"),
+    "factored": Row(FACTORED),
+    "weighted": Row(WEIGHTED),
+    "dynamics": Row(DYNAMICS),
+    "jbar": Row(JBAR, SPARSE[1:]),
+    "nullspace": Row(NULLSPACE, SPARSE[1:2]),
+    "joint_forces": Row(JOINT_FORCES, SPARSE[1:]),
+    "torques": Row(TASK_TORQUES, called="torques"),
+}
 
 
 def prepared(space: OperationalSpace, name: str) -> Prepared:
-    """The routine of this name for the tasks of a space; an unknown one is refused with the nearest."""
-    if name not in OFFERED:
-        raise unknown_option(f"a space has no function {name!r}", name, OFFERED)
-    tasks = space.tasks
+    """The public function of this name for the tasks of a space; an unknown one is refused with the nearest."""
+    if name not in PUBLIC:
+        raise unknown_option(f"a space has no function {name!r}", name, PUBLIC)
     if name == "inverse_inertia":
-        return prepare(space.method, tasks)
-    if name in ("jacobian", "drift"):
-        routine, more = routines(tasks)[name]
-        (shape,) = routine.outputs.values()
-        return Prepared(replace(routine, name=name, outputs={name: shape}), (tasks.model.mechanism, *more), tasks.sizes)
-    if not space.uses_factor:
+        return prepare(space.method, space.tasks)
+    if name not in ("jacobian", "drift") and not space.uses_factor:
         raise TaskError(f"{name}: mimic joints tie branches together: build the model with mimic='independent'")
-    constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern, dof_tree(tasks))
-    return Prepared(WHOLE.get(name) or _only(name), constants, tasks.sizes)
+    return PUBLIC[name].prepared(space.tasks)
 
 
 def row(space: OperationalSpace, name: str) -> Function:
     """A row of the table as `Dynamics` has them; damping is no argument there."""
     routine, (_, *constants), _ = prepared(space, name)
     taken = routine.without("damping") if name in DAMPED else routine
-    return Function(name, OFFERED[name], {name: Method(taken, lambda *_: tuple(constants))})
+    return Function(name, PUBLIC[name].summary, {name: Method(taken, lambda *_: tuple(constants))})
 
 
 def damping_of(space: OperationalSpace, name: str, given: Any) -> float:
-    """What is added to the diagonal of Lambda^-1: what torques are `given`, or what the space has."""
+    """What is added to the diagonal of Lambda^-1: the damping of a call of torques, or that of the space."""
     if name == "torques":
         none = is_real(given) and given == 0.0
         return space.usual_damping if given is None else 0.0 if none else check_damping(given)
@@ -78,8 +139,8 @@ def damping_of(space: OperationalSpace, name: str, given: Any) -> float:
     return space.damping if space.singular == "damp" else 0.0
 
 
-def held(routine: Routine, name: str, value: float) -> Routine:
-    """The same routine with one input (1,) held at a value: no argument any more."""
+def with_fixed(routine: Routine, name: str, value: float) -> Routine:
+    """The same routine with one input (1,) fixed at a value: no argument any more."""
     place = [*routine.inputs].index(name) - len(routine.inputs) - len(routine.outputs) - 1
 
     def body(*arguments: Any) -> None:
@@ -90,14 +151,80 @@ def held(routine: Routine, name: str, value: float) -> Routine:
     return replace(routine, body=body, zeros=routine.zeros | {name}, only_traced=True)
 
 
-@cache
-def _only(name: str) -> Routine:
-    """One quantity of the whole sweep; the others are scratch."""
-    others = {x: shape for x, shape in COMPLETE.outputs.items() if x != name}
+# Quantities of the model as inputs
 
-    def body(*arguments: Any) -> None:
-        *given, found, w = arguments
-        COMPLETE.body(*given, *(found if x == name else getattr(w, x) for x in COMPLETE.outputs), w)
 
-    whole = replace(COMPLETE, name=name, body=body, only_traced=True, work={**COMPLETE.work, **others})
-    return replace(whole, outputs={name: COMPLETE.outputs[name]}).without(*HELD[name])
+def parameters_of(tasks: TaskSet, inputs: Sequence[str], dynamics: Dynamics | None) -> Parameters:
+    """The inputs that are named, or those of `dynamics`; what tasks cannot follow is refused."""
+    model = tasks.model
+    known = check_inputs(model, inputs)
+    if dynamics is not None and known and known != dynamics.inputs:
+        theirs = ", ".join(dynamics.inputs) or "none"
+        raise TaskError(f"the inputs of the space are {', '.join(known)}, and those of its dynamics {theirs}")
+    found = known or (dynamics.inputs if dynamics else ())
+    return Parameters(model, found, dynamics.check if dynamics else None)
+
+
+def by_rows(parameters: Parameters, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Values that serve all rows, and those with one for each; unknown names are refused."""
+    for name in given:
+        if name not in parameters.inputs:
+            hint = f"; make it with inputs={(*parameters.inputs, name)}" if name in SHAPES else ""
+            known = ", ".join(parameters.inputs) or "it has none"
+            raise OptionError(f"{name!r} is no input of this space: {known}{hint}")
+    each = {k: np.asarray(x) for k, x in given.items() if np.ndim(x) > parameters.own[k].ndim}
+    return {k: x for k, x in given.items() if k not in each}, each
+
+
+class Functions:
+    """The compiled functions behind a space, each made when it is first used."""
+
+    def __init__(self, tasks: TaskSet, parameters: Parameters, device: Device, how: dict[str, Any]) -> None:
+        self.tasks, self.parameters, self.how = tasks, parameters, {**how, "device": device}
+        self._made: dict[str, CompiledFunction] = {}
+
+    def get(self, name: str, given: Mapping[str, Any] = NOTHING) -> CompiledFunction:
+        """The one of this name, a method or a row of `COMPUTED`, for a call with the keywords `given`."""
+        if given:
+            called = COMPUTED[name].called if name in COMPUTED else name
+            self.parameters.declared(name if called == "OperationalSpace" else called, given, "OperationalSpace")
+        found = self._made.get(name)
+        if found is None:
+            found = self._made[name] = self._make(name)
+        return found
+
+    def _make(self, name: str) -> CompiledFunction:
+        if name in METHODS:
+            function, called = prepare(name, self.tasks), "inverse_inertia"
+        else:
+            function, called = COMPUTED[name].prepared(self.tasks), COMPUTED[name].called
+        parameters = self.parameters if "q" in function.routine.inputs else Parameters(self.tasks.model)
+        bound = function.bind(self.tasks, parameters=parameters, name=called, **self.how)
+        return parameters.given_to(bound)
+
+
+# Straight-line programs
+
+
+def program(space: OperationalSpace, name: str) -> Program:
+    """The straight-line program of a public function, with the space's inputs, before any rewriting."""
+    return drop_dead_code(prepared(space, name).program(space.tasks, space.parameters))
+
+
+def export_c(
+    space: OperationalSpace,
+    functions: Sequence[str],
+    path: str | Path,
+    *,
+    dtype: Any = np.float64,
+    prefix: str | None = None,
+) -> tuple[Path, Path]:
+    """See `OperationalSpace.export_c`."""
+    if isinstance(functions, str):
+        raise TaskError(f"export_c takes a list of functions, got the name {functions!r}; write [{functions!r}]")
+    c.real_type(dtype)
+    model, rows = space.model, f"Rows {c.quoted(', '.join(space.tasks.row_names))}."
+    programs = {name: program(space, name) for name in functions}
+    banner = f"Model {c.quoted(model.name)}, hash {model.hash}\nWritten by bough {__version__}"
+    notes = {name: [f"{PUBLIC[name].summary}.", rows] for name in functions}
+    return c.export(programs, Path(path), model.name if prefix is None else prefix, dtype, banner, notes)

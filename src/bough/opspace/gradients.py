@@ -11,12 +11,11 @@ import numpy as np
 from bough.compile.executions import CompiledFunction
 from bough.compile.routine import Routine
 from bough.compile.run.libraries import is_on_gpu
-from bough.dynamics.bound import Derive, Named
 from bough.dynamics.functions import check_options
-from bough.dynamics.gradient_calls import Given, Gradients, Request
+from bough.dynamics.gradients import Given, Gradients, Request
+from bough.dynamics.library import Derive, Named
 from bough.errors import TaskError
-from bough.opspace.functions import DAMPED, damping_of, held, prepared, row
-from bough.opspace.parameters import with_inputs
+from bough.opspace.functions import DAMPED, damping_of, prepared, row, with_fixed
 
 if TYPE_CHECKING:
     from bough.opspace.space import OperationalSpace
@@ -60,9 +59,14 @@ class SpaceDerivatives:
 
     def derived(self, name: str, options: Given, derive: Derive, key: Any, frames: Named | None) -> CompiledFunction:
         """See `Library.derived`."""
-        how = {"name": f"{key[0]} of {name}", "dtype": self.space.dtype or np.float64, "device": self.device}
 
         def of(routine: Routine) -> Routine:
-            return derive(held(routine, "damping", options["damping"]) if options else routine)
+            return derive(with_fixed(routine, "damping", options["damping"]) if options else routine)
 
-        return with_inputs(prepared(self.space, name), self.parameters, self.space.tasks, how, of)
+        how: Any = {
+            "name": f"{key[0]} of {name}",
+            "dtype": self.space.dtype or np.float64,
+            "derive": of,
+            "device": self.device,
+        }
+        return prepared(self.space, name).bind(self.space.tasks, parameters=self.parameters, **how)

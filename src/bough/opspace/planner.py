@@ -17,7 +17,7 @@ from bough.compile.executions import LARGEST_GRAPH
 from bough.compile.graph.expr import GraphTooLargeError
 from bough.compile.graph.program import OperationCount
 from bough.compile.identity import identity
-from bough.compile.routine import operations, trace
+from bough.compile.routine import operations
 from bough.compile.run.cache import fetch
 from bough.errors import unknown_option
 from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
@@ -120,7 +120,7 @@ def price(count: OperationCount) -> int:
 def counted(prepared: Prepared, tasks: TaskSet) -> OperationCount | None:
     """The exact count of a method, or None if its graph is too large."""
     try:
-        return operations(trace(*prepared.traced(tasks), 4 * LARGEST_GRAPH))
+        return operations(prepared.program(tasks, limit=4 * LARGEST_GRAPH))
     except GraphTooLargeError:
         return None
 

@@ -14,24 +14,20 @@ import numpy.typing as npt
 from bough.arguments import explained
 from bough.compile.run.arrays import real_array
 from bough.compile.settings import on_threads
-from bough.dynamics.differentiable import Differentiable
+from bough.dynamics import gradients
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import device_of
 from bough.dynamics.parameters import SHAPES
 from bough.errors import TaskError, unknown_option
 from bough.model import Model
 from bough.opspace import singular as choices
-from bough.opspace.export import export_c
-from bough.opspace.functions import damping_of
+from bough.opspace.arrays import alike, beside, checked_dtype, kept_beside
+from bough.opspace.functions import Functions, by_rows, damping_of, export_c, parameters_of
 from bough.opspace.gradients import SpaceGradients
-from bough.opspace.inversion import Inversion
 from bough.opspace.methods import METHODS
-from bough.opspace.parameters import Functions, by_rows, parameters_of
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
-from bough.opspace.products import ByFactor, ByMatrices, full_pass
-from bough.opspace.quantities import FullPass, Weighted, alike, beside, checked_dtype, kept_beside
-from bough.opspace.singular import Singular
-from bough.opspace.state import OperationalState
+from bough.opspace.singular import Inversion, Singular
+from bough.opspace.state import ByFactor, ByMatrices, FullPass, OperationalState, Weighted, full_pass
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
@@ -41,7 +37,7 @@ SMALL = 100  # up to so many degrees of freedom a dense product of BLAS beats th
 SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 
 
-class OperationalSpace(Differentiable):
+class OperationalSpace:
     """Tasks on a model: `space(q, v)` gives J, beta, Lambda^-1, Lambda, Jbar, N, each when asked for.
 
     q is (nq,) or (batch, nq), v likewise. With `dtype` (float64 or float32) they are converted to it and all results
@@ -258,6 +254,8 @@ class OperationalSpace(Differentiable):
         takes `damping`, in the units of Lambda^-1, which may be zero. The space's `inputs` are further arguments.
         """
         return export_c(self, functions, path, dtype=dtype, prefix=prefix)
+
+    vjp, jvp, hvp, derivatives = gradients.vjp, gradients.jvp, gradients.hvp, gradients.derivatives
 
     # The methods
 

@@ -13,9 +13,8 @@ from bough.compile.executions import CPU, GPU
 from bough.compile.run.libraries import asarray, full, library_of, on_host
 from bough.compile.settings import check_threads, on_threads
 from bough.dynamics.dynamics import Dynamics
-from bough.dynamics.given import Parameters
 from bough.dynamics.laws import check_effects
-from bough.dynamics.parameters import check_inputs
+from bough.dynamics.parameters import Parameters, check_inputs
 from bough.dynamics.stepping import Integrator, integrator_named
 from bough.errors import BoughError, ModelError, ShapeError, UnknownNameError
 from bough.model import Model

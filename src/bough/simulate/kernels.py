@@ -12,12 +12,11 @@ import numpy as np
 
 from bough.compile.executions import LARGEST_GRAPH, CompiledFunction
 from bough.compile.routine import Routine
-from bough.dynamics.given import Parameters
+from bough.dynamics.parameters import Parameters
 from bough.errors import NonFiniteError, NumericalError
 from bough.opspace import TaskSet, joint, rows
 from bough.opspace.methods import Prepared
 from bough.opspace.methods.method import dof_tree
-from bough.opspace.parameters import bind_plain
 from bough.simulate.cone import PACES, laws
 from bough.simulate.cone import SWEEPS as AT_ONE_PACE
 from bough.simulate.contacts import ContactSpace, Ground, Plane, tangent_axes
@@ -208,7 +207,7 @@ class Kernels:
             tasks = self.tasks
             constants = (self.model.mechanism, tasks.with_placements, tasks.pattern, *self.constants(sweeps))
             prepared = Prepared(routine, constants, self.sizes)
-            return bind_plain(prepared, self.setting.parameters, tasks, space.dynamics.general)
+            return prepared.bind(tasks, space.dynamics.general, parameters=self.setting.parameters)
 
         return kept((self.model.hash, space.dynamics.general, key), make)
 

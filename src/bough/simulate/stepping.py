@@ -21,7 +21,7 @@ from bough.compile.executions import bind_arrays
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.engine import bind
 from bough.dynamics.free_flight import BEGIN_FLIGHT, END_FLIGHT
-from bough.dynamics.given import Parameters
+from bough.dynamics.parameters import Parameters
 from bough.errors import ModelError
 from bough.opspace import Loops, RowProjector
 from bough.simulate.compiled import CompiledSteps, Stepped, serves

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind
-from bough.dynamics.given import Parameters
 from bough.dynamics.laws import joint_laws
+from bough.dynamics.parameters import Parameters
 from bough.dynamics.stepping import INTEGRATORS, Integrator
 from bough.errors import NonFiniteError, ShapeError
 from bough.joints import LAST_SCREW

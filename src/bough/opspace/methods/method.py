@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.executions import CompiledFunction, bind_arrays
-from bough.compile.routine import Routine
+from bough.compile.graph.program import Program
+from bough.compile.routine import Constants, Routine, trace
 from bough.dynamics.engine import CPU, Device
-from bough.model import mark_limbs, parents_of_dofs
+from bough.dynamics.parameters import Parameters
+from bough.model import parents_of_dofs
 from bough.opspace.sweeps.patterns import DofTree
 from bough.opspace.taskset import TaskSet
 
@@ -24,9 +26,14 @@ class Prepared(NamedTuple):
     constants: tuple[tuple[Any, ...], ...]
     sizes: dict[str, int]
 
-    def traced(self, tasks: TaskSet) -> Prepared:
-        """The same with inertias in the form that traced code is made from."""
-        return self._replace(constants=(tasks.traced_mechanism, *self.constants[1:]))
+    def with_parameters(self, tasks: TaskSet, parameters: Parameters) -> tuple[Routine, Constants]:
+        """The routine and its constants with quantities of the model as further inputs."""
+        return parameters.constants(self.routine, self.constants, lambda: tasks.traced_mechanism)
+
+    def program(self, tasks: TaskSet, parameters: Parameters | None = None, limit: int | None = None) -> Program:
+        """The straight-line program; `GraphTooLargeError` is raised past `limit` nodes."""
+        routine, constants = self.with_parameters(tasks, parameters or Parameters(tasks.model))
+        return trace(routine, constants.for_tracing(), self.sizes, limit)
 
     def bind(
         self,
@@ -35,14 +42,17 @@ class Prepared(NamedTuple):
         dtype: npt.DTypeLike = np.float64,
         name: str | None = None,
         device: Device = CPU,
+        parameters: Parameters | None = None,
+        derive: Callable[[Routine], Routine] | None = None,
     ) -> CompiledFunction:
-        """The routine as a function of arrays, compiled on first use; errors call it `name`."""
+        """The routine, or what is derived of it, as a function of arrays, compiled on first use.
 
-        def folded() -> tuple[tuple[Any, ...], ...]:
-            return self.traced(tasks).constants
-
+        Parameters are its last inputs. Errors call it `name`.
+        """
+        routine, found = self.with_parameters(tasks, parameters or Parameters(tasks.model))
         how: dict[str, Any] = {"general": general, "dtype": dtype, "name": name, "explain": tasks.model.explain}
-        return bind_arrays(*self, folded=folded, twins=mark_limbs, device=device, **how)
+        how |= {"folded": found.folded, "twins": found.twins, "device": device}
+        return bind_arrays(derive(routine) if derive else routine, found.groups, self.sizes, **how)
 
 
 @dataclass(frozen=True)

@@ -3,27 +3,147 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
-from bough.compile.routine import FindTwins, Routine
+import numpy as np
+
+from bough.compile.graph.program import Array
+from bough.compile.kernel import from_text, kernel
+from bough.compile.routine import FindTwins, Routine, work_type
+from bough.compile.run.arrays import results
 from bough.compile.run.mappings import Mappings
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives
-from bough.dynamics.engine import CPU, CompiledFunction, Device, bind, cheapest
+from bough.dynamics.engine import CPU, CompiledFunction, Device, bind_arrays, cheapest
 from bough.dynamics.external import check_wrenches, mark_forces, points_of, stacked, with_forces, with_named_forces
 from bough.dynamics.functions import Function, Method, Options, check_options, function, public_shape
-from bough.dynamics.given import Parameters
-from bough.dynamics.keywords import check_frames, word_of
-from bough.dynamics.outs import Turned, copied
-from bough.dynamics.parameters import SHAPES
-from bough.dynamics.together import together
+from bough.dynamics.parameters import SHAPES, Parameters
 from bough.dynamics.whole_body import Kinematics, kinematics_of
-from bough.errors import BoughError, OptionError
+from bough.errors import BoughError, OptionError, ShapeError, short
 from bough.model import Model, mark_limbs
 from bough.sparsity.pattern import require_memory
 from bough.types import RealArray, Reference
+
+
+def word_of(option: str, given: Any) -> Any:
+    """An option that is a word, or None."""
+    if given is None or isinstance(given, str):
+        return given
+    raise OptionError(f"{option} is a word, got {short(repr(given))}")
+
+
+def check_frames(frames: Any, jacobians: Any) -> None:
+    """Refuse what is no list of names where kinematics takes one; None stands for all frames."""
+    for what, names in (("frames", () if frames is None else frames), ("jacobians", jacobians)):
+        if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(x, str) for x in names):
+            hint = f"; write [{names!r}]" if isinstance(names, str) else ""
+            raise OptionError(f"kinematics: {what} is a list of names, got {short(repr(names))}{hint}")
+
+
+@cache
+def fused(routines: tuple[Routine, ...], groups: tuple[int, ...]) -> Routine:
+    """One routine that runs several in turn: inputs by name, constants and outputs one after another.
+
+    `groups` says how many constants each has after the mechanism. Outputs are numbered. An input that is fixed at zero
+    in one routine is another array than the input of that name in its neighbours.
+    """
+    inputs: dict[str, str] = {}
+    outputs: dict[str, str] = {}
+    work: dict[str, str] = {}
+    lines: list[str] = []
+    scope: dict[str, Any] = {"__name__": __name__}
+    constants = 0
+    for k, routine in enumerate(routines):
+        names = {name: f"zero_{name}" if name in routine.zeros else name for name in routine.inputs}
+        inputs |= {names[name]: shape for name, shape in routine.inputs.items()}
+        shared = {name: f"{name}_{shape.replace(' ', '_')}" for name, shape in routine.work.items()}
+        work |= {shared[name]: shape for name, shape in routine.work.items()}
+        lines.append(f"    w{k} = Work{k}({', '.join(f'w.{name}' for name in shared.values())})")
+        scope[f"Work{k}"] = work_type(tuple(routine.work))
+        results = [f"{k}_{name}" for name in routine.outputs]
+        outputs |= dict(zip((f"y{name}" for name in results), routine.outputs.values(), strict=True))
+        own = [f"c{constants + j}" for j in range(groups[k])]
+        constants += groups[k]
+        arguments = ["m", *own, *(f"x_{name}" for name in names.values()), *(f"y{name}" for name in results), f"w{k}"]
+        lines.append(f"    body{k}({', '.join(arguments)})")
+        scope[f"body{k}"] = routine.body
+    head = ["m", *(f"c{j}" for j in range(constants)), *(f"x_{name}" for name in inputs), *outputs, "w"]
+    body: Callable[..., None] = kernel(from_text("\n".join([f"def body({', '.join(head)}):", *lines]), scope))
+    zeros = frozenset(f"zero_{name}" for routine in routines for name in routine.zeros)
+    return Routine("_and_".join(r.name for r in routines), body, inputs, outputs, work, zeros)
+
+
+def named_functions(functions: Sequence[Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Names, or names with options, as `export_c` takes them."""
+    if isinstance(functions, str) or not functions:
+        raise OptionError(f"fused takes a list of functions, got {functions!r}")
+    return [named_function(item) for item in functions]
+
+
+def named_function(item: Any) -> tuple[str, dict[str, Any]]:
+    """A function by its name, or by a pair of its name and options."""
+    pair = (item, {}) if isinstance(item, str) else item
+    if isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], dict):
+        return pair[0], pair[1]
+    raise OptionError(f"a function is a name, or a name and a dict of options, got {item!r}")
+
+
+def by_bodies(name: str, out: Any) -> RealArray:
+    """An array (..., nv, 10 bodies) for a regressor as one (..., nv, bodies, 10)."""
+    if not isinstance(out, np.ndarray) or out.ndim < 2 or out.shape[-1] % 10 or not out.flags.c_contiguous:
+        found = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ShapeError(f"{name}: out must be a C-contiguous array (nv, 10 bodies), batches first, got {found}")
+    return out.reshape(*out.shape[:-1], out.shape[-1] // 10, 10)
+
+
+class Transposed:
+    """A function of three matrices (nv, nv), the first two of which it writes transposed: as they are meant."""
+
+    def __init__(self, function: CompiledFunction, nv: int) -> None:
+        self.function, self.nv = function, nv
+
+    def call(self, *inputs: Any, out: Any = None, **how: Any) -> Any:
+        """The matrices; `out` takes those of an earlier call as they are, into others they are copied."""
+        if out is None and len(getattr(inputs[0], "shape", ())) == 1:
+            first, second, third = self.function.call(*inputs, **how)
+            if first.ndim == 2:
+                return first.T, second.T, third
+            return first.swapaxes(-1, -2), second.swapaxes(-1, -2), third
+        plain = how.keys() <= {"threads"}  # parameters may change the precision
+        room = _transposed(out) if out is not None else self._block(inputs) if plain else None
+        first, second, third = self.function.call(*inputs, out=room, **how)
+        if out is not None and room is not None:
+            return out
+        found = first.swapaxes(-1, -2), second.swapaxes(-1, -2), third
+        return found if out is None else copied(self.function.name, found, out)
+
+    def _block(self, inputs: tuple[Any, ...]) -> tuple[RealArray, ...] | None:
+        """Room for the matrices of a batch in one piece, which the allocator keeps; None where there is no batch."""
+        q = inputs[0]
+        if type(q) is not np.ndarray or q.ndim != 2:
+            return None
+        single = all(getattr(x, "dtype", None) == np.float32 for x in inputs)
+        return tuple(np.empty((3, len(q), self.nv, self.nv), np.float32 if single else np.float64))
+
+
+def _transposed(out: Any) -> tuple[RealArray, ...] | None:
+    """Three arrays with the first two transposed, if they lie in memory as such results do; None if they do not."""
+    if not isinstance(out, tuple) or len(out) != 3 or not all(isinstance(x, np.ndarray) and x.ndim > 1 for x in out):
+        return None
+    found = out[0].swapaxes(-1, -2), out[1].swapaxes(-1, -2), out[2]
+    return found if all(x.flags.c_contiguous for x in found) else None
+
+
+def copied(name: str, found: Sequence[RealArray], out: Any) -> Any:
+    """The arrays `out`, which must fit, filled with results."""
+    specs = [Array(f"result {k}", tuple(x.shape)) for k, x in enumerate(found)]
+    for x, y in zip(results(name, specs, out, None, found[0].dtype), found, strict=True):
+        np.copyto(x, y)
+    return out
+
 
 Named = tuple[str, ...]
 Given = Mapping[str, Any]
@@ -48,7 +168,7 @@ class Library:
         self.model, self.general, self.device = model, general, device
         self.parameters = parameters or Parameters(model)
         self._functions: dict[Any, CompiledFunction] = {}
-        self._derivatives: CompiledFunction | Turned | None = None
+        self._derivatives: CompiledFunction | Transposed | None = None
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._mappings: dict[str, Mappings] = defaultdict(Mappings)  # functions that take forces by name
 
@@ -84,7 +204,7 @@ class Library:
             return found.shortcut(method, further=[*SHAPES])
         return found.shortcut(method, self._with_names(name, None, ()), self._mappings[name], [*SHAPES])
 
-    def pushed(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> RealArray:
+    def with_forces(self, name: str, method: str | None, inputs: tuple[Any, ...], forces: Any, **how: Any) -> RealArray:
         """A function with external forces, by name or as whatever makes an array; `how` is out, threads, parameters."""
         self.parameters.declared(name, how)
         found, given = self._with_forces(name, None if word_of("method", method) == "auto" else method, forces)
@@ -182,7 +302,7 @@ class Library:
             if fast is None:
                 self._derivatives = self.function("forward_dynamics_derivatives")
             else:
-                self._derivatives = Turned(self.parameters.given_to(fast), self.model.nv)
+                self._derivatives = Transposed(self.parameters.given_to(fast), self.model.nv)
         return self._derivatives.call(*inputs, out=out, **how)
 
     def _on_gpu(self, inputs: tuple[Any, ...], how: Any) -> tuple[RealArray, RealArray, RealArray]:
@@ -197,7 +317,7 @@ class Library:
         negative = -H_inv
         return negative @ by_q, negative @ by_v, H_inv
 
-    def together(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> Callable[..., tuple[RealArray, ...]]:
+    def fused(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> Callable[..., tuple[RealArray, ...]]:
         """Several functions of the table as one, which always gives a tuple."""
         routines, constants = [], []
         for name, given in wanted:
@@ -206,8 +326,8 @@ class Library:
             method = row.method(self.model, options.method)
             routines.append(method.routine)
             constants.append(method.constants(self.model, options))
-        whole = together(tuple(routines), tuple(map(len, constants)))
-        found = self.parameters.given_to(self._bound("together", whole, sum(constants, ()), mark_limbs)).call
+        whole = fused(tuple(routines), tuple(map(len, constants)))
+        found = self.parameters.given_to(self._bound("fused", whole, sum(constants, ()), mark_limbs)).call
         return found if len(whole.outputs) > 1 else lambda *arrays, **how: (found(*arrays, **how),)
 
     def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> CompiledFunction:
@@ -276,11 +396,12 @@ class Library:
         derive: Derive | None = None,
     ) -> CompiledFunction:
         """The routine, or what is derived of it, with parameters as inputs, for the model; errors call it `name`."""
-        routine, constants, twins = self.parameters.prepared(routine, constants, twins)
-        routine = derive(routine) if derive else routine
-        fold = self.parameters.folds
-        how: dict[str, Any] = {"general": self.general, "twins": twins, "device": self.device, "fold": fold}
-        return bind(routine, self.model, *constants, name=name, **how)
+        model = self.model
+        groups = (model.mechanism, *constants)
+        routine, found = self.parameters.constants(routine, groups, lambda: model.grouped, twins)
+        how: dict[str, Any] = {"general": self.general, "device": self.device, "explain": model.explain, "name": name}
+        how |= {"folded": found.folded, "twins": found.twins}
+        return bind_arrays(derive(routine) if derive else routine, found.groups, model.sizes, **how)
 
     def _require(self, name: str, row: Function, method: str | None) -> None:
         """Refuse what cannot fit before it is allocated."""

@@ -1,4 +1,4 @@
-"""The innovations factorization Lambda^-1 = Y Y' = Y_D Y_d' for any H and J on a tree, with or without a robot.
+"""The sparse factorization Lambda^-1 = Y Y' = Y_D Y_d' for any H and J on a tree, with or without a robot.
 
 Featherstone 2010, sections 6 to 8: Y = J L^-1 with H = L' L, Y_d = J L_d^-1 and Y_D = Y_d D^-1 with H = L_d' D L_d have
 the pattern of J, so that products with them visit the paths of its rows only (Figs. 5, 6 and 8 to 10).
@@ -7,6 +7,7 @@ the pattern of J, so that products with them visit the paths of its rows only (F
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +23,14 @@ from bough.tree import Tree
 from bough.types import FloatArray, IntArray, Rows, Scalar
 
 
-class Innovations(NamedTuple):
+class SparseFactorization(NamedTuple):
     """Y = J L^-1 (m, n) and Lambda^-1 = Y Y' (m, m), from H = L' L."""
 
     Y: FloatArray
     inverse_inertia: FloatArray
 
 
-class UnitInnovations(NamedTuple):
+class UnitSparseFactorization(NamedTuple):
     """Y_d = J L_d^-1 and Y_D = Y_d D^-1 (m, n), and Lambda^-1 = Y_D Y_d' (m, m), from H = L_d' D L_d."""
 
     Y_d: FloatArray
@@ -79,18 +80,28 @@ class SparseRows:
         run(_transpose_times, *self.packed[:3], self._entries, self._vector(x, self.m), y, np.zeros(1))
         return y[self.tree.rank]
 
-    def innovations(self, H: Any) -> Innovations:
+    def factorization(self, H: Any) -> SparseFactorization:
         """Y and Lambda^-1 by LTL (Figs. 8 and 10): no matrix is inverted."""
         L, Y, A = ltl(H, self.tree).packed.astype(float), self._entries.copy(), np.empty((self.m, self.m))
-        run(_innovations, *self.packed[:3], self.tree.regular, self.tree.rows, L, Y, A, np.zeros(1))
-        return Innovations(self._full(Y), A)
+        run(_factorize, *self.packed[:3], self.tree.regular, self.tree.rows, L, Y, A, np.zeros(1))
+        return SparseFactorization(self._full(Y), A)
 
-    def unit_innovations(self, H: Any) -> UnitInnovations:
+    def unit_factorization(self, H: Any) -> UnitSparseFactorization:
         """Y_d, Y_D and Lambda^-1 by LTDL (Figs. 9 and 10), at the same cost."""
         L, Y, A = ltdl(H, self.tree).packed.astype(float), self._entries.copy(), np.empty((self.m, self.m))
         YD = np.empty_like(Y)
-        run(_unit_innovations, *self.packed[:3], self.tree.regular, self.tree.rows, L, Y, YD, A, np.zeros(1))
-        return UnitInnovations(self._full(Y), self._full(YD), A)
+        run(_factorize_unit, *self.packed[:3], self.tree.regular, self.tree.rows, L, Y, YD, A, np.zeros(1))
+        return UnitSparseFactorization(self._full(Y), self._full(YD), A)
+
+    def innovations(self, H: Any) -> SparseFactorization:
+        """The former name of `factorization`."""
+        warn("SparseRows.innovations is called factorization now", DeprecationWarning, stacklevel=2)
+        return self.factorization(H)
+
+    def unit_innovations(self, H: Any) -> UnitSparseFactorization:
+        """The former name of `unit_factorization`."""
+        warn("SparseRows.unit_innovations is called unit_factorization now", DeprecationWarning, stacklevel=2)
+        return self.unit_factorization(H)
 
     def _full(self, entries: FloatArray) -> FloatArray:
         full = np.zeros((self.m, self.tree.n))
@@ -105,7 +116,8 @@ class SparseRows:
 
 
 def in_group(L: npt.ArrayLike, tree: Tree) -> bool:
-    """Whether L is in the group L(lambda) of section 7: nonsingular, and L_ij zero unless j is i or an ancestor of i.
+    """Whether L is in the group L(lambda) of section 3 and appendix A: L is nonsingular, and L_ij
+    is zero unless j is i or an ancestor of i.
 
     Products and inverses of such matrices are such matrices: that is why Y has the pattern of J.
     """
@@ -147,7 +159,7 @@ def _transpose_times(of_row: Rows, dof: Rows, up: Rows, J: Rows, x: Rows, y: Row
 
 
 @kernel
-def _innovations(
+def _factorize(
     of_row: Rows, dof: Rows, up: Rows, parent: Rows, rows: Rows, L: Rows, Y: Rows, A: Rows, zero: Scalar
 ) -> None:
     p = JacobianPattern(of_row, dof, up, up, Y)
@@ -156,7 +168,7 @@ def _innovations(
 
 
 @kernel
-def _unit_innovations(
+def _factorize_unit(
     of_row: Rows, dof: Rows, up: Rows, parent: Rows, rows: Rows, L: Rows, Y: Rows, YD: Rows, A: Rows, zero: Scalar
 ) -> None:
     p = JacobianPattern(of_row, dof, up, up, Y)

@@ -1,69 +1,21 @@
-"""What a space computes: the routine behind each quantity, and results that come together."""
+"""Arrays of a call: their precision, and numbers that lie beside them on a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from sys import modules
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.routine import Routine
 from bough.compile.run.arrays import real_array
 from bough.compile.run.libraries import full, library_of
 from bough.dynamics.engine import Device
 from bough.errors import ShapeError
-from bough.opspace.methods import dof_tree
-from bough.opspace.sweeps.bias import BIAS, DRIFT
-from bough.opspace.sweeps.factored import DYNAMICS, FACTORED, JBAR, JOINT_FORCES, NULLSPACE, WEIGHTED
-from bough.opspace.sweeps.inverse import INVERT
-from bough.opspace.sweeps.jacobian import JACOBIAN
-from bough.opspace.sweeps.torques import TASK_TORQUES
-from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
 
 PRECISIONS: tuple[np.dtype[Any], ...] = (np.dtype(np.float64), np.dtype(np.float32))
-# What errors call the functions behind quantities; those that serve several quantities speak of the space
-PUBLIC = {"torques": "torques", "jacobian": "jacobian", "bias": "bias", "drift": "drift", "invert": "inertia"}
-
-
-class FullPass(NamedTuple):
-    """All operational-space quantities of one configuration or a batch."""
-
-    J: RealArray
-    bias: RealArray
-    inverse_inertia: RealArray
-    inertia: RealArray
-    jbar: RealArray
-    nullspace: RealArray
-
-
-class Weighted(NamedTuple):
-    """J (m, nv), H^-1 J' (nv, m), Lambda^-1 (m, m), and beta (m,) where a velocity is known."""
-
-    J: RealArray
-    weighted: RealArray
-    inverse_inertia: RealArray
-    bias: RealArray | None = None
-
-
-def routines(tasks: TaskSet) -> dict[str, tuple[Routine, tuple[Any, ...]]]:
-    """The routine behind each quantity of tasks, and its constants after the mechanism."""
-    tree, placed = dof_tree(tasks), (tasks.with_placements, tasks.pattern)
-    return {
-        "jacobian": (JACOBIAN, placed),
-        "bias": (BIAS, (tasks.seeds,)),
-        "drift": (DRIFT, (tasks.seeds,)),
-        "invert": (INVERT, ()),
-        "factored": (FACTORED, (*placed, tree)),
-        "weighted": (WEIGHTED, (*placed, tree)),
-        "dynamics": (DYNAMICS, (*placed, tree)),
-        "jbar": (JBAR, (tasks.pattern, tree)),
-        "nullspace": (NULLSPACE, (tasks.pattern,)),
-        "joint_forces": (JOINT_FORCES, (tasks.pattern, tree)),
-        "torques": (TASK_TORQUES, (*placed, tree)),
-    }
 
 
 def checked_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any] | None:

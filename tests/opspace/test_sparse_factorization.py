@@ -1,4 +1,4 @@
-"""The innovations factorization for a bare H and J, beside dense algebra; the group of factors."""
+"""The sparse factorization for a bare H and J, beside dense algebra; the group of factors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_bare_h_and_j(tree, m, seed):
     x, f = rng.normal(size=tree.n), rng.normal(size=m)
     np.testing.assert_allclose(rows.times(x), J @ x, atol=1e-12)
     np.testing.assert_allclose(rows.transpose_times(f), J.T @ f, atol=1e-12)
-    found, unit = rows.innovations(H), rows.unit_innovations(H)
+    found, unit = rows.factorization(H), rows.unit_factorization(H)
     np.testing.assert_allclose(found.Y, J @ np.linalg.inv(ltl(H, tree).L), atol=1e-10)
     np.testing.assert_allclose(unit.Y_d, J @ np.linalg.inv(ltdl(H, tree).L), atol=1e-10)
     np.testing.assert_allclose(unit.Y_D, unit.Y_d / ltdl(H, tree).D, atol=1e-10)
@@ -50,7 +50,7 @@ def test_erratum_e2_of_f10():
     """Lambda^-1 is Y_D Y_d', not Y_D Y_D' as eq. 22 prints."""
     tree = Tree([-1, 0, 0])
     H, J = random_matrix(tree, 1), random_rows(tree, 2, 1)
-    unit = SparseRows(tree, J).unit_innovations(H)
+    unit = SparseRows(tree, J).unit_factorization(H)
     expected = J @ np.linalg.solve(H, J.T)
     np.testing.assert_allclose(unit.Y_D @ unit.Y_d.T, expected)
     assert relative_error(unit.Y_D @ unit.Y_D.T, expected) > 0.01
@@ -61,8 +61,8 @@ def test_a_row_of_zeros():
     rows = SparseRows(tree, [[0, 0, 0], [0, 0, 2.0]])
     np.testing.assert_array_equal(rows.times([1, 2, 3]), [0, 6])
     np.testing.assert_array_equal(rows.transpose_times([5, 1]), [0, 0, 2])
-    np.testing.assert_array_equal(rows.innovations(4 * np.eye(3)).inverse_inertia, [[0, 0], [0, 1]])
-    np.testing.assert_array_equal(rows.unit_innovations(4 * np.eye(3)).inverse_inertia, [[0, 0], [0, 1]])
+    np.testing.assert_array_equal(rows.factorization(4 * np.eye(3)).inverse_inertia, [[0, 0], [0, 1]])
+    np.testing.assert_array_equal(rows.unit_factorization(4 * np.eye(3)).inverse_inertia, [[0, 0], [0, 1]])
 
 
 def test_the_rows_of_a_robot():
@@ -72,7 +72,7 @@ def test_the_rows_of_a_robot():
     J, H = space(q).J, bough.Dynamics(model).mass_matrix(q)
     rows = SparseRows(model.dof_tree, J, space.tasks.jacobian_pattern)
     assert rows.pattern.sum() == 312
-    assert relative_error(rows.unit_innovations(H).inverse_inertia, space.inverse_inertia(q)) < 1e-11
+    assert relative_error(rows.unit_factorization(H).inverse_inertia, space.inverse_inertia(q)) < 1e-11
 
 
 @given(trees(), seeds)
@@ -102,3 +102,14 @@ def test_what_does_not_fit_is_refused():
         SparseRows(tree, np.ones((1, 3))).times([1, 2])
     with pytest.raises(ShapeError, match="L has shape"):
         in_group(np.ones(3), tree)
+
+
+def test_former_names_warn():
+    rows = SparseRows(Tree([-1, 0]), np.array([[1.0, 2.0]]))
+    H = np.array([[2.0, 0.5], [0.5, 1.0]])
+    for former, now in (("innovations", "factorization"), ("unit_innovations", "unit_factorization")):
+        with pytest.warns(DeprecationWarning, match=f"called {now}"):
+            found = getattr(rows, former)(H)
+        np.testing.assert_array_equal(found.inverse_inertia, getattr(rows, now)(H).inverse_inertia)
+    with pytest.warns(DeprecationWarning, match="SparseFactorization"):
+        assert bough.opspace.Innovations is bough.opspace.SparseFactorization
