@@ -1,4 +1,4 @@
-"""XLA's call of a kernel on a card: the frame is read as XLA writes it; on a card, beside `Dynamics` on the CPU."""
+"""XLA's call of a kernel on a GPU: the frame is read as XLA writes it; on a GPU, beside `Dynamics` on the CPU."""
 
 import ctypes
 
@@ -7,8 +7,9 @@ import pytest
 
 import bough
 from bough import zoo
+from bough.bridges.calls import call_of
 from bough.bridges.xla import Handler, gpu_handler
-from gpu import needs_gpu
+from gpu import has_gpu, needs_gpu
 
 ARM = zoo.arm(4)
 
@@ -47,7 +48,7 @@ class Launched:
         self.seen = what
 
 
-def frame_for(kept, dims, extension=0):
+def frame_for(kept, dims, extension=0, addresses=((1000, 2000), (3000,))):
     @Handler
     def stream(question):
         assert ctypes.c_uint64.from_address(question + 16).value == 77  # the context
@@ -63,7 +64,7 @@ def frame_for(kept, dims, extension=0):
     api = words(0, 0, 24, 0, 3 << 32, 0, ctypes.cast(error, ctypes.c_void_p).value, 0, 0, 0,
                 ctypes.cast(stream, ctypes.c_void_p).value)  # fmt: skip
     kept.append(api)
-    inputs, outputs = buffers(kept, [(1000, dims), (2000, dims)]), buffers(kept, [(3000, dims)])
+    inputs, outputs = (buffers(kept, [(address, dims) for address in some]) for some in addresses)
     frame = words(0, extension, at(api), 77, 3, *inputs, *outputs)
     kept.append(frame)
     return at(frame)
@@ -93,15 +94,27 @@ def test_the_version_is_xlas_own():
     assert metadata[4] == 0
 
 
+@pytest.mark.skipif(has_gpu(), reason="its memory is that of the stand-in")
+def test_a_kernel_is_launched_on_xlas_buffers_and_stream(gpu):
+    q, v, tau = np.random.default_rng(0).normal(size=(3, 2, 3, 4))
+    qdd, kept = np.full((2, 3, 4), np.nan), []
+    addresses = [x.ctypes.data for x in (q, v, tau)], [qdd.ctypes.data]
+    call = call_of(ARM, "forward_dynamics", {})
+    assert gpu_handler(call, np.dtype(float))(frame_for(kept, (2, 3, 4), addresses=addresses)) is None
+    wanted = bough.Dynamics(ARM).forward_dynamics(*(x.reshape(6, 4) for x in (q, v, tau)))
+    np.testing.assert_allclose(qdd.reshape(6, 4), wanted, atol=1e-10 * np.abs(wanted).max())
+    assert gpu.launched[-1][-1] == 5  # the stream
+
+
 @needs_gpu
-def test_on_a_card():
+def test_on_a_gpu():
     jax = pytest.importorskip("jax")
     if not any(device.platform == "gpu" for device in jax.devices()):
         pytest.skip("JAX has no GPU")
     jax.config.update("jax_enable_x64", True)
     rng = np.random.default_rng(0)
     q, v, tau = rng.normal(size=(3, 5000, 4))
-    on_card = [jax.device_put(x, jax.devices("gpu")[0]) for x in (q, v, tau)]
+    on_gpu = [jax.device_put(x, jax.devices("gpu")[0]) for x in (q, v, tau)]
 
     def forward(q, v, tau):
         return bough.jax.forward_dynamics(ARM, q, v, tau)
@@ -109,16 +122,16 @@ def test_on_a_card():
     wanted = np.linalg.solve(*_dense(q, v, tau))[..., 0]
     scale = np.abs(wanted).max()
     for call in (forward, jax.jit(forward), jax.jit(jax.vmap(forward))):
-        np.testing.assert_allclose(call(*on_card), wanted, atol=1e-10 * scale)
-    by_tau = jax.jit(jax.grad(lambda *x: forward(*x).sum(), 2))(*on_card)
+        np.testing.assert_allclose(call(*on_gpu), wanted, atol=1e-10 * scale)
+    by_tau = jax.jit(jax.grad(lambda *x: forward(*x).sum(), 2))(*on_gpu)
     H, _ = _dense(q, v, tau)
     np.testing.assert_allclose(by_tau, np.linalg.inv(H).sum(1), atol=1e-9 * scale)
-    single = forward(*(x.astype(np.float32) for x in on_card))
+    single = forward(*(x.astype(np.float32) for x in on_gpu))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, wanted, atol=1e-3 * scale)
 
 
 def _dense(q, v, tau):
-    """H and tau - C of each row, by the functions on the card that are tested elsewhere."""
+    """H and tau - C of each row, by the functions on the GPU that are tested elsewhere."""
     dyn = bough.Dynamics(ARM, device="cuda")
     return dyn.mass_matrix(q), (tau - dyn.bias_force(q, v))[..., None]
