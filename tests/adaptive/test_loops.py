@@ -9,10 +9,12 @@ import pytest
 
 from adaptive.linkages import relative
 from adaptive.tree.test_front import MEASURES, error_of, joint_norms
+from bough import adaptive
 from bough.adaptive import Closure, QuasiStatics, absolute_linkage, closure, relative_joint
 from bough.adaptive.closure import FREED
 from bough.dynamics.dynamics import Dynamics
 from bough.model.builder import Builder
+from bough.opspace import Loops
 from bough.zoo import bicycle_chain, chain, molecule
 
 DT = 0.01
@@ -206,3 +208,42 @@ def test_there_may_be_many_loops_under_the_rule_of_the_paper():
     sims = [QuasiStatics(model, absolute_linkage(0.0), m, culled="zero", closures=closures) for m in ("dca", "aba")]
     a, b = (sim.accelerations() for sim in sims)
     assert np.abs(a - b).max() < 1e-6 * np.abs(b).max()
+
+
+def hinged_ring(turn):
+    """Nine bars of which the last is pinned to the world by a hinge, whose frames are turned by so much about it."""
+    rng, builder = np.random.default_rng(5), Builder("ring")
+    for k in range(9):
+        solid = {"mass": 1.0, "com": (0.15, 0, 0), "inertia": 0.01 * np.eye(3)}
+        at = (0.3, 0, 0) if k else (0, 0, 0)
+        builder.add_body(f"l{k}", f"l{k - 1}" if k else "world", placement=at, axis=rng.normal(size=3), **solid)
+    q = 0.4 * rng.normal(size=9)
+    T = Dynamics(builder.build(), general=True).placement(q, "l8")
+    c, s = np.cos(turn), np.sin(turn)
+    seat = T[:3, :3] @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]), (T @ [0.3, 0, 0, 1])[:3]
+    builder.add_closure("l8", "world", "hinge", point=(0.3, 0, 0), other_point=seat, name="pin")
+    return builder.build(), q
+
+
+@pytest.mark.parametrize(
+    ("make", "dt"),
+    [
+        (lambda model: adaptive.QuasiStatics(model), 0.01),
+        (lambda model: adaptive.QuasiStatics(model, method="aba"), 0.01),
+        (lambda model: adaptive.QuasiStatics(model, method="dca"), 0.01),
+        (lambda model: adaptive.Dynamics(model), 0.002),
+    ],
+)
+def test_a_hinge_may_be_turned_as_far_as_it_likes(make, dt):
+    """A turn about its own axis is no gap: the motion does not depend on it."""
+    ends = []
+    for turn in (0.0, 2.5, np.pi):
+        model, q = hinged_ring(turn)
+        sim = make(model)
+        sim.configuration = q
+        for _ in range(40):
+            sim.step(dt)
+        ends.append(np.array(sim.configuration))
+        assert np.abs(Loops(model).gap(ends[-1])).max() < 1e-4
+        np.testing.assert_allclose(ends[-1], ends[0], atol=1e-9)
+    assert np.abs(ends[0] - q).max() > 0.01

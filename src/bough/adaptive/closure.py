@@ -21,7 +21,7 @@ from bough.adaptive.engines.plain import world_poses
 from bough.errors import ModelError, unknown_option
 from bough.joints import BALL, TURN, Mechanism
 from bough.model import Model
-from bough.spatial import rotation_vector
+from bough.spatial import rotation_vector, turn_of_z
 from bough.types import FloatArray
 
 MISSED = 1e-4  # m, or that share of the longest side where it is shorter than 1 m: what figures are rounded to
@@ -143,7 +143,9 @@ class Closures:
         for (first, second), T in zip(self.sides, self.T, strict=True):
             Ra, xa = _place(first, poses)
             R, x = _place(second, poses)
-            found.append(T.T @ np.concatenate([R.T @ rotation_vector(R @ Ra.T), R.T @ (x - xa)]))
+            # about an axis that is free, frames may turn as far as they like
+            turn = R.T @ rotation_vector(R @ Ra.T) if T[2].any() else -turn_of_z(R.T @ Ra[:, 2])
+            found.append(T.T @ np.concatenate([turn, R.T @ (x - xa)]))
         return found
 
     def widest(self, poses: FloatArray) -> tuple[str, float]:

@@ -48,13 +48,6 @@ def frame_error(task: str, here: FloatArray, target: npt.ArrayLike, axes: FloatA
     return np.concatenate([gap, turn] if axes is None else [axes @ gap, axes @ turn])
 
 
-def turn_of_z(z: FloatArray) -> FloatArray:
-    """The rotation vector (3,), across the z axis, that carries it to the unit vector z (3,)."""
-    sine = math.hypot(z[0], z[1])
-    share = math.atan2(sine, z[2]) / sine if sine > 0.0 else 1.0
-    return share * np.array([-z[1], z[0], 0.0])
-
-
 class Spin:
     """Rotation matrices about a fixed rotation vector (3,), of which a call takes a share."""
 

@@ -34,7 +34,14 @@ from bough.spatial.rigid_inertia import (
     x_rigid_in,
     z_rigid_in,
 )
-from bough.spatial.rotations import inertia_matrix, quaternion_matrix, quaternion_rotate, rotation_vector, rpy_matrix
+from bough.spatial.rotations import (
+    inertia_matrix,
+    quaternion_matrix,
+    quaternion_rotate,
+    rotation_vector,
+    rpy_matrix,
+    turn_of_z,
+)
 from bough.spatial.rows import fill, get3, get6, get9, get10, get21, get_tail, put3, put6, put9, put10, put21, put_tail
 from bough.spatial.screws import (
     add6,
@@ -124,6 +131,7 @@ __all__ = [
     "sub6",
     "symmetric_times",
     "transpose3",
+    "turn_of_z",
     "x_articulated_in",
     "x_force_in",
     "x_motion_out",

@@ -23,6 +23,13 @@ def rotation_vector(R: FloatArray) -> FloatArray:
     return np.array([scale * x, scale * y, scale * z])
 
 
+def turn_of_z(z: FloatArray) -> FloatArray:
+    """The rotation vector (3,), across the z axis, that carries it to the unit vector z (3,)."""
+    sine = math.hypot(z[0], z[1])
+    share = math.atan2(sine, z[2]) / sine if sine > 0.0 else 1.0
+    return share * np.array([-z[1], z[0], 0.0])
+
+
 def quaternion_matrix(q: FloatArray) -> FloatArray:
     """Rotations (..., 3, 3) of quaternions x y z w (..., 4), of any length but zero."""
     x, y, z, w = np.moveaxis(q / np.linalg.norm(q, axis=-1, keepdims=True), -1, 0)

@@ -198,6 +198,17 @@ def _rotation_vector(R: Rotation) -> Vector:
 
 
 @inlined
+@loop_kernel
+def _turn_to_z(z: Vector) -> Vector:
+    """The turn across the z axis that carries the unit vector z to it: of frames that may turn about this axis."""
+    s = np.sqrt(z[0] * z[0] + z[1] * z[1])
+    k = 1.0
+    if s > 1e-9:
+        k = 2.0 * atan(s / max(1.0 + z[2], 1e-300)) / s
+    return (k * z[1], -k * z[0], 0.0)
+
+
+@inlined
 @kernel
 def _transposed(R: Rotation) -> Rotation:
     return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
@@ -231,8 +242,13 @@ def place_loops(m: Mechanism, X: Rows, lp: LoopRows) -> None:
         else:
             ax, ay, az = (a[0][0], a[0][3], a[0][6]), (a[0][1], a[0][4], a[0][7]), (a[0][2], a[0][5], a[0][8])
             x, y, z = rotate_back(b[0], ax), rotate_back(b[0], ay), rotate_back(b[0], az)
+            last, about = r + 2 - k, -1  # where the row about z is, if the loop has one
+            if last < len(lp.axis):
+                about = lp.axis[last]
             # Rb' Ra: the turn from a to b, in b, is that of its inverse
-            v = _rotation_vector(_transposed((x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])))
+            v = _turn_to_z(z)
+            if about == 2:
+                v = _rotation_vector(_transposed((x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])))
             lp.gap[r] = v[k]
 
 

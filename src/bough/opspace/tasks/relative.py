@@ -12,7 +12,7 @@ from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.geometry import frame_error, inverse, moved, placement_of, turn_of_z
+from bough.opspace.geometry import frame_error, inverse, moved, placement_of
 from bough.opspace.tasks.aim import FRAME, FRAME_AXES, FREE_Z, WORLD_AXES, Aim
 from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_matrix, checked_point, checked_reference, component_names
 from bough.opspace.tasks.seed import (
@@ -28,6 +28,7 @@ from bough.opspace.tasks.seed import (
     placed,
 )
 from bough.opspace.tasks.task import Task
+from bough.spatial import turn_of_z
 from bough.types import FloatArray, Reference
 
 
