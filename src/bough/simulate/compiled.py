@@ -14,7 +14,7 @@ import numpy as np
 
 from bough.simulate.contacts import Contacts, Plane, tangent_axes
 from bough.simulate.joint_effects import JointEffects
-from bough.simulate.kernels import Kernels, Setting, Situation, is_small, plane
+from bough.simulate.kernels import Kernels, Setting, Situation, is_small, plane, put_rows
 from bough.simulate.step import CHANGE, DEPTH, EXCESS, SLIPS, SPENT
 from bough.types import FloatArray
 
@@ -66,31 +66,58 @@ class CompiledSteps:
         first, count = len(self.joints), 3 * space.count
         places = [*(known[v] for v in self.without_limits.joints), *range(first, first + count)]
         last = places == [*range(first, first + count)]
+        rubs = set(self.without_limits.joints)
+        self._only_limited = [known[v] for v in self.joints if v not in rubs]
         self._among_all: Any = slice(first, None) if last else np.array(places, np.int64)
 
     def __call__(self, now: Situation, dt: float) -> Stepped:
-        """The states after dt."""
+        """The states after dt. Rows in which a stop acted in the last step have limits among their rows at once."""
+        wide = now.start.shape[1] != self.without_limits.width
+        stopped = now.start[:, self._only_limited].any(axis=1) if wide and self.full else np.zeros(0, bool)
+        if stopped.size and stopped.all() and self.full:
+            found = self.full.converged(now, dt)
+        elif stopped.any():
+            others, again = np.flatnonzero(~stopped), np.flatnonzero(stopped)
+            found = self._limits_if_met(now.some(others), dt)[0]
+            found = (*found[:2], self._widened(found[2]), found[3])
+            whole = tuple(np.empty((len(now.q), *x.shape[1:])) for x in found)
+            put_rows(whole, others, found)
+            assert self.full is not None
+            put_rows(whole, again, self.full.converged(now.some(again), dt))
+            found = whole
+        else:
+            found, beyond = self._limits_if_met(now, dt)
+            q_after, v_after, lam, report = found
+            if len(beyond) and self.full is None:
+                self._lift(q_after, report, now.given)
+                now = now._replace(start=self._widened(now.start))
+                slow, residual = self.otherwise(now.some(beyond), dt), report[:, CHANGE]
+                q_after[beyond], v_after[beyond], lam[beyond], residual[beyond] = slow[:4]
+                return Stepped(q_after, v_after, lam, residual, report[:, SLIPS])
+        q_after, v_after, lam, report = found
+        self._lift(q_after, report, now.given)
+        return Stepped(q_after, v_after, lam, report[:, CHANGE], report[:, SLIPS])
+
+    def _limits_if_met(self, now: Situation, dt: float) -> tuple[Any, Any]:
+        """The outputs of the kernel without limits, and again with them for the rows, given too, that pass some."""
         whole = self.full is self.without_limits
         few = now.start if now.start.shape[1] == self.without_limits.width else now.start[:, self._among_all]
-        q_after, v_after, lam, report = self.without_limits.converged(now._replace(start=few), dt)
-        beyond = np.flatnonzero(report[:, EXCESS] > 0.0)
+        found = self.without_limits.converged(now._replace(start=few), dt)
+        beyond = np.flatnonzero(found[3][:, EXCESS] > 0.0)
         if len(beyond) and not whole:
-            wide, start = (self._widened(x) for x in (lam, now.start))
-            lam, now = wide, now._replace(start=start)
+            found = (*found[:2], self._widened(found[2]), found[3])
             if self.full is not None:
-                again = self.full.converged(now.some(beyond), dt)
-                q_after[beyond], v_after[beyond], lam[beyond], report[beyond] = again
+                again = now._replace(start=self._widened(now.start)).some(beyond)
+                put_rows(found, beyond, self.full.converged(again, dt))
+        return found, beyond
+
+    def _lift(self, q_after: FloatArray, report: FloatArray, given: tuple[FloatArray, ...]) -> None:
+        """Points that went into the ground, out of it."""
         deep = np.flatnonzero((report[:, DEPTH] > DEEP) & (report[:, SPENT] > 0.0))
         if len(deep):
-            given = (x[deep] for x in now.given)
             q_after[deep] = (self.full or self.without_limits).lift.call(
-                q_after[deep], report[deep, SPENT : SPENT + 1], *given
+                q_after[deep], report[deep, SPENT : SPENT + 1], *(x[deep] for x in given)
             )
-        residual = report[:, CHANGE]
-        if len(beyond) and self.full is None:
-            slow = self.otherwise(now.some(beyond), dt)
-            q_after[beyond], v_after[beyond], lam[beyond], residual[beyond] = slow[:4]
-        return Stepped(q_after, v_after, lam, residual, report[:, SLIPS])
 
     def _widened(self, lam: FloatArray) -> FloatArray:
         """Impulses with those of all joints, zero where there are none yet."""

@@ -21,7 +21,8 @@ from bough.simulate.cone import PACES, laws
 from bough.simulate.cone import SWEEPS as AT_ONE_PACE
 from bough.simulate.contacts import ContactSpace, Ground, Plane, tangent_axes
 from bough.simulate.joint_effects import JointEffects
-from bough.simulate.step import CHANGE, CONTACT_STEP, LARGEST, LIFT, GroundPlanes, JointRows
+from bough.simulate.newton import RowProblem, newton_impulses
+from bough.simulate.step import CHANGE, CONTACT_STEP, LARGEST, LIFT, ROW_PROBLEM, GroundPlanes, JointRows
 from bough.simulate.steps import kept
 from bough.types import FloatArray, IntArray
 
@@ -86,7 +87,7 @@ def _open(report: FloatArray) -> Any:
     return report[:, CHANGE] > report[:, LARGEST]
 
 
-def _put(found: tuple[FloatArray, ...], rows: IntArray, more: tuple[FloatArray, ...]) -> None:
+def put_rows(found: tuple[FloatArray, ...], rows: IntArray, more: tuple[FloatArray, ...]) -> None:
     for old, new in zip(found, more, strict=True):
         old[rows] = new
 
@@ -119,14 +120,14 @@ class Kernels:
             found = self._call(self.hold, now, dt, 1.0)
             rest = np.flatnonzero(slid | _open(found[-1]))
             if len(rest):
-                _put(found, rest, self.swept(now.some(rest), dt))
+                put_rows(found, rest, self.swept(now.some(rest), dt))
             return found
         found = self.swept(now, dt)
         still = np.flatnonzero(~slid)
         if len(still):
             held = self._call(self.hold, now.some(still), dt, 1.0)
             fits = ~_open(held[-1])
-            _put(found, still[fits], tuple(x[fits] for x in held))
+            put_rows(found, still[fits], tuple(x[fits] for x in held))
         return found
 
     def swept(self, now: Situation, dt: float) -> Any:
@@ -135,13 +136,28 @@ class Kernels:
         if self.setting.sweeps is not None:
             return found
         rest = np.flatnonzero(_open(found[-1]))
+        if len(rest):
+            some = now._replace(start=found[2]).some(rest)
+            more = self._call(self.step, some._replace(start=self._newton(some, dt)), dt, 1.0)
+            better = ~_open(more[-1]) | (more[-1][:, CHANGE] < found[-1][rest, CHANGE])
+            put_rows(found, rest[better], tuple(x[better] for x in more))
+            rest = rest[_open(found[-1][rest])]
         for turn in range(TURNS):
             if not len(rest):
                 break
             pace = 1.0 / (1 + turn * SWEEPS // AT_ONE_PACE)
             more = self._call(self.step, now._replace(start=found[2]).some(rest), dt, pace)
-            _put(found, rest, more)
+            put_rows(found, rest, more)
             rest = rest[_open(more[-1])]
+        return found
+
+    def _newton(self, now: Situation, dt: float) -> FloatArray:
+        """Impulses of rows that sweeps are slow to find."""
+        arrays = (*now[:3], *now.servo, now.friction, np.full((len(now.q), 1), dt), *now.given)
+        (A, b, friction, lower, upper), status = self.problem.with_status(*arrays)
+        some = np.flatnonzero(status == 0)
+        found = now.start.copy()
+        found[some] = newton_impulses(RowProblem(A, b, friction, lower, upper).some(some), now.start[some])
         return found
 
     def _call(self, kernel: CompiledFunction, now: Situation, dt: float, pace: float) -> Any:
@@ -173,6 +189,10 @@ class Kernels:
     @cached_property
     def step(self) -> CompiledFunction:
         return self._bound(CONTACT_STEP, self.setting.sweeps or SWEEPS)
+
+    @cached_property
+    def problem(self) -> CompiledFunction:
+        return self._bound(ROW_PROBLEM, SWEEPS)
 
     @cached_property
     def hold(self) -> CompiledFunction:

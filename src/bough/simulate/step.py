@@ -72,18 +72,8 @@ def contact_step(
 
     `none` is held at zero.
     """
-    w.h[0] = dt[0]
     take_drives(tau, target, kp, kd, none, w)
-    forces_and_rotors(m, j, c, q, v, w)
-    crba(with_rotors(m, w.rotor), q, w.H, w)
-    newton_euler(m, v, none, w.C, w)
-    free_velocity(m, f, v, dt[0], w)
-    packed_jacobian(m, t, p, w.J, w)
-    mobility(m, p, f, w)
-    jacobian_times(p, w.J, w.u, w.b)
-    set_laws(m, e, k, q, friction, dt[0], w)
-    place_points(m, t, g, w.ahead, w)
-    soften(m, g, dt[0], w)
+    prepare_rows(m, t, p, f, j, c, e, g, k, q, v, friction, dt, none, w)
     report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, start, lam, w)
     if k.most[0] == 0:
         hold(k, w.A, w.b, w.friction, w.lower, w.upper, start, lam, w)
@@ -109,6 +99,42 @@ def contact_step(
         place_points(m, t, g, w.ahead, w)
         for n in range(len(w.ahead)):
             report[DEPTH] = larger(report[DEPTH], -w.ahead[n])
+
+
+@kernel
+def prepare_rows(
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows,
+    g: GroundPlanes, k: Laws, q: Rows, v: Rows, friction: Rows, dt: Rows, none: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """w.A and w.b of all rows, and their laws."""
+    w.h[0] = dt[0]
+    forces_and_rotors(m, j, c, q, v, w)
+    crba(with_rotors(m, w.rotor), q, w.H, w)
+    newton_euler(m, v, none, w.C, w)
+    free_velocity(m, f, v, dt[0], w)
+    packed_jacobian(m, t, p, w.J, w)
+    mobility(m, p, f, w)
+    jacobian_times(p, w.J, w.u, w.b)
+    set_laws(m, e, k, q, friction, dt[0], w)
+    place_points(m, t, g, w.ahead, w)
+    soften(m, g, dt[0], w)
+
+
+@kernel
+def row_problem(
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows,
+    g: GroundPlanes, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows,
+    dt: Rows, none: Rows, A: Rows, b: Rows, bound: Rows, lower: Rows, upper: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """A, b and the laws of all rows: `bound` is friction, an impulse for joints and a coefficient for contacts."""
+    take_drives(tau, target, kp, kd, none, w)
+    prepare_rows(m, t, p, f, j, c, e, g, k, q, v, friction, dt, none, w)
+    for r in range(len(b)):
+        b[r] = w.b[r]
+        for s in range(len(b)):
+            A[r, s] = w.A[r, s]
+    for i in range(len(k.row)):
+        bound[i], lower[i], upper[i] = w.friction[i], w.lower[i], w.upper[i]
 
 
 @kernel
@@ -271,6 +297,16 @@ CONTACT_STEP = Routine(
         "none": "nv",
     },
     outputs={"q_after": "nq", "v_after": "nv", "lam": "rows", "report": "6"},
+    work=WORK,
+).without("none")  # fmt: skip
+ROW_PROBLEM = Routine(
+    "row_problem",
+    row_problem,
+    inputs={
+        "q": "nq", "v": "nv", "tau": "nv", "target": "nv", "kp": "nv", "kd": "nv",
+        "friction": "contacts", "dt": "1", "none": "nv",
+    },
+    outputs={"A": "rows rows", "b": "rows", "bound": "laws", "lower": "laws", "upper": "laws"},
     work=WORK,
 ).without("none")  # fmt: skip
 LIFT = Routine(
