@@ -247,3 +247,25 @@ def test_a_hinge_may_be_turned_as_far_as_it_likes(make, dt):
         assert np.abs(Loops(model).gap(ends[-1])).max() < 1e-4
         np.testing.assert_allclose(ends[-1], ends[0], atol=1e-9)
     assert np.abs(ends[0] - q).max() > 0.01
+
+
+@pytest.mark.parametrize("length", [1e-9, 1e-3, 1.0])
+def test_loops_of_any_size_close_alike(length):
+    """A four-bar of nanometres in metres moves as one of metres does."""
+    builder, at, parent = Builder("four-bar", gravity=(0, -9.81, 0)), None, "world"
+    for k, bar in enumerate([1.0, 1.5, 1.2]):
+        inertia = length**2 * np.diag([0.02, 0.03, 0.04])
+        com, axis = (0.5 * length * bar, 0, 0), (0, 0, 1)
+        parent = builder.add_body(f"bar{k}", parent, "revolute", at, axis=axis, mass=1.0, com=com, inertia=inertia)
+        at = (length * bar, 0, 0)
+    builder.add_frame("tip", parent, at)
+    builder.add_frame("pin", "world", (1.6 * length, 0, 0))
+    model, loop = builder.build(), Closure("pin", "tip", "revolute")
+    sim = QuasiStatics(model, method="aba", closures=[loop])
+    sim.configuration = [0.9, -0.9, -1.0]
+    sim.run(40, h=1e-4 * length)
+    np.testing.assert_allclose(sim.configuration, [0.73018306, -0.47854612, -2.34392777], atol=1e-7)
+    motion = adaptive.Dynamics(model, method="full", closures=[loop])
+    motion.configuration = sim.configuration
+    motion.run(50, 1e-4 * length**0.5)
+    assert motion.opening() < 1e-10 * length

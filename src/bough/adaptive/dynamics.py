@@ -204,16 +204,18 @@ class Dynamics(Simulation):
     ) -> None:
         """n steps of dt seconds; `record` takes a sample every few of them.
 
-        `load` is called with this simulation before every step, to set forces and torques. When a step diverges, all
-        is as it was after the step before, and the step and the joint are named.
+        `load` is called with this simulation before every step, to set forces and torques; with "rk4" at each of the
+        four stages of a step, at their places and times: forces that follow the motion are of fourth order, too. When a
+        step diverges, all is as it was after the step before, and the step and the joint are named.
         """
         if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
             raise SettingError(f"a step must be a positive, finite time dt in s, got {dt!r}")
 
         def take(most: int, interrupts: Interrupts) -> int:
-            if load is not None:
-                interrupts.call(lambda: load(self))
-            return self.mover.take(1 if load is not None else most, float(dt), keep=load is not None)
+            if load is None:
+                return self.mover.take(most, float(dt))
+            interrupts.call(lambda: load(self))
+            return self.mover.take(1, float(dt), keep=True, load=lambda: interrupts.call(lambda: load(self)))
 
         self._run("dynamics", n, progress, record, take)
 

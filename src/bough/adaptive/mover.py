@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from time import perf_counter
@@ -345,10 +345,11 @@ class Mover:
 
     # Steps
 
-    def take(self, most: int, h: float, keep: bool = False) -> int:
+    def take(self, most: int, h: float, keep: bool = False, load: Callable[[], object] | None = None) -> int:
         """Take at least one step and at most so many; returns how many.
 
-        With `keep` forces that have changed are no reason to choose the region before its time.
+        With `keep` forces that have changed are no reason to choose the region before its time. `load` sets forces at
+        the later stages of a step of fourth order.
         """
         if self.jolted:
             self._begin_closed()
@@ -357,13 +358,13 @@ class Mover:
             if not self.is_exact:
                 n, self.begun = max(1, min(most, self.turns.wait)), False
             n, self.last = min(n, self.every) if self.max_turn is not None else n, "full"
-            left = self._march(engine, loads, h, n)
+            left = self._march(engine, loads, h, n, load)
             self.turns.wait -= n - left
         else:
             assert self.region is not None
             n, self.last = min(most, self.every - self.age), "adaptive"
             engine = self.region.engine
-            left = self._march(engine, self.region.loads, h, n) if self.region.joints else 0
+            left = self._march(engine, self.region.loads, h, n, load) if self.region.joints else 0
             self.age += n - left
         self.steps, self.time = self.steps + n - left, self.time + (n - left) * h
         if left:
@@ -384,7 +385,7 @@ class Mover:
                 self.begun = False
         self.jolted = False
 
-    def _march(self, engine: MotionEngine, loads: Loads, h: float, n: int) -> int:
+    def _march(self, engine: MotionEngine, loads: Loads, h: float, n: int, load: Callable[[], object] | None) -> int:
         """n steps, each in as many parts as keep joints from turning by more than `max_turn` in one; returns how many
         are left before one that diverges."""
         parts = 1
@@ -393,8 +394,37 @@ class Mover:
             fastest = float(np.abs(self.state.v[m.v_index[m.axis <= 2]]).max(initial=0.0))
             parts = max(1, math.ceil(min(h * fastest / self.max_turn, MOST_PARTS) - 1e-9))
             self.cuts += (parts - 1) * n
+        if load is not None and self.integrator == "rk4":
+            return 0 if self._stages(h / parts, parts, load) else 1
         left = engine.march(loads, self.integrator, h / parts, n * parts)
         return -(-left // parts)
+
+    def _stages(self, h: float, parts: int, load: Callable[[], object]) -> bool:
+        """One step of fourth order in parts, forces set at every stage but the first; False where it diverges."""
+        q, v, began = self.state.q.copy(), self.state.v.copy(), self.time
+        try:
+            for part in range(parts):
+                for stage, at in enumerate((0.0, 0.5, 0.5, 1.0)):
+                    if part or stage:
+                        self.time = began + (part + at) * h
+                        load()
+                    if not self._stage(h, stage):
+                        self.state.q[:], self.state.v[:] = q, v
+                        return False
+        except BaseException:
+            self.state.q[:], self.state.v[:] = q, v
+            raise
+        finally:
+            self.time = began
+        return True
+
+    def _stage(self, h: float, stage: int) -> bool:
+        """One stage under the forces as they are now."""
+        loads = self.inputs.forces.loads()
+        if self.last == "full" or self.region is None:
+            return self.full.march_stage(loads, h, stage)
+        self.region.reload(loads)
+        return self.region.engine.march_stage(self.region.loads, h, stage)
 
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures. O(n)."""

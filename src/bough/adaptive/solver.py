@@ -234,7 +234,7 @@ class Solver:
             tree.restart()
         else:
             return tree
-        unknown = not tree.noise.is_known
+        unknown = tree.noise.depends_on_loads
         if unknown:
             examine(tree, self.plain, loads)
         if not self.is_exact and (changes.measure or unknown):

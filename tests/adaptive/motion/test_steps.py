@@ -7,6 +7,7 @@ import pytest
 
 import bough
 from adaptive.linkages import moving, random_linkage
+from bough import adaptive
 from bough.simulate.integrators import runge_kutta_4
 
 
@@ -61,3 +62,52 @@ def test_stiff_springs_and_dampers_are_implicit():
     sim.run(100, 1e-2)
     assert abs(sim.configuration[0]) < 1e-3
     assert abs(sim.velocity[0]) < 1e-2
+
+
+def swinging(integrator, dt, load, method="full"):
+    """Two links and a spring from the last one to the world, set by a callback or given as one of the joint."""
+    builder = bough.Builder("spring", gravity=(0, 0, -9.81))
+    options = dict(axis=(0, 1, 0), mass=1.0, com=(0, 0, -0.5), inertia=0.1 * np.eye(3))
+    builder.add_body("upper", **options)
+    builder.add_body("lower", "upper", placement=(0, 0, -1.0), **options)
+    builder.add_frame("tip", "lower", (0, 0, -1.0))
+    sim = adaptive.Dynamics(builder.build(), adaptive.body_acceleration(1e-9), method, integrator=integrator)
+    sim.configuration, sim.velocity = [0.6, -0.3], [0.0, 1.0]
+    number = sim.apply_force("tip", np.zeros(3))
+
+    def pull(sim):
+        x = sim.positions(["tip"])[0]
+        sim.change_force(number, 30.0 * (np.array([0.3, 0.0, -1.5]) - x) + [np.sin(3.0 * sim.time), 0.0, 0.0])
+
+    def steady(sim):
+        sim.change_force(number, [1.0, 0.0, 2.0])
+
+    sim.run(round(0.4 / dt), dt, load=pull if load == "follows" else steady)
+    return sim.configuration
+
+
+@pytest.mark.filterwarnings("ignore:.*below the noise floor")
+@pytest.mark.parametrize("load", ["follows", "steady"])
+@pytest.mark.parametrize(("integrator", "order"), [("semi_implicit", 1), ("momentum", 1), ("rk4", 4)])
+@pytest.mark.parametrize("method", ["full", "adaptive"])
+def test_the_order_holds_with_forces_of_a_callback(integrator, order, load, method):
+    exact = swinging("rk4", 1e-3, load)
+    errors = [np.abs(swinging(integrator, dt, load, method) - exact).max() for dt in (0.02, 0.01)]
+    assert 2.0 ** (order - 0.45) < errors[0] / errors[1] < 2.0 ** (order + 0.7)
+
+
+def test_a_callback_that_fails_inside_a_step_leaves_it_undone():
+    sim, calls = adaptive.Dynamics(bough.zoo.chain(4), method="full", integrator="rk4"), []
+
+    def load(_):
+        calls.append(sim.time)
+        if len(calls) == 7:
+            raise RuntimeError("no force")
+
+    with pytest.raises(RuntimeError):
+        sim.run(5, 0.01, load=load)
+    assert calls == pytest.approx([0.0, 0.005, 0.005, 0.01, 0.01, 0.015, 0.015])
+    assert sim.steps == 1
+    other = adaptive.Dynamics(bough.zoo.chain(4), method="full", integrator="rk4")
+    other.step(0.01)
+    assert np.array_equal(sim.configuration, other.configuration)

@@ -92,6 +92,7 @@ class LoopRows(NamedTuple):
     D: FloatArray  # (n,)
     rate: FloatArray  # (1,) share of the gaps to close, by h
     given: FloatArray  # (m,) how rows open without any force here: what moves beside what the sweep looks at
+    reach: FloatArray  # (1,) how far closing frames are from where they meet: the length by which units are compared
 
 
 @loop_kernel
@@ -152,6 +153,7 @@ def make_loops(parent: IntArray, dofs: int, body: IntArray, frame: FloatArray, r
         np.zeros((len(at), 6)), np.zeros((len(at), 6)), n6, np.zeros((2 * m, 6)), mm, np.zeros(m), mm.copy(),
         mm.copy(), np.zeros(m), n6.copy(),
         mm.copy(), np.zeros((m, 1)), *np.zeros((2, m)), np.zeros(dofs), np.zeros(1), np.zeros(m),
+        np.ones(1),
     ])  # fmt: skip
 
 
@@ -224,6 +226,14 @@ def place_loops(m: Mechanism, X: Rows, lp: LoopRows) -> None:
                 pose = compose(primitive_pose(m, X, i), pose)
                 i = m.parent[i]
             put_pose(lp.pose, 2 * c + side, pose)
+    lp.reach[0] = 0.0
+    for c in range(len(lp.meet)):
+        for k in range(9, 12):
+            for side in range(2):
+                far = abs(lp.pose[2 * c + side, k]) + abs(lp.frame[2 * c + side, k])
+                lp.reach[0] = max(lp.reach[0], far)
+    if lp.reach[0] == 0.0:
+        lp.reach[0] = 1.0
     for r in range(len(lp.loop)):
         c, j = lp.loop[r], lp.axis[r]
         A, B = get_pose(lp.pose, 2 * c), get_pose(lp.pose, 2 * c + 1)
@@ -266,8 +276,9 @@ def _scaled(lp: LoopRows, c0: int, c1: int) -> Scalar:
             turn = max(turn, lp.L[r, r])
         else:
             slide = max(slide, lp.L[r, r])
-    top = max(turn, slide)
-    turn = 1.0 / np.sqrt(turn) if turn > IDLE * top else 0.0
+    square = lp.reach[0] * lp.reach[0]
+    top = max(square * turn, slide)
+    turn = 1.0 / np.sqrt(turn) if square * turn > IDLE * top else 0.0
     slide = 1.0 / np.sqrt(slide) if slide > IDLE * top else 0.0
     for c in range(c0, c1):
         r = lp.closed[c]

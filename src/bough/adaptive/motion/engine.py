@@ -12,7 +12,7 @@ from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.loops import Closing, LoopRows, no_loops
 from bough.adaptive.engines.plain import mark_needs
 from bough.adaptive.motion.layout import Effort, Moving, Room, make_room
-from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4
+from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4, march_stage
 from bough.adaptive.motion.stops import accelerations_now, loop_forces, settle, weld
 from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally, transmit
 from bough.adaptive.tree.contract import Loads, Pieces
@@ -71,6 +71,17 @@ class MotionEngine:
         if left:
             self.work.grip[:] = 0.0  # of a step that was no motion
         return left
+
+    def march_stage(self, loads: Loads, h: float, stage: int) -> bool:
+        """Take one of the four stages of a step of fourth order; False where the step diverges, and is undone."""
+        self.load(loads)
+        if self.fresh:
+            self.accelerate(loads, h)
+        self.fresh, pair = False, self.implicit(0.0)
+        left = compiled(march_stage)(pair, self.state, self.effort, loads, self.work, self.loops, h, stage)
+        if left:
+            self.work.grip[:] = 0.0
+        return not left
 
     @property
     def stuck(self) -> int:

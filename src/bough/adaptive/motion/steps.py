@@ -90,17 +90,27 @@ def rk4_end(m: Mechanism, s: Moving, h: float) -> None:
 
 
 @loop_kernel
+def rk4_part(
+    m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, stage: int
+) -> None:
+    """One stage of a step of fourth order, under forces that may be set before each."""
+    if stage == 0:
+        rk4_begin(m, s)
+    if len(lp.loop) > 0:
+        bend(m, s, w, lp)
+    solve(m, s, e, loads, w, 0.0)
+    if len(lp.loop) > 0:
+        hold_loops(m, still, s, w, lp)
+    rk4_stage(m, s, stage, h)
+    if stage == 3:
+        rk4_end(m, s, h)
+
+
+@loop_kernel
 def rk4(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float) -> None:
     """One step of fourth order."""
-    rk4_begin(m, s)
     for stage in range(4):
-        if len(lp.loop) > 0:
-            bend(m, s, w, lp)
-        solve(m, s, e, loads, w, 0.0)
-        if len(lp.loop) > 0:
-            hold_loops(m, still, s, w, lp)
-        rk4_stage(m, s, stage, h)
-    rk4_end(m, s, h)
+        rk4_part(m, still, s, e, loads, w, lp, h, stage)
 
 
 @loop_kernel
@@ -255,3 +265,16 @@ def march_momentum(
         steps -= k < 0
     w.u[0] = float(k)
     return float(steps)
+
+
+@loop_kernel
+def march_stage(
+    m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, stage: int
+) -> Scalar:
+    """One stage of one step of fourth order; returns 1 where the step diverges at its end."""
+    rk4_part(m[0], m[1], s, e, loads, w, lp, h, stage)
+    k = -1
+    if stage == 3:
+        k = end_step(m[1], s, e, w, lp, h)
+    w.u[0] = float(k)
+    return float(k >= 0)

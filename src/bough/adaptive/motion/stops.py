@@ -293,7 +293,7 @@ def settle(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: flo
         add_rates(lp, w, ZERO6, 1.0 / h)
         lp.rate[0] = 1.0 / (h * h)
         for r in range(len(lp.loop)):
-            lp.gap[r] *= float(abs(lp.gap[r]) > ROUNDING)
+            lp.gap[r] *= float(abs(lp.gap[r]) > ROUNDING * min(1.0, lp.reach[0]))
     balance(still, s, e, w, lp, h)
     for k in range(len(still.axis)):
         j = still.v_index[k]

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
 SAFE, SAFE_TOTAL = 1000.0, 4.0
 # A tree that is wrong by more than this, as a fraction of the largest acceleration, is not used.
 TRUSTED = 1e-8
+STEADY = 1e-13  # rounding up to which one measurement serves for all loads
 LEAST = 2.0**-55  # total accelerations, by the root's, that no measurement vouches for
 
 
@@ -94,6 +95,11 @@ class Noise(NamedTuple):
     def is_known(self) -> bool:
         """Whether it was measured."""
         return math.isfinite(self.rounding)
+
+    @property
+    def depends_on_loads(self) -> bool:
+        """Whether it must be measured under other loads: it is not known, or large enough to matter."""
+        return not self.rounding <= STEADY
 
     @property
     def is_too_large(self) -> bool:
@@ -174,7 +180,9 @@ def measure_noise(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> Noise:
     tree.reserve(none, len(tree.plan.left))
     s.force[:], s.tau[:] = probe(tree.mechanism), 0.0
     tree.do(CHANGED, none, number=every)
-    tree.noise = found.merged(_noise_beside(tree, plain, none) or found)
+    before, tree.noise = tree.noise, found.merged(_noise_beside(tree, plain, none) or found)
+    if before.is_known:
+        tree.noise = tree.noise.merged(before)
     s.force[:], s.tau[:] = kept
     tree.do(CHANGED, none, number=every)
     plain.load(loads)
@@ -426,6 +434,8 @@ class TreeEngine:
         else:
             total, largest, root = self.do(LEFT), float(v[LARGEST]), float(v[ROOT])
             top = float(self.front.key[0]) if waiting else 0.0
+        if self.noise.depends_on_loads:  # it was measured under these: cancellation may hide all of the root's
+            root = max(root, self.noise.root)
         # a cluster that must be opened has no finite key
         left = min(top, total) if error.over == "joint" else total
         return self.noise.bound(error, left if waiting else None, root, largest)
