@@ -23,6 +23,7 @@ COMPOSED = {
     "with_status",
     "kinematics",
     "fused",
+    "generalized_forces",
     "together",
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -219,3 +221,19 @@ def test_siblings_are_eliminated_together():
     """Three children: the last two, then the first alone; leaves and nodes with subtrees alike."""
     tree = Tree([-1, 0, 1, 1, 0, 4, 0])
     assert mates(tree).tolist() == [0, 1, 3, -1, 6, 5, -1]
+
+
+def test_solve_into_an_array():
+    H, tree = np.array([[2.0, 0.5, 0.25], [0.5, 1.0, 0.0], [0.25, 0.0, 1.0]]), Tree([-1, 0, 0])
+    b = np.array([1.0, 2.0, 3.0])
+    for factor in (sparsity.ltdl(H, tree), sparsity.ltl(H, tree)):
+        for right in (b, np.stack([b, 2 * b], axis=1), b.tolist()):
+            x = np.empty(np.shape(right))
+            for _ in range(2):
+                assert factor.solve(right, out=x) is x
+                np.testing.assert_allclose(x, np.linalg.solve(H, right), rtol=1e-12)
+        copy = pickle.loads(pickle.dumps(factor))
+        np.testing.assert_array_equal(copy.solve(b), factor.solve(b))
+        for wrong in (np.empty(2), np.empty(3, np.float32), [0.0, 0.0, 0.0]):
+            with pytest.raises(ShapeError, match=r"out must be a float64 array \(3,\), got"):
+                factor.solve(b, out=wrong)

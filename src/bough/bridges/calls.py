@@ -205,7 +205,9 @@ def _of_model(model: Model, name: str, options: Options, inputs: Sequence[str]) 
             raise OptionError(f"{name} takes no forces")
         (routine, fixed), marks = with_forces(model, routine, fixed), mark_forces
     parameters = Parameters(model, check_inputs(model, [x for x in inputs if x != "forces"]))
-    routine, constants = parameters.constants(routine, (model.mechanism, *fixed), lambda: model.grouped, marks)
+    routine, constants = parameters.constants(
+        routine, (model.mechanism, *fixed), lambda: method.mechanism(model), marks
+    )
     return Call(_name(model, name, (options, inputs)), routine, model.sizes, constants, parameters)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, wraps
 from inspect import Parameter, signature
 from types import MethodType
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack
@@ -14,6 +14,8 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from bough.arguments import explained
+from bough.compile.run.call import BoundFunction
+from bough.compile.run.gate import OK
 from bough.dynamics import functions as table
 from bough.dynamics import gradients
 from bough.dynamics.engine import device_of
@@ -171,6 +173,29 @@ class Dynamics:
         """C (nv,): Coriolis, centrifugal and gravity terms, less what external forces do."""
         return self._with_forces("bias_force", "auto", (q, v), forces, call)
 
+    def joint_forces(
+        self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, forces: Forces = None, **call: Unpack[CallKeywords]
+    ) -> RealArray:
+        """What each joint exerts on its body (joints, 6): [force, moment] at the body's origin, in the body's axes.
+
+        The whole wrench that the joint transmits; `inverse_dynamics` is its part along the joint, and rotors.
+        """
+        return self._with_forces("joint_forces", "auto", (q, v, qdd), forces, call)
+
+    def generalized_forces(
+        self,
+        q: ArrayLike,
+        frames_or_points: Sequence[str | tuple[str, ArrayLike]],
+        F: ArrayLike,
+        **call: Unpack[CallKeywords],
+    ) -> RealArray:
+        """tau (nv,) = J' F of wrenches at frames, or at points (frame, (x, y, z)) of frames, in one sweep.
+
+        F is (count, 6), [force, moment] in the world's axes, or (count, 3), forces alone; (batch, count, ...) in a
+        batch.
+        """
+        return self._library.generalized_forces(frames_or_points, (q, F), call)
+
     def gravity(self, q: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """The torque (nv,) that holds the mechanism at rest against gravity."""
         return self._plain("gravity", call)(q, **call)
@@ -191,14 +216,44 @@ class Dynamics:
         """H^-1 (nv, nv), both triangles, without forming H or by its factor, whichever is cheaper."""
         return self._plain("inverse_mass_matrix", call)(q, **call)
 
-    def factorize(self, q: ArrayLike, **parameters: Any) -> Factor:
-        """The LTDL factor of H at one configuration (nq,), on the CPU."""
+    def factorize(self, q: ArrayLike, *, out: Factor | RealArray | None = None, **parameters: Any) -> Factor:
+        """The LTDL factor of H at one configuration (nq,), on the CPU.
+
+        `out` is an earlier factor of this model, whose numbers are replaced, or an array (D1 + nv,) for the packed rows
+        of the new one.
+        """
         if self.device.is_gpu:
             raise ModelError("factorize works on the CPU: use a Dynamics without device, or inverse_mass_matrix")
         if np.ndim(q) > 1:
             raise ShapeError(f"factorize: q must be one configuration ({self.model.nq},), got {np.shape(q)}")
-        packed = self._library.function("factorize", given=parameters).call(q, **parameters)
-        return Factor(self.model.dof_tree, "ltdl", packed, self._joint_of_freedom)
+        tree = self.model.dof_tree
+        if isinstance(out, Factor) and (out.tree is not tree or out.method != "ltdl"):
+            raise ShapeError(f"factorize: out must be an LTDL factor of {self.model.name!r}, got {out!r}")
+        found = self._library.function("factorize", given=parameters)
+        packed = found.call(q, out=out.packed if isinstance(out, Factor) else out, **parameters)
+        if "factorize" not in self.__dict__ and isinstance(found, BoundFunction):
+            self.__dict__["factorize"] = self._factorize_shortcut(found)
+        return out if isinstance(out, Factor) else Factor(tree, "ltdl", packed, self._joint_of_freedom)
+
+    def _factorize_shortcut(self, found: BoundFunction) -> Callable[..., Factor]:
+        """`factorize`, with a shorter way for arrays that fit."""
+        method, tree, names = MethodType(Dynamics.factorize, self), self.model.dof_tree, self._joint_of_freedom
+        code: dict[str, Callable[..., Any]] = {}
+        found.lend_make(code, "make")
+        make, gate = code["make"], found.gate
+
+        def factorize(q: ArrayLike, *, out: Any = None, **parameters: Any) -> Factor:
+            if not parameters:
+                if type(out) is Factor:
+                    if out.tree is tree and out.method == "ltdl" and gate(q, out.packed) == OK:
+                        return out
+                elif out is None:
+                    packed = make(q)
+                    if packed is not None:
+                        return Factor(tree, "ltdl", packed, names)
+            return method(q, out=out, **parameters)
+
+        return wraps(method, updated=())(factorize)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, qdd: ArrayLike, **call: Unpack[CallKeywords]) -> RealArray:
         """Y (nv, 10 bodies) with tau = Y pi + armature qdd, where pi = model.inertias.ravel()."""
@@ -401,7 +456,9 @@ class Dynamics:
     def _of_frame(
         self, name: str, frame: str, reference: Reference, inputs: tuple[ArrayLike, ...], call: CallKeywords
     ) -> RealArray:
-        """A function of a frame."""
+        """A function of a frame; calls with default options then go to compiled code without a frame in between."""
+        if name not in self.__dict__:
+            self.__dict__[name] = self._library.frame_shortcut(name, MethodType(getattr(type(self), name), self))
         try:
             return self._library.of_frame(name, frame, reference).call(*inputs, **call)
         except TypeError:

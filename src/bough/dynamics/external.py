@@ -67,8 +67,16 @@ def points_of(model: Model, names: Sequence[str]) -> Points:
     for name in names:
         if not isinstance(name, str):
             raise UnknownNameError(f"forces must be named by frames, got the name {name!r}")
+    return points_at(model, names, np.zeros((len(names), 3)))
+
+
+def points_at(model: Model, names: Sequence[str], offsets: FloatArray) -> Points:
+    """Points (count, 3) of frames, in the frames' own axes."""
     numbers = [model.frame(name) for name in names]
-    return _listed(model.frames.body[numbers], model.frames.p[numbers], len(model.mechanism.parent))
+    p = model.frames.p[numbers] + np.einsum("kij,kj->ki", model.frames.R[numbers].reshape(-1, 3, 3), offsets)
+    return _listed(
+        model.frames.body[numbers], p if np.any(offsets) else model.frames.p[numbers], len(model.mechanism.parent)
+    )
 
 
 def named_points(model: Model, names: Sequence[str], *, in_company: bool) -> NamedPoints:

@@ -22,6 +22,7 @@ from bough.dynamics.inverse_by_factor import INVERSE_BY_FACTOR
 from bough.dynamics.inverse_derivatives import INVERSE_DERIVATIVES
 from bough.dynamics.inverse_mass_matrix import INVERSE_MASS_MATRIX
 from bough.dynamics.jacobian import JACOBIAN
+from bough.dynamics.joint_forces import JOINT_FORCES
 from bough.dynamics.kinematics import BIAS_ACCELERATION, PLACEMENT, VELOCITY, frame_of
 from bough.dynamics.laws import joint_laws
 from bough.dynamics.parameters import SHAPES, Parameters, check_inputs, seats_of
@@ -30,6 +31,7 @@ from bough.dynamics.regressor import PACKED_REGRESSOR, REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
 from bough.dynamics.stepping import INTEGRATORS, Integrator
 from bough.errors import ModelError, OptionError, UnknownNameError, unknown_option
+from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import Reference
 
@@ -51,6 +53,11 @@ class Method:
     routine: Routine
     constants: Callable[[Model, Options], tuple[Any, ...]] = lambda model, options: ()
     mimic: bool = True  # does it serve models with mimic joints?
+    folds: bool = True  # is it the same when masses are moved between bodies so that H and C stay as they are?
+
+    def mechanism(self, model: Model) -> Mechanism:
+        """What traced code is made from."""
+        return model.grouped if self.folds else model.mechanism
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,12 @@ _ROWS = (
     ),
     Function("inverse_dynamics", "tau = H qdd + C", {"rnea": Method(RNEA)}, takes_forces=True),
     Function("bias_force", "C: Coriolis, centrifugal and gravity terms", {"rnea": Method(BIAS)}, takes_forces=True),
+    Function(
+        "joint_forces",
+        "what each joint exerts on its body, [force, moment] at the body's origin, in its axes",
+        {"rnea": Method(JOINT_FORCES, _seats, folds=False)},
+        takes_forces=True,
+    ),
     _row("gravity", "the torque that holds the mechanism at rest against gravity", GRAVITY),
     _row("coriolis_matrix", "C with C v the Coriolis and centrifugal terms and Hdot - 2 C skew", CORIOLIS_MATRIX),
     _row("mass_matrix", "H, both triangles", MASS_MATRIX),
@@ -226,11 +239,17 @@ def program(model: Model, name: str, *, inputs: Sequence[str] = (), **given: Any
     row = function(name)
     options = check_options(row, given)
     method = row.method(model, options.method)
-    return traced_for(model, method.routine, method.constants(model, options), inputs)
+    return traced_for(model, method.routine, method.constants(model, options), inputs, method.mechanism(model))
 
 
-def traced_for(model: Model, routine: Routine, constants: tuple[Any, ...], inputs: Sequence[str]) -> Program:
+def traced_for(
+    model: Model,
+    routine: Routine,
+    constants: tuple[Any, ...],
+    inputs: Sequence[str],
+    folded: Mechanism | None = None,
+) -> Program:
     """A routine on one model, with quantities of it as further inputs, as a program."""
     parameters = Parameters(model, check_inputs(model, inputs))
-    routine, found = parameters.constants(routine, (model.mechanism, *constants), lambda: model.grouped)
+    routine, found = parameters.constants(routine, (model.mechanism, *constants), lambda: folded or model.grouped)
     return trace(routine, found.for_tracing(), model.sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind_arrays, cheapest
 from bough.dynamics.external import check_wrenches, mark_forces, points_of, stacked, with_forces, with_named_forces
-from bough.dynamics.functions import Function, Method, Options, check_options, function, public_shape
+from bough.dynamics.functions import REFERENCE, Function, Method, Options, check_options, function, public_shape
+from bough.dynamics.generalized_forces import as_wrenches, generalized_forces_at
 from bough.dynamics.parameters import SHAPES, Parameters
 from bough.dynamics.whole_body import Kinematics, kinematics_of
 from bough.errors import BoughError, OptionError, ShapeError, short
@@ -170,6 +171,7 @@ class Library:
         self._functions: dict[Any, CompiledFunction] = {}
         self._derivatives: CompiledFunction | Transposed | None = None
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
+        self._by_frame: dict[str, dict[Any, Any]] = defaultdict(dict)  # code for one configuration
         self._mappings: dict[str, Mappings] = defaultdict(Mappings)  # functions that take forces by name
 
     def function(self, name: str, method: str | None = None, given: Given = NOTHING) -> CompiledFunction:
@@ -195,7 +197,31 @@ class Library:
             constants = method.constants(self.model, options)
             found = self.parameters.given_to(self._bound(name, method.routine, constants, mark_limbs))
             self._functions[name, frame, reference] = found
+            known = self._by_frame[name]
+            found.lend_make(known.setdefault(reference, {}) if "reference" in row.options else known, frame)
         return found
+
+    def frame_shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that does what `method` of a frame does, and goes to compiled code directly where it can."""
+        row = function(name)
+        inputs, options = ", ".join(row.arguments), ", ".join(row.options)
+        key, keywords = "".join(f"[{x}]" for x in reversed(row.options)), ("out", "threads", *SHAPES)
+        defaults = options.replace("reference", "reference=default")
+        lines = [
+            f"def shortcut({inputs}, {defaults}, {', '.join(f'{x}=None' for x in keywords)}):",
+            f"    if {' and '.join(f'{x} is None' for x in keywords)}:",
+            "        try:",
+            f"            y = known{key}({inputs})",
+            "        except (KeyError, TypeError):",  # the first call, or no name
+            "            y = None",
+            "        if y is not None:",
+            "            return y",
+            f"    given = {{{', '.join(f'{x!r}: {x}' for x in keywords)}}}",
+            f"    return otherwise({inputs}, {options}, **{{k: x for k, x in given.items() if x is not None}})",
+        ]
+        scope: dict[str, Any] = {"otherwise": method, "default": REFERENCE, "known": self._by_frame[name]}
+        exec("\n".join(lines), scope)
+        return wraps(method, updated=())(scope["shortcut"])
 
     def shortcut(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """A function that does what `method` does, and goes to compiled code directly where it can."""
@@ -290,6 +316,19 @@ class Library:
             self._functions[key] = found
         return found
 
+    def generalized_forces(self, places: Sequence[Any], inputs: tuple[Any, Any], how: Any) -> RealArray:
+        """J' F of wrenches, or forces, at frames or points."""
+        self.parameters.declared("generalized_forces", how)
+        key = ("generalized_forces", repr([x if isinstance(x, str) else (x[0], [*x[1]]) for x in places]))
+        found = self._functions.get(key)
+        if found is None:
+            routine, points = generalized_forces_at(self.model, places)
+            found = self.parameters.given_to(self._bound("generalized_forces", routine, (points,), mark_limbs))
+            self._functions[key] = found
+        q, F = inputs
+        result: RealArray = found.call(q, as_wrenches(F), **how)
+        return result
+
     def forward_derivatives(self, inputs: tuple[Any, ...], out: Any, how: Any) -> Any:
         """dqdd/dq, dqdd/dv and dqdd/dtau by the way that is best here: see `derivatives`."""
         self.parameters.declared("forward_dynamics_derivatives", how)
@@ -319,15 +358,17 @@ class Library:
 
     def fused(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> Callable[..., tuple[RealArray, ...]]:
         """Several functions of the table as one, which always gives a tuple."""
-        routines, constants = [], []
+        routines, constants, folds = [], [], True
         for name, given in wanted:
             row = function(name)
             options = check_options(row, given)
             method = row.method(self.model, options.method)
             routines.append(method.routine)
+            folds = folds and method.folds
             constants.append(method.constants(self.model, options))
         whole = fused(tuple(routines), tuple(map(len, constants)))
-        found = self.parameters.given_to(self._bound("fused", whole, sum(constants, ()), mark_limbs)).call
+        bound = self._bound("fused", whole, sum(constants, ()), mark_limbs, folds=folds)
+        found = self.parameters.given_to(bound).call
         return found if len(whole.outputs) > 1 else lambda *arrays, **how: (found(*arrays, **how),)
 
     def _choose(self, row: Function, method: str | None, frames: Named | None = None) -> CompiledFunction:
@@ -359,13 +400,13 @@ class Library:
     def _bound_to(self, name: str, method: Method, frames: Named | None, batch: bool) -> CompiledFunction:
         constants = method.constants(self.model, Options())
         if frames is None:
-            return self._bound(name, method.routine, constants, mark_limbs)
+            return self._bound(name, method.routine, constants, mark_limbs, folds=method.folds)
         if not frames or self._stacks(frames):
             routine, constants = with_forces(self.model, method.routine, constants, frames)
         else:
             given = self.model, method.routine, constants, frames
             routine, constants = with_named_forces(*given, in_company=not batch)
-        return self._bound(name, routine, constants, mark_forces)
+        return self._bound(name, routine, constants, mark_forces, folds=method.folds)
 
     def derived(
         self, name: str, options: dict[str, Any], derive: Derive, key: Any, frames: Named | None = None
@@ -383,7 +424,7 @@ class Library:
             if frames is not None:
                 routine, constants = with_forces(self.model, routine, constants, frames)
                 twins = mark_forces
-            found = self._bound(f"{key[0]} of {row.name}", routine, constants, twins, derive)
+            found = self._bound(f"{key[0]} of {row.name}", routine, constants, twins, derive, method.folds)
             self._functions[row.name, chosen, key, frames] = found
         return found
 
@@ -394,11 +435,14 @@ class Library:
         constants: tuple[Any, ...],
         twins: FindTwins,
         derive: Derive | None = None,
+        folds: bool = True,
     ) -> CompiledFunction:
         """The routine, or what is derived of it, with parameters as inputs, for the model; errors call it `name`."""
         model = self.model
         groups = (model.mechanism, *constants)
-        routine, found = self.parameters.constants(routine, groups, lambda: model.grouped, twins)
+        routine, found = self.parameters.constants(
+            routine, groups, lambda: model.grouped if folds else model.mechanism, twins
+        )
         how: dict[str, Any] = {"general": self.general, "device": self.device, "explain": model.explain, "name": name}
         how |= {"folded": found.folded, "twins": found.twins}
         return bind_arrays(derive(routine) if derive else routine, found.groups, model.sizes, **how)

@@ -23,6 +23,12 @@ Singular: TypeAlias = Literal["refuse", "truncate", "damp"]
 SHARE = 0.3
 
 
+class SingularTasksError(TaskError):
+    """Tasks that are singular, and refused; in a batch with the numbers of all such rows."""
+
+    rows: tuple[int, ...] = ()
+
+
 def scaled_eigenvalues(Lam_inv: RealArray, scale: RealArray | None = None) -> tuple[RealArray, RealArray, RealArray]:
     """d, and eigenvalues and eigenvectors of D^-1 Lambda^-1 D^-1; d^2 is `scale` (m,), or the diagonal of Lambda^-1."""
     mobility = np.diagonal(Lam_inv, axis1=-2, axis2=-1) if scale is None else scale
@@ -50,10 +56,15 @@ def truncated_inverse(Lam_inv: RealArray, threshold: float, scale: RealArray | N
 def refuse_singular(tasks: TaskSet, Lam_inv: RealArray, threshold: float, scale: RealArray | None = None) -> None:
     """Raise for the first matrix (m, m), or the first of a batch, that has a direction below the threshold."""
     flat = Lam_inv.reshape(-1, tasks.size, tasks.size)
-    for k in np.flatnonzero(rank(flat, threshold, scale) < tasks.size):
+    rows = np.flatnonzero(rank(flat, threshold, scale) < tasks.size)
+    for k in rows:
         where = f" at row {k} of the batch" if Lam_inv.ndim == 3 else ""
         values, vectors = scaled_eigenvalues(flat[k], scale)[1:]
-        raise TaskError(f"the tasks are singular{where}: {_reasons(tasks, values, vectors[:, 0], threshold)}")
+        error = SingularTasksError(
+            f"the tasks are singular{where}: {_reasons(tasks, values, vectors[:, 0], threshold)}"
+        )
+        error.rows = tuple(rows.tolist()) if Lam_inv.ndim == 3 else ()
+        raise error
 
 
 def _reasons(tasks: TaskSet, values: RealArray, worst: RealArray, threshold: float) -> str:

@@ -28,11 +28,13 @@ from bough.opspace.methods import METHODS
 from bough.opspace.planner import Extra, MethodPlan, choose, make_plan
 from bough.opspace.singular import Inversion, Singular
 from bough.opspace.state import ByFactor, ByMatrices, FullPass, OperationalState, Weighted, full_pass
+from bough.opspace.status import row_by_row
 from bough.opspace.tasks import Task
 from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
 
 MethodName: TypeAlias = Literal["auto", "pv", "pvr", "ltdl", "ltl", "efpa", "chang_khatib", "rjk", "dense"]
+STATUS = ("inverse_inertia", "inertia", "jacobian", "drift", "bias", "torques")  # what `with_status` knows
 SMALL = 100  # up to so many degrees of freedom a dense product of BLAS beats the sparse one
 SAMPLES = 15  # configurations from which the usual mobility of rows is taken
 
@@ -204,6 +206,27 @@ class OperationalSpace:
     def mass_matrix(self, q: Any, **given: Any) -> RealArray:
         """H (nv, nv)."""
         return self.dynamics.mass_matrix(self._input(q), **given)
+
+    def with_status(
+        self, function: str, *inputs: npt.ArrayLike, threads: int | None = None, **given: Any
+    ) -> tuple[RealArray, npt.NDArray[np.int64]]:
+        """(result, status) of a function of the space by name: no row of a batch raises for the others.
+
+        Functions are "inverse_inertia", "inertia", "jacobian", "drift", "bias" and "torques", with their options. The
+        status, (batch,), is 0 where all is well, 2 where an input is not finite and 3 where there is no finite result,
+        or the tasks are singular and refused; the result is NaN there.
+        """
+        if function not in STATUS:
+            raise unknown_option(f"with_status: a space has no function {function!r} there", function, STATUS)
+        if self.device.is_gpu:
+            raise TaskError("with_status of a space is computed on the CPU: leave device='cuda' out")
+        arrays = alike(inputs, self.dtype)
+        options = {name: given.pop(name) for name in ("method", "damping") if name in given}
+        fixed, each = by_rows(self.parameters, given)
+        call = partial(getattr(self, function), **options, **fixed)
+        with on_threads(threads):
+            (result,), status = row_by_row(lambda *rows, **some: (call(*rows, **some),), arrays, each)
+        return result, status
 
     def weighted(self, q: Any, v: Any = None, **given: Any) -> Weighted:
         """J, H^-1 J' and Lambda^-1, and beta if there is a velocity, from one call: cheaper than one by one."""

@@ -13,6 +13,7 @@ import numpy as np
 from bough.compile.run.complaints import rows_status
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT, OK
 from bough.errors import NonFiniteError, NumericalError, ShapeError
+from bough.opspace.singular import SingularTasksError
 from bough.types import IntArray, RealArray
 
 __all__ = ["BAD_INPUT", "BAD_OUTPUT", "OK", "UNMET", "common_rows", "row_by_row"]
@@ -50,7 +51,7 @@ def row_by_row(
             some = {name: x[good] for name, x in each.items()}
             found = compute(*(np.ascontiguousarray(x[good]) for x in rows), **some)
             break
-        except (NumericalError, NonFiniteError) as error:
+        except (NumericalError, NonFiniteError, SingularTasksError) as error:
             if not error.rows:
                 raise
             status[good[list(error.rows)]] = BAD_OUTPUT

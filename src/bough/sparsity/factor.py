@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_product, ltl_solve, ltl_to_ltdl
 from bough.sparsity.pattern import Float, Names, diagonal, dof_name, from_columns, pack, to_columns, to_dense, to_scipy
 from bough.sparsity.products import GENERAL, UNIT, multiply_diagonal
-from bough.sparsity.routines import vector_function
+from bough.sparsity.routines import vector_function, vector_gate
 from bough.sparsity.selected_inverse import selected_inverse
 from bough.sparsity.stretch import DEEP, ltdl_in_blocks, panel_size
 from bough.sparsity.udut import udut, udut_solve
@@ -97,9 +98,34 @@ class Factor:
         """L as a scipy.sparse.csr_array."""
         return to_scipy(self._rows_of_L(), self.tree, "lower")
 
-    def solve(self, b: ArrayLike) -> Float:
-        """H^-1 b: n d + 2 D1 (m + a); LTL n d more."""
-        return self._apply(b, METHODS[self.method].solve)
+    def solve(self, b: ArrayLike, out: Any = None) -> Float:
+        """H^-1 b, in the array `out` if there is one: n d + 2 D1 (m + a); LTL n d more."""
+        if out is not None and self._solve_vector(self.packed, b, out) == 0:
+            found: Float = out
+            return found
+        if out is None and type(b) is np.ndarray and b.ndim == 1:
+            with suppress(ShapeError):  # which is said of b below
+                return self._solve(self.packed, b)
+        x = self._apply(b, METHODS[self.method].solve)
+        if out is None:
+            return x
+        if not isinstance(out, np.ndarray) or (out.shape, out.dtype) != (x.shape, x.dtype):
+            got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+            raise ShapeError(f"solve: out must be a {x.dtype} array {x.shape}, got {got}")
+        out[...] = x
+        return out
+
+    @cached_property
+    def _solve(self) -> Callable[..., Float]:
+        return vector_function(self.tree, METHODS[self.method].solve, self.packed.dtype)
+
+    @cached_property
+    def _solve_vector(self) -> Callable[..., int]:
+        """(packed, b, x) -> 0 for vectors that fit."""
+        return vector_gate(self.tree, METHODS[self.method].solve, self.packed)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Factor, (self.tree, self.method, self.packed, self.names)
 
     def lmul(self, x: ArrayLike) -> Float:
         """L x: D1 (m + a); LTL n m more."""

@@ -78,17 +78,30 @@ def vector_function(tree: Tree, kernel: Callable[..., None], dtype: np.dtype[Any
     Of `ltdl`, H -> L with D on its diagonal, both in packed rows; an L that is not finite is refused.
     """
     kept: dict[Any, Callable[..., Any]] = tree.__dict__.setdefault("_bound_routines", {})
-    return kept.get((kernel, dtype.char)) or kept.setdefault((kernel, dtype.char), _bound(tree, kernel, dtype.char))
+    return kept.get((kernel, dtype.char)) or kept.setdefault(
+        (kernel, dtype.char), _bound(tree, kernel, dtype.char).call
+    )
 
 
-def _bound(tree: Tree, kernel: Callable[..., None], precision: str) -> Callable[..., Any]:
+def vector_gate(tree: Tree, kernel: Callable[..., None], L: Any) -> Callable[..., int]:
+    """(L, x, y) -> 0 where y was computed: for arrays that fit, without a look at any other."""
+    kept: dict[Any, Callable[..., int]] = tree.__dict__.setdefault("_bound_gates", {})
+    found = kept.get((kernel, L.dtype.char))
+    if found is None:
+        bound = _bound(tree, kernel, L.dtype.char)
+        bound.call(L, np.zeros(tree.n, L.dtype))  # which compiles it
+        found = kept[kernel, L.dtype.char] = bound.gate
+    return found
+
+
+def _bound(tree: Tree, kernel: Callable[..., None], precision: str) -> Any:
     from bough.compile.executions import bind_arrays
 
     routine = LTDL if kernel is ltdl else APPLY
     mate = mates(tree) if routine is LTDL and tree.height < DEEP else np.empty(0, np.int64)
     rows = PackedRows(tree.regular, tree.rows, tree.order, np.array([PRODUCTS.get(kernel, 0)]), mate)
     sizes = {"n": tree.n, "packed": int(tree.rows[-1]), "panel": panel_size(tree.height)}
-    return bind_arrays(routine, (rows,), sizes, general=True, dtype=np.dtype(precision)).call
+    return bind_arrays(routine, (rows,), sizes, general=True, dtype=np.dtype(precision))
 
 
 def mates(tree: Tree) -> IntArray:

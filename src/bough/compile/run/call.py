@@ -114,6 +114,12 @@ class BoundFunction:
         function: Callable[..., Any] = self._scope["shortcut"]
         return wraps(method, updated=())(function)
 
+    @property
+    def gate(self) -> Gate:
+        """`gate(*inputs, *outputs)` for one configuration in arrays that fit, after the first call; 0 if it was run."""
+        gate: Gate = self._scope["gate"]
+        return gate
+
     def lend_make(self, scope: dict[str, Any], name: str) -> None:
         """Put what computes one configuration into `scope`, now or when it is there."""
         self._lent.append((scope, name))
