@@ -18,7 +18,13 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.compile.executions import CompiledFunction
-from bough.control.asked import (
+from bough.control.cones import cone_solver, minimise_in_cones
+from bough.control.contacts import Contact, Loop
+from bough.control.layout import Layout
+from bough.control.limits import AccelerationBounds
+from bough.control.program import Constraints, chosen_solver, minimise, relaxed
+from bough.control.references import FASTEST, ControllerState, Gains, ReferenceSet
+from bough.control.requirements import (
     Cone,
     check_flight,
     check_gains,
@@ -28,13 +34,6 @@ from bough.control.asked import (
     gains_of,
     priorities_of,
 )
-from bough.control.cones import cone_solver, minimise_in_cones
-from bough.control.contacts import Contact, Loop
-from bough.control.layout import Layout
-from bough.control.limits import AccelerationBounds
-from bough.control.program import Constraints, chosen_solver, minimise, relaxed
-from bough.control.references import Gains
-from bough.control.referring import FASTEST, Asked, Memory
 from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError
 from bough.model import Model
 from bough.opspace import AimSet, Task, TaskSet, closure_targets, closure_tasks
@@ -136,11 +135,11 @@ class WholeBody:
         self.solver = cone_solver(solver) if cone == "second_order" else chosen_solver(solver)
         self._namer = chosen_solver(None) if cone == "second_order" else self.solver  # of conflicts
         self.bounds = AccelerationBounds(model, dt, horizon)
-        self.asked = Asked(self.tasks, dict(references or {}), names, [held.name for held in self.held])
+        self.references = ReferenceSet(self.tasks, dict(references or {}), names, [held.name for held in self.held])
         self._levels = priorities_of(self.tasks, names, weights or {}, priorities or {})
         self._posture_stiffness = np.where(model.actuated, posture_gains.stiffness, 0.0)
         self._layouts: dict[tuple[str, ...], Layout] = {}
-        self._memories = [Memory(self.aims)]
+        self._memories = [ControllerState(self.aims)]
 
     def __call__(self, t: float, q: Any, v: Any, contacts: Held = None) -> WholeBodyCommand:
         """The command at time t; `contacts` names the frames that hold now (all if none are named).
@@ -169,7 +168,7 @@ class WholeBody:
                 raise ShapeError(f"{name} has shape ({n},) or (batch, {n}), got {x.shape}")
         states = common_rows([q, v])
         layouts = self._layouts_of(contacts, len(states[0]))
-        self._memories += [Memory(self.aims) for _ in range(len(layouts) - len(self._memories))]
+        self._memories += [ControllerState(self.aims) for _ in range(len(layouts) - len(self._memories))]
         found = [self._row(*each) for each in zip(self._memories, repeat(t), *states, layouts, strict=False)]
         status = np.array([code for _, code in found], np.int64)
         if q.ndim == v.ndim == 1:
@@ -181,28 +180,30 @@ class WholeBody:
         """Begin anew with robots that were put elsewhere, all rows by default: contacts hold where they are next."""
         for k in range(len(self._memories)) if rows is None else rows:
             if 0 <= k < len(self._memories):
-                self._memories[k] = Memory(self.aims)
+                self._memories[k] = ControllerState(self.aims)
 
     def _row(
-        self, memory: Memory, t: float, q: FloatArray, v: FloatArray, layout: Layout
+        self, memory: ControllerState, t: float, q: FloatArray, v: FloatArray, layout: Layout
     ) -> tuple[WholeBodyCommand, int]:
         """One row of a batch with its status."""
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            return no_command(self.tasks, layout, self.asked.names), BAD_INPUT
+            return no_command(self.tasks, layout, self.references.names), BAD_INPUT
         try:
             command = self._command(memory, t, q, v, layout)
         except (NumericalError, NonFiniteError, UnsolvedError):
-            return no_command(self.tasks, layout, self.asked.names), BAD_OUTPUT
+            return no_command(self.tasks, layout, self.references.names), BAD_OUTPUT
         return command, OK if command.success else UNMET
 
-    def _command(self, memory: Memory, t: float, q: FloatArray, v: FloatArray, layout: Layout) -> WholeBodyCommand:
+    def _command(
+        self, memory: ControllerState, t: float, q: FloatArray, v: FloatArray, layout: Layout
+    ) -> WholeBodyCommand:
         self._hold(memory, layout, q)
-        speed, acceleration, aimed = self.asked(memory, t)
+        speed, acceleration, aimed = self.references(memory, t)
         H, C, J, rate, bias, error = self._function.call(q, v, memory.target, memory.goal)
         wanted = acceleration + self.damping * (speed - rate) + aimed * self.stiffness * error
         need, Jc = wanted - bias, J[layout.rows]
         if not need @ need < FASTEST * FASTEST:
-            self.asked.complain(t, need)
+            self.references.complain(t, need)
         D = np.concatenate([H, -Jc.T], axis=1)  # tau = D x + C
         limits = layout.constraints(D, C, Jc, need[layout.rows], self.bounds(q, v))
         x, tau, conflicts = self._solve(memory, layout, limits, (J, need, self._pull(q, v)), (D, C))
@@ -211,12 +212,12 @@ class WholeBody:
         tau[layout.loose] = 0.0
         nv, slices = self.model.nv, self.tasks.slices
         errors, left = {name: error[rows] for name, rows in slices.items()}, need - J @ x[:nv]
-        missed = {name: left[slices[name]] for name in self.asked.names}
+        missed = {name: left[slices[name]] for name in self.references.names}
         return WholeBodyCommand(tau, x[:nv], layout.shared(x[nv:]), errors, not conflicts, conflicts, missed)
 
     def _solve(
         self,
-        memory: Memory,
+        memory: ControllerState,
         layout: Layout,
         s: Constraints,
         ask: tuple[FloatArray, ...],
@@ -265,7 +266,7 @@ class WholeBody:
             pull += self._posture_stiffness * self.model.difference(q, self.posture)
         return pull
 
-    def _hold(self, memory: Memory, layout: Layout, q: FloatArray) -> None:
+    def _hold(self, memory: ControllerState, layout: Layout, q: FloatArray) -> None:
         """Contacts that are new hold where they are now; those that are gone are forgotten."""
         if memory.held.keys() == layout.held:
             return

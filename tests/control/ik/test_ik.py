@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bough
-from bough.control.ik.wishes import away_from_singularity
+from bough.control.ik.objectives import away_from_singularity
 from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
 from bough.opspace import TaskSet, joint, posture
 
@@ -198,10 +198,10 @@ def test_manipulability_grows_and_the_slope_is_its_own():
         J = DYN.jacobian(q, HAND)[:3]
         return np.log(np.linalg.det(J @ J.T)) / 2
 
-    wish = away_from_singularity(TaskSet(ARM, [bough.position(HAND)]), 1e-3)
+    objective = away_from_singularity(TaskSet(ARM, [bough.position(HAND)]), 1e-3)
     q, e = ARM.random_configuration(np.random.default_rng(6)), 1e-6
     slope = [(measure(q + e * d) - measure(q - e * d)) / (2 * e) for d in np.eye(7)]
-    assert 1e3 * wish(q[None])[0] == pytest.approx(slope, abs=1e-6)
+    assert 1e3 * objective(q[None])[0] == pytest.approx(slope, abs=1e-6)
     plain = bough.ik.solve(ARM, {HAND: p})
     better = bough.ik.solve(ARM, {HAND: p}, manipulability=0.2, iterations=200)
     assert better.success

@@ -93,16 +93,16 @@ def _solver(
     weighed = by_name(weights, names, "a weight")
     key = tuple((name, tuple(np.ravel(x).tolist()), np.shape(x)) for name, x in weighed.items())
     ranks = tuple(by_name(priorities, names, "a priority").items())
-    wish = None if posture is None else tuple(np.ravel(posture).tolist())
-    return _made(model, tasks, key, ranks, (wish, gain), limits)
+    objective = None if posture is None else tuple(np.ravel(posture).tolist())
+    return _made(model, tasks, key, ranks, (objective, gain), limits)
 
 
 @lru_cache(maxsize=32)
 def _made(
-    model: Model, tasks: tuple[Task, ...], weights: Any, ranks: Any, wish: Any, limits: bool
+    model: Model, tasks: tuple[Task, ...], weights: Any, ranks: Any, objective: Any, limits: bool
 ) -> InverseKinematics:
     given = {name: values[0] if shape == () else np.array(values) for name, values, shape in weights}
-    posture, gain = wish
+    posture, gain = objective
     return InverseKinematics(
         model, tasks, weights=given, priorities=dict(ranks), posture=posture, manipulability=gain, limits=limits
     )

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.control.ik.objectives import Objective
 from bough.control.ik.problem import FAR, Goals, Level
 from bough.control.ik.step import COST, FLOOR, SHARE, SIZE
-from bough.control.ik.wishes import Wish
 from bough.types import BoolArray, FloatArray, IntArray
 
 FIRST_SHARE = 0.1
@@ -26,16 +26,16 @@ class Ended(NamedTuple):
 
 
 class Descent:
-    """Levels on a model, and a motion that is wished besides."""
+    """Levels on a model, and a secondary objective."""
 
-    def __init__(self, levels: list[Level], wish: Wish | None, threads: int | None = None) -> None:
-        self.first, self.lower, self.wish, self.threads = levels[0], levels[1:], wish, threads
+    def __init__(self, levels: list[Level], objective: Objective | None, threads: int | None = None) -> None:
+        self.first, self.lower, self.objective, self.threads = levels[0], levels[1:], objective, threads
         self.nv = self.first.model.nv
 
     @property
     def settles(self) -> bool:
         """Whether there is something left to do when the first level has been reached."""
-        return bool(self.lower) or self.wish is not None
+        return bool(self.lower) or self.objective is not None
 
     def __call__(self, q: FloatArray, goals: list[Goals], owner: IntArray, tolerance: float, most: int) -> Ended:
         """Descend from q (rows, nq); of rows with one owner, the others end when the first has reached its target."""
@@ -77,14 +77,14 @@ class Descent:
         return Ended(best[None], np.array([least]), np.array([error]), np.array([done]))
 
     def step(self, q: FloatArray, goals: list[Goals], state: FloatArray) -> Any:
-        """(moved, state, motion) of the first level: each level, the wish last, within what those above leave.
+        """(moved, state, motion) of the first level: each level, the objective last, within what those above leave.
 
         For rows, or for one q (nq,).
         """
-        if self.wish is None:
+        if self.objective is None:
             pull = np.zeros((*q.shape[:-1], self.nv))
         else:
-            pull = self.wish(q) if q.ndim == 2 else self.wish(q[None])[0]
+            pull = self.objective(q) if q.ndim == 2 else self.objective(q[None])[0]
         for level, goal in reversed([*zip(self.lower, goals[1:], strict=True)]):
             pull = level.function.call(q, *goal, level.weights(q), state, pull, threads=self.threads)[2]
         return self.first.function.call(q, *goals[0], self.first.weights(q), state, pull, threads=self.threads)

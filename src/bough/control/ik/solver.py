@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.control.ik.descent import LEAST, Descent, Ended, begun
+from bough.control.ik.objectives import away_from_singularity, sum_of, towards
 from bough.control.ik.problem import Bounds, Goals, Key, by_name, levels
 from bough.control.ik.step import SIZE
-from bough.control.ik.wishes import away_from_singularity, both, towards
 from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError, UnknownNameError
 from bough.model import Model
 from bough.opspace import Task, closure_targets, closure_tasks
@@ -74,10 +74,10 @@ class InverseKinematics:
             raise TaskError(f"manipulability is a gain that is not negative, got {manipulability!r}")
         if posture is not None and np.ndim(posture) != 1:
             raise ShapeError(f"posture has shape ({model.nq},), got {np.shape(posture)}")
-        wishes = [] if posture is None else [towards(model, configurations(model, "posture", posture)[0])]
+        objectives = [] if posture is None else [towards(model, configurations(model, "posture", posture)[0])]
         if manipulability > 0.0:
-            wishes.append(away_from_singularity(self.levels[0].tasks, manipulability))
-        self.wish = both(wishes)
+            objectives.append(away_from_singularity(self.levels[0].tasks, manipulability))
+        self.objective = sum_of(objectives)
 
     def solve(
         self,
@@ -161,7 +161,7 @@ class InverseKinematics:
         batch = common_batch({"q": len(x), "targets": len(goals[0].target)})
         x = self.bounds.clip(np.array(np.broadcast_to(x, (batch, self.model.nq))))
         full = [g.repeated(batch) for g in goals]
-        _, state, step = Descent(self.levels, self.wish, threads).step(x, full, begun(batch, damping, 0.0))
+        _, state, step = Descent(self.levels, self.objective, threads).step(x, full, begun(batch, damping, 0.0))
         v = gain * step
         v /= np.maximum(1.0, np.abs(v / self.model.limits.velocity).max(axis=1))[:, None]
         moved = self.bounds.clip(self.model.integrate(x, dt * v, threads=threads))
@@ -187,7 +187,7 @@ class InverseKinematics:
     ) -> Solution:
         """Descents from `begin`, then from ever more drawn starts at once for those that failed."""
         tolerance, most, starts = limits
-        descent, batch = Descent(self.levels, self.wish, threads), len(begin)
+        descent, batch = Descent(self.levels, self.objective, threads), len(begin)
         best = descent(begin, goals, np.arange(batch), tolerance, most)
         tried, rows, wave = np.ones(batch, np.int64), np.flatnonzero(best.error > tolerance), 1
         rows = rows[: len(rows) if starts > 1 else 0]
@@ -215,7 +215,7 @@ class InverseKinematics:
         """Rows whose targets would pull their loops open are closed again, and their errors measured there."""
         whole = self.loops[0].goals(self.closed)[0].repeated(len(rows))
         found = Descent(self.loops, None)(best.q[rows], [whole], np.arange(len(rows)), *limits)
-        state = Descent(self.levels, self.wish).step(found.q, goals, begun(len(rows)))[1]
+        state = Descent(self.levels, self.objective).step(found.q, goals, begun(len(rows)))[1]
         closed = found.error <= limits[0]
         best.q[rows[closed]], best.error[rows[closed]] = found.q[closed], state[closed, SIZE]
 

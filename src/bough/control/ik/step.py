@@ -1,6 +1,6 @@
 """One step of inverse kinematics as a kernel (Levenberg 1944, Marquardt 1963; Nakamura & Hanafusa 1986 for the form).
 
-With W e the weighted errors, W J their Jacobian on the joints that are free, and z a motion that is wished besides,
+With W e the weighted errors, W J their Jacobian on the joints that are free, and z the motion of a secondary objective,
     d = argmin |W (e - J d)|^2 + damping |d - z|^2 = z + (W J)' ((W J)(W J)' + damping 1)^-1 W (e - J z),
 or the same by an nv x nv matrix where there are more rows than freedoms. The damping is a share of |W e|^2, which lets
 far targets be approached calmly and near ones be reached quadratically, and a floor. A row keeps that share as its

@@ -5,7 +5,7 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.control.ik.wishes import PIVOTS, POSTURE_GAIN, away_from_singularity, both, towards
+from bough.control.ik.objectives import PIVOTS, POSTURE_GAIN, away_from_singularity, sum_of, towards
 from bough.opspace.methods import Prepared
 
 
@@ -46,9 +46,9 @@ def test_a_posture_and_sums(tasks):
     q = tasks.model.random_configuration(np.random.default_rng(2), 3)
     goal = np.full(5, 0.3)
     np.testing.assert_allclose(towards(tasks.model, goal)(q), POSTURE_GAIN * (goal - q))
-    twice = both([towards(tasks.model, goal)] * 2)
+    twice = sum_of([towards(tasks.model, goal)] * 2)
     np.testing.assert_allclose(twice(q), 2 * POSTURE_GAIN * (goal - q))
-    assert both([]) is None
+    assert sum_of([]) is None
 
 
 def test_more_rows_than_freedoms_are_refused():

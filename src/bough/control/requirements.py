@@ -1,4 +1,4 @@
-"""What is asked of a whole-body controller, checked: priorities, weights, gains, motors, contacts to push with."""
+"""Requirements of a whole-body controller, checked: priorities, weights, gains, motors, contacts to push with."""
 
 from __future__ import annotations
 

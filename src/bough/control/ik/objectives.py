@@ -1,4 +1,4 @@
-"""Motions that are wished besides the tasks: towards a posture, and away from singular configurations.
+"""Secondary objectives, in the null space of the tasks: towards a posture, and away from singular configurations.
 
 Manipulability is sqrt(det(J J')) (Yoshikawa 1985). With J J' = L D L' its logarithm is half the sum of log D_k; its
 slope by a motion v comes from the derivative of D at q moved by v, in the graph.
@@ -24,23 +24,23 @@ from bough.opspace.sweeps.patterns import JacobianPattern
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.types import FloatArray, Rows, Workspace
 
-Wish: TypeAlias = Callable[[FloatArray], FloatArray]  # (rows, nq) -> (rows, nv)
+Objective: TypeAlias = Callable[[FloatArray], FloatArray]  # (rows, nq) -> (rows, nv)
 
 POSTURE_GAIN = 0.5  # of the way to the posture in a step, as far as the tasks leave it
 LEAST_PIVOT = 1e-6  # of J J': below, the slope of its logarithm says no more than a direction
-LONGEST = 0.2  # largest motion of a joint that is wished in a step
+LONGEST = 0.2  # largest motion of a joint in a step
 
 
-def towards(model: Model, posture: FloatArray) -> Wish:
+def towards(model: Model, posture: FloatArray) -> Objective:
     """Half of the way to a posture (nq,)."""
 
-    def wish(q: FloatArray) -> FloatArray:
+    def objective(q: FloatArray) -> FloatArray:
         return POSTURE_GAIN * model.difference(q, posture)
 
-    return wish
+    return objective
 
 
-def away_from_singularity(tasks: TaskSet, gain: float) -> Wish:
+def away_from_singularity(tasks: TaskSet, gain: float) -> Objective:
     """`gain` times the slope of log sqrt(det(J J')) of the rows of tasks."""
     if tasks.size > tasks.model.nv:
         raise TaskError(
@@ -50,21 +50,21 @@ def away_from_singularity(tasks: TaskSet, gain: float) -> Wish:
     constants = (tasks.model.mechanism, tasks.with_placements, tasks.pattern)
     pivots, slope = (Prepared(r, constants, tasks.sizes).bind(tasks) for r in (PIVOTS, vjp(PIVOTS, ["v"])))
 
-    def wish(q: FloatArray) -> FloatArray:
+    def objective(q: FloatArray) -> FloatArray:
         still = np.zeros((len(q), tasks.model.nv))
         D = pivots.call(q, still)
         x = gain * slope.call(q, still, 0.5 / np.maximum(D, LEAST_PIVOT))
         longest = np.abs(x).max(axis=1, initial=0.0, keepdims=True)
         return x * np.minimum(1.0, LONGEST / np.maximum(longest, LONGEST))
 
-    return wish
+    return objective
 
 
-def both(wishes: list[Wish]) -> Wish | None:
-    """The sum of wishes, None if there are none."""
-    if len(wishes) < 2:
-        return wishes[0] if wishes else None
-    return lambda q: sum((wish(q) for wish in wishes[1:]), wishes[0](q))
+def sum_of(objectives: list[Objective]) -> Objective | None:
+    """The sum of objectives, None if there are none."""
+    if len(objectives) < 2:
+        return objectives[0] if objectives else None
+    return lambda q: sum((objective(q) for objective in objectives[1:]), objectives[0](q))
 
 
 @kernel
