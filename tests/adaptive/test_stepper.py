@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from adaptive.linkages import random_forces, random_linkage, simulate
+from bough import Dynamics
 from bough.adaptive import Closure, QuasiStatics, closure, energy, relative_joint
 from bough.errors import NumericalError
 from bough.model import Builder
@@ -309,3 +310,47 @@ def test_looking_at_power_leaves_calm_steps_as_they_are():
         for sim in (whole, single):
             sim.step(h=1e-4)
             np.testing.assert_allclose(sim.configuration, expected, rtol=0, atol=1e-13)
+
+
+def pulled(extra, steps, method="aba"):
+    """A chain under gravity, its tip pulled by a callback that returns the energy of its spring, and perhaps more."""
+    model = chain(8, seed=3)
+    sim = QuasiStatics(model, None, method)
+    load, goal = sim.loads([7]), sim.positions([7])[0] + 0.05
+
+    def pull(_):
+        d = goal - sim.positions([7])[0]
+        load.values[0] = 30.0 * d
+        return 15.0 * float(d @ d) + extra(sim)
+
+    sim.run(steps, h=2e-3, load=pull)
+    return sim
+
+
+def lifted(sim):
+    """The energy of gravity."""
+    m = sim.model
+    return Dynamics(m).potential_energy(sim.configuration)
+
+
+def test_energy_of_its_own_forces_alone_is_found_out():
+    with pytest.warns(UserWarning, match="return that of all forces but potentials, gravity and other loads included"):
+        sim = pulled(lambda sim: 0.0, 40)
+    assert sim.stats.cuts < 200
+
+
+def test_rest_is_no_reason_to_cut_steps():
+    """Near the end of a spring its energy is rounding beside what it was."""
+    sim = QuasiStatics(chain(4, seed=3).with_gravity((0, 0, 0)), method="aba")
+    load, goal = sim.loads([3]), sim.positions([3])[0] + [0.01, -0.02, 0.01]
+
+    def pull(_):
+        d = goal - sim.positions([3])[0]
+        load.values[0] = 30.0 * d
+        return 15.0 * float(d @ d)
+
+    sim.run(300, h=0.2, load=pull)
+    assert np.abs(goal - sim.positions([3])[0]).max() < 1e-14
+    before = sim.stats.cuts
+    sim.run(50, h=0.2, load=pull)
+    assert sim.stats.cuts - before < 100

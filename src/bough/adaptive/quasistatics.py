@@ -292,6 +292,7 @@ class QuasiStatics(Simulation):
         dt, h = step_size(dt, h)
         follows = (load is None or isinstance(load, Restraints)) and self.stepper.follows
         self.stepper.keeps_region = load is not None
+        self.stepper.judges, self.stepper.largest = True, 0.0
         self.stepper.follow(load if isinstance(load, Restraints) else None, follows)
         if follows and load is not None:
             load(self)

@@ -260,6 +260,7 @@ def step_size(dt: float | None, h: float | None) -> tuple[float, float]:
 # What is watched from step to step: whether a linkage swings under its forces, and whether its loops close.
 
 
+STILL = 1e-11  # rad or m by which all joints move in a step: less is rounding
 CALM_STEPS = 64  # steps without swinging after which they are cut into half as many parts
 # Loops that stay open by more than this (m or rad), and have not come closer for so many steps, do not close.
 OPEN, PATIENCE, CLOSER = 1e-4, 30, 0.95
@@ -282,7 +283,7 @@ class Swings:
         open_ = self._open
         now, old = qdd[open_], self.before[open_]
         turned, size = float((now * old).sum()), float((old * old).sum())  # no BLAS: its threads cost more
-        if turned < -size:
+        if turned < -size and math.sqrt(size) * self.solver.h > STILL:
             self.parts, self.calm = min(2 * self.parts, MAX_PARTS), 0
         elif self.parts > 1:
             self.calm = self.calm + 1 if turned > 0.0 else 0
@@ -326,6 +327,7 @@ class LoopWatch:
 
 
 ROUNDING = 1e-12  # of the energy
+REST_SHARE = 1e-9  # of the energy: steps that can lose no more are at rest
 LOOKS = 32  # steps on the paper's tree of which one is looked at for forces that brake it
 
 
@@ -338,6 +340,7 @@ class Stepper:
         self.solver, self.switch, self.refresh = solver, switch, refresh
         self.parts, self.swings, self.loops = StepParts(solver, max_turn), Swings(solver), LoopWatch(solver)
         self.steps, self.time = 0, 0.0
+        self.judges, self.largest = True, 0.0  # whether steps of this run are cut by energy, and the largest so far
         self.keeps_region = False  # whether forces that change between steps leave the region of open joints as it is
         self.pull: Restraints | NoRestraints | None = None  # springs, or none, that are followed in compiled code
 
@@ -364,7 +367,7 @@ class Stepper:
     def whole(self, h: float, dt: float, load: Callable[[], float | None]) -> int:
         """One step in parts with the same sum of h, forces set before each of them; one that raises energy is cut."""
         first = self._energy(load())
-        swings = self.swings
+        swings, worst, began = self.swings, 0.0, self.swings.parts
         before = [] if first is None and swings.parts == 1 else self.parts.snapshot()
         steps, passed, cuts = self.steps, self.time, self.parts.cuts
         while True:
@@ -381,7 +384,12 @@ class Stepper:
                     self.parts.put_back(before)
                     self.time, self.parts.cuts = passed, cuts
                 raise
-            if first is None or last is None or last <= first + ROUNDING * abs(first) or 2 * parts > MAX_PARTS:
+            if first is None or last is None or not self._rises(last - first, h) or 2 * parts > MAX_PARTS:
+                break
+            worst = max(worst, last - first)
+            if parts >= 16 * began and last - first > 0.5 * worst:
+                self._distrust(last - first)
+                swings.parts = began
                 break
             self.parts.put_back(before)
             self.time, swings.parts, swings.calm, self.parts.cuts = passed, 2 * parts, 0, cuts
@@ -390,13 +398,32 @@ class Stepper:
         swings.judge()
         return 1
 
+    def _rises(self, rise: float, h: float) -> bool:
+        """Whether energy has risen by more than rounding; near rest, what a step could lose is rounding, too."""
+        if not self.judges or rise <= ROUNDING * self.largest:
+            return False
+        power = self.solver.plain.product(*2 * (self.solver.inputs.shared.qdd,))
+        return rise > REST_SHARE * self.largest or h * power > REST_SHARE * self.largest
+
+    def _distrust(self, rise: float) -> None:
+        """Energy that rises as much however short steps are is not that of the forces."""
+        self.judges = False
+        warnings.warn(
+            f"the energy that the load returns rises by {rise:.1e} J in step {self.steps + 1}, however short its parts "
+            f"are: return that of all forces but potentials, gravity and other loads included, or nothing; steps of "
+            f"this run are no longer judged by it",
+            stacklevel=6,
+        )
+
     def _energy(self, given: Any) -> float | None:
         """All of it, where a load says what that of the forces is."""
         if given is None:
             return None
         if not isinstance(given, (int, float)) or not math.isfinite(given):
             raise NumericalError(f"a load returns its energy, a finite number, or nothing: got {given!r}")
-        return float(given) + self.solver.inputs.potentials.energy()
+        energy = float(given) + self.solver.inputs.potentials.energy()
+        self.largest = max(self.largest, abs(energy))
+        return energy
 
     def _some(self, most: int, h: float) -> int:
         solver = self.solver
