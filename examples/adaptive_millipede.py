@@ -1,4 +1,4 @@
-"""Millipede (Redon & Lin 2005, section 6.2 and Fig. 5): 13,000 links, one force on a leg, eps = 2^0 .. 2^-19."""
+"""Millipede (Redon & Lin 2005, section 6.2 and Fig. 5): 13,000 links, one force in the middle, eps = 2^0 .. 2^-19."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from papers.redon_lin.linkages import draw_millipede
 
 def main() -> None:
     given = arguments(__doc__, 4_000)
-    model = millipede(legs=max(2, int(1000 * given.scale)), floating=True)
+    model = millipede(legs=max(2, int(1000 * given.scale)), geometry="straight", floating=True)
     names = len(model.joints)
     case = Case(model, random_forces([names // 2]), given.steps, np.array(model.neutral))
     dt = time_step(case)

@@ -13,7 +13,7 @@ from bough.model import Model
 from bough.types import FloatArray
 from bough.view import Shapes, balls, picture, rods, scene
 from bough.zoo import bicycle_chain, millipede, molecule
-from papers.redon_lin.protocol import DT, FULL, displacement_error, simulation
+from papers.redon_lin.protocol import DT, FULL, displacement_error, simulation, winding
 from papers.result import MEASURED, Figure, Result, Row
 
 STEPS = 10_000
@@ -116,21 +116,6 @@ def computed(model: Model, q: FloatArray, body: int, pull: FloatArray, exponent:
     sim.apply_force(body, pull)
     moving = sim.accelerations() != 0
     return sim.positions(), np.array([bool(moving[joint.v].any()) for joint in model.joints])
-
-
-def winding(legs: int) -> FloatArray:
-    """Configuration of a straight, floating millipede that winds along the plane of x and z, on arched legs."""
-    q, spine = np.zeros(6 + 13 * legs), 3 * legs
-    q[6] = 1.0  # the base, not turned
-    turned = np.array([1.0, 1.0, -1.0, -1.0])[np.arange(spine) % 4]  # axes alternate, up and back
-    q[8 : 6 + spine : 2] = (turned * 0.12 * np.cos(2.0 * np.pi * np.arange(spine) / 80.0))[2::2]
-    up = (
-        np.array([-0.7, 0.0, 0.5, 0.0, 0.5, 0.0, 0.4, 0.0, 0.0, 0.0])
-        * np.where(np.arange(legs) // 2 % 2, -1, 1)[:, None]
-    )
-    swing = np.array([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]) * np.where(np.arange(legs) % 2, -0.5, 0.5)[:, None]
-    q[6 + spine :] = (turned[:10] * (up + swing)).ravel()
-    return q
 
 
 def draw_millipede(canvas: Any, legs: int = LEGS, exponents: Sequence[int] = (3, 11)) -> None:

@@ -1,8 +1,10 @@
 """The protocol of section 6, cell by cell: a linkage, a number of forces, a threshold; cost and error.
 
-A cell is one run from a random configuration under constant random forces of about 1 N in the world's axes, without
-gravity. The paper does not say where its forces act, nor the step: here they act on neighbours at the free end
-("adjacent") or on bodies drawn at random ("scattered"), and dt = 1 ms.
+A cell is one run under constant random forces of about 1 N in the world's axes, without gravity. The paper does not say
+where its forces act, nor the step: here they act on neighbours at the free end ("adjacent"), on the body in the middle
+("middle") or on bodies drawn at random ("scattered"), and dt = 1 ms. Linkages start at random, but for the bicycle
+chain and the millipede: the paper builds its millipede from equal blocks, so that ours is straight; two other postures
+show how much the posture matters.
 """
 
 from __future__ import annotations
@@ -24,18 +26,21 @@ FORCES = (1, 10, 100, 1000)
 DT = 1e-3
 SAMPLES = 10
 LINKAGES: dict[str, Callable[[], Model]] = {
-    "molecule": lambda: molecule(50_000),
+    "molecule": lambda: molecule(50_000, window=2),
     "chain": lambda: chain(50_000),
-    "millipede": lambda: millipede(floating=True),
+    "millipede": lambda: millipede(geometry="straight", floating=True),
+    "millipede, winding": lambda: millipede(geometry="straight", floating=True),
+    "millipede, coiled": lambda: millipede(floating=True),
     "bicycle chain": bicycle_chain,
 }
+MILLIPEDES = ("millipede", "millipede, winding", "millipede, coiled")
 
 
 class Experiment(NamedTuple):
     """What is run on one linkage."""
 
     linkage: str
-    where: str  # "adjacent" or "scattered"
+    where: str  # "adjacent", "middle" or "scattered"
     forces: tuple[int, ...]
     exponents: tuple[int, ...]
     steps: int
@@ -44,7 +49,7 @@ class Experiment(NamedTuple):
 FULL = (
     Experiment("molecule", "adjacent", FORCES, EXPONENTS, 4000),
     Experiment("chain", "adjacent", FORCES, EXPONENTS, 4000),
-    Experiment("millipede", "adjacent", (1,), EXPONENTS, 4000),
+    *(Experiment(name, "middle", (1,), EXPONENTS, 4000) for name in MILLIPEDES),
     Experiment("bicycle chain", "adjacent", (1,), EXPONENTS, 10_000),
     Experiment("molecule", "scattered", FORCES, EXPONENTS, 4000),
     Experiment("chain", "scattered", FORCES, EXPONENTS, 4000),
@@ -57,17 +62,37 @@ def simulation(
 ) -> QuasiStatics:
     """The same start and the same forces for all thresholds and methods."""
     rng, n = np.random.default_rng(forces), len(model.joints)
+    legs = n // 13  # of a millipede: ten links each, and three of the spine, which come first
     error = None if exponent is None else relative_joint(2.0**-exponent)
     sim = QuasiStatics(model, error, method, culled="zero", catch_up=False, assembly=assembly)
     start, bodies = model.random_configuration(rng), rng.choice(n, min(forces, n), replace=False)
-    if plan.linkage == "bicycle chain":
+    if plan.linkage in ("bicycle chain", "millipede"):
         start = model.neutral
+    elif plan.linkage == "millipede, winding":
+        start = winding(legs)
     sim.configuration = start
     if plan.where == "adjacent":
         bodies = np.arange(n - len(bodies), n)
+    elif plan.where == "middle":
+        bodies = np.array([3 * legs // 2])
     for body in bodies.tolist():
         sim.apply_force(body, rng.normal(size=3))
     return sim
+
+
+def winding(legs: int) -> FloatArray:
+    """Configuration of a straight, floating millipede that winds along the plane of x and z, on arched legs."""
+    q, spine = np.zeros(6 + 13 * legs), 3 * legs
+    q[6] = 1.0  # the base, not turned
+    turned = np.array([1.0, 1.0, -1.0, -1.0])[np.arange(spine) % 4]  # axes alternate, up and back
+    q[8 : 6 + spine : 2] = (turned * 0.12 * np.cos(2.0 * np.pi * np.arange(spine) / 80.0))[2::2]
+    up = (
+        np.array([-0.7, 0.0, 0.5, 0.0, 0.5, 0.0, 0.4, 0.0, 0.0, 0.0])
+        * np.where(np.arange(legs) // 2 % 2, -1, 1)[:, None]
+    )
+    swing = np.array([0, 1, 0, 0, 0, 0, 0, 0, 0, 0]) * np.where(np.arange(legs) % 2, -0.5, 0.5)[:, None]
+    q[6 + spine :] = (turned[:10] * (up + swing)).ravel()
+    return q
 
 
 def centres(sim: QuasiStatics) -> FloatArray:

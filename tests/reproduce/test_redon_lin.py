@@ -66,9 +66,9 @@ def test_cells_of_other_lengths_are_run_again(small):
 def test_cells_by_the_beginning_of_their_names():
     assert [(p.linkage, p.where, p.forces, len(p.exponents)) for p in chosen(["molecule/adjacent/1000/1", "mill"])] == [
         ("molecule", "adjacent", (1000,), 11),
-        ("millipede", "adjacent", (1,), 20),
+        *((name, "middle", (1,), 20) for name in protocol.MILLIPEDES),
     ]
-    assert sum(len(p.exponents) for p in chosen([])) == 20 * 18
+    assert sum(len(p.exponents) for p in chosen([])) == 20 * 20
 
 
 def test_processes_side_by_side_find_the_same(tmp_path):

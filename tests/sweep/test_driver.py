@@ -34,7 +34,10 @@ def same(found, job):
         np.testing.assert_array_equal(table[name], column)
 
 
-@pytest.mark.parametrize("executor", [Threads(1), Threads(3), Processes(2), ThreadPoolExecutor(2)], ids=str)
+EXECUTORS = {"one thread": Threads(1), "threads": Threads(3), "processes": Processes(2), "pool": ThreadPoolExecutor(2)}
+
+
+@pytest.mark.parametrize("executor", EXECUTORS.values(), ids=EXECUTORS)
 def test_parts_make_the_table(executor, tmp_path):
     summary = run(JOB, tmp_path / "a", executor, chunk=30)
     assert (summary.rows, summary.parts, summary.found, summary.retried) == (100, 4, 0, 0)
