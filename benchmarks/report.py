@@ -62,7 +62,8 @@ def markdown(path: Path) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in saved["machine"]["versions"].items())
     card = f"{saved['machine']['card']}, " if "card" in saved["machine"] else ""
     commit = f"; commit {saved['machine']['commit']}" if "commit" in saved["machine"] else ""
-    lines = [f"{card}{saved['machine']['cpu']}, Python {saved['machine']['python']}, {versions}{commit}.", ""]
+    day = f"; {saved['machine']['date']}" if "date" in saved["machine"] else ""
+    lines = [f"{card}{saved['machine']['cpu']}, Python {saved['machine']['python']}, {versions}{commit}{day}.", ""]
     groups: dict[str, list[Timing]] = {}
     for item in saved["rows"]:
         groups.setdefault(item["group"], []).append(Timing(**item))

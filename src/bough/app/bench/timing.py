@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from statistics import median
 from typing import Any
 
@@ -95,7 +96,7 @@ def _burst(calls: list[Call]) -> float:
 
 
 def machine() -> dict[str, Any]:
-    """CPU, GPU where one was used, Python, commit and the versions of everything that takes part."""
+    """CPU, GPU where one was used, Python, commit, the versions of everything that takes part, and the day."""
     used = sys.modules.get("bough.compile.run.cuda.gpu")
     card = {"card": used.find_gpu().name} if used and used.find_gpu.cache_info().currsize else {}
-    return card | record.machine(PACKAGES)
+    return card | record.machine(PACKAGES) | {"date": date.today().isoformat()}
