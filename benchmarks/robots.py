@@ -13,8 +13,7 @@ from benchmarks.absent import Sought, robot_file
 from benchmarks.dynamics import G1
 from benchmarks.reaching import FEET, HANDS, four_limbs, one_arm
 from bough import zoo
-from bough.app.bench.engines.pinocchio import pinocchio_twin
-from bough.app.bench.states import check, installed, random_state
+from bough.app.bench.states import check
 from bough.app.bench.timing import Timing, contest
 from bough.compile.settings import most_threads
 from bough.control import Contact, Gains, Reference, WholeBody
@@ -29,14 +28,13 @@ MANY, FEW, STEPS, DT = 4096, 256, 50, 2e-3
 RADIUS, SPEED = 0.02, 0.1
 SOLVERS = {"daqp": "daqp", "proxqp": "proxsuite", "piqp": "piqp", "quadprog": "quadprog"}  # and their modules
 WANTED = Sought((G1, "panda.urdf"), ("pink", "mink", *SOLVERS.values()))
-CONTACT = 1e-8  # of Pinocchio's contact solvers
 SOLVED = 1e-3  # of the largest acceleration: what solvers stop at
 SOFT = "in the air both accelerate alike; on the ground not: MuJoCo's contacts give way, ours do not"
 
 
 def rows() -> list[Timing]:
     """Contacts, whole-body control and inverse kinematics."""
-    return [*contacts(), *one_robot(), *whole_body(), *one_arm(), *four_limbs()]
+    return [*contacts(), *whole_body(), *one_arm(), *four_limbs()]
 
 
 # Contacts
@@ -121,89 +119,6 @@ def quadruped_mjcf(cone: str = "pyramidal") -> str:
     return f"""<mujoco><compiler angle="radian" autolimits="true"/><option timestep="{DT}" cone="{cone}"/><worldbody>
     <geom type="plane" size="5 5 1" contype="0"/><body pos="0 0 0.36"><freejoint/>
     <inertial pos="0 0 0" mass="8" diaginertia="0.1 0.3 0.35"/>{legs}</body></worldbody></mujoco>"""
-
-
-def one_robot() -> list[Timing]:
-    """One step of one quadruped on four feet that stick, at two states in turn, beside Pinocchio's contact solvers."""
-    model, soft = zoo.quadruped(damping=0.0), zoo.quadruped(stiffness=60.0, damping=2.0)
-    feet = [ContactPoint(f"{leg}_foot", radius=RADIUS) for leg, *_ in LEGS]
-    start = model.rest_configuration.copy()
-    start[2] = 0.36
-    contacts = Contacts(feet, friction=1.0)
-    q = rollout(soft, start, np.zeros(model.nv), duration=1.0, dt=DT, contacts=contacts).q[-1]
-    tau = np.zeros(model.nv)
-    tau[6:] = -soft.stiffness[6:] * (q[7:] - soft.rest[6:])
-    speeds = 0.1 * SPEED * np.random.default_rng(0).normal(size=(2, model.nv))
-    robot = Ensemble(model, q[None], speeds[:1], dt=DT, contacts=contacts)
-
-    def step(v: Any) -> Any:
-        robot.reset(slice(None), q[None], v[None])
-        robot.step(tau=tau)
-        return robot.v[0]
-
-    calls: dict[str, Any] = {"bough": [partial(step, v) for v in speeds]}
-    expected, notes = [step(v).copy() for v in speeds], []
-    if installed("pinocchio") and hasattr(import_module("pinocchio"), "ADMMConstraintSolver"):
-        for solver in ("ADMM", "PGS"):
-            peer = PinocchioStep(model, q, tau, [foot.frame for foot in feet], solver)
-            gaps = [check(f"pin {solver}", peer(v), x, SOLVED) for v, x in zip(speeds, expected, strict=True)]
-            calls[f"pin.aba, pin.crba, {solver}"] = [partial(peer, v) for v in speeds]
-            alone = contest({solver: peer.solve}, 0.3)[solver]
-            notes.append(
-                f"{solver}: same velocities to {max(gaps):.0e}, {peer.iterations} iterations in {1e6 * alone:.0f} us"
-            )
-    return [
-        Timing("one step with contacts", model.name, "four feet that stick, 2 ms", contest(calls), "; ".join(notes))
-    ]
-
-
-class PinocchioStep:
-    """A step by velocities and impulses: Pinocchio's free acceleration, Delassus operator and contact solver."""
-
-    def __init__(self, model: Model, q: Any, tau: Any, frames: list[str], solver: str) -> None:
-        pin: Any = import_module("pinocchio")
-        self.pin, self.order, self.twin = pin, random_state(model), pinocchio_twin(model)
-        self.data, self.q, self.tau = self.twin.createData(), q[self.order.q_order], tau[self.order.v_order]
-        self.models, self.contacts = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
-        pin.forwardKinematics(self.twin, self.data, self.q)
-        for k in map(model.frame, frames):
-            joint = int(model.frames.body[k]) + 1
-            at = pin.SE3(np.eye(3), self.data.oMi[joint].act(np.array(model.frames.p[k])) - [0.0, 0.0, RADIUS])
-            contact = pin.PointContactConstraintModel(self.twin, 0, at, joint, self.data.oMi[joint].actInv(at))
-            contact.setFriction(1.0)
-            self.models.append(pin.ConstraintModel(contact))
-            self.contacts.append(self.models[-1].createData())
-        self.factor = pin.ConstraintCholeskyDecomposition(self.twin, self.data, self.models, self.contacts)
-        self.solver = getattr(pin, f"{solver}ConstraintSolver")(3 * len(frames))
-        self.result = getattr(pin, f"{solver}SolverResult")
-        self.settings = getattr(pin, f"{solver}SolverSettings")()
-        self.settings.max_iterations = 1000
-        for name in ("absolute", "relative"):
-            setattr(self.settings, f"{name}_feasibility_tol", CONTACT)
-            setattr(self.settings, f"{name}_complementarity_tol", CONTACT)
-        self.drift, self.iterations = np.zeros(3 * len(frames)), 0
-
-    def __call__(self, v: Any) -> Any:
-        pin, twin, data = self.pin, self.twin, self.data
-        speed = v[self.order.v_order]
-        free = speed + DT * pin.aba(twin, data, self.q, speed, self.tau)
-        pin.crba(twin, data, self.q, pin.Convention.WORLD)
-        pin.computeJointJacobians(twin, data, self.q)
-        for model, contact in zip(self.models, self.contacts, strict=True):
-            model.calc(twin, data, contact)
-        self.factor.compute(twin, data, self.models, self.contacts, 1e-9)
-        J = np.vstack([m.jacobian(twin, data, c) for m, c in zip(self.models, self.contacts, strict=True)])
-        self.drift = J @ free
-        impulse = self.solve()
-        after = speed + DT * pin.aba(twin, data, self.q, speed, self.tau + J.T @ impulse / DT)
-        return after[np.argsort(self.order.v_order)]
-
-    def solve(self) -> Any:
-        """The contact solver alone, from a cold start."""
-        result, operator = self.result(), self.factor.getDelassusOperatorCholeskyExpression()
-        self.solver.solve(operator, self.drift, self.models, self.contacts, self.settings, result)
-        self.iterations = result.iterations
-        return result.retrieveConstraintImpulses()
 
 
 # Whole-body control

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import loops, robots
+from benchmarks import loops
 from bough.opspace import ConstrainedDynamics
 from bough.opspace.loops import Loops
 
@@ -23,8 +23,8 @@ def test_peers_agree(model):
 
 def test_contact_solvers_agree(monkeypatch):
     pinocchio = pytest.importorskip("pinocchio")
-    monkeypatch.setattr(robots, "contest", lambda calls, seconds=0: dict.fromkeys(calls, 1.0))
-    (row,) = robots.one_robot()
+    monkeypatch.setattr(loops, "contest", lambda calls, seconds=0: dict.fromkeys(calls, 1.0))
+    (row,) = loops.one_robot()
     solvers = 2 if hasattr(pinocchio, "ADMMConstraintSolver") else 0
     assert len(row.seconds) == 1 + solvers
     assert row.note.count("same velocities") == solvers
