@@ -18,6 +18,7 @@ from bough.compile.run.cuda.arrays import view_of
 from bough.compile.run.cuda.gpu import Kernel, using
 from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
+from bough.compile.run.libraries import on_host
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
 from bough.errors import BoughError, MissingExtraError, NonFiniteError, ShapeError, TooLargeError
@@ -179,7 +180,7 @@ def test_unit_vectors_as_on_the_cpu(layout, last, cupy):
     for found in (f.on_basis(turn(q), None, None, last=last), f.on_basis(cupy.asarray(turn(q)), None, None, last=last)):
         assert [*found] == [*wanted] == ["v", "tau"]
         for name, (y,) in found.items():
-            got = np.moveaxis(np.asarray(y), -1, 0) if layout == "columns" else np.asarray(y)
+            got = np.moveaxis(on_host(y), -1, 0) if layout == "columns" else on_host(y)
             np.testing.assert_allclose(got, wanted[name][0], atol=1e-9)
     one, alone = f.on_basis(q[3], None, tau[3], last=last), on_cpu.on_basis(q[3], None, tau[3], last=last)
     np.testing.assert_allclose(one["v"][0], alone["v"][0], atol=1e-9)
