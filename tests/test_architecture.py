@@ -1,4 +1,4 @@
-"""The page on architecture is true: all rooms are drawn, walks exist and go down; errata that are cited exist."""
+"""The page on architecture is true: all packages are drawn, walks exist and go down; errata that are cited exist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEGS = [
 
 
 def drawing():
-    spec = importlib.util.spec_from_file_location("draw_rooms", ROOT / "docs" / "draw_rooms.py")
+    spec = importlib.util.spec_from_file_location("draw_packages", ROOT / "docs" / "draw_packages.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -46,8 +46,8 @@ def find(name):
     raise AssertionError(name)
 
 
-def test_there_are_three_walks():
-    assert len(LEGS) == 6
+def test_there_are_four_walks():
+    assert len(LEGS) == 7
     assert all(len(leg) >= 3 for leg in LEGS)
 
 
@@ -72,7 +72,13 @@ def jbar():
 
 
 def step():
-    sim = adaptive.QuasiStatics(zoo.chain(8), adaptive.relative_joint(1e-3), "adaptive", culled="zero")
+    sim = adaptive.QuasiStatics(zoo.chain(8), adaptive.relative_joint(1e-3), "adaptive")
+    sim.apply_force(7, (1.0, 2.0, 3.0))
+    sim.step(1e-3)
+
+
+def motion():
+    sim = adaptive.Dynamics(zoo.chain(8), adaptive.rms_acceleration(1e-3), "adaptive")
     sim.apply_force(7, (1.0, 2.0, 3.0))
     sim.step(1e-3)
 
@@ -86,10 +92,12 @@ def code(name):
 
 
 @pytest.mark.native("what is compiled is what is walked through")
-@pytest.mark.parametrize(("walk", "legs"), [(torque, LEGS[:3]), (jbar, LEGS[3:5]), (step, LEGS[5:])])
+@pytest.mark.parametrize(
+    ("walk", "legs"), [(torque, LEGS[:3]), (jbar, LEGS[3:5]), (step, LEGS[5:6]), (motion, LEGS[6:])]
+)
 def test_walks_are_what_is_called(walk, legs, tmp_path, monkeypatch):
     monkeypatch.setenv("BOUGH_CACHE_DIR", str(tmp_path))  # where no choice of a method is known
-    if walk is step:
+    if walk in (step, motion):
         monkeypatch.setenv("BOUGH_INTERPRET", "1")  # its kernels are not traced
     called, before = [], sys.getprofile()
     sys.setprofile(lambda frame, event, arg: called.append(frame.f_code) if event == "call" else None)
@@ -102,8 +110,8 @@ def test_walks_are_what_is_called(walk, legs, tmp_path, monkeypatch):
         assert [name for name in leg if code(name) not in calls] == []  # one after another
 
 
-def test_the_picture_has_every_room():
-    drawn = re.findall(r"<text[^>]*>(\w+)</text>", (ROOT / "docs" / "rooms.svg").read_text())
+def test_the_picture_has_every_package():
+    drawn = re.findall(r"<text[^>]*>(\w+) <tspan>\d+</tspan></text>", (ROOT / "docs" / "packages.svg").read_text())
     assert sorted(drawn) == sorted(LAYER)
 
 
