@@ -104,8 +104,10 @@ class Factor:
             found: Float = out
             return found
         if out is None and type(b) is np.ndarray and b.ndim == 1:
-            with suppress(ShapeError):  # which is said of b below
+            try:
                 return self._solve(self.packed, b)
+            except ShapeError:  # which is said of b below
+                b = np.asarray(b)
         x = self._apply(b, METHODS[self.method].solve)
         if out is None:
             return x
