@@ -6,7 +6,7 @@ double atan(double) noexcept, fabs(double) noexcept, fma(double, double, double)
 double sqrt(double) noexcept;
 float nanf(const char *) noexcept, atanf(float) noexcept, fmaf(float, float, float) noexcept, sqrtf(float) noexcept;
 void *memcpy(void *, const void *, Size) noexcept, *memset(void *, int, Size) noexcept;
-void *aligned_alloc(Size, Size) noexcept;
+void *mmap(void *, Size, int, int, int, long) noexcept;
 }
 
 #define __global__
@@ -78,7 +78,8 @@ static void begin_thread()
    its shared memory. */
 static int launch(unsigned grid, unsigned block, unsigned shared)
 {
-    if (!stacks) stacks = (unsigned char *)aligned_alloc(4096, (Size)STACK * MOST_THREADS);
+    /* private, anonymous and not reserved: every kernel has stacks of its own, and a process of many may still fork */
+    if (!stacks) stacks = (unsigned char *)mmap(0, (Size)STACK * MOST_THREADS, 3, 0x4022, -1, 0);
     blockDim.x = block;
     for (blockIdx.x = 0; blockIdx.x < grid; blockIdx.x++) {
         memset(dynamic_shared, 0xff, MOST_SHARED); /* not a number */

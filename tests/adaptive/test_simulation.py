@@ -78,6 +78,15 @@ def test_an_interrupted_run_ends_after_a_whole_step(kind):
     assert np.array_equal(again.configuration, sim.configuration)
 
 
+@pytest.fixture
+def interrupts():
+    """SIGINT raises KeyboardInterrupt, also where a process in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_inside_a_callback_comes_at_once():
     sim, calls = adaptive.Dynamics(zoo.chain(5), method="full"), []
 

@@ -204,5 +204,5 @@ def test_a_long_chain_is_solved():
 
 
 def test_unknown_reference_is_refused(model):
-    with pytest.raises(OptionError, match="local_world_aligned"):
+    with pytest.raises(OptionError, match="there is no reference 'global'"):
         frame_of(model, "f0", "global")

@@ -10,7 +10,7 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.errors import ModelError
+from bough.errors import OptionError
 
 FORMS = {"open": 0, "closed": 3}
 
@@ -79,5 +79,5 @@ def test_forms_are_as_far_apart_as_is_known() -> None:
 
 
 def test_other_forms_are_refused() -> None:
-    with pytest.raises(ModelError, match="one of open, closed, got 'shut'"):
+    with pytest.raises(OptionError, match="there is no form 'shut'; expected one of open, closed"):
         zoo.adenylate_kinase("shut")

@@ -247,7 +247,7 @@ class Solver:
             self._solve_loops(loads)
             self.inputs.shared.qdd[:] = kept
             tree.reload(self.closures.bodies)
-            changes.closures = False
+            tree.has_loops, changes.closures = True, False
         return tree
 
     def examine(self) -> None:

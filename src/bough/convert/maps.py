@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.run.arrays import real_array
 from bough.errors import ModelError, NonFiniteError, ShapeError
 from bough.joints import JOINTS, PRIMITIVES, Abroad
 from bough.model import Coupling, Joint, Model
@@ -369,7 +370,7 @@ def _cross_matrix(x: FloatArray) -> FloatArray:
 
 def checked(x: Any, n: int, name: str) -> FloatArray:
     """A copy of an array (n,) or (batch, n) of finite numbers."""
-    array = np.array(x, float)
+    array = np.array(real_array(name, x), float)
     if array.ndim not in (1, 2) or array.shape[-1] != n:
         raise ShapeError(f"{name} has shape {array.shape}: expected ({n},) or (batch, {n})")
     if not np.isfinite(array).all():

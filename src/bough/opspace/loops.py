@@ -77,6 +77,7 @@ def _task(c: LoopClosure) -> Task:
     return relative(c.frame, c.other, reference, matrix=matrix, name=name)
 
 
+@explained
 def closure_targets(model: Model) -> dict[str, Any]:
     """The targets of `closure_tasks`, by name: the identity (4, 4), or the length of a distance."""
     return {f"closure({c.name})": c.length if c.kind == "distance" else np.eye(4) for c in model.closures}

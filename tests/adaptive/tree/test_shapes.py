@@ -126,7 +126,7 @@ BAD = {
     "by name or place": ((0, 1), (2, 3.5)),
     "no body 9": ((0, 1), (2, 9)),
     "no body 'nose'|no frame 'nose'": ((0, 1), (2, "nose")),
-    "known: balanced": "tall",
+    "one of balanced": "tall",
 }
 
 
