@@ -31,6 +31,5 @@ myst_heading_anchors = 3
 autodoc_member_order = "groupwise"
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
-autodoc_default_options = {"members": True, "show-inheritance": True}
 default_role = "code"
-suppress_warnings = ["ref.python"]  # a type named by its short name may be in two rooms
+suppress_warnings = ["ref.python"]  # a type named by its short name may be in two packages

@@ -197,6 +197,19 @@ def module_of(name):
     return module
 
 
+@pytest.mark.parametrize("package", sorted(bough._ROOMS))
+def test_the_reference_has_an_entry_for_every_public_member(package):
+    """Names of packages, and what completion shows of their classes, but for what Python's own classes have."""
+    text, module = module_of("public_names").page(package), getattr(bough, package)
+    for name in module.__all__:
+        entry = text.split(f":: bough.{package}.{name}\n", 1)[1].split("\n\n")[0]
+        found = getattr(module, name)
+        if inspect.isclass(found) and not issubclass(found, BaseException):
+            listed = entry.split(":members:")[1].splitlines()[0].replace(",", " ").split()
+            foreign = {key for base in found.__mro__ if not base.__module__.startswith("bough") for key in dir(base)}
+            assert {key for key in dir(found) if key[0] != "_"} - foreign <= {*listed}, f"bough.{package}.{name}"
+
+
 def test_the_pages_of_the_reference_have_every_room(tmp_path):
     module_of("public_names").write(tmp_path)
     for room in bough._ROOMS:

@@ -1,7 +1,8 @@
-"""The reference: one page for each room, with every name at its door, and one for the names of `bough` itself."""
+"""The reference: a page for each package with every public name, and one for the names of `bough` itself."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -15,8 +16,9 @@ BRIDGES = {"casadi": "CasADi", "env": "Gymnasium", "jax": "JAX", "sympy": "SymPy
 
 def write(folder: Path) -> None:
     """All pages, left alone where nothing changed."""
-    rooms = sorted(bough._ROOMS)
-    pages = {f"{room}.md": page(room) for room in rooms} | {"bridges.md": bridges(), "index.md": front(rooms)}
+    packages = sorted(bough._ROOMS)
+    pages = {f"{package}.md": page(package) for package in packages}
+    pages |= {"bridges.md": bridges(), "index.md": front(packages)}
     folder.mkdir(exist_ok=True)
     for name, text in pages.items():
         path = folder / name
@@ -24,25 +26,48 @@ def write(folder: Path) -> None:
             path.write_text(text)
 
 
-def page(room: str) -> str:
-    """Every name of `__all__`, with its docstring."""
-    return f"{HEAD}# bough.{room}\n\n```{{eval-rst}}\n.. automodule:: bough.{room}\n```\n"
+def page(package: str) -> str:
+    """The docstring of a package, then an entry for every name of its `__all__`, with all public members."""
+    module = import_module(f"bough.{package}")
+    lines = [f"{HEAD}# bough.{package}", "", "```{eval-rst}", f".. automodule:: bough.{package}", "   :no-members:", ""]
+    for name in module.__all__:
+        found = getattr(module, name)
+        lines.append(f".. {directive(found)}:: bough.{package}.{name}")
+        if directive(found) == "autoclass":
+            lines += ["   :show-inheritance:", f"   :members: {', '.join(members(found))}", "   :undoc-members:"]
+        lines.append("")
+    return "\n".join([*lines, "```", ""])
 
 
-def front(rooms: list[str]) -> str:
+def directive(found: Any) -> str:
+    """How autodoc shows an object."""
+    if inspect.isclass(found):
+        return "autoexception" if issubclass(found, BaseException) else "autoclass"
+    if inspect.ismodule(found):
+        return "automodule"
+    return "autofunction" if inspect.isroutine(found) else "autodata"
+
+
+def members(found: type) -> list[str]:
+    """Public attributes, methods and fields of a class that Bough defines, its own and inherited."""
+    ours = [c for c in found.__mro__ if c.__module__.startswith("bough")]
+    names = {name for c in ours for name in (*vars(c), *inspect.get_annotations(c))}
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def front(packages: list[str]) -> str:
     """What `bough.x` is, and where it lives."""
     lines = [
         HEAD,
         "# Reference",
         "",
-        "Every public name, by room; what most users need is an attribute of `bough`, too.",
+        "Every public name, by package. What most users need is also an attribute of `bough`.",
         "",
     ]
     lines += ["| name | what it is |", "| --- | --- |"]
     for name, home in sorted((*bough._HOMES.items(), *bough._INNER.items())):
-        room = home.split(".")[1]
-        lines.append(f"| `bough.{name}` | [{first(name, home)}]({room}.md) |")
-    lines += ["", "```{toctree}", ":maxdepth: 1", "", *rooms, "bridges", "```", ""]
+        lines.append(f"| `bough.{name}` | [{first(name, home)}]({home.split('.')[1]}.md) |")
+    lines += ["", "```{toctree}", ":maxdepth: 1", "", *packages, "bridges", "```", ""]
     return "\n".join(lines)
 
 
@@ -77,6 +102,8 @@ def bridges() -> str:
 
 def as_it_is(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
     """Docstrings are plain text: signs that mean something elsewhere stay signs, indented lines stay as they are."""
+    if what == "data":  # the docstring of its type says nothing of the value
+        lines.clear()
     out: list[str] = []
     block = False
     for line in lines:

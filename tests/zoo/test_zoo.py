@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import bough
 from bough import zoo
 from bough.errors import BoughError, ModelError, OptionError
+from bough.io.named import makers
 from bough.joints import FREE, X_SCREW, ZX_SCREWS
 from models import laid_placements
 from strategies import FACTS
@@ -237,3 +239,8 @@ def test_a_random_tree_along_a_walk():
     assert sorted(plain.tree.depth) == sorted(walked.tree.depth)
     assert (walked.tree.order == np.arange(60)).all()
     assert (plain.tree.order != np.arange(60)).any()
+
+
+def test_every_mechanism_has_sensible_defaults():
+    for name in makers():
+        assert bough.load(f"zoo:{name}").nv > 0

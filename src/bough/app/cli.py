@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 # Each command with an example, which the tests run line by line.
 COMMANDS = (
+    (examine.zoo, "bough zoo"),
     (examine.info, "bough info zoo:humanoid"),
     (examine.doctor, "bough doctor zoo:humanoid --json"),
     (count.count, "bough count zoo:humanoid forward_dynamics --task pose:left_hand --task pose:right_foot"),

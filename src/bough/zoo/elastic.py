@@ -70,8 +70,8 @@ def _hinges(
 
 
 def cable(
-    n: int, length: float = 1.0, EI: float = 0.0, GJ: float | None = None, *, mass: float = 0.1, diameter: float = 0.01,
-    planar: bool = False, clamped: bool = True, span: float | None = None,
+    n: int = 100, length: float = 1.0, EI: float = 0.0, GJ: float | None = None, *, mass: float = 0.1,
+    diameter: float = 0.01, planar: bool = False, clamped: bool = True, span: float | None = None,
 ) -> Model:  # fmt: skip
     """A cable of n hinges that lies along x, with bending stiffness EI and twisting stiffness GJ (N m^2).
 
@@ -103,8 +103,8 @@ def cable(
 
 
 def hair(
-    strands: int, n: int = 20, length: float = 0.1, EI: float = 1e-9, GJ: float | None = None, *, curl: float = 0.0,
-    seed: int = 0, radius: float = 0.09,
+    strands: int = 200, n: int = 20, length: float = 0.1, EI: float = 1e-9, GJ: float | None = None, *,
+    curl: float = 0.0, seed: int = 0, radius: float = 0.09,
 ) -> Model:  # fmt: skip
     """Strands of n hinges each on the upper half of a ball, evenly spread, each clamped along the normal.
 

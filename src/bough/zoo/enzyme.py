@@ -42,7 +42,7 @@ SIDE = {
 
 
 def adenylate_kinase(form: str = "open") -> Model:
-    """Adenylate kinase of E. coli, "open" (PDB entry 4AKE) or "closed" (1AKE) at q = 0: 214 residues, 988 freedoms.
+    """Adenylate kinase of E. coli, "open" (PDB entry 4AKE) or "closed" (1AKE) at q = 0: 214 residues, 988 DoF.
 
     982 bonds turn, after a free first body: phi (not that of prolines) and psi of each residue, and all of the side
     chains, with methyl, hydroxyl and amino groups at their ends. Lengths are in nm and masses in u, so energies are in

@@ -34,7 +34,7 @@ def _family(name: str, parent: IntArray, seed: int, geometry: str, floating: boo
     return model_of(name, parent, shape, floating=floating)
 
 
-def chain(n: int, seed: int = 0, geometry: str = "random") -> Model:
+def chain(n: int = 30, seed: int = 0, geometry: str = "random") -> Model:
     """An unbranched chain of n revolute joints (Featherstone 2005, section 4.2).
 
     The geometry is "random" (general position), "parallel" (a planar chain, all axes parallel) or "straight" (links
@@ -44,26 +44,26 @@ def chain(n: int, seed: int = 0, geometry: str = "random") -> Model:
     return _family("chain", np.arange(-1, n - 1), seed, geometry)
 
 
-def star(n: int, seed: int = 0, geometry: str = "random") -> Model:
+def star(n: int = 12, seed: int = 0, geometry: str = "random") -> Model:
     """n bodies, each on the base by a revolute joint of its own: a forest, H diagonal."""
     sized("star", "n", n)
     return _family("star", np.full(n, -1), seed, geometry)
 
 
-def side_branches(m: int, seed: int = 0, geometry: str = "random") -> Model:
+def side_branches(m: int = 12, seed: int = 0, geometry: str = "random") -> Model:
     """A spine of m bodies with a branch of one body on each, n = 2m (Featherstone 2005, Fig. 4a)."""
     sized("side_branches", "m", m, 2 * sized("side_branches", "m", m))
     nodes = np.arange(2 * m)
     return _family("side_branches", np.where(nodes % 2 == 0, nodes - 2, nodes - 1).clip(-1), seed, geometry)
 
 
-def binary(levels: int, seed: int = 0, geometry: str = "random") -> Model:
+def binary(levels: int = 5, seed: int = 0, geometry: str = "random") -> Model:
     """A balanced binary tree of 2^levels - 1 bodies (Featherstone 2005, Fig. 4b)."""
     sized("binary", "levels", levels, 2 ** min(sized("binary", "levels", levels), 64))
     return _family("binary", (np.arange(1, 2**levels) // 2) - 1, seed, geometry)
 
 
-def grid(m: int, seed: int = 0, geometry: str = "random") -> Model:
+def grid(m: int = 6, seed: int = 0, geometry: str = "random") -> Model:
     """A spanning tree of an m by m grid that joins every node to one corner by a shortest path, n = m^2.
 
     Featherstone 2005, Fig. 4c; D1 and D2 are the same for all such trees.
@@ -75,7 +75,7 @@ def grid(m: int, seed: int = 0, geometry: str = "random") -> Model:
     return _family("grid", parent.clip(-1), seed, geometry)
 
 
-def random_tree(n: int, seed: int = 0, geometry: str = "random", depth_first: bool = False) -> Model:
+def random_tree(n: int = 30, seed: int = 0, geometry: str = "random", depth_first: bool = False) -> Model:
     """A random recursive tree: the parent of each body is any earlier one, with equal chance.
 
     With `depth_first` the bodies are numbered along a walk through the tree, as files of robots have them.
@@ -113,7 +113,7 @@ def millipede(
     return _family("millipede", parent, seed, geometry, floating)
 
 
-def molecule(n: int, seed: int = 0, floating: bool = False, window: int = 30) -> Model:
+def molecule(n: int = 1000, seed: int = 0, floating: bool = False, window: int = 30) -> Model:
     """A molecule-like linkage: n rotatable bonds, four bonds to an atom at most (Redon & Lin 2005, section 6.3).
 
     Each atom is bound to one of the `window` atoms before it. Bonds are 0.15 long and meet at about the tetrahedral

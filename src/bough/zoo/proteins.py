@@ -13,7 +13,7 @@ BOND, BEND = 0.15, np.arccos(1.0 / 3.0)  # nm, and the angle between one bond an
 HELIX, STRAND = (-1.0, -0.8), (-2.1, 2.3)  # torsions of a residue, rad
 
 
-def protein(residues: int, seed: int = 0) -> Model:
+def protein(residues: int = 214, seed: int = 0) -> Model:
     """A protein-like linkage: 4.6 joints a residue, which turn about bonds of 0.15; 214 residues have 988 joints.
 
     Two joints of each residue are in the backbone, joint k of which turns body k, and the others in a side chain on the
@@ -45,7 +45,7 @@ def _bonds(residues: int) -> IntArray:
     return np.concatenate([np.arange(-1, 2 * residues - 1), side])
 
 
-def fold(residues: int, seed: int = 0) -> FloatArray:
+def fold(residues: int = 214, seed: int = 0) -> FloatArray:
     """Torsions (n,) of a `protein` with helices and strands of 6 to 14 residues, and turns between them."""
     rng, n = generator("protein", seed, 2), len(_bonds(residues))
     kind, at = np.zeros((residues, 2)), 0

@@ -1,4 +1,4 @@
-"""`bough info` and `bough doctor`: what is in a model, and what is wrong with it."""
+"""`bough zoo`, `bough info`, `bough doctor`: mechanisms that ship, what a model holds, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,30 @@ if TYPE_CHECKING:
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
 MOST_COUNTED = 150  # degrees of freedom up to which `info` counts operations
+
+
+def zoo(json: Json = False) -> None:
+    """List the mechanisms that ship with Bough.
+
+    Each is a MODEL of the other commands: zoo:NAME, or with arguments zoo:NAME?n=30&seed=1.
+    """
+    from inspect import signature
+
+    import bough
+    from bough.io.named import makers
+
+    rows: list[dict[str, Any]] = []
+    for name in makers():
+        maker = getattr(bough.zoo, name)
+        arguments = {key: parameter.default for key, parameter in signature(maker).parameters.items()}
+        rows.append({"name": name, "summary": str(maker.__doc__).split("\n\n")[0], "arguments": arguments})
+    if json:
+        show_json(rows)
+        return
+    for row in rows:
+        out().print(f"[bold]zoo:{row['name']}[/bold]  {' '.join(row['summary'].split())}", highlight=False)
+        words = ", ".join(f"{key}={value}" for key, value in row["arguments"].items())
+        out().print(f"    {words}", style="dim", markup=False, highlight=False)
 
 
 @of_model()
