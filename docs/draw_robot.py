@@ -1,4 +1,4 @@
-"""Draws `robot.png`: four moments of the demonstration's humanoid, and the mass matrix that its branches leave."""
+"""Draws `robot.png` and `robot.gif`: the demonstration's humanoid, and the pattern of its mass matrix."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from bough.app.story import box
 from bough.view import Scene, Shapes, picture, write_png
 from bough.view.pattern import pattern
+from bough.view.video import frame_samples
 
 HERE = Path(__file__).parent
 MOMENTS, APART = (0.0, 1.5, 2.65, 5.5), 1.15  # s of the motion, and m between one and the next
 SIZE, INSET, EDGE = (1400, 440), 290, 40  # pixels
 AZIMUTH = -0.75
+FILM, FPS = (640, 360), 10  # pixels of the moving picture, frames per second
 ACROSS = np.array([-np.sin(AZIMUTH), np.cos(AZIMUTH), 0.0])
 
 
@@ -44,13 +47,30 @@ def matrix(scene: Scene) -> np.ndarray:
     return (255 * pixels[place][:, place]).astype(np.uint8)
 
 
+def with_matrix(pixels: np.ndarray, H: np.ndarray, edge: int) -> np.ndarray:
+    """The picture with the pattern of H at its right, `edge` pixels from the border."""
+    size = len(H)
+    top = (len(pixels) - size) // 2
+    pixels[top - 1 : top + size + 1, -edge - size - 1 : -edge + 1] = 200
+    pixels[top : top + size, -edge - size : -edge] = H
+    return pixels
+
+
+def film(scene: Scene, H: np.ndarray) -> list[Image.Image]:
+    """Frames of the motion, the robot left of the matrix."""
+    wide, high = FILM
+    samples = frame_samples(scene, FPS)
+    frames = [picture(scene, (wide, high), sample=int(k), direction=(AZIMUTH, 0.2), zoom=1.15) for k in samples]
+    return [Image.fromarray(with_matrix(np.roll(f, -110, axis=1), H, 20)).quantize(96) for f in frames]
+
+
 def main() -> None:
     scene = box.shown(box.carry())
+    H = matrix(scene)
     pixels = picture(side_by_side(scene), SIZE, direction=(AZIMUTH, 0.2), zoom=2.45)
-    top = (SIZE[1] - INSET) // 2
-    pixels[top - 1 : top + INSET + 1, -EDGE - INSET - 1 : -EDGE + 1] = 200
-    pixels[top : top + INSET, -EDGE - INSET : -EDGE] = matrix(scene)
-    write_png(HERE / "robot.png", pixels)
+    write_png(HERE / "robot.png", with_matrix(pixels, H, EDGE))
+    first, *rest = film(scene, H[::2, ::2])
+    first.save(HERE / "robot.gif", save_all=True, append_images=rest, duration=1000 // FPS, loop=0, optimize=True)
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def test_every_block_is_of_a_kind_that_is_run():
     """Python, shell, C, CUDA; others are directives of Sphinx."""
     for page in PAGES:
         kinds = re.findall(r"^```(.*)$", page.read_text(), re.MULTILINE)[::2]  # every second one is an end
-        wrong = {kind for kind in kinds if kind not in ("python", "sh", "c") and not kind.startswith("{")}
+        wrong = {kind for kind in kinds if kind not in ("python", "sh", "c", "bibtex") and not kind.startswith("{")}
         assert wrong <= ({"python cuda"} if page.stem == "gpu" else set()), f"{page.name}: {wrong}"
 
 

@@ -2,7 +2,7 @@
 and a live server.
 
 Belongs here: what is drawn, whatever draws it, and the backends (`html` with the JavaScript of `page`,
-`picture`, `live`). Does not belong here: commands (`app`), and what moves a robot (`simulate`, `adaptive`).
+`picture`, `video`, `live`). Does not belong here: commands (`app`), and what moves a robot (`simulate`, `adaptive`).
 """
 
 from __future__ import annotations

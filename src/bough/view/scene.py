@@ -115,6 +115,12 @@ class Scene:
 
         return write_png(path, picture(self, **options))
 
+    def video(self, path: str | Path, *, fps: float = 25.0, **options: Any) -> Path:
+        """Write the motion in real time as .gif or .mp4 (extra `video`); options as in `bough.view.picture`."""
+        from bough.view.video import save_video
+
+        return save_video(self, path, fps=fps, **options)
+
 
 def scene(
     model: Model, q: npt.ArrayLike | None = None, *, pieces: Sequence[Piece] | None = None, title: str = ""

@@ -19,6 +19,24 @@ def test_a_recording_knows_its_model(run, urdf, tmp_path):
     assert found["files"] == ["a.html"]
 
 
+@pytest.mark.parametrize("ending", ["gif", "mp4"])
+def test_a_recording_becomes_a_video(run, tmp_path, ending):
+    """A second in real time, at 25 frames."""
+    pytest.importorskip("PIL" if ending == "gif" else "imageio_ffmpeg")
+    run("simulate", "zoo:arm", "--seed", 1, "--duration", 1, "--dt", 0.01, "--record", "run.npz")
+    file = tmp_path / f"a.{ending}"
+    assert f"wrote a.{ending}" in run("view", "run.npz", "--video", file.name, "--size", "32x32")
+    if ending == "gif":
+        from PIL import Image
+
+        with Image.open(file) as video:
+            assert (video.n_frames, video.info["duration"], video.size) == (26, 40, (32, 32))
+    else:
+        import imageio_ffmpeg
+
+        assert imageio_ffmpeg.count_frames_and_secs(str(file)) == (26, pytest.approx(26 / 25, abs=0.05))
+
+
 def test_a_settled_linkage_is_played(run, tmp_path):
     pytest.importorskip("pyarrow")
     run("settle", "zoo:chain:20", "--force", "link19:1,0,0", "--steps", "4", "--record", "run.parquet")
@@ -34,6 +52,8 @@ def test_a_settled_linkage_is_played(run, tmp_path):
     [
         (("zoo:arm", "--html", "ghost/a.html"), "there is no folder"),
         (("zoo:arm", "--screenshot", "a.png", "--size", "big"), "expected WIDTHxHEIGHT"),
+        (("zoo:arm", "--video", "a.gif"), "a video is of a motion"),
+        (("run.npz", "--video", "a.avi"), ".gif or .mp4"),
         (("zoo:arm", "--screenshot", "a.png", "--sample", "3"), "--sample is of a recording"),
         (("run.npz", "--screenshot", "a.png", "--sample", "99"), "samples 0 to 2"),
         (("run.npz", "--html", "a.html", "--of", "zoo:arm:3"), "another model"),

@@ -1,4 +1,4 @@
-"""`bough view`: a model or a recording in the browser, as one page, or as a picture."""
+"""`bough view`: a model or a recording in the browser, as one page, as a picture or a video."""
 
 from __future__ import annotations
 
@@ -31,23 +31,24 @@ def view(
     source: Source,
     html: Html = None,
     screenshot: Screenshot = None,
+    video: Annotated[Path | None, typer.Option(help="Write a recording as .gif or .mp4 (extra `video`).")] = None,
     of: Annotated[str | None, typer.Option("--of", help="The model of a recording that does not say it.")] = None,
     sample: Annotated[int | None, typer.Option(min=0, help="Which sample of a recording a screenshot shows.")] = None,
     state: Annotated[int, typer.Option(min=0, help="Which of many recorded states.")] = 0,
-    size: Annotated[str, typer.Option(help="WIDTHxHEIGHT of a screenshot, in pixels.")] = "1280x800",
+    size: Annotated[str, typer.Option(help="WIDTHxHEIGHT of a screenshot or video, in pixels.")] = "1280x800",
     package_path: PackagePath = [],  # noqa: B006
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the live view listens, on this machine.")] = 8080,
     json: Json = False,
 ) -> None:
-    """Look at a model or a recording: live, as a page, as a PNG.
+    """Look at a model or a recording: live, as a page, a PNG or a video.
 
-    MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without --html and --screenshot it is
-    shown live in the browser (pip install 'bough[viewer]').
+    MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without --html,
+    --screenshot and --video it is shown live in the browser (pip install 'bough[viewer]').
     """
     from bough.app.arguments import check_folder
 
     wide_high = pixels(size)
-    for file in (html, screenshot):
+    for file in (html, screenshot, video):
         if file is not None:
             check_folder(file)
     with working("making the scene"):
@@ -61,7 +62,9 @@ def view(
             found.save_html(html)
         if screenshot is not None:
             found.screenshot(screenshot, size=wide_high, sample=checked_sample(found, sample))
-    written = [path for path in (html, screenshot) if path is not None]
+        if video is not None:
+            found.video(video, size=wide_high)
+    written = [path for path in (html, screenshot, video) if path is not None]
     pieces = sum(len(part) for part in found.shapes)
     if json:
         samples = len(found.motion.time) if found.motion else None
