@@ -136,9 +136,8 @@ def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
 
 
 @loop_kernel
-def newton_place(m: Mechanism, q: Rows, loads: Loads, p: Springs, w: NewtonWork) -> None:
-    """Where all bodies are, forces on them, potentials of joints, and the energy."""
-    w.energy[0], w.energy[1] = 0.0, 0.0
+def place_bodies(m: Mechanism, q: Rows, w: NewtonWork) -> None:
+    """Joint transforms, and where all bodies are in the world."""
     for i in range(len(m.parent)):
         move_joint(m, q, i, w.X)
         orient(m, w, i)
@@ -146,6 +145,14 @@ def newton_place(m: Mechanism, q: Rows, loads: Loads, p: Springs, w: NewtonWork)
         if m.parent[i] >= 0:
             o = add3(get3(w.P, m.parent[i]), rotate(get9(w.E, m.parent[i]), o))
         put3(w.P, i, o)
+
+
+@loop_kernel
+def newton_place(m: Mechanism, q: Rows, loads: Loads, p: Springs, w: NewtonWork) -> None:
+    """Where all bodies are, forces on them, potentials of joints, and the energy."""
+    w.energy[0], w.energy[1] = 0.0, 0.0
+    place_bodies(m, q, w)
+    for i in range(len(m.parent)):
         _load(m, loads, w, i)
         difference_joint(m, i, p.neutral, q, p.x)
         for k in range(m.dof[i], m.dof[i + 1]):
