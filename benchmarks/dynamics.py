@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.absent import Sought, robot_file
+from benchmarks.batches import batch
+from benchmarks.engines import OTHERS
 from bough import zoo
-from bough.app.bench.compare import compare, functions, results
-from bough.app.bench.engines import agreed
+from bough.app.bench.compare import compare, functions, single
+from bough.app.bench.engines import ENGINES, agreed
 from bough.app.bench.states import Compared, random_states
 from bough.app.bench.timing import Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
@@ -30,8 +32,10 @@ def rows() -> list[Timing]:
     """All mechanisms; then the code that serves every model, and external forces."""
     found: list[Timing] = []
     for model in mechanisms():
-        compared = compare(model, SECONDS, (BATCH, MANY))
+        compared, dyn = compare(model, SECONDS, ENGINES | OTHERS), Dynamics(model)
         found += [row.noted(compared.left_out) for row in compared.rows]
+        engines = [name for name in ENGINES if name not in compared.left_out]
+        found += [row for size in (BATCH, MANY) for row in batch(model, dyn, size, SECONDS, engines)]
     for model in models():
         found += general(model)
         found += [row for count in PUSHED for row in pushed(model, count)]
@@ -55,20 +59,17 @@ def models() -> list[Model]:
 def general(model: Model) -> list[Timing]:
     """One call of the code that serves every model, and the factorization alone."""
     dyn, states = Dynamics(model, general=True), random_states(model)
-    ours = [functions(dyn, s) for s in states]
+    calls, expected, _ = single(dyn, functions(dyn), states)
     shown = (Compared.FORWARD, Compared.INVERSE, Compared.MASS, Compared.FACTOR)
-    expected = [
-        {case: x for case, x in results(model, s, calls).items() if case in shown}
-        for s, calls in zip(states, ours, strict=True)
-    ]
-    cases: dict[str, dict[str, Contestant]] = {case: {"bough": [calls[case] for calls in ours]} for case in shown}
+    expected = [{case: x[case] for case in shown} for x in expected]
+    cases: dict[str, dict[str, Contestant]] = {case: {"bough": calls[case]} for case in shown}
     left_out: dict[str, str] = {}
-    for engine in ("pinocchio", "mujoco"):
+    for name, engine in ENGINES.items():
         try:
             for case, peer in agreed(engine, model, states, expected).items():
                 cases[case][peer.label] = peer.calls
         except BoughError as error:
-            left_out[engine] = str(error)
+            left_out[name] = str(error)
     rows = (Timing("general code, single call", model.name, case, contest(c)) for case, c in cases.items())
     return [row.noted(left_out) for row in rows]
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.absent import Sought
+from benchmarks.batches import MOST
 from benchmarks.compile import first_calls
 from benchmarks.dynamics import BATCH, G1, models
 from benchmarks.opspace import both_precisions
 from bough import zoo
-from bough.app.bench.compare import MOST, EndEffectors, functions, larger, results
-from bough.app.bench.engines import Peer, agreed
+from bough.app.bench import compare
+from bough.app.bench.engines import ENGINES, Peer, agreed
 from bough.app.bench.engines.pinocchio import PinocchioEngine
 from bough.app.bench.states import Compared, PeerState, installed, random_states
 from bough.app.bench.timing import Call, Contestant, Timing, contest
@@ -44,9 +45,9 @@ def rows() -> list[Timing]:
 
 def pinocchio(model: Model, dyn: Dynamics, states: Sequence[PeerState], *cases: str) -> dict[str, Peer]:
     """Pinocchio's functions at all states, checked to give the same."""
-    ends = EndEffectors(model, dyn)
-    found = [results(model, s, functions(dyn, s) | larger(dyn, ends, s)) for s in states]
-    return agreed("pinocchio", model, states, [{case: x[case] for case in cases} for x in found])
+    ours = compare.functions(dyn, compare.ends_of(model, dyn))
+    _, found, _ = compare.single(dyn, {case: ours[case] for case in cases}, states)
+    return agreed(ENGINES["pinocchio"], model, states, [{case: x[case] for case in cases} for x in found])
 
 
 def single(model: Model) -> list[Timing]:
@@ -107,7 +108,7 @@ def all_terms(model: Model, states: Sequence[PeerState], frames: int) -> list[Ca
             pin.getFrameJacobian(x.twin, x.data, frame, aligned)
             pin.getFrameClassicalAcceleration(x.twin, x.data, frame, aligned)
 
-    return [partial(run, *x.arrays(s)[:2]) for s in states]
+    return [partial(run, s.q[x.layout.q], s.v[x.layout.v]) for s in states]
 
 
 def regressors(model: Model) -> list[Timing]:

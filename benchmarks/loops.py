@@ -14,7 +14,7 @@ from benchmarks.opspace import both_precisions
 from benchmarks.robots import DT, RADIUS, SOLVED, SPEED
 from bough import zoo
 from bough.app.bench.engines.pinocchio import pinocchio_twin
-from bough.app.bench.states import check, installed, random_state
+from bough.app.bench.states import check, installed, layout
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError
@@ -107,7 +107,7 @@ def pinocchio(
     """Its constrained dynamics by a sparse factorization and by articulated bodies, each checked to give the same."""
     import pinocchio as pin
 
-    twin, order, frames = pinocchio_twin(model), random_state(model), model.frames
+    twin, order, frames = pinocchio_twin(model), layout(model), model.frames
     contacts, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for closure in model.closures:
         ends: list[Any] = []
@@ -119,15 +119,15 @@ def pinocchio(
     pin.initConstraintDynamics(twin, sparse, contacts, data)
     pin.computeJointMinimalOrdering(twin, bodies, contacts)
     weights = {"constraintDynamics": 1e-10, "lcaba": 1e-4}  # of the proximal term: those with the least error
-    at_rest, torques = np.zeros(model.nv), tau[order.v_order]
+    at_rest, torques = np.zeros(model.nv), tau[order.v]
     found: dict[str, list[Call]] = {}
     for name, own in (("constraintDynamics", sparse), ("lcaba", bodies)):
         settings, function = pin.ProximalSettings(1e-12, weights[name], 3), partial(getattr(pin, name), twin, own)
         calls: list[Callable[[], Any]] = [
-            partial(function, q[order.q_order], at_rest, torques, contacts, data, settings) for q in states
+            partial(function, q[order.q], at_rest, torques, contacts, data, settings) for q in states
         ]
         for call, qdd in (*zip(calls, expected, strict=True),) * 2:
-            check(f"pin.{name} on {model.name}", call(), qdd[order.v_order])
+            check(f"pin.{name} on {model.name}", call(), qdd[order.v])
         found[f"pin.{name}"] = list(calls)
     return found
 
@@ -183,8 +183,8 @@ class PinocchioStep:
 
     def __init__(self, model: Model, q: Any, tau: Any, frames: list[str], solver: str) -> None:
         pin: Any = import_module("pinocchio")
-        self.pin, self.order, self.twin = pin, random_state(model), pinocchio_twin(model)
-        self.data, self.q, self.tau = self.twin.createData(), q[self.order.q_order], tau[self.order.v_order]
+        self.pin, self.order, self.twin = pin, layout(model), pinocchio_twin(model)
+        self.data, self.q, self.tau = self.twin.createData(), q[self.order.q], tau[self.order.v]
         self.models, self.contacts = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
         pin.forwardKinematics(self.twin, self.data, self.q)
         for k in map(model.frame, frames):
@@ -206,7 +206,7 @@ class PinocchioStep:
 
     def __call__(self, v: Any) -> Any:
         pin, twin, data = self.pin, self.twin, self.data
-        speed = v[self.order.v_order]
+        speed = v[self.order.v]
         free = speed + DT * pin.aba(twin, data, self.q, speed, self.tau)
         pin.crba(twin, data, self.q, pin.Convention.WORLD)
         pin.computeJointJacobians(twin, data, self.q)
@@ -217,7 +217,7 @@ class PinocchioStep:
         self.drift = J @ free
         impulse = self.solve()
         after = speed + DT * pin.aba(twin, data, self.q, speed, self.tau + J.T @ impulse / DT)
-        return after[np.argsort(self.order.v_order)]
+        return after[np.argsort(self.order.v)]
 
     def solve(self) -> Any:
         """The contact solver alone, from a cold start."""

@@ -12,7 +12,7 @@ from benchmarks.absent import Sought, robot_file
 from benchmarks.dynamics import BATCH, G1, MANY
 from bough import zoo
 from bough.app.bench.engines.pinocchio import pinocchio_twin
-from bough.app.bench.states import check, random_states
+from bough.app.bench.states import check, layout, random_states
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.compile.settings import on_threads
 from bough.control import Gains, Reference, TaskController
@@ -77,8 +77,9 @@ class Peers:
         self.contacts = [pin.RigidConstraintModel(six, self.pin, j, at, pin.LOCAL) for j, at in pairs]
         self.contact_data = [c.createData() for c in self.contacts]
         states = random_states(model)
-        self.states = [State(s.q, s.v, s.q[s.q_order], s.v[s.v_order]) for s in states]
-        self.back = np.argsort(states[0].v_order)
+        order = layout(model)
+        self.states = [State(s.q, s.v, s.q[order.q], s.v[order.v]) for s in states]
+        self.back = np.argsort(order.v)
 
     def turns(self, function: Callable[[State], Any]) -> list[Call]:
         """A call at all states, to be taken in turn."""

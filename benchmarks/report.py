@@ -21,7 +21,7 @@ def show(rows: Iterable[Timing]) -> None:
         groups.setdefault(row.group, []).append(row)
     for group, members in groups.items():
         table = Table("model", "function", "microseconds (median)", "times faster", "note", title=group)
-        for row in sorted(members, key=lambda row: (row.ratio() or 1.0) >= 1.0):
+        for row in sorted(members, key=lambda row: (ratio_of(row) or 1.0) >= 1.0):
             table.add_row(row.model, row.case, _times(row, "\n"), _ratio(row), _note(row), end_section=True)
         Console().print(table)
 
@@ -42,8 +42,20 @@ def _rounded(x: float) -> str:
     return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
 
 
+def ratio_of(row: Timing) -> float | None:
+    """How many times faster than the fastest peer on as many threads, if there is one."""
+    peers = peers_of(row).values()
+    return min(peers) / row.seconds["bough"] if peers and "bough" in row.seconds else None
+
+
+def peers_of(row: Timing) -> dict[str, float]:
+    """Seconds of others on one thread."""
+    others = {name: t for name, t in row.seconds.items() if not name.startswith("bough")}
+    return {name: t for name, t in others.items() if not name.endswith("all threads")}
+
+
 def _ratio(row: Timing) -> str:
-    ratio = row.ratio()
+    ratio = ratio_of(row)
     return f"{ratio:.1f}" if ratio else ""
 
 
@@ -122,9 +134,9 @@ def losses(results: Path) -> str:
     found = []
     for path in sorted(results.glob("*.json")):
         for row in recorded(results, path.stem):
-            ratio = row.ratio()
+            ratio = ratio_of(row)
             if ratio is not None and ratio < 1:
-                peer = min((t, name) for name, t in row.peers().items())[1]
+                peer = min((t, name) for name, t in peers_of(row).items())[1]
                 what = f"{row.model}, {row.case} ({row.group})"
                 found.append((ratio, f"- {what}: `{peer}` is {1 / ratio:.2f} times faster"))
     return "\n".join(line for _, line in sorted(found)) or "- nothing in the recorded runs"
@@ -158,7 +170,7 @@ def slower(old: Path, new: Path) -> str:
 
 
 def _fastest(row: Timing) -> str:
-    peers = row.peers()
+    peers = peers_of(row)
     if not peers:
         return ""
     name = min(peers, key=peers.__getitem__)

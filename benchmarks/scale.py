@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bough import cost, zoo
-from bough.app.bench.engines import agreed
+from bough.app.bench.engines import ENGINES, agreed
 from bough.app.bench.states import Compared, random_states
 from bough.app.bench.timing import Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
@@ -89,12 +89,12 @@ def beside(model: Model, name: str) -> Iterator[Timing]:
         found[Compared.MASS] = to_dense(found[Compared.MASS], model.dof_tree)
     peers: dict[str, dict[str, Contestant]] = {case: {"bough": calls} for case, calls in ours.items()}
     left_out = {}
-    for engine in ("pinocchio", "mujoco"):
+    for short, engine in ENGINES.items():
         try:
             for case, peer in agreed(engine, model, states, expected).items():
                 peers[case][peer.label] = peer.calls
         except BoughError as error:
-            left_out[engine] = str(error)
+            left_out[short] = str(error)
     for case, calls in peers.items():
         yield Timing("large trees: beside other engines", name, case, contest(calls)).noted(left_out)
 

@@ -7,10 +7,10 @@ from importlib import import_module
 
 import pytest
 
+from benchmarks import batches
 from benchmarks.__main__ import SECTIONS, measured
 from benchmarks.absent import Sought, robot_file
 from bough import zoo
-from bough.app.bench import compare
 from bough.app.bench.states import installed
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError
@@ -59,9 +59,9 @@ def test_a_section_without_its_library_says_how_to_get_it(monkeypatch):
 def test_engines_without_batches_are_named(monkeypatch):
     pytest.importorskip("mujoco")
     monkeypatch.setitem(sys.modules, "mujoco.batch", None)
-    monkeypatch.setattr(compare, "installed", lambda name: installed(name) and name != "mujoco.batch")
-    monkeypatch.setattr(compare, "batched_larger", lambda dyn, ends: {})
+    monkeypatch.setattr(batches, "installed", lambda name: installed(name) and name != "mujoco.batch")
+    monkeypatch.setattr(batches, "ends_of", lambda model, dyn: None)
     model = zoo.arm(2)
-    rows = {row.case: row for row in compare.batch(model, Dynamics(model), 2, 0.0, ["mujoco"])}
+    rows = {row.case: row for row in batches.batch(model, Dynamics(model), 2, 0.0, ["mujoco"])}
     assert rows["forward dynamics"].note == "without mujoco.batch: it is not installed"
     assert rows["inverse dynamics"].note == ""

@@ -7,10 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from benchmarks import batches
+from benchmarks.engines import OTHERS
 from bough import zoo
 from bough.app.bench import compare
 from bough.app.bench.engines import ENGINES, agreed
-from bough.app.bench.states import Compared, check, end_effectors, random_states
+from bough.app.bench.states import Compared, check, end_effectors, layout, random_states
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError, ModelError, NumericalError
 
@@ -19,12 +21,13 @@ MODELS = {"arm": lambda: zoo.arm(4), "walker": lambda: zoo.quadruped()}
 LARGER = {Compared.FORWARD_BY, Compared.INVERSE_BY, Compared.REGRESSOR, Compared.LAMBDA, Compared.CONSTRAINED}
 
 
-CASES = [(engine, name) for engine in ENGINES for name in MODELS if (engine, name) != ("casadi", "walker")]  # a minute
+ALL = ENGINES | OTHERS
+CASES = [(engine, name) for engine in ALL for name in MODELS if (engine, name) != ("casadi", "walker")]  # a minute
 
 
 def expected(model, states):
     dyn = Dynamics(model, general=True)
-    return [compare.results(model, s, compare.functions(dyn, s)) for s in states]
+    return compare.single(dyn, compare.functions(dyn), states)[1]
 
 
 @pytest.mark.parametrize(("engine", "name"), CASES)
@@ -32,7 +35,7 @@ def test_engines_agree(engine, name):
     pytest.importorskip(MODULES[engine])
     model = MODELS[name]()
     states = random_states(model)
-    found = agreed(engine, model, states, expected(model, states))
+    found = agreed(ALL[engine], model, states, expected(model, states))
     assert Compared.MASS in found
     assert len({peer.label for peer in found.values()}) >= 5
     assert all(len(peer.calls) == len(states) for peer in found.values())
@@ -46,31 +49,34 @@ def test_states_change_from_call_to_call():
 
 def test_orders_are_permutations():
     model = zoo.humanoid()
-    (state, _) = random_states(model)
-    assert sorted(state.q_order) == list(range(model.nq))
-    assert sorted(state.v_order) == list(range(model.nv))
+    order = layout(model)
+    assert sorted(order.q) == list(range(model.nq))
+    assert sorted(order.v) == list(range(model.nv))
 
 
 class Cached:
     """An engine that answers the first state from its cache for ever."""
 
     def __init__(self, model):
-        self.kept = {}
+        self.kept, self.own = {}, np.eye(model.nv)
+
+    def velocities(self, s):
+        return self.own
 
     def calls(self, s):
         from bough.app.bench.engines import PeerCall
 
         result = lambda: self.kept.setdefault("H", s.q.sum())  # noqa: E731
-        return {Compared.MASS: PeerCall("cached", result, result)}
+        return {Compared.LAMBDA: PeerCall("cached", result, result)}
 
 
 def test_an_engine_that_answers_from_its_cache_is_found_out(monkeypatch):
-    monkeypatch.setattr("bough.app.bench.engines.dart.DartEngine", Cached)
+    monkeypatch.setattr("benchmarks.engines.dart.DartEngine", Cached)
     model = zoo.arm(3)
     states = random_states(model)
-    agreed("dart", model, states[:1], [{Compared.MASS: states[0].q.sum()}])
+    agreed(ALL["dart"], model, states[:1], [{Compared.LAMBDA: states[0].q.sum()}])
     with pytest.raises(NumericalError, match="cached on arm differs"):
-        agreed("dart", model, states, [{Compared.MASS: s.q.sum()} for s in states])
+        agreed(ALL["dart"], model, states, [{Compared.LAMBDA: s.q.sum()} for s in states])
 
 
 def test_other_results_are_not_timed():
@@ -87,48 +93,52 @@ def test_what_an_engine_reads_otherwise_is_left_out():
     states = random_states(model)
     twice = [{case: 2 * x for case, x in found.items()} for found in expected(model, states)]
     with pytest.raises(NumericalError, match=r"on arm differs"):
-        agreed("pinocchio", model, states, twice)
+        agreed(ALL["pinocchio"], model, states, twice)
 
 
 def test_c_code_without_loops_is_for_small_robots():
     pytest.importorskip("casadi")
     with pytest.raises(ModelError, match="80 DoF would take a compiler minutes"):
-        agreed("casadi", zoo.chain(80), random_states(zoo.chain(80)), [{}, {}])
+        agreed(ALL["casadi"], zoo.chain(80), random_states(zoo.chain(80)), [{}, {}])
 
 
 def test_pinocchio_is_not_asked_for_more_memory_than_there_is():
     pytest.importorskip("pinocchio")
     model = zoo.chain(1000)
     with pytest.raises(ModelError, match=r"four tensors of 1,000\^3 numbers, 32 GB"):
-        agreed("pinocchio", model, random_states(model), [{}, {}])
+        agreed(ALL["pinocchio"], model, random_states(model), [{}, {}])
 
 
 def test_an_engine_that_is_missing_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pydrake.multibody.tree", None)
     with pytest.raises(MissingExtraError, match=r"needs pydrake\S*: pip install .bough\[peers\]"):
-        agreed("drake", zoo.arm(3), random_states(zoo.arm(3)), [{}, {}])
+        agreed(ALL["drake"], zoo.arm(3), random_states(zoo.arm(3)), [{}, {}])
 
 
 def test_a_mechanism_beside_all_engines():
-    """Every row has Bough and at least one other; batches have four of ours."""
+    """Every row has Bough, single and in a batch, and at least one other."""
     pytest.importorskip("pinocchio")
-    found = compare.compare(zoo.arm(4), 0.0, (2,))
-    rows = {(row.group, row.case): row for row in found.rows}
-    alone = {case for (group, case), row in rows.items() if group == "single call" and set(row.seconds) == {"bough"}}
-    assert alone == {Compared.PASS}
-    assert all("pin." in " ".join(rows["single call", case].seconds) for case in LARGER)
-    assert all(row.median.keys() == row.seconds.keys() and not row.note for row in found.rows)
-    assert len([name for name in rows["batch of 2", compare.STEP].seconds if name.startswith("bough")]) == 4
+    rows = {row.case: row for row in compare.compare(zoo.arm(4), 0.0).rows}
+    ours = {"bough", compare.IN_BATCH}
+    assert {case for case, row in rows.items() if set(row.seconds) <= ours} == {Compared.PASS, Compared.STEP}
+    single = {case for case, row in rows.items() if compare.IN_BATCH not in row.seconds}
+    assert single == {Compared.FACTOR, Compared.SOLVE, Compared.PASS}  # some of the rows of a pass are singular
+    assert all("pin." in " ".join(rows[case].seconds) for case in LARGER)
+    assert all(row.median.keys() == row.seconds.keys() and not row.note for row in rows.values())
 
 
-def test_singular_end_effectors_are_named(monkeypatch):
+def test_batches_in_both_precisions_on_one_thread_and_all():
+    model = zoo.arm(4)
+    rows = {row.case: row for row in batches.batch(model, Dynamics(model), 2, 0.0, [])}
+    assert len(rows) == 15
+    assert {case for case, row in rows.items() if len(row.seconds) != 4} <= {Compared.PASS}
+
+
+def test_singular_end_effectors_are_named():
     """Two joints do not move an end effector along three axes: no pass, and a reason."""
-    monkeypatch.setattr(compare, "ENGINES", ())
-    monkeypatch.setattr(compare, "batched", lambda dyn, frame: {})
-    rows = {(row.group, row.case): row for row in compare.compare(zoo.arm(2), 0.0, (2,)).rows}
-    for group in ("single call", "batch of 2"):
-        assert rows[group, Compared.PASS].note.startswith("not measured: the tasks are singular")
-    assert len(rows["batch of 2", Compared.CONSTRAINED].seconds) == 4
+    rows = {row.case: row for row in compare.compare(zoo.arm(2), 0.0, {}).rows}
+    assert rows[Compared.PASS].note.startswith("not measured: the tasks are singular")
+    assert len(rows[Compared.CONSTRAINED].seconds) == 2
 
 
 def test_end_effectors_are_where_limbs_end():
@@ -143,9 +153,9 @@ def test_end_effectors_are_where_limbs_end():
 def test_what_is_too_large_says_so(monkeypatch):
     """A cell that is left out has its reason; none is missing."""
     model = zoo.arm(3)
-    monkeypatch.setattr(compare, "MOST", 10_000)
-    monkeypatch.setattr(compare, "LONGEST", 0.0)
-    rows = compare.batch(model, Dynamics(model), 300, 0.0, [])
+    monkeypatch.setattr(batches, "MOST", 10_000)
+    monkeypatch.setattr(batches, "LONGEST", 0.0)
+    rows = batches.batch(model, Dynamics(model), 300, 0.0, [])
     assert len(rows) == 15
     assert {row.note.split(": ")[0] for row in rows} == {"not measured"}
     assert {row.note.rpartition(" ")[2] for row in rows if row.case != Compared.PASS} == {"GB", "s"}

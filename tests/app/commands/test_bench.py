@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import bough
+from benchmarks.engines import OTHERS
 from bough.app.bench import compare, engines
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -18,8 +19,7 @@ def test_peers_take_part_after_a_check(run, model, monkeypatch):
     pytest.importorskip("pinocchio")
     pytest.importorskip("mujoco")
     if model != "zoo:arm?n=3":  # derivatives of others take long to compile
-        monkeypatch.setattr(compare, "larger", lambda dyn, ends, s: {})
-        monkeypatch.setattr(compare, "batched_larger", lambda dyn, ends: {})
+        monkeypatch.setattr(compare, "ends_of", lambda model, dyn: None)
     found = json.loads(run("bench", "--model", model, "--seconds", 0.001, "--json"))
     missing = {engine for engine, module in (("drake", "pydrake"), ("dart", "dartpy")) if not find_spec(module)}
     assert set(found["left_out"]) == missing
@@ -33,8 +33,7 @@ def test_an_engine_that_is_missing_or_differs_is_named(run, monkeypatch):
     check = engines.check
     wrong = lambda name, found, wanted: check(name, found + ("pin." in name), wanted)  # noqa: E731
     monkeypatch.setattr(engines, "check", wrong)
-    monkeypatch.setattr(compare, "larger", lambda dyn, ends, s: {})
-    monkeypatch.setattr(compare, "batched_larger", lambda dyn, ends: {})
+    monkeypatch.setattr(compare, "ends_of", lambda model, dyn: None)
     said = run("bench", "--model", "zoo:arm?n=2", "--seconds", 0.001)
     assert "pinocchio is left out" in said.lower()
     assert "differs by" in said
@@ -43,7 +42,7 @@ def test_an_engine_that_is_missing_or_differs_is_named(run, monkeypatch):
 def test_what_is_measured_shows_that_it_goes_on(run, monkeypatch):
     seen = []
     monkeypatch.setattr("bough.app.commands.tour.working", lambda what: seen.append(what) or nullcontext())
-    monkeypatch.setattr("bough.app.bench.compare.compare", lambda model, seconds: compare.Comparison([], {}))
+    monkeypatch.setattr("bough.app.bench.compare.compare", lambda *given: compare.Comparison([], {}))
     run("bench", "--model", "zoo:arm:2", "--json")
     assert seen == ["measuring"]
 
@@ -51,7 +50,8 @@ def test_what_is_measured_shows_that_it_goes_on(run, monkeypatch):
 def test_a_model_is_loaded_with_the_options_of_other_commands(run, refused, monkeypatch):
     seen = []
 
-    def look(model, seconds):
+    def look(model, seconds, engines):
+        assert engines == compare.ENGINES | OTHERS
         seen.append(model)
         return compare.Comparison([], {})
 

@@ -59,16 +59,6 @@ class Timing:
         why = "; ".join([self.note] * bool(self.note) + [f"without {name}: {text}" for name, text in left_out.items()])
         return replace(self, note=why)
 
-    def ratio(self) -> float | None:
-        """How many times faster than the fastest peer on as many threads, if there is one."""
-        peers = self.peers().values()
-        return min(peers) / self.seconds["bough"] if peers and "bough" in self.seconds else None
-
-    def peers(self) -> dict[str, float]:
-        """Seconds of others on one thread."""
-        ours, many = "bough", "all threads"
-        return {name: t for name, t in self.seconds.items() if not name.startswith(ours) and not name.endswith(many)}
-
 
 def contest(contestants: Mapping[str, Contestant], seconds: float = 0.6, burst: float = 2e-3) -> Times:
     """Seconds per call of each contestant, from bursts taken in turn for about `seconds` each."""

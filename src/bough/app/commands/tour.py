@@ -92,8 +92,8 @@ def bench(
 
     Contestants alternate in one run; all sections take minutes.
 
-    With --model it is a robot of yours, beside Pinocchio, MuJoCo, Drake, DART and CasADi's C code where they are here
-    and agree.
+    With --model it is a robot of yours, beside Pinocchio and MuJoCo where they are here and agree; in a checkout also
+    beside Drake, DART and CasADi's C code.
     """
     if model is not None:
         own(Source(model, options), seconds, json)
@@ -111,9 +111,17 @@ def bench(
 
 def of_checkout(package: str, module: str, target: str) -> Any:
     """A module that lies beside `src` in a checkout and is not installed."""
-    root = Path(bough.__file__).parents[2]
-    if not (root / package / f"{module}.py").exists():
+    found = find_in_checkout(package, module)
+    if found is None:
         raise OptionError(f"{package}/ is not installed with Bough: get its source code, and run `make {target}` there")
+    return found
+
+
+def find_in_checkout(package: str, module: str) -> Any:
+    """The same, or None where this is no checkout."""
+    root = Path(bough.__file__).parents[2]
+    if not (root / package / "__main__.py").exists():
+        return None
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     return import_module(f"{package}.{module}")
@@ -123,19 +131,20 @@ def own(source: Source, seconds: float, json: bool) -> None:
     """One model, beside the engines that are here."""
     from bough.app.bench import table
     from bough.app.bench.compare import compare
+    from bough.app.bench.engines import ENGINES
     from bough.app.bench.timing import machine
 
     model = source.model()
     if model.couplings:
         say("mimic joints are measured as independent ones (--free-mimics): the other engines have none that follow")
         model = Source(source.file, source.options | {"mimic": "independent"}).model()
+    others = getattr(find_in_checkout("benchmarks", "engines"), "OTHERS", {})
     with patient("compiling for this robot", after=2.0), working("measuring"):
-        found = compare(model, seconds)
+        found = compare(model, seconds, ENGINES | others)
     if json:
         show_json({"machine": machine(), "rows": found.rows, "left_out": found.left_out})
         return
-    for shown in table.tables(found.rows):
-        out().print(shown, "")
+    out().print(table.table(found.rows), "")
     for words in table.notes(found.rows):
         say(words)
     for name, why in found.left_out.items():

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from bough.app.bench.engines import PeerCall
-from bough.app.bench.states import Compared, PeerState, random_state, required
+from bough.app.bench.states import Compared, PeerState, layout, required
 from bough.errors import MissingExtraError, ModelError
 from bough.model import Model
+from bough.types import FloatArray
 
 LARGEST = 64
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
@@ -26,39 +27,35 @@ class CasadiEngine:
     """Compiled functions. Every state has buffers of its own, which costs nothing to fill."""
 
     def __init__(self, model: Model) -> None:
-        casadi = required("casadi", "casadi")
+        casadi, compiler = required("casadi", "casadi"), shutil.which("cc")
         if model.nv > LARGEST:
             raise ModelError(
                 f"C code without loops for {model.nv} DoF would take a compiler minutes: at most {LARGEST}"
             )
+        if compiler is None:
+            raise MissingExtraError("this comparison needs a C compiler (cc)")
         from bough.bridges.casadi import function
 
-        frame = model.frame_names[random_state(model).frame]
-        functions = {
-            Compared.FORWARD: function(model, "forward_dynamics"),
-            Compared.INVERSE: function(model, "inverse_dynamics"),
-            Compared.MASS: function(model, "mass_matrix"),
-            Compared.MASS_INVERSE: function(model, "inverse_mass_matrix"),
-            Compared.JACOBIAN: function(model, "jacobian", frame=frame),
-        }
+        names = {Compared.FORWARD: "forward_dynamics", Compared.INVERSE: "inverse_dynamics",
+                 Compared.MASS: "mass_matrix", Compared.MASS_INVERSE: "inverse_mass_matrix"}  # fmt: skip
+        functions = {case: function(model, name) for case, name in names.items()}
+        functions[Compared.JACOBIAN] = function(model, "jacobian", frame=model.frame_names[layout(model).frame])
+        self.own, self.loaded = np.eye(model.nv), dict[str, Any]()
         with tempfile.TemporaryDirectory() as folder:
-            self.loaded = {case: compiled(casadi, f, Path(folder)) for case, f in functions.items()}
+            for case, f in functions.items():
+                generator = casadi.CodeGenerator(f"{f.name()}.c")
+                generator.add(f)
+                generator.generate(f"{folder}/")
+                text = Path(folder, f"{f.name()}.c")
+                subprocess.run([compiler, *FLAGS, str(text), "-o", str(text.with_suffix(".so"))], check=True)
+                self.loaded[case] = casadi.external(f.name(), str(text.with_suffix(".so")))
+
+    def velocities(self, s: PeerState) -> FloatArray:
+        """B with v = B v_casadi: the functions are ours."""
+        return self.own
 
     def calls(self, s: PeerState) -> dict[str, PeerCall]:
         return {case: bound(f, {"q": s.q, "v": s.v, "tau": s.tau, "qdd": s.tau}) for case, f in self.loaded.items()}
-
-
-def compiled(casadi: Any, f: Any, folder: Path) -> Any:
-    """A function as a library."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        raise MissingExtraError("this comparison needs a C compiler (cc)")
-    generator = casadi.CodeGenerator(f"{f.name()}.c")
-    generator.add(f)
-    generator.generate(f"{folder}/")
-    library = folder / f"{f.name()}.so"
-    subprocess.run([compiler, *FLAGS, str(folder / f"{f.name()}.c"), "-o", str(library)], check=True)
-    return casadi.external(f.name(), str(library))
 
 
 def bound(loaded: Any, given: dict[str, Any]) -> PeerCall:
