@@ -60,8 +60,9 @@ def film(scene: Scene, H: np.ndarray) -> list[Image.Image]:
     """Frames of the motion, the robot left of the matrix."""
     wide, high = FILM
     samples = frame_samples(scene, FPS)
-    frames = [picture(scene, (wide, high), sample=int(k), direction=(AZIMUTH, 0.2), zoom=1.15) for k in samples]
-    return [Image.fromarray(with_matrix(np.roll(f, -110, axis=1), H, 20)).quantize(96) for f in frames]
+    size = (wide + 220, high)  # the left of it is cut off, so that the robot stands left of the middle
+    frames = [picture(scene, size, sample=int(k), direction=(AZIMUTH, 0.2), zoom=1.15)[:, 220:] for k in samples]
+    return [Image.fromarray(with_matrix(f.copy(), H, 20)).quantize(160) for f in frames]
 
 
 def main() -> None:
