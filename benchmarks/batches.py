@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter
@@ -15,13 +14,13 @@ from bough.app.bench.engines.mujoco import MujocoEngine
 from bough.app.bench.engines.pinocchio import pinocchio_twin
 from bough.app.bench.states import DT, Compared, PeerState, check, installed, layout, random_state, random_states
 from bough.app.bench.timing import Call, Contestant, Timing, contest
-from bough.compile.settings import on_threads
+from bough.compile.settings import on_threads, threads_of_environment
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import BoughError, TooLargeError
 from bough.model import Model
 
 SOME, BATCHES = 4096, "mujoco.batch"
-THREADS = {"1 thread": 1, "all threads": os.cpu_count() or 1}
+THREADS = {"1 thread": 1, "all threads": threads_of_environment()}
 LONGEST, PROBE = 2.0, 64  # seconds of a call with a batch, and rows from which they are predicted
 MOST = 2_000_000_000  # bytes of a result
 

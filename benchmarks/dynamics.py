@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,24 +32,31 @@ WANTED = Sought(tuple(REAL))
 
 def rows() -> list[Timing]:
     """All mechanisms; then the code that serves every model, and external forces."""
+    return [row for part in PARTS.values() for row in part()]
+
+
+def of_paper(make: Callable[[], Model]) -> list[Timing]:
+    """A mechanism of the papers."""
+    model = make()
+    compared, dyn = compare(model, SECONDS, ENGINES | OTHERS), Dynamics(model)
+    engines = [name for name in ENGINES if name not in compared.left_out]
+    found = [row.noted(compared.left_out) for row in compared.rows]
+    return found + [row for size in (BATCH, MANY) for row in batch(model, dyn, size, SECONDS, engines)]
+
+
+def real(name: str) -> list[Timing]:
+    """A real arm, hand, quadruped or humanoid, where its file is."""
+    path = robot_file(name)
+    return of_paper(partial(load, path, floating_base=REAL[name], mimic="independent")) if path else []
+
+
+def every_model() -> list[Timing]:
+    """The code that serves every model, and external forces."""
     found: list[Timing] = []
-    for model in mechanisms():
-        compared, dyn = compare(model, SECONDS, ENGINES | OTHERS), Dynamics(model)
-        found += [row.noted(compared.left_out) for row in compared.rows]
-        engines = [name for name in ENGINES if name not in compared.left_out]
-        found += [row for size in (BATCH, MANY) for row in batch(model, dyn, size, SECONDS, engines)]
     for model in models():
         found += general(model)
         found += [row for count in PUSHED for row in pushed(model, count)]
     return found
-
-
-def mechanisms() -> Iterator[Model]:
-    """Papers' mechanisms, and a real arm, hand, quadruped and humanoid."""
-    yield from (zoo.arm(7), zoo.humanoid(), zoo.chain(30), zoo.asimo())
-    for name, floating in REAL.items():
-        if path := robot_file(name):
-            yield load(path, floating_base=floating, mimic="independent")
 
 
 def models() -> list[Model]:
@@ -90,3 +99,13 @@ def pushed(model: Model, count: int) -> list[Timing]:
         note = f"{share:.2f} times the time without"
         found.append(Timing(f"a wrench on every body, batch of {count:,}", model.name, case, times, note))
     return found
+
+
+PARTS: dict[str, Callable[[], list[Timing]]] = {
+    "arm": partial(of_paper, partial(zoo.arm, 7)),
+    "humanoid": partial(of_paper, zoo.humanoid),
+    "chain": partial(of_paper, partial(zoo.chain, 30)),
+    "asimo": partial(of_paper, zoo.asimo),
+    **{Path(name).stem: partial(real, name) for name in REAL},
+    "every_model": every_model,
+}

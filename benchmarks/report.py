@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 from bough.app.bench.timing import Timing, machine
 from bough.errors import OptionError, short
@@ -65,6 +67,18 @@ def save(rows: Iterable[Timing], path: Path) -> None:
     path.write_text(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
 
 
+def join(files: Sequence[Path], path: Path) -> None:
+    """Keep rows of several files, recorded on one machine and commit, as one; rows that all of them have stand once."""
+    saved = [_read(file) for file in files]
+    origin = {key: value for key, value in saved[0]["machine"].items() if key != "date"}
+    for file, other in zip(files, saved, strict=True):
+        if origin != {key: value for key, value in other["machine"].items() if key != "date"}:
+            raise OptionError(f"{short(file.name)!r} was recorded elsewhere than {short(files[0].name)!r}")
+    rows = {(row["group"], row["model"], row["case"]): row for x in saved for row in x["rows"]}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"machine": saved[0]["machine"], "rows": list(rows.values())}, indent=1) + "\n")
+
+
 HEAD = ("| model | function | microseconds (median) | times faster | note |", "| --- | --- | --- | --- | --- |")
 
 
@@ -72,10 +86,14 @@ def markdown(path: Path) -> str:
     """The saved rows as Markdown tables."""
     saved = json.loads(path.read_text())
     versions = ", ".join(f"{name} {number}" for name, number in saved["machine"]["versions"].items())
+    cores = f", {saved['machine']['cores']} cores" if "cores" in saved["machine"] else ""
     card = f"{saved['machine']['card']}, " if "card" in saved["machine"] else ""
     commit = f"; commit {saved['machine']['commit']}" if "commit" in saved["machine"] else ""
     day = f"; {saved['machine']['date']}" if "date" in saved["machine"] else ""
-    lines = [f"{card}{saved['machine']['cpu']}, Python {saved['machine']['python']}, {versions}{commit}{day}.", ""]
+    lines = [
+        f"{card}{saved['machine']['cpu']}{cores}, Python {saved['machine']['python']}, {versions}{commit}{day}.",
+        "",
+    ]
     groups: dict[str, list[Timing]] = {}
     for item in saved["rows"]:
         groups.setdefault(item["group"], []).append(Timing(**item))
@@ -151,22 +169,76 @@ def _us(seconds: float) -> str:
 
 
 SLOWER = 1.1
+RENAMED = {  # labels of earlier runs
+    "forward dynamics, forces on all bodies": "forward dynamics, external forces",
+    "forward dynamics, tips held": "constrained forward dynamics",
+    "Lambda^-1 of the tips": "Lambda^-1 of end effectors",
+    "J, beta, Lambda, Jbar, N of the tips": "J, beta, Lambda, Jbar, N",
+    "one loop, a step": "one loop, an adaptive step",
+    "250 loops, a plain step": "250 loops, a full step",
+    "one force changed": "one force changed, without a step",
+    "first call of every entry": "first call",
+    "general code: forward_dynamics": "Dynamics.forward_dynamics, general code",
+    "plain": "full step",
+    "plain step": "full step",
+    "plain aba": "full step, aba",
+    "full dca": "full step, dca",
+}
+Key = tuple[str, str, str]
 
 
 def slower(old: Path, new: Path) -> str:
-    """Rows in which a call of ours takes over 10 % more in `new`, the worst first, beside the fastest peer."""
-    before = {(row.group, row.model, row.case): row for row in read(old)}
-    found = []
-    for row in read(new):
-        was = before.get((row.group, row.model, row.case))
-        for name, seconds in row.seconds.items() if was else ():
-            if was and name.startswith("bough") and seconds > SLOWER * was.seconds.get(name, float("inf")):
-                ratio = seconds / was.seconds[name]
-                found.append((-ratio, f"{row.model}, {row.case} ({row.group}): {name} {_us(was.seconds[name])} -> "
-                              f"{_us(seconds)} us, {ratio:.2f} times{_fastest(row)}"))  # fmt: skip
-    common = sum((row.group, row.model, row.case) in before for row in read(new))
-    head = f"{len(found)} slower by more than 10 %, of {common} rows that both have"
-    return "\n".join([head, *(line for _, line in sorted(found))])
+    """Calls of ours that take over 10 % more in `new`, the worst first; then rows and calls that only one of them has.
+
+    Between two machines, ours are compared beside the other libraries: by how much more those take in the same row, or
+    in the median of all rows where it has none.
+    """
+    before, after = _by_label(old), _by_label(new)
+    common = [key for key in after if key in before]
+    elsewhere = _read(old)["machine"]["cpu"] != _read(new)["machine"]["cpu"]
+    peers = {key: _growth(before[key].peers(), after[key].peers()) for key in common} if elsewhere else {}
+    usual = median([x for x in peers.values() if x] or [1.0])
+    found, missing = [], [(key, "OLD") for key in before if key not in after]
+    missing += [(key, "NEW") for key in after if key not in before]
+    for key in common:
+        was, row = before[key], after[key]
+        for name in _ours(was) ^ _ours(row):
+            missing.append(((*key[:2], f"{key[2]}: {name}"), "OLD" if name in was.seconds else "NEW"))
+        for name in _ours(was) & _ours(row):
+            ratio = row.seconds[name] / was.seconds[name] / (peers.get(key) or usual)
+            if ratio > SLOWER:
+                found.append((-ratio, f"{_words(key)}: {name} {_us(was.seconds[name])} -> "
+                              f"{_us(row.seconds[name])} us, {ratio:.2f} times{_fastest(row)}"))  # fmt: skip
+    lines = [f"{len(found)} slower by more than 10 %, of {len(common)} rows that both have"]
+    if elsewhere:
+        lines.append(f"two machines: ratios are beside other libraries, which take {usual:.2f} times as long in NEW")
+    lines += [line for _, line in sorted(found)]
+    return "\n".join(lines + [f"only in {which}: {_words(key)}" for key, which in missing])
+
+
+def _by_label(path: Path) -> dict[Key, Timing]:
+    """Measured rows by group, model and case, in the labels of today."""
+    found = {}
+    for row in read(path):
+        if row.seconds:
+            key = RENAMED.get(row.group, row.group), row.model, RENAMED.get(row.case, row.case)
+            found[key] = replace(row, seconds={RENAMED.get(name, name): t for name, t in row.seconds.items()})
+    return found
+
+
+def _words(key: Key) -> str:
+    group, model, case = key
+    return f"{model}, {case} ({group})"
+
+
+def _ours(row: Timing) -> set[str]:
+    return {name for name in row.seconds if name.startswith("bough")}
+
+
+def _growth(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
+    """How much more the libraries take that both have, in the median."""
+    ratios = [after[name] / t for name, t in before.items() if name in after]
+    return median(ratios) if ratios else None
 
 
 def _fastest(row: Timing) -> str:
@@ -179,9 +251,22 @@ def _fastest(row: Timing) -> str:
 
 def read(path: Path) -> list[Timing]:
     """The rows of a recorded run."""
+    rows = _read(path)["rows"]
     try:
-        return [Timing(**row) for row in json.loads(path.read_text())["rows"]]
+        return [Timing(**row) for row in rows]
+    except TypeError:
+        raise _not_recorded(path) from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        saved: dict[str, Any] = json.loads(path.read_text())
+        return {"machine": saved["machine"], "rows": saved["rows"]}
     except FileNotFoundError:
         raise OptionError(f"there is no file {short(str(path))!r}") from None
     except (ValueError, KeyError, TypeError):
-        raise OptionError(f"{short(str(path))!r} is no recorded run of benchmarks") from None
+        raise _not_recorded(path) from None
+
+
+def _not_recorded(path: Path) -> OptionError:
+    return OptionError(f"{short(str(path))!r} is no recorded run of benchmarks")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,6 +11,7 @@ import numpy as np
 from bough import zoo
 from bough.app.bench.timing import Timing, contest
 from bough.compile.run import threads
+from bough.compile.settings import threads_of_environment
 from bough.dynamics.dynamics import Dynamics
 
 BATCHES = (64, 256, 1_024, 4_096, 16_384, 65_536)
@@ -29,7 +29,7 @@ def rows() -> list[Timing]:
         call = partial(dyn.forward_dynamics, q[:batch], v[:batch], tau[:batch], out=out[:batch])
         seconds: dict[str, float] = {}
         with as_many_as_asked():
-            for k in (k for k in THREADS if k <= (os.cpu_count() or 1)):
+            for k in (k for k in THREADS if k <= threads_of_environment()):
                 seconds[f"bough on {k}"] = contest({"": partial(call, threads=k)})[""] / batch
         seconds["bough"] = contest({"": call})[""] / batch
         found.append(Timing("batches over threads: per row", model.name, f"batch of {batch:,}", seconds))

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from bough import record
+from bough.compile.settings import threads
 
 PACKAGES = ("bough", "numpy", "llvmlite", "scipy", "pin", "mujoco", "drake", "dartpy", "cvxopt", "casadi", "torch",
             "jax")  # fmt: skip
@@ -86,7 +87,7 @@ def _burst(calls: list[Call]) -> float:
 
 
 def machine() -> dict[str, Any]:
-    """CPU, GPU where one was used, Python, commit, the versions of everything that takes part, and the day."""
+    """CPU and cores, GPU where one was used, Python, commit, versions of what takes part, and the day."""
     used = sys.modules.get("bough.compile.run.cuda.gpu")
     card = {"card": used.find_gpu().name} if used and used.find_gpu.cache_info().currsize else {}
-    return card | record.machine(PACKAGES) | {"date": date.today().isoformat()}
+    return card | record.machine(PACKAGES) | {"cores": threads(), "date": date.today().isoformat()}
