@@ -6,9 +6,13 @@ it is used.
 
 from __future__ import annotations
 
+import os
 import sys
-from importlib import import_module
+from functools import cached_property
+from importlib import _bootstrap, import_module
 from importlib.machinery import ModuleSpec
+from threading import RLock, get_ident
+from time import monotonic, sleep
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -152,3 +156,29 @@ class _AliasFinder:
 
 
 sys.meta_path.append(cast(Any, _AliasFinder))
+
+
+# A forked child has none of its parent's other threads, and waits for ever for what one of them began.
+
+
+def _await_imports(patience: float = 30.0) -> None:
+    """Before a fork: wait until no other thread imports a module, at most so many seconds."""
+    end, locks = monotonic() + patience, getattr(_bootstrap, "_module_locks", {})
+    while True:
+        sleep(1e-4)  # and let go of Python's lock, so that nobody else takes it between the look and the fork
+        owners = {getattr(lock(), "owner", None) for lock in list(locks.values())}
+        if owners <= {None, get_ident()} or monotonic() > end:
+            return
+
+
+def _renew_locks() -> None:
+    """In a child: unlock the cached properties of all classes, which Python 3.11 locks while one is computed."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("bough.")]
+    for owner in [x for module in modules for x in vars(module).values() if isinstance(x, type)]:
+        for x in vars(owner).values():
+            if isinstance(x, cached_property) and hasattr(x, "lock"):
+                x.lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_await_imports, after_in_child=_renew_locks)

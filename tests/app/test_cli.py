@@ -133,6 +133,7 @@ def test_version(run):
         (("simulate", "zoo:arm", "--force", "hand"), "expected NAME:fx,fy,fz"),
         (("simulate", "zoo:arm", "--force", "hans:0,0,1"), "did you mean 'hand'"),
         (("simulate", "zoo:arm", "--dt", "0"), "expected 0 < dt"),
+        (("simulate", "zoo:arm", "--dt", "1e-300"), "duration / dt is 1e+300 steps, expected at most 1,000,000,000"),
         (("simulate", "zoo:arm", "--record", "run.csv"), "is written as .npz or .parquet"),
         (("simulate", "zoo:arm", "--record", "ghost/run.npz"), "there is no folder 'ghost'"),
         (("settle", "zoo:arm", "--dt", "nan"), "dt must be a positive number"),

@@ -37,6 +37,7 @@ Law: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Advance: TypeAlias = Callable[..., tuple[FloatArray, FloatArray]]  # of q, v, dt, tau and further inputs
 # Beyond this speed (rad/s or m/s) a motion that fails is said to have diverged.
 RUNAWAY = 1e6
+MOST_STEPS = 10**9
 
 
 @explained
@@ -100,6 +101,8 @@ def rollout(
         raise ShapeError(f"failures is 'raise' or 'record', got {failures!r}")
     if not (dt > 0.0 and duration >= dt and math.isfinite(duration / dt) and is_count(every)):
         raise ShapeError(f"expected 0 < dt <= duration and a whole number every >= 1, got {dt=}, {duration=}, {every=}")
+    if duration / dt > MOST_STEPS:
+        raise ShapeError(f"duration / dt is {duration / dt:.3g} steps, expected at most {MOST_STEPS:,}")
     q, v = _real(q, "q"), _real(v, "v")
     _check_state(model, q, v)
     if forces is not None and callable(motion):

@@ -87,10 +87,10 @@ def test_code_calls_what_the_process_that_loads_it_has(tmp_path):
         subprocess.run([sys.executable, "-c", CLEARS], check=True, env=env)
 
 
-def run_script(text, folder):
+def run_script(text, folder, **more):
     path = os.pathsep.join([str(SOURCE), str(TESTS)])
-    env = {**os.environ, "PYTHONPATH": path, "BOUGH_CACHE_DIR": str(folder), "BOUGH_INTERPRET": "0"}
-    return subprocess.run([sys.executable, "-W", "ignore", "-c", text], env=env, timeout=300, stdout=subprocess.PIPE)
+    env = {**os.environ, "PYTHONPATH": path, "BOUGH_CACHE_DIR": str(folder), "BOUGH_INTERPRET": "0"} | more
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", text], env=env, timeout=300, capture_output=True)
 
 
 NARROW = """
@@ -248,3 +248,34 @@ os._exit(0 if os.waitpid(child, 0)[1] == 0 else 1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_children_forked_while_another_thread_frees_code_can_compile(tmp_path):
     assert run_script(DROPS, tmp_path).returncode == 0
+
+
+FIRST_USE = """
+import os, signal, threading, time
+import bough
+
+def use(n):
+    import numpy as np
+    q = np.zeros(n)
+    bough.Dynamics(bough.zoo.arm(n)).forward_dynamics(q, q, q)
+
+worker = threading.Thread(target=use, args=(3,))
+worker.start()
+children = []
+while worker.is_alive() and len(children) < 10:
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        use(2)
+        os._exit(0)
+    children.append(child)
+    time.sleep(0.02)
+os._exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_children_forked_while_a_thread_uses_bough_for_the_first_time_can_use_it(tmp_path):
+    """Modules that the thread was importing, and properties that it was computing, are not waited for."""
+    run = run_script(FIRST_USE, tmp_path, BOUGH_INTERPRET="1")
+    assert (run.returncode, run.stderr) == (0, b"")

@@ -24,6 +24,7 @@ compiling = threading.RLock()  # held by whoever compiles or loads code: LLVM's 
 # not for jumps there: calls must go by the table, those of library functions, too.
 IN_ONE_PIECE = sys.platform == "linux" and platform.machine() == "x86_64"
 CALLS_BY_TABLE = '\n!llvm.module.flags = !{!99999}\n!99999 = !{i32 7, !"RtLibUseGOT", i32 1}\n'
+_held: list[Any] = []  # LLVM's lock, while a fork holds it
 PARTS = b"several objects\n"  # what code begins with that is more than one object
 
 
@@ -33,12 +34,16 @@ def _hold() -> None:
     A forked child has locks that no one in it gives back; at exit LLVM is taken down under whoever is still in it.
     """
     compiling.acquire()
-    _lock_of_llvm().__enter__()
+    lock = _lock_of_llvm()
+    lock.__enter__()
+    _held.append(lock)
 
 
 def _release() -> None:
-    _lock_of_llvm().__exit__(None, None, None)
-    compiling.release()
+    """After a fork; nothing is held where another thread imported this file after the fork had begun."""
+    if _held:
+        _held.pop().__exit__(None, None, None)
+        compiling.release()
 
 
 def _lock_of_llvm() -> Any:

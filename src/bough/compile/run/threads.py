@@ -6,14 +6,17 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bough.compile import settings
 from bough.compile.run import workers
 from bough.compile.run.gate import OK, Gate, Pile, record_of, serve
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 # What each further thread costs: a fraction of a microsecond where it is awake, a few where it must be woken.
 WAKE_SECONDS = 6e-6
@@ -102,6 +105,8 @@ class Team:
 @cache
 def _pool() -> ThreadPoolExecutor:
     """Threads for systems without native workers."""
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(os.cpu_count(), "bough worker")
 
 
