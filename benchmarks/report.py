@@ -196,7 +196,7 @@ def slower(old: Path, new: Path) -> str:
     before, after = _by_label(old), _by_label(new)
     common = [key for key in after if key in before]
     elsewhere = _read(old)["machine"]["cpu"] != _read(new)["machine"]["cpu"]
-    peers = {key: _growth(before[key].peers(), after[key].peers()) for key in common} if elsewhere else {}
+    peers = {key: _growth(peers_of(before[key]), peers_of(after[key])) for key in common} if elsewhere else {}
     usual = median([x for x in peers.values() if x] or [1.0])
     found, missing = [], [(key, "OLD") for key in before if key not in after]
     missing += [(key, "NEW") for key in after if key not in before]
