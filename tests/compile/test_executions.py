@@ -50,7 +50,11 @@ def test_which_execution_serves(monkeypatch):
 
 def test_the_gpu_is_chosen_here_and_nowhere_else():
     found = executions.bind_arrays(ROUTINE, GROUPS, SIZES, device=executions.Device("cuda", "columns"), name="sheared")
-    assert (type(found).__name__, found.name, found.layout) == ("CudaFunction", "sheared", "columns")
+    assert (type(found).__name__, found.name, found.layouts) == (
+        "CudaFunction",
+        "sheared",
+        ("columns", "columns"),
+    )
     for path in Path(bough.compile.__file__).parents[1].rglob("*.py"):
         if (
             "run/cuda" not in path.as_posix()

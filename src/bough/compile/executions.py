@@ -8,7 +8,7 @@ already it has functions of its own (`run.cuda.function`), over the same entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import NamedTuple, Protocol, cast
@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.compile.emit.cuda import Layout
+from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.function import CompiledFunction as CompiledFunction
+from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Constants, FindTwins, Groups, Routine, Sizes
 from bough.compile.run.call import BoundFunction as BoundFunction
 from bough.compile.run.complaints import Explain
@@ -102,6 +104,15 @@ def bind_arrays(
         return bind_on_gpu(replace(routine, name=name or routine.name), constants, sizes, device.layout)
     execution = execution or ("general" if general else "specialised")
     return bind_on_cpu(routine, constants, sizes, execution, name, dtype, explain)
+
+
+def bind_product_on_gpu(
+    name: str, program: Program, product: SparseProduct, results: Sequence[Array]
+) -> tuple[CompiledFunction, CompiledFunction]:
+    """A program and a sparse product of its two outputs, as two functions of arrays on the GPU."""
+    from bough.compile.run.cuda import bind_product  # with all that it needs
+
+    return bind_product(name, program, product, results)
 
 
 def bind_on_cpu(

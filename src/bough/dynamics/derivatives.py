@@ -16,7 +16,7 @@ import numpy as np
 
 from bough.compile.emit.llvm_columns import ResultRow, RowPrograms
 from bough.compile.emit.llvm_product import SparseProduct
-from bough.compile.executions import BoundFunction, traced
+from bough.compile.executions import BoundFunction, CompiledFunction, bind_product_on_gpu, traced
 from bough.compile.graph.expr import CONST
 from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Routine, operations, trace
@@ -35,12 +35,10 @@ Rows = tuple[int, ...]
 def forward_derivatives(parameters: Parameters) -> BoundFunction | None:
     """(q, v, tau) -> dqdd/dq', dqdd/dv' and H^-1, (nv, nv) each; None if the model is too large to be traced."""
     model, n = parameters.model, parameters.model.nv
-    t = dof_rows(model.dof_tree)
-    routine, found = parameters.constants(FORCE_SLOPES, (model.mechanism, t), lambda: model.grouped)
-    program = traced(routine, found.for_tracing(), model.sizes, found.twins, LARGEST)
+    t, program = dof_rows(model.dof_tree), force_slopes_program(parameters)
     if program is None:
         return None
-    results = tuple(Array(name, (n, n)) for name in ("dqdd_dq", "dqdd_dv", "dqdd_dtau"))
+    results = result_arrays(n)
     entries, product = sparse_columns(program, n)
 
     @cache
@@ -55,6 +53,31 @@ def forward_derivatives(parameters: Parameters) -> BoundFunction | None:
         return Entry(lambda: native_code(entries, dtype, 1, product), lambda: batch(dtype))
 
     return BoundFunction("forward_dynamics_derivatives", program.inputs, results, provide, explain=model.explain)
+
+
+def forward_derivatives_on_gpu(parameters: Parameters) -> tuple[CompiledFunction, CompiledFunction] | None:
+    """The same in two halves, the second a function of what the first returns."""
+    n, program = parameters.model.nv, force_slopes_program(parameters)
+    if program is None:
+        return None
+    entries, product = sparse_columns(program, n)
+    lower = tuple(entries.roots[1][r * n + c] for r in range(n) for c in range(r + 1))
+    halved = replace(
+        entries, outputs=(entries.outputs[0], Array("lower", (len(lower),))), roots=(entries.roots[0], lower)
+    )
+    return bind_product_on_gpu("forward_dynamics_derivatives", halved, product, result_arrays(n))
+
+
+def force_slopes_program(parameters: Parameters) -> Program | None:
+    """Slopes of joint forces, the factor of H and its inverse; None if the model is too large to be traced."""
+    model = parameters.model
+    t = dof_rows(model.dof_tree)
+    routine, found = parameters.constants(FORCE_SLOPES, (model.mechanism, t), lambda: model.grouped)
+    return traced(routine, found.for_tracing(), model.sizes, found.twins, LARGEST)
+
+
+def result_arrays(n: int) -> tuple[Array, ...]:
+    return tuple(Array(name, (n, n)) for name in ("dqdd_dq", "dqdd_dv", "dqdd_dtau"))
 
 
 def sparse_columns(program: Program, n: int) -> tuple[Program, SparseProduct]:

@@ -16,7 +16,7 @@ from bough.compile.routine import FindTwins, Routine, work_type
 from bough.compile.run.arrays import results
 from bough.compile.run.mappings import Mappings
 from bough.compile.settings import interpreted
-from bough.dynamics.derivatives import forward_derivatives
+from bough.dynamics.derivatives import forward_derivatives, forward_derivatives_on_gpu
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind_arrays, cheapest
 from bough.dynamics.external import check_wrenches, mark_forces, points_of, stacked, with_forces, with_named_forces
 from bough.dynamics.functions import REFERENCE, Function, Method, Options, check_options, function, public_shape
@@ -130,6 +130,19 @@ class Transposed:
         return tuple(np.empty((3, len(q), self.nv, self.nv), np.float32 if single else np.float64))
 
 
+class InHalves:
+    """The same on a GPU, where the second function takes what the first returns."""
+
+    def __init__(self, first: CompiledFunction, second: CompiledFunction) -> None:
+        self.first, self.second = first, second
+
+    def call(self, *inputs: Any, out: Any = None, **how: Any) -> Any:
+        """The matrices, copied into `out` where that is given."""
+        by_q, by_v, by_tau = self.second.call(*self.first.call(*inputs, **how))
+        found = by_q.swapaxes(-1, -2), by_v.swapaxes(-1, -2), by_tau
+        return found if out is None else copied(self.first.name, found, out)
+
+
 def _transposed(out: Any) -> tuple[RealArray, ...] | None:
     """Three arrays with the first two transposed, if they lie in memory as such results do; None if they do not."""
     if not isinstance(out, tuple) or len(out) != 3 or not all(isinstance(x, np.ndarray) and x.ndim > 1 for x in out):
@@ -169,7 +182,7 @@ class Library:
         self.model, self.general, self.device = model, general, device
         self.parameters = parameters or Parameters(model)
         self._functions: dict[Any, CompiledFunction] = {}
-        self._derivatives: CompiledFunction | Transposed | None = None
+        self._derivatives: CompiledFunction | Transposed | InHalves | None = None
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._by_frame: dict[str, dict[Any, Any]] = defaultdict(dict)  # code for one configuration
         self._mappings: dict[str, Mappings] = defaultdict(Mappings)  # functions that take forces by name
@@ -332,29 +345,21 @@ class Library:
     def forward_derivatives(self, inputs: tuple[Any, ...], out: Any, how: Any) -> Any:
         """dqdd/dq, dqdd/dv and dqdd/dtau by the way that is best here: see `derivatives`."""
         self.parameters.declared("forward_dynamics_derivatives", how)
-        if self.device.is_gpu:
-            found = self._on_gpu(inputs, how)
-            return found if out is None else copied("forward_dynamics_derivatives", found, out)
         if self._derivatives is None:
-            whole = self.general or interpreted() or not self.model.nv
-            fast = None if whole else forward_derivatives(self.parameters)
-            if fast is None:
-                self._derivatives = self.function("forward_dynamics_derivatives")
-            else:
-                self._derivatives = Transposed(self.parameters.given_to(fast), self.model.nv)
+            self._derivatives = self._quickest_derivatives()
         return self._derivatives.call(*inputs, out=out, **how)
 
-    def _on_gpu(self, inputs: tuple[Any, ...], how: Any) -> tuple[RealArray, RealArray, RealArray]:
-        if self.device.layout == "columns":  # matrices lie across rows, and no library multiplies them so
-            found: tuple[RealArray, RealArray, RealArray]
-            found = self.function("forward_dynamics_derivatives").call(*inputs, **how)
-            return found
-        q, v, _ = inputs
-        qdd = self.function("forward_dynamics").call(*inputs, **how)
-        by_q, by_v, _ = self.function("inverse_dynamics_derivatives").call(q, v, qdd, **how)
-        H_inv = self.function("inverse_mass_matrix").call(q, **how)
-        negative = -H_inv
-        return negative @ by_q, negative @ by_v, H_inv
+    def _quickest_derivatives(self) -> CompiledFunction | Transposed | InHalves:
+        name = "forward_dynamics_derivatives"
+        if self.general or (interpreted() and not self.device.is_gpu) or not self.model.nv:
+            return self.function(name)
+        if not self.device.is_gpu:
+            fast = forward_derivatives(self.parameters)
+            return Transposed(self.parameters.given_to(fast), self.model.nv) if fast else self.function(name)
+        halves = forward_derivatives_on_gpu(self.parameters) if self.device.layout == "rows" else None
+        if halves is None:
+            return self.function(name)
+        return InHalves(self.parameters.given_to(halves[0]), halves[1])
 
     def fused(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> Callable[..., tuple[RealArray, ...]]:
         """Several functions of the table as one, which always gives a tuple."""

@@ -34,11 +34,13 @@ ROUTINES = {
 }
 FORMS = [
     cuda.Form(1),
-    cuda.Form(2, "columns"),
+    cuda.Form(2, "columns", results="columns"),
     cuda.Form(4),
     cuda.Form(4, staged=True),
     cuda.Form(1, shelved=6),
-    cuda.Form(4, "columns", shelved=4),
+    cuda.Form(4, "columns", shelved=4, results="columns"),
+    cuda.Form(4, "rows", shelved=4, results="columns"),
+    cuda.Form(4, staged=True, shelved=4),
 ]
 
 
@@ -47,17 +49,17 @@ def run(source, inputs, shapes, model="H200", dtype=np.float64):
     if COMPILER is None:
         pytest.skip("needs a C++ compiler")
     gpu, form, batch = StandInGpu(model), source.form, len(inputs[0])
-    turn = np.moveaxis if form.layout == "columns" else lambda x, *_: x
-    given = [np.ascontiguousarray(turn(x, 0, -1), dtype) for x in inputs]
+    across = {"rows": lambda x, *_: x, "columns": np.moveaxis}
+    given = [np.ascontiguousarray(across[form.layout](x, 0, -1), dtype) for x in inputs]
     rows = [np.full((batch, *shape), np.nan, dtype) for shape in shapes]
-    outputs = [np.ascontiguousarray(turn(y, 0, -1)) for y in rows]
+    outputs = [np.ascontiguousarray(across[form.results](y, 0, -1)) for y in rows]
     bad, block = np.zeros(batch, np.uint8), source.block or 32
     strides = [x[0].size for x in inputs]
     arguments = [*(x.ctypes.data for x in (*given, *outputs, bad)), batch, *strides]
     per_block = block // form.lanes
     kernel = gpu.load(gpu.compile(source.text, fast=dtype == np.float32))
     gpu.prepared(kernel, -(-batch // per_block), block, source.row_bytes * per_block, len(arguments))(arguments, 0)
-    return [turn(y, -1, 0) for y in outputs], bad
+    return [across[form.results](y, -1, 0) for y in outputs], bad
 
 
 def states(model, specs, batch=11):

@@ -1,4 +1,4 @@
-"""KernelNeeds compiled by NVRTC, which needs no GPU: what each form takes, beside what an architecture has."""
+"""Kernels compiled by NVRTC, which needs no GPU: what each form takes, beside what an architecture has."""
 
 import ctypes
 import struct
@@ -13,7 +13,7 @@ from bough import zoo
 from bough.compile.emit import cuda
 from bough.compile.emit.limits import SHELF_BLOCK, THREAD_REGISTERS
 from bough.compile.executions import traced
-from bough.compile.run.cuda.forms import KernelNeeds, candidates, rule, widths
+from bough.compile.run.cuda.forms import candidates, kernel_needs, rule
 from bough.compile.run.cuda.gpu import flags
 from bough.dynamics.aba import ABA
 from bough.dynamics.crba import MASS_MATRIX
@@ -80,8 +80,7 @@ def check(routine, dtype, layout, architecture, every):
     limits, fast = LIMITS[ARCHITECTURES[architecture]], dtype == np.float32
     program = traced(routine, (MODEL.grouped,), MODEL.sizes, mark_limbs)
     arranged = cache(lambda lanes: cuda.arrange(program, lanes))
-    needed = widths(True, lambda lanes: cuda.needs(arranged(lanes), dtype))
-    kernels = KernelNeeds(needed, program.outputs, np.dtype(dtype), layout)
+    kernels = kernel_needs(arranged, np.dtype(dtype), cuda.Layouts(layout, layout), limits, has_twins=True)
     chosen, reserved = rule(kernels, limits), limits.reserved if int(architecture[3:]) >= 90 else 0
     forms = {chosen.form, *(candidates(kernels, limits) if every else ())}
     for form in sorted(forms):

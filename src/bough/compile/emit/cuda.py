@@ -36,8 +36,15 @@ LARGEST = 150_000  # operations: more take minutes to compile and overflow the i
 Layout = Literal["rows", "columns"]
 
 
+class Layouts(NamedTuple):
+    """The layout of the inputs of a kernel, and that of its results."""
+
+    inputs: Layout = "rows"
+    results: Layout = "rows"
+
+
 class Form(NamedTuple):
-    """How a kernel is written: threads for each row, the layout of its arrays, and what shared memory is for.
+    """How a kernel is written: threads for each row, the layout of its inputs and results, the use of shared memory.
 
     Arrays are (batch, n) "rows" or (n, batch) "columns". `staged`: results are gathered in shared memory and leave it
     in long runs of neighbours, which for rows with many numbers is several times faster. `shelved`: values that wait
@@ -49,6 +56,12 @@ class Form(NamedTuple):
     layout: Layout = "rows"
     staged: bool = False
     shelved: int = 0
+    results: Layout = "rows"
+
+    @property
+    def stores_early(self) -> bool:
+        """Whether a result is stored as soon as it is known; rows in memory are written in one piece at the end."""
+        return self.staged or self.results == "columns"
 
 
 @dataclass(frozen=True)
@@ -90,10 +103,11 @@ def arrange(program: Program, lanes: int) -> Arrangement:
 def emit(arranged: Arrangement, dtype: npt.DTypeLike, form: Form, limits: Limits) -> CudaText:
     """CUDA C of a program for a GPU with these limits."""
     kernel = _Kernel(arranged, np.dtype(dtype), form)
-    if form.shelved:
-        slots = kernel.put_on_shelves(limits)
-        return CudaText(kernel.text(), form, np.dtype(dtype).itemsize * slots * form.lanes, SHELF_BLOCK)
-    return CudaText(kernel.text(), form, tile_bytes(arranged.program.outputs, dtype) if form.staged else 0)
+    tile = tile_bytes(arranged.program.outputs, dtype) if form.staged else 0
+    if not form.shelved:
+        return CudaText(kernel.text(), form, tile)
+    slots = kernel.put_on_shelves(limits, tile * SHELF_BLOCK // form.lanes)
+    return CudaText(kernel.text(), form, tile + np.dtype(dtype).itemsize * slots * form.lanes, SHELF_BLOCK)
 
 
 def tile_bytes(outputs: Sequence[Array], dtype: npt.DTypeLike) -> int:
@@ -108,9 +122,9 @@ class Needs(NamedTuple):
     registers: int
 
 
-def needs(arranged: Arrangement, dtype: npt.DTypeLike) -> Needs:
-    """The same for an arrangement."""
-    lines = _Kernel(arranged, np.dtype(dtype), Form(arranged.lanes)).lines
+def needs(arranged: Arrangement, dtype: npt.DTypeLike, form: Form) -> Needs:
+    """The same for an arrangement; of the form, only the layouts and whether it is staged matter."""
+    lines = _Kernel(arranged, np.dtype(dtype), form).lines
     return Needs(len(lines), peak(lines) * np.dtype(dtype).itemsize // 4)
 
 
@@ -132,9 +146,13 @@ class _Kernel:
         self.offsets: dict[tuple[int, ...], int] = {}
         self.unit_of = {i: unit for unit in order for i in unit}
         self.names: dict[Unit, str] = {}
+        places = self._places()
         for unit in order:
             self._compute(unit)
-        self._store_outputs()
+            if form.stores_early:
+                self._store(unit, places.pop(unit, {}))
+        for unit in [*places]:
+            self._store(unit, places[unit])
 
     # Values
 
@@ -232,40 +250,41 @@ class _Kernel:
             self.lines.append(f"Real {name}s, {name}c; turn({self._value(angle)}, &{name}s, &{name}c);")
         self.names[unit] = self.names[key] + ("s" if op == SIN else "c")
 
-    def _store_outputs(self) -> None:
+    def _places(self) -> dict[Unit, dict[int, list[list[int]]]]:
+        """Where results go: for each unit and output the offsets of each of its nodes, in the order of the outputs."""
+        found: dict[Unit, dict[int, list[list[int]]]] = {}
         for k, roots in enumerate(self.program.roots):
-            places: dict[Unit, list[list[int]]] = {}
             for offset, r in enumerate(roots):
                 unit = self.unit_of.get(r, (r,))
-                copies = places.setdefault(unit, [[] for _ in unit])
+                copies = found.setdefault(unit, {}).setdefault(k, [[] for _ in unit])
                 copies[unit.index(r)].append(offset)
-            for unit, offsets in places.items():
-                self._store(k, unit, offsets)
+        return found
 
-    def _store(self, k: int, unit: Unit, offsets: list[list[int]]) -> None:
+    def _store(self, unit: Unit, places: dict[int, list[list[int]]]) -> None:
         """Each thread stores its own number; a number that all have is stored by one of them."""
-        value = self._value(unit)
-        self.lines.append(f"CHECK({value});")
-        for turn in range(max(len(o) for o in offsets)):
-            lanes = [lane for lane, o in enumerate(offsets) if turn < len(o)]
-            wanted = tuple(
-                offsets[lane][turn] if lane in lanes else offsets[lanes[0]][turn] for lane in range(len(unit))
-            )
-            if len(unit) == 1:
-                mask = 1 << (wanted[0] % self.lanes)
-            else:
-                mask = sum(1 << lane for lane in lanes)
-            self.lines.append(f"STORE(y{k}, {self._place(wanted)}, {mask}, {value});")
+        for k, offsets in places.items():
+            value = self._value(unit)
+            self.lines.append(f"CHECK({value});")
+            for turn in range(max(len(o) for o in offsets)):
+                lanes = [lane for lane, o in enumerate(offsets) if turn < len(o)]
+                wanted = tuple(
+                    offsets[lane][turn] if lane in lanes else offsets[lanes[0]][turn] for lane in range(len(unit))
+                )
+                if len(unit) == 1:
+                    mask = 1 << (wanted[0] % self.lanes)
+                else:
+                    mask = sum(1 << lane for lane in lanes)
+                self.lines.append(f"STORE(y{k}, {self._place(wanted)}, {mask}, {value});")
 
     # Text
 
-    def put_on_shelves(self, limits: Limits) -> int:
-        """Lines with shelves, and how many of these a thread has."""
+    def put_on_shelves(self, limits: Limits, tile: int) -> int:
+        """Lines with shelves behind a tile of so many bytes, and how many of these a thread has."""
         size, shelved = np.dtype(self.scalar).itemsize, self.form.shelved
         tables = sum({"int": 4}.get(kind, size) * count for kind, _, count in self._shared())
-        slots = max(0, limits.shelf(shelved) - -(-tables // SHELF_BLOCK)) // size
+        slots = max(0, limits.shelf(shelved) - -(-(tables + tile) // SHELF_BLOCK)) // size
         shelves = Shelves(self.lines, limits.waiting(self.scalar, shelved) * 4 // size, slots)
-        self.lines = ["SHELVES;", *shelves.lines]
+        self.lines = [f"SHELVES({tile});", *shelves.lines]
         return shelves.slots
 
     def text(self) -> str:
@@ -278,7 +297,9 @@ class _Kernel:
         opened, closed = self._result_pointers()
         body = "\n".join(f"    {line}" for line in [*lines, *opened, *self.lines, "FINISH(bad);", *closed])
         head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))
-        head = head.replace("@ROWS@", "1" if self.form.layout == "rows" else "0").replace("@BLOCK@", str(SHELF_BLOCK))
+        for name, layout in (("@ROWS@", self.form.layout), ("@RESULT_ROWS@", self.form.results)):
+            head = head.replace(name, "1" if layout == "rows" else "0")
+        head = head.replace("@BLOCK@", str(SHELF_BLOCK))
         tables = _table("Number", "tables", list(self.tables)) + _table("int", "offsets", list(self.offsets))
         bounds = f"BLOCK_OF({SHELF_BLOCK}, {self.form.shelved}) " if self.form.shelved else ""
         return f'{head}{tables}\nextern "C" __global__ {bounds}void {ENTRY}({parameters})\n{{\n{body}\n}}\n'
@@ -287,8 +308,7 @@ class _Kernel:
         """Where results go, and what brings them from shared memory to their place."""
         sizes = [a.size for a in self.program.outputs]
         if not self.form.staged:
-            rows = self.form.layout == "rows"
-            return [f"ROWS(y{k}, y{k}_, {size if rows else 1});" for k, size in enumerate(sizes)], []
+            return [f"RESULTS(y{k}, y{k}_, {size});" for k, size in enumerate(sizes)], []
         opened, closed, first = ["TILES;"], ["__syncthreads();"], "0"
         for k, size in enumerate(sizes):
             opened.append(f"TILE(y{k}, {first}, {_pitch(size)});")

@@ -16,12 +16,18 @@ typedef Number Real;
 #if @ROWS@
 #define ROWS(p, base, stride) auto p = base + row * (stride)
 #define LOAD(p, place) __ldg(p + (place))
-#define STORE(p, place, mask, value) if (inside && ((mask) >> lane & 1)) p[place] = value
 #else
 #define ROWS(p, base, stride) auto p = base + ((stride) ? row : 0); const long long p##_e = (stride) ? batch : 1
 #define LOAD(p, place) __ldg(p + (place) * p##_e)
-#define STORE(p, place, mask, value) if (inside && ((mask) >> lane & 1)) p[(place) * p##_e] = value
 #endif
+#if @RESULT_ROWS@
+#define RESULTS(p, base, size) Number *const p = base + row * (size)
+#define PLACE(p, place) p[place]
+#else
+#define RESULTS(p, base, size) Number *const p = base + row
+#define PLACE(p, place) p[(place) * batch]
+#endif
+#define STORE(p, place, mask, value) if (inside && ((mask) >> lane & 1)) PLACE(p, place) = value
 #define TILES \
     extern __shared__ __align__(16) unsigned char tile_bytes[]; \
     const int tile_rows = blockDim.x / LANES
@@ -36,9 +42,9 @@ typedef Number Real;
             base[begin * (size) + k] = tile[k / (size) * (pitch) + k % (size)]; \
     }
 #define BLOCK_OF(threads, blocks) __launch_bounds__(threads, blocks)
-#define SHELVES \
+#define SHELVES(tile) \
     extern __shared__ __align__(16) unsigned char shelf_bytes[]; \
-    volatile Number *const shelf = reinterpret_cast<volatile Number *>(shelf_bytes) + threadIdx.x
+    volatile Number *const shelf = reinterpret_cast<volatile Number *>(shelf_bytes + (tile)) + threadIdx.x
 #define SHELVE(slot, x) shelf[(slot) * @BLOCK@] = x
 #define FETCH(slot) shelf[(slot) * @BLOCK@]
 #define LANE(size) ((int)(lane & ((size) - 1)))

@@ -45,15 +45,19 @@ class SparseProduct:
 
     @cached_property
     def groups(self) -> list[ColumnGroup]:
-        """Columns that are treated together. Entries come group by group, row by row, then column by column."""
+        """Columns that are treated together, the largest groups first, so that their entries are aligned.
+
+        Entries come group by group, row by row, then column by column.
+        """
         alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for c, rows in enumerate(self.pattern):
             alike[rows].append(c)
-        return [
+        found = [
             ColumnGroup(tuple(columns[k : k + TOGETHER]), rows)
             for rows, columns in alike.items()
             for k in range(0, len(columns), TOGETHER)
         ]
+        return sorted(found, key=lambda group: -len(group.columns))
 
     @property
     def entries(self) -> int:

@@ -6,15 +6,18 @@ Does not belong here: what the kernels say (`emit.cuda`). Nothing here is import
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from bough.compile.emit.cuda import Layout
-from bough.compile.graph.program import Program
+from bough.compile.emit.cuda import Layout, Layouts
+from bough.compile.emit.llvm_product import SparseProduct
+from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Constants, Routine, Sizes
 from bough.compile.run.cuda.code import GpuCode
 from bough.compile.run.cuda.function import CudaFunction
+from bough.compile.run.cuda.launches import ProductLaunches
 from bough.compile.run.entry import Entry
 from bough.compile.run.specialised import LARGEST_DERIVATIVE, LARGEST_GRAPH, program_of
 from bough.errors import TooLargeError
@@ -36,7 +39,27 @@ def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtyp
         return found
 
     inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
-    code = GpuCode(routine.name, program, inputs, outputs)
+    code = GpuCode.of_program(routine.name, inputs, outputs, program)
+    return _entry(code, dtype)
+
+
+def bind_product(
+    name: str, program: Program, product: SparseProduct, results: Sequence[Array]
+) -> tuple[CudaFunction, CudaFunction]:
+    """The two halves of a function of arrays on the GPU: a program, and a sparse product of its two outputs.
+
+    What goes from one to the other lies in columns, where every thread writes and reads next to its neighbours.
+    """
+    first = GpuCode.of_program(name, program.inputs, program.outputs, lambda: program)
+    second = GpuCode(name, program.outputs, results, lambda _: ProductLaunches(product))
+    between: Layout = "columns"
+    return (
+        CudaFunction(name, first.inputs, first.outputs, partial(_entry, first), Layouts(results=between)),
+        CudaFunction(name, second.inputs, second.outputs, partial(_entry, second), Layouts(inputs=between)),
+    )
+
+
+def _entry(code: GpuCode, dtype: np.dtype) -> Entry:
     return Entry(lambda: code, lambda: code)
 
 
@@ -44,4 +67,4 @@ def bind(routine: Routine, constants: Constants, sizes: Sizes, layout: Layout = 
     """A routine with its constants as a function of arrays on the GPU."""
     inputs, outputs = routine.arrays(routine.arguments, sizes), routine.arrays(routine.outputs, sizes)
     provide = partial(compile, routine, constants, sizes)
-    return CudaFunction(routine.name, inputs, outputs, provide, layout)
+    return CudaFunction(routine.name, inputs, outputs, provide, Layouts(layout, layout))

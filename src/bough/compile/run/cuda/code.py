@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property, partial
+from functools import cache, partial
+from typing import TypeAlias
 
 import numpy as np
 
-from bough.compile.emit.cuda import Layout
+from bough.compile.emit.cuda import Layouts
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cuda.arrays import view_of
 from bough.compile.run.cuda.gpu import the_gpu
-from bough.compile.run.cuda.launches import Launches
+from bough.compile.run.cuda.launches import Launches, ProductLaunches
 from bough.compile.run.entry import Opened
 from bough.compile.run.gate import Pile, Signature, python_gate
 
+AnyLaunches: TypeAlias = Launches | ProductLaunches
+
 
 class GpuCode:
-    """KernelNeeds of a program, for any precision and either layout, compiled when they are wanted."""
+    """Kernels, for any precision, compiled when they are wanted; `launches` of arrays on the GPU by their layouts."""
 
     is_shared = True
 
     def __init__(
-        self, name: str, program: Callable[[], Program], inputs: Sequence[Array], outputs: Sequence[Array]
+        self, name: str, inputs: Sequence[Array], outputs: Sequence[Array], launches: Callable[[Layouts], AnyLaunches]
     ) -> None:
-        self.name, self.program, self.inputs, self.outputs = name, cache(program), tuple(inputs), tuple(outputs)
+        self.name, self.inputs, self.outputs, self.launches = name, tuple(inputs), tuple(outputs), cache(launches)
 
-    @cached_property
-    def launches(self) -> Callable[[Layout], Launches]:
-        """Launches on arrays on the GPU, by their layout."""
-        return cache(partial(Launches, self.program, self.inputs, self.outputs))
+    @classmethod
+    def of_program(
+        cls, name: str, inputs: Sequence[Array], outputs: Sequence[Array], program: Callable[[], Program]
+    ) -> GpuCode:
+        return cls(name, inputs, outputs, partial(Launches, cache(program), inputs, outputs))
 
     def open(self, signature: Signature, pile: Pile | None = None) -> Opened:
         """A gate to arrays on the host, which go to the GPU and come back."""
@@ -43,6 +47,6 @@ class GpuCode:
         found = [g.empty(g.shape, g.dtype, gpu) for g in host[count:]]
         strides = [spec.size if signature.batched else 0 for spec in self.inputs]
         arguments = [*(g.address for g in (*given, *found)), 0, batch, *strides]
-        self.launches("rows").launch(gpu, signature.dtype, batch, arguments, 0)
+        self.launches(Layouts()).launch(gpu, signature.dtype, batch, arguments, 0)
         for array, result in zip(arrays[count:], found, strict=True):
             gpu.download(result.keep, array)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.compile.emit.cuda import Form, Layout, Needs, tile_bytes
+from bough.compile.emit.cuda import Arrangement, Form, Layouts, Needs, needs, tile_bytes
 from bough.compile.emit.limits import Limits
 from bough.compile.graph.program import Array
 
@@ -41,23 +41,30 @@ class KernelNeeds(NamedTuple):
     needs: Mapping[int, Needs]
     outputs: Sequence[Array]
     dtype: np.dtype
-    layout: Layout
+    layouts: Layouts
+
+    def form(self, lanes: int, staged: bool = False, shelved: int = 0) -> Form:
+        return Form(lanes, self.layouts.inputs, staged, shelved, self.layouts.results)
 
     def is_staged(self, lanes: int, block: int, limits: Limits) -> bool:
         """Whether results leave through shared memory: rows of many numbers, where a block of them fits."""
-        large = self.layout == "rows" and sum(spec.size for spec in self.outputs) >= STAGED_FROM
+        large = self.layouts.results == "rows" and sum(spec.size for spec in self.outputs) >= STAGED_FROM
         return large and tile_bytes(self.outputs, self.dtype) * block // lanes <= limits.tile
 
 
-def widths(has_twins: bool, needs: Callable[[int], Needs]) -> dict[int, Needs]:
-    """Threads for a row that shorten the code, with what each needs."""
-    found = {1: needs(1)}
-    for lanes in (2, 4) if has_twins else ():
-        wanted = needs(lanes)
-        if wanted.lines > SHORTER * found[lanes // 2].lines:
+def kernel_needs(
+    arranged: Callable[[int], Arrangement], dtype: np.dtype, layouts: Layouts, limits: Limits, has_twins: bool
+) -> KernelNeeds:
+    """What a program needs for one thread for a row, and for as many as shorten the code."""
+    found: dict[int, Needs] = {}
+    kernels = KernelNeeds(found, arranged(1).program.outputs, dtype, layouts)
+    for lanes in (1, 2, 4) if has_twins else (1,):
+        form = kernels.form(lanes, kernels.is_staged(lanes, BLOCKS[0], limits))
+        wanted = needs(arranged(lanes), dtype, form)
+        if found and wanted.lines > SHORTER * found[lanes // 2].lines:
             break
         found[lanes] = wanted
-    return found
+    return kernels
 
 
 def rule(kernels: KernelNeeds, limits: Limits) -> FormAndBlock:
@@ -65,8 +72,8 @@ def rule(kernels: KernelNeeds, limits: Limits) -> FormAndBlock:
     lanes = _lanes(kernels)
     staged = [block for block in (USUAL_BLOCK, BLOCKS[0]) if kernels.is_staged(lanes, block, limits)]
     if staged:
-        return FormAndBlock(Form(lanes, kernels.layout, staged=True), staged[0])
-    return FormAndBlock(Form(lanes, kernels.layout, shelved=_shelved(kernels, lanes, limits)), USUAL_BLOCK)
+        return FormAndBlock(kernels.form(lanes, staged=True), staged[0])
+    return FormAndBlock(kernels.form(lanes, shelved=_shelved(kernels, lanes, limits)), USUAL_BLOCK)
 
 
 def _lanes(kernels: KernelNeeds) -> int:
@@ -74,7 +81,7 @@ def _lanes(kernels: KernelNeeds) -> int:
     alone = kernels.needs[1].lines
     allowed = [n for n, x in kernels.needs.items() if n * x.lines <= MOST_WORK * alone]
     fitting = [n for n in allowed if kernels.needs[n].registers <= FITTING]
-    return min(fitting) if fitting and kernels.layout == "columns" else max(allowed)
+    return min(fitting) if fitting and kernels.layouts.inputs == "columns" else max(allowed)
 
 
 def _shelved(kernels: KernelNeeds, lanes: int, limits: Limits) -> int:
@@ -102,7 +109,7 @@ def candidates(kernels: KernelNeeds, limits: Limits) -> Iterator[Form]:
         shelves = [s for s in SHELVED if registers > limits.waiting(kernels.dtype, s)]
         enough = [s for s in shelves if 1.4 * _room(kernels, s, limits) >= registers]
         if not enough or registers <= OVERFLOW:
-            yield Form(lanes, kernels.layout)
+            yield kernels.form(lanes)
         if kernels.is_staged(lanes, BLOCKS[0], limits):
-            yield Form(lanes, kernels.layout, staged=True)
-        yield from (Form(lanes, kernels.layout, shelved=s) for s in enough or shelves[-2:])
+            yield kernels.form(lanes, staged=True)
+        yield from (kernels.form(lanes, shelved=s) for s in enough or shelves[-2:])

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from bough.compile.emit.cuda import Layout
+from bough.compile.emit.cuda import Layouts
 from bough.compile.function import CompiledFunction
 from bough.compile.graph.program import Array
 from bough.compile.run.cuda.arrays import ArrayView, TensorCall, signature, torch_stream, uploaded, view_of
-from bough.compile.run.cuda.code import GpuCode
+from bough.compile.run.cuda.code import AnyLaunches, GpuCode
 from bough.compile.run.cuda.gpu import Gpu, the_gpu
-from bough.compile.run.cuda.launches import Launches, room_in
+from bough.compile.run.cuda.launches import room_in
 from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT
@@ -31,7 +31,7 @@ from bough.errors import NumericalError, ShapeError
 class CudaFunction:
     """A function of arrays on the GPU: `f(*inputs, out=None, stream=None, status=False)`.
 
-    One configuration or a batch, (batch, n), or (n, batch) with layout "columns"; an input without the batch axis
+    One configuration or a batch, (batch, n), or (n, batch) in the layout "columns"; an input without the batch axis
     serves every row. Nothing waits for the GPU. With `status`, an array of bytes comes back too: 1 in each row that
     has a result that is not finite. `provide(dtype)` gives the code, as on the CPU, and is asked on the first call.
     """
@@ -42,19 +42,19 @@ class CudaFunction:
         inputs: Sequence[Array],
         outputs: Sequence[Array],
         provide: Callable[[np.dtype], Entry],
-        layout: Layout = "rows",
+        layouts: Layouts = Layouts(),  # noqa: B008  # immutable
     ) -> None:
-        self.name, self.inputs, self.outputs, self.layout = name, tuple(inputs), tuple(outputs), layout
+        self.name, self.inputs, self.outputs, self.layouts = name, tuple(inputs), tuple(outputs), layouts
         self.entry = cache(provide)
         self._known: dict[Any, TensorCall] = {}
         self._bases: dict[Any, list[GpuArray]] = {}
 
     @cached_property
-    def launches(self) -> Launches:
+    def launches(self) -> AnyLaunches:
         """Of its code, which is the same for one row and many and for any precision."""
         code = self.entry(np.dtype(np.float64)).batch()
         assert isinstance(code, GpuCode)
-        return code.launches(self.layout)
+        return code.launches(self.layouts)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(f"{x.name}{list(x.shape)}" for x in xs) for xs in (self.inputs, self.outputs))
@@ -110,7 +110,7 @@ class CudaFunction:
         for x, spec in zip(inputs, self.inputs, strict=True):
             finite = np.isfinite(np.asarray(x, float))
             if finite.ndim > len(spec.shape):
-                finite = np.moveaxis(finite, -1, 0) if self.layout == "columns" else finite
+                finite = np.moveaxis(finite, -1, 0) if self.layouts.inputs == "columns" else finite
                 status[~finite.reshape(len(status), -1).all(axis=1)] = BAD_INPUT
             elif not finite.all():
                 status[:] = BAD_INPUT
@@ -158,7 +158,7 @@ class CudaFunction:
             arguments = [*(moved[x.name] for x in self.inputs), *written, 0, rows, *strides]
             self.launches.launch(gpu, dtype, rows, arguments, home.stream())
         arrays, first, found = [r.returned(gpu) for r in results], 0, {}
-        axes = ([], []) if batch is None else ([], [batch]) if self.layout == "columns" else ([batch], [])
+        axes = ([], []) if batch is None else ([], [batch]) if self.layouts.results == "columns" else ([batch], [])
         for unit in units:
             parts = zip((y[first : first + unit.size] for y in arrays), self.outputs, strict=True)
             found[unit.name] = tuple(_placed(y, x, unit, axes, last) for y, x in parts)
@@ -237,7 +237,7 @@ class CudaFunction:
                 continue
             rows = self._rows(g.shape, spec)
             if rows is None:
-                expected = (*spec.shape, "batch") if self.layout == "columns" else ("batch", *spec.shape)
+                expected = (*spec.shape, "batch") if self.layouts.inputs == "columns" else ("batch", *spec.shape)
                 raise ShapeError(
                     f"{self.name}: {spec.name} must have shape {spec.shape} or ({', '.join(map(str, expected))}), "
                     f"got {g.shape}"
@@ -250,7 +250,7 @@ class CudaFunction:
     def _rows(self, shape: tuple[int, ...], spec: Array) -> int | None:
         if len(shape) != len(spec.shape) + 1:
             return None
-        columns = self.layout == "columns"
+        columns = self.layouts.inputs == "columns"
         rows, rest = (shape[-1], shape[:-1]) if columns else (shape[0], shape[1:])
         return rows if rest == spec.shape else None
 
@@ -260,7 +260,7 @@ class CudaFunction:
     def _shape(self, spec: Array, batch: int | None) -> tuple[int, ...]:
         if batch is None:
             return spec.shape
-        return (*spec.shape, batch) if self.layout == "columns" else (batch, *spec.shape)
+        return (*spec.shape, batch) if self.layouts.results == "columns" else (batch, *spec.shape)
 
     def _results(self, out: Any, home: ArrayView, dtype: np.dtype, batch: int | None, gpu: Gpu) -> list[ArrayView]:
         shapes = [self._shape(spec, batch) for spec in self.outputs]

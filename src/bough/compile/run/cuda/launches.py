@@ -16,10 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough.compile.emit.cuda import Arrangement, CudaText, Form, Layout, arrange, emit, needs
+from bough.compile.emit import cuda_product
+from bough.compile.emit.cuda import Arrangement, Form, Layouts, arrange, emit
+from bough.compile.emit.cuda_product import ProductText
+from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
-from bough.compile.run.cuda.forms import BLOCKS, FormAndBlock, KernelNeeds, candidates, rule, widths
+from bough.compile.run.cuda.forms import BLOCKS, FormAndBlock, KernelNeeds, candidates, kernel_needs, rule
 from bough.compile.run.cuda.gpu import Gpu, Kernel, Launch
 from bough.compile.settings import forms_are_timed
 
@@ -36,12 +39,12 @@ class LoadedForm(NamedTuple):
 
 
 class Launches:
-    """KernelNeeds of a program, compiled when they are wanted."""
+    """Kernels of a program, compiled when they are wanted."""
 
     def __init__(
-        self, program: Callable[[], Program], inputs: Sequence[Array], outputs: Sequence[Array], layout: Layout
+        self, program: Callable[[], Program], inputs: Sequence[Array], outputs: Sequence[Array], layouts: Layouts
     ) -> None:
-        self.program, self.inputs, self.outputs, self.layout = program, inputs, outputs, layout
+        self.program, self.inputs, self.outputs, self.layouts = program, inputs, outputs, layouts
         self._lock = threading.Lock()
         self._choices: dict[tuple[np.dtype, int], FormAndBlock] = {}  # by precision and class of batch
         self._loaded: dict[tuple[np.dtype, Form], LoadedForm] = {}
@@ -71,7 +74,7 @@ class Launches:
         self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any
     ) -> dict[FormAndBlock, float]:
         """Seconds of a launch, of each form in each block."""
-        forms = [*candidates(self._kernels(dtype), gpu.limits)]
+        forms = [*candidates(self._kernels(gpu, dtype), gpu.limits)]
         with ThreadPoolExecutor(len(forms)) as pool:
             list(pool.map(lambda form: self._kernel(gpu, dtype, form), forms))
         times = {}
@@ -98,17 +101,17 @@ class Launches:
             return found, True
         timed = forms_are_timed() and size > 0
         if timed and gpu.is_capturing(stream):
-            return self._kept(gpu, dtype, "", lambda: rule(self._kernels(dtype), gpu.limits)), False
+            return self._kept(gpu, dtype, "", lambda: rule(self._kernels(gpu, dtype), gpu.limits)), False
         if timed:
             found = self._kept(gpu, dtype, f"timed {size}", lambda: self._fastest(gpu, dtype, batch, arguments, stream))
         else:
-            found = self._kept(gpu, dtype, "", lambda: rule(self._kernels(dtype), gpu.limits))
+            found = self._kept(gpu, dtype, "", lambda: rule(self._kernels(gpu, dtype), gpu.limits))
         self._choices[dtype, size] = found
         return found, True
 
     def _kept(self, gpu: Gpu, dtype: np.dtype, how: str, choose: Callable[[], FormAndBlock]) -> FormAndBlock:
         """A choice, from the disk where it is there."""
-        name = f"form {fingerprint(self.program())} {dtype.str} {self.layout} {gpu.name} {gpu.limits} {how}"
+        name = f"form {fingerprint(self.program())} {dtype.str} {self.layouts} {gpu.name} {gpu.limits} {how}"
         form, block = json.loads(fetch(name, lambda: json.dumps(choose()).encode()))
         return FormAndBlock(Form(*form), block)
 
@@ -116,23 +119,44 @@ class Launches:
         times = self.trial(gpu, dtype, batch, arguments, stream)
         return min(times, key=lambda choice: times[choice])
 
-    def _kernels(self, dtype: np.dtype) -> KernelNeeds:
-        needed = widths(bool(self.program().marks), lambda lanes: needs(self._arranged(lanes), dtype))
-        return KernelNeeds(needed, self.outputs, dtype, self.layout)
+    def _kernels(self, gpu: Gpu, dtype: np.dtype) -> KernelNeeds:
+        return kernel_needs(self._arranged, dtype, self.layouts, gpu.limits, bool(self.program().marks))
 
     def _kernel(self, gpu: Gpu, dtype: np.dtype, form: Form) -> LoadedForm:
         found = self._loaded.get((dtype, form))
         if found is None:
             source = emit(self._arranged(form.lanes), dtype, form, gpu.limits)
             blocks = (source.block,) if source.block else BLOCKS
-            found = self._loaded[dtype, form] = LoadedForm(compiled(gpu, source, dtype), source.row_bytes, blocks)
+            found = self._loaded[dtype, form] = LoadedForm(compiled(gpu, source.text, dtype), source.row_bytes, blocks)
         return found
 
 
-def compiled(gpu: Gpu, source: CudaText, dtype: np.dtype) -> Kernel:
+class ProductLaunches:
+    """Launches of the kernel of a sparse product, which has one form."""
+
+    def __init__(self, product: SparseProduct) -> None:
+        self.product = product
+        self._kernels: dict[np.dtype, tuple[Kernel, ProductText]] = {}
+        self._prepared: dict[tuple[np.dtype, int], Launch] = {}  # by precision and batch
+
+    def launch(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any) -> Launch:
+        """Launch it, and return the launch."""
+        launch = self._prepared.get((dtype, batch))
+        if launch is None:
+            if dtype not in self._kernels:
+                source = cuda_product.emit(self.product, dtype, gpu.limits)
+                self._kernels[dtype] = compiled(gpu, source.text, dtype), source
+            kernel, (_, rows, block, shared) = self._kernels[dtype]
+            launch = gpu.prepared(kernel, -(-batch // rows), block, shared, len(arguments))
+            room_in(self._prepared)[dtype, batch] = launch
+        launch(arguments, stream)
+        return launch
+
+
+def compiled(gpu: Gpu, text: str, dtype: np.dtype) -> Kernel:
     """The kernel of a text for this GPU, from the disk where it is there."""
-    name = f"cuda {gpu.architecture} {gpu.compiler} {source.text}"
-    return gpu.load(fetch(name, lambda: gpu.compile(source.text, fast=dtype == np.float32), machine=gpu.architecture))
+    name = f"cuda {gpu.architecture} {gpu.compiler} {text}"
+    return gpu.load(fetch(name, lambda: gpu.compile(text, fast=dtype == np.float32), machine=gpu.architecture))
 
 
 def room_in(kept: dict[Any, Any]) -> dict[Any, Any]:
