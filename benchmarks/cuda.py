@@ -19,6 +19,7 @@ from bough.app.bench.timing import Timing
 from bough.compile.emit.cuda import Layout
 from bough.compile.routine import Constants, Routine, interpret, operations
 from bough.compile.run.cuda import CudaFunction, bind
+from bough.compile.run.cuda.launches import Launches
 from bough.dynamics.functions import Options, function
 from bough.errors import NumericalError
 from bough.io import load
@@ -122,6 +123,12 @@ def on_the_card(case: Case, layout: Layout) -> CudaFunction:
     return bind(case.routine, Constants(case.constants, lambda: case.folded, mark_limbs), case.sizes, layout)
 
 
+def launches_of(f: CudaFunction) -> Launches:
+    """Of a function that is a program alone."""
+    assert isinstance(f.launches, Launches)
+    return f.launches
+
+
 def title(case: Case, dtype: np.dtype, batch: int) -> str:
     return f"{case.name}, {dtype.name}, batch {batch:,}"
 
@@ -173,9 +180,10 @@ def about(seconds: float, layout: str, f: CudaFunction, dtype: np.dtype, batch: 
     """Evaluations per second, the form that was chosen, and shares of the card's limits."""
     torch: Any = import_module("torch")
     properties = torch.cuda.get_device_properties(0)
-    (form, block), kernel = f.launches.choice(dtype, batch)
+    launches = launches_of(f)
+    (form, block), kernel = launches.choice(dtype, batch)
     peak = properties.multi_processor_count * PEAK_PER_SM[dtype] * CLOCK
-    arithmetic = operations(f.launches.program()).total / seconds / peak
+    arithmetic = operations(launches.program()).total / seconds / peak
     moved = dtype.itemsize * sum(x.size for x in (*f.inputs, *f.outputs)) / seconds / BANDWIDTH
     ways = (", staged" if form.staged else "") + (", shelved" if form.shelved else "")
     how = f"{layout}, {form.lanes} threads a row{ways}, block {block}"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.cuda import LAYOUTS, TOLERANCE, Case, cases, models, on_the_card, states, tiled, timed
+from benchmarks.cuda import LAYOUTS, TOLERANCE, Case, cases, launches_of, models, on_the_card, states, tiled, timed
 from bough.compile.emit.cuda import Layout
 from bough.compile.run.cuda.gpu import the_gpu
 from bough.dynamics import Dynamics
@@ -28,11 +28,11 @@ def kernel(case: Case, dtype: np.dtype, layout: Layout) -> dict[str, Any]:
     f = on_the_card(case, layout)
     inputs = [tiled(x, BATCH, layout) for x in states(case, f, dtype)]
     seconds = timed(f, inputs)
-    chosen, about = f.launches.choice(dtype, BATCH)
+    chosen, about = launches_of(f).choice(dtype, BATCH)
     out = f(*inputs)
     addresses = [x.data_ptr() for x in (*inputs, *(out if isinstance(out, tuple) else (out,)))]
     arguments = [*addresses, 0, BATCH, *(spec.size for spec in f.inputs)]
-    times = f.launches.trial(the_gpu(), dtype, BATCH, arguments, 0)
+    times = launches_of(f).trial(the_gpu(), dtype, BATCH, arguments, 0)
     best = min(times, key=lambda choice: times[choice])
     rate = {"rule": 1e-6 * BATCH / seconds, "best": 1e-6 * BATCH / times[best]}
     taken = {"registers": about.registers, "spilled": about.local_bytes}
