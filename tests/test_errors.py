@@ -48,6 +48,16 @@ UNKNOWN = {
     "variant": lambda: zoo.asimo("all_"),
     "body option": lambda: bough.Builder().add_body("a", mas=1.0),
     "joint type": lambda: bough.Builder().add_body("a", "world", "revolut"),
+    "mimic": lambda: bough.Builder().build("independant"),
+    "equality": lambda: bough.load(SOURCE.parents[1] / "examples" / "arm.urdf", equality="dropp"),
+    "closure": lambda: bough.Builder().add_closure("a", "b", "points"),
+    "device": lambda: bough.Dynamics(zoo.arm(3), device="cudda"),
+    "layout": lambda: bough.Dynamics(zoo.arm(3), device="cuda", layout="column"),
+    "input of a derivative": lambda: bough.Dynamics(zoo.arm(3)).derivatives("gravity", np.zeros(3), wrt=["qq"]),
+    "singular": lambda: bough.OperationalSpace(zoo.arm(3), [bough.pose("hand")], singular="refused"),
+    "part of momentum": lambda: bough.momentum("lineer"),
+    "reference of a task": lambda: bough.pose("hand", "locale"),
+    "also": lambda: bough.OperationalSpace(zoo.arm(3), [bough.pose("hand")], also=["factors"]).plan(),
 }
 
 

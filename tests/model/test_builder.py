@@ -83,7 +83,7 @@ def test_bad_models() -> None:
     builder.add_body("leaf")
     with pytest.raises(ModelError, match=r"'leaf' moves on joint 'leaf', but neither it nor what it carries has mass"):
         builder.build()
-    with pytest.raises(ModelError, match="mimic is 'honour' or"):
+    with pytest.raises(OptionError, match="expected one of honour, independent"):
         builder.build("perhaps")
 
 

@@ -19,7 +19,7 @@ from bough.compile.graph.evaluate import evaluate
 from bough.compile.graph.expr import FUNCTIONS, Expr, Graph
 from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Routine, literal
-from bough.errors import UnknownNameError
+from bough.errors import unknown_option
 
 Arrays = dict[str, Any]  # of symbols or of numbers, by name
 Derive = Callable[[Arrays, Arrays, Graph], Arrays]
@@ -114,8 +114,7 @@ def _chosen(routine: Routine, wrt: Sequence[str] | None) -> tuple[str, ...]:
     names = tuple(routine.arguments) if wrt is None else tuple(wrt)
     for name in names:
         if name not in routine.arguments:
-            known = ", ".join(routine.arguments)
-            raise UnknownNameError(f"{routine.name} has no input {name!r} to differentiate by; it has {known}")
+            raise unknown_option(f"{routine.name} has no input {name!r}", name, routine.arguments)
     return names
 
 

@@ -29,7 +29,7 @@ from bough.compile.run.specialised import serves
 from bough.compile.run.specialised import traced as traced
 from bough.compile.run.specialised import worth_tracing as worth_tracing
 from bough.compile.settings import interpreted
-from bough.errors import TooLargeError, UnknownNameError
+from bough.errors import TooLargeError, unknown_option
 
 
 class Execution(Protocol):
@@ -56,11 +56,10 @@ CPU, GPU = Device("cpu"), Device("cuda")
 def device_of(name: str | None, layout: str) -> Device:
     """The device of that name; anything unknown is refused."""
     if name not in (None, "cpu", "cuda"):
-        raise UnknownNameError(f"there is no device {name!r}; expected 'cpu' or 'cuda'")
-    if layout not in ("rows", "columns") or (layout == "columns" and name != "cuda"):
-        raise UnknownNameError(
-            f"there is no layout {layout!r} on {name or 'cpu'}; expected 'rows', or on cuda 'columns'"
-        )
+        raise unknown_option(f"there is no device {name!r}", name, ("cpu", "cuda"))
+    layouts = ("rows", "columns") if name == "cuda" else ("rows",)
+    if layout not in layouts:
+        raise unknown_option(f"there is no layout {layout!r} on {name or 'cpu'}", layout, layouts)
     return Device(name or "cpu", cast(Layout, layout))
 
 

@@ -30,7 +30,7 @@ from bough.dynamics.placements import PLACEMENTS, all_frames
 from bough.dynamics.regressor import PACKED_REGRESSOR, REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
 from bough.dynamics.stepping import INTEGRATORS, Integrator
-from bough.errors import ModelError, OptionError, UnknownNameError, unknown_option
+from bough.errors import ModelError, OptionError, unknown_option
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import Reference
@@ -217,7 +217,7 @@ def check_options(row: Function, given: Mapping[str, Any]) -> Options:
             raise OptionError(f"{row.name} does not take the option {name!r}; it takes {takes}{hint}")
     options = Options(**given)
     if "frame" in row.options and options.frame is None:
-        raise UnknownNameError(f"{row.name} is a function of a frame: name one with frame=...")
+        raise OptionError(f"{row.name} is a function of a frame: name one with frame=...")
     if options.reference not in get_args(Reference):
         sentence = f"{row.name}: there is no reference {options.reference!r}"
         raise unknown_option(sentence, options.reference, get_args(Reference))

@@ -12,7 +12,7 @@ from bough.compile.routine import Routine
 from bough.dynamics.jacobian import world_motion
 from bough.dynamics.kinematics import LOCAL, LOCAL_WORLD_ALIGNED, REFERENCES, WORLD
 from bough.dynamics.placements import FrameSet, frame_set, placements
-from bough.errors import UnknownNameError
+from bough.errors import OptionError
 from bough.joints import Mechanism, joint_velocity, motion_to_body
 from bough.model import Model
 from bough.spatial import (
@@ -159,7 +159,7 @@ def kinematics_of(
     """The routine for these frames, and its constants after the mechanism; unknown names are refused."""
     for name in jacobians:
         if name not in frames:
-            raise UnknownNameError(f"kinematics: the Jacobian of {name!r} is wanted, but not the frame itself")
+            raise OptionError(f"kinematics: the Jacobian of {name!r} is wanted, but not the frame itself")
     numbers = [model.frame(name) for name in frames]
     places = np.array([list(frames).index(name) for name in jacobians], np.int64)
     wanted = Wanted(places, np.array([REFERENCES[reference]]))

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
-from bough.errors import FileFormatError, ModelError, short
+from bough.errors import FileFormatError, ModelError, OptionError, short, unknown_option
 from bough.io import urdf
 from bough.io.description import BodySaid, Description
 from bough.io.weld import Weld, welded
@@ -81,9 +81,9 @@ def prepare(description: Description, options: LoadSettings) -> Description:
 
 def check_options(options: LoadSettings) -> None:
     if options.equality not in ("honour", "drop"):
-        raise ModelError(f"equality is 'honour' or 'drop', got {options.equality!r}")
+        raise unknown_option(f"there is no equality={options.equality!r}", options.equality, ("honour", "drop"))
     if not isinstance(options.floating_base, bool):
-        raise ModelError(f"floating_base is True or False, got {options.floating_base!r}")
+        raise OptionError(f"floating_base is True or False, got {options.floating_base!r}")
 
 
 def kept_closures(description: Description, equality: Equality) -> Description:

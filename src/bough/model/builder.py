@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.arguments import explained
-from bough.errors import ModelError, UnknownNameError
+from bough.errors import ModelError, UnknownNameError, unknown_option
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model.assemble import GRAVITY, Parts, assemble, frozen, laid_inertia
 from bough.model.bodies import (
@@ -174,7 +174,7 @@ class Builder:
         `mimic="independent"` gives every mimic joint a freedom of its own. O(n log n); about 20 us per body.
         """
         if mimic not in ("honour", "independent"):
-            raise ModelError(f"mimic is 'honour' or 'independent', got {mimic!r}")
+            raise unknown_option(f"there is no way {mimic!r} to build mimic joints", mimic, ("honour", "independent"))
         moving = [b for b in self._bodies.values() if JOINTS[b.joint]]
         if not moving:
             raise ModelError(f"{self.name!r} has no moving body; expected a joint that moves, or a floating base")

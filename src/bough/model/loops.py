@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from bough.errors import ModelError
+from bough.errors import ModelError, unknown_option
 from bough.model.bodies import placed
 from bough.types import FloatArray
 
@@ -55,7 +55,7 @@ class LoopClosure(NamedTuple):
 def check_closure(name: str, kind: str, taken: Iterable[str], length: float | None) -> float:
     """The length of a closure; refuses an unknown kind, a name that is empty or taken, and a length out of place."""
     if kind not in CLOSURE_KINDS:
-        raise ModelError(f"closure {name!r}: kind is one of {', '.join(CLOSURE_KINDS)}, got {kind!r}")
+        raise unknown_option(f"closure {name!r}: there is no kind {kind!r}", kind, CLOSURE_KINDS)
     if not name or name in taken:
         raise ModelError(f"closure {name!r}: the name is taken or empty")
     if kind != "distance":

@@ -13,7 +13,7 @@ from typing import Any
 from warnings import warn
 
 from bough.compile.graph.program import OperationCount
-from bough.errors import TaskError
+from bough.errors import OptionError, TaskError
 from bough.model import Model
 from bough.opspace.aims import AimSet
 from bough.opspace.constrained import Constrained, ConstrainedDynamics
@@ -105,7 +105,7 @@ def count(model: Model, function: str, method: str | None, tasks: Iterable[Task]
     Those of "dense" include every zero of H and J; traced code leaves them out, as `plan` shows.
     """
     if function != "inverse_inertia":
-        raise TaskError(f"with tasks the function to count is 'inverse_inertia', got {function!r}")
+        raise OptionError(f"with tasks the function to count is 'inverse_inertia', got {function!r}")
     found = tasks if isinstance(tasks, TaskSet) else TaskSet(model, tasks)
     name = make_plan(found).choice if method in (None, "auto") else str(method)
     result = dense_count(found) if name == "dense" else counted(prepare(name, found), found)

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from bough.compile.run.arrays import is_real
-from bough.errors import NumericalError, TaskError
+from bough.errors import NumericalError, OptionError, TaskError, unknown_option
 from bough.opspace.arrays import PRECISIONS
 from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
@@ -81,19 +81,19 @@ def _reasons(tasks: TaskSet, values: RealArray, worst: RealArray, threshold: flo
 
 def check_singular(singular: Singular) -> Singular:
     if singular not in get_args(Singular):
-        raise TaskError(f"singular is 'refuse', 'truncate' or 'damp', got {singular!r}")
+        raise unknown_option(f"there is no singular={singular!r}", singular, get_args(Singular))
     return singular
 
 
 def check_threshold(threshold: float) -> float:
     if not 0.0 < threshold < 1.0:
-        raise TaskError(f"threshold is a fraction of the mobility of single rows, between 0 and 1, got {threshold}")
+        raise OptionError(f"threshold is a fraction of the mobility of single rows, between 0 and 1, got {threshold}")
     return float(threshold)
 
 
 def check_damping(damping: float) -> float:
     if not is_real(damping) or not 0.0 < damping < np.inf:
-        raise TaskError(f"damping is added to Lambda^-1 and must be positive and finite, got {damping}")
+        raise OptionError(f"damping is added to Lambda^-1 and must be positive and finite, got {damping}")
     return float(damping)
 
 

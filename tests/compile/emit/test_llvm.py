@@ -163,12 +163,13 @@ def test_windows_cover_every_column_and_clear_only_zeros(zero):
 
 
 def functions_of(x, operations, dtype, lanes):
-    """Compiled functions of one number, each an array like x."""
-    graph = Graph()
-    numbers = [graph.input(0, i) for i in range(len(x))]
+    """Compiled functions of one number, each an array like x, which is given in rows of eight."""
+    graph, width = Graph(), 8
+    numbers = [graph.input(0, i) for i in range(width)]
     roots = tuple(Expr(graph, a.id).unary(op).id for op in operations for a in numbers)
-    p = Program(graph, (Array("x", (len(x),)),), (Array("y", (len(operations), len(x))),), (roots,))
-    return run(p, [np.array([x])], dtype, lanes)[0][0]
+    p = Program(graph, (Array("x", (width,)),), (Array("y", (len(operations), width)),), (roots,))
+    rows = np.append(x, x[: -len(x) % width]).reshape(-1, width)
+    return run(p, [rows], dtype, lanes)[0].swapaxes(0, 1).reshape(len(operations), -1)[:, : len(x)]
 
 
 def sines_and_cosines(x, dtype, lanes):

@@ -59,13 +59,13 @@ def count(
 def task_of(text: str) -> Task:
     """A task as it is written on the command line."""
     from bough import opspace
-    from bough.errors import TaskError, short
+    from bough.errors import TaskError, short, unknown_option
 
     kind, _, rest = text.partition(":")
     frames = [word for word in rest.split(",") if word]
     takes = {"pose": 1, "position": 1, "orientation": 1, "relative": 2, "center_of_mass": 0, "momentum": 0}
     if kind not in takes:
-        raise TaskError(f"--task {short(text)!r}: there is no task {short(kind)!r}; expected {', '.join(takes)}")
+        raise unknown_option(f"--task {short(text)!r}: there is no task {short(kind)!r}", kind, takes)
     if kind in ("pose", "position", "orientation") and rest:
         frames = [rest]  # a name may have commas
     if len(frames) != takes[kind]:

@@ -40,7 +40,7 @@ def view(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the live view listens, on this machine.")] = 8080,
     json: Json = False,
 ) -> None:
-    """Look at a model or a recording: live, as a page, a PNG or a video.
+    """Look at a model or a recording: live, as a page, or a picture.
 
     MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without --html,
     --screenshot and --video it is shown live in the browser (pip install 'bough[viewer]').

@@ -10,20 +10,14 @@ several tasks together (`taskset`).
 
 from __future__ import annotations
 
-from bough.opspace.tasks.aim import Aim
-from bough.opspace.tasks.center_of_mass import CenterOfMassTask, center_of_mass
 from bough.opspace.tasks.distance import DistanceTask, distance
-from bough.opspace.tasks.frame import FrameTask
+from bough.opspace.tasks.frame import FrameTask, orientation, pose, position, rows
 from bough.opspace.tasks.joint import JointTask, joint
-from bough.opspace.tasks.momentum import MomentumTask, momentum
-from bough.opspace.tasks.orientation import orientation
-from bough.opspace.tasks.pose import pose
-from bough.opspace.tasks.position import position
+from bough.opspace.tasks.momentum import CenterOfMassTask, MomentumTask, center_of_mass, momentum
 from bough.opspace.tasks.posture import PostureTask, posture
 from bough.opspace.tasks.relative import RelativeTask, relative
-from bough.opspace.tasks.rows import rows
 from bough.opspace.tasks.seed import Seed
-from bough.opspace.tasks.task import Task
+from bough.opspace.tasks.task import Aim, Task
 
 __all__ = [
     "Aim",

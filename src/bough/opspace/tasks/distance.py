@@ -13,10 +13,10 @@ from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.geometry import placement_of
-from bough.opspace.tasks.aim import DISTANCE, Aim
+from bough.opspace.sweeps.errors import DISTANCE
 from bough.opspace.tasks.matrix import LINEAR
 from bough.opspace.tasks.seed import ALONG, Seed, attachment
-from bough.opspace.tasks.task import Task
+from bough.opspace.tasks.task import Aim, Task
 from bough.types import FloatArray
 
 

@@ -1,4 +1,4 @@
-"""Rows on the velocity of one frame: what pose, position, orientation and rows share."""
+"""Rows on the velocity of one frame: its pose, position or orientation, or rows of the user's own."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
 from bough.opspace.geometry import frame_error, moved, placement_of
-from bough.opspace.tasks.aim import FRAME, FRAME_AXES, WORLD_AXES, Aim
-from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_reference, component_names
+from bough.opspace.sweeps.errors import FRAME, FRAME_AXES, WORLD_AXES
+from bough.opspace.tasks.matrix import (
+    ANGULAR,
+    LINEAR,
+    WHOLE,
+    Matrix,
+    checked_matrix,
+    checked_reference,
+    component_names,
+)
 from bough.opspace.tasks.seed import ALIGNED, FIXED, LOCAL, Seed, acting_at, angular_first, moving, placed
-from bough.opspace.tasks.task import Task
+from bough.opspace.tasks.task import Aim, Task
 from bough.types import FloatArray, Reference
 
 
@@ -73,3 +82,46 @@ def frame_task(
     if offset.shape != (3,) or not np.isfinite(offset).all():
         raise TaskError(f"task {name!r}: point must be three finite numbers, got {np.asarray(point).tolist()}")
     return FrameTask(name, frame, matrix, checked_reference(reference, name), tuple(offset.tolist()))
+
+
+@explained
+def pose(
+    frame: str,
+    reference: Reference = "local_world_aligned",
+    *,
+    point: npt.ArrayLike = (0, 0, 0),
+    name: str | None = None,
+) -> FrameTask:
+    """Six rows [linear, angular]: the velocity of a frame, linear at `point` of it."""
+    return frame_task("pose", frame, WHOLE, reference, point, name)
+
+
+@explained
+def position(
+    frame: str,
+    reference: Reference = "local_world_aligned",
+    *,
+    point: npt.ArrayLike = (0, 0, 0),
+    name: str | None = None,
+) -> FrameTask:
+    """Three rows: the linear velocity of a frame at `point`."""
+    return frame_task("position", frame, LINEAR, reference, point, name)
+
+
+@explained
+def orientation(frame: str, reference: Reference = "local_world_aligned", *, name: str | None = None) -> FrameTask:
+    """Three rows: the angular velocity of a frame."""
+    return frame_task("orientation", frame, ANGULAR, reference, (0, 0, 0), name)
+
+
+@explained
+def rows(
+    frame: str,
+    matrix: npt.ArrayLike,
+    reference: Reference = "local",
+    *,
+    point: npt.ArrayLike = (0, 0, 0),
+    name: str | None = None,
+) -> FrameTask:
+    """k rows of your own, matrix (6,) or (k, 6), on the [linear, angular] velocity of a frame."""
+    return frame_task("rows", frame, checked_matrix(matrix, f"rows({frame})"), reference, point, name)

@@ -1,18 +1,21 @@
-"""The momentum of the whole mechanism."""
+"""The momentum and the centre of mass of the whole mechanism."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from bough.arguments import explained
-from bough.errors import TaskError
+from bough.dynamics.dynamics import Dynamics
+from bough.errors import unknown_option
 from bough.model import Model, body_frames
+from bough.opspace.sweeps import errors
 from bough.opspace.tasks.matrix import ANGULAR, LINEAR, WHOLE, Matrix, component_names
-from bough.opspace.tasks.seed import MOMENTUM, Seed, angular_first
-from bough.opspace.tasks.task import Task
+from bough.opspace.tasks.seed import CENTER, MOMENTUM, Seed, angular_first
+from bough.opspace.tasks.task import Aim, Task
+from bough.types import FloatArray
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ def momentum(part: Literal["linear", "angular", "both"] = "both", *, name: str |
     """Momentum of all bodies in world axes: linear, angular about the centre of mass, or both (six rows)."""
     parts = {"linear": LINEAR, "angular": ANGULAR, "both": WHOLE}
     if part not in parts:
-        raise TaskError(f"momentum takes part 'linear', 'angular' or 'both', got {part!r}")
+        raise unknown_option(f"momentum has no part {part!r}", part, parts)
     return MomentumTask(name or ("momentum" if part == "both" else f"momentum({part})"), parts[part])
 
 
@@ -45,3 +48,26 @@ def momentum_seeds(model: Model, matrix: Matrix, kind: int = MOMENTUM) -> list[l
     """A seed on every body that has inertia, or may be given some."""
     bodies = sorted({*body_frames(model)[0].tolist(), *np.flatnonzero(model.mechanism.inertia.any(axis=1)).tolist()})
     return [[Seed(kind, i, c) for i in bodies] for c in angular_first(matrix)]
+
+
+@dataclass(frozen=True)
+class CenterOfMassTask(Task):
+    """The velocity of the centre of mass: linear momentum over mass. Its position is a point (3,)."""
+
+    def seeds(self, model: Model) -> list[list[Seed]]:
+        return momentum_seeds(model, LINEAR, CENTER)
+
+    def row_names(self, count: int) -> tuple[str, ...]:
+        return component_names(self.name, LINEAR)
+
+    def position(self, dynamics: Dynamics, q: Any) -> FloatArray:
+        return dynamics.center_of_mass(q)
+
+    def aim(self, model: Model) -> Aim:
+        return Aim(errors.CENTER)
+
+
+@explained
+def center_of_mass(*, name: str = "center_of_mass") -> CenterOfMassTask:
+    """Three rows: the velocity of the centre of mass of all bodies, in world axes."""
+    return CenterOfMassTask(name)

@@ -13,10 +13,10 @@ from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.tasks.aim import JOINTS, Aim
+from bough.opspace.sweeps.errors import JOINTS
 from bough.opspace.tasks.joint import joint_seeds
 from bough.opspace.tasks.seed import Seed
-from bough.opspace.tasks.task import Task
+from bough.opspace.tasks.task import Aim, Task
 from bough.types import FloatArray
 
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import TaskError
+from bough.errors import OptionError, TaskError
 from bough.model import Model
 from bough.opspace.geometry import frame_error, inverse, moved, placement_of
-from bough.opspace.tasks.aim import FRAME, FRAME_AXES, FREE_Z, WORLD_AXES, Aim
+from bough.opspace.sweeps.errors import FRAME, FRAME_AXES, FREE_Z, WORLD_AXES
 from bough.opspace.tasks.matrix import WHOLE, Matrix, checked_matrix, checked_point, checked_reference, component_names
 from bough.opspace.tasks.seed import (
     ALIGNED,
@@ -27,7 +27,7 @@ from bough.opspace.tasks.seed import (
     attachment,
     placed,
 )
-from bough.opspace.tasks.task import Task
+from bough.opspace.tasks.task import Aim, Task
 from bough.spatial import turn_of_z
 from bough.types import FloatArray, Reference
 
@@ -115,6 +115,6 @@ def relative(
     shift = "".join(f", {end}={list(at)}" for end, at in ends.items() if any(at))
     name = name or f"relative({frame}, {base}{shift})"
     if reference == "world":
-        raise TaskError(f"task {name!r}: reference is 'local' or 'local_world_aligned' for a relative task")
+        raise OptionError(f"task {name!r}: reference is 'local' or 'local_world_aligned' for a relative task")
     table = WHOLE if matrix is None else checked_matrix(matrix, name)
     return RelativeTask(name, frame, base, table, checked_reference(reference, name), *ends.values())

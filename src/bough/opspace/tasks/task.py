@@ -1,10 +1,10 @@
-"""`Task`: what every task knows of itself."""
+"""`Task`: what every task knows of itself; `Aim`: what its rows measure, as data for kernels."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,24 @@ import numpy.typing as npt
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import TaskError
 from bough.model import Model
-from bough.opspace.tasks.aim import Aim
-from bough.opspace.tasks.seed import Seed
+from bough.opspace.sweeps.errors import WORLD_AXES
+from bough.opspace.tasks.matrix import LINEAR, Matrix
+from bough.opspace.tasks.seed import Attachment, Seed
 from bough.types import FloatArray
+
+WORLD = Attachment(-1, np.eye(3), np.zeros(3))
+
+
+class Aim(NamedTuple):
+    """What rows measure. FRAME: `matrix` times [linear, angular] from the placement of `frame` in `base` to a target,
+    in the axes that `axes` names. CENTER: the same of the centre of mass. JOINTS: coordinates. DISTANCE: of origins.
+    """
+
+    kind: int
+    matrix: Matrix = LINEAR
+    frame: Attachment = WORLD
+    base: Attachment = WORLD
+    axes: int = WORLD_AXES
 
 
 @dataclass(frozen=True)
