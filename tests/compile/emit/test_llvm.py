@@ -1,6 +1,7 @@
 """Compiled programs against the reference interpreter, for every dtype and number of lanes."""
 
 import ctypes
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -21,13 +22,18 @@ KINDS = [(np.float64, lanes) for lanes in (1, 2, 4, 8)] + [(np.float32, lanes) f
 TOLERANCE = {np.float64: 1e-12, np.float32: 2e-5}
 
 
+@lru_cache(4)
+def loaded(texts, host):
+    return native.load(native.compile_parts(texts, level=1), llvm.ENTRY)
+
+
 def run(p, inputs, dtype, lanes, chunk=llvm.CHUNK, width=8, units=None, parts=0, looks=None):
     """Outputs of the compiled program, with guard numbers around them that must survive.
 
     `looks`: whether the code is to tell if all are finite; lanes always do, and a single row as it likes if not given.
     """
     texts = llvm.emit(p, np.dtype(dtype), lanes, width, chunk, parts, units)
-    code = native.load(native.compile_parts(texts, level=1), llvm.ENTRY)
+    code = loaded(tuple(texts), repr(native.host()))
     batch = len(inputs[0])
     given = [np.ascontiguousarray(x, dtype) for x in inputs]
     guarded = [np.full(batch * spec.size + 32, 77.0, dtype) for spec in p.outputs]

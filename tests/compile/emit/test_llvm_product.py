@@ -38,9 +38,11 @@ def case(n, columns, density, seed=0, arrays=1):
     return Program(graph, inputs, outputs, (roots, Z)), product
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 17, 35])
-@pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize(("dtype", "arrays"), [(np.float64, 1), (np.float64, 2), (np.float32, 2)])
+KINDS = [(np.float64, 1), (np.float64, 2), (np.float32, 2)]
+CASES = [(n, density, *kind) for n in (1, 2, 3, 7, 8, 9, 17) for density in (0.0, 0.3, 1.0) for kind in KINDS]
+
+
+@pytest.mark.parametrize(("n", "density", "dtype", "arrays"), [*CASES, (35, 0.3, np.float64, 2)])
 def test_products(n, density, dtype, arrays):
     program, product = case(n, 6, density, arrays=arrays)
     f = bound(program, product)

@@ -134,7 +134,7 @@ def test_units_hold_every_operation_once_after_its_operands(model, width):
     assert done == {i for i in graph.live(arranged.flat_roots()) if graph.op[i] >= ADD}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(bushes(), st.sampled_from([2, 4, 8]), st.sampled_from([7, 60, 2000]), st.sampled_from([np.float64, np.float32]))
 def test_random_mechanisms(model, width, chunk, dtype):
     """Any joint types, cut into chunks of any size, with any number of lanes."""
