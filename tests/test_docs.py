@@ -81,7 +81,8 @@ def folder(tmp_path, monkeypatch):
     """A folder with the robot that the docs load."""
     robots = [Path(str(f.locate())) for f in files("example-robot-data") or [] if f.name == "g1_29dof_rev_1_0.urdf"]
     shutil.copy(robots[0], tmp_path / "g1.urdf")
-    shutil.copy(ROOT / "examples" / "arm.urdf", tmp_path)
+    for name in ("arm.urdf", "predicted.pdb", "noe.tbl"):
+        shutil.copy(ROOT / "examples" / name, tmp_path)
     q, v, qdd, tau = np.random.default_rng(0).normal(size=(4, 50, 2))
     np.savez(tmp_path / "measured.npz", q=q, v=v, qdd=qdd, tau=tau)
     monkeypatch.chdir(tmp_path)

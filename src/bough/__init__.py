@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bough import io as io
     from bough import joints as joints
     from bough import model as model
+    from bough import molecules as molecules
     from bough import opspace as opspace
     from bough import record as record
     from bough import simulate as simulate
@@ -76,6 +77,7 @@ _ROOMS = (
     "io",
     "joints",
     "model",
+    "molecules",
     "opspace",
     "record",
     "simulate",

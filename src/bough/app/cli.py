@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from bough import __version__
-from bough.app.commands import cache, count, examine, export, identify, settle, simulate, sweep, tour, view
+from bough.app.commands import cache, count, examine, export, identify, relax, settle, simulate, sweep, tour, view
 from bough.app.shell import asked_by_bash, example, fail
 
 # Plain help: it is there in a moment, and can be searched and piped.
@@ -31,6 +31,7 @@ COMMANDS = (
     (count.count, "bough count zoo:humanoid forward_dynamics --task pose:left_hand --task pose:right_foot"),
     (simulate.simulate, "bough simulate zoo:arm --duration 0.5 --force hand:0,0,10 --controller pd --record run.npz"),
     (settle.settle, "bough settle 'zoo:molecule?n=500&seed=1' --force link499:1,0,0 --eps 1e-3 --steps 20"),
+    (relax.relax, "bough relax peptide:GASPW --force-field none -o relaxed.pdb --page relaxed.html"),
     (
         identify.identify,
         "bough simulate zoo:arm --seed 1 --controller pd --record run.npz",

@@ -18,8 +18,13 @@ from bough.errors import ModelError, short
 if TYPE_CHECKING:
     from bough.io import Finding
     from bough.model import Model
+    from bough.molecules import Molecule
 
-HELP = "A URDF or MJCF file, zoo:NAME?n=30&seed=1 (also zoo:NAME:30:1), or robot:NAME of robot_descriptions."
+STRUCTURES = (".pdb", ".ent", ".cif", ".mmcif")
+HELP = (
+    "A URDF, MJCF, PDB or mmCIF file, zoo:NAME?n=30&seed=1 (also zoo:NAME:30:1), peptide:SEQUENCE, or robot:NAME of "
+    "robot_descriptions."
+)
 
 
 @dataclass(frozen=True)
@@ -38,9 +43,20 @@ class Source:
     def _model(self) -> Model:
         from bough.io import load
 
+        if self.is_structure:
+            return self.molecule().model
         if self.file.startswith("robot:"):
             note(f"{short(self.file)} comes from robot_descriptions, which fetches it if it is not here yet")
         return load(self.file if self.is_named else existing(self.file), **self.options)
+
+    @property
+    def is_structure(self) -> bool:
+        """Whether it is a molecule: a PDB or mmCIF file, or a peptide."""
+        return self.file.startswith("peptide:") or self.file.lower().removesuffix(".gz").endswith(STRUCTURES)
+
+    def molecule(self) -> Molecule:
+        """The atoms, too."""
+        return molecule_of(self.file, **self.options)
 
     @property
     def is_named(self) -> bool:
@@ -79,6 +95,21 @@ class Source:
             return doctor(self.model())
         file = robot_file(self.file) if self.file.startswith("robot:") else existing(self.file)
         return doctor(file, **self.options)
+
+
+def molecule_of(structure: str, ph: float | None = None, **options: Any) -> Molecule:
+    """A peptide by its sequence, or a structure that is read; without hydrogens it gets some, if a pH is given."""
+    from bough import molecules
+
+    unknown = options.keys() - {"rotatable", "fixed"}
+    if unknown:
+        raise ModelError(f"{short(structure)}: a structure takes none of the options of robots, got {min(unknown)}")
+    if structure.startswith("peptide:"):
+        return molecules.peptide(structure.removeprefix("peptide:"), rotatable=options.get("rotatable", "all"))
+    found = molecules.from_file(existing(structure), **options)
+    if ph is None or (found.atoms.element == "H").any():
+        return found
+    return molecules.from_file(structure, add_hydrogens=ph, **options)
 
 
 def existing(file: str) -> str:

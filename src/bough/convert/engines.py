@@ -29,7 +29,7 @@ from bough.convert.maps import SAME, Foreign, LayoutMap, Pair, checked, rule_of
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
 from bough.joints import JOINTS, PRIMITIVES, Abroad
 from bough.model import Joint, Model, unknown
-from bough.spatial import quaternion_rotate
+from bough.spatial import matrix_quaternion, quaternion_rotate
 from bough.types import FloatArray
 
 TOLERANCE = 1e-9  # of followers that disagree with their leaders
@@ -231,7 +231,7 @@ def _placed(pair: Pair, pin_model: Any) -> Pair:
         )
     frame = pin_model.frames[pin_model.getFrameId(pair.own.body)].placement
     R, p = np.array(frame.rotation), np.array(frame.translation)
-    x = _quaternion(R)
+    x = matrix_quaternion(R)
     back = x * np.array([-1.0, -1.0, -1.0, 1.0])
     rule = Abroad(lambda q: _moved(q, back, -quaternion_rotate(back, p)), lambda q: _moved(q, x, p), 7, ())
     mount = np.block([[R, -np.cross(np.eye(3), p).T @ R], [np.zeros((3, 3)), R]])
@@ -244,14 +244,3 @@ def _moved(pose: FloatArray, quaternion: FloatArray, origin: FloatArray) -> Floa
     vector = a[..., 3:] * b[:3] + b[3] * a[..., :3] + np.cross(a[..., :3], b[:3])
     scalar = a[..., 3:] * b[3] - (a[..., :3] * b[:3]).sum(-1, keepdims=True)
     return np.concatenate([p + quaternion_rotate(a, origin), vector, scalar], -1)
-
-
-def _quaternion(R: FloatArray) -> FloatArray:
-    """x y z w of a rotation matrix: the eigenvector of the largest eigenvalue of Bar-Itzhack's matrix."""
-    skew = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    K = np.empty((4, 4))
-    K[:3, :3] = R + R.T - np.trace(R) * np.eye(3)
-    K[:3, 3] = K[3, :3] = skew
-    K[3, 3] = np.trace(R)
-    found: FloatArray = np.linalg.eigh(K)[1][:, -1]
-    return found if found[3] >= 0 else -found

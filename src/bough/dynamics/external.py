@@ -72,7 +72,11 @@ def points_of(model: Model, names: Sequence[str]) -> Points:
 
 def points_at(model: Model, names: Sequence[str], offsets: FloatArray) -> Points:
     """Points (count, 3) of frames, in the frames' own axes."""
-    numbers = [model.frame(name) for name in names]
+    return points_on(model, np.array([model.frame(name) for name in names], np.int64), offsets)
+
+
+def points_on(model: Model, numbers: IntArray, offsets: FloatArray) -> Points:
+    """The same for frames by number."""
     p = model.frames.p[numbers] + np.einsum("kij,kj->ki", model.frames.R[numbers].reshape(-1, 3, 3), offsets)
     return _listed(
         model.frames.body[numbers], p if np.any(offsets) else model.frames.p[numbers], len(model.mechanism.parent)

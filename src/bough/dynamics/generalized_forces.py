@@ -20,7 +20,7 @@ from bough.types import Rows, Workspace
 
 @kernel
 def generalized_forces(m: Mechanism, points: Points, q: Rows, F: Rows, tau: Rows, w: Workspace) -> None:
-    """tau (nv,) = J' F of wrenches F (count, 6), [force, moment] in the world's axes.
+    """tau (nv,) = J' F of wrenches F (count, 6), [force, moment] in the world's axes, or of forces F (count, 3).
 
     Forces and moments are summed from the leaves to the roots in the world's axes, moments about the bodies' origins:
         f_i = sum of forces on i + sum over children of f_j
@@ -50,15 +50,16 @@ def own_wrenches(m: Mechanism, points: Points, F: Rows, i: int, w: Workspace) ->
     y = (zero, zero, zero, zero, zero, zero)
     for j in range(points.first[i], points.first[i + 1]):
         k = points.order[j]
-        x = F[k]
-        force = (x[0], x[1], x[2])
-        moment = add3((x[3], x[4], x[5]), cross(rotate(R, get3(points.p, k)), force))
+        force = get3(F, k)
+        moment = cross(rotate(R, get3(points.p, k)), force)
+        if F.shape[1] == 6:
+            moment = add3(linear(get6(F, k)), moment)
         y = add6(y, join(moment, force))
     put6(w.sum, i, y)
 
 
-def generalized_forces_at(model: Model, places: Any) -> tuple[Routine, Points]:
-    """The routine for wrenches at frames, or at points (frame, (x, y, z)) of frames, and where they are."""
+def generalized_forces_at(model: Model, places: Any, columns: int) -> tuple[Routine, Points]:
+    """The routine for wrenches (6 columns) or forces (3) at frames or points (frame, (x, y, z)), and these places."""
     if isinstance(places, str) or not places:
         raise OptionError(f"generalized_forces takes a list of frames or of points (frame, (x, y, z)), got {places!r}")
     names, offsets = [], []
@@ -68,21 +69,15 @@ def generalized_forces_at(model: Model, places: Any) -> tuple[Routine, Points]:
         offsets.append(real_array(f"generalized_forces: the point of {name!r}", p, "(3,)"))
         if offsets[-1].shape != (3,):
             raise ShapeError(f"generalized_forces: the point of {name!r} must have shape (3,), got {offsets[-1].shape}")
-    routine = Routine(
+    return generalized_forces_of(len(names), columns), points_at(model, names, np.array(offsets, float))
+
+
+def generalized_forces_of(count: int, columns: int) -> Routine:
+    """The routine for so many wrenches (6 columns) or forces (3)."""
+    return Routine(
         "generalized_forces",
         generalized_forces,
-        inputs={"q": "nq", "F": f"{len(names)} 6"},
+        inputs={"q": "nq", "F": f"{count} {columns}"},
         outputs={"tau": "nv"},
         work={"X": "bodies 12", "E": "bodies 9", "sum": "bodies 6"},
     )
-    return routine, points_at(model, names, np.array(offsets, float))
-
-
-def as_wrenches(F: Any) -> Any:
-    """Forces (..., 3) as wrenches (..., 6) without moments."""
-    if not isinstance(F, np.ndarray) and hasattr(F, "dtype"):
-        return F  # on a GPU
-    given = real_array("generalized_forces: F", F, "(count, 6) or (count, 3)")
-    if given.ndim >= 2 and given.shape[-1] == 3:
-        return np.concatenate([given, np.zeros_like(given)], axis=-1)
-    return given

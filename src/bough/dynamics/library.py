@@ -13,14 +13,14 @@ import numpy as np
 from bough.compile.graph.program import Array
 from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import FindTwins, Routine, work_type
-from bough.compile.run.arrays import results
+from bough.compile.run.arrays import real_array, results
 from bough.compile.run.mappings import Mappings
 from bough.compile.settings import interpreted
 from bough.dynamics.derivatives import forward_derivatives, forward_derivatives_on_gpu
 from bough.dynamics.engine import CPU, CompiledFunction, Device, bind_arrays, cheapest
 from bough.dynamics.external import check_wrenches, mark_forces, points_of, stacked, with_forces, with_named_forces
 from bough.dynamics.functions import REFERENCE, Function, Method, Options, check_options, function, public_shape
-from bough.dynamics.generalized_forces import as_wrenches, generalized_forces_at
+from bough.dynamics.generalized_forces import generalized_forces_at
 from bough.dynamics.parameters import SHAPES, Parameters
 from bough.dynamics.whole_body import Kinematics, kinematics_of
 from bough.errors import BoughError, OptionError, ShapeError, short
@@ -332,14 +332,16 @@ class Library:
     def generalized_forces(self, places: Sequence[Any], inputs: tuple[Any, Any], how: Any) -> RealArray:
         """J' F of wrenches, or forces, at frames or points."""
         self.parameters.declared("generalized_forces", how)
-        key = ("generalized_forces", repr([x if isinstance(x, str) else (x[0], [*x[1]]) for x in places]))
+        q, F = inputs
+        F = F if hasattr(F, "dtype") else real_array("generalized_forces: F", F, "(count, 6) or (count, 3)")
+        columns = 3 if F.ndim >= 2 and F.shape[-1] == 3 else 6
+        key = ("generalized_forces", columns, repr([x if isinstance(x, str) else (x[0], [*x[1]]) for x in places]))
         found = self._functions.get(key)
         if found is None:
-            routine, points = generalized_forces_at(self.model, places)
+            routine, points = generalized_forces_at(self.model, places, columns)
             found = self.parameters.given_to(self._bound("generalized_forces", routine, (points,), mark_limbs))
             self._functions[key] = found
-        q, F = inputs
-        result: RealArray = found.call(q, as_wrenches(F), **how)
+        result: RealArray = found.call(q, F, **how)
         return result
 
     def forward_derivatives(self, inputs: tuple[Any, ...], out: Any, how: Any) -> Any:

@@ -9,10 +9,11 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.dynamics.external import Points
 from bough.dynamics.kinematics import place_body, put_homogeneous
 from bough.joints import Mechanism, joint_motion
 from bough.model import Model
-from bough.spatial import add3, get3, get9, get_tail, matmul3, rotate
+from bough.spatial import add3, get3, get9, get_tail, matmul3, put3, rotate
 from bough.types import Rotation, Rows, Vector, Workspace
 
 
@@ -60,3 +61,24 @@ def place_frame(f: FrameSet, k: int, w: Workspace) -> tuple[Rotation, Vector]:
 PLACEMENTS = Routine(
     "placements", placements, inputs={"q": "nq"}, outputs={"T": "frames 4 4"}, work={"X": "bodies 12", "P": "bodies 12"}
 )
+
+
+@kernel
+def positions(m: Mechanism, points: Points, q: Rows, x: Rows, w: Workspace) -> None:
+    """x (count, 3): where points of bodies are in the world."""
+    joint_motion(m, q, w.X)
+    for i in range(len(m.parent)):
+        place_body(m, i, w)
+    for k in range(len(points.body)):
+        at, i = get3(points.p, k), points.body[k]
+        if i >= 0:
+            at = add3(get_tail(w.P, i), rotate(get9(w.P, i), at))
+        put3(x, k, at)
+
+
+def positions_of(count: int) -> Routine:
+    """The routine for the positions of so many points."""
+    return Routine(
+        "positions", positions, inputs={"q": "nq"}, outputs={"x": f"{count} 3"},
+        work={"X": "bodies 12", "P": "bodies 12"},
+    )  # fmt: skip

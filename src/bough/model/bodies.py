@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from bough.errors import ModelError, unknown_option
 from bough.joints import JOINTS, PRIMITIVES
+from bough.spatial import inertia_matrix
 from bough.types import FloatArray
 
 # How far principal moments may break the triangle inequality, and rounding in rotations and symmetric matrices
@@ -23,6 +25,7 @@ OPTIONS = NUMBERS | {"joint_name", "mimic", "damping", "friction", "stiffness", 
 
 EYE, ZERO = np.eye(3), np.zeros(3)
 EYE.flags.writeable = ZERO.flags.writeable = False
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -153,15 +156,45 @@ def checked_inertia(name: str, mass: Any, com: Any, inertia: Any, strict: bool) 
         raise ModelError(f"body {name!r}: mass must be finite and not negative, at most {LARGEST:g} kg, got {m}")
     finite(c, f"body {name!r}: com")
     rows = finite(J, f"body {name!r}: inertia").tolist()
-    low, middle, high = principal_moments(rows, name)
-    if strict and negative(low, high, m):
+    moments = principal_moments(rows, name)
+    if strict:
+        check_moments(name, m, *moments)
+    return _rigid(m, c.tolist(), rows)
+
+
+def check_moments(name: str, m: float, low: float, middle: float, high: float) -> None:
+    """Refuse principal moments about the centre of mass that no body has."""
+    if negative(low, high, m):
         raise ModelError(f"body {name!r}: {not_positive(low, middle, high)}")
-    if strict and low + middle < high * (1.0 - TRIANGLE):
+    if low + middle < high * (1.0 - TRIANGLE):
         moments = f"{low:g}, {middle:g}, {high:g}"
         raise ModelError(f"body {name!r}: no body has principal moments {moments}: one exceeds the sum of the others")
-    if strict and m == 0.0 and high > 0.0:
+    if m == 0.0 and high > 0.0:
         raise ModelError(f"body {name!r}: it has an inertia but no mass")
-    return _rigid(m, c.tolist(), rows)
+
+
+def check_inertias(names: Sequence[str], inertia: FloatArray, strict: bool) -> None:
+    """Refuse negative masses and, if strict, inertias (n, 10) about the origins of frames that no body has."""
+    for k in np.flatnonzero(inertia[:, 9] < 0.0).tolist():
+        raise ModelError(f"body {names[k]!r}: mass must not be negative, got {inertia[k, 9]}")
+    if not strict:
+        return
+    moments = np.linalg.eigvalsh(about_com(inertia))
+    # what the subtraction loses grows with the distance of the centre of mass
+    slack = 1e-12 * np.abs(inertia[:, :3]).max(axis=1)
+    low, middle, high = moments.T
+    odd = (low < -slack) | (low + middle < high * (1.0 - TRIANGLE) - slack) | ((inertia[:, 9] == 0.0) & (high > slack))
+    for k in np.flatnonzero(odd).tolist():
+        check_moments(names[k], float(inertia[k, 9]), *moments[k].tolist())
+
+
+def about_com(inertia: FloatArray) -> FloatArray:
+    """(n, 3, 3): J - m (c.c 1 - c c')."""
+    mass, h = inertia[:, 9], inertia[:, 6:9]
+    com = h / np.where(mass > 0.0, mass, 1.0)[:, None]
+    ch = com[:, :, None] * h[:, None, :]
+    J: FloatArray = inertia_matrix(inertia) - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch
+    return J
 
 
 def principal_moments(J: list[list[float]], name: str) -> tuple[float, float, float]:

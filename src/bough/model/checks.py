@@ -6,7 +6,7 @@ import numpy as np
 
 from bough.errors import ModelError
 from bough.joints import JOINTS, PRIMITIVES
-from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, is_screw, mixed, not_positive
+from bough.model.bodies import MICRON_SQUARED, ROUNDING, Body, about_com, is_screw, mixed, not_positive
 from bough.model.mimic import Tie
 from bough.spatial import inertia_matrix
 from bough.types import FloatArray
@@ -65,7 +65,7 @@ def check_turning(moving: list[Body], parents: list[int], inertia: FloatArray) -
         if body.number("armature") > 0.0:
             continue
         slides = mixed(body.joint)
-        J = _about_com(own)[0] if slides else inertia_matrix(own)[0]
+        J = about_com(own)[0] if slides else inertia_matrix(own)[0]
         moments = np.linalg.eigvalsh(J[np.ix_(turned[k], turned[k])])
         # what remains of a difference of moments about the origin is rounding
         if moments[0] <= 4e-15 * np.abs(own[0, :3]).max():
@@ -85,17 +85,8 @@ def _turns(joint: str) -> list[int]:
 
 def check_positive(moving: list[Body], inertia: FloatArray) -> None:
     """The inertia of each moving body about its centre of mass, with all that is welded to it, must be positive."""
-    moments = np.linalg.eigvalsh(_about_com(inertia))
+    moments = np.linalg.eigvalsh(about_com(inertia))
     # what the subtraction loses grows with the distance of the centre of mass
     floor = ROUNDING * np.abs(inertia[:, :3]).max(axis=1) + MICRON_SQUARED * inertia[:, 9]
     for k in np.flatnonzero(moments[:, 0] < -floor):
         raise ModelError(f"body {moving[k].name!r}, with all that is welded to it: {not_positive(*moments[k])}")
-
-
-def _about_com(inertia: FloatArray) -> FloatArray:
-    """(n, 3, 3): J - m (c.c 1 - c c')."""
-    mass, h = inertia[:, 9], inertia[:, 6:9]
-    com = h / np.where(mass > 0.0, mass, 1.0)[:, None]
-    ch = com[:, :, None] * h[:, None, :]
-    J: FloatArray = inertia_matrix(inertia) - np.trace(ch, axis1=1, axis2=2)[:, None, None] * np.eye(3) + ch
-    return J

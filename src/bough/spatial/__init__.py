@@ -36,6 +36,7 @@ from bough.spatial.rigid_inertia import (
 )
 from bough.spatial.rotations import (
     inertia_matrix,
+    matrix_quaternion,
     quaternion_matrix,
     quaternion_rotate,
     rotation_vector,
@@ -105,6 +106,7 @@ __all__ = [
     "join",
     "linear",
     "matmul3",
+    "matrix_quaternion",
     "motion_in",
     "motion_out",
     "outer",

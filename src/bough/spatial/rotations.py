@@ -53,6 +53,12 @@ def rpy_matrix(rpy: FloatArray) -> FloatArray:
     )
 
 
+def matrix_quaternion(R: FloatArray) -> FloatArray:
+    """The unit quaternion x y z w (4,), w >= 0, of a rotation (3, 3)."""
+    q = np.array(_quaternion(R))
+    return np.asarray(q * (math.copysign(1.0, q[3]) / np.linalg.norm(q)))
+
+
 def _quaternion(R: FloatArray) -> tuple[float, float, float, float]:
     """x y z w of any length, by the largest of four sums, in which nothing cancels (Shepperd 1978)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()

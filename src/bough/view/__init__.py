@@ -7,6 +7,7 @@ Belongs here: what is drawn, whatever draws it, and the backends (`html` with th
 
 from __future__ import annotations
 
+from bough.view.atoms import page
 from bough.view.kinematics import Links, links, poses
 from bough.view.picture import picture, write_png
 from bough.view.recorded import Recorded, played, read_motion
@@ -26,6 +27,7 @@ __all__ = [
     "balls",
     "dressed",
     "links",
+    "page",
     "picture",
     "played",
     "poses",

@@ -152,7 +152,7 @@ def _motion(scene: Scene) -> dict[str, Any]:
     return {
         "time": packed(motion.time[shown], "f4"), "q": packed(steps(motion.q[shown]).view(np.int32), "i4"),
         "tracks": {name: packed(track[shown], "f4") for name, track in motion.tracks.items()},
-        "adaptive": motion.adaptive, "samples": len(motion.time),
+        "adaptive": motion.adaptive, "unit": motion.unit, "samples": len(motion.time),
     }  # fmt: skip
 
 

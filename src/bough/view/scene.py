@@ -44,6 +44,7 @@ class Motion:
     q: FloatArray  # (T, nq)
     tracks: Mapping[str, FloatArray] = field(default_factory=dict)  # (T,) each
     adaptive: bool = False  # joints that move from one sample to the next are shown to do so
+    unit: str = "s"  # of the times
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class Scene:
 
     def playing(
         self, time: npt.ArrayLike, q: npt.ArrayLike, tracks: Mapping[str, npt.ArrayLike] | None = None,
-        *, arrows: Arrows | None = None, adaptive: bool = False,
+        *, arrows: Arrows | None = None, adaptive: bool = False, unit: str = "s",
     ) -> Scene:  # fmt: skip
         """The same scene with a motion: times (T,), configurations (T, nq), and numbers (T,) to plot beside it."""
         times, states = np.asarray(time, float), np.asarray(q, float)
@@ -83,7 +84,8 @@ class Scene:
         odd = [name for name, track in plots.items() if track.shape != times.shape]
         if odd:
             raise ShapeError(f"track {odd[0]!r} has shape {plots[odd[0]].shape}, expected {times.shape}")
-        return replace(self, q=states[0], motion=Motion(times, states, plots, adaptive), arrows=arrows or self.arrows)
+        motion = Motion(times, states, plots, adaptive, unit)
+        return replace(self, q=states[0], motion=motion, arrows=arrows or self.arrows)
 
     def placements(self, q: npt.ArrayLike | None = None) -> FloatArray:
         """(N, 4, 4) of all bodies in the world, as the kernels number them."""

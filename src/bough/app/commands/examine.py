@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bough.app.shell import FAILED, Json, out, show_json
+from bough.app.shell import FAILED, Json, out, say, show_json
 from bough.app.source import Source, of_model
 
 if TYPE_CHECKING:
     from bough.model import Model
+    from bough.molecules import Molecule
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "dim"}
 MOST_COUNTED = 150  # degrees of freedom up to which `info` counts operations
@@ -43,16 +44,21 @@ def zoo(json: Json = False) -> None:
 @of_model()
 def info(source: Source, json: Json = False) -> None:
     """Print the tree, the joints, the zeros of H, and costs."""
-    model = source.model()
+    molecule = source.molecule() if source.is_structure else None
+    model = molecule.model if molecule else source.model()
     if json:
-        show_json(facts(model))
+        show_json(facts(model) | ({"molecule": contents(molecule)} if molecule else {}))
         return
     from rich.text import Text
 
     from bough.app import show
 
-    out().print(show.summary(model))
-    out().print(show.branches(model))
+    if molecule:
+        for word, value in contents(molecule).items():
+            say(f"{word}: {value}")
+    else:
+        out().print(show.summary(model))
+        out().print(show.branches(model))
     if show.has_limits(model):
         out().print(show.limits(model))
     out().print("\nNonzeros of the mass matrix:")
@@ -61,6 +67,19 @@ def info(source: Source, json: Json = False) -> None:
         out().print(show.cost_table(model))
     for note in model.notes:
         out().print(Text(f"note: {note}", style="dim"))
+
+
+def contents(molecule: Molecule) -> dict[str, Any]:
+    """A molecule in numbers."""
+    atoms = molecule.atoms
+    kinds = [dihedral.rsplit("/", 1)[1] for dihedral, (_, v) in molecule.dihedrals.items() if v is not None]
+    named = {kind: kinds.count(kind) for kind in ("phi", "psi", "omega", "chi1", "chi2", "chi3", "chi4")}
+    return {
+        "name": molecule.model.name, "chains": len(set(atoms.chain.tolist())), "residues": len(atoms.chain),
+        "atoms": len(atoms), "mass, Da": round(float(atoms.masses.sum()), 3), "degrees of freedom": molecule.model.nv,
+        "torsions that turn": len(kinds), **{kind: count for kind, count in named.items() if count},
+        "bonds held by closures": len(molecule.groups.cut),
+    }  # fmt: skip
 
 
 def facts(model: Model) -> dict[str, Any]:

@@ -167,19 +167,20 @@ function plot(name, time, track) {
   return found;
 }
 
-/** Play, time and speed; calls `go(k)` for each sample that is to be shown. */
-function time_bar(time, go) {
+/** Play, time and speed; calls `go(k)` for each sample that is to be shown. Times that are no seconds take six. */
+function time_bar(time, go, unit = "s") {
   const play = make("button", "play", "\u25b6"), range = make("input"), clock = make("span", "clock"), speed = make("select");
   Object.assign(range, { type: "range", min: 0, max: time.length - 1, step: 1, value: 0 });
   range.dataset.role = "time";
   speed.append(...SPEEDS.map((s) => Object.assign(make("option", "", `${s}x`), { value: s, selected: s === 1 })));
   play.title = "play or pause";
   const last = time[time.length - 1];
+  const rate = unit === "s" ? 1 : (last - time[0]) / 6;
   let running = false, at = time[0], before = 0;
-  const show = (k) => { clock.textContent = `${time[k].toFixed(2)} / ${last.toFixed(2)} s`; go(k); };
+  const show = (k) => { clock.textContent = `${time[k].toFixed(2)} / ${last.toFixed(2)} ${unit}`; go(k); };
   const step = (now) => {
     if (!running) return;
-    at += (Math.min(now - before, 100) / 1000) * Number(speed.value);
+    at += (Math.min(now - before, 100) / 1000) * rate * Number(speed.value);
     before = now;
     if (at > last) at = time[0];
     let k = 0, high = time.length - 1;

@@ -86,7 +86,7 @@ function play_motion(state, sliders) {
     plots.forEach((p) => p.at(k));
     if (sliders && sliders.open) sliders.renew();
   };
-  return { plots, bar: time_bar(motion.time, go) };
+  return { plots, bar: time_bar(motion.time, go, motion.unit) };
 }
 
 /** Forces as arrows, in metres: a rod and a tip each. */

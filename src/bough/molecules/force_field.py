@@ -1,0 +1,134 @@
+"""Force fields of OpenMM: energy and forces of all atoms in one call, and structures that are there already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bough.errors import MissingExtraError, ModelError, NumericalError, short, unknown_option
+from bough.molecules.atoms import Atoms
+from bough.types import FloatArray
+
+
+class OpenMM:
+    """A force field of OpenMM, such as OpenMM("amber14-all.xml", "implicit/gbn2.xml"), or a `System` made elsewhere.
+
+    Without a file of a solvent, atoms are in vacuum. There is no cutoff unless `options` of `createSystem` say so.
+    `platform` is "CPU", "CUDA", "Reference" (double precision) or another name; None is the fastest that works.
+    Called with a molecule, it gives a function x (atoms, 3) -> (energy, forces (atoms, 3)) in kJ/mol and nm.
+    """
+
+    def __init__(self, *force_field: Any, platform: str | None = None, **options: Any) -> None:
+        openmm_modules()
+        if not force_field:
+            raise ModelError('OpenMM needs force fields, such as "amber14-all.xml", or a System')
+        self.force_field, self.platform, self.options = force_field, platform, options
+
+    def __repr__(self) -> str:
+        return f"OpenMM({', '.join(map(repr, self.force_field))})"
+
+    def on(self, molecule: Any) -> OpenMMEnergy:
+        """The energy of a molecule."""
+        atoms: Atoms = getattr(molecule, "atoms", molecule)
+        openmm, app, _ = openmm_modules()
+        if isinstance(self.force_field[0], str):
+            options = {"nonbondedMethod": app.NoCutoff, **self.options}
+            try:
+                field = app.ForceField(*self.force_field)
+                system = field.createSystem(topology(atoms), **options)
+            except (ValueError, openmm.OpenMMException) as error:
+                hint = "" if (atoms.element == "H").any() else "; it has no hydrogens: read it with add_hydrogens=7.0"
+                raise ModelError(f"{self!r} does not know this molecule: {short(str(error), 300)}{hint}") from None
+        else:
+            system = self.force_field[0]
+        if system.getNumParticles() != len(atoms):
+            raise ModelError(f"the System has {system.getNumParticles()} particles, the molecule {len(atoms)} atoms")
+        return OpenMMEnergy(system, self.platform)
+
+
+class OpenMMEnergy:
+    """Energy and forces of one system; `calls` counts how often they were computed."""
+
+    def __init__(self, system: Any, platform: str | None) -> None:
+        openmm, _, unit = openmm_modules()
+        self._unit, self.calls = unit, 0
+        names = [openmm.Platform.getPlatform(k).getName() for k in range(openmm.Platform.getNumPlatforms())]
+        if platform is not None and platform not in names:
+            raise unknown_option(f"OpenMM has no platform {platform!r} here", platform, names)
+        integrator = openmm.VerletIntegrator(0.001)
+        chosen = () if platform is None else (openmm.Platform.getPlatformByName(platform),)
+        self.context = openmm.Context(system, integrator, *chosen)
+        self._energy = unit.kilojoule_per_mole
+        self._force = unit.kilojoule_per_mole / unit.nanometer
+
+    def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Energy (kJ/mol) and forces (atoms, 3) in kJ/mol/nm at x (atoms, 3) in nm."""
+        self.calls += 1
+        self.context.setPositions(x)
+        state = self.context.getState(getEnergy=True, getForces=True)
+        energy = float(state.getPotentialEnergy().value_in_unit(self._energy))
+        forces = np.asarray(state.getForces(asNumpy=True).value_in_unit(self._force), float)
+        if not np.isfinite(energy):
+            raise NumericalError("OpenMM's energy is not finite: atoms lie on each other; ease clashes first")
+        return energy, forces
+
+
+def openmm_modules() -> Any:
+    """openmm, openmm.app and openmm.unit."""
+    try:
+        import openmm
+        from openmm import app, unit
+    except ImportError:
+        raise MissingExtraError("force fields need OpenMM: pip install 'bough[molecules]'") from None
+    return openmm, app, unit
+
+
+def topology(atoms: Atoms) -> Any:
+    """The atoms as a Topology of OpenMM, in the same order."""
+    _, app, _ = openmm_modules()
+    found = app.Topology()
+    members, chain = [], None
+    for r in range(len(atoms.chain)):
+        if chain is None or atoms.chain[r] != atoms.chain[r - 1]:
+            chain = found.addChain(str(atoms.chain[r]))
+        residue = found.addResidue(str(atoms.kind[r]), chain, str(atoms.number[r]))
+        for k in range(int(atoms.first[r]), int(atoms.first[r + 1])):
+            element = app.Element.getBySymbol(str(atoms.element[k]).capitalize())
+            members.append(found.addAtom(str(atoms.name[k]), element, residue))
+    for a, b in atoms.bonds.tolist():
+        found.addBond(members[a], members[b])
+    return found
+
+
+def atoms_of(topology: Any, positions: Any) -> Atoms:
+    """A Topology of OpenMM, with positions (in nm where they have no unit), as `Atoms`."""
+    _, _, unit = openmm_modules()
+    x = np.array(positions.value_in_unit(unit.nanometer) if unit.is_quantity(positions) else positions, float)
+    residues, listed = list(topology.residues()), list(topology.atoms())
+    odd = [atom for atom in listed if atom.element is None]
+    if odd:
+        where = f"{odd[0].residue.name} {odd[0].residue.id}"
+        raise ModelError(f"atom {odd[0].name!r} of {where} has no element: extra particles are not molecules")
+    place = {residue: k for k, residue in enumerate(residues)}
+    bonds = sorted((min(b[0].index, b[1].index), max(b[0].index, b[1].index)) for b in topology.bonds())
+    polymer = {bond[k].residue for bond in topology.bonds() for k in (0, 1) if bond[0].residue is not bond[1].residue}
+    return Atoms(
+        np.array([a.name for a in listed]), np.array([a.element.symbol for a in listed]),
+        np.array([place[a.residue] for a in listed], np.int64), x, np.array(bonds, np.int64).reshape(-1, 2),
+        np.array([r.chain.id.strip() or "_" for r in residues]),
+        np.array([f"{r.id}{(r.insertionCode or '').strip()}" for r in residues]),
+        np.array([r.name for r in residues]), np.array([r not in polymer for r in residues], bool),
+        np.zeros(len(listed)),
+    )  # fmt: skip
+
+
+def with_hydrogens(atoms: Atoms, pH: float) -> Atoms:
+    """The same structure with the hydrogens that it lacks, as OpenMM's Modeller places them at this pH."""
+    _, app, unit = openmm_modules()
+    modeller = app.Modeller(topology(atoms), atoms.positions * unit.nanometer)
+    try:
+        modeller.addHydrogens(pH=pH)
+    except (ValueError, KeyError) as error:
+        raise ModelError(f"hydrogens cannot be added: {short(str(error), 300)}") from None
+    return atoms_of(modeller.topology, modeller.positions)

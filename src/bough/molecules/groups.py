@@ -1,0 +1,283 @@
+"""Rigid groups: which bonds turn, which atoms move as one, and the tree of groups that hang on each other.
+
+A bond turns where it is in no ring, is no double or amide bond, and both of its atoms have another neighbour off the
+axis. So every group carries three atoms that are not in line: its own, those at the ends of its bonds to other groups,
+which lie on the axes of these bonds. Hence H is positive definite, though a group alone may be a point or a rod.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from bough.errors import OptionError, unknown_option
+from bough.molecules.atoms import Atoms
+from bough.molecules.dihedrals import CHI, SAME, SIDE_CHAINS, bond_names
+from bough.types import BoolArray, IntArray
+
+STRAIGHT = 0.05  # sine of an angle below which three atoms are in line
+Names = dict[tuple[int, int], tuple[str, str]]  # key and kind of bonds
+WORDS = ("all", "backbone", "sidechains")
+BACKBONE = ("phi", "psi", "alpha", "beta", "gamma", "delta", "epsilon", "zeta")
+# Bonds inside residues that are single in name only
+CONJUGATED = {
+    "ARG": ("CZ-NE", "CZ-NH1", "CZ-NH2"), "ASN": ("CG-ND2",), "GLN": ("CD-NE2",),
+    "DA": ("C6-N6",), "A": ("C6-N6",), "DC": ("C4-N4",), "C": ("C4-N4",), "DG": ("C2-N2",), "G": ("C2-N2",),
+}  # fmt: skip
+STANDARD = {*SIDE_CHAINS, *SAME, "ALA", "GLY", "ACE", "NME", "NH2", "A", "C", "G", "U", "DA", "DC", "DG", "DT"}
+# nm, the longest bond that does not turn, in residues that are not known here
+LONGEST_RIGID = {("C", "C"): 0.142, ("C", "N"): 0.140, ("C", "O"): 0.128, ("N", "N"): 0.130, ("C", "S"): 0.170}
+
+
+class Groups(NamedTuple):
+    """The forest of rigid groups, a parent before its children."""
+
+    group: IntArray  # (atoms,) the group of each atom, -1 where it is fixed in the world
+    parent: IntArray  # (groups,) -1 = world
+    axis: IntArray  # (groups, 2) the bond that turns the group, from the parent's atom to its own; a root's first atom
+    is_point: BoolArray  # (groups,) a root that is one atom
+    cut: IntArray  # (loops, 2) bonds that close a loop of groups and are left out of the tree
+    names: list[str]  # (groups,) of the torsions: "A/57/phi", "A/57/CB-CG2"; of roots "A/1/base"
+
+
+def rigid_groups(
+    atoms: Atoms, rotatable: str | Iterable[str] = "all", fixed: Iterable[str] = (), notes: list[str] | None = None
+) -> Groups:
+    """Find the bonds that turn and the groups between them.
+
+    Parameters
+    ----------
+    rotatable : "all", "backbone", "sidechains", or names: words such as "omega" and "chi1", keys such as "A/57/phi",
+        and these three words; peptide bonds turn where "omega" is among them.
+    fixed : chains ("B"), residues ("A/301") or "solvent" (water and ions), which stay where they are.
+    notes : takes a sentence for each thing that is not as the file says.
+    """
+    notes = [] if notes is None else notes
+    cut, kept = _cut(atoms)
+    if len(cut):
+        some = ", ".join(f"{atoms.key(a)}-{atoms.key(b)}" for a, b in cut[:4].tolist())
+        notes.append(f"{len(cut)} bonds close loops and are held by closures, not by the tree: {some}")
+    neighbours: list[list[int]] = [[] for _ in range(len(atoms))]
+    for a, b in kept.tolist():
+        neighbours[a].append(b)
+        neighbours[b].append(a)
+    named = bond_names(atoms, neighbours)
+    turns = _turning(atoms, kept, neighbours, named, _wanted(rotatable, named, kept))
+    number = _components(len(atoms), kept[~turns])
+    return _forest(atoms, number, kept[turns], _are_fixed(atoms, fixed), named, notes)._replace(cut=cut)
+
+
+def _cut(atoms: Atoms) -> tuple[IntArray, IntArray]:
+    """Bonds between residues that close a loop with those before them, and all the others.
+
+    Bonds inside residues come first, then those along chains, then bridges: a disulphide is cut, a ring is not.
+    """
+    a, b = atoms.residue[atoms.bonds[:, 0]], atoms.residue[atoms.bonds[:, 1]]
+    rank = np.where(a == b, 0, np.where(np.abs(a - b) == 1, 1, 2))
+    above = np.arange(len(atoms))
+
+    def root(k: int) -> int:
+        while above[k] != k:
+            above[k] = above[above[k]]
+            k = above[k]
+        return k
+
+    cut = np.zeros(len(rank), bool)
+    for k in np.argsort(rank, kind="stable").tolist():
+        first, second = root(int(atoms.bonds[k, 0])), root(int(atoms.bonds[k, 1]))
+        cut[k] = first == second and rank[k] > 0
+        above[first] = second
+    return atoms.bonds[cut], atoms.bonds[~cut]
+
+
+def _wanted(rotatable: str | Iterable[str], named: Names, bonds: IntArray) -> set[str]:
+    words = {rotatable} if isinstance(rotatable, str) else set(rotatable)
+    if not all(isinstance(word, str) for word in words):
+        raise OptionError(f"rotatable is a word or names of dihedrals, got {rotatable!r}")
+    known = {kind for _, kind in named.values()} | {key for key, _ in named.values()}
+    if any("-" in word for word in words):
+        known |= {named[min(a, b), max(a, b)][0] for a, b in bonds.tolist()}
+    for word in sorted(words - known - set(WORDS) - {"omega", *BACKBONE, *(f"chi{k + 1}" for k in range(CHI))}):
+        raise unknown_option(f"rotatable: there is no dihedral {word!r}", word, [*WORDS, *sorted(known)])
+    return words
+
+
+def _turning(
+    atoms: Atoms,
+    bonds: IntArray,
+    neighbours: list[list[int]],
+    named: Names,
+    wanted: set[str],
+) -> BoolArray:
+    """(bonds,) which bonds turn."""
+    x, found = atoms.positions, np.zeros(len(bonds), bool)
+    for k in np.flatnonzero(_bridges(len(atoms), bonds, neighbours)).tolist():
+        a, b = bonds[k].tolist()
+        if len(neighbours[a]) < 2 or len(neighbours[b]) < 2:
+            continue
+        key, kind = named[min(a, b), max(a, b)]
+        if kind == "omega":
+            chosen = kind in wanted or key in wanted
+        else:
+            group = "backbone" if kind in BACKBONE else "sidechains"
+            chosen = ("all" in wanted or group in wanted or kind in wanted or key in wanted) and not _is_rigid(
+                atoms, a, b
+            )
+        found[k] = chosen and _has_arm(x, a, b, neighbours[a]) and _has_arm(x, b, a, neighbours[b])
+    return found
+
+
+def _is_rigid(atoms: Atoms, a: int, b: int) -> bool:
+    """Whether a bond is double or conjugated: by name in known residues, else by its length."""
+    i, j = int(atoms.residue[a]), int(atoms.residue[b])
+    kind = str(atoms.kind[i])
+    if i == j and kind in STANDARD:
+        return "-".join(sorted((str(atoms.name[a]), str(atoms.name[b])))) in CONJUGATED.get(kind, ())
+    elements = sorted((str(atoms.element[a]), str(atoms.element[b])))
+    longest = LONGEST_RIGID.get((elements[0], elements[1]), 0.0)
+    return float(np.linalg.norm(atoms.positions[a] - atoms.positions[b])) < longest
+
+
+def _has_arm(x: np.ndarray, a: int, b: int, neighbours: list[int]) -> bool:
+    """Whether some other neighbour of atom a lies off the axis a-b."""
+    along = (x[b] - x[a]) / max(float(np.linalg.norm(x[b] - x[a])), 1e-12)
+    arms = x[[c for c in neighbours if c != b]] - x[a]
+    off = np.linalg.norm(arms - np.outer(arms @ along, along), axis=1)
+    return bool((off > STRAIGHT * np.maximum(np.linalg.norm(arms, axis=1), 1e-12)).any())
+
+
+def _bridges(n: int, bonds: IntArray, neighbours: list[list[int]]) -> BoolArray:
+    """(bonds,) which bonds are in no ring: no other path joins their ends (Tarjan's low points)."""
+    order, low, above = np.full(n, -1).tolist(), np.zeros(n, int).tolist(), np.full(n, -1).tolist()
+    place, bridge = 0, set()
+    for start in range(n):
+        if order[start] >= 0:
+            continue
+        stack = [(start, iter(neighbours[start]))]
+        order[start] = low[start] = place
+        place += 1
+        while stack:
+            k, rest = stack[-1]
+            for j in rest:
+                if order[j] < 0:
+                    order[j] = low[j] = place
+                    above[j] = k
+                    place += 1
+                    stack.append((j, iter(neighbours[j])))
+                    break
+                if j != above[k]:
+                    low[k] = min(low[k], order[j])
+            else:
+                stack.pop()
+                if stack:
+                    up = above[k]
+                    low[up] = min(low[up], low[k])
+                    if low[k] > order[up]:
+                        bridge.add((min(k, up), max(k, up)))
+    return np.array([(min(a, b), max(a, b)) in bridge for a, b in bonds.tolist()], bool)
+
+
+def _components(n: int, bonds: IntArray) -> IntArray:
+    """(atoms,) a number for each set of atoms that these bonds join."""
+    label = np.arange(n)
+    while True:
+        before = label.copy()
+        np.minimum.at(label, bonds[:, 0], before[bonds[:, 1]])
+        np.minimum.at(label, bonds[:, 1], before[bonds[:, 0]])
+        label = label[label]
+        if (label == before).all():
+            return np.unique(label, return_inverse=True)[1]
+
+
+def _are_fixed(atoms: Atoms, fixed: Iterable[str]) -> BoolArray:
+    """(atoms,) whether an atom is in a chain or residue of these names."""
+    words = [fixed] if isinstance(fixed, str) else list(fixed)
+    keys = np.array([atoms.residue_key(k) for k in range(len(atoms.chain))])
+    size = np.diff(atoms.first)
+    chosen = np.zeros(len(keys), bool)
+    for word in words:
+        if word == "solvent":
+            chosen |= atoms.water | (atoms.hetero & (size == 1))
+            continue
+        found = (atoms.chain == word) | (keys == word)
+        if not found.any():
+            raise unknown_option(f"fixed: there is no chain or residue {word!r}", word, sorted({*atoms.chain, *keys}))
+        chosen |= found
+    return chosen[atoms.residue]
+
+
+def _forest(
+    atoms: Atoms,
+    number: IntArray,
+    turning: IntArray,
+    fixed: BoolArray,
+    named: Names,
+    notes: list[str],
+) -> Groups:
+    """Hang the groups on each other, from the first atom of each molecule, in the order of the atoms."""
+    links: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for a, b in turning.tolist():
+        links[int(number[a])].append((a, b))
+        links[int(number[b])].append((b, a))
+    held = np.zeros(number.max(initial=-1) + 1, bool)
+    held[number[fixed]] = True
+    place = np.full(len(held), -2)  # of a group in the forest; -1 = world, -2 = not reached
+    place[held] = -1
+    parent: list[int] = []
+    axis: list[tuple[int, int]] = []
+    names: list[str] = []
+    is_point: list[bool] = []
+    atom_of = np.unique(number, return_index=True)[1]
+    members = np.bincount(number)
+    # groups that hang on fixed ones come first, then the molecules by their first atoms
+    starts = [(a, b) for g in np.flatnonzero(held).tolist() for a, b in links[g] if not held[number[b]]]
+    for first in (None, *np.argsort(atom_of, kind="stable").tolist()):
+        if first is None:
+            heap = [(b, a) for a, b in starts]
+        elif place[first] != -2:
+            continue
+        elif _is_straight(atoms.positions[number == first]) and not links[first] and members[first] > 1:
+            place[first] = -1
+            notes.append(f"{atoms.key(int(atom_of[first]))}: atoms in line do not move: they are fixed in space")
+            continue
+        else:
+            heap = [(int(atom_of[first]), -1)]
+        heapq.heapify(heap)
+        while heap:
+            b, a = heapq.heappop(heap)
+            g = int(number[b])
+            if place[g] != -2:
+                continue
+            place[g] = len(parent)
+            parent.append(int(place[number[a]]) if a >= 0 else -1)
+            axis.append((a, b))
+            is_point.append(a < 0 and members[g] == 1 and not links[g])
+            key = f"{atoms.residue_key(int(atoms.residue[b]))}/base" if a < 0 else named[min(a, b), max(a, b)][0]
+            names.append(key)
+            for near, far in links[g]:
+                if place[number[far]] == -2:
+                    heapq.heappush(heap, (far, near))
+    return Groups(
+        place[number], np.array(parent, np.int64), np.array(axis, np.int64).reshape(-1, 2),
+        np.array(is_point, bool), np.zeros((0, 2), np.int64), _distinct(names),
+    )  # fmt: skip
+
+
+def _is_straight(x: np.ndarray) -> bool:
+    """Whether points are all on one line."""
+    spread = np.linalg.svd(x - x.mean(axis=0), compute_uv=False) if len(x) > 1 else np.zeros(3)
+    return len(x) < 3 or bool(spread[1] < STRAIGHT * spread[0])
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names with a number behind those that occur again."""
+    seen: defaultdict[str, int] = defaultdict(int)
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return found

@@ -1,0 +1,178 @@
+"""Peptides of ideal geometry from a sequence, with hydrogens (Parsons et al. 2005 place atom after atom)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.errors import ShapeError, unknown_option
+from bough.molecules.atoms import Atoms
+from bough.molecules.reading import with_bonds
+from bough.types import FloatArray
+
+CODES = "ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL"
+LETTERS = dict(zip("ARNDCQEGHILKMFPSTWYV", CODES.split(), strict=True))
+CAPS = ("ACE", "NME")
+# nm and rad: Engh & Huber 1991
+N_CA, CA_C, C_N, C_O, C_OXT = 0.1458, 0.1525, 0.1329, 0.1231, 0.1250
+AT_N, AT_CA, AT_C, AT_O = np.radians([121.7, 111.0, 116.2, 120.1])
+TETRAHEDRAL, PLANAR = np.radians(109.47), np.radians(120.0)
+HYDROGEN = {"C": 0.109, "N": 0.101, "O": 0.096, "S": 0.134}  # nm
+FLAT = {("ARG", "NH1"), ("ARG", "NH2"), ("ASN", "ND2"), ("GLN", "NE2")}  # hydrogens in the plane of what they are on
+
+
+class _Residue(NamedTuple):
+    """How the atoms of a side chain are placed, and which hydrogens atoms carry."""
+
+    side: list[tuple[str, str, str, str, float, float, float]]
+    hydrogens: dict[str, list[str]]
+
+
+@cache
+def _residues() -> dict[str, _Residue]:
+    found: dict[str, _Residue] = {}
+    text = files("bough.molecules").joinpath("residues.txt").read_text("utf8")
+    for words in (line.split() for line in text.splitlines() if not line.startswith("#")):
+        residue = found.setdefault(words[0], _Residue([], {}))
+        if words[1] == "+":
+            residue.hydrogens[words[2]] = words[3:]
+        else:
+            atom, a, b, c, length, angle, turn = words[1:]
+            residue.side.append((atom, a, b, c, float(length), np.radians(float(angle)), np.radians(float(turn))))
+    return found
+
+
+def peptide_atoms(sequence: str | Sequence[str], phi: npt.ArrayLike, psi: npt.ArrayLike) -> Atoms:
+    """The atoms of a peptide; see `bough.molecules.peptide`."""
+    kinds = [LETTERS.get(letter, letter) for letter in sequence]
+    for k, kind in enumerate(kinds):
+        inside = kind in CAPS and k != (0 if kind == "ACE" else len(kinds) - 1)
+        if kind not in (*LETTERS.values(), *CAPS) or inside:
+            where = " inside a chain" if inside else ""
+            raise unknown_option(
+                f"peptide: there is no residue {kind!r}{where}", kind, [*LETTERS, *LETTERS.values(), *CAPS]
+            )
+    if not kinds or kinds[0] == "NME" or all(kind in CAPS for kind in kinds):
+        raise ShapeError("peptide: a sequence has one residue at least, beside its caps")
+    try:
+        turns = [np.broadcast_to(np.asarray(x, float), len(kinds)) for x in (phi, psi)]
+    except ValueError:
+        raise ShapeError(f"peptide: phi and psi are numbers, or {len(kinds)} numbers each") from None
+    chain = _backbone(kinds, *turns)
+    names, elements, residue, places = [], [], [], []
+    for r, (kind, x) in enumerate(zip(kinds, chain, strict=True)):
+        for name, position in _completed(kind, x, r, kinds, chain).items():
+            names.append(name)
+            elements.append(name[0])
+            residue.append(r)
+            places.append(position)
+    n, count = len(names), len(kinds)
+    bare = Atoms(
+        np.array(names), np.array(elements), np.array(residue, np.int64), np.array(places),
+        np.zeros((0, 2), np.int64), np.full(count, "A"), np.array([str(r + 1) for r in range(count)]), np.array(kinds),
+        np.zeros(count, bool), np.zeros(n),
+    )  # fmt: skip
+    return with_bonds(bare, [], [])
+
+
+def _backbone(kinds: list[str], phi: FloatArray, psi: FloatArray) -> list[dict[str, FloatArray]]:
+    """N, CA, C and O of each residue; a cap has some of them: ACE (CH3), C, O, and NME N, (C)."""
+    path = [np.array([-0.05, 0.13, 0.0]), np.array([0.1, 0.1, 0.0]), np.zeros(3)]  # directions before the first atom
+    found: list[dict[str, FloatArray]] = []
+    for r, kind in enumerate(kinds):
+        x: dict[str, FloatArray] = {}
+        before = psi[r - 1] if r and kinds[r - 1] != "ACE" else np.pi
+        if kind == "ACE":
+            steps = [("CH3", N_CA, AT_CA, np.pi), ("C", CA_C, AT_CA, np.pi)]
+        elif kind == "NME":
+            steps = [("N", C_N, AT_C, before), ("C", N_CA, AT_N, np.pi)]
+        else:
+            turn = -1.13 if kind == "PRO" and r else phi[r]  # of the ring
+            steps = [("N", C_N, AT_C, before), ("CA", N_CA, AT_N, np.pi), ("C", CA_C, AT_CA, turn)]
+        for name, length, angle, dihedral in steps:
+            x[name] = placed(path[-3], path[-2], path[-1], length, angle, dihedral)
+            path.append(x[name])
+        found.append(x)
+    return found
+
+
+def _completed(
+    kind: str, x: dict[str, FloatArray], r: int, kinds: list[str], chain: list[dict[str, FloatArray]]
+) -> dict[str, FloatArray]:
+    """All atoms of a residue: N, its hydrogens, CA, side chain, hydrogens, C and O."""
+    all_atoms = dict(x)
+    data, last = _residues()[kind], r + 1 == len(kinds)
+    for name, a, b, c, length, angle, turn in data.side:
+        all_atoms[name] = placed(all_atoms[a], all_atoms[b], all_atoms[c], length, angle, turn)
+    if kind != "NME":
+        other = all_atoms["CH3"] if kind == "ACE" else x["CA"]
+        following = chain[r + 1]["N"] if not last else placed(x["N"], other, x["C"], C_OXT, AT_C, np.pi / 3)
+        all_atoms["O"] = x["C"] + C_O * _away(x["C"], [other, following])
+        if last:
+            all_atoms["OXT"] = following
+    carried = dict(data.hydrogens)
+    if kind != "ACE":
+        on_n = ["H1", "H2", "H3"] if r == 0 else ["H"]
+        carried["N"] = on_n[: 2 if r == 0 else 0] if kind == "PRO" else on_n
+    heavy = dict(all_atoms)
+    for atom, names in ((atom, names) for atom, names in carried.items() if names):
+        bonded = _bonded(heavy, atom)
+        if atom == "N" and r:
+            bonded.append(chain[r - 1]["C"])
+        flat = (kind, atom) in FLAT
+        for name, position in zip(
+            names, _hydrogens(heavy[atom], atom[0], bonded, heavy, len(names), flat), strict=True
+        ):
+            all_atoms[name] = position
+    return all_atoms
+
+
+def _bonded(atoms: dict[str, FloatArray], atom: str) -> list[FloatArray]:
+    """Heavy atoms bonded to one, by distance."""
+    reach = 0.2 if atom.startswith("S") else 0.17
+    return [
+        y for name, y in atoms.items()
+        if name != atom and np.linalg.norm(y - atoms[atom]) < (0.2 if name.startswith("S") else reach)
+    ]  # fmt: skip
+
+
+def _away(x: FloatArray, others: list[FloatArray]) -> FloatArray:
+    """The unit vector from x that points away from the others."""
+    away = -sum((y - x) / np.linalg.norm(y - x) for y in others)
+    return np.asarray(away / np.linalg.norm(away))
+
+
+def _hydrogens(
+    x: FloatArray, element: str, bonded: list[FloatArray], heavy: dict[str, FloatArray], count: int, flat: bool
+) -> list[FloatArray]:
+    """Hydrogens on an atom at x: opposite to two or three bonds, beside two, or staggered about one."""
+    length = HYDROGEN[element]
+    if count == 1 and len(bonded) >= 2:
+        return [x + length * _away(x, bonded)]
+    if count == 2 and len(bonded) == 2:
+        middle = _away(x, bonded)
+        side = np.cross(bonded[0] - x, bonded[1] - x)
+        side = side / np.linalg.norm(side)
+        half = TETRAHEDRAL / 2
+        return [x + length * (np.cos(half) * middle + s * np.sin(half) * side) for s in (1.0, -1.0)]
+    (axis,) = bonded
+    beyond = [y for y in heavy.values() if 0.01 < np.linalg.norm(y - axis) < 0.2 and np.linalg.norm(y - x) > 0.01]
+    turns = [0.0, np.pi] if flat else [np.pi, np.pi / 3, -np.pi / 3]
+    start = beyond[0] if beyond else axis + np.array([0.1, 0.05, 0.02])
+    angle = PLANAR if flat else TETRAHEDRAL
+    return [placed(start, axis, x, length, angle, turn) for turn in turns[:count]]
+
+
+def placed(a: FloatArray, b: FloatArray, c: FloatArray, length: float, angle: float, dihedral: float) -> FloatArray:
+    """The point d with |d - c| = length, the angle b-c-d and the dihedral a-b-c-d (rad)."""
+    z = (c - b) / np.linalg.norm(c - b)
+    n = np.cross(b - a, z)
+    n = n / np.linalg.norm(n)
+    m = np.cross(n, z)
+    s = np.sin(angle)
+    return np.asarray(c + length * (-np.cos(angle) * z + s * np.cos(dihedral) * m + s * np.sin(dihedral) * n))

@@ -1,0 +1,189 @@
+"""Soft spheres: atoms that overlap repel each other; pairs are found with a cell list, all in compiled code.
+
+Pairs inside a rigid group never change, so they are never looked at; nor are atoms up to three bonds apart.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.compiled import compiled
+from bough.compile.kernel import loop_kernel
+from bough.errors import NonFiniteError, SettingError
+from bough.molecules.restraints import add_force
+from bough.spatial import dot3, get3, scale3, sub3
+from bough.types import FloatArray, IntArray, Rows, Scalar
+
+if TYPE_CHECKING:
+    from bough.molecules.molecule import Molecule
+
+SKIN = 0.08  # nm by which pairs are listed beyond contact; half of it may be moved before they are listed again
+CELLS = 8  # at most so many a atom
+
+
+class Spheres(NamedTuple):
+    """Atoms as soft spheres, and where their pairs are listed."""
+
+    radius: FloatArray  # (atoms,) nm
+    group: IntArray  # (atoms,)
+    first: IntArray  # (atoms + 1,)
+    excluded: IntArray  # atoms of a higher number that are up to three bonds away
+    head: IntArray  # (cells,) scratch: the first atom of a cell
+    following: IntArray  # (atoms,) scratch: the next atom of the same cell
+    listed: FloatArray  # (atoms, 3) where atoms were when pairs were listed
+    pairs: IntArray  # (1,) how many are listed
+    stiffness: FloatArray  # (1,) kJ/mol/nm^2
+
+
+class Repulsion:
+    """Repulsion of atoms closer than `scale` times the sum of their radii: x (atoms, 3) -> (energy, forces).
+
+    E = k s^2 / 8 (1 - d^2 / s^2)^2 for d < s, like a spring k near contact; k is `stiffness` in kJ/mol/nm^2.
+    """
+
+    def __init__(self, molecule: Molecule, *, scale: float = 0.8, stiffness: float = 2000.0) -> None:
+        atoms, group = molecule.atoms, molecule.groups.group
+        if not (0.0 < scale < 10.0 and 0.0 <= stiffness < math.inf):
+            raise SettingError(
+                f"repulsion: scale must be positive and stiffness not negative, got {scale}, {stiffness}"
+            )
+        n = len(atoms)
+        near = [_within(atoms.neighbours, k) for k in range(n)]
+        self._cutoff = 2.0 * scale * float(atoms.radii.max()) + SKIN
+        self.spheres = Spheres(
+            scale * atoms.radii, np.ascontiguousarray(group, np.int64), np.cumsum([0, *map(len, near)]),
+            np.array([j for own in near for j in own], np.int64), np.full(CELLS * n + 64, -1), np.full(n, -1),
+            np.full((n, 3), np.inf), np.zeros(1, np.int64), np.array([float(stiffness)]),
+        )  # fmt: skip
+        self._pairs = np.zeros((max(64, 16 * n), 2), np.int64)
+
+    @property
+    def stiffness(self) -> float:
+        """kJ/mol/nm^2; another may be assigned."""
+        return float(self.spheres.stiffness[0])
+
+    @stiffness.setter
+    def stiffness(self, value: float) -> None:
+        self.spheres.stiffness[0] = value
+
+    def __call__(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Energy (kJ/mol) and forces (atoms, 3) at x (atoms, 3)."""
+        F = np.zeros_like(x)
+        return self.add(x, F), F
+
+    def add(self, x: FloatArray, F: FloatArray) -> float:
+        """Add the forces to F, and return the energy."""
+        if compiled(have_moved)(self.spheres.listed, x, 0.5 * SKIN):
+            self._list(x)
+        return float(compiled(repel)(self.spheres, self._pairs, x, F))
+
+    def _list(self, x: FloatArray) -> None:
+        if not np.isfinite(x).all():
+            raise NonFiniteError("repulsion: positions must be finite")
+        while True:
+            count = int(compiled(list_pairs)(self.spheres, self._pairs, x, self._cutoff))
+            self.spheres.pairs[0] = count
+            if count <= len(self._pairs):
+                break
+            self._pairs = np.zeros((count + count // 4, 2), np.int64)
+        self.spheres.listed[:] = x
+
+
+def _within(neighbours: list[list[int]], start: int) -> list[int]:
+    """Atoms of a higher number up to three bonds away."""
+    found, edge = {start}, [start]
+    for _ in range(3):
+        edge = [j for k in edge for j in neighbours[k] if j not in found]
+        found.update(edge)
+    return sorted(j for j in found if j > start)
+
+
+@loop_kernel
+def have_moved(listed: Rows, x: Rows, far: Scalar) -> int:
+    """1 if some atom is farther than that from where it was."""
+    for k in range(len(x)):
+        gap = sub3(get3(x, k), get3(listed, k))
+        if not dot3(gap, gap) < far * far:
+            return 1
+    return 0
+
+
+@loop_kernel
+def list_pairs(s: Spheres, pairs: Rows, x: Rows, cutoff: Scalar) -> int:
+    """List pairs closer than the sum of radii and the skin; returns their number, which may exceed the room."""
+    n = len(x)
+    low, high = get3(x, 0), get3(x, 0)
+    for k in range(n):
+        low = (min(low[0], x[k, 0]), min(low[1], x[k, 1]), min(low[2], x[k, 2]))
+        high = (max(high[0], x[k, 0]), max(high[1], x[k, 1]), max(high[2], x[k, 2]))
+    edge = cutoff
+    nx, ny, nz = cells(low, high, edge)
+    while float(nx) * float(ny) * float(nz) > len(s.head):
+        edge = 1.26 * edge
+        nx, ny, nz = cells(low, high, edge)
+    for k in range(nx * ny * nz):
+        s.head[k] = -1
+    for k in range(n):
+        i, j, l = int((x[k, 0] - low[0]) / edge), int((x[k, 1] - low[1]) / edge), int((x[k, 2] - low[2]) / edge)
+        cell = (i * ny + j) * nz + l
+        s.following[k] = s.head[cell]
+        s.head[cell] = k
+    count = 0
+    for k in range(n):
+        i, j, l = int((x[k, 0] - low[0]) / edge), int((x[k, 1] - low[1]) / edge), int((x[k, 2] - low[2]) / edge)
+        for a in range(max(i - 1, 0), min(i + 2, nx)):
+            for b in range(max(j - 1, 0), min(j + 2, ny)):
+                for c in range(max(l - 1, 0), min(l + 2, nz)):
+                    other = s.head[(a * ny + b) * nz + c]
+                    while other >= 0:
+                        if other > k and is_pair(s, x, k, other):
+                            if count < len(pairs):
+                                pairs[count, 0], pairs[count, 1] = k, other
+                            count += 1
+                        other = s.following[other]
+    return count
+
+
+@loop_kernel
+def cells(
+    low: tuple[Scalar, Scalar, Scalar], high: tuple[Scalar, Scalar, Scalar], edge: Scalar
+) -> tuple[int, int, int]:
+    """How many cells of this edge a box takes."""
+    return (
+        int(min((high[0] - low[0]) / edge, 1e6)) + 1, int(min((high[1] - low[1]) / edge, 1e6)) + 1,
+        int(min((high[2] - low[2]) / edge, 1e6)) + 1,
+    )  # fmt: skip
+
+
+@loop_kernel
+def is_pair(s: Spheres, x: Rows, i: int, j: int) -> int:
+    """Whether atoms are close, of different groups and more than three bonds apart."""
+    gap = sub3(get3(x, i), get3(x, j))
+    reach = s.radius[i] + s.radius[j] + SKIN
+    if dot3(gap, gap) >= reach * reach or (s.group[i] == s.group[j]):
+        return 0
+    for k in range(s.first[i], s.first[i + 1]):
+        if s.excluded[k] == j:
+            return 0
+    return 1
+
+
+@loop_kernel
+def repel(s: Spheres, pairs: Rows, x: Rows, F: Rows) -> Scalar:
+    """Add the forces of overlapping pairs and return their energy."""
+    energy, k = 0.0, s.stiffness[0]
+    for p in range(s.pairs[0]):
+        i, j = pairs[p, 0], pairs[p, 1]
+        gap = sub3(get3(x, i), get3(x, j))
+        reach = s.radius[i] + s.radius[j]
+        d2, s2 = dot3(gap, gap), reach * reach
+        if d2 < s2:
+            u = 1.0 - d2 / s2
+            energy += 0.125 * k * s2 * u * u
+            f = scale3(0.5 * k * u, gap)
+            add_force(F, i, f)
+            add_force(F, j, scale3(-1.0, f))
+    return energy

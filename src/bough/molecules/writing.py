@@ -1,0 +1,84 @@
+"""Atoms to PDB and mmCIF files, and trajectories to DCD."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bough.errors import OptionError, TooLargeError
+from bough.molecules.atoms import Atoms, gemmi_module
+from bough.record import replacing
+from bough.types import FloatArray
+
+FORMATS = (".pdb", ".cif", ".mmcif", ".dcd")
+MOST_IN_PDB = 99_999  # atoms that have a number of their own there
+
+
+def write(path: str | Path, atoms: Atoms, frames: FloatArray, interval: float = 1.0) -> Path:
+    """Write positions (frames, atoms, 3) in nm; a DCD has all of them `interval` ps apart, the others a model each."""
+    path = Path(path)
+    if path.suffix not in FORMATS:
+        raise OptionError(f"{path.name}: a structure is written as {', '.join(FORMATS)}, got {path.suffix!r}")
+    with replacing(path) as file:
+        if path.suffix == ".dcd":
+            file.write(dcd(frames, interval))
+        else:
+            file.write(text(atoms, frames, path.suffix).encode())
+    return path
+
+
+def text(atoms: Atoms, frames: FloatArray, suffix: str = ".pdb") -> str:
+    """A PDB or mmCIF file."""
+    if suffix == ".pdb" and (len(atoms) > MOST_IN_PDB or max(map(len, atoms.chain), default=0) > 1):
+        raise TooLargeError("PDB files have at most 99,999 atoms and chains of one letter: write .cif instead")
+    structure = _structure(atoms, frames)
+    if suffix == ".pdb":
+        return str(structure.make_pdb_string(gemmi_module().PdbWriteOptions(cryst1_record=False)))
+    return str(structure.make_mmcif_document().as_string())
+
+
+def _structure(atoms: Atoms, frames: FloatArray) -> Any:
+    gemmi = gemmi_module()
+    structure = gemmi.Structure()
+    structure.name = "bough"
+    for number, x in enumerate(10.0 * frames, 1):
+        model = gemmi.Model(number)
+        chain = None
+        for r in range(len(atoms.chain)):
+            if chain is None or atoms.chain[r] != atoms.chain[r - 1]:
+                if chain is not None:
+                    model.add_chain(chain)
+                chain = gemmi.Chain("" if atoms.chain[r] == "_" else str(atoms.chain[r]))
+            residue = gemmi.Residue()
+            residue.name, residue.seqid = str(atoms.kind[r]), gemmi.SeqId(str(atoms.number[r]))
+            residue.het_flag = "H" if atoms.hetero[r] else "A"
+            for k in range(int(atoms.first[r]), int(atoms.first[r + 1])):
+                atom = gemmi.Atom()
+                atom.name, atom.element = str(atoms.name[k]), gemmi.Element(str(atoms.element[k]))
+                atom.pos, atom.b_iso = gemmi.Position(*x[k]), float(atoms.b_factor[k])
+                residue.add_atom(atom)
+            chain.add_residue(residue)
+        model.add_chain(chain)
+        structure.add_model(model)
+    structure.setup_entities()
+    structure.assign_serial_numbers()
+    return structure
+
+
+def dcd(frames: FloatArray, interval: float) -> bytes:
+    """A DCD file (CHARMM's variant): float32 coordinates in angstrom, column by column; times in AKMA units."""
+    count, n = frames.shape[:2]
+
+    def record(content: bytes) -> bytes:
+        size = np.int32(len(content)).tobytes()
+        return size + content + size
+
+    control = np.zeros(20, "<i4")
+    control[[0, 1, 2, 3, 19]] = count, 1, 1, count, 24
+    control[9] = np.float32(interval / 0.04888821).view(np.int32)
+    title = b"Written by bough".ljust(80)
+    head = record(b"CORD" + control.tobytes()) + record(np.int32(1).tobytes() + title) + record(np.int32(n).tobytes())
+    body = (record(np.ascontiguousarray(x[:, c], "<f4").tobytes()) for x in 10.0 * frames for c in range(3))
+    return head + b"".join(body)

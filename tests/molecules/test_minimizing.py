@@ -1,0 +1,77 @@
+"""Minimising in torsion space: against a force field, under restraints, from a start with clashes."""
+
+import numpy as np
+import pytest
+
+from bough.errors import ModelError, OptionError, ShapeError
+
+mol = pytest.importorskip("bough.molecules")
+pytest.importorskip("gemmi")
+
+
+def test_a_minimum_of_a_force_field_is_one():
+    pytest.importorskip("openmm")
+    m = mol.peptide(["ACE", "ALA", "NME"])
+    field = mol.OpenMM("amber14-all.xml", platform="Reference")
+    found = m.minimize(field, force=1e-3, calls=300)
+    assert found.converged
+    assert found.energy == pytest.approx(field.on(m)(found.positions)[0], rel=1e-9)
+    rng, energy = np.random.default_rng(3), field.on(m)
+    for _ in range(20):
+        nearby = m.model.integrate(found.q, 1e-2 * rng.normal(size=m.model.nv))
+        assert energy(m.positions(nearby))[0] > found.energy - 1e-6
+
+
+def test_forces_of_a_force_field_are_differences_in_torsion_space():
+    pytest.importorskip("openmm")
+    from bough.molecules.energy import TorsionEnergy
+
+    m = mol.peptide("GAS")
+    energy = TorsionEnergy(m, [mol.OpenMM("amber14-all.xml", platform="Reference").on(m)])
+    q, h = m.model.neutral, 1e-5
+    _, gradient = energy(q)
+    for k in range(6, m.model.nv):
+        e = h * np.eye(m.model.nv)[k]
+        slope = (energy(m.model.integrate(q, e))[0] - energy(m.model.integrate(q, -e))[0]) / (2 * h)
+        assert gradient[k] == pytest.approx(slope, rel=1e-5, abs=1e-4)
+
+
+def test_restraints_are_satisfied():
+    m = mol.peptide("GASGASGA")
+    held = [mol.distance("A/1/CA", "A/8/CA", upper=0.6), mol.dihedral("A/4/phi", -1.0, width=0.1)]
+    found = m.minimize(mol.Repulsion(m), restraints=held, calls=500)
+    assert mol.RestraintEnergy(m, held).violations(found.positions).max() < 1e-2
+    assert found.energies[0] > found.energy
+    assert (np.diff(found.energies) <= 0.0).all()
+
+
+def test_clashes_of_the_start_are_eased():
+    m = mol.peptide("AAAAAAAA", phi=0.3, psi=0.2)
+    assert mol.Repulsion(m, scale=0.6)(m.atoms.positions)[0] > 10.0
+    found = m.minimize(mol.Repulsion(m, scale=0.6))
+    assert found.energy < 1e-3
+
+
+def test_what_is_no_energy_is_refused():
+    m = mol.peptide("GA")
+    with pytest.raises(OptionError, match="nothing to minimise"):
+        m.minimize()
+    with pytest.raises(OptionError, match="an energy is OpenMM"):
+        m.minimize(3.0)
+    with pytest.raises(ShapeError, match=r"forces of shape \(2, 3\)"):
+        m.minimize(lambda x: (0.0, np.zeros((2, 3))), ease=False)
+
+
+def test_a_force_field_says_what_it_does_not_know(tmp_path):
+    pytest.importorskip("openmm")
+    m = mol.peptide("GA")
+    heavy = m.atoms.element != "H"
+    file = m.write(tmp_path / "all.pdb")
+    file.write_text("\n".join(line for line in file.read_text().splitlines() if line[76:78] != " H"))
+    bare = mol.from_file(file)
+    assert len(bare.atoms) == heavy.sum()
+    with pytest.raises(ModelError, match=r"does not know this molecule.*add_hydrogens"):
+        bare.minimize(mol.OpenMM("amber14-all.xml"))
+    full = mol.from_file(file, add_hydrogens=7.0)
+    assert sorted(full.atoms.element) == sorted(m.atoms.element)
+    assert "hydrogens were added" in full.notes[-1]

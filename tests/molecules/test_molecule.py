@@ -1,0 +1,163 @@
+"""Peptides on their tree: coordinates there and back, J'F against differences, dihedrals and names, rigid groups."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough.errors import ModelError, OptionError, ShapeError, UnknownNameError
+
+mol = pytest.importorskip("bough.molecules")
+pytest.importorskip("gemmi")
+
+ALL = "ACDEFGHIKLMNPQRSTVWY"
+
+
+@pytest.fixture(scope="module")
+def peptide():
+    return mol.peptide(ALL)
+
+
+@pytest.fixture(scope="module")
+def q(peptide):
+    return peptide.model.random_configuration(np.random.default_rng(4))
+
+
+def angle(a, b, c, d):
+    """A dihedral by its definition: the turn about b -> c that brings the plane of a onto that of d (IUPAC)."""
+    z = (c - b) / np.linalg.norm(c - b)
+    u, v = (a - b) - (a - b) @ z * z, (d - c) - (d - c) @ z * z
+    return np.arctan2(np.cross(u, v) @ z, u @ v)
+
+
+def test_the_structure_is_the_neutral_configuration(peptide):
+    x = peptide.positions(peptide.model.neutral)
+    np.testing.assert_allclose(x, peptide.atoms.positions, atol=1e-13)
+    assert not peptide.model.mechanism.gravity.any()
+
+
+def test_coordinates_there_and_back(peptide, q):
+    x = peptide.positions(q)
+    np.testing.assert_allclose(peptide.positions(peptide.fit(x)), x, rtol=0, atol=1e-9)
+    both = peptide.positions(np.stack([q, peptide.model.neutral]))
+    np.testing.assert_array_equal(both[0], x)
+
+
+def test_bonds_and_angles_stay(peptide, q):
+    atoms, x = peptide.atoms, peptide.positions(q)
+    for pairs in (
+        atoms.bonds,
+        [(a, c) for b in range(len(atoms)) for a in atoms.neighbours[b] for c in atoms.neighbours[b]],
+    ):
+        a, b = np.array(pairs).T
+        before = np.linalg.norm(atoms.positions[a] - atoms.positions[b], axis=1)
+        np.testing.assert_allclose(np.linalg.norm(x[a] - x[b], axis=1), before, atol=1e-12)
+
+
+def test_generalized_forces_are_differences_of_work(peptide, q):
+    F = np.random.default_rng(5).normal(size=(len(peptide.atoms), 3))
+    model, h = peptide.model, 1e-6
+    expected = [
+        np.sum((peptide.positions(model.integrate(q, h * e)) - peptide.positions(model.integrate(q, -h * e))) * F)
+        / (2 * h)
+        for e in np.eye(model.nv)
+    ]
+    found = peptide.generalized_forces(q, F)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    both = peptide.generalized_forces(np.stack([q, q]), np.stack([F, 2 * F]))
+    np.testing.assert_allclose(both, [found, 2 * found], rtol=1e-12, atol=1e-12)
+
+
+def test_kinetic_energy_is_that_of_the_atoms(peptide, q):
+    model, h = peptide.model, 1e-6
+    v = np.random.default_rng(6).normal(size=model.nv)
+    velocity = (peptide.positions(model.integrate(q, h * v)) - peptide.positions(model.integrate(q, -h * v))) / (2 * h)
+    expected = 0.5 * np.sum(peptide.atoms.masses[:, None] * velocity**2)
+    assert peptide.dynamics.kinetic_energy(q, v) == pytest.approx(expected, rel=1e-7)
+    assert np.linalg.eigvalsh(peptide.dynamics.mass_matrix(q))[0] > 1e-3
+
+
+def test_dihedrals_have_names_and_values(peptide, q):
+    atoms, x = peptide.atoms, peptide.positions(q)
+    before = {k: atoms.place(k) for k in ("A/3/C", "A/4/N", "A/4/CA", "A/4/C", "A/4/CB", "A/4/CG", "A/5/N")}
+    quads = {
+        "A/4/phi": ("A/3/C", "A/4/N", "A/4/CA", "A/4/C"), "A/4/psi": ("A/4/N", "A/4/CA", "A/4/C", "A/5/N"),
+        "A/4/chi1": ("A/4/N", "A/4/CA", "A/4/CB", "A/4/CG"),
+    }  # fmt: skip
+    for key, names in quads.items():
+        assert peptide.dihedral(key).atoms == tuple(before[name] for name in names)
+        assert peptide.angles(q, key)[0] == pytest.approx(angle(*(x[before[name]] for name in names)), abs=1e-12)
+    assert peptide.dihedral("A/4/omega").v is None
+    phi, omega = peptide.angles(peptide.model.neutral, ["A/4/phi", "A/4/omega"])
+    assert (phi, abs(omega)) == pytest.approx((-2.1, np.pi))
+    turned = peptide.with_angles(q, {"A/4/phi": -1.0, "A/9/chi2": 3.0})
+    np.testing.assert_allclose(peptide.angles(turned, ["A/4/phi", "A/9/chi2"]), [-1.0, 3.0], atol=1e-12)
+
+
+def test_residues_are_left_handed_and_atoms_apart():
+    m = mol.peptide(ALL)
+    x, place = m.atoms.positions, m.atoms.places
+    for r in range(1, len(ALL) + 1):
+        if f"A/{r}/CB" in place:
+            n, c, b = (x[place[f"A/{r}/{name}"]] - x[place[f"A/{r}/CA"]] for name in ("N", "C", "CB"))
+            assert np.cross(n, c) @ b > 0.0
+    gap = np.linalg.norm(x[:, None] - x[None], axis=-1) + np.eye(len(x))
+    assert gap.min() > 0.09
+
+
+def test_the_names_of_atoms_are_known_to_openmm():
+    pytest.importorskip("openmm")
+    energy, F = mol.OpenMM("amber14-all.xml", platform="Reference").on(mol.peptide(ALL))(
+        mol.peptide(ALL).atoms.positions
+    )
+    assert np.isfinite(energy)
+    assert F.shape == (len(mol.peptide(ALL).atoms), 3)
+
+
+def counts(m):
+    return {
+        kind: sum(key.endswith("/" + kind) and v is not None for key, (_, v) in m.dihedrals.items())
+        for kind in ("phi", "psi", "omega", "chi1")
+    }
+
+
+@pytest.mark.parametrize(
+    ("rotatable", "expected"),
+    [("all", (3, 5, 0, 3)), ("backbone", (3, 5, 0, 0)), ("sidechains", (0, 0, 0, 3)), (["all", "omega"], (3, 5, 4, 3)),
+     (["A/2/phi", "chi1"], (1, 0, 0, 3))],
+)  # fmt: skip
+def test_rules_say_what_turns(rotatable, expected):
+    found = counts(mol.peptide("SAPWD", rotatable=rotatable))
+    assert (found["phi"], found["psi"], found["omega"], found["chi1"]) == expected
+
+
+def test_unknown_names_are_refused(peptide):
+    with pytest.raises(OptionError, match=r"there is no dihedral 'chj1'.*chi1"):
+        mol.peptide("AS", rotatable="chj1")
+    with pytest.raises(UnknownNameError, match="A/4/phi"):
+        peptide.dihedral("A/4/phj")
+    with pytest.raises(UnknownNameError, match="there is no atom 'A/4/CZ9'"):
+        peptide.atoms.place("A/4/CZ9")
+    with pytest.raises(ModelError, match="is rigid"):
+        peptide.with_angles(peptide.model.neutral, {"A/4/omega": 0.0})
+    with pytest.raises(OptionError, match="no residue 'B'"):
+        mol.peptide("ABC")
+    with pytest.raises(ShapeError, match=r"\(\d+, 3\)"):
+        peptide.fit(np.zeros((3, 3)))
+
+
+def test_a_page_shows_atoms_and_energy(tmp_path):
+    m = mol.peptide("GAS")
+    found = m.minimize(restraints=[mol.distance("A/1/CA", "A/3/CA", upper=0.5)])
+    scene = bough.view.page(found, tmp_path / "page.html")
+    assert set(scene.motion.tracks) == {"energy, kJ/mol"}
+    assert scene.facts["mass"] == "233 Da"
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+    ball = next(part for part in scene.shapes if part.kind == "sphere")
+    T = scene.placements(found.q)
+    at = np.einsum("kij,kj->ki", T[ball.body, :3, :3], ball.placement[:, :, 3]) + T[ball.body, :3, 3]
+    np.testing.assert_allclose(at, found.positions, atol=1e-9)
+    rod = next(part for part in scene.shapes if part.kind == "cylinder")
+    end = rod.placement[:, :, 3] + 0.5 * rod.placement[:, :, 2]
+    end = np.einsum("kij,kj->ki", T[rod.body, :3, :3], end) + T[rod.body, :3, 3]
+    n = len(m.atoms.bonds)
+    np.testing.assert_allclose(end[:n], end[n : 2 * n], atol=1e-9)  # the two halves of a bond meet

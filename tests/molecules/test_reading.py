@@ -1,0 +1,151 @@
+"""Files in and out: what is read, what is named in notes, what is refused."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from bough.errors import FileFormatError, OptionError
+
+mol = pytest.importorskip("bough.molecules")
+gemmi = pytest.importorskip("gemmi")
+
+
+def edited(molecule, path, edit):
+    """The molecule's file after `edit` of its lines."""
+    molecule.write(path)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(edit(lines)) + "\n")
+    return mol.from_file(path)
+
+
+@pytest.mark.parametrize("suffix", [".pdb", ".cif", ".mmcif"])
+def test_structures_come_back(tmp_path, suffix):
+    m = mol.peptide("ACDEFGHIKLMNPQRSTVWY")
+    found = mol.from_file(m.write(tmp_path / f"all{suffix}"))
+    assert found.notes == ()
+    assert found.model.joint_names == m.model.joint_names
+    np.testing.assert_array_equal(found.atoms.bonds, m.atoms.bonds)
+    np.testing.assert_allclose(found.atoms.positions, m.atoms.positions, atol=6e-5)
+
+
+def test_trajectories_are_written(tmp_path):
+    m = mol.peptide("GAS")
+    found = m.minimize(restraints=[mol.distance("A/1/CA", "A/3/CA", upper=0.5)])
+    data = found.write(tmp_path / "all.dcd").read_bytes()
+    n, count = len(m.atoms), len(found.frames)
+    assert data[4:8] == b"CORD"
+    assert struct.unpack("<i", data[8:12])[0] == count
+    head = 92 + 92 + 12
+    assert len(data) == head + count * 3 * (4 * n + 8)
+    last = np.frombuffer(data[head + (count - 1) * 3 * (4 * n + 8) :], "<f4").reshape(3, n + 2)[:, 1:-1].T
+    np.testing.assert_allclose(last, 10 * found.positions, atol=1e-4)
+    with pytest.raises(OptionError, match=r"got '.xyz'"):
+        found.write(tmp_path / "all.xyz")
+
+
+def test_alternative_locations_keep_the_larger_part(tmp_path):
+    def edit(lines):
+        out = []
+        for line in lines:
+            if line[12:16] == " OG " and line.startswith("ATOM"):
+                a = line[:16] + "A" + line[17:54] + "  0.30" + line[60:]
+                out += [a, a[:16] + "B" + a[17:30] + "   9.000" + a[38:54] + "  0.70" + a[60:]]
+            else:
+                out.append(line)
+        return out
+
+    found = edited(mol.peptide("ASA"), tmp_path / "alt.pdb", edit)
+    assert found.atoms.positions[found.atoms.place("A/2/OG"), 0] == pytest.approx(0.9)
+    assert any("1 atoms in alternative locations" in note for note in found.notes)
+
+
+def test_insertion_codes_breaks_and_missing_atoms_are_kept_apart(tmp_path):
+    def edit(lines):
+        kept = [line for line in lines if not (line[22:26] == "   2" and line[12:16].strip() in ("C", "O"))]
+        return [
+            line[:22] + "   2B" + line[27:] if line[22:26] == "   3" and line.startswith("ATOM") else line
+            for line in kept
+        ]
+
+    found = edited(mol.peptide("AAAA"), tmp_path / "odd.pdb", edit)
+    assert "A/2B/CA" in found.atoms.places
+    assert any("A/2 (C, O)" in note for note in found.notes)
+    assert sum(kind == "floating" for kind in found.model.joints.types) == 2
+
+
+def test_a_broken_chain_is_noted(tmp_path):
+    def edit(lines):
+        return [
+            line[:30] + f"{float(line[30:38]) + 20.0:8.3f}" + line[38:]
+            if line.startswith("ATOM") and int(line[22:26]) > 2
+            else line
+            for line in lines
+        ]
+
+    found = edited(mol.peptide("AAAA"), tmp_path / "gap.pdb", edit)
+    assert any("broken between A/2 and A/3" in note for note in found.notes)
+
+
+def test_ions_and_water_move_or_stay(tmp_path):
+    def edit(lines):
+        return [
+            *(line for line in lines if not line.startswith("END")),
+            "HETATM  900 ZN    ZN B 201      20.000   3.000   4.000  1.00  0.00          ZN",
+            "HETATM  901  O   HOH C 301      10.000  13.000   4.000  1.00  0.00           O",
+            "HETATM  902  H1  HOH C 301      10.957  13.000   4.000  1.00  0.00           H",
+            "HETATM  903  H2  HOH C 301       9.760  13.927   4.000  1.00  0.00           H",
+            "HETATM  904  O   HOH C 302      10.000  23.000   4.000  1.00  0.00           O",
+        ]
+
+    path = tmp_path / "wet.pdb"
+    found = edited(mol.peptide("AG"), path, edit)
+    types = found.model.joints.types
+    assert (types.count("floating"), types.count("prismatic")) == (2, 6)
+    q = found.model.random_configuration(np.random.default_rng(2))
+    x = found.positions(q)
+    np.testing.assert_allclose(found.positions(found.fit(x)), x, atol=1e-9)
+    F = np.ones((len(x), 3))
+    tau, first = found.generalized_forces(q, F), found.model.joint_names.index("B/201/base/x")
+    assert tau[found.model.joints[first].v][0] == pytest.approx(1.0)
+    still = mol.from_file(path, fixed=["solvent"])
+    assert still.model.joints.types.count("prismatic") == 0
+    x = still.positions(still.model.random_configuration(np.random.default_rng(3)))
+    wet = [still.atoms.place(key) for key in ("B/201/ZN", "C/301/H1", "C/302/O")]
+    np.testing.assert_array_equal(x[wet], still.atoms.positions[wet])
+    with pytest.raises(OptionError, match="no chain or residue 'Q'"):
+        mol.from_file(path, fixed=["Q"])
+
+
+def test_disulphides_are_cut_and_held():
+    m = mol.peptide("CGGGC")
+    ends = [m.atoms.place(f"A/{r}/SG") for r in (1, 5)]
+    hooked = m.minimize(restraints=[mol.distance(*ends, lower=0.204, upper=0.206, stiffness=1e4)], calls=400)
+    atoms = m.atoms
+    keep = ~np.isin(atoms.name, ["HG"])
+    number = np.cumsum(keep) - 1
+    bonds = number[atoms.bonds[keep[atoms.bonds].all(axis=1)]]
+    bonds = np.concatenate([bonds, [[number[ends[0]], number[ends[1]]]]])
+    bridged = mol.Molecule(
+        mol.Atoms(
+            atoms.name[keep], atoms.element[keep], atoms.residue[keep], hooked.positions[keep], bonds,
+            atoms.chain, atoms.number, atoms.kind, atoms.hetero, atoms.b_factor[keep],
+        )
+    )  # fmt: skip
+    assert len(bridged.groups.cut) == 1
+    assert "close loops" in bridged.notes[0]
+    assert len(bridged.model.closures) == 3
+    pulled = bridged.minimize(restraints=[mol.distance("A/1/CA", "A/5/CA", lower=2.0)], calls=300)
+    a, b = number[ends]
+    assert np.linalg.norm(pulled.positions[a] - pulled.positions[b]) == pytest.approx(0.205, abs=0.02)
+
+
+@pytest.mark.parametrize("content", ["", "hello\n", "data_x\nloop_\n_atom_site.id\n1\n2\n"])
+def test_files_that_are_no_structures_are_refused(tmp_path, content):
+    for suffix in (".pdb", ".cif"):
+        file = tmp_path / f"odd{suffix}"
+        file.write_text(content)
+        with pytest.raises(FileFormatError, match=r"no atoms|no PDB or mmCIF"):
+            mol.from_file(file)
+    with pytest.raises(FileFormatError, match="there is no file"):
+        mol.from_file(tmp_path / "ghost.pdb")
