@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bough.compile.run.arrays import real_array
+from bough.compile.run.libraries import asarray, full
 from bough.errors import NonFiniteError, ShapeError, TaskError
 from bough.opspace.sweeps.errors import CENTER, DISTANCE, FRAME, JOINTS, Aims
 from bough.opspace.sweeps.wrenches import JOINT
@@ -70,22 +71,23 @@ class AimSet:
             joint_dof=np.array([k for _, k in joints], np.int64),
         )
 
-    def targets(self, given: Mapping[str, Any], posture: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def targets(self, given: Mapping[str, Any], posture: FloatArray, like: Any = None) -> tuple[FloatArray, FloatArray]:
         """(batch, aims, 12) and (batch, nq) from a target for each task, by name; the batch may be 1.
 
-        Joints that no task names have the coordinates of `posture`.
+        Joints that no task names have the coordinates of `posture`. With `like`, an array on a GPU, both are there, and
+        only shapes are checked.
         """
-        one = self._one_placement_each(given)
+        one = self._one_placement_each(given) if like is None else None
         if one is not None:
             return one, posture[None].copy()
-        placements = [self._placements(task, aim, given[task.name]) for task, aim in self.placed]
-        joints = [(task, self._coordinates(task, given[task.name])) for task in self.jointed]
+        placements = [self._placements(task, aim, given[task.name], like) for task, aim in self.placed]
+        joints = [(task, self._coordinates(task, given[task.name], like)) for task in self.jointed]
         batch = common_batch({t.name: len(x) for (t, _), x in zip(self.placed, placements, strict=True)}
                        | {t.name: len(x) for t, x in joints})  # fmt: skip
-        target = np.zeros((batch, self.size, 12))
+        target = full((batch, self.size, 12), 0.0, like)
         for a, x in enumerate(placements):
             target[:, a] = x
-        goal = np.array(np.broadcast_to(posture, (batch, self.model.nq)))
+        goal = full((batch, self.model.nq), 0.0, like) + asarray(posture, like)
         for task, x in joints:
             self._put(task, x, goal)
         return target, goal
@@ -120,6 +122,8 @@ class AimSet:
         """Whether a target of a task is one for each row; numbers for a joint of one freedom are as many targets."""
         shape = np.shape(given)
         if task not in self.jointed:
+            if shape == (3, 3) and self._is_orientation(task.aim(self.model)):
+                return False
             return shape not in ((4, 4), (3,), ()) or (shape == (3,) and task.aim(self.model).kind == DISTANCE)
         one = isinstance(task, JointTask) and self.model.joint(task.joint).q.stop - self.model.joint(task.joint).q.start
         return len(shape) > 1 or (one == 1 and len(shape) == 1 and shape != (1,))
@@ -132,6 +136,8 @@ class AimSet:
         good = np.isfinite(rows).all(axis=1) & (np.abs(rows).max(axis=1, initial=0.0) <= FARTHEST)
         if x.shape[1:] == (4, 4):
             good[good] = [are_placements(T[None]) for T in x[good]]
+        if x.shape[1:] == (3, 3):
+            good[good] = [are_rotations(R[None]) for R in x[good]]
         return good
 
     def _one_placement_each(self, given: Mapping[str, Any]) -> FloatArray | None:
@@ -150,30 +156,42 @@ class AimSet:
     def _all_frames(self) -> bool:
         return bool(self.placed) and all(aim.kind == FRAME for _, aim in self.placed)
 
-    def _placements(self, task: Task, aim: Aim, given: Any) -> FloatArray:
-        """(batch, 12): R and p; a point has the identity for R."""
-        x = checked(task.name, given)
+    def _placements(self, task: Task, aim: Aim, given: Any, like: Any = None) -> Any:
+        """(batch, 12): R and p; a point has the identity for R, a rotation the origin for p."""
+        x = checked(task.name, given) if like is None else asarray(given, like)
         if x.shape[-2:] == (4, 4) and aim.kind == FRAME and x.ndim <= 3:
             x = x.reshape(-1, 4, 4)
-            if not are_placements(x):
+            if like is None and not are_placements(x):
                 raise TaskError(
                     f"task {task.name!r}: the target is no placement, its 3 x 3 part is no rotation or its last row "
                     f"not 0 0 0 1"
                 )
-            return np.concatenate([x[:, :3, :3].reshape(-1, 9), x[:, :3, 3]], axis=1)
+            return packed(x[:, :3, :3], x[:, :3, 3])
+        if x.shape[-2:] == (3, 3) and x.ndim <= 3 and self._is_orientation(aim):
+            x = x.reshape(-1, 3, 3)
+            if like is None and not are_rotations(x):
+                raise TaskError(f"task {task.name!r}: the target is no rotation")
+            return packed(x, full((len(x), 3), 0.0, x))
         if x.shape[-1:] == (3,) and x.ndim <= 2 and (aim.kind == CENTER or not turns(aim).any()):
             x = x.reshape(-1, 3)
-            return np.concatenate([np.tile(np.eye(3).ravel(), (len(x), 1)), x], axis=1)
+            return packed(asarray(np.tile(EYE, (len(x), 1, 1)), x), x)
         if aim.kind == DISTANCE and x.ndim <= 1:
-            return np.pad(np.eye(3).ravel(), (0, 3)) + np.pad(x.reshape(-1, 1), ((0, 0), (9, 2)))
+            p = full((x.reshape(-1).shape[0], 3), 0.0, x)
+            p[:, 0] = x.reshape(-1)
+            return packed(asarray(np.tile(EYE, (len(p), 1, 1)), x), p)
         if aim.kind == DISTANCE:
             raise ShapeError(f"task {task.name!r}: a target is a number, or a batch of them, got shape {x.shape}")
         wanted = "a point (3,)" if aim.kind == CENTER else "a placement (4, 4)"
+        wanted = "a placement (4, 4) or a rotation (3, 3)" if self._is_orientation(aim) else wanted
         raise ShapeError(f"task {task.name!r}: a target is {wanted}, or a batch of them, got shape {x.shape}")
 
-    def _coordinates(self, task: Task, given: Any) -> FloatArray:
+    def _is_orientation(self, aim: Aim) -> bool:
+        """Whether an aim measures turns only: a rotation is a target of it."""
+        return aim.kind == FRAME and bool(turns(aim).all())
+
+    def _coordinates(self, task: Task, given: Any, like: Any = None) -> Any:
         """(batch, n): coordinates of one joint, or a whole configuration."""
-        x, model = checked(task.name, given), self.model
+        x, model = checked(task.name, given) if like is None else asarray(given, like), self.model
         part = model.joint(task.joint).q if isinstance(task, JointTask) else slice(0, model.nq)
         n = part.stop - part.start
         if n == 1 and x.ndim < 2:
@@ -185,10 +203,20 @@ class AimSet:
 
 def are_placements(T: FloatArray) -> bool:
     """Whether all of T (k, 4, 4) are: a rotation and a point over 0 0 0 1."""
-    R = T[:, :3, :3]
+    return are_rotations(T[:, :3, :3]) and bool(np.abs(T[:, 3] - LAST_ROW).max(initial=0.0) <= ORTHOGONAL)
+
+
+def are_rotations(R: FloatArray) -> bool:
+    """Whether all of R (k, 3, 3) are."""
     off: FloatArray = np.abs(R @ R.transpose(0, 2, 1) - EYE)
-    turned = off.max(initial=0.0) <= ORTHOGONAL and np.linalg.det(R).min(initial=1.0) > 0.0
-    return bool(turned and np.abs(T[:, 3] - LAST_ROW).max(initial=0.0) <= ORTHOGONAL)
+    return bool(off.max(initial=0.0) <= ORTHOGONAL and np.linalg.det(R).min(initial=1.0) > 0.0)
+
+
+def packed(R: Any, p: Any) -> Any:
+    """(k, 12) of rotations (k, 3, 3) and points (k, 3)."""
+    found = full((len(p), 12), 0.0, p)
+    found[:, :9], found[:, 9:] = R.reshape(-1, 9), p
+    return found
 
 
 def turns(aim: Aim) -> Any:

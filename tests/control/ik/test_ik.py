@@ -173,8 +173,82 @@ def test_weights_decide_between_targets_that_contradict():
 def test_priorities_are_strict():
     x = {bough.position(HAND): [0.2, 0.0, 0.3], bough.position(HAND, name="other"): [0.4, 0.0, 0.3]}
     found = bough.ik.solve(ARM, x, priorities={"other": 1}, weights={"other": 100.0})
-    assert found.success
+    assert found.success.tolist() == [True, False]
+    assert found.error[1] == pytest.approx(0.2, abs=2e-6)
     assert DYN.placement(found.q, HAND)[:3, 3] == pytest.approx([0.2, 0.0, 0.3], abs=2e-6)
+
+
+def test_every_priority_is_reached_where_all_can_be():
+    """Position first, then orientation, of poses that exist."""
+    _, T = reachable(ARM, HAND, 200)
+    place, turn = bough.position(HAND), bough.orientation(HAND)
+    found = bough.ik.solve(ARM, {place: T[:, :3, 3], turn: T}, priorities={turn: 1})
+    assert found.success.shape == found.error.shape == (200, 2)
+    assert found.success.mean(axis=0).tolist() == [1.0, 1.0]
+    assert np.abs(DYN.placement(found.q, HAND) - T).max() < 3e-6
+    alone = bough.ik.solve(ARM, {place: T[0, :3, 3], turn: T[0, :3, :3]}, priorities={turn: 1})
+    assert alone.success.tolist() == [True, True]
+    status = bough.ik.with_status(ARM, {place: T[:2, :3, 3], turn: T[:2, :3, :3]}, priorities={turn: 1})[1]
+    assert status.tolist() == [0, 0]
+
+
+def narrow():
+    """The arm with joints that turn little, so that many are at their limits."""
+    builder, parent = bough.Builder("narrow"), "world"
+    for k in range(7):
+        axis = ((0, 0, 1), (0, 1, 0), (1, 0, 0))[k % 3]
+        builder.add_body(f"l{k}", parent, "revolute", (0.1, 0, 0.2), axis=axis, mass=1.0, inertia=np.eye(3),
+                         lower=-0.8, upper=0.5)  # fmt: skip
+        parent = f"l{k}"
+    return builder.build()
+
+
+def test_lower_priorities_are_at_their_optimum_within_the_limits():
+    """From each answer SLSQP finds no orientation that is nearer, with the position kept and the limits."""
+    from scipy.optimize import minimize
+
+    model, rng = narrow(), np.random.default_rng(2)
+    dyn = bough.Dynamics(model)
+    places, turns = (dyn.placement(model.random_configuration(rng, 10), "l6") for _ in range(2))
+    place, turn = bough.position("l6"), bough.orientation("l6")
+    found = bough.ik.solve(model, {place: places[:, :3, 3], turn: turns}, priorities={turn: 1}, iterations=100)
+    assert found.success[:, 0].all()
+    assert found.success[:, 1].mean() < 0.5
+    assert ((found.q <= -0.8) | (found.q >= 0.5)).any(axis=1).mean() > 0.5
+    for q, p, T, error in zip(found.q, places[:, :3, 3], turns, found.error[:, 1], strict=True):
+
+        def away(x, T=T):
+            return turn.error(dyn, x, T)
+
+        keep = {"type": "eq", "fun": lambda x, p=p: place.error(dyn, x, p), "jac": lambda x: -dyn.jacobian(x, "l6")[:3]}
+        better = minimize(
+            lambda x: 0.5 * away(x) @ away(x), q, jac=lambda x: -dyn.jacobian(x, "l6")[3:].T @ away(x),
+            method="SLSQP", bounds=[(-0.8, 0.5)] * 7, constraints=[keep], options={"ftol": 1e-13, "maxiter": 200},
+        )  # fmt: skip
+        assert error == pytest.approx(np.linalg.norm(away(q)), abs=1e-9)
+        assert np.linalg.norm(away(better.x)) > error - 1e-4
+
+
+def test_frames_by_name_and_rotations():
+    _, T = reachable(ARM, HAND, 2)
+    solver = bough.ik.InverseKinematics(ARM, [HAND], weights={HAND: 2.0})
+    by_frame, by_task = solver.solve({HAND: T}), solver.solve({f"pose({HAND})": T})
+    assert by_frame.success.all()
+    np.testing.assert_array_equal(by_frame.q, by_task.q)
+    with pytest.raises(TaskError, match="are a list"):
+        bough.ik.InverseKinematics(ARM, HAND)
+    with pytest.raises(UnknownNameError, match="is missing or no task"):
+        solver.solve({"elbow": T})
+    turned = bough.ik.solve(ARM, {HAND: T[:, :3, :3]})
+    assert np.abs(DYN.placement(turned.q, HAND)[:, :3, :3] - T[:, :3, :3]).max() < 2e-6
+    alone = bough.ik.solve(ARM, {bough.orientation(HAND): T[0, :3, :3]})
+    assert alone.q.shape == (7,)
+    assert alone.success
+    with pytest.raises(ShapeError, match="may be meant, or three points"):
+        bough.ik.solve(ARM, {HAND: T[0, :3, :3]})
+    assert bough.ik.solve(ARM, {HAND: 0.3 * np.eye(3)}, starts=1).q.shape == (3, 7)
+    with pytest.raises(TaskError, match="no rotation"):
+        bough.ik.solve(ARM, {bough.orientation(HAND): 2.0 * np.eye(3)})
 
 
 def test_the_posture_is_approached_as_far_as_the_task_leaves_it():

@@ -24,6 +24,8 @@ def is_on_gpu(x: Array) -> bool:
 
 def library_of(x: Array) -> str:
     """What makes arrays like x: "torch", "cupy" or "jax" on a GPU, "numpy" for all on the host, "other" else."""
+    if type(x) is np.ndarray:
+        return "numpy"
     name = type(x).__module__.split(".")[0].removesuffix("lib")
     if name == "torch":
         return "torch" if x.is_cuda else "numpy"
@@ -82,4 +84,6 @@ def moveaxis(x: Array, source: int, target: int) -> Array:
 def _precision(x: Array) -> np.dtype:
     """float32 where x has it, else float64."""
     found = getattr(x, "dtype", np.float64)
+    if isinstance(found, np.dtype):
+        return found if found == np.float32 else np.dtype(np.float64)
     return np.dtype(np.float32 if str(found).endswith("float32") else np.float64)

@@ -43,10 +43,14 @@ def solve(
     """Configurations in which frames or tasks are at their targets, within the limits of the joints.
 
     `targets` is {frame: placement (4, 4) or point (3,)} or {task: its target}, each alone or as a batch. The first
-    start is `q0` (nq,) or (batch, nq), by default the neutral configuration; where it does not lead to the target,
+    start is `q0` (nq,) or (batch, nq), by default the neutral configuration; where it does not lead to all targets,
     others are drawn. `weights` to `manipulability` are those of `InverseKinematics`; `search` is what its
-    `solve` takes: tolerance, iterations (of each start), starts, seed, threads. A target that cannot be reached is no
-    error: `success` is False there, and q the nearest configuration found.
+    `solve` takes: tolerance, iterations (of each start), starts, seed, threads, device. A target that cannot be reached
+    is no error: `success` is False there, and q the nearest configuration found. With several priorities `success` and
+    `error` have one entry for each.
+
+    Tensors of PyTorch or CuPy on a GPU, float64, are solved there (device="cuda" says that they must be), and give
+    tensors; their numbers are not checked.
     """
     tasks, wanted, names = named(targets)
     return _solver(model, tasks, names, (weights, priorities, posture, manipulability, limits)).solve(
@@ -60,7 +64,7 @@ def with_status(
 ) -> tuple[Solution, IntArray]:
     """The same as `solve`, and a status for each row, so that no row of a batch raises for the others.
 
-    0: reached; 2: a target or the start is not finite, too far, or no placement (q is NaN); 4: not reached.
+    0: all reached; 2: a target or the start is not finite, too far, or no placement (q is NaN); 4: not all reached.
     """
     tasks, wanted, names = named(targets)
     chosen = tuple(options.pop(name, default) for name, default in OPTIONS.items())

@@ -1,112 +1,182 @@
-"""Many descents at once, or one: rows that go down from their starts, each with its own damping, until they end."""
+"""Many descents at once, or one: rows that go down from their starts, each with its own damping, until they end.
+
+Written for arrays of numpy, PyTorch and CuPy alike.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from bough.compile.executions import CPU, Device
+from bough.compile.run.libraries import asarray, full
 from bough.control.ik.objectives import Objective
-from bough.control.ik.problem import FAR, Goals, Level
-from bough.control.ik.step import COST, FLOOR, SHARE, SIZE
-from bough.types import BoolArray, FloatArray, IntArray
+from bough.control.ik.problem import FAR, Array, Goals, Hierarchy
+from bough.control.ik.step import COST, FLOOR, LOWER, SHARE, SIZE
+from bough.types import FloatArray
 
-FIRST_SHARE = 0.1
+FIRST_SHARES = (0.1, 1.0)  # of the first priority, and of the others
 LEAST = 1e-10  # damping that is always there: no matrix is singular
 SETTLED = 1e-6  # a step this short changes nothing any more
+ON_GPU = 3  # steps between two compactions of the rows
+
+
+Errors: TypeAlias = tuple[Any, Any]  # costs and errors, one of each for every priority
 
 
 class Ended(NamedTuple):
     """Where descents ended, a row for each."""
 
-    q: FloatArray
-    cost: FloatArray  # |W e| of the first level, by which rows are compared
-    error: FloatArray  # |e|
-    iterations: IntArray
+    q: Array
+    cost: Array  # (rows, priorities) |W e|, by which rows are compared
+    error: Array  # (rows, priorities) |e|
+    iterations: Array
+
+    @property
+    def errors(self) -> Errors:
+        return self.cost.T, self.error.T
+
+    def put(self, rows: Any, other: Ended, chosen: Any) -> None:
+        """Take over the answers in chosen rows of another, as `rows`."""
+        for mine, new in zip(self[:3], other[:3], strict=True):
+            mine[rows] = new[chosen]
+
+    def merge(self, rows: Any, other: Ended, tolerance: float) -> None:
+        """Take over what is better in another, whose rows are `rows` of this."""
+        self.iterations[rows] += other.iterations
+        better = is_better(other.errors, Ended(*(x[rows] for x in self)).errors, tolerance, False)
+        self.put(rows[better], other, better)
 
 
 class Descent:
-    """Levels on a model, and a secondary objective."""
+    """Priorities on a model, and a secondary objective."""
 
-    def __init__(self, levels: list[Level], objective: Objective | None, threads: int | None = None) -> None:
-        self.first, self.lower, self.objective, self.threads = levels[0], levels[1:], objective, threads
-        self.nv = self.first.model.nv
+    def __init__(
+        self, hierarchy: Hierarchy, objective: Objective | None, threads: int | None = None, device: Device = CPU
+    ) -> None:
+        self.hierarchy, self.objective, self.threads, self.device = hierarchy, objective, threads, device
+        self._weights, self._function = hierarchy.weight[None], hierarchy.function(device)
 
-    @property
-    def settles(self) -> bool:
-        """Whether there is something left to do when the first level has been reached."""
-        return bool(self.lower) or self.objective is not None
-
-    def __call__(self, q: FloatArray, goals: list[Goals], owner: IntArray, tolerance: float, most: int) -> Ended:
-        """Descend from q (rows, nq); of rows with one owner, the others end when the first has reached its target."""
-        if len(q) == 1:
-            return self.one(q[0], [g.first for g in goals], tolerance, most)
-        rows: IntArray = np.arange(len(q))
-        owners, best, state = owner, nowhere(q), begun(len(q))
-        reached = np.zeros(int(owner.max(initial=0)) + 1, bool)
-        for _ in range(most):
-            moved, state, motion = self.step(q, goals, state)
-            ended = state[:, SIZE] <= tolerance
-            self._keep(best, rows, q, state, ended)
-            if self.settles:
-                ended &= np.abs(motion).max(axis=1) <= SETTLED
+    def __call__(self, q: Array, goals: Goals, owner: Array, tolerance: float, most: int) -> Ended:
+        """Descend from q (rows, nq); of rows with one owner, the others end when the first has reached its targets."""
+        if len(q) == 1 and not self.device.is_gpu:
+            return self.one(q[0], goals.first, tolerance, most)
+        rows = asarray(np.arange(len(q)), q, "int64")
+        state = self.begun(q)
+        best, found = nowhere(q, self.hierarchy.levels), nowhere(q, self.hierarchy.levels)
+        reached = full((len(q),), 0, q, "bool")
+        for k in range(most):
+            moved, state, wish = self.step(q, goals, state)
+            cost, size = state[0][:, :, COST], state[0][:, :, SIZE]
+            here = Ended(q, cost, size, best.iterations)
+            best.iterations[...] += 1
+            better = is_better(here.errors, best.errors, tolerance, self.objective is not None)
+            best.put(better, here, better)
+            ended = (size <= tolerance).all(1)
+            if self.hierarchy.lower:
+                still = (abs(wish) <= SETTLED).all(1)
+                ended = (ended & still) if self.objective else (ended | still)
             q = moved
-            if not ended.any():
+            if (self.device.is_gpu and k % ON_GPU) or not ended.any():
                 continue
-            reached[owners[ended]] = True
-            chosen = np.flatnonzero(~reached[owners])
-            if not len(chosen):
+            reached[owner[ended]] = True
+            gone = reached[owner]
+            found.put(rows[gone], best, gone)
+            found.iterations[rows[gone]] = best.iterations[gone]
+            left = ~gone
+            rows, owner, q = rows[left], owner[left], q[left]
+            state, best = tuple(x[left] for x in state), Ended(*(x[left] for x in best))
+            goals = goals.of(left)
+            if not len(rows):
                 break
-            rows, owners, q, state = rows[chosen], owners[chosen], q[chosen], state[chosen]
-            goals = [g.of(chosen) for g in goals]
-        return best
+        found.put(rows, best, slice(None))
+        found.iterations[rows] = best.iterations
+        return found
 
-    def one(self, q: FloatArray, goals: list[Goals], tolerance: float, most: int) -> Ended:
+    def one(self, q: FloatArray, goals: Goals, tolerance: float, most: int) -> Ended:
         """The same from one q (nq,), by code for one configuration."""
-        best, least, error, state, done = q, np.inf, np.inf, begun(1)[0], 0
+        state, levels, newer = tuple(x[0] for x in self.begun(q[None])), self.hierarchy.levels, bool(self.objective)
+        best, least, done = q, ((FAR,) * levels, (FAR,) * levels), 0
         for _ in range(most):
-            moved, state, motion = self.step(q, goals, state)
+            moved, state, wish = self.step(q, goals, state)
             done += 1
-            cost, size = float(state[COST]), float(state[SIZE])
-            ended = size <= tolerance
-            if cost < least or (ended and self.settles):
-                best, least, error = q, cost, size
-            if ended and (not self.settles or np.abs(motion).max() <= SETTLED):
+            costs, errors = zip(*state[0][:, COST:].tolist(), strict=True)
+            here = costs, errors
+            if is_better(here, least, tolerance, newer):
+                best, least = q, here
+            ended = max(errors) <= tolerance
+            if self.hierarchy.lower and ended is newer:
+                ended = bool(np.abs(wish).max() <= SETTLED)
+            if ended:
                 break
             q = moved
-        return Ended(best[None], np.array([least]), np.array([error]), np.array([done]))
+        return Ended(best[None], np.array(least[0])[None], np.array(least[1])[None], np.array([done]))
 
-    def step(self, q: FloatArray, goals: list[Goals], state: FloatArray) -> Any:
-        """(moved, state, motion) of the first level: each level, the objective last, within what those above leave.
-
-        For rows, or for one q (nq,).
-        """
+    def step(self, q: Array, goals: Goals, state: tuple[Array, ...]) -> Any:
+        """(moved, state, wish) for rows, or for one q (nq,); a state is that of priorities, and their last push."""
+        weight = self.hierarchy.weight if q.ndim == 1 else self.weights(q)
+        if not self.hierarchy.lower:
+            moved, after = self._function.call(q, *goals, weight, state[0], threads=self.threads)
+            return moved, (after,), None
         if self.objective is None:
-            pull = np.zeros((*q.shape[:-1], self.nv))
+            pull = full((*q.shape[:-1], self.hierarchy.model.nv), 0.0, q)
         else:
             pull = self.objective(q) if q.ndim == 2 else self.objective(q[None])[0]
-        for level, goal in reversed([*zip(self.lower, goals[1:], strict=True)]):
-            pull = level.function.call(q, *goal, level.weights(q), state, pull, threads=self.threads)[2]
-        return self.first.function.call(q, *goals[0], self.first.weights(q), state, pull, threads=self.threads)
+        given = (q, *goals, weight, state[0], pull, state[1])
+        moved, after, pushed, wish = self._function.call(*given, threads=self.threads)
+        return moved, (after, pushed), wish
 
-    def _keep(self, best: Ended, rows: IntArray, q: FloatArray, state: FloatArray, near: Any) -> None:
-        """Keep what costs less than before; where there is more to do, the last that is near enough."""
-        best.iterations[rows] += 1
-        better: BoolArray = state[:, COST] < best.cost[rows]
-        if self.settles:
-            better |= near
-        best.q[rows[better]] = q[better]
-        best.cost[rows[better]], best.error[rows[better]] = state[better, COST], state[better, SIZE]
+    def measured(self, ended: Ended, goals: Goals) -> Ended:
+        """The same with costs and errors that do without offsets."""
+        if not goals.offset.any():
+            return ended
+        state = self.step(ended.q, goals._replace(offset=goals.offset * 0), self.begun(ended.q))[1][0]
+        return ended._replace(cost=state[:, :, COST] + 0, error=state[:, :, SIZE] + 0)
+
+    def errors(self, q: Array, goals: Goals) -> Array:
+        """(rows, task rows) errors at q, without a weight zero."""
+        given = (q, *goals._replace(offset=goals.offset * 0), self.weights(q))
+        return self.hierarchy.unweighted(self.hierarchy.linearised(self.device).call(*given, threads=self.threads)[0])
+
+    def weights(self, q: Array) -> Array:
+        """(rows,) for all, or on the CPU (batch, rows): arrays that fit need no second look in a call."""
+        if self.device.is_gpu:
+            self._weights = asarray(self._weights, q)
+            return self._weights[0]
+        if len(self._weights) < len(q):
+            self._weights = np.tile(self.hierarchy.weight, (len(q), 1))
+        return self._weights[: len(q)]
+
+    def begun(self, q: Array) -> tuple[Array, ...]:
+        """States before the first step, from which any error is better."""
+        state = full((len(q), self.hierarchy.levels, 4), FAR, q)
+        state[:, :, SHARE], state[:, :, FLOOR] = FIRST_SHARES[1], LOWER
+        state[:, 0, SHARE], state[:, 0, FLOOR] = FIRST_SHARES[0], LEAST
+        if not self.hierarchy.lower:
+            return (state,)
+        return state, full((len(q), self.hierarchy.lower, self.hierarchy.model.nv), 0.0, q)
 
 
-def begun(rows: int, floor: float = LEAST, share: float = FIRST_SHARE) -> FloatArray:
-    """(rows, 4) states before the first step, from which any error is better."""
-    state = np.empty((rows, 4))
-    state[:, FLOOR], state[:, SHARE], state[:, COST], state[:, SIZE] = floor, share, FAR, FAR
-    return state
-
-
-def nowhere(q: FloatArray) -> Ended:
+def nowhere(q: Array, levels: int) -> Ended:
     """Rows that have not moved yet."""
-    far = np.full(len(q), np.inf)
-    return Ended(q.copy(), far, far.copy(), np.zeros(len(q), np.int64))
+    far, count = full((len(q), levels), FAR, q), full((len(q),), 0, q, "int64")
+    return Ended(q + 0, far, far + 0, count)
+
+
+def is_better(a: Errors, b: Errors, tolerance: float, newer: bool) -> Any:
+    """Whether a is nearer than b, the first priority first; where they are alike, whether a is `newer`.
+
+    Both are costs and errors of each priority: numbers, or arrays (rows,). Errors within the tolerance are alike; the
+    last priority decides by any difference.
+    """
+    last = len(a[0]) - 1
+    if last == 0 and not newer:
+        return a[0][0] < b[0][0]
+    better: Any = False
+    tie: Any = True
+    for k, (x, y, e, f) in enumerate(zip(a[0], b[0], a[1], b[1], strict=True)):
+        x, y, slack = x * (e > tolerance), y * (f > tolerance), tolerance if k < last else 0.0
+        better = better | (tie & (x < y - slack))
+        tie = tie & (abs(x - y) <= slack)
+    return better | tie if newer else better

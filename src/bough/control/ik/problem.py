@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bough.compile.executions import CompiledFunction
+from bough.compile.executions import CPU, CompiledFunction, Device, bind_arrays
+from bough.compile.routine import Routine
 from bough.compile.run.arrays import real_array
-from bough.control.ik.step import Limited, step_routine
+from bough.compile.run.libraries import asarray, full, is_on_gpu, on_host
+from bough.control.ik.servo import LINEARISE, SERVO
+from bough.control.ik.step import PRIORITY_STEP, RIGID, Limited, Priorities, step_routine
 from bough.errors import ShapeError, TaskError
 from bough.model import Model
-from bough.opspace import AimSet, Task, TaskSet, pose, position
+from bough.opspace import AimSet, Task, TaskSet, orientation, pose, position
+from bough.opspace.aims import are_rotations
 from bough.opspace.methods import Prepared
-from bough.types import FloatArray, IntArray
+from bough.types import FloatArray
 
 Key: TypeAlias = str | Task
-Targets: TypeAlias = Mapping[Key, Any]
+Targets: TypeAlias = Mapping[Any, Any]  # Key -> target
+Array: TypeAlias = Any  # of numpy, or of a library on the GPU
 
 
 SHARES = (1e-3, 10.0)  # bounds of the share of the error that is damping
@@ -34,67 +39,137 @@ class Bounds:
         some = (np.isfinite(lower) | np.isfinite(upper)) & active
         self.model, self.single, self.q = model, q, q[some]
         lower, upper = (np.clip(x[some], -FAR, FAR) for x in (lower, upper))
-        self.limited = Limited(self.q, v[some], lower, upper, np.array(SHARES))
+        self.limited = Limited(self.q, v[some], lower, upper, np.array([*SHARES, RIGID]))
 
     def clip(self, q: FloatArray) -> FloatArray:
         """Put q (batch, nq) within the limits, in place; returns it."""
         if len(self.q):
-            q[:, self.q] = np.minimum(np.maximum(q[:, self.q], self.limited.lower), self.limited.upper)
+            lower, upper = asarray(self.limited.lower, q), asarray(self.limited.upper, q)
+            q[:, self.q] = q[:, self.q].clip(lower, upper)
         return q
+
+    def velocities(self, q: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest (batch, nv) that keep the velocity limits, and the position limits after dt."""
+        high = np.tile(np.minimum(self.model.limits.velocity, FAR), (len(q), 1))
+        low, at = -high, self.limited.v
+        low[:, at] = np.maximum(low[:, at], (self.limited.lower - q[:, self.q]) / dt)
+        high[:, at] = np.minimum(high[:, at], (self.limited.upper - q[:, self.q]) / dt)
+        return low, high
 
 
 class Goals(NamedTuple):
-    """Targets of one level, a row for each problem."""
+    """Targets, a row for each problem."""
 
-    target: FloatArray  # (batch, aims, 12)
-    posture: FloatArray  # (batch, nq)
+    target: Array  # (batch, aims, 12)
+    posture: Array  # (batch, nq)
+    offset: Array  # (batch, task rows) errors that may stay: those of priorities that cannot be reached
 
-    def of(self, rows: IntArray) -> Goals:
-        return Goals(self.target[rows], self.posture[rows])
+    def of(self, rows: Any) -> Goals:
+        return Goals(*(x[rows] for x in self))
 
     @property
     def first(self) -> Goals:
         """Those of the first problem, without the leading axis."""
-        return Goals(self.target[0], self.posture[0])
+        return Goals(*(x[0] for x in self))
 
     def repeated(self, batch: int) -> Goals:
         """The same for `batch` problems, where these are one or as many."""
-        if len(self.target) == len(self.posture) == batch:
-            return self
-        return Goals(*(np.ascontiguousarray(np.broadcast_to(x, (batch, *x.shape[1:]))) for x in self))
+        return Goals(*(x if len(x) == batch else full((batch, *x.shape[1:]), 0.0, x) + x for x in self))
 
 
-class Level:
-    """Tasks of one priority on a model: their rows, and the compiled step."""
+class Hierarchy:
+    """Tasks by priority on a model, and whether an objective comes last; the compiled step."""
 
-    def __init__(self, bounds: Bounds, tasks: TaskSet, weights: Mapping[str, Any]) -> None:
-        self.model, self.tasks, self.bounds = tasks.model, tasks, bounds
+    def __init__(
+        self,
+        bounds: Bounds,
+        levels: Sequence[Sequence[Task]],
+        weights: Mapping[str, Any],
+        has_objective: bool,
+    ) -> None:
+        self.model, self.bounds, self.has_objective = bounds.model, bounds, has_objective
+        self._levels, self._weights = levels, weights
+        self._functions: dict[Device, CompiledFunction] = {}
+        self._linearised: dict[Device, CompiledFunction] = {}
+        self.tasks = TaskSet(self.model, [task for level in levels for task in level])
+        slices = self.tasks.slices
+        self.last = [slices[level[-1].name].stop for level in levels]
+        self.levels = len(levels)  # that have rows
+        self.lower = self.levels - 1 + has_objective  # after the first, the objective among them
         self.aims = AimSet(self.tasks)
         self.weight = np.concatenate([_weight(weights.get(name, 1.0), name, rows.stop - rows.start)
-                                      for name, rows in self.tasks.slices.items()])  # fmt: skip
-        self._weights = self.weight[None]
-
-    def weights(self, q: FloatArray) -> FloatArray:
-        """(rows,) for one q, or (batch, rows) once for each row: arrays that fit need no second look in a call."""
-        if q.ndim == 1:
-            return self.weight
-        batch = len(q)
-        if len(self._weights) < batch:
-            self._weights = np.tile(self.weight, (batch, 1))
-        return self._weights[:batch]
+                                      for name, rows in slices.items()])  # fmt: skip
 
     @cached_property
-    def function(self) -> CompiledFunction:
-        """(q, target, posture, weight, state, pull) -> (moved, state, motion)."""
-        tasks, m = self.tasks, self.model
-        sizes = tasks.sizes | {"aims": self.aims.size, "small": min(tasks.size, m.nv)}
-        constants = (m.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays, self.bounds.limited)
-        return Prepared(step_routine(tasks.size, m.nv), constants, sizes).bind(tasks)
+    def above(self) -> Hierarchy:
+        """The same without its last priority."""
+        levels = self._levels if self.has_objective else self._levels[:-1]
+        return Hierarchy(self.bounds, levels, self._weights, False)
 
-    def goals(self, targets: Mapping[str, Any]) -> tuple[Goals, bool]:
-        """The targets of the level's tasks, and whether none of them is a batch."""
-        target, posture = self.aims.targets(targets, self.model.neutral)
-        return Goals(target, posture), self.aims.alone(targets)
+    def function(self, device: Device = CPU) -> CompiledFunction:
+        """(q, *goals, weight, state) -> (moved, state), compiled once.
+
+        With several priorities (..., state, pull, push) -> (moved, state, push, wish).
+        """
+        if device not in self._functions:
+            self._functions[device] = self.prepared().bind(self.tasks, device=device)
+        return self._functions[device]
+
+    def prepared(self) -> Prepared:
+        """The routine of the step with its constants."""
+        rows, nv, limited = self.tasks.size, self.model.nv, self.bounds.limited
+        if self.lower:
+            return self._on_tasks(PRIORITY_STEP, rows, limited, self._order)
+        return self._on_tasks(step_routine(rows, nv), min(rows, nv), limited)
+
+    def linearised(self, device: Device = CPU) -> CompiledFunction:
+        """(q, *goals, weight) -> (W e, W J), compiled once."""
+        if device not in self._linearised:
+            self._linearised[device] = self._on_tasks(LINEARISE, 1).bind(self.tasks, device=device)
+        return self._linearised[device]
+
+    @cached_property
+    def servo(self) -> CompiledFunction:
+        """(W e, W J, low, high, pull, damping) -> velocity."""
+        found = Prepared(SERVO, (self._order,), self.tasks.sizes)
+        return bind_arrays(*found, general=True, name="inverse kinematics")
+
+    @cached_property
+    def _order(self) -> Priorities:
+        return Priorities(np.array([*self.last, *([self.tasks.size] if self.has_objective else [])]))
+
+    def _on_tasks(self, routine: Routine, small: int, *constants: tuple[Any, ...]) -> Prepared:
+        """A routine on these tasks, with further constants; `small` is the order of its matrix."""
+        tasks = self.tasks
+        sizes = tasks.sizes | {"aims": self.aims.size, "small": small, "levels": self.levels, "lower": self.lower}
+        groups = (self.model.mechanism, tasks.with_placements, tasks.pattern, self.aims.arrays, *constants)
+        return Prepared(routine, groups, sizes)
+
+    def goals(self, targets: Mapping[str, Any], like: Array | None = None) -> tuple[Goals, bool]:
+        """Targets by the names of tasks, and whether none of them is a batch; on a GPU where `like` is."""
+        target, posture = self.aims.targets(targets, self.model.neutral, like)
+        return Goals(target, posture, full((1, self.tasks.size), 0.0, like)), self.aims.alone(targets)
+
+    def own(self, goals: Goals) -> Goals:
+        """Those of goals, of more priorities, that are its own."""
+        return Goals(goals.target[:, : self.aims.size] + 0, goals.posture, goals.offset[:, : self.tasks.size] + 0)
+
+    def unweighted(self, e: Array) -> Array:
+        """e (batch, rows) from W e; zero in rows without a weight."""
+        return e * asarray(np.divide(1.0, self.weight, out=np.zeros(len(self.weight)), where=self.weight > 0.0), e)
+
+    def norms(self, e: FloatArray) -> FloatArray:
+        """(batch, levels) |e| of each priority."""
+        return np.stack([np.linalg.norm(x, axis=1) for x in np.split(e, self.last[:-1], axis=1)], axis=1)
+
+
+def by_priority(tasks: Iterable[Task], ranks: Mapping[str, int]) -> list[tuple[Task, ...]]:
+    """Tasks of each priority, the first (0) first."""
+    for name, rank in ranks.items():
+        if not isinstance(rank, int | np.integer) or rank < 0:
+            raise TaskError(f"the priority of {name!r} is a number 0, 1, ... (0 comes first), got {rank!r}")
+    order = sorted({ranks.get(task.name, 0) for task in tasks})
+    return [tuple(task for task in tasks if ranks.get(task.name, 0) == rank) for rank in order]
 
 
 def named(targets: Targets) -> tuple[tuple[Task, ...], dict[str, Any], dict[Key, str]]:
@@ -108,7 +183,7 @@ def named(targets: Targets) -> tuple[tuple[Task, ...], dict[str, Any], dict[Key,
         if isinstance(key, Task):
             tasks.append(key)
         elif isinstance(key, str):
-            tasks.append(_of_frame(key, real_array(f"target of {key!r}", target).shape))
+            tasks.append(_of_frame(key, target if is_on_gpu(target) else real_array(f"target of {key!r}", target)))
         else:
             raise TaskError(f"a target belongs to a frame's name or to a task, got {key!r}")
     names = {key: task.name for key, task in zip(targets, tasks, strict=True)}
@@ -127,24 +202,23 @@ def by_name(given: Mapping[Key, Any] | None, names: Mapping[Key, str], what: str
     return found
 
 
-def levels(
-    bounds: Bounds, tasks: tuple[Task, ...], weights: Mapping[str, Any], ranks: Mapping[str, Any]
-) -> list[Level]:
-    """Tasks by priority, the first (0) first."""
-    for name, rank in ranks.items():
-        if not isinstance(rank, int | np.integer) or rank < 0:
-            raise TaskError(f"the priority of {name!r} is a number 0, 1, ... (0 comes first), got {rank!r}")
-    order = sorted({ranks.get(task.name, 0) for task in tasks})
-    chosen = [tuple(task for task in tasks if ranks.get(task.name, 0) == rank) for rank in order]
-    return [Level(bounds, TaskSet(bounds.model, group), weights) for group in chosen]
-
-
-def _of_frame(frame: str, shape: tuple[int, ...]) -> Task:
+def _of_frame(frame: str, target: Array) -> Task:
+    shape = tuple(target.shape)
     if shape[-2:] == (4, 4):
         return pose(frame)
+    if len(shape) == 3 and shape[1:] == (3, 3):
+        return orientation(frame)
+    if shape == (3, 3) and are_rotations(on_host(target)[None]):
+        raise ShapeError(
+            f"target of {frame!r}: a rotation (3, 3) may be meant, or three points: give it as "
+            f"{{bough.orientation({frame!r}): R}} or {{bough.position({frame!r}): points}}"
+        )
     if len(shape) in (1, 2) and shape[-1] == 3:
         return position(frame)
-    raise ShapeError(f"target of {frame!r}: expected a placement (4, 4) or a point (3,), or a batch, got shape {shape}")
+    raise ShapeError(
+        f"target of {frame!r}: expected a placement (4, 4), a point (3,) or rotations (batch, 3, 3), or a batch, got "
+        f"shape {shape}"
+    )
 
 
 def _weight(given: Any, name: str, rows: int) -> FloatArray:

@@ -8,27 +8,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.compile.executions import device_of
 from bough.compile.run.arrays import is_count, is_real, real_array
-from bough.control.ik.descent import LEAST, Descent, Ended, begun
+from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of
+from bough.control.ik.descent import LEAST
 from bough.control.ik.objectives import away_from_singularity, sum_of, towards
-from bough.control.ik.problem import Bounds, Goals, Key, by_name, levels
-from bough.control.ik.step import SIZE
+from bough.control.ik.problem import Array, Bounds, Hierarchy, Key, Targets, by_name, by_priority
+from bough.control.ik.search import Search
 from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError, UnknownNameError
 from bough.model import Model
-from bough.opspace import Task, closure_targets, closure_tasks
+from bough.opspace import Task, TaskSet, closure_targets, closure_tasks, pose
 from bough.opspace.aims import common_batch
 from bough.opspace.status import BAD_INPUT, OK, UNMET
 from bough.types import FloatArray, IntArray
-
-PATIENCE = 3  # times as many steps as a start has, for the nearest of those that failed
 
 
 class Solution(NamedTuple):
     """Answers of `solve`; in a batch with a leading axis."""
 
     q: FloatArray  # (nq,) the nearest configuration found, within the limits
-    success: Any  # () whether all tasks of the first priority are within the tolerance
-    error: Any  # () |target less position| of their rows: metres and radians together
+    success: Any  # () whether all tasks are within the tolerance; with several priorities (priorities,), for each
+    error: Any  # |target less position| of their rows, alike: metres and radians together
     iterations: Any  # () steps of all starts together
     starts: Any  # () how many starts were tried
 
@@ -38,11 +38,11 @@ class Step(NamedTuple):
 
     velocity: FloatArray  # (nv,)
     q: FloatArray  # (nq,)
-    error: Any  # ()
+    error: Any  # (), or (priorities,)
 
 
 class InverseKinematics:
-    """Tasks on a model, compiled for inverse kinematics.
+    """Tasks on a model, compiled for inverse kinematics; the name of a frame stands for its pose.
 
     `weights` are numbers, or one for each row of a task; tasks of `priorities` 1, 2, ... are met as far as those before
     them leave it, then `posture` (nq,) and `manipulability`, a gain on the slope of log sqrt(det(J J')) of the first.
@@ -51,7 +51,7 @@ class InverseKinematics:
     def __init__(
         self,
         model: Model,
-        tasks: Iterable[Task],
+        tasks: Iterable[Task | str],
         *,
         weights: Mapping[Key, Any] | None = None,
         priorities: Mapping[Key, int] | None = None,
@@ -61,69 +61,88 @@ class InverseKinematics:
     ) -> None:
         if limits not in (True, False):
             raise TaskError(f"limits is True or False, got {limits!r}")
-        self.model, self.tasks = model, tuple(tasks)
-        names: dict[Key, str] = {task: task.name for task in self.tasks}
-        ranks = by_name(priorities, names, "a priority")
-        # loops are closed before all else
-        loops = closure_tasks(model)
-        self.closed = closure_targets(model)
+        self.model = model
+        if isinstance(tasks, Task | str):
+            raise TaskError('tasks are a list of tasks or names of frames, as ["hand"] or [bough.position("hand")]')
+        given = tuple(tasks)
+        self.tasks = tuple(task if isinstance(task, Task) else pose(task) for task in given)
+        self.names: dict[Key, str] = {key: task.name for key, task in zip(given, self.tasks, strict=True)}
+        self.names |= {task: task.name for task in self.tasks}
+        levels = by_priority(self.tasks, by_name(priorities, self.names, "a priority"))
+        weighed = by_name(weights, self.names, "a weight")
         self.bounds = Bounds(model, limits)
-        self.loops = levels(self.bounds, loops, {}, {})
-        self.levels = levels(self.bounds, (*loops, *self.tasks), by_name(weights, names, "a weight"), ranks)
         if not is_real(manipulability) or not 0.0 <= manipulability < np.inf:
             raise TaskError(f"manipulability is a gain that is not negative, got {manipulability!r}")
         if posture is not None and np.ndim(posture) != 1:
             raise ShapeError(f"posture has shape ({model.nq},), got {np.shape(posture)}")
         objectives = [] if posture is None else [towards(model, configurations(model, "posture", posture)[0])]
         if manipulability > 0.0:
-            objectives.append(away_from_singularity(self.levels[0].tasks, manipulability))
+            objectives.append(away_from_singularity(TaskSet(model, levels[0]), manipulability))
         self.objective = sum_of(objectives)
+        loops = closure_tasks(model)  # closed before all else
+        self.closed, self.has_loops = closure_targets(model), bool(loops)
+        levels = [loops, *levels] if loops else levels
+        self.hierarchy = Hierarchy(self.bounds, levels, weighed, self.objective is not None)
 
     def solve(
         self,
-        targets: Mapping[str, Any],
-        q0: npt.ArrayLike | None = None,
+        targets: Targets,
+        q0: Any = None,
         *,
         tolerance: float = 1e-6,
         iterations: int | None = None,
         starts: int = 16,
         seed: int = 0,
         threads: int | None = None,
+        device: str | None = None,
     ) -> Solution:
-        """Configurations in which the tasks are at their targets, given by their names: see `bough.ik.solve`."""
+        """Configurations in which the tasks are at their targets: see `bough.ik.solve`.
+
+        Targets are given by task, by the name of a task, or by the frame that was named in its place.
+        """
         model = self.model
         _check_search(tolerance, iterations, starts, seed)
-        goals, alone = self.goals(targets)
-        given = model.neutral if q0 is None else q0
-        first = configurations(model, "q0", given)
-        batch = common_batch({"q0": len(first), "targets": len(goals[0].target)})
-        begin = self.bounds.clip(np.array(np.broadcast_to(first, (batch, model.nq))))
-        full = [g.repeated(batch) for g in goals]
+        found = self._named(targets)
+        like = device_array([*found.values(), q0], device)
+        if like is not None and self.objective is not None:
+            raise TaskError("posture= and manipulability= are for the CPU; on a GPU give a task posture() a priority")
+        goals, alone = self.hierarchy.goals(found, like)
+        given = asarray(model.neutral, like) if q0 is None else q0
+        first = configurations(model, "q0", given, like)
+        batch = common_batch({"q0": len(first), "targets": len(goals.target)})
+        begin = self.bounds.clip(repeated(first, batch))
         most = 20 + model.nv // 2 if iterations is None else iterations
-        found = self._search(begin, full, (tolerance, most, starts), seed, threads)
-        return Solution(*(x[0] for x in found)) if alone and np.ndim(given) == 1 else found
+        search = Search(self.bounds, self.objective, (tolerance, most, starts), seed, threads)
+        best, tried = search(self.hierarchy, begin, goals.repeated(batch))
+        success = best.error <= tolerance
+        if self.has_loops:  # nothing succeeds where they are open
+            success = success & success[:, :1]
+        ended = Solution(best.q, *map(self._by_priority, (success, best.error)), best.iterations, tried)
+        return Solution(*(x[0] for x in ended)) if alone and np.ndim(given) == 1 else ended
 
     def with_status(
-        self, targets: Mapping[str, Any], q0: npt.ArrayLike | None = None, **search: Any
+        self, targets: Targets, q0: npt.ArrayLike | None = None, **search: Any
     ) -> tuple[Solution, IntArray]:
         """What `solve` finds, and a status for each row: no row of a batch raises for the others.
 
         It is 0 where the targets are reached, 2 where one of them or the start is not finite, too far or no placement
         (q and error are NaN there), and 4 where they are not reached: q is the nearest configuration found.
         """
-        self._check_names(targets)
+        named = self._named(targets)
         start = np.asarray(real_array("q0", self.model.neutral if q0 is None else q0), float)
-        batches, good = self._usable(targets, start)
+        batches, good = self._usable(named, start)
         rows = np.flatnonzero(good)
         begin = np.broadcast_to(start, (len(good), self.model.nq))
-        chosen = {name: np.asarray(x, float)[rows] if name in batches else x for name, x in targets.items()}
+        chosen = {name: np.asarray(x, float)[rows] if name in batches else x for name, x in named.items()}
         found = self.solve(chosen, begin[rows], **search) if len(rows) else None
-        q, error = np.full((len(good), self.model.nq), np.nan), np.full(len(good), np.nan)
-        whole = Solution(q, np.zeros(len(good), bool), error, *np.zeros((2, len(good)), int))
+        count = (len(good), *self._priorities)
+        q, error = np.full((len(good), self.model.nq), np.nan), np.full(count, np.nan)
+        whole = Solution(q, np.zeros(count, bool), error, *np.zeros((2, len(good)), int))
         if found is not None:
             for x, part in zip(whole, found, strict=True):
                 x[rows] = part
-        status = np.where(good, np.where(whole.success, OK, UNMET), BAD_INPUT)
+        reached = whole.success.all(axis=-1) if self._priorities else whole.success
+        status = np.where(good, np.where(reached, OK, UNMET), BAD_INPUT)
         return (whole, status) if batches or start.ndim > 1 else (Solution(*(x[0] for x in whole)), status[0])
 
     def _usable(self, targets: Mapping[str, Any], start: FloatArray) -> tuple[set[str], Any]:
@@ -131,17 +150,16 @@ class InverseKinematics:
         configurations(self.model, "q0", np.zeros(start.shape))
         parts: dict[str, Any] = {"q0": _configured(self.model, start.reshape(-1, self.model.nq))}
         batches = set()
-        for level in self.levels:
-            for task in level.tasks.tasks:
-                if task.name in targets:
-                    parts[task.name] = level.aims.usable(task, targets[task.name])
-                    batches |= {task.name} if level.aims.is_batch(task, targets[task.name]) else set()
+        aims = self.hierarchy.aims
+        for task in self.tasks:
+            parts[task.name] = aims.usable(task, targets[task.name])
+            batches |= {task.name} if aims.is_batch(task, targets[task.name]) else set()
         count = common_batch({name: len(x) for name, x in parts.items()})
         return batches, np.all([np.broadcast_to(x, count) for x in parts.values()], axis=0)
 
     def step(
         self,
-        targets: Mapping[str, Any],
+        targets: Targets,
         q: npt.ArrayLike,
         *,
         gain: float = 1.0,
@@ -151,89 +169,44 @@ class InverseKinematics:
     ) -> Step:
         """One step towards the targets from q: `gain` is the share of the error that goes away in a unit of time.
 
-        The velocity is slowed down as a whole where a joint would exceed its velocity limit, and joints stop at their
-        position limits after `dt`.
+        Where a joint is at its velocity limit, or would pass a position limit after `dt`, the others make up for it as
+        far as they can: priority by priority, the velocity leaves the least error within these limits.
         """
         if not all(map(is_real, (gain, dt, damping))) or not (gain >= 0.0 and dt > 0.0 and damping > 0.0):
             raise TaskError(f"gain must not be negative, dt and damping above zero, got {gain!r}, {dt!r}, {damping!r}")
-        goals, alone = self.goals(targets)
+        goals, alone = self.hierarchy.goals(self._named(targets))
         x = configurations(self.model, "q", q)
-        batch = common_batch({"q": len(x), "targets": len(goals[0].target)})
-        x = self.bounds.clip(np.array(np.broadcast_to(x, (batch, self.model.nq))))
-        full = [g.repeated(batch) for g in goals]
-        _, state, step = Descent(self.levels, self.objective, threads).step(x, full, begun(batch, damping, 0.0))
-        v = gain * step
-        v /= np.maximum(1.0, np.abs(v / self.model.limits.velocity).max(axis=1))[:, None]
+        batch = common_batch({"q": len(x), "targets": len(goals.target)})
+        x = self.bounds.clip(repeated(x, batch))
+        e, J = self.hierarchy.linearised().call(x, *goals.repeated(batch), self.hierarchy.weight, threads=threads)
+        pull = np.zeros((batch, self.model.nv)) if self.objective is None else gain * self.objective(x)
+        box = self.bounds.velocities(x, dt)
+        v = self.hierarchy.servo.call(gain * e, J, *box, pull, np.array([damping]), threads=threads)
         moved = self.bounds.clip(self.model.integrate(x, dt * v, threads=threads))
         v = self.model.difference(x, moved, threads=threads) / dt
-        found = Step(v, moved, state[:, SIZE])
+        found = Step(v, moved, self._by_priority(self.hierarchy.norms(self.hierarchy.unweighted(e))))
         return Step(*(y[0] for y in found)) if alone and np.ndim(q) == 1 else found
 
-    def goals(self, targets: Mapping[str, Any]) -> tuple[list[Goals], bool]:
-        """Targets of each level, in batches of one size, and whether none of them came as a batch."""
-        self._check_names(targets)
-        found = [level.goals({**targets, **self.closed}) for level in self.levels]
-        batch = common_batch({f"level {k}": len(g.target) for k, (g, _) in enumerate(found)})
-        return [g.repeated(batch) for g, _ in found], all(alone for _, alone in found)
+    @property
+    def _priorities(self) -> tuple[int, ...]:
+        """The shape of what is told of each priority: () of one."""
+        count = self.hierarchy.levels - self.has_loops
+        return (count,) if count > 1 else ()
 
-    def _check_names(self, targets: Mapping[str, Any]) -> None:
-        names = [task.name for task in self.tasks]
-        if set(targets) != set(names):
-            odd = sorted(set(targets) ^ set(names))[0]
+    def _by_priority(self, x: Any) -> Any:
+        """(batch, priorities) without the loops, (batch,) where there is one priority."""
+        x = x[:, self.has_loops :]
+        return x if self._priorities else x[:, 0]
+
+    def _named(self, targets: Targets) -> dict[str, Any]:
+        """Targets by the names of the tasks, one for each."""
+        names = list(dict.fromkeys(self.names.values()))
+        found = {self.names.get(key, key if key in names else None): key for key in targets}
+        if set(found) != set(names):
+            odd = next((key for name, key in found.items() if name is None), None)
+            odd = odd or sorted(set(names) - set(found))[0]
             raise UnknownNameError(f"targets are for {', '.join(map(repr, names))}; {odd!r} is missing or no task")
-
-    def _search(
-        self, begin: FloatArray, goals: list[Goals], limits: tuple[float, int, int], seed: int, threads: int | None
-    ) -> Solution:
-        """Descents from `begin`, then from ever more drawn starts at once for those that failed."""
-        tolerance, most, starts = limits
-        descent, batch = Descent(self.levels, self.objective, threads), len(begin)
-        best = descent(begin, goals, np.arange(batch), tolerance, most)
-        tried, rows, wave = np.ones(batch, np.int64), np.flatnonzero(best.error > tolerance), 1
-        rows = rows[: len(rows) if starts > 1 else 0]
-        rng = np.random.default_rng(seed) if len(rows) else None
-        while len(rows):
-            owner = np.repeat(np.arange(len(rows)), wave)
-            start = self._drawn(begin[rows[owner]], rng)
-            ended = descent(start, [g.of(rows[owner]) for g in goals], owner, tolerance, most)
-            _merge(best, rows[owner], ended)
-            tried[rows] += wave
-            rows = rows[(best.error[rows] > tolerance) & (tried[rows] < starts)]
-            if len(rows):
-                done = int(tried[rows[0]])
-                wave = min(done, starts - done)
-        # where nothing was reached, the nearest is approached further: slow limits, or a target out of reach
-        rows = np.flatnonzero(best.error > tolerance)
-        if len(rows):
-            goals = [g.of(rows) for g in goals]
-            _merge(best, rows, descent(best.q[rows], goals, np.arange(len(rows)), tolerance, PATIENCE * most))
-            if self.loops:
-                self._close(best, rows, goals, (tolerance, PATIENCE * most))
-        return Solution(best.q, best.error <= tolerance, best.error, best.iterations, tried)
-
-    def _close(self, best: Ended, rows: IntArray, goals: list[Goals], limits: tuple[float, int]) -> None:
-        """Rows whose targets would pull their loops open are closed again, and their errors measured there."""
-        whole = self.loops[0].goals(self.closed)[0].repeated(len(rows))
-        found = Descent(self.loops, None)(best.q[rows], [whole], np.arange(len(rows)), *limits)
-        state = Descent(self.levels, self.objective).step(found.q, goals, begun(len(rows)))[1]
-        closed = found.error <= limits[0]
-        best.q[rows[closed]], best.error[rows[closed]] = found.q[closed], state[closed, SIZE]
-
-    def _drawn(self, q: FloatArray, rng: Any) -> FloatArray:
-        """Starts (rows, nq): all joints of one freedom are drawn anew, others (a floating base) stay."""
-        some = self.model.random_configuration(rng, len(q))
-        out, single = q.copy(), self.bounds.single
-        out[:, single] = some[:, single]
-        return self.bounds.clip(out)
-
-
-def _merge(best: Ended, rows: IntArray, ended: Ended) -> None:
-    """Take over what is better; several rows of `ended` may belong to one row of `best`."""
-    np.add.at(best.iterations, rows, ended.iterations)
-    order = np.argsort(-ended.cost, kind="stable")  # the best last: it overwrites the others
-    order = order[ended.cost[order] < best.cost[rows[order]]]
-    best.q[rows[order]], best.cost[rows[order]] = ended.q[order], ended.cost[order]
-    best.error[rows[order]] = ended.error[order]
+        return {name: targets[found[name]] for name in names} | self.closed
 
 
 def _check_search(tolerance: Any, iterations: Any, starts: Any, seed: Any) -> None:
@@ -255,11 +228,29 @@ def _configured(model: Model, q: FloatArray) -> Any:
     return good
 
 
-def configurations(model: Model, name: str, given: npt.ArrayLike) -> FloatArray:
-    """(batch, nq) of finite numbers."""
-    q = np.asarray(real_array(name, given), float)
+def configurations(model: Model, name: str, given: Any, like: Array | None = None) -> Array:
+    """(batch, nq) of finite numbers, or an array like one on the GPU, where nobody looks at its numbers."""
+    q = np.asarray(real_array(name, given), float) if like is None else asarray(given, like)
     if q.ndim not in (1, 2) or q.shape[-1] != model.nq:
-        raise ShapeError(f"{name} has shape ({model.nq},) or (batch, {model.nq}), got {q.shape}")
-    if not np.isfinite(q).all():
+        raise ShapeError(f"{name} has shape ({model.nq},) or (batch, {model.nq}), got {tuple(q.shape)}")
+    if like is None and not np.isfinite(q).all():
         raise NonFiniteError(f"{name} is not finite")
     return q.reshape(-1, model.nq)
+
+
+def repeated(q: Array, batch: int) -> Array:
+    """A copy of q (1 or batch, nq) with as many rows."""
+    return full((batch, q.shape[1]), 0.0, q) + q
+
+
+def device_array(arrays: Iterable[Any], device: str | None) -> Array | None:
+    """One of the arrays that are on a GPU, None if none is; `device` says where all are expected."""
+    wanted = device_of(device, "rows")
+    found = next((x for x in arrays if is_on_gpu(x)), None)
+    if device is not None and (found is not None) != wanted.is_gpu:
+        where = "on the host" if found is None else "on a GPU"
+        raise ShapeError(f"device={device!r}, but the targets are {where}: give tensors where they shall be used")
+    if found is not None and (library_of(found) not in ("torch", "cupy") or not str(found.dtype).endswith("float64")):
+        kind = f"{type(found).__name__} of {found.dtype}"
+        raise ShapeError(f"on a GPU targets are float64 tensors of PyTorch or CuPy, got {kind}")
+    return found

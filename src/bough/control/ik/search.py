@@ -1,0 +1,100 @@
+"""Searches from many starts, and what to do where some priority cannot be reached.
+
+Where the error of a priority stays above zero, its curvature misleads the steps of lower ones. So those above the
+last are solved for themselves, the errors that they leave become offsets, and all descend once more from there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bough.compile.executions import CPU, GPU
+from bough.compile.run.libraries import asarray, full, is_on_gpu
+from bough.control.ik.descent import Descent, Ended
+from bough.control.ik.objectives import Objective
+from bough.control.ik.problem import Array, Bounds, Goals, Hierarchy
+
+PATIENCE = 3  # times as many steps as a start has, for the nearest of those that failed
+POOL = 4096  # starts that are drawn at most for a wave on a GPU
+
+
+class Search:
+    """`limits` are the tolerance, the steps of a start, and how many starts there are at most."""
+
+    def __init__(
+        self,
+        bounds: Bounds,
+        objective: Objective | None,
+        limits: tuple[float, int, int],
+        seed: int,
+        threads: int | None = None,
+    ) -> None:
+        self.bounds, self.objective, self.threads = bounds, objective, threads
+        self.tolerance, self.most, self.starts = limits
+        self.seed = seed
+
+    def __call__(self, hierarchy: Hierarchy, begin: Array, goals: Goals) -> tuple[Ended, Array]:
+        """The nearest configurations that were found from `begin` (batch, nq), and how many starts were tried."""
+        objective = self.objective if hierarchy.has_objective else None
+        descent = Descent(hierarchy, objective, self.threads, GPU if is_on_gpu(begin) else CPU)
+        numbers = asarray(np.arange(len(begin)), begin, "int64")
+        best, tried = descent(begin, goals, numbers, self.tolerance, self.most), full((len(begin),), 1, begin, "int64")
+        if (missed := self._missed(best)).any():
+            self._start_again(descent, begin, goals, best, tried)
+            missed = self._missed(best)
+        rows = numbers[missed]
+        if len(rows):  # the nearest is approached further: slow limits, or a target out of reach
+            self._approach(descent, best.q[rows], goals.of(rows), best, rows)
+            if hierarchy.lower:
+                self._in_turn(descent, begin, goals, best, rows)
+        return best, tried
+
+    def _missed(self, ended: Ended) -> Array:
+        return (ended.error > self.tolerance).any(1)
+
+    def _start_again(self, descent: Descent, begin: Array, goals: Goals, best: Ended, tried: Array) -> None:
+        """Descents from ever more drawn starts at once for the rows that failed."""
+        rows, done, rng = asarray(np.arange(len(begin)), begin, "int64")[self._missed(best)], 1, None
+        rng = np.random.default_rng(self.seed)
+        while len(rows) and done < self.starts:
+            wave = min(done, self.starts - done)
+            owner = asarray(np.repeat(np.arange(len(rows)), wave), begin, "int64")
+            start = self._drawn(begin[rows[owner]], rng)
+            ended = descent(start, goals.of(rows[owner]), owner, self.tolerance, self.most)
+            for k in range(wave):
+                best.merge(rows, Ended(*(x[k::wave] for x in ended)), self.tolerance)
+            done += wave
+            tried[rows] = done
+            rows = rows[(best.error[rows] > self.tolerance).any(1)]
+
+    def _approach(self, descent: Descent, q: Array, goals: Goals, best: Ended, rows: Array) -> None:
+        """Descend from q with more patience; what is better, without offsets, is taken over."""
+        owner = asarray(np.arange(len(q)), q, "int64")
+        ended = descent(q, goals, owner, self.tolerance, PATIENCE * self.most)
+        best.merge(rows, descent.measured(ended, goals), self.tolerance)
+
+    def _in_turn(self, descent: Descent, begin: Array, goals: Goals, best: Ended, rows: Array) -> None:
+        """Solve the priorities above the last, then all with the errors that those leave as offsets."""
+        above = descent.hierarchy.above
+        ended, _ = self(above, begin[rows], above.own(goals.of(rows)))
+        best.iterations[rows] += ended.iterations
+        some = goals.of(rows)
+        error = Descent(above, None, self.threads, descent.device).errors(ended.q, above.own(some))
+        offset, first = some.offset + 0, 0
+        for k, last in enumerate(above.last):
+            far = (ended.error[:, k] > self.tolerance)[:, None]
+            offset[:, first:last] = error[:, first:last] * far
+            first = last
+        self._approach(descent, ended.q, some._replace(offset=offset), best, rows)
+
+    def _drawn(self, q: Array, rng: np.random.Generator) -> Array:
+        """Starts (rows, nq): all joints of one DoF are drawn anew, others (a floating base) stay.
+
+        On a GPU a pool of them is drawn, from which rows take theirs in turn.
+        """
+        single, model = self.bounds.single, self.bounds.model
+        some = model.random_configuration(rng, min(len(q), POOL) if is_on_gpu(q) else len(q))[:, single]
+        turns = np.arange(len(q)) % max(len(some), 1)
+        out = q + 0
+        out[:, single] = asarray(some, q)[asarray(turns, q, "int64")] if is_on_gpu(q) else some
+        return self.bounds.clip(out)
