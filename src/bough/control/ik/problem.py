@@ -163,7 +163,7 @@ class Hierarchy:
         return np.stack([np.linalg.norm(x, axis=1) for x in np.split(e, self.last[:-1], axis=1)], axis=1)
 
 
-def by_priority(tasks: Iterable[Task], ranks: Mapping[str, int]) -> list[tuple[Task, ...]]:
+def by_priority(tasks: Iterable[Task], ranks: Mapping[str, Any]) -> list[tuple[Task, ...]]:
     """Tasks of each priority, the first (0) first."""
     for name, rank in ranks.items():
         if not isinstance(rank, int | np.integer) or rank < 0:

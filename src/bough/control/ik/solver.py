@@ -117,7 +117,8 @@ class InverseKinematics:
         success = best.error <= tolerance
         if self.has_loops:  # nothing succeeds where they are open
             success = success & success[:, :1]
-        ended = Solution(best.q, *map(self._by_priority, (success, best.error)), best.iterations, tried)
+        error = self._by_priority(best.error)
+        ended = Solution(best.q, self._by_priority(success), error, best.iterations, tried)
         return Solution(*(x[0] for x in ended)) if alone and np.ndim(given) == 1 else ended
 
     def with_status(
