@@ -229,7 +229,9 @@ def _placed(pair: Pair, pin_model: Any) -> Pair:
         raise ModelError(
             f"floating joint {pair.there.name!r} does not start from the world's frame in Pinocchio's model"
         )
-    frame = pin_model.frames[pin_model.getFrameId(pair.own.body)].placement
+    # a joint may have the name of its body
+    bodies = (f for f in pin_model.frames if f.name == pair.own.body and f.type == type(f.type).BODY)
+    frame = next(bodies).placement
     R, p = np.array(frame.rotation), np.array(frame.translation)
     x = matrix_quaternion(R)
     back = x * np.array([-1.0, -1.0, -1.0, 1.0])

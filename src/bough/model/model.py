@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -277,6 +278,24 @@ class Model:
         from bough.model import edit
 
         return edit.welded_at(self, q, joints)
+
+    def to_urdf(self, path: str | Path | None = None) -> str:
+        """The model as the text of a URDF file, which is written to `path` if one is given.
+
+        What URDF cannot say (rotors, springs, gravity) is named in comments; joints that it does not have are refused.
+        """
+        from bough.model.write import save, urdf
+
+        return save(urdf(self), path)
+
+    def to_mjcf(self, path: str | Path | None = None) -> str:
+        """The model as the text of an MJCF file, which is written to `path` if one is given.
+
+        Named frames are sites, mimic joints and loops equalities; what MJCF cannot say is refused by name.
+        """
+        from bough.model.write import mjcf, save
+
+        return save(mjcf(self), path)
 
     def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike, *, threads: int | None = None) -> FloatArray:
         """q moved by the tangent vector v (velocity times time), on the quaternion manifolds; (nq,) or (batch, nq)."""

@@ -37,6 +37,7 @@ from bough.spatial.rigid_inertia import (
 from bough.spatial.rotations import (
     inertia_matrix,
     matrix_quaternion,
+    matrix_rpy,
     quaternion_matrix,
     quaternion_rotate,
     rotation_vector,
@@ -107,6 +108,7 @@ __all__ = [
     "linear",
     "matmul3",
     "matrix_quaternion",
+    "matrix_rpy",
     "motion_in",
     "motion_out",
     "outer",

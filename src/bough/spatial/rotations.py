@@ -59,6 +59,15 @@ def matrix_quaternion(R: FloatArray) -> FloatArray:
     return np.asarray(q * (math.copysign(1.0, q[3]) / np.linalg.norm(q)))
 
 
+def matrix_rpy(R: FloatArray) -> FloatArray:
+    """Roll, pitch and yaw (3,) of a rotation (3, 3): the inverse of `rpy_matrix`, to rounding at any pitch."""
+    (xx, xy, xz), (yx, yy, yz), (zx, _, _) = R.tolist()
+    yaw = math.atan2(yx, xx)
+    c, s = math.cos(yaw), math.sin(yaw)
+    # yaw is taken out before roll is read, so that near a right angle of pitch their sum is right
+    return np.array([math.atan2(s * xz - c * yz, c * yy - s * xy), math.atan2(-zx, math.hypot(xx, yx)), yaw])
+
+
 def _quaternion(R: FloatArray) -> tuple[float, float, float, float]:
     """x y z w of any length, by the largest of four sums, in which nothing cancels (Shepperd 1978)."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()

@@ -1,0 +1,281 @@
+"""Models as URDF and MJCF. What a format has no word for is named in a comment of the file, or refused.
+
+Both formats get the moving bodies, each with all that is welded to it, and the other named frames: in URDF as links on
+fixed joints, in MJCF as sites. Joints come in the order of the model; readers go depth first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.etree.ElementTree import Comment, Element, SubElement, indent, tostring
+
+import numpy as np
+
+from bough.errors import ModelError
+from bough.joints import JOINTS, PRIMITIVES
+from bough.model.assemble import laid_inertia
+from bough.model.bodies import planar_frame
+from bough.model.contents import WORLD, Coupling
+from bough.model.parameters import TO_USER, carriers, inverse, joint_frames, matrix, mimic_frames, standard, steps
+from bough.record import replacing
+from bough.spatial import matrix_quaternion, matrix_rpy, quaternion_matrix
+from bough.types import FloatArray
+
+if TYPE_CHECKING:
+    from bough.model.model import Model
+
+UNLIMITED = "1e308"  # URDF demands an effort and a velocity
+MOMENTS = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
+
+
+class Part(NamedTuple):
+    """A moving body, and the joint that moves it."""
+
+    body: str
+    parent: str  # the moving body that it hangs on, or the world
+    joint: str
+    type: str
+    T: FloatArray  # (4, 4) the joint's frame at zero in the frame of the parent
+    axes: FloatArray  # (1 or 2, 3) in the joint's frame
+    mass: float
+    com: FloatArray  # (3,)
+    inertia: FloatArray  # (3, 3) about the centre of mass
+    v: slice  # of the joint, or of the joint that it follows
+    coupling: Coupling | None = None
+
+
+def moving_parts(model: Model) -> list[Part]:
+    """Bodies in the order of `joint_names`, then those of mimic joints."""
+    m, frames, at = model.mechanism, model.frames, joint_frames(model)
+    number = np.concatenate([model.body_frames, mimic_frames(model)])
+    body, R, p = frames.body[number], frames.R[number], frames.p[number]
+    own = standard(laid_inertia(m.inertia[body], R, p)[:, TO_USER])
+    up = [frames.names[k] for k in carriers(model).tolist()]
+    parts = []
+    for j, joint in enumerate(model.joints):
+        axes = np.array([at.down[j][:3, 2], R[j][2]])[: len(JOINTS[joint.type])]
+        parts.append(Part(joint.body, up[j], joint.name, joint.type, at.now[j], axes, *own[j], joint.v))
+    if not model.couplings:
+        return parts
+    step, below = steps(model, model.neutral), carriers(model)
+    leaders = {joint.name: joint.v for joint in model.joints}
+    for j, coupling in enumerate(model.couplings, len(parts)):
+        z, turns = R[j][2], m.axis[m.dof[body[j]]] == 2
+        # at the leader's zero the follower is at its offset, from which it is moved back
+        half = -0.5 * coupling.offset
+        turn = quaternion_matrix(np.array([*(np.sin(half) * z), np.cos(half)])) if turns else np.eye(3)
+        back = matrix(turn, np.zeros(3) if turns else -coupling.offset * z)
+        T = inverse(matrix(frames.R[below[j]], frames.p[below[j]])) @ step[body[j]] @ matrix(R[j], p[j]) @ back
+        kind = "revolute" if turns else "prismatic"
+        name = frames.names[number[j]]
+        parts.append(
+            Part(name, up[j], coupling.follower, kind, T, z[None], *own[j], leaders[coupling.leader], coupling)
+        )
+    return parts
+
+
+class _Frame(NamedTuple):
+    name: str
+    body: str
+    T: FloatArray  # (4, 4) in the frame of the body
+
+
+def fixed_frames(model: Model, parts: Iterable[Part]) -> list[_Frame]:
+    """Named frames but the world and the moving bodies."""
+    f = model.frames
+    names = {part.body: f.names.index(part.body) for part in parts}
+    carrier = {int(f.body[k]): (name, inverse(matrix(f.R[k], f.p[k]))) for name, k in names.items()}
+    carrier[-1] = (WORLD, np.eye(4))
+    found = []
+    for k, name in enumerate(f.names):
+        if name != WORLD and name not in names:
+            body, back = carrier[int(f.body[k])]
+            found.append(_Frame(name, body, back @ matrix(f.R[k], f.p[k])))
+    return found
+
+
+def words(numbers: Any) -> str:
+    """Numbers of a file, each with all its digits."""
+    return " ".join(repr(float(x)) for x in np.ravel(numbers))
+
+
+def text_of(root: Element, remarks: list[str]) -> str:
+    """A file, with what its format cannot say."""
+    for k, remark in enumerate(remarks):
+        root.insert(k, Comment(f" {remark.replace('--', '- -')} "))
+    indent(root)
+    return '<?xml version="1.0"?>\n' + tostring(root, "unicode") + "\n"
+
+
+def save(text: str, path: str | Path | None) -> str:
+    """The text, written to a file if there is a path."""
+    if path is not None:
+        with replacing(path) as file:
+            file.write(text.encode())
+    return text
+
+
+def unsaid(model: Model, *quantities: str) -> list[str]:
+    """Quantities of joints that a format has no word for, each with the joints that have it."""
+    found = []
+    for quantity in quantities:
+        values = getattr(model, quantity)
+        names = [name for name, value in zip(model.dof_names, values, strict=True) if value]
+        if names:
+            found.append(f"no word for the {quantity} of {', '.join(names)}")
+    return found
+
+
+def urdf(model: Model) -> str:
+    """The text of a URDF file; loops are <constraint> elements, which `bough.load` reads."""
+    parts = moving_parts(model)
+    frames = fixed_frames(model, parts)
+    root = Element("robot", name=model.name)
+    SubElement(root, "link", name=WORLD)
+    taken = {part.joint for part in parts}
+    for part in parts:
+        if part.type not in {word for name in JOINTS[part.type] for word in PRIMITIVES[name].urdf}:
+            raise ModelError(f"to_urdf: joint {part.joint!r} is {part.type}, a type that URDF does not have")
+        link = SubElement(root, "link", name=part.body)
+        if part.mass:
+            inertial = SubElement(link, "inertial")
+            SubElement(inertial, "origin", xyz=words(part.com))
+            SubElement(inertial, "mass", value=words(part.mass))
+            SubElement(inertial, "inertia", {f"i{key}": words(part.inertia[at]) for key, at in MOMENTS.items()})
+        _urdf_joint(root, model, part)
+    for frame in frames:
+        joint = f"{frame.name}_fixed"
+        while joint in taken:
+            joint += "_"
+        taken.add(joint)
+        SubElement(root, "link", name=frame.name)
+        _placed(SubElement(root, "joint", name=joint, type="fixed"), frame.body, frame.name, frame.T)
+    for closure in model.closures:
+        element = SubElement(root, "constraint", name=closure.name, type=closure.kind)
+        if closure.length:
+            element.set("length", words(closure.length))
+        SubElement(element, "link1", link=closure.frame)
+        SubElement(element, "link2", link=closure.other)
+    remarks = unsaid(model, "armature", "stiffness")
+    if model.gravity.tolist() != [0.0, 0.0, -9.81]:
+        remarks.append(f"no word for gravity, which is {words(model.gravity)}")
+    return text_of(root, remarks)
+
+
+def _urdf_joint(root: Element, model: Model, part: Part) -> None:
+    v, follows = part.v.start, part.coupling is not None
+    low, high, speed, effort = (float(column[v]) for column in model.limits)
+    single = part.type in ("revolute", "continuous", "prismatic")
+    limited = not follows and part.type != "continuous" and np.isfinite([low, high]).any()
+    kind = "continuous" if part.type == "revolute" and not limited else part.type
+    joint = _placed(SubElement(root, "joint", name=part.joint, type=kind), part.parent, part.body, part.T)
+    if single or part.type == "planar":
+        SubElement(joint, "axis", xyz=words(part.axes[0]))
+    if single:
+        limit = {key: words(x) if np.isfinite(x) else UNLIMITED for key, x in (("effort", effort), ("velocity", speed))}
+        if kind != "continuous":
+            limit |= {key: words(x) if np.isfinite(x) else f"{sign}{UNLIMITED}"
+                      for key, x, sign in (("lower", low, "-"), ("upper", high, ""))}  # fmt: skip
+        if not follows and (kind != "continuous" or np.isfinite([effort, speed]).any()):
+            SubElement(joint, "limit", limit)
+    if not follows and (model.damping[v] or model.friction[v]):
+        SubElement(joint, "dynamics", damping=words(model.damping[v]), friction=words(model.friction[v]))
+    if part.coupling:
+        c = part.coupling
+        SubElement(joint, "mimic", joint=c.leader, multiplier=words(c.ratio), offset=words(c.offset))
+
+
+def _placed(joint: Element, parent: str, child: str, T: FloatArray) -> Element:
+    SubElement(joint, "parent", link=parent)
+    SubElement(joint, "child", link=child)
+    SubElement(joint, "origin", xyz=words(T[:3, 3]), rpy=words(matrix_rpy(T[:3, :3])))
+    return joint
+
+
+MJCF_JOINTS = {
+    "revolute": ("hinge",), "continuous": ("hinge",), "prismatic": ("slide",), "spherical": ("ball",),
+    "floating": ("free",), "universal": ("hinge", "hinge"),
+    "cylindrical": ("hinge", "slide"), "planar": ("slide", "slide", "hinge"),
+}  # fmt: skip
+
+
+def mjcf(model: Model) -> str:
+    """The text of an MJCF file."""
+    parts = moving_parts(model)
+    root = Element("mujoco", model=model.name)
+    SubElement(root, "compiler", angle="radian", autolimits="true")
+    SubElement(root, "option", gravity=words(model.gravity))
+    bodies = {WORLD: SubElement(root, "worldbody")}
+    remarks = []
+    # followers come last among the parts, and may carry others
+    waiting = sorted(parts, key=lambda part: int(model.frames.body[model.frames.names.index(part.body)]))
+    for part in waiting:
+        if part.type not in MJCF_JOINTS:
+            raise ModelError(f"to_mjcf: joint {part.joint!r} is {part.type}, a type that MJCF does not have")
+        if part.type == "floating" and part.parent != WORLD:
+            raise ModelError(
+                f"to_mjcf: joint {part.joint!r} is floating on {part.parent!r}; MJCF has free joints on the world only"
+            )
+        body = SubElement(bodies[part.parent], "body", {"name": part.body, **_place(part.T)})
+        bodies[part.body] = body
+        if part.mass:
+            J = words([part.inertia[at] for at in MOMENTS.values()])
+            SubElement(body, "inertial", pos=words(part.com), mass=words(part.mass), fullinertia=J)
+        _mjcf_joints(body, model, part)
+        if part.type == "planar":
+            remarks.append(
+                f"{part.joint}: linear velocities are in the axes of the frame that it hangs on, not of the body"
+            )
+    for frame in fixed_frames(model, parts):
+        SubElement(bodies[frame.body], "site", {"name": frame.name, **_place(frame.T)})
+    _mjcf_equalities(root, model, parts, bodies)
+    return text_of(root, remarks)
+
+
+def _place(T: FloatArray) -> dict[str, str]:
+    x, y, z, w = matrix_quaternion(T[:3, :3]).tolist()
+    return {"pos": words(T[:3, 3]), "quat": words([w, x, y, z])}
+
+
+def _mjcf_joints(body: Element, model: Model, part: Part) -> None:
+    kinds, follows = MJCF_JOINTS[part.type], part.coupling is not None
+    axes = part.axes if part.type != "planar" else planar_frame(part.axes[0])
+    for k, kind in enumerate(kinds):
+        v = part.v.start + k
+        name = part.joint if len(kinds) == 1 else f"{part.joint}_{k + 1}"
+        joint = SubElement(body, "joint", name=name, type=kind)
+        if kind in ("hinge", "slide"):
+            joint.set("axis", words(axes[min(k, len(axes) - 1)]))
+        if follows:
+            continue
+        said = {"damping": model.damping[v], "frictionloss": model.friction[v], "armature": model.armature[v],
+                "stiffness": model.stiffness[v], "springref": model.rest[v]}  # fmt: skip
+        for key, value in said.items():
+            if value:
+                joint.set(key, words(value))
+        if kind in ("hinge", "slide"):
+            low, high, effort = model.limits.lower[v], model.limits.upper[v], model.limits.effort[v]
+            if np.isfinite([low, high]).any():
+                joint.set("range", words(np.clip([low, high], -1e10, 1e10)))
+            if np.isfinite(effort):
+                joint.set("actuatorfrcrange", words([-effort, effort]))
+
+
+def _mjcf_equalities(root: Element, model: Model, parts: list[Part], bodies: dict[str, Element]) -> None:
+    equality = Element("equality")
+    for c in model.couplings:
+        SubElement(equality, "joint", joint1=c.follower, joint2=c.leader, polycoef=words([c.offset, c.ratio, 0, 0, 0]))
+    moving = {part.body for part in parts}
+    for closure in model.closures:
+        if closure.kind not in ("connect", "weld"):
+            raise ModelError(f"to_mjcf: closure {closure.name!r} is a {closure.kind}; MJCF has connect and weld")
+        ends = []
+        for frame in (closure.frame, closure.other):
+            if frame in moving:  # a body's own frame needs a site at its origin
+                SubElement(bodies[frame], "site", name=f"{closure.name}/{frame}")
+            ends.append(f"{closure.name}/{frame}" if frame in moving else frame)
+        SubElement(equality, closure.kind, name=closure.name, site1=ends[0], site2=ends[1])
+    if len(equality):
+        root.append(equality)
