@@ -35,10 +35,7 @@ def run(model, batch, **options):
     return runs
 
 
-APART = pytest.mark.xfail(reason="with placements by row, sliding contacts are 2e-6 m apart after 80 steps")
-
-
-@pytest.mark.parametrize("name", ["inertia", pytest.param("placement", marks=APART), "armature", "gravity"])
+@pytest.mark.parametrize("name", ["inertia", "placement", "armature", "gravity"])
 def test_as_robots_of_their_own(name):
     model, other = robot(), robot()
     own = {"inertia": "inertias", "placement": "joint_placements"}.get(name, name)

@@ -1,4 +1,4 @@
-"""One step as one kernel: beside the same step composed of functions of the model, for robots of many kinds."""
+"""One step as one kernel: straight-line and general code beside a dense oracle, for robots of many kinds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import bough
 from bough.compile.routine import interpret
 from bough.errors import ModelError
 from bough.simulate import ContactPoint, Contacts, Plane, rollout
-from bough.simulate.joint_effects import JointEffects
+from bough.simulate.rows import SWEEPS
 from bough.simulate.step import CONTACT_STEP
-from bough.simulate.stepping import ContactStepper
+from bough.simulate.stepping import GENERAL, SWEPT, RowStepper
 from bough.simulate.steps import step_function
 
 SLOPE = Plane((0.0, 0.0, -0.1), (0.2, -0.1, 1.0))
@@ -38,9 +38,8 @@ def stepper(model, ground, **options):
         ContactPoint("right_foot"),
         ContactPoint("trunk", (0, 0, 0.1)),
     ]
-    return ContactStepper(
-        dynamics, JointEffects(dynamics, options.pop("without", ())), Contacts(points, ground, **options)
-    )
+    without = options.pop("without", ())
+    return RowStepper(dynamics, Contacts(points, ground, **options), without)
 
 
 def states(model, count=6):
@@ -64,30 +63,30 @@ def states(model, count=6):
         (hopper(limits=False), Plane()),
     ],
 )
-def test_as_composed_of_functions(model, ground):
+def test_straight_line_and_general_code_agree(model, ground):
     q, v, tau = states(model)
-    by_kernel, composed = stepper(model, ground), stepper(model, ground)
-    assert by_kernel._compiled is not None
-    composed._compiled = None
+    straight, general = stepper(model, ground), stepper(model, ground, general=True)
+    assert straight._ways
+    assert not general._ways
     for _ in range(3):
-        ours, theirs = by_kernel.advance(q, v, tau, 2e-3), composed.advance(q, v, tau, 2e-3)
-        np.testing.assert_allclose(ours[1], theirs[1], atol=2e-6)
-        np.testing.assert_allclose(ours[0], theirs[0], atol=1e-4)  # points are lifted along slightly other ways
-        np.testing.assert_allclose(by_kernel.force, composed.force, atol=2e-3)
+        ours, theirs = straight.advance(q, v, tau, 2e-3), general.advance(q, v, tau, 2e-3)
+        np.testing.assert_allclose(ours[1], theirs[1], atol=2e-7)
+        np.testing.assert_allclose(ours[0], theirs[0], atol=1e-8)
+        np.testing.assert_allclose(straight.force, general.force, atol=1e-3)
         q, v = ours
-    assert np.abs(by_kernel.force).max() > 1.0
+    assert np.abs(straight.force).max() > 1.0
 
 
 @pytest.mark.interpreted
 def test_interpreted_alike():
     model = hopper(limits=False, friction=0.0)
-    found = stepper(model, Plane())._compiled.without_limits
+    found = stepper(model, Plane())
     q, v, tau = states(model, 1)
-    inputs = (q[0], v[0], tau[0], np.full(3, 0.8), np.zeros(9), np.array([2e-3]), np.ones(1))
-    groups = (model.mechanism, found.tasks.with_placements, found.tasks.pattern, *found.constants(6))
+    inputs = (q[0], v[0], tau[0], np.full(3, 0.8), np.zeros(9), np.array([2e-3]))
+    routine = CONTACT_STEP.without("target", "kp", "kd", "axes", "distance")
     for ours, theirs in zip(
-        interpret(CONTACT_STEP.without("target", "kp", "kd"), groups, found.sizes, *inputs),
-        found.step.call(*inputs),
+        interpret(routine, found.few.constants(SWEEPS), found.few.sizes, *inputs),
+        found.few.bind(CONTACT_STEP, SWEEPS).call(*inputs),
         strict=True,
     ):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
@@ -126,31 +125,30 @@ def in_axes_of_the_start(q, q_after, v):
     return found
 
 
-def test_grounds_that_are_no_planes_and_loops_are_stepped_otherwise():
+def test_grounds_that_are_no_planes_are_stepped_by_general_code():
     model = hopper()
-    assert stepper(model, Plane(), general=True)._compiled is None
     heights = bough.simulate.HeightField(np.zeros((3, 3)), 1.0, (-1, -1))
-    assert stepper(model, heights)._compiled is None
+    assert not stepper(model, heights)._ways
     q, v, _ = states(model)
     flat = [
         rollout(model, q, v, duration=0.02, dt=2e-3, contacts=Contacts(["left_foot", "right_foot"], ground))
         for ground in (heights, Plane())
     ]
-    np.testing.assert_allclose(flat[0].q, flat[1].q, atol=1e-5)
+    np.testing.assert_allclose(flat[0].q, flat[1].q, atol=1e-7)
 
 
 def test_limits_that_would_make_too_many_rows_are_held_too(monkeypatch):
-    """With and without limits among the rows of the kernel: the same motion, and no joint passes."""
+    """With and without limits among the rows of straight-line kernels: the same motion, and no joint passes."""
     model = hopper(friction=0.0)
     q, v, tau = states(model)
     v[:, 6:] *= 8.0
-    traced = stepper(model, Plane())
-    monkeypatch.setattr("bough.simulate.compiled.is_small", lambda nv, joints, contacts: not joints)
+    whole = stepper(model, Plane())
+    monkeypatch.setattr("bough.simulate.rows.RowKernels.is_small", lambda kernels, sweeps: not kernels.joints)
     partly = stepper(model, Plane())
-    assert (traced._compiled.full is None, partly._compiled.full) == (False, None)
+    assert (len(whole._ways), partly._ways) == (4, {0, SWEPT})
     stopped = False
     for _ in range(20):
-        ours, theirs = traced.advance(q, v, tau, 2e-3), partly.advance(q, v, tau, 2e-3)
+        ours, theirs = whole.advance(q, v, tau, 2e-3), partly.advance(q, v, tau, 2e-3)
         np.testing.assert_allclose(ours[1], theirs[1], atol=2e-6)
         q, v = ours
         assert q[:, 7:].min() > -0.2 - 1e-9
@@ -165,8 +163,23 @@ def test_a_kernel_is_made_once_for_a_dynamics_and_not_for_other_contacts():
 
     def kernel(friction, *, radius=0.0, without=()):
         contacts = Contacts([ContactPoint("left_foot", radius=radius)], friction=friction)
-        return ContactStepper(dynamics, JointEffects(dynamics, without), contacts)._compiled.without_limits.step
+        return RowStepper(dynamics, contacts, without)._kernel(SWEPT)
 
     assert kernel(0.5) is kernel(0.8)  # friction is an input
     assert kernel(0.5) is not kernel(0.5, radius=0.1)
     assert kernel(0.5) is not kernel(0.5, without=("damping",))
+
+
+def test_general_code_serves_what_sweeps_leave():
+    """A step of general code from any start ends with impulses that obey their laws."""
+    model = hopper()
+    q, v, tau = states(model, 32)
+    v[:, 6:] *= 8.0
+    found = stepper(model, [Plane(), SLOPE])
+    ways = []
+    kernel = found._kernel
+    found._kernel = lambda way: ways.append(way) or kernel(way)
+    for _ in range(10):
+        q, v = found.advance(q, v, tau, 2e-3)
+    assert GENERAL in ways
+    assert found.residual.max() < 1e-8

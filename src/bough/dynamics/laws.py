@@ -15,11 +15,12 @@ first guess is what the state shows: joints at rest stick, joints at a stop that
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from bough.compile.kernel import from_text, kernel
+from bough.compile.routine import Routine
 from bough.compile.scalar import clip, positive, step
 from bough.dynamics.aba import accelerate, eliminate, start_body
 from bough.errors import unknown_option
@@ -40,7 +41,8 @@ from bough.types import FloatArray, Rows, Scalar, Workspace
 LOCK = 1e30  # kg m^2: the rotor inertia of a locked joint; its digits are never used
 AT_STOP = 1e-9  # rad or m: a joint that is no further from its stop is at it
 LOWER, UPPER = 1, 2  # bits of `stops`
-EFFECTS = ("damping", "springs", "friction", "limits", "closures")  # what a caller may leave out
+Effect: TypeAlias = Literal["damping", "springs", "friction", "limits", "closures"]  # what a caller may leave out
+EFFECTS = get_args(Effect)
 
 
 class JointLaws(NamedTuple):
@@ -85,10 +87,11 @@ def joint_laws(
     """The laws of a model's joints, less what `without` names; degrees of freedom in `prescribed` follow a motion."""
     m, limits = model.mechanism, model.limits
     body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
-    single = (m.kind[body] <= LAST_SCREW).astype(np.int64)
+    leads = np.isin(np.arange(len(body)), model.leading)  # mimic joints have no laws of their own
+    single = (leads & (m.kind[body] <= LAST_SCREW)).astype(np.int64)
 
     def of(values: FloatArray, effect: str = "") -> FloatArray:
-        return np.zeros(len(body)) if effect in without else values[m.v_index]
+        return np.zeros(len(body)) if effect in without else np.where(leads, values[m.v_index], 0.0)
 
     lower, upper, effort = of(limits.lower), of(limits.upper), of(limits.effort)
     led = np.isin(m.v_index, list(prescribed)).astype(np.int64)
@@ -166,16 +169,31 @@ def servo(j: JointLaws, k: int, state: Rows, h: Scalar) -> Scalar:
 def forces_and_rotors(m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, w: Workspace) -> None:
     """w.push (nv,) and w.rotor (dofs,): all that acts on the joints, and their rotors with what is implicit in w.h."""
     h = w.h[0]
+    for a in range(len(v)):
+        w.push[a] = w.tau[a]
     for i in range(len(m.parent)):
         difference_joint(m, i, c.rest, q, w.x)
         for k in range(m.dof[i], m.dof[i + 1]):
             a = m.v_index[k]
-            w.push[a] = w.tau[a] - j.stiffness[k] * w.x[a] - j.damping[k] * v[a]
+            w.push[a] = w.push[a] - j.stiffness[k] * w.x[a] - j.damping[k] * v[a]
             w.rotor[k] = m.armature[k] + h * j.damping[k]
             if j.single[k] == 1:
                 force, rotor = servo(j, k, (w.target[a] - q[m.q_index[i]], v[a], w.kp[a], w.kd[a]), h)
                 w.push[a] = w.push[a] + force
                 w.rotor[k] = w.rotor[k] + rotor
+
+
+@kernel
+def law_forces(
+    m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows,
+    force: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """tau with springs, damping and servos: what integrators take that are not implicit."""
+    w.h[0] = m.zero[0]
+    take_drives(tau, target, kp, kd, tau, w)
+    forces_and_rotors(m, j, c, q, v, w)
+    for a in range(len(v)):
+        force[a] = w.push[a]
 
 
 # Which joints are locked
@@ -322,3 +340,10 @@ def velocity_within_laws(m: Mechanism, j: JointLaws, i: int, k: int, q: Rows, fr
 LAW_WORK = {name: "nv" for name in ("tau", "target", "kp", "kd", "lead", "push", "x", "qdd")} | {
     name: "dofs" for name in ("rotor", "heavy", "locked", "end", "rub", "led")
 }
+LAW_FORCES = Routine(
+    "law_forces",
+    law_forces,
+    inputs={"q": "nq"} | {name: "nv" for name in ("v", "tau", "target", "kp", "kd")},
+    outputs={"force": "nv"},
+    work=LAW_WORK | {"h": "1"},
+)

@@ -17,7 +17,7 @@ import numpy as np
 
 from bough.compile.graph.program import Mark
 from bough.compile.graph.twins import Twins
-from bough.compile.kernel import from_text, kernel
+from bough.compile.kernel import from_text, is_straight_line, kernel
 from bough.compile.routine import Constants, FindTwins, Groups, Routine
 from bough.compile.run.arrays import real_array
 from bough.compile.run.gate import make_known
@@ -162,7 +162,9 @@ def parametrised(routine: Routine, inputs: tuple[str, ...], groups: int) -> Rout
     text = [f"def body({head}):", *lines, f"    n = Mechanism({', '.join(fields.values())})", f"    original({call})"]
     scope: dict[str, Any] = {"original": routine.body, "Mechanism": Mechanism, "lay_inertias": lay_inertias}
     scope |= {"lay_rotors": lay_rotors, "lay_placements": lay_placements, "__name__": __name__}
-    body: Callable[..., None] = kernel(from_text("\n".join(text), scope))
+    body = from_text("\n".join(text), scope)
+    if is_straight_line(routine.body):
+        kernel(body)
     body.__qualname__ = f"{routine.name}_of_{'_'.join(inputs)}"
     return replace(routine, body=body, inputs={**routine.inputs, **{x: SHAPES[x] for x in inputs}}, work=work)
 

@@ -128,10 +128,18 @@ class Model:
 
     @cached_property
     def scalar_joints(self) -> ScalarJoints:
-        """Joints with one coordinate and unit ratio: where their coordinates are in q and v."""
+        """Joints with one coordinate, mimic joints excepted: where their coordinates are in q and v."""
         m = self.mechanism
-        single = np.flatnonzero((m.kind <= LAST_SCREW) & (m.ratio[m.dof[:-1]] == 1.0))
+        leads = np.isin(m.dof[:-1], self.leading)
+        single = np.flatnonzero((m.kind <= LAST_SCREW) & leads)
         return freeze(ScalarJoints(m.q_index[single], m.v_index[m.dof[single]]))
+
+    @cached_property
+    def leading(self) -> IntArray:
+        """(nv,) the kernels' degree of freedom behind each entry of v; mimic joints follow one of these."""
+        own, found = parameters.own_freedoms(self), np.empty(self.nv, np.int64)
+        found[self.mechanism.v_index[own]] = own
+        return frozen(found)
 
     @cached_property
     def dof_names(self) -> tuple[str, ...]:

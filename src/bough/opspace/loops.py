@@ -13,6 +13,7 @@ relative to its size; from there on steps leave out directions that hardly move,
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,17 +27,22 @@ from bough.errors import ModelError, NumericalError, ShapeError, TaskError
 from bough.model import LoopClosure, Model, steps
 from bough.opspace.aims import AimSet
 from bough.opspace.methods import Prepared
-from bough.opspace.projector import RowProjector
+from bough.opspace.methods.method import dof_tree
 from bough.opspace.space import OperationalSpace
+from bough.opspace.sweeps.closing import CLOSE_GAP
 from bough.opspace.sweeps.errors import ERRORS
-from bough.opspace.tasks import Task, distance, relative
+from bough.opspace.sweeps.held import Proximal
+from bough.opspace.tasks import Seed, Task, distance, relative
 from bough.opspace.tasks.matrix import WHOLE
+from bough.opspace.tasks.seed import JOINT
+from bough.opspace.taskset import TaskSet
 from bough.types import FloatArray
 
 TOLERANCE = 1e-5  # of the size of a loop, or radians: what six digits in a file leave open at most
 CLOSED = 1e-11  # metres or radians: nothing is gained by closing further
 HALVINGS = 30
 ROUNDING, TURNS = 1e-12, 4  # metres or radians that `onto` leaves, and steps to get there
+ITERATIONS = 3  # of eliminated rows, which may be redundant: see `sweeps.held`
 PROGRESS = 1e-3  # of the squared gap of closed loops: a step that gains less is the last
 
 
@@ -75,6 +81,33 @@ def _task(c: LoopClosure) -> Task:
     matrix = [WHOLE[k] for k in c.components]
     reference: Any = "local_world_aligned" if c.kind in ("connect", "weld") else "local"
     return relative(c.frame, c.other, reference, matrix=matrix, name=name)
+
+
+@dataclass(frozen=True)
+class TieTask(Task):
+    """The velocity of a mimic joint beyond what its leader asks for, on the tree in which it is a joint of its own."""
+
+    dof: int  # the kernels' degree of freedom that follows
+
+    def seeds(self, model: Model) -> list[list[Seed]]:
+        m = model.mechanism
+        body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
+        leader = int(model.leading[m.v_index[self.dof]])
+        pair = ((self.dof, 1.0), (leader, -m.ratio[self.dof]))
+        return [[Seed(JOINT, int(body[k]), share * np.eye(6)[m.axis[k]], dof=k) for k, share in pair]]
+
+
+def held_tasks(model: Model, closures: bool = True) -> tuple[Task, ...]:
+    """Rows of the tree of all joints that are eliminated from a motion: loops, and ties of mimic joints."""
+    follows = set(range(len(model.mechanism.v_index))) - set(model.leading.tolist())
+    return (*(closure_tasks(model) if closures else ()), *(TieTask(f"tie({k})", k) for k in sorted(follows)))
+
+
+def held_constants(tasks: TaskSet, held: int | None = None) -> tuple[Any, ...]:
+    """The first constants of kernels that eliminate rows of `tasks`: all of them, or the last `held`."""
+    how = Proximal(np.array([ITERATIONS]), np.array([1.0 / (held or tasks.size)]))
+    tree = dof_tree(tasks)._replace(leader=tasks.model.leading)
+    return tasks.model.mechanism, tasks.with_placements, tasks.pattern, tree, how
 
 
 @explained
@@ -128,17 +161,25 @@ class Loops:
         """The largest gap over the size of its loop, () or (batch,); a loop of up to `tolerance` counts as closed."""
         return np.asarray(np.abs(self.gap(q) / self.scale).max(axis=-1))
 
-    def onto(self, q: FloatArray) -> FloatArray:
+    def onto(self, q: FloatArray, turns: int = TURNS) -> FloatArray:
         """Configurations (batch, nq) that are nearly closed, moved onto the loops along the least way in the metric of
-        the masses, by Gauss-Newton steps."""
-        for _ in range(TURNS):
+        the masses, by so many Gauss-Newton steps at most."""
+        ties = np.zeros((len(q), self.held.size - len(self.scale)))
+        for _ in range(turns):
             gap = self.gap(q)
             if np.abs(gap).max(initial=0.0) <= ROUNDING:
                 break
-            J = self.space.jacobian(q)
-            X = np.linalg.solve(self.dynamics.mass_matrix(q), np.swapaxes(J, -1, -2))
-            q = self.model.integrate(q, RowProjector.of(J, X).closing(gap))
+            q = self._closing.call(q, np.concatenate([gap, ties], axis=1))
         return q
+
+    @cached_property
+    def held(self) -> TaskSet:
+        """All rows that are never at liberty to move: loops, then ties of mimic joints."""
+        return TaskSet(self.model, held_tasks(self.model))
+
+    @cached_property
+    def _closing(self) -> CompiledFunction:
+        return Prepared(CLOSE_GAP, held_constants(self.held), self.held.sizes).bind(self.held, self.dynamics.general)
 
     def mobility(self, q: npt.ArrayLike, *, tolerance: float = TOLERANCE) -> Mobility:
         """Freedoms, rank and redundant rows at q (nq,), from the singular values of J.

@@ -165,7 +165,7 @@ class TaskSet:
         for r, row in enumerate(self.rows):
             for s in row:
                 if s.kind == JOINT:
-                    constant[entry[r, s.dof]] = 1.0
+                    constant[entry[r, s.dof]] = s.wrench[m.axis[s.dof]]
         seeds = self.seeds
         last = [entry[r, int(m.dof[i + 1]) - 1] for i, r in zip(seeds.body.tolist(), seeds.row.tolist(), strict=True)]
         skip = (seeds.kind == JOINT) | (seeds.kind == REACTION)

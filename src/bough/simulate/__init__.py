@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 from warnings import warn
 
+from bough.dynamics.laws import Effect
 from bough.dynamics.stepping import Integrator
 from bough.simulate.contacts import ContactPoint, Contacts, Ground, HeightField, Plane
 from bough.simulate.ensemble import Ensemble
 from bough.simulate.integrators import lie_midpoint, runge_kutta_4, semi_implicit_euler
-from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
 from bough.simulate.rollout import rollout
 
@@ -25,7 +25,6 @@ __all__ = [
     "Ground",
     "HeightField",
     "Integrator",
-    "JointEffects",
     "Plane",
     "Recording",
     "lie_midpoint",

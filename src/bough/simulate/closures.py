@@ -1,22 +1,24 @@
-"""Loops in rollouts: what they leave of velocities and positions, and steps of higher order that keep them closed.
+"""Loops and mimic joints in steps of higher order, and loops that are open at the start.
 
-Those integrate the accelerations of `ConstrainedDynamics`, an ordinary differential equation whatever the state, and
-put positions and velocities back onto the loops after each step, along the least way in the metric of the masses. As
-what a step leaves is of its own order, so is the result (Hairer & Wanner 1996, VII.2).
+Accelerations of `ConstrainedDynamics` are an ordinary differential equation whatever the state; positions and
+velocities are put back onto the loops after each step, along the least way in the metric of the masses. As what a step
+leaves is of its own order, so is the result (Hairer & Wanner 1996, VII.2). A step in which a stop or dry friction acts
+is one of semi-implicit Euler, in which both are exact.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
-from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.engine import bind
+from bough.dynamics.laws import LAW_FORCES, joint_laws
 from bough.dynamics.stepping import Integrator
 from bough.errors import NumericalError, ShapeError
 from bough.opspace import ConstrainedDynamics, Loops
 from bough.simulate.integrators import BY_ACCELERATION
-from bough.simulate.joint_effects import JointEffects
+from bough.simulate.stepping import RowStepper
 from bough.types import FloatArray
 
 OPEN = 1e-3  # metres or radians by which loops may be open at the start
@@ -35,33 +37,41 @@ def check_closed(loops: Loops, q: FloatArray) -> None:
         )
 
 
-class Settles(Protocol):
-    """What knows the stops and the friction of joints within loops."""
+class HeldMotion:
+    """Steps by an integrator of higher order, of a model whose loops and mimic joints `stepper` holds."""
 
-    def settled(self, q: FloatArray, v: FloatArray, dt: float) -> FloatArray:
-        """What they and the loops leave of v (batch, nv)."""
+    def __init__(self, stepper: RowStepper, integrator: Integrator, without: Any, servo: bool) -> None:
+        self.stepper, self.model, self.step = stepper, stepper.model, BY_ACCELERATION[integrator]
+        self.motion = ConstrainedDynamics(stepper.loops.space) if stepper.loops else None
+        routine = LAW_FORCES if servo else LAW_FORCES.without("target", "kp", "kd")
+        self._forces = bind(routine, self.model, *joint_laws(self.model, without), general=stepper.dynamics.general)
 
-
-class ClosedMotion:
-    """Steps of one state or many by an integrator of `integrators`, with the loops of the model held."""
-
-    def __init__(
-        self, dynamics: Dynamics, effects: JointEffects, loops: Loops, integrator: Integrator, joints: Settles
-    ) -> None:
-        self.dynamics, self.model, self.effects, self.joints = dynamics, dynamics.model, effects, joints
-        self.loops, self.step = loops, BY_ACCELERATION[integrator]
-        self.motion = ConstrainedDynamics(loops.space)
-
-    def advance(self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
+    def advance(
+        self, q: FloatArray, v: FloatArray, tau: FloatArray, dt: float, *, servo: tuple[FloatArray, ...] = ()
+    ) -> tuple[FloatArray, FloatArray]:
         """The state after dt."""
-        Q, V, T = (np.atleast_2d(x) for x in (q, v, np.broadcast_to(tau, v.shape)))
-        Q, V = self.step(self.model, lambda x, y: self._acceleration(x, y, T), Q, V, dt)
-        Q = self.loops.onto(Q)
-        V = self.joints.settled(Q, V, dt)
-        return (Q[0], V[0]) if q.ndim == 1 else (Q, V)
+        Q, V = np.atleast_2d(q), np.atleast_2d(v)
+        T, *drawn = (np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in (tau, *servo))
+        exact = self.stepper.advance(Q, V, T, dt, servo=tuple(drawn))
+        acts = np.abs(self.stepper.impulses).max(axis=1, initial=0.0) > 0.0
+        if not acts.all():
+            moved = self._smooth(Q, V, dt, (T, *drawn))
+            exact = np.where(acts[:, None], exact[0], moved[0]), np.where(acts[:, None], exact[1], moved[1])
+        return (exact[0][0], exact[1][0]) if q.ndim == 1 else exact
 
-    def _acceleration(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
-        found = self.motion(q, v, np.ascontiguousarray(tau + self.effects.forces(q, v)))
+    def _smooth(self, q: FloatArray, v: FloatArray, dt: float, drives: tuple[FloatArray, ...]) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            q, v = self.step(self.model, lambda x, y: self._acceleration(x, y, drives), q, v, dt)
+        if self.stepper.loops is None or self.motion is None:
+            return q, v
+        q = self.stepper.loops.onto(q)
+        return q, self.motion.impact(q, v).v
+
+    def _acceleration(self, q: FloatArray, v: FloatArray, drives: tuple[FloatArray, ...]) -> FloatArray:
+        tau = self._forces.call(q, v, *drives)
+        if self.motion is None:
+            return np.asarray(self.stepper.dynamics.forward_dynamics(q, v, tau))
+        found = self.motion(q, v, tau)
         size = np.maximum(1.0, np.abs(found.qdd).max(axis=-1))
         if not (found.residual <= UNMET * size).all():
             worst = float(np.max(found.residual))

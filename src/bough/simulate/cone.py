@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.compile.kernel import kernel, loop_kernel
-from bough.compile.routine import Routine
+from bough.compile.kernel import kernel
 from bough.compile.scalar import larger, positive, size, sqrt, step
 from bough.types import Rows, Scalar, Workspace
 
 JOINT, CONTACT = 0, 1
-SWEEPS, PACES, TOLERANCE = 2500, 2, 5e-10
+TOLERANCE = 5e-10
 SMALL, LEAST_SLOPE, TINY = 1e-12, 1e-3, 1e-36
 HOLD, FAR = 1e-13, 1e36
 
@@ -35,33 +34,19 @@ class Laws(NamedTuple):
     tolerance: Rows  # (1,) change of velocities at which sweeps end, relative to the largest without impulses
     small: Rows  # (2,) mobilities below this share of the others are none; the least slope of a Newton step
     tiny: Rows  # (1,) a square impulse that is none
-    most: Rows  # (2,) sweeps at one pace, and paces
+    most: Rows  # (1,) sweeps
+    goes_on: Rows  # (1,) whether sweeps end when impulses have been found, and Newton steps help (`newton`)
     hold: Rows  # (1,) share of mobilities that makes redundant rows a choice (see `hold`)
     far: Rows  # (1,) a mobility beside which all others are none
 
 
-def laws(joints: int, contacts: int, sweeps: int = SWEEPS) -> Laws:
-    """Rows of joints first, then three for each contact."""
+def laws(joints: int, contacts: int, sweeps: int | None) -> Laws:
+    """Rows of joints first, then three for each contact; so many sweeps, or as many as they take."""
     kind = np.array([JOINT] * joints + [CONTACT] * contacts, np.int64)
     row = np.array([*range(joints), *(joints + 3 * c for c in range(contacts))], np.int64)
-    small, most = np.array([SMALL, LEAST_SLOPE]), np.array([sweeps, PACES])
-    shares = np.array([TOLERANCE]), small, np.array([TINY])
-    return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, np.array([HOLD]), np.array([FAR]))
-
-
-@loop_kernel
-def impulses(
-    k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, change: Rows,
-    w: Workspace,
-) -> None:  # fmt: skip
-    """lam (rows,) from `start`; `friction` (laws,) is a coefficient for contacts, an impulse for joints."""
-    largest, slow = start_sweeps(k, A, b, start, lam, w), k.one[0]
-    for stage in range(k.most[1]):
-        for n in range(k.most[0]):
-            change[0] = sweep(k, (stage + n, k.one[0] / slow), A, b, friction, lower, upper, lam, w)
-            if change[0] <= k.tolerance[0] * largest:
-                return
-        slow = slow + k.one[0]
+    shares = np.array([TOLERANCE]), np.array([SMALL, LEAST_SLOPE]), np.array([TINY])
+    most, goes_on = np.array([sweeps or 0]), np.array([int(sweeps is None)])
+    return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, goes_on, np.array([HOLD]), np.array([FAR]))
 
 
 @kernel
@@ -232,12 +217,3 @@ def slipping(k: Laws, friction: Rows, lam: Rows) -> Scalar:
 
 
 SWEEP_WORK = {"own": "laws 11"}
-IMPULSES = Routine(
-    "contact_impulses",
-    impulses,
-    inputs={
-        "A": "rows rows", "b": "rows", "friction": "laws", "lower": "laws", "upper": "laws", "start": "rows",
-    },
-    outputs={"lam": "rows", "change": "1"},
-    work=SWEEP_WORK,
-)  # fmt: skip

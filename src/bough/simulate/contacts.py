@@ -13,7 +13,6 @@ from bough.arguments import explained
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError
 from bough.model import Model, Sole
-from bough.opspace import OperationalSpace, pose
 from bough.types import FloatArray
 
 
@@ -175,64 +174,46 @@ class Contacts:
         """Points x grounds."""
         return len(self.points) * len(self.grounds)
 
-    def softness(self, distance: FloatArray, dt: float) -> tuple[FloatArray, FloatArray]:
-        """(rate, mobility), each as `distance`: a contact obeys w + rate + mobility lam >= 0 within a step of dt.
-
-        Hard ones may close their distance. Soft ones push with (depth at the end) / compliance - damping w; the
-        damping acts within the ground only.
-        """
-        if not self.compliance:
-            return np.maximum(distance, 0.0) / dt, np.zeros_like(distance)
-        time = dt + np.where(distance <= 0.0, self.compliance * self.damping, 0.0)
-        return distance / time, self.compliance / (dt * time)
-
     @property
     def grounds(self) -> tuple[Ground, ...]:
         """All grounds, one or several."""
         return tuple(self.ground) if isinstance(self.ground, Sequence) else (self.ground,)
 
 
-class ContactRows(NamedTuple):
-    """All contacts at one batch of configurations."""
-
-    distance: FloatArray  # (batch, contacts)
-    axes: FloatArray  # (batch, contacts, 3, 3): rows normal, two tangents, in the world
-
-
 class ContactSpace:
-    """The contacts of a model: where they are and how they move."""
+    """The contacts of a model, or none: points, and the grounds that they may touch."""
 
-    def __init__(self, dynamics: Dynamics, contacts: Contacts) -> None:
+    def __init__(self, dynamics: Dynamics, contacts: Contacts | None) -> None:
         self.dynamics, self.contacts = dynamics, contacts
-        self.points: list[ContactPoint] = [p for p in contacts.points if isinstance(p, ContactPoint)]
-        self.frames = np.array([dynamics.model.frame(p.frame) for p in self.points])
-        self.at = np.array([p.point for p in self.points], float)
+        self.grounds = contacts.grounds if contacts else ()
+        self.points: list[ContactPoint] = (
+            [p for p in contacts.points if isinstance(p, ContactPoint)] if contacts else []
+        )
+        self.frames = np.array([dynamics.model.frame(p.frame) for p in self.points], np.int64)
+        self.at = np.array([p.point for p in self.points], float).reshape(-1, 3)
         self.radius = np.array([p.radius for p in self.points], float)
-        self.count = len(self.points) * len(contacts.grounds)
-        tasks = [pose(p.frame, point=p.point, name=f"contact {k}") for k, p in enumerate(self.points)]
-        self.space = OperationalSpace(dynamics.model, tasks, general=dynamics.general, dynamics=dynamics)
+        self.count = len(self.points) * len(self.grounds)
+        self.is_flat = all(isinstance(ground, Plane) for ground in self.grounds)
+        # of each ground: what lies under a plane, or up
+        up = np.array([0.0, 0.0, 1.0])
+        self.normals = np.array([g.unit if isinstance(g, Plane) else up for g in self.grounds]).reshape(-1, 3)
+        self.axes = tangent_axes(np.repeat(self.normals, len(self.points), axis=0))  # (contacts, 3, 3)
 
-    def rows(self, q: FloatArray) -> ContactRows:
-        """Distances and axes at q (batch, nq)."""
+    @property
+    def key(self) -> Any:
+        """What kernels are made from."""
+        planes = [(tuple(g.point), tuple(g.normal)) if isinstance(g, Plane) else None for g in self.grounds]
+        points = [(p.frame, *map(float, p.point), float(p.radius)) for p in self.points]
+        return planes, points, (self.contacts.compliance, self.contacts.damping) if self.contacts else None
+
+    def at_points(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Normal and two tangents (batch, contacts, 9), in world axes, and distances (batch, contacts), at q."""
         T = self.dynamics.placements(q)[:, self.frames]
         x = T[..., :3, 3] + np.einsum("bkij,kj->bki", T[..., :3, :3], self.at)
-        found = [ground.distance(x) for ground in self.contacts.grounds]
+        found = [ground.distance(x) for ground in self.grounds]
         distance = np.concatenate([d - self.radius for d, _ in found], axis=1)
-        normal = np.concatenate([n for _, n in found], axis=1)
-        return ContactRows(distance, tangent_axes(normal))
-
-    def jacobian(self, q: FloatArray, rows: ContactRows) -> FloatArray:
-        """J (batch, 3 contacts, nv) of the touching points, along normals and tangents."""
-        batch = len(q)
-        J = self.space.jacobian(q).reshape(batch, len(self.points), 6, -1)
-        J = np.tile(J, (1, len(self.contacts.grounds), 1, 1))
-        radius = np.tile(self.radius, len(self.contacts.grounds))
-        moved = J[:, :, :3]
-        if radius.any():  # the lowest point of a sphere: v + omega x (-r n)
-            arm = radius[None, :, None] * rows.axes[:, :, 0]
-            moved = moved + np.cross(arm[..., None, :], np.swapaxes(J[:, :, 3:], -1, -2)).swapaxes(-1, -2)
-        found: Any = (rows.axes @ moved).reshape(batch, 3 * self.count, -1)
-        return found
+        axes = tangent_axes(np.concatenate([n for _, n in found], axis=1))
+        return axes.reshape(*distance.shape, 9), np.ascontiguousarray(distance)
 
 
 def tangent_axes(normal: FloatArray) -> FloatArray:

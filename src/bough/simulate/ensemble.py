@@ -13,15 +13,14 @@ from bough.compile.executions import CPU, GPU
 from bough.compile.run.libraries import asarray, full, library_of, on_host
 from bough.compile.settings import check_threads, on_threads
 from bough.dynamics.dynamics import Dynamics
-from bough.dynamics.laws import check_effects
+from bough.dynamics.laws import Effect, check_effects
 from bough.dynamics.parameters import Parameters, check_inputs
 from bough.dynamics.stepping import Integrator, integrator_named
 from bough.errors import BoughError, ModelError, ShapeError, UnknownNameError
 from bough.model import Model
-from bough.simulate.closures import check_closed
+from bough.simulate.closures import HeldMotion, check_closed
 from bough.simulate.contacts import Contacts
-from bough.simulate.joint_effects import Effect, JointEffects
-from bough.simulate.stepping import ContactStepper
+from bough.simulate.stepping import RowStepper, has_rows
 from bough.simulate.steps import own_coordinates, servo_gains, step_function
 from bough.types import FloatArray
 
@@ -86,11 +85,13 @@ class Ensemble:
         self._given = self._parameters(inputs, parameters)
         self._bad = self._full((len(self.q),), 0, "uint8")
         self._launches: list[Callable[[], None]] = []
-        self._stepper: ContactStepper | None = None
+        self._stepper: RowStepper | None = None
+        self._held: HeldMotion | None = None
         rule, off = integrator_named(integrator), check_effects(without)
-        has_loops = bool(model.closures) and "closures" not in off
-        if contacts is not None or has_loops or model.couplings:
+        if has_rows(model, contacts, off):
             self._stepper = self._with_contacts(dynamics or Dynamics(model), off, rule, servo is not None)
+            if rule != "semi_implicit_euler":
+                self._held = HeldMotion(self._stepper, rule, off, servo is not None)
             self.friction = self._frictions(friction)
         else:
             if friction is not None:
@@ -189,7 +190,7 @@ class Ensemble:
         self._launches[0]()
         self._launches.reverse()
 
-    def _advance_on_ground(self, stepper: ContactStepper) -> None:
+    def _advance_on_ground(self, stepper: RowStepper) -> None:
         tau, *servo, _ = self._drives.values()
         rows = tuple(
             np.ascontiguousarray(np.broadcast_to(x, (len(self.q), *self._quantities.own[name].shape)))
@@ -198,6 +199,8 @@ class Ensemble:
 
         def moved(some: Any) -> tuple[FloatArray, FloatArray]:
             drawn = tuple(x[some] if x.ndim == 2 else x for x in servo)
+            if self._held:
+                return self._held.advance(self.q[some], self.v[some], tau[some], self.dt, servo=drawn)
             given = tuple(x[some] for x in rows)
             return stepper.advance(self.q[some], self.v[some], tau[some], self.dt, self.friction[some], given, drawn)
 
@@ -226,21 +229,19 @@ class Ensemble:
 
     # What does not change
 
-    def _with_contacts(self, dynamics: Dynamics, off: tuple[str, ...], rule: str, servo: bool) -> ContactStepper:
+    def _with_contacts(self, dynamics: Dynamics, off: tuple[str, ...], rule: str, servo: bool) -> RowStepper:
         if self._kind != "numpy" or self.q.dtype != np.float64:
             raise ModelError("contacts, loops and mimic joints are for float64 arrays on the CPU")
-        if rule != "semi_implicit_euler":
-            raise ShapeError(f"contacts, loops and mimic joints are for 'semi_implicit_euler', got {rule!r}")
-        effects = JointEffects(dynamics, off)  # type: ignore[arg-type]
+        if self.contacts is not None and rule != "semi_implicit_euler":
+            raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {rule!r}")
         how: dict[str, Any] = {"strict": False, "parameters": self._quantities, "servo": servo}
-        found = ContactStepper(dynamics, effects, self.contacts, effects.closures, **how)
+        found = RowStepper(dynamics, self.contacts, off, **how)
         if found.loops:
             check_closed(found.loops, self.q)
-        if self._quantities and not found.is_traced:
+        if self._quantities and (found.loops or self.model.couplings or not found.space.is_flat):
             raise ModelError(
                 f"{self.model.name!r} takes no {', '.join(self._quantities.inputs)} from row to row with these "
-                f"contacts: they are for planes and few joints with limits, without loops and mimic joints; "
-                f"limits are left out with without=['limits']"
+                f"contacts: they are for planes, without loops and mimic joints"
             )
         return found
 

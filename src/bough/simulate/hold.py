@@ -15,6 +15,18 @@ from bough.types import Rows, Scalar, Workspace
 
 
 @kernel
+def hold_rows(
+    k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, small: Scalar,
+    w: Workspace,
+) -> Scalar:  # fmt: skip
+    """lam (rows,) if all that `start` held is held; returns what they leave, more than `small` where a law breaks."""
+    hold(k, A, b, friction, lower, upper, start, lam, w)
+    velocities(A, b, lam, w.after)
+    wrong = broken_laws(k, friction, lower, upper, start, lam, w)
+    return held_speed(k, w) + wrong * (k.one[0] + small + small)
+
+
+@kernel
 def hold(
     k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, start: Rows, lam: Rows, w: Workspace
 ) -> None:
@@ -123,4 +135,4 @@ def held_speed(k: Laws, w: Workspace) -> Scalar:
     return largest
 
 
-HOLD_WORK = {"held": "rows", "goal": "rows", "after": "rows", "factor": "rows rows"}
+HOLD_WORK = {"held": "solved", "goal": "solved", "after": "solved", "factor": "solved solved"}

@@ -1,96 +1,205 @@
-"""Impulses where contacts slip and joints stop: generalised Newton steps (Alart & Curnier 1991), many states at once.
+"""Impulses of all rows together: held rows by one factor, slipping ones by sweeps and generalised Newton steps.
 
-Sweeps (`cone`) take hundreds of turns where a contact that slips and a stop act on one limb. A Newton step solves all
-rows together, for the state that each law is in: a contact opens, sticks, or slips along p = f - r w; a joint is free,
-slips, sticks or is at a stop. Where steps do not converge, whoever calls goes on by sweeps.
+Sweeps (`cone`) take hundreds of turns where a contact that slips and a stop act on one limb. A Newton step (Alart &
+Curnier 1991) solves all rows at once, for the state that each law is in: a contact opens, sticks, or slips along
+p = f - r w; a joint is free, slips, sticks or is at a stop. Where steps do not converge, sweeps go on. Rows may be
+redundant: each step moves impulses as little as it can, so that the start decides between them and not rounding.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from bough.compile.kernel import loop_kernel
+from bough.simulate.cone import JOINT, Laws, sweep
+from bough.simulate.hold import hold_rows, velocities
+from bough.types import Rows, Scalar, Workspace
 
-import numpy as np
-
-from bough.types import FloatArray
-
-STEPS, CONVERGED, SHARE = 25, 1e-6, 1e-13  # a change that is small is the last but one: steps converge quadratically
-
-
-class RowProblem(NamedTuple):
-    """w = A lam + b of a batch, and its laws: joints first, then normal and two tangents of each contact."""
-
-    A: FloatArray  # (batch, rows, rows)
-    b: FloatArray  # (batch, rows)
-    friction: FloatArray  # (batch, laws) an impulse for joints, a coefficient for contacts
-    lower: FloatArray  # (batch, laws) velocities of joints
-    upper: FloatArray  # (batch, laws)
-
-    def some(self, rows: Any) -> RowProblem:
-        """These states alone."""
-        return RowProblem(*(x[rows] for x in self))
+FIRST, SWEEPS, PACES = 12, 2500, 2  # sweeps before Newton steps, and after them at each pace
+STEPS, CONVERGED, SHARE = 25, 1e-9, 1e-9
+TINY = 1e-36
+OPEN, HELD, SLIPS = 0.0, 1.0, 2.0  # states of laws; a joint slips with what is known, and is open in this sense
 
 
-def newton_impulses(problem: RowProblem, start: FloatArray) -> FloatArray:
-    """lam (batch, rows) from `start`, as near as the steps come."""
-    lam, left = start.copy(), np.arange(len(start))
-    scale = np.abs(np.diagonal(problem.A, axis1=-2, axis2=-1))
+@loop_kernel
+def solve_impulses(
+    k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, small: Scalar, w: Workspace
+) -> Scalar:
+    """lam (rows,) from where it is, and in w.start; returns how far the last sweep still moved a velocity."""
+    change, pace = 0.0, 1.0
+    if k.goes_on[0] == 0:
+        for n in range(k.most[0]):
+            change = sweep(k, (n, pace), A, b, friction, lower, upper, lam, w)
+        return change
+    for r in range(len(lam)):
+        change = change + abs(lam[r])
+    if change > 0.0:
+        change = hold_rows(k, A, b, friction, lower, upper, w.start, lam, small, w)
+        if change <= small:
+            return change
+        for r in range(len(lam)):
+            lam[r] = w.start[r]
+    for n in range(FIRST):
+        change = sweep(k, (n, pace), A, b, friction, lower, upper, lam, w)
+        if change <= small:
+            return change
+    for r in range(len(lam)):
+        w.swept[r] = lam[r]
+    newton_steps(k, A, b, friction, lower, upper, lam, w)
+    found = sweep(k, (0, pace), A, b, friction, lower, upper, lam, w)
+    if found <= change:
+        change = found
+    else:
+        for r in range(len(lam)):
+            lam[r] = w.swept[r]
+    for stage in range(PACES):
+        for n in range(SWEEPS):
+            if change <= small:
+                return change
+            change = sweep(k, (stage + n, pace), A, b, friction, lower, upper, lam, w)
+        pace = 1.0 / (stage + 2)
+    return change
+
+
+@loop_kernel
+def newton_steps(k: Laws, A: Rows, b: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace) -> None:
+    """lam moved by Newton steps, as near as they come."""
     for _ in range(STEPS):
-        some = problem.some(left)
-        F, G = _linearised(some, lam[left])
-        try:
-            change = -np.linalg.solve(G, F[..., None])[..., 0]
-        except np.linalg.LinAlgError:
-            return lam
-        change[~np.isfinite(change).all(axis=1)] = 0.0
-        lam[left] += change
-        speed = np.abs(change * scale[left]).max(axis=1)
-        left = left[speed > CONVERGED * (1.0 + np.abs(some.b).max(axis=1))]
-        if not len(left):
-            break
-    return lam
+        velocities(A, b, lam, w.after)
+        count = choose_states(k, A, friction, lower, upper, lam, w)
+        fill_system(k, A, friction, lam, count, w)
+        if solve_system(count, w) == 0:
+            return
+        speed, most = 0.0, 1.0
+        for c in range(count):
+            w.move[int(w.index[c])] = w.G[c, count]
+        for r in range(len(lam)):
+            lam[r] = lam[r] + w.move[r]
+            speed, most = max(speed, abs(w.move[r] * A[r, r])), max(most, abs(b[r]))
+        if not speed > CONVERGED * most:
+            return
 
 
-def _linearised(problem: RowProblem, lam: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """F (batch, rows), zero where all laws hold, and its generalised derivative G (batch, rows, rows)."""
-    A, b, friction, lower, upper = problem
-    rows = lam.shape[1]
-    joints = (3 * friction.shape[1] - rows) // 2
-    own, one = np.diagonal(A, axis1=-2, axis2=-1), np.eye(rows)
-    w = (A @ lam[..., None])[..., 0] + b
-    F, G = lam.copy(), np.broadcast_to(one, A.shape).copy()
-    soft = A + SHARE * own.max(axis=1)[:, None, None] * one  # redundant rows get the least impulses
+@loop_kernel
+def choose_states(k: Laws, A: Rows, friction: Rows, lower: Rows, upper: Rows, lam: Rows, w: Workspace) -> int:
+    """w.state of all laws by w.after, w.index of rows that are unknown, w.move of the others; how many are unknown."""
+    count = 0
+    for i in range(len(k.row)):
+        r, rows = k.row[i], 1
+        if k.kind[i] == JOINT:
+            own = A[r, r]
+            z = w.after[r] - own * lam[r]
+            free = z - min(max(z, -own * friction[i]), own * friction[i])
+            w.goal[r], w.state[i] = min(max(free, lower[i]), upper[i]), OPEN
+            w.move[r] = -lam[r]
+            if free != w.goal[r] or (free == 0.0 and friction[i] > 0.0):
+                w.state[i] = HELD
+            elif free > 0.0:
+                w.move[r] = -lam[r] - friction[i]
+            elif free < 0.0:
+                w.move[r] = -lam[r] + friction[i]
+        else:
+            rows = 3
+            own = A[r, r] + TINY
+            press = lam[r] - w.after[r] / own
+            p, s = lam[r + 1] - w.after[r + 1] / own, lam[r + 2] - w.after[r + 2] / own
+            w.state[i] = HELD
+            if press <= 0.0:
+                w.state[i] = OPEN
+            elif p * p + s * s > friction[i] * friction[i] * press * press:
+                w.state[i] = SLIPS
+            for c in range(3):
+                w.goal[r + c], w.move[r + c] = 0.0, -lam[r + c]
+        if w.state[i] != OPEN:
+            for c in range(rows):
+                w.index[count], w.move[r + c] = r + c, 0.0
+                count = count + 1
+    return count
 
-    def hold(at: Any, goal: Any) -> None:
-        """Rows whose velocity is known."""
-        F[at], G[at] = w[at] - goal, soft[at]
 
-    z = w[:, :joints] - own[:, :joints] * lam[:, :joints]
-    f, shrink = friction[:, :joints], own[:, :joints] * friction[:, :joints]
-    free = z - np.clip(z, -shrink, shrink)
-    goal = np.clip(free, lower[:, :joints], upper[:, :joints])
-    known = (free != goal) | ((free == 0.0) & (f > 0.0))
-    F[:, :joints] = np.where(known, 0.0, lam[:, :joints] + f * np.sign(free))
-    at = np.nonzero(known)
-    hold(at, goal[at])
-    # contacts
-    n = np.arange(joints, rows, 3)
-    r = 1.0 / own[:, n]
-    mu, t = friction[:, joints:], np.stack([n + 1, n + 2], axis=-1)
-    press = lam[:, n] - r * w[:, n]
-    p = lam[:, t] - r[..., None] * w[:, t]
-    size = np.linalg.norm(p, axis=-1)
-    sticks, slips = (press > 0.0) & (size <= mu * press), (press > 0.0) & (size > mu * press)
-    state, c = np.nonzero(sticks | slips)
-    hold((state, n[c]), 0.0)
-    state, c = np.nonzero(sticks)
-    hold((state, n[c] + 1), 0.0)
-    hold((state, n[c] + 2), 0.0)
-    state, c = np.nonzero(slips)
-    k, x, mu, normal = t[c], p[state, c] / size[state, c][:, None], mu[state, c][:, None], n[c]
-    pair = state[:, None], k
-    bent = mu[..., None] * np.maximum(lam[state, normal], 0.0)[:, None, None] / size[state, c][:, None, None]
-    turn = bent * (np.eye(2) - x[:, :, None] * x[:, None, :])
-    F[pair] = lam[pair] - mu * lam[state, normal][:, None] * x
-    G[pair] = one[k] - turn @ (one[k] - r[state, c][:, None, None] * A[pair])
-    G[state[:, None], k, normal[:, None]] -= mu * x
-    return F, G
+@loop_kernel
+def fill_system(k: Laws, A: Rows, friction: Rows, lam: Rows, count: int, w: Workspace) -> None:
+    """w.G (count, count + 1): what the moves of unknown rows do to their laws, and what is missing."""
+    share = 0.0
+    for r in range(len(lam)):
+        share = max(share, SHARE * A[r, r])
+        w.known[r] = 0.0
+        for c in range(len(lam)):
+            w.known[r] = w.known[r] + A[r, c] * w.move[c]
+    row = 0
+    for i in range(len(k.row)):
+        r = k.row[i]
+        if w.state[i] != OPEN:
+            fill_held(A, r, row, count, share, w)
+            row = row + 1
+            if k.kind[i] != JOINT:
+                if w.state[i] == HELD:
+                    fill_held(A, r + 1, row, count, share, w)
+                    fill_held(A, r + 2, row + 1, count, share, w)
+                else:
+                    fill_slipping(A, r, row, count, friction[i], lam, w)
+                row = row + 2
+
+
+@loop_kernel
+def fill_held(A: Rows, r: int, row: int, count: int, share: Scalar, w: Workspace) -> None:
+    """Row r has the velocity w.goal."""
+    for c in range(count):
+        w.G[row, c] = A[r, int(w.index[c])]
+    w.G[row, row] = w.G[row, row] + share
+    w.G[row, count] = w.goal[r] - w.after[r] - w.known[r]
+
+
+@loop_kernel
+def fill_slipping(A: Rows, r: int, row: int, count: int, friction: Scalar, lam: Rows, w: Workspace) -> None:
+    """The tangents of the contact at row r: f = friction f_n p / |p| of p = f - w / A_nn."""
+    over = 1.0 / (A[r, r] + TINY)
+    p, s = lam[r + 1] - over * w.after[r + 1], lam[r + 2] - over * w.after[r + 2]
+    length = (p * p + s * s) ** 0.5
+    p, s = p / length, s / length
+    bent = friction * max(lam[r], 0.0) / length
+    # the projection across p: bent (1 - p p')
+    pp, ps, ss = bent * (1.0 - p * p), -bent * p * s, bent * (1.0 - s * s)
+    for c in range(count):
+        at = int(w.index[c])
+        x, y = over * A[r + 1, at], over * A[r + 2, at]
+        if at == r + 1:
+            x = x - 1.0
+        if at == r + 2:
+            y = y - 1.0
+        w.G[row, c], w.G[row + 1, c] = pp * x + ps * y, ps * x + ss * y
+    # the three rows of a contact are neighbours
+    w.G[row, row - 1], w.G[row + 1, row - 1] = w.G[row, row - 1] - friction * p, w.G[row + 1, row - 1] - friction * s
+    w.G[row, row], w.G[row + 1, row + 1] = w.G[row, row] + 1.0, w.G[row + 1, row + 1] + 1.0
+    x, y = over * w.known[r + 1], over * w.known[r + 2]
+    w.G[row, count] = friction * lam[r] * p - lam[r + 1] - pp * x - ps * y
+    w.G[row + 1, count] = friction * lam[r] * s - lam[r + 2] - ps * x - ss * y
+
+
+@loop_kernel
+def solve_system(count: int, w: Workspace) -> int:
+    """The last column of w.G (count, count + 1) becomes the solution; 0 if there is none. Partial pivoting."""
+    for c in range(count):
+        best = c
+        for r in range(c + 1, count):
+            if abs(w.G[r, c]) > abs(w.G[best, c]):
+                best = r
+        if not abs(w.G[best, c]) > 0.0:
+            return 0
+        for a in range(c, count + 1):
+            w.G[c, a], w.G[best, a] = w.G[best, a], w.G[c, a]
+        for r in range(c + 1, count):
+            x = w.G[r, c] / w.G[c, c]
+            if x != 0.0:
+                for a in range(c + 1, count + 1):
+                    w.G[r, a] = w.G[r, a] - x * w.G[c, a]
+    for c in range(count - 1, -1, -1):
+        for a in range(c + 1, count):
+            w.G[c, count] = w.G[c, count] - w.G[c, a] * w.G[a, count]
+        w.G[c, count] = w.G[c, count] / w.G[c, c]
+        if not abs(w.G[c, count]) < 1e300:
+            return 0
+    return 1
+
+
+NEWTON_WORK = {"G": "solved columns", "state": "laws"} | {
+    name: "solved" for name in ("index", "move", "known", "swept")
+}

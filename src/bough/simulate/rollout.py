@@ -16,17 +16,17 @@ from bough.arguments import explained
 from bough.compile.run.arrays import is_count
 from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.laws import Effect, check_effects
 from bough.dynamics.stepping import Integrator, integrator_named
 from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError, short
 from bough.model import Model
 from bough.opspace import Loops
 from bough.record import progress_bar
-from bough.simulate.closures import ClosedMotion, check_closed
+from bough.simulate.closures import HeldMotion, check_closed
 from bough.simulate.contacts import Contacts
 from bough.simulate.integrators import BY_ACCELERATION, Step
-from bough.simulate.joint_effects import Effect, JointEffects
 from bough.simulate.recording import Recording
-from bough.simulate.stepping import ContactStepper
+from bough.simulate.stepping import RowStepper, has_rows
 from bough.simulate.steps import Path, PrescribedMotion, Servos, Target, step_function
 from bough.types import FloatArray
 
@@ -110,10 +110,15 @@ def rollout(
     if target is not None and servo is None:
         raise ShapeError("target is for servos: give servo=(kp, kd)")
     strict = failures == "raise"
-    effects = JointEffects(dynamics or Dynamics(model), without)
+    known, off = dynamics or Dynamics(model), check_effects(without)
     extras = _Extras(model, q, servo, target, None if callable(motion) else motion)
-    stepper = _stepper(effects, contacts, integrator, motion if callable(motion) else None, extras)
-    advance = _advance(effects, motion if callable(motion) else None, integrator, stepper, extras)
+    stepper = _stepper(known, off, contacts, integrator, motion if callable(motion) else None, extras)
+    if callable(motion):
+        advance = _by_acceleration(BY_ACCELERATION[integrator], model, motion)
+    elif stepper:
+        advance = _on_rows(stepper, integrator, off, extras)
+    else:
+        advance = _by_kernel(known, integrator, off, extras)
     steps = _Steps(advance, q, v, strict, extras)
     with on_threads(threads):
         steps.check_start(partial(_refuse, model, stepper.loops if stepper else None))
@@ -127,7 +132,7 @@ def rollout(
             if k % every == 0:
                 taken.append((t, steps.q, steps.v, push))
             end = duration if k == count - 1 else (k + 1) * dt
-            pushes = None if forces is None else Pushing(effects.dynamics, forces, t, steps)
+            pushes = None if forces is None else Pushing(known, forces, t, steps)
             # steps of one length, whatever the rounding of times
             steps.take(push, t, dt if k < count - 1 else end - t, pushes)
             if stepper and contacts and (k % every == 0):
@@ -204,8 +209,9 @@ class _Extras:
 
 
 def _stepper(
-    effects: JointEffects, contacts: Contacts | None, integrator: Integrator, motion: Law | None, extras: _Extras
-) -> ContactStepper | None:
+    dynamics: Dynamics, off: tuple[str, ...], contacts: Contacts | None, integrator: Integrator, motion: Law | None,
+    extras: _Extras,
+) -> RowStepper | None:  # fmt: skip
     """What solves loops and contacts, and joints that follow others, if there are any."""
     if contacts is not None and not isinstance(contacts, Contacts):
         raise ShapeError(f"contacts are bough.simulate.Contacts(points, ground, friction), got {contacts!r}")
@@ -213,15 +219,13 @@ def _stepper(
         if contacts is not None:
             raise ShapeError("contacts act on the motion of the model itself: leave motion= out, and give tau=")
         return None
-    if contacts is None and not effects.closures and not effects.model.couplings:
+    if not has_rows(dynamics.model, contacts, off):
         return None
     if extras.paths:
         raise ShapeError("prescribed motion is for models without loops, mimic joints and contacts")
-    if extras and integrator != "semi_implicit_euler":
-        raise ShapeError(f"servos of loops and mimic joints are for 'semi_implicit_euler', got {integrator!r}")
     if contacts is not None and integrator != "semi_implicit_euler":
         raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {integrator!r}")
-    return ContactStepper(effects.dynamics, effects, contacts, effects.closures, servo=bool(extras))
+    return RowStepper(dynamics, contacts, off, servo=bool(extras))
 
 
 class _Steps:
@@ -313,54 +317,32 @@ class _Steps:
             raise NumericalError(f"the motion{which} {reason} (at t = {t:g} s)") from None
 
 
-def _advance(
-    effects: JointEffects, motion: Law | None, integrator: Integrator, stepper: ContactStepper | None, extras: _Extras
-) -> Advance:
-    """One step of all states, chosen once for a rollout."""
-    model, dynamics = effects.model, effects.dynamics
-    if motion is not None:
-        return _by_acceleration(BY_ACCELERATION[integrator], model, motion)
-    if stepper is None:
-        how: Any = {"servo": extras.servos is not None, "prescribed": extras.prescribed, "general": dynamics.general}
-        call, lengths = step_function(model, integrator, effects.without, **how).call, {}
+def _by_kernel(dynamics: Dynamics, integrator: Integrator, off: tuple[str, ...], extras: _Extras) -> Advance:
+    """Steps of joints alone."""
+    how: Any = {"servo": extras.servos is not None, "prescribed": extras.prescribed, "general": dynamics.general}
+    call, lengths = step_function(dynamics.model, integrator, off, **how).call, {}
 
-        def by_kernel(q: FloatArray, v: FloatArray, dt: float, *given: FloatArray) -> tuple[FloatArray, FloatArray]:
-            if dt not in lengths:
-                lengths[dt] = np.array([dt])
-            found: Any = call(q, v, *given, lengths[dt])
-            return found
+    def advance(q: FloatArray, v: FloatArray, dt: float, *given: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if dt not in lengths:
+            lengths[dt] = np.array([dt])
+        found: Any = call(q, v, *given, lengths[dt])
+        return found
 
-        return by_kernel
-    if integrator == "semi_implicit_euler":
-        return lambda q, v, dt, tau, *servo: stepper.advance(q, v, tau, dt, servo=servo)
-    if stepper.loops:
-        closed = ClosedMotion(dynamics, effects, stepper.loops, integrator, stepper).advance
-        return _first_order_at_laws(stepper, lambda q, v, dt, tau: closed(q, v, tau, dt))
-    law = lambda q, v, tau: dynamics.forward_dynamics(q, v, tau + effects.forces(q, v))  # noqa: E731
-    return _first_order_at_laws(stepper, _by_acceleration(BY_ACCELERATION[integrator], model, law))
+    return advance
+
+
+def _on_rows(stepper: RowStepper, integrator: Integrator, off: tuple[str, ...], extras: _Extras) -> Advance:
+    """Steps with contacts, loops or mimic joints."""
+    take: Any = stepper
+    if integrator != "semi_implicit_euler":
+        take = HeldMotion(stepper, integrator, off, bool(extras))
+    return lambda q, v, dt, tau, *servo: take.advance(q, v, tau, dt, servo=servo)
 
 
 def _by_acceleration(step: Step, model: Model, law: Law) -> Advance:
     def advance(q: FloatArray, v: FloatArray, dt: float, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         with np.errstate(over="ignore", invalid="ignore"):
             return step(model, lambda x, y: law(x, y, tau), q, v, dt)
-
-    return advance
-
-
-def _first_order_at_laws(stepper: ContactStepper, smooth: Advance) -> Advance:
-    """Steps of `smooth`, but where friction or a stop acts those of semi-implicit Euler, in which both are exact."""
-
-    def advance(q: FloatArray, v: FloatArray, dt: float, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if not stepper.rows:
-            return smooth(q, v, dt, tau)
-        exact = stepper.advance(q, v, tau, dt)
-        acts = np.abs(stepper.impulses).max(axis=1, initial=0.0) > 0.0
-        if acts.all():
-            return exact
-        acts = acts[:, None] if q.ndim == 2 else acts[0]
-        moved = smooth(q, v, dt, tau)
-        return np.where(acts, exact[0], moved[0]), np.where(acts, exact[1], moved[1])
 
     return advance
 

@@ -1,16 +1,25 @@
-"""One step of a robot with contacts as one kernel: free velocity, Lambda^-1 of all rows, impulses, and the state after.
+"""One step of a robot with contacts, stops, dry friction, loops and mimic joints as one kernel.
 
-The scheme is that of `stepping`. The free velocity u of (H + dt B) u = H v + dt (tau - C - K x) and A = J M^-1 J' come
-from one LTDL factor of M = H + dt B (Featherstone 2010, eq. 22); then a fixed number of sweeps (`cone`), v' = u + M^-1
-J' lam, and q' by dt v'. Grounds are planes. Whoever calls looks at `report` and asks again where sweeps have not
-converged, or joints would pass limits that are not among the rows.
+Time stepping at the level of velocities (Moreau 1988; Stewart & Trinkle 1996; Jean 1999). The free velocity u of
+(H + dt B) u = H v + dt (tau - C - K x) and A = J M^-1 J' of all rows come from one LTDL factor of M = H + dt B
+(Featherstone 2010, eq. 22). Loops and ties of mimic joints are eliminated; impulses of the other rows obey their laws:
+
+    v' = u + M^-1 J' lam,  q' by dt v'.
+
+A contact above the ground may close its distance within the step and no more, so that it lands without going in.
+Neither contacts nor stops can raise the kinetic energy: zero is always an allowed velocity, and friction works against
+sliding. What curved paths leave behind is put right by moves that touch no velocity: loops by a Gauss-Newton step;
+points in the ground by lifting them (`lift`), only as high as the energy pays for that contacts have just taken out.
+
+`contact_step` is straight-line: it tries one way to the impulses (`hold`, or a fixed number of sweeps), and `report`
+says whether it found them. `row_step` is the same step in general code, where the solver goes on until it has them.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from bough.compile.kernel import kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import larger, positive, step
 from bough.dynamics.center_of_mass import WORK as MOMENT_WORK
@@ -21,18 +30,20 @@ from bough.dynamics.free_flight import FLIGHT_WORK, bend, is_free, move_flight, 
 from bough.dynamics.laws import LAW_WORK, JointLaws, StepNumbers, forces_and_rotors, take_drives, with_rotors
 from bough.dynamics.rnea import RNEA, newton_euler
 from bough.joints import Mechanism, integrate_joint, joint_motion, tiny
-from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, jacobian_times, jacobian_transpose_times, packed_jacobian
+from bough.opspace.sweeps.closing import add_row_impulses
+from bough.opspace.sweeps.held import Proximal, factor_held, fit_held
+from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, jacobian_times, packed_jacobian
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit
 from bough.opspace.sweeps.wrenches import Seeds, place_bodies
 from bough.simulate.cone import SWEEP_WORK, Laws, slipping, start_sweeps, sweep
-from bough.simulate.hold import HOLD_WORK, broken_laws, held_speed, hold, velocities
+from bough.simulate.hold import HOLD_WORK, hold_rows, velocities
+from bough.simulate.newton import NEWTON_WORK, solve_impulses
 from bough.sparsity.ltdl import ltdl, ltdl_solve
-from bough.sparsity.products import unit_lsolve
-from bough.spatial import add3, dot3, get3, get9, get_tail, rotate
+from bough.spatial import add3, cross, dot3, get3, get6, get9, get_tail, join, put6, rotate, scale3
 from bough.types import Rows, Scalar, Workspace
 
-# Columns of a report. Sweeps have converged where CHANGE is not above LARGEST.
+# Columns of a report. Impulses have been found where CHANGE is not above LARGEST.
 CHANGE, LARGEST, SPENT, EXCESS, DEPTH, SLIPS = range(6)
 
 
@@ -47,10 +58,11 @@ class JointRows(NamedTuple):
     watched_coordinate: Rows  # (watched,)
     watched_lower: Rows  # (watched,)
     watched_upper: Rows  # (watched,)
+    place: Rows  # (solved rows,) of each row of the solver among the impulses that callers keep
 
 
-class GroundPlanes(NamedTuple):
-    """A point of a body and a plane for each contact."""
+class Grounds(NamedTuple):
+    """A point of a body and its ground for each contact: a plane, or what the caller finds there."""
 
     body: Rows  # (contacts,)
     point: Rows  # (contacts, 3) in the kernel's frame of the body
@@ -59,33 +71,92 @@ class GroundPlanes(NamedTuple):
     first: Rows  # (1,) row of the first contact
     is_soft: Rows  # (1,) whether contacts are springs
     soft: Rows  # (2,) their compliance, and that times their damping
+    is_given: Rows  # (1,) whether axes and distances are inputs
+    radius: Rows  # (contacts,)
+    seed: Rows  # (3 contacts,) of each contact row
 
 
 @kernel
 def contact_step(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows,
-    g: GroundPlanes, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows,
-    start: Rows, dt: Rows, pace: Rows, none: Rows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
+    g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows, start: Rows,
+    dt: Rows, axes: Rows, distance: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """The state after dt, impulses lam (rows,), and how it went: `report` (6,), with the depth of the deepest point.
+    """The state after dt, impulses lam (kept rows,), and how it went: `report` (6,).
 
+    `axes` (contacts, 9), normal and two tangents, and `distance` (contacts,) are for grounds that are not planes;
     `none` is held at zero.
     """
     take_drives(tau, target, kp, kd, none, w)
-    prepare_rows(m, t, p, f, j, c, e, g, k, q, v, friction, dt, none, w)
-    report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, start, lam, w)
+    prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, dt, axes, distance, none, w)
+    begin_rows(e, k, start, report, w)
     if k.most[0] == 0:
-        hold(k, w.A, w.b, w.friction, w.lower, w.upper, start, lam, w)
+        report[CHANGE] = hold_rows(k, w.A, w.b, w.friction, w.lower, w.upper, w.start, w.lam, report[LARGEST], w)
     for n in range(k.most[0]):
-        report[CHANGE] = sweep(k, (n, pace[0]), w.A, w.b, w.friction, w.lower, w.upper, lam, w)
-    velocities(w.A, w.b, lam, w.after)
-    if k.most[0] == 0:
-        wrong = broken_laws(k, w.friction, w.lower, w.upper, start, lam, w)
-        report[CHANGE] = held_speed(k, w) + wrong * (m.one[0] + report[LARGEST] + report[LARGEST])
-    report[SLIPS] = slipping(k, w.friction, lam)
-    report[SPENT] = energy_spent(m, g, lam, w)
-    add_impulses(m, p, f, lam, v_after, w)
+        report[CHANGE] = sweep(k, (n, m.one[0]), w.A, w.b, w.friction, w.lower, w.upper, w.lam, w)
+    finish_step(m, t, p, f, e, g, k, q, dt, q_after, v_after, lam, report, w)
+
+
+@loop_kernel
+def row_step(
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
+    g: Grounds, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows, start: Rows,
+    dt: Rows, axes: Rows, distance: Rows, none: Rows,
+    q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """The same, with impulses that the solver seeks until it has them."""
+    take_drives(tau, target, kp, kd, none, w)
+    prepare_rows(m, t, p, f, x, j, c, e, g, k, q, v, friction, dt, axes, distance, none, w)
+    begin_rows(e, k, start, report, w)
+    report[CHANGE] = solve_impulses(k, w.A, w.b, w.friction, w.lower, w.upper, w.lam, report[LARGEST], w)
+    finish_step(m, t, p, f, e, g, k, q, dt, q_after, v_after, lam, report, w)
+
+
+@kernel
+def prepare_rows(
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
+    g: Grounds, k: Laws, q: Rows, v: Rows, friction: Rows, dt: Rows, axes: Rows, distance: Rows, none: Rows,
+    w: Workspace,
+) -> None:  # fmt: skip
+    """w.u, the factor in w.H, w.A and w.b of all rows with held ones eliminated, and the laws of the others."""
+    w.h[0] = dt[0]
+    forces_and_rotors(m, j, c, q, v, w)
+    crba(with_rotors(m, w.rotor), q, w.H, w)
+    newton_euler(m, v, none, w.C, w)
+    free_velocity(m, f, v, dt[0], w)
+    turn_rows(t, g, axes, w)
+    packed_jacobian(m, with_wrenches(t, w.wrench), p, w.J, w)
+    mobility(m, p, f, w)
+    jacobian_times(p, w.J, w.u, w.b)
+    eliminate_held(m, x, w)
+    set_laws(m, e, k, q, friction, dt[0], w)
+    place_points(m, t, g, distance, w.ahead, w)
+    soften(m, g, dt[0], w)
+
+
+@kernel
+def begin_rows(e: JointRows, k: Laws, start: Rows, report: Rows, w: Workspace) -> None:
+    """w.lam and w.start, the impulses to begin with, and what counts as a small velocity."""
+    for r in range(len(w.lam)):
+        w.start[r] = start[e.place[r]]
+    report[LARGEST] = k.tolerance[0] * start_sweeps(k, w.A, w.b, w.start, w.lam, w)
+
+
+@kernel
+def finish_step(
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, e: JointRows, g: Grounds, k: Laws, q: Rows, dt: Rows,
+    q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """The state after the impulses in w.lam, and the rest of the report."""
+    for r in range(len(lam)):
+        lam[r] = m.zero[0]
+    for r in range(len(w.lam)):
+        lam[e.place[r]] = w.lam[r]
+    velocities(w.A, w.b, w.lam, w.after)
+    report[SLIPS] = slipping(k, w.friction, w.lam)
+    report[SPENT] = energy_spent(m, g, w.lam, w)
+    add_impulses(m, p, f, v_after, w)
     report[EXCESS] = limit_excess(m, e, q, v_after, dt[0])
     for i in range(len(m.parent)):
         if is_free(m, i):
@@ -93,77 +164,55 @@ def contact_step(
         else:
             integrate_joint(m, i, q, v_after, dt[0], q_after)
     report[DEPTH] = m.zero[0]
-    if g.is_soft[0] == 0:
+    if g.is_soft[0] == 0 and g.is_given[0] == 0:
         joint_motion(m, q_after, w.X)
         place_bodies(m, t, w)
-        place_points(m, t, g, w.ahead, w)
+        place_points(m, t, g, w.ahead, w.ahead, w)
         for n in range(len(w.ahead)):
             report[DEPTH] = larger(report[DEPTH], -w.ahead[n])
 
 
-@kernel
-def prepare_rows(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows,
-    g: GroundPlanes, k: Laws, q: Rows, v: Rows, friction: Rows, dt: Rows, none: Rows, w: Workspace,
-) -> None:  # fmt: skip
-    """w.A and w.b of all rows, and their laws."""
-    w.h[0] = dt[0]
-    forces_and_rotors(m, j, c, q, v, w)
-    crba(with_rotors(m, w.rotor), q, w.H, w)
-    newton_euler(m, v, none, w.C, w)
-    free_velocity(m, f, v, dt[0], w)
-    packed_jacobian(m, t, p, w.J, w)
-    mobility(m, p, f, w)
-    jacobian_times(p, w.J, w.u, w.b)
-    set_laws(m, e, k, q, friction, dt[0], w)
-    place_points(m, t, g, w.ahead, w)
-    soften(m, g, dt[0], w)
+# Rows
 
 
 @kernel
-def row_problem(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows,
-    g: GroundPlanes, k: Laws, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows, friction: Rows,
-    dt: Rows, none: Rows, A: Rows, b: Rows, bound: Rows, lower: Rows, upper: Rows, w: Workspace,
-) -> None:  # fmt: skip
-    """A, b and the laws of all rows: `bound` is friction, an impulse for joints and a coefficient for contacts."""
-    take_drives(tau, target, kp, kd, none, w)
-    prepare_rows(m, t, p, f, j, c, e, g, k, q, v, friction, dt, none, w)
-    for r in range(len(b)):
-        b[r] = w.b[r]
-        for s in range(len(b)):
-            A[r, s] = w.A[r, s]
-    for i in range(len(k.row)):
-        bound[i], lower[i], upper[i] = w.friction[i], w.lower[i], w.upper[i]
+def turn_rows(t: Seeds, g: Grounds, axes: Rows, w: Workspace) -> None:
+    """w.wrench: those of all seeds, of contacts along `axes` where these are given."""
+    for s in range(len(t.kind)):
+        put6(w.wrench, s, get6(t.wrench, s))
+    if g.is_given[0] == 1:
+        for c in range(len(g.radius)):
+            normal = (axes[c, 0], axes[c, 1], axes[c, 2])
+            for a in range(3):
+                # the lowest point of a sphere moves by v + omega x (-r n)
+                along = (axes[c, 3 * a], axes[c, 3 * a + 1], axes[c, 3 * a + 2])
+                put6(w.wrench, g.seed[3 * c + a], join(scale3(-g.radius[c], cross(normal, along)), along))
 
 
 @kernel
-def soften(m: Mechanism, g: GroundPlanes, dt: Scalar, w: Workspace) -> None:
-    """What w.A and w.b must have so that contacts obey A lam + b >= 0: see `Contacts.softness`."""
-    for c in range(len(w.ahead)):
-        r = g.first[0] + 3 * c
-        if g.is_soft[0] == 1:
-            time = dt + step(-w.ahead[c]) * g.soft[1]
-            w.ahead[c] = w.ahead[c] / time
-            w.A[r, r] = w.A[r, r] + g.soft[0] / (dt * time)
-        else:
-            w.ahead[c] = positive(w.ahead[c]) / dt
-        w.b[r] = w.b[r] + w.ahead[c]
+def with_wrenches(t: Seeds, wrench: Rows) -> Seeds:
+    """The same rows along other wrenches."""
+    return Seeds(t.kind, t.body, t.other, t.row, wrench, t.point, t.of_body, t.placed, t.root, t.central)
 
 
 @kernel
 def free_velocity(m: Mechanism, f: DofTree, v: Rows, dt: Scalar, w: Workspace) -> None:
-    """w.u in the kernel's order, of free roots in the axes of the start (`free_flight`), and the factor of M in w.H."""
+    """w.u in the kernel's order, of free roots in the axes of the start (`free_flight`), and the factor of M in w.H.
+
+    Forces act on the joints that lead: what followers feel has been added to them.
+    """
     for a in range(len(v)):
         w.push[a] = w.push[a] - w.C[a]
     push_roots(m, v, dt, w.push, w)
     for j in range(len(m.v_index)):
-        w.column[j, 0] = dt * w.push[m.v_index[j]]
+        w.column[j, 0] = m.zero[0]
+    for a in range(len(v)):
+        w.column[f.leader[a], 0] = dt * w.push[a]
     ltdl(f.parent, f.rows, w.H)
     ltdl_solve(f.parent, f.rows, w.H, w.column)
     for i in range(len(m.parent)):
         for j in range(m.dof[i], m.dof[i + 1]):
-            w.u[j] = v[m.v_index[j]] + w.column[j, 0]
+            w.u[j] = w.rate[j] + w.column[j, 0]
             if is_free(m, i):
                 w.u[j] = w.u[j] + bend(m, i, j, v, dt)
 
@@ -175,6 +224,51 @@ def mobility(m: Mechanism, p: JacobianPattern, f: DofTree, w: Workspace) -> None
         w.Y[a] = w.J[a]
     solve_rows_unit(p, f, w.H, w.Y, w.YD)
     outer_product(p, w.YD, w.Y, w.A, m.zero[0])
+
+
+@kernel
+def eliminate_held(m: Mechanism, x: Proximal, w: Workspace) -> None:
+    """w.A and w.b of the rows that have laws, where all rows behind them are held: their impulses are in w.fit.
+
+    Column c of w.fit (held, solved + 1) undoes what a unit impulse of row c does to held rows, the last what w.u does.
+    """
+    n, held = len(w.lam), len(w.fit)
+    if held > 0:
+        for r in range(held):
+            for s in range(held):
+                w.E[r, s] = w.A[n + r, n + s]
+        factor_held(m, x, w.E, x.weight[0], w)
+        for c in range(n + 1):
+            for r in range(held):
+                w.gap[r] = w.b[n + r]
+                if c < n:
+                    w.gap[r] = w.A[n + r, c]
+            fit_held(m, x, w.E, w.gap, w.found, w)
+            for r in range(held):
+                w.fit[r, c] = w.found[r]
+        for r in range(n):
+            for s in range(held):
+                w.b[r] = w.b[r] - w.A[r, n + s] * w.fit[s, n]
+                for c in range(n):
+                    w.A[r, c] = w.A[r, c] - w.A[r, n + s] * w.fit[s, c]
+
+
+@kernel
+def soften(m: Mechanism, g: Grounds, dt: Scalar, w: Workspace) -> None:
+    """What w.A and w.b must have so that contacts obey A lam + b >= 0.
+
+    Hard ones may close their distance. Soft ones push with (depth at the end) / compliance - damping w; the damping
+    acts within the ground only.
+    """
+    for c in range(len(w.ahead)):
+        r = g.first[0] + 3 * c
+        if g.is_soft[0] == 1:
+            time = dt + step(-w.ahead[c]) * g.soft[1]
+            w.ahead[c] = w.ahead[c] / time
+            w.A[r, r] = w.A[r, r] + g.soft[0] / (dt * time)
+        else:
+            w.ahead[c] = positive(w.ahead[c]) / dt
+        w.b[r] = w.b[r] + w.ahead[c]
 
 
 @kernel
@@ -193,16 +287,19 @@ def set_laws(m: Mechanism, e: JointRows, k: Laws, q: Rows, friction: Rows, dt: S
 
 
 @kernel
-def place_points(m: Mechanism, t: Seeds, g: GroundPlanes, distance: Rows, w: Workspace) -> None:
-    """Distances of all contacts from their planes, from the placements in w."""
+def place_points(m: Mechanism, t: Seeds, g: Grounds, given: Rows, distance: Rows, w: Workspace) -> None:
+    """Distances of all contacts from their grounds: those given, or from planes by the placements in w."""
     for c in range(len(distance)):
-        i = g.body[c]
-        x = add3(add3(get3(w.origin, t.root[i]), get_tail(w.place, i)), rotate(get9(w.place, i), get3(g.point, c)))
-        distance[c] = dot3(get3(g.normal, c), x) - g.offset[c]
+        if g.is_given[0] == 1:
+            distance[c] = given[c]
+        else:
+            i = g.body[c]
+            x = add3(add3(get3(w.origin, t.root[i]), get_tail(w.place, i)), rotate(get9(w.place, i), get3(g.point, c)))
+            distance[c] = dot3(get3(g.normal, c), x) - g.offset[c]
 
 
 @kernel
-def energy_spent(m: Mechanism, g: GroundPlanes, lam: Rows, w: Workspace) -> Scalar:
+def energy_spent(m: Mechanism, g: Grounds, lam: Rows, w: Workspace) -> Scalar:
     """The kinetic energy that impulses took out: -lam (J u + A lam / 2) = -lam (b + after) / 2, less the distances."""
     half = m.one[0] / (m.one[0] + m.one[0])
     spent = m.zero[0]
@@ -214,14 +311,18 @@ def energy_spent(m: Mechanism, g: GroundPlanes, lam: Rows, w: Workspace) -> Scal
 
 
 @kernel
-def add_impulses(m: Mechanism, p: JacobianPattern, f: DofTree, lam: Rows, v_after: Rows, w: Workspace) -> None:
-    """v_after = u + M^-1 J' lam = u + L^-1 (D^-1 Y' lam)."""
-    jacobian_transpose_times(p, w.YD, lam, w.z, m.zero[0])
-    for j in range(len(m.v_index)):
-        w.column[j, 0] = w.z[j]
-    unit_lsolve(f.parent, f.rows, w.H, w.column)
-    for j in range(len(m.v_index)):
-        v_after[m.v_index[j]] = w.u[j] + w.column[j, 0]
+def add_impulses(m: Mechanism, p: JacobianPattern, f: DofTree, v_after: Rows, w: Workspace) -> None:
+    """v_after = u + M^-1 J' lam, with the impulses of held rows."""
+    n = len(w.lam)
+    for r in range(n):
+        w.force[r] = w.lam[r]
+    for r in range(len(w.fit)):
+        w.force[n + r] = -w.fit[r, n]
+        for c in range(n):
+            w.force[n + r] = w.force[n + r] - w.fit[r, c] * w.lam[c]
+    add_row_impulses(m, p, f, w.force, v_after, w)
+    for a in range(len(f.leader)):
+        v_after[a] = v_after[a] + w.u[f.leader[a]]
 
 
 @kernel
@@ -237,32 +338,36 @@ def limit_excess(m: Mechanism, e: JointRows, q: Rows, v: Rows, dt: Scalar) -> Sc
 
 @kernel
 def lift(
-    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, j: JointLaws, c: StepNumbers, e: JointRows,
-    g: GroundPlanes, k: Laws, q: Rows, spent: Rows, friction: Rows, start: Rows, q_after: Rows, w: Workspace,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, x: Proximal, j: JointLaws, c: StepNumbers, e: JointRows,
+    g: Grounds, k: Laws, q: Rows, spent: Rows, axes: Rows, distance: Rows, friction: Rows, q_after: Rows, w: Workspace,
 ) -> None:  # fmt: skip
     """q moved so that points leave the ground, as far as the energy `spent` pays for.
 
-    `friction` and `start` are held at zero: what is found are moves, not impulses.
+    `friction` is held at zero: what is found are moves, not impulses.
     """
-    one = m.one[0]
+    one, zero = m.one[0], m.zero[0]
     crba(m, q, w.H, w)
     ltdl(f.parent, f.rows, w.H)
-    packed_jacobian(m, t, p, w.J, w)
+    turn_rows(t, g, axes, w)
+    packed_jacobian(m, with_wrenches(t, w.wrench), p, w.J, w)
     mobility(m, p, f, w)
     set_laws(m, e, k, q, friction, one, w)
-    place_points(m, t, g, w.ahead, w)
+    place_points(m, t, g, distance, w.ahead, w)
     for r in range(len(w.b)):
-        w.b[r] = m.zero[0]
+        w.b[r] = zero
+    eliminate_held(m, x, w)
     for n in range(len(w.ahead)):
         w.b[g.first[0] + 3 * n] = w.ahead[n]
     for i in range(len(e.friction)):
-        w.friction[i] = m.zero[0]
+        w.friction[i] = zero
     for i in range(len(w.u)):
-        w.u[i] = m.zero[0]
-    start_sweeps(k, w.A, w.b, start, w.lam, w)
+        w.u[i] = zero
+    for r in range(len(w.lam)):
+        w.start[r] = zero
+    start_sweeps(k, w.A, w.b, w.start, w.lam, w)
     for n in range(k.most[0]):
         sweep(k, (n, one), w.A, w.b, w.friction, w.lower, w.upper, w.lam, w)
-    add_impulses(m, p, f, w.lam, w.move, w)
+    add_impulses(m, p, f, w.move, w)
     move_within(m, q, spent[0], q_after, w)
 
 
@@ -286,33 +391,21 @@ WORK = (
     | FLIGHT_WORK
     | {name: LAW_WORK[name] for name in ("tau", "target", "kp", "kd", "lead", "push", "x", "rotor")}
     | {"h": "1", "C": "nv", "u": "dofs", "z": "dofs", "column": "dofs 1", "ahead": "contacts"}
-    | {"friction": "laws", "lower": "laws", "upper": "laws"}
+    | {"friction": "laws", "lower": "laws", "upper": "laws", "lam": "solved", "start": "solved", "force": "rows"}
+    | {"wrench": "seeds 6", "E": "held held", "fit": "held columns", "L": "held held"}
+    | {name: "held" for name in ("U", "pivot", "left", "gap", "found")}
 )  # fmt: skip
-CONTACT_STEP = Routine(
-    "contact_step",
-    contact_step,
-    inputs={
-        "q": "nq", "v": "nv", "tau": "nv", "target": "nv", "kp": "nv", "kd": "nv",
-        "friction": "contacts", "start": "rows", "dt": "1", "pace": "1",
-        "none": "nv",
-    },
-    outputs={"q_after": "nq", "v_after": "nv", "lam": "rows", "report": "6"},
-    work=WORK,
-).without("none")  # fmt: skip
-ROW_PROBLEM = Routine(
-    "row_problem",
-    row_problem,
-    inputs={
-        "q": "nq", "v": "nv", "tau": "nv", "target": "nv", "kp": "nv", "kd": "nv",
-        "friction": "contacts", "dt": "1", "none": "nv",
-    },
-    outputs={"A": "rows rows", "b": "rows", "bound": "laws", "lower": "laws", "upper": "laws"},
-    work=WORK,
-).without("none")  # fmt: skip
+_INPUTS = {
+    "q": "nq", "v": "nv", "tau": "nv", "target": "nv", "kp": "nv", "kd": "nv", "friction": "contacts", "start": "kept",
+    "dt": "1", "axes": "contacts 9", "distance": "contacts", "none": "nv",
+}  # fmt: skip
+_OUTPUTS = {"q_after": "nq", "v_after": "nv", "lam": "kept", "report": "6"}
+CONTACT_STEP = Routine("contact_step", contact_step, _INPUTS, _OUTPUTS, WORK).without("none")
+ROW_STEP = Routine("row_step", row_step, _INPUTS, _OUTPUTS, WORK | NEWTON_WORK).without("none")
 LIFT = Routine(
     "lift_contacts",
     lift,
-    inputs={"q": "nq", "spent": "1", "friction": "contacts", "start": "rows"},
+    inputs={"q": "nq", "spent": "1", "axes": "contacts 9", "distance": "contacts", "friction": "contacts"},
     outputs={"q_after": "nq"},
-    work=WORK | MOMENT_WORK | {"lam": "rows", "move": "nv", "V": "1"},
-).without("friction", "start")
+    work=WORK | MOMENT_WORK | {"move": "nv", "V": "1"},
+).without("friction")

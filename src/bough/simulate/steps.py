@@ -93,21 +93,6 @@ def servo_gains(model: Model, name: str, value: Any, batch: int | None) -> Float
     return gains
 
 
-def servo_forces(
-    model: Model, q: FloatArray, v: FloatArray, servo: tuple[FloatArray, ...], dt: float
-) -> tuple[FloatArray, FloatArray]:
-    """(force, soft), (batch, nv) each: what servos add to tau, and dt kd + dt^2 kp of the diagonal of H.
-
-    As `servo` of `dynamics.laws`, for steps with loops and mimic joints.
-    """
-    target, kp, kd = servo
-    single, here = own_coordinates(model, q)
-    gap, most = np.zeros_like(v), model.limits.effort
-    gap[:, single] = target[:, single] - here
-    force = kp * (gap - dt * v) - kd * v
-    return np.clip(force, -most, most), np.where(np.abs(force) <= most, dt * kd + dt * dt * kp, 0.0)
-
-
 class Servos:
     """The inputs target, kp and kd of a step: a target that stays, or a function of (t, q, v)."""
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import sqrt
@@ -22,7 +24,7 @@ from bough.opspace.sweeps.inverse import LDL_WORK, ldl, ldl_solve
 from bough.opspace.sweeps.patterns import JacobianPattern, Slots
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.spatial import add6, dot6, get6, put6
-from bough.types import Rows, Workspace
+from bough.types import Rows, Scalar, Workspace
 
 
 class Proximal(NamedTuple):
@@ -30,6 +32,7 @@ class Proximal(NamedTuple):
 
     iterations: Rows  # (1,)
     share: Rows  # (1,) of each row in a mean: 1 / rows
+    weight: Rows = np.array([1e-9])  # (1,) the proximal weight of rows that are eliminated, where it is no input
 
 
 @kernel
@@ -74,22 +77,35 @@ def row_forces(
     m: Mechanism, c: Proximal, A: Rows, gap: Rows, proximal: Rows, f: Rows, residual: Rows, w: Workspace
 ) -> None:
     """f with A f = gap, and the norm of what is left of the gap; mu = proximal times the mean of A's diagonal."""
-    n, mu = len(f), m.zero[0]
-    for r in range(n):
-        mu = mu + A[r, r] * c.share[0]
-        f[r] = m.zero[0]
-        w.x[r] = gap[r]
-    # rows that nothing moves have A = 0: 2^-64 more keeps their pivots from being none
-    ldl(A, mu * proximal[0] + tiny(m.one[0]), w)
-    for _ in range(c.iterations[0]):
-        ldl_solve(w.x, w)
-        for r in range(n):
-            f[r] = f[r] + w.x[r]
-        left_over(A, gap, f, w.x)
+    factor_held(m, c, A, proximal[0], w)
+    fit_held(m, c, A, gap, f, w)
     total = m.zero[0]
-    for r in range(n):
-        total = total + w.x[r] * w.x[r]
+    for r in range(len(f)):
+        total = total + w.left[r] * w.left[r]
     residual[0] = sqrt(total)
+
+
+@kernel
+def factor_held(m: Mechanism, c: Proximal, A: Rows, proximal: Scalar, w: Workspace) -> None:
+    """The factor of A + mu 1, for `fit_held`."""
+    mu = m.zero[0]
+    for r in range(len(A)):
+        mu = mu + A[r, r] * c.share[0]
+    # rows that nothing moves have A = 0: 2^-64 more keeps their pivots from being none
+    ldl(A, mu * proximal + tiny(m.one[0]), w)
+
+
+@kernel
+def fit_held(m: Mechanism, c: Proximal, A: Rows, gap: Rows, f: Rows, w: Workspace) -> None:
+    """f with A f = gap by proximal steps from zero; w.left is what they leave of the gap."""
+    for r in range(len(f)):
+        f[r] = m.zero[0]
+        w.left[r] = gap[r]
+    for _ in range(c.iterations[0]):
+        ldl_solve(w.left, w)
+        for r in range(len(f)):
+            f[r] = f[r] + w.left[r]
+        left_over(A, gap, f, w.left)
 
 
 @kernel
@@ -124,7 +140,7 @@ def jump(m: Mechanism, i: int, v: Rows, v_after: Rows, w: Workspace) -> None:
     put6(w.a, i, a)
 
 
-ROW_WORK = dict(PV.work) | LDL_WORK | {"A": "rows rows", "gap": "rows", "x": "rows", "y": "rows"}
+ROW_WORK = dict(PV.work) | LDL_WORK | {"A": "rows rows", "gap": "rows", "left": "rows", "y": "rows"}
 HELD_DYNAMICS = Routine(
     "constrained_dynamics",
     held_dynamics,
@@ -146,5 +162,5 @@ ROW_FORCES = Routine(
     row_forces,
     inputs={"A": "rows rows", "gap": "rows", "proximal": "1"},
     outputs={"force": "rows", "residual": "1"},
-    work=LDL_WORK | {"x": "rows"},
+    work=LDL_WORK | {"left": "rows"},
 )

@@ -55,6 +55,6 @@ HELD_BY_FACTOR = Routine(
     },
     outputs=dict(HELD_DYNAMICS.outputs),
     work=dict(DYNAMICS.work) | LDL_WORK
-    | {"H": "packed", "A": "rows rows", "gap": "rows", "x": "rows", "y": "rows"}
+    | {"H": "packed", "A": "rows rows", "gap": "rows", "left": "rows", "y": "rows"}
     | {"rate_of_rows": "rows"},
 )  # fmt: skip

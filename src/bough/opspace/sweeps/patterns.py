@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from bough.types import Rows
 
 
@@ -33,3 +35,4 @@ class DofTree(NamedTuple):
 
     parent: Rows  # (n,)
     rows: Rows  # (n + 1,)
+    leader: Rows = np.zeros(0, np.int64)  # (nv,) behind each entry of v, for kernels in which mimic joints are tied

@@ -1,0 +1,167 @@
+"""The kernels of `step` for one model, its contacts and a choice of joints that are rows of the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bough.compile.executions import LARGEST_GRAPH, CompiledFunction
+from bough.compile.routine import Routine
+from bough.dynamics.dynamics import Dynamics
+from bough.dynamics.laws import LOWER, UPPER, JointLaws, joint_laws
+from bough.dynamics.parameters import SHAPES, Parameters
+from bough.opspace import TaskSet, joint, rows
+from bough.opspace.loops import held_constants, held_tasks
+from bough.opspace.methods import Prepared
+from bough.simulate.cone import laws
+from bough.simulate.contacts import ContactSpace, Plane, tangent_axes
+from bough.simulate.step import Grounds, JointRows
+from bough.simulate.steps import kept
+from bough.types import FloatArray
+
+SWEEPS = 6  # of a straight-line step
+FAR = 1e30
+
+
+class Setting(NamedTuple):
+    """What steps: a model, its laws less those that are left out, its contacts, and further inputs."""
+
+    dynamics: Dynamics
+    without: Sequence[str]
+    space: ContactSpace
+    parameters: Parameters  # quantities of the model that are inputs
+    servo: bool  # whether target, kp and kd are
+
+    @property
+    def laws(self) -> JointLaws:
+        """Of each of the kernels' degrees of freedom."""
+        return joint_laws(self.dynamics.model, self.without)[0]
+
+    def freedoms(self, marks: Any) -> set[int]:
+        """Entries of v whose joints are marked."""
+        leading = self.dynamics.model.leading
+        return set(np.flatnonzero(np.asarray(marks)[leading]).tolist())
+
+
+class RowKernels:
+    """The kernels for joints that have some of these freedoms; callers keep the impulses of `kept_joints`, in order."""
+
+    def __init__(self, setting: Setting, freedoms: set[int], kept_joints: Sequence[int] | None = None) -> None:
+        self.setting, self.model = setting, setting.dynamics.model
+        self.names = [j.name for j in self.model.joints if freedoms & set(range(j.v.start, j.v.stop))]
+        self.joints = [v for name in self.names for v in range(self.model.nv)[self.model.joint(name).v]]
+        self.kept_joints = list(self.joints if kept_joints is None else kept_joints)
+        self.contacts = setting.space.count
+
+    def is_small(self, sweeps: int) -> bool:
+        """Whether the graph of a step by so many sweeps, or with a factor of all rows, is worth compiling."""
+        n = len(self.joints) + 3 * self.contacts
+        solver = sweeps * (2 * n**2 + 60 * self.contacts) + 20 * n**2 if sweeps else n**3 // 3 + 24 * n**2
+        return solver + 400 * self.model.nv < LARGEST_GRAPH
+
+    def bind(self, routine: Routine, sweeps: int | None, general: bool = False) -> CompiledFunction:
+        """A routine of `step`, the same one for all equal models with equal contacts and joints.
+
+        General code takes all inputs, whether they are used or not: it is compiled once for all.
+        """
+        setting, space, parameters = self.setting, self.setting.space, self.setting.parameters
+        unused: tuple[str, ...] = () if setting.servo else ("target", "kp", "kd")
+        unused += ("axes", "distance") if space.is_flat else ()
+        if general:
+            unused, parameters = (), all_parameters(parameters)
+        routine = routine.without(*(name for name in unused if name in routine.inputs))
+        key = repr((
+            routine.name, sweeps, self.names, self.kept_joints, space.key, parameters.inputs, unused,
+            sorted(setting.without),
+        ))  # fmt: skip
+
+        def make() -> CompiledFunction:
+            prepared = Prepared(routine, self.constants(sweeps), self.sizes)
+            return prepared.bind(self.tasks, general, parameters=parameters)
+
+        return kept((self.model.hash, general, key), make)
+
+    @cached_property
+    def tasks(self) -> TaskSet:
+        """A row for each freedom of the joints, normal and tangents of every point on every ground, and held rows."""
+        space, along = self.setting.space, [joint(name) for name in self.names]
+        for n, normal in enumerate(space.normals):
+            axes = tangent_axes(normal)
+            for k, point in enumerate(space.points):
+                # the lowest point of a sphere moves by v + omega x (-r n)
+                table = np.concatenate([axes, np.cross(-point.radius * axes[0], axes)], axis=1)
+                place = {"point": point.point, "name": f"contact {n} {k}"}
+                along.append(rows(point.frame, table, "local_world_aligned", **place))  # type: ignore[arg-type]
+        return TaskSet(self.model, [*along, *self._held])
+
+    @cached_property
+    def _held(self) -> tuple[Any, ...]:
+        return held_tasks(self.model, "closures" not in self.setting.without)
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The numbers behind the shapes of the kernels' arrays."""
+        solved, own = len(self.joints) + 3 * self.contacts, self.tasks.sizes
+        more = {"contacts": self.contacts, "laws": len(self.joints) + self.contacts, "solved": solved}
+        more |= {"kept": len(self.kept_joints) + 3 * self.contacts, "columns": solved + 1}
+        return own | more | {"held": own["rows"] - solved}
+
+    def constants(self, sweeps: int | None) -> tuple[Any, ...]:
+        """Those of the kernels."""
+        own = joint_laws(self.model, self.setting.without)
+        groups = held_constants(self.tasks, self.sizes["held"])
+        return *groups, *own, self._joint_rows, self._grounds, laws(len(self.joints), self.contacts, sweeps)
+
+    @cached_property
+    def _joint_rows(self) -> JointRows:
+        m, law, leading = self.model.mechanism, self.setting.laws, self.model.leading
+        lower = np.where(law.stops & LOWER, law.lower, -FAR)
+        upper = np.where(law.stops & UPPER, law.upper, FAR)
+        coordinate = np.where(law.stops, m.q_index[law.body], -1)
+        own = leading[self.joints]
+        watched = np.array([v for v in sorted(self.setting.freedoms(law.stops)) if v not in self.joints], np.int64)
+        far = leading[watched]
+        last = len(self.kept_joints) + np.arange(3 * self.contacts)
+        place = np.array([*(self.kept_joints.index(v) for v in self.joints), *last], np.int64)
+        return JointRows(
+            coordinate[own], lower[own], upper[own], law.friction[own],
+            watched, coordinate[far], lower[far], upper[far], place,
+        )  # fmt: skip
+
+    @cached_property
+    def _grounds(self) -> Grounds:
+        space, frames, first = self.setting.space, self.model.frames, len(self.joints)
+        body = frames.body[space.frames]
+        point = frames.p[space.frames] + np.einsum("kij,kj->ki", frames.R[space.frames], space.at)
+        n, count = len(space.normals), len(space.points)
+        heights = [g.height if isinstance(g, Plane) else 0.0 for g in space.grounds]
+        seed_of = {int(r): s for s, r in enumerate(self.tasks.seeds.row)}
+        contacts = space.contacts
+        compliance, damping = (contacts.compliance, contacts.damping) if contacts else (0.0, 0.0)
+        return Grounds(
+            np.tile(body, n).astype(np.int64), np.tile(point, (n, 1)), np.repeat(space.normals, count, axis=0),
+            np.repeat(heights, count) + np.tile(space.radius, n),
+            np.array([first], np.int64),
+            np.array([compliance > 0.0], np.int64), np.array([compliance, compliance * damping]),
+            np.array([not space.is_flat], np.int64), np.tile(space.radius, n),
+            np.array([seed_of[first + r] for r in range(3 * self.contacts)], np.int64),
+        )  # fmt: skip
+
+
+def all_parameters(given: Parameters) -> Parameters:
+    """Every quantity as an input, if any is."""
+    return Parameters(given.model, tuple(SHAPES)) if given else given
+
+
+def most_common(ways: Any) -> int:
+    """The number that occurs most often."""
+    return int(np.bincount(ways).argmax()) if (ways != ways[0]).any() else int(ways[0])
+
+
+def put_rows(found: tuple[FloatArray, ...], where: Any, more: tuple[FloatArray, ...]) -> None:
+    """Write rows of several arrays."""
+    for old, new in zip(found, more, strict=True):
+        old[where] = new
