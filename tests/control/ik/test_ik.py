@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import bough
+from bough.compile.run.libraries import on_host
 from bough.control.ik.objectives import away_from_singularity
 from bough.errors import NonFiniteError, ShapeError, TaskError, UnknownNameError
 from bough.opspace import TaskSet, joint, posture
+from gpu import on_hardware, to_gpu
 
 ARM = bough.zoo.arm(7)
 HAND = ARM.body_names[-1]
@@ -353,3 +355,45 @@ def test_bad_questions_are_refused_in_one_sentence():
     ):
         with pytest.raises(error, match=words):
             bough.ik.solve(ARM, {HAND: np.tile(T, (2, 1, 1))}, **options)
+
+
+SMALL = bough.zoo.arm(4)
+
+
+@pytest.mark.parametrize("priorities", [False, True])
+def test_targets_on_a_gpu_give_answers_there(gpu, priorities):
+    """The same descents as on the CPU; starts after the first are drawn otherwise."""
+    hand = SMALL.body_names[-1]
+    _, T = reachable(SMALL, hand, on_hardware(3000, 20))
+    tasks = {bough.position(hand): T[:, :3, 3]} | ({bough.orientation(hand): T[:, :3, :3]} if priorities else {})
+    ranks = {task: k for k, task in enumerate(tasks)}
+    found = bough.ik.solve(SMALL, {t: to_gpu(x) for t, x in tasks.items()}, priorities=ranks, device="cuda", starts=4)
+    assert all(type(x) is type(to_gpu(T)) for x in found)
+    q, success, error, iterations, starts = (np.asarray(on_host(x)) for x in found)
+    assert q.shape == (len(T), 4)
+    assert success.mean() > 0.9
+    assert ((error <= 1e-6) == success).all()
+    assert starts.max() > 1
+    assert iterations.min() >= 1
+    gap = bough.Dynamics(SMALL).placement(q, hand) - T
+    reached = success.reshape(len(T), -1).all(axis=1).astype(bool)
+    assert np.abs(gap[reached, :3, 3]).max() < 2e-6
+    if priorities:
+        assert np.abs(gap[reached]).max() < 3e-6
+    again = bough.ik.solve(SMALL, tasks, q, priorities=ranks, starts=1)
+    assert again.success[reached].all()
+    assert (again.iterations[reached] == 1).all()
+
+
+def test_what_a_gpu_does_not_take(gpu):
+    T = np.tile(np.eye(4), (2, 1, 1))
+    for device, targets, words in (
+        ("cuda", T, "on the host"),
+        ("cpu", to_gpu(T), "on a GPU"),
+        (None, to_gpu(T.astype(np.float32)), "float64"),
+        ("tpu", T, "no device 'tpu'"),
+    ):
+        with pytest.raises(bough.BoughError, match=words):
+            bough.ik.solve(ARM, {HAND: targets}, device=device)
+    with pytest.raises(TaskError, match="are for the CPU"):
+        bough.ik.solve(ARM, {HAND: to_gpu(T)}, posture=np.zeros(7))

@@ -19,7 +19,7 @@ from bough.types import FloatArray
 FIRST_SHARES = (0.1, 1.0)  # of the first priority, and of the others
 LEAST = 1e-10  # damping that is always there: no matrix is singular
 SETTLED = 1e-6  # a step this short changes nothing any more
-ON_GPU = 3  # steps between two compactions of the rows
+ON_GPU = 3  # steps between two looks at the rows on a GPU
 
 
 Errors: TypeAlias = tuple[Any, Any]  # costs and errors, one of each for every priority
@@ -62,36 +62,32 @@ class Descent:
         """Descend from q (rows, nq); of rows with one owner, the others end when the first has reached its targets."""
         if len(q) == 1 and not self.device.is_gpu:
             return self.one(q[0], goals.first, tolerance, most)
-        rows = asarray(np.arange(len(q)), q, "int64")
-        state = self.begun(q)
+        rows, state, newer = numbered(len(q), q), self.begun(q), self.objective is not None
         best, found = nowhere(q, self.hierarchy.levels), nowhere(q, self.hierarchy.levels)
         reached = full((len(q),), 0, q, "bool")
-        for k in range(most):
+        for k in range(1, most + 1):
             moved, state, wish = self.step(q, goals, state)
-            cost, size = state[0][:, :, COST], state[0][:, :, SIZE]
-            here = Ended(q, cost, size, best.iterations)
-            best.iterations[...] += 1
-            better = is_better(here.errors, best.errors, tolerance, self.objective is not None)
-            best.put(better, here, better)
-            ended = (size <= tolerance).all(1)
-            if self.hierarchy.lower:
-                still = (abs(wish) <= SETTLED).all(1)
-                ended = (ended & still) if self.objective else (ended | still)
+            if not self.device.is_gpu or k % ON_GPU == 1 or k == most:
+                here = Ended(q, state[0][:, :, COST], state[0][:, :, SIZE], None)
+                better = is_better(here.errors, best.errors, tolerance, newer)
+                best.put(better, here, better)
+                ended = (here.error <= tolerance).all(1)
+                if wish is not None:
+                    still = (abs(wish) <= SETTLED).all(1)
+                    ended = (ended & still) if newer else (ended | still)
+                if ended.any():
+                    reached[owner[ended]] = True
+                    gone = reached[owner]
+                    found.put(rows[gone], best, gone)
+                    found.iterations[rows[gone]] = k
+                    left = ~gone
+                    rows, owner, moved, goals = rows[left], owner[left], moved[left], goals.of(left)
+                    state, best = tuple(x[left] for x in state), Ended(*(x[left] for x in best))
+                    if not len(rows):
+                        return found
             q = moved
-            if (self.device.is_gpu and k % ON_GPU) or not ended.any():
-                continue
-            reached[owner[ended]] = True
-            gone = reached[owner]
-            found.put(rows[gone], best, gone)
-            found.iterations[rows[gone]] = best.iterations[gone]
-            left = ~gone
-            rows, owner, q = rows[left], owner[left], q[left]
-            state, best = tuple(x[left] for x in state), Ended(*(x[left] for x in best))
-            goals = goals.of(left)
-            if not len(rows):
-                break
         found.put(rows, best, slice(None))
-        found.iterations[rows] = best.iterations
+        found.iterations[rows] = most
         return found
 
     def one(self, q: FloatArray, goals: Goals, tolerance: float, most: int) -> Ended:
@@ -156,6 +152,11 @@ class Descent:
         if not self.hierarchy.lower:
             return (state,)
         return state, full((len(q), self.hierarchy.lower, self.hierarchy.model.nv), 0.0, q)
+
+
+def numbered(count: int, like: Array) -> Array:
+    """0, 1, ... where `like` is."""
+    return full((count,), 1, like, "int64").cumsum(0) - 1
 
 
 def nowhere(q: Array, levels: int) -> Ended:

@@ -10,12 +10,12 @@ import numpy as np
 
 from bough.compile.executions import CPU, GPU
 from bough.compile.run.libraries import asarray, full, is_on_gpu
-from bough.control.ik.descent import Descent, Ended
+from bough.control.ik.descent import Descent, Ended, numbered
 from bough.control.ik.objectives import Objective
 from bough.control.ik.problem import Array, Bounds, Goals, Hierarchy
 
 PATIENCE = 3  # times as many steps as a start has, for the nearest of those that failed
-POOL = 4096  # starts that are drawn at most for a wave on a GPU
+POOL = 4096  # starts that are drawn for a wave on a GPU
 
 
 class Search:
@@ -37,7 +37,7 @@ class Search:
         """The nearest configurations that were found from `begin` (batch, nq), and how many starts were tried."""
         objective = self.objective if hierarchy.has_objective else None
         descent = Descent(hierarchy, objective, self.threads, GPU if is_on_gpu(begin) else CPU)
-        numbers = asarray(np.arange(len(begin)), begin, "int64")
+        numbers = numbered(len(begin), begin)
         best, tried = descent(begin, goals, numbers, self.tolerance, self.most), full((len(begin),), 1, begin, "int64")
         if (missed := self._missed(best)).any():
             self._start_again(descent, begin, goals, best, tried)
@@ -54,11 +54,10 @@ class Search:
 
     def _start_again(self, descent: Descent, begin: Array, goals: Goals, best: Ended, tried: Array) -> None:
         """Descents from ever more drawn starts at once for the rows that failed."""
-        rows, done, rng = asarray(np.arange(len(begin)), begin, "int64")[self._missed(best)], 1, None
-        rng = np.random.default_rng(self.seed)
+        rows, done, rng = numbered(len(begin), begin)[self._missed(best)], 1, np.random.default_rng(self.seed)
         while len(rows) and done < self.starts:
             wave = min(done, self.starts - done)
-            owner = asarray(np.repeat(np.arange(len(rows)), wave), begin, "int64")
+            owner = numbered(len(rows) * wave, begin) // wave
             start = self._drawn(begin[rows[owner]], rng)
             ended = descent(start, goals.of(rows[owner]), owner, self.tolerance, self.most)
             for k in range(wave):
@@ -69,8 +68,7 @@ class Search:
 
     def _approach(self, descent: Descent, q: Array, goals: Goals, best: Ended, rows: Array) -> None:
         """Descend from q with more patience; what is better, without offsets, is taken over."""
-        owner = asarray(np.arange(len(q)), q, "int64")
-        ended = descent(q, goals, owner, self.tolerance, PATIENCE * self.most)
+        ended = descent(q, goals, numbered(len(q), q), self.tolerance, PATIENCE * self.most)
         best.merge(rows, descent.measured(ended, goals), self.tolerance)
 
     def _in_turn(self, descent: Descent, begin: Array, goals: Goals, best: Ended, rows: Array) -> None:
@@ -93,8 +91,7 @@ class Search:
         On a GPU a pool of them is drawn, from which rows take theirs in turn.
         """
         single, model = self.bounds.single, self.bounds.model
-        some = model.random_configuration(rng, min(len(q), POOL) if is_on_gpu(q) else len(q))[:, single]
-        turns = np.arange(len(q)) % max(len(some), 1)
+        some = model.random_configuration(rng, POOL if is_on_gpu(q) else len(q))[:, single]
         out = q + 0
-        out[:, single] = asarray(some, q)[asarray(turns, q, "int64")] if is_on_gpu(q) else some
+        out[:, single] = asarray(some, q)[numbered(len(q), q) % POOL] if is_on_gpu(q) else some
         return self.bounds.clip(out)
