@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bough.app.arguments import check_folder, make_folder
+from bough.app.arguments import check_folder
 from bough.app.shell import watched
-from bough.errors import OptionError
+from bough.errors import OptionError, short
 from bough.record import progress_bar
 from papers import SCRIPTS, Result, chosen, run, write
 from papers.catalogue import title
@@ -59,3 +59,12 @@ def tour(names: Sequence[str], folder: Path, docs: Path | None, full: bool, out:
         out.print(Text(", ".join(f"{number} {kind}" for kind, number in found.items())))
     listed = [{"where": name, **row.__dict__} for name, row in deviations(results)]
     return {"rows": found, "deviations": listed, "files": files}
+
+
+def make_folder(path: Path) -> None:
+    """A folder that is there, or is made, and may be written into."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OptionError(f"{short(str(path))!r} cannot be made a folder: {error.strerror}") from None
+    check_folder(path / "report")

@@ -23,7 +23,7 @@ ROOMS = (
 )  # fmt: skip
 # Functions that other rooms call with what they have checked, and those that want another library's objects
 INNER = {
-    "opspace": {"count", "in_group", "make_plan", "invert"},
+    "opspace": {"count", "make_plan", "invert"},
     "simulate": {"lie_midpoint", "runge_kutta_4", "semi_implicit_euler"},
     "dynamics": {"regressor_pairs"},
     "convert": {"to_pinocchio"},

@@ -9,10 +9,9 @@ import numpy as np
 from bough import zoo
 from bough.dynamics import Dynamics
 from bough.model import Builder, Model
-from bough.sparsity import bordered_order, envelope
 from bough.sparsity.ltdl import eliminate
 from bough.tree import Tree
-from bough.types import FloatArray
+from bough.types import BoolArray, FloatArray, IntArray
 from papers.graphs import mechanisms
 from papers.result import Figure, Result, Row, exact
 from papers.style import show_pattern
@@ -138,3 +137,13 @@ def draw(canvas: Any) -> None:
             i, j = np.nonzero(envelope(matrix))
             axes.plot(j + 1, i + 1, "x", color="#D55E00", markersize=3)
     canvas.axes[0].set_ylabel("row")
+
+
+def bordered_order(tree: Tree) -> IntArray:
+    """The permutation p (n,) for which H[p][:, p] is nested and doubly bordered: depth-first, reversed."""
+    return tree.order[::-1].copy()
+
+
+def envelope(H: FloatArray) -> BoolArray:
+    """(n, n) mask of the elements left of the diagonal that are not zero, or have a nonzero to their left."""
+    return np.logical_or.accumulate(np.tril(H != 0, -1), axis=1) & np.tri(len(H), k=-1, dtype=bool)

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from bough import zoo
-from bough.opspace import in_group
 from bough.sparsity import ltdl, ltl
 from bough.tree import Tree
-from bough.types import FloatArray
+from bough.types import FloatArray, RealArray
 from papers.featherstone2005.section2 import from_one, pattern
 from papers.featherstone2010.asimo import rows_on
 from papers.graphs import mechanisms
@@ -75,3 +74,15 @@ def matrix(tree: Tree, seed: int) -> FloatArray:
     lower = np.tril(pattern(tree)) * rng.uniform(-0.4, 0.4, (tree.n, tree.n)) + np.eye(tree.n)
     full: FloatArray = lower.T @ lower
     return full
+
+
+def in_group(L: RealArray, tree: Tree) -> bool:
+    """Whether L is in the group L(lambda) of section 3 and appendix A: L is nonsingular, and L_ij
+    is zero unless j is i or an ancestor of i.
+
+    Products and inverses of such matrices are such matrices: that is why Y has the pattern of J.
+    """
+    full = np.asarray(L)
+    allowed = np.zeros(full.shape, bool)
+    allowed[np.repeat(tree.order, tree.depth[tree.order]), tree.order[tree.ancestors]] = True
+    return not np.any(full[~allowed]) and bool(np.all(np.diagonal(full)))

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bough.app import demo
 from bough.app.story import box, drawings, page, settling
 from bough.errors import MissingExtraError
 
@@ -65,8 +64,8 @@ class Balanced(HTMLParser):
 
 
 def test_the_page_stands_alone(monkeypatch, tmp_path, carried):
-    monkeypatch.setattr(demo, "SECONDS", 0.0)
-    monkeypatch.setattr(demo, "BATCH", 8)
+    monkeypatch.setattr(page, "SECONDS", 0.0)
+    monkeypatch.setattr(page, "BATCH", 8)
     monkeypatch.setattr(box, "carry", lambda: carried)
     monkeypatch.setattr(settling.millipede, "__defaults__", (4,))
     monkeypatch.setattr(settling.bridge, "__defaults__", (40,))

@@ -1,5 +1,7 @@
 """General and specialised code agree on every function and every mechanism of the zoo, in every way of calling."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -33,30 +35,36 @@ def results(dyn, q, v, x):
     yield "forward_dynamics", dyn.forward_dynamics(q, v, x, method="aba")
     yield "forward_dynamics crba", dyn.forward_dynamics(q, v, x, method="crba")
     yield "inverse_dynamics", dyn.inverse_dynamics(q, v, x)
-    yield "bias_force", dyn.bias_force(q, v)
-    yield "gravity", dyn.gravity(q)
     yield "mass_matrix", dyn.mass_matrix(q)
-    yield "inverse_mass_matrix", dyn.inverse_mass_matrix(q)
-    yield "factorize", dyn.factorize(q).packed
     yield "jacobian", dyn.jacobian(q, frame)
-    yield "placement", dyn.placement(q, frame)
-    yield "velocity", dyn.velocity(q, v, frame, "local")
     yield "bias_acceleration", dyn.bias_acceleration(q, v, frame)
     yield "center_of_mass", dyn.center_of_mass(q)
+    yield "bias_force", dyn.bias_force(q, v)
+    yield "gravity", dyn.gravity(q)
+    yield "inverse_mass_matrix", dyn.inverse_mass_matrix(q)
+    yield "factorize", dyn.factorize(q).packed
+    yield "placement", dyn.placement(q, frame)
+    yield "velocity", dyn.velocity(q, v, frame, "local")
     yield "center_of_mass_jacobian", dyn.center_of_mass_jacobian(q)
     yield "kinetic_energy", dyn.kinetic_energy(q, v)
     yield "potential_energy", dyn.potential_energy(q)
     yield "centroidal_momentum", dyn.centroidal_momentum(q, v)
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+# Code of many joints takes long to compile: of these, the functions that the others are made of
+LARGE = {"humanoid", "floating_chain", "asimo", "ck_standin", "bicycle_chain", "grid", "random_tree"}
+FEW = 7
+
+
+@pytest.mark.parametrize("robot", [*ROBOTS, *(pytest.param(f"all of {x}", marks=pytest.mark.slow) for x in LARGE)])
 def test_general_and_specialised_agree(robot):
-    model = ROBOTS[robot]()
+    count = FEW if robot in LARGE else None
+    model = ROBOTS[robot.removeprefix("all of ")]()
     rng = np.random.default_rng(7)
     q = model.random_configuration(rng)
     v, x = rng.normal(size=(2, model.nv))
     pairs = zip(*(results(bough.Dynamics(model, general=g), q, v, x) for g in (True, False)), strict=True)
-    for (name, general), (_, special) in pairs:
+    for (name, general), (_, special) in islice(pairs, count):
         assert np.abs(general - special).max() <= 1e-12 * np.abs(general).max(), name
 
 
@@ -148,8 +156,8 @@ def test_a_zero_quaternion_has_no_result():
 
 
 def test_what_cannot_fit_is_refused_before_it_is_allocated():
-    dyn = bough.Dynamics(zoo.chain(1_000_000))
-    q = np.zeros(1_000_000)
+    dyn = bough.Dynamics(zoo.chain(600_000))
+    q = np.zeros(600_000)
     with pytest.raises(bough.BoughError, match=r"mass matrix needs .* TB of memory"):
         dyn.mass_matrix(q)
     with pytest.raises(bough.BoughError, match=r"factor of the mass matrix needs .* TB"):

@@ -164,7 +164,6 @@ def test_patterns_of_asimo(asimo):
     tasks = asimo.tasks
     assert tasks.jacobian_pattern.sum() == 312
     assert sorted(set(tasks.b_e.tolist())) == [15, 24, 33, 39]
-    assert tasks.rank_bound == 24
 
 
 @pytest.mark.parametrize("variant", CK_PRODUCTS)

@@ -60,7 +60,7 @@ def test_identities(space):
     F, tau0 = np.random.default_rng(1).normal(size=m), np.random.default_rng(2).normal(size=space.model.nv)
     np.testing.assert_allclose(op.joint_forces(F, tau0), op.J.T @ F + op.nullspace.T @ tau0, atol=1e-9)
     np.testing.assert_allclose(op.joint_forces(F), op.J.T @ F)
-    np.testing.assert_allclose(op.task_force(op.joint_forces(F, tau0)), F, atol=1e-9)
+    np.testing.assert_allclose(op.jbar.T @ op.joint_forces(F, tau0), F, atol=1e-9)
     assert op.rank == m
 
 
@@ -232,7 +232,7 @@ def test_support_and_packed_rows():
     for r in range(tasks.size):
         e = slice(p.of_row[r], p.of_row[r + 1])
         packed = op.J[r, model.mechanism.v_index[p.dof[e]]]
-        np.testing.assert_allclose(op.packed_J[e], packed, atol=1e-15)
+        np.testing.assert_allclose(op.factored.J[e], packed, atol=1e-15)
 
 
 def test_mimic_joints_are_served_by_the_dense_method():

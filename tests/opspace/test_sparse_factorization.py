@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 import bough
 from bough import zoo
 from bough.errors import NonFiniteError, ShapeError
-from bough.opspace import SparseRows, in_group
+from bough.opspace import SparseRows
 from bough.sparsity import ltdl, ltl
 from bough.tree import Tree
+from papers.featherstone2010.section2 import in_group
 from strategies import random_matrix, relative_error, seeds, trees
 
 pytestmark = pytest.mark.interpreted
@@ -100,8 +101,6 @@ def test_what_does_not_fit_is_refused():
         SparseRows(tree, np.ones((1, 3)), np.zeros((1, 3)))
     with pytest.raises(ShapeError, match=r"x has shape \(2,\)"):
         SparseRows(tree, np.ones((1, 3))).times([1, 2])
-    with pytest.raises(ShapeError, match="L has shape"):
-        in_group(np.ones(3), tree)
 
 
 def test_former_names_warn():

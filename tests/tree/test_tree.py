@@ -155,16 +155,6 @@ def test_a_long_cycle_is_abridged():
         Tree(np.roll(np.arange(1000), 1))
 
 
-def test_edges():
-    assert Tree.from_edges([(0, 1), (1, 2), (4, 3)]) == Tree([-1, 0, 1, 4, -1])
-    assert Tree.from_edges([(-1, 0), (0, 1)], n=3) == Tree([-1, 0, -1])
-    assert Tree.from_edges([]) == Tree([])
-    with pytest.raises(TreeError, match="node 2 has two parents, 0 and 1"):
-        Tree.from_edges([(0, 2), (1, 2)])
-    with pytest.raises(TreeError, match=r"edge \(0, 5\) ends at node 5: expected 0 to 2"):
-        Tree.from_edges([(0, 5)], n=3)
-
-
 def test_bad_questions():
     tree = Tree([-1, 0])
     for ask in (tree.path, tree.subtree, tree.children, lambda i: tree.common_ancestor(0, i)):

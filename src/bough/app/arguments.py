@@ -53,15 +53,6 @@ def check_recording(path: Path | None) -> None:
     check_folder(path)
 
 
-def make_folder(path: Path) -> None:
-    """A folder that is there, or is made, and may be written into."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OptionError(f"{short(str(path))!r} cannot be made a folder: {error.strerror}") from None
-    check_folder(path / "report")
-
-
 def check_folder(path: Path) -> None:
     """The folder of a file is there, and may be written into."""
     if path.is_dir():

@@ -40,7 +40,7 @@ COMMANDS = (
     (sweep.sweep, "bough sweep zoo:arm forward_dynamics --rows 1000 --to sweep"),
     (view.view, "bough view zoo:humanoid --html humanoid.html"),
     (export.export, "bough export zoo:arm arm.c forward_dynamics 'jacobian?frame=hand' --float"),
-    (tour.demo, "bough demo zoo:tree1"),
+    (tour.demo, "bough demo --to demo"),
     (tour.reproduce, "bough reproduce --list"),
     (tour.bench, "bough bench --model zoo:arm --seconds 0.01"),
 )

@@ -1,11 +1,10 @@
-"""Models for the terminal: tree, joints, sparsity pattern and operation counts, as rich renderables; pattern as PNG."""
+"""Models for the terminal: tree, joints, sparsity pattern and operation counts, as rich renderables."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 from rich.table import Table
@@ -14,7 +13,6 @@ from rich.tree import Tree as Branches
 
 from bough.compile.graph.program import OperationCount
 from bough.compile.run.cache import fetch, source_digest
-from bough.errors import required
 from bough.model import WORLD, Model, carriers, moving_frames, twin_limbs
 from bough.sparsity import density
 from bough.tree import Tree
@@ -124,22 +122,6 @@ def can_show(text: str) -> bool:
     except UnicodeError:
         return False
     return True
-
-
-def save_pattern(model: Model, path: Path) -> None:
-    """A PNG of the sparsity pattern."""
-    matplotlib = required("matplotlib", "plot", "a picture")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    tree = model.dof_tree
-    figure, axes = pyplot.subplots(figsize=(6, 6.4), layout="constrained")
-    axes.imshow(density(tree, min(tree.n, 1000)), cmap="Greens", vmin=0.0, vmax=1.0, extent=(0, tree.n, tree.n, 0))
-    axes.set_title(f"H of {model.name}: {tree.density:.0%} nonzero, D1 = {tree.D1}, D2 = {tree.D2}")
-    axes.set_xlabel("degree of freedom")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
 
 
 # Operation counts of the functions that everybody needs, kept on the disk: counting takes longer than all else

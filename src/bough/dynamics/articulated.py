@@ -7,9 +7,20 @@ quasi-statics.
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
-from bough.joints import Mechanism, along, articulated_freedom, articulated_to_parent
-from bough.spatial import articulated, articulated_add, articulated_downdate, get10, get21, put21
-from bough.types import ArticulatedInertia, Force, Scalar, Workspace
+from bough.joints import Mechanism, along, articulated_freedom, articulated_to_parent, freedom
+from bough.spatial import (
+    add6,
+    articulated,
+    articulated_add,
+    articulated_downdate,
+    dot6,
+    get6,
+    get10,
+    get21,
+    put6,
+    put21,
+)
+from bough.types import ArticulatedInertia, Force, Motion, Scalar, Workspace
 
 
 @kernel
@@ -38,3 +49,27 @@ def inertia_to_parent(m: Mechanism, i: int, IA: ArticulatedInertia, w: Workspace
     p = m.parent[i]
     if p >= 0:
         put21(w.IA, p, articulated_add(get21(w.IA, p), articulated_to_parent(m, w.X, i, IA)))
+
+
+@kernel
+def eliminate_all(m: Mechanism, w: Workspace) -> None:
+    """D and W of every degree of freedom, in w.D and w.W."""
+    start_inertias(m, w)
+    for i in range(len(m.parent) - 1, -1, -1):
+        IA = get21(w.IA, i)
+        for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
+            D, W, IA = split_freedom(m, k, IA)
+            w.D[k] = D
+            put6(w.W, k, W)
+        inertia_to_parent(m, i, IA, w)
+
+
+@kernel
+def propagate(m: Mechanism, i: int, a: Motion, w: Workspace) -> Motion:
+    """P a: an acceleration that reaches body i through its joint, which gives way."""
+    for k in range(m.dof[i], m.dof[i + 1]):
+        a = add6(a, freedom(m, k, -dot6(get6(w.W, k), a)))
+    return a
+
+
+ARTICULATED_WORK = {"X": "bodies 12", "IA": "bodies 21", "D": "dofs", "W": "dofs 6"}

@@ -25,7 +25,7 @@ from bough.opspace.methods.dense import dense_count
 from bough.opspace.planner import MethodPlan, counted, make_plan
 from bough.opspace.projector import RowProjector
 from bough.opspace.space import OperationalSpace
-from bough.opspace.sparse_factorization import SparseFactorization, SparseRows, UnitSparseFactorization, in_group
+from bough.opspace.sparse_factorization import SparseFactorization, SparseRows, UnitSparseFactorization
 from bough.opspace.state import OperationalState
 from bough.opspace.tasks import (
     Aim,
@@ -75,7 +75,6 @@ __all__ = [
     "closure_tasks",
     "count",
     "distance",
-    "in_group",
     "joint",
     "make_plan",
     "mobility",

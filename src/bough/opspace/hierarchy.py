@@ -54,10 +54,6 @@ class Hierarchy:
         ends = np.cumsum([len(r) for r in rows])
         self.levels = [slice(int(end) - len(r), int(end)) for r, end in zip(rows, ends, strict=True)]
 
-    def inverse_inertias(self, Lam_inv: RealArray) -> list[RealArray]:
-        """D_k of all levels: each one's inverse inertia in the null space of those before it."""
-        return self._factorize(Lam_inv)[1]
-
     def forces(self, Lam_inv: RealArray, bias: RealArray, desired: npt.ArrayLike) -> Prioritised:
         """F (m,) that gives the desired task accelerations (m,) as far as higher priorities allow. O(m^3)."""
         L, D, inverses, ranks = self._factorize(Lam_inv)

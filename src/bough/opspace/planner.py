@@ -21,7 +21,7 @@ from bough.compile.routine import operations
 from bough.compile.run.cache import fetch
 from bough.errors import unknown_option
 from bough.opspace.methods import METHODS, Prepared, dof_tree, prepare
-from bough.opspace.methods.estimates import by_factor
+from bough.opspace.methods.method import by_factor
 from bough.opspace.sweeps.factored import FACTORED
 from bough.opspace.taskset import WIDE_RANGE, TaskSet
 

@@ -18,7 +18,7 @@ from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_tim
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import outer_product, solve_rows, solve_rows_unit
 from bough.sparsity import ltdl, ltl
-from bough.sparsity.execute import run
+from bough.sparsity.routines import run
 from bough.tree import Tree
 from bough.types import FloatArray, IntArray, Rows, Scalar
 
@@ -113,20 +113,6 @@ class SparseRows:
         if vector.shape != (size,):
             raise ShapeError(f"x has shape {vector.shape}: expected ({size},)")
         return vector
-
-
-def in_group(L: npt.ArrayLike, tree: Tree) -> bool:
-    """Whether L is in the group L(lambda) of section 3 and appendix A: L is nonsingular, and L_ij
-    is zero unless j is i or an ancestor of i.
-
-    Products and inverses of such matrices are such matrices: that is why Y has the pattern of J.
-    """
-    full = np.asarray(L)
-    if full.shape != (tree.n, tree.n):
-        raise ShapeError(f"L has shape {full.shape}: expected ({tree.n}, {tree.n})")
-    allowed = np.zeros(full.shape, bool)
-    allowed[np.repeat(tree.order, tree.depth[tree.order]), tree.order[tree.ancestors]] = True
-    return not np.any(full[~allowed]) and bool(np.all(np.diagonal(full)))
 
 
 def _packed_pattern(tree: Tree, mask: npt.NDArray[np.bool_]) -> JacobianPattern:

@@ -128,11 +128,6 @@ class OperationalState:
         """mu + rho = -Lambda beta (m,): centrifugal, Coriolis and gravity terms in task space."""
         return -apply(self.inertia, self.bias)
 
-    @property
-    def packed_J(self) -> RealArray:
-        """J on its structural nonzeros, row after row: `space.tasks.pattern` says where each entry belongs."""
-        return self.factored.J
-
     def times(self, x: npt.ArrayLike) -> RealArray:
         """J x (m,) for x (nv,)."""
         return apply(self.J, self._like(x))
@@ -140,10 +135,6 @@ class OperationalState:
     def transpose_times(self, F: npt.ArrayLike) -> RealArray:
         """J' F (nv,): the joint forces that exert the task force F (m,)."""
         return apply(np.swapaxes(self.J, -1, -2), self._like(F))
-
-    def task_force(self, tau: npt.ArrayLike) -> RealArray:
-        """Jbar' tau (m,): the task force that joint forces tau (nv,) amount to."""
-        return apply(np.swapaxes(self.jbar, -1, -2), self._like(tau))
 
     def joint_forces(self, F: npt.ArrayLike, tau0: npt.ArrayLike | None = None) -> RealArray:
         """tau = J' F + N' tau0 (nv,), without forming N."""

@@ -223,22 +223,6 @@ class TaskSet:
         tips = [{s.body for s in row if s.kind != REACTION} for row in self.rows]
         return np.array([m.v_index[m.dof[min(t) + 1] - 1] if len(t) == 1 else -1 for t in tips], np.int64)
 
-    @cached_property
-    def rank_bound(self) -> int:
-        """No configuration can give J a higher rank: six motions for each body, and the freedoms between bodies."""
-        m = self.model.mechanism
-        single = [row for row in self.rows if len({s.body for s in row}) == 1]
-        flow = np.zeros(len(m.parent) + 1, np.int64)
-        for row in single:
-            flow[row[0].body] += 1
-        rank = len(self.rows) - len(single)
-        for i in range(len(m.parent) - 1, -1, -1):
-            arriving = min(int(flow[i]), 6)
-            used = min(arriving, int(m.dof[i + 1] - m.dof[i]))
-            rank += used
-            flow[m.parent[i]] += arriving - used
-        return min(rank, self.size, self.model.nv)
-
     def __repr__(self) -> str:
         return f"TaskSet({', '.join(self.names)}: {self.size} rows on {self.model.name!r})"
 

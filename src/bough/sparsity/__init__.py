@@ -13,18 +13,15 @@ from numpy.typing import ArrayLike
 
 from bough.arguments import explain_room
 from bough.sparsity import products
-from bough.sparsity.bordered import bordered_order, envelope
-from bough.sparsity.execute import run
 from bough.sparsity.factor import Factor, factorize, factorize_by
 from bough.sparsity.pattern import Float, Names, density, from_columns, pack, to_columns, to_dense, to_scipy
+from bough.sparsity.routines import run
 from bough.sparsity.stretch import panel_size
 from bough.tree import Tree
 
 __all__ = [
     "Factor",
-    "bordered_order",
     "density",
-    "envelope",
     "factorize",
     "hmul",
     "ltdl",

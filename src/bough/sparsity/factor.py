@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bough.errors import FactorizationError, NonFiniteError, NumericalError, ShapeError
-from bough.sparsity.execute import run
 from bough.sparsity.ltdl import ltdl, ltdl_product, ltdl_solve
 from bough.sparsity.ltl import ltl, ltl_product, ltl_solve, ltl_to_ltdl
 from bough.sparsity.pattern import Float, Names, diagonal, dof_name, from_columns, pack, to_columns, to_dense, to_scipy
 from bough.sparsity.products import GENERAL, UNIT, multiply_diagonal
-from bough.sparsity.routines import vector_function, vector_gate
+from bough.sparsity.routines import run, vector_function, vector_gate
 from bough.sparsity.selected_inverse import selected_inverse
 from bough.sparsity.stretch import DEEP, ltdl_in_blocks, panel_size
 from bough.sparsity.udut import udut, udut_solve

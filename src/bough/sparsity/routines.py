@@ -10,6 +10,7 @@ import numpy as np
 from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import step
+from bough.compile.settings import interpreted
 from bough.sparsity.ltdl import ltdl, ltdl_in_pairs, ltdl_solve
 from bough.sparsity.ltl import ltl_solve
 from bough.sparsity.products import GENERAL, UNIT
@@ -114,3 +115,17 @@ def mates(tree: Tree) -> IntArray:
         else:
             found[k], found[other] = other, -1
     return found
+
+
+def run(kernel: Callable[..., None], *arrays: Any) -> None:
+    """Call `kernel` on int64 and float arrays (flat, or 2-d and C-contiguous), which it may overwrite.
+
+    Compiled; with BOUGH_INTERPRET=1 in the environment, as plain Python.
+    """
+    if interpreted():
+        with np.errstate(all="ignore"):
+            kernel(*arrays)
+        return
+    from bough.compile.run import direct
+
+    direct.call(kernel, *arrays)

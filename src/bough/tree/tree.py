@@ -6,7 +6,7 @@ sums D0, D1, D2 are those of Featherstone 2005 and 2010; 0-based here, with -1 f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -60,20 +60,6 @@ class Tree:
         regular = np.where(above < 0, -1, rank[above])
         arrays = {"parent": parent, "depth": depth, "size": size, "order": order, "rank": rank, "regular": regular}
         self.__dict__.update({name: _frozen(array) for name, array in arrays.items()})
-
-    @classmethod
-    def from_edges(cls, edges: Iterable[tuple[int, int]], n: int | None = None) -> Tree:
-        """The tree with these (parent, child) pairs and `n` nodes; a node that is nobody's child hangs on the base."""
-        pairs = list(edges)
-        highest = max((max(pair) for pair in pairs), default=-1)
-        parents: list[int | None] = [None] * (highest + 1 if n is None else n)
-        for above, child in pairs:
-            if not 0 <= child < len(parents):
-                raise TreeError(f"edge ({above}, {child}) ends at node {child}: expected 0 to {len(parents) - 1}")
-            if parents[child] is not None:
-                raise TreeError(f"node {child} has two parents, {parents[child]} and {above}: expected one")
-            parents[child] = above
-        return cls([-1 if above is None else above for above in parents])
 
     def sorted(self) -> Tree:
         """The same tree with nodes numbered depth-first."""

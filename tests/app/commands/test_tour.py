@@ -5,22 +5,7 @@ import json
 import pytest
 
 from benchmarks import __main__ as runner
-from bough.app import demo
 from bough.app.bench.timing import Timing
-
-
-def test_demo(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "SECONDS", 0.0)
-    monkeypatch.setattr(demo, "BATCH", 8)
-    picture = tmp_path / "new" / "pattern.png"
-    text = run("demo", "zoo:humanoid", "--picture", picture)
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    for words in ("left_arm1", "D2", "ABA", "dense LAPACK", "off by"):
-        assert words in text
-    found = json.loads(run("demo", "zoo:humanoid", "--picture", picture, "--json"))
-    assert max(found["off"].values()) < 1e-8
-    assert min(found["seconds"].values()) > 0.0
-    assert found["files"] == [str(picture)]
 
 
 def test_lists(run):
@@ -47,7 +32,7 @@ def test_bench(run, refused, monkeypatch):
     assert "there is no section 'ghost'" in refused("bench", "ghost")
 
 
-def test_demo_without_a_model_writes_a_page(run, monkeypatch, tmp_path):
+def test_demo_writes_a_page(run, monkeypatch, tmp_path):
     def write(to, say, progress):
         say("1 of 3")
         return to / "index.html", {"cost": {"microseconds": 1.0}}

@@ -11,29 +11,15 @@ import typer
 
 import bough
 from bough.app.shell import FAILED, Json, note, out, patient, say, show_json, watched, working
-from bough.app.source import HELP, Source, complete_model, of_model, with_model_options
+from bough.app.source import HELP, Source, complete_model, with_model_options
 from bough.errors import OptionError
 
 
-@of_model("")
 def demo(
-    source: Source,
-    to: Annotated[Path, typer.Option(help="Folder of the page, without MODEL.")] = Path("demo"),
-    picture: Annotated[Path, typer.Option(help="Where to put the picture of the pattern, with MODEL.")] = Path(
-        "build/sparsity.png"
-    ),
+    to: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Show what the library does, as a page.
-
-    It has scenes, plots and numbers; with MODEL, it is a tour of that model in the terminal.
-    """
-    if source.file:
-        from bough.app import demo
-
-        model = source.model()
-        show_json(demo.facts(model, picture)) if json else demo.run(model, picture, out())
-        return
+    """Show what the library does, as a page with scenes, plots and numbers."""
     from bough.app.story.page import next_steps, write
 
     path, numbers = write(to, note if json else say, watched())

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from bough import __version__
-from bough.app import costs, demo
+from bough.app import costs
+from bough.app.bench.timing import contest
 from bough.app.story import box, settling
 from bough.app.story.drawings import bars, plot, table, three
 from bough.dynamics import Dynamics
@@ -25,6 +26,8 @@ from bough.model import Model
 from bough.record import progress_bar, replacing
 from bough.view.html import START, data, document, scene_element, scripts
 from bough.zoo import humanoid
+
+SECONDS, BATCH = 0.05, 4096  # of timings
 
 COUNTED = ["inverse_dynamics", "mass_matrix", "forward_dynamics", "factorize"]
 # In this order they work: the viewer is there before it is used, and a recording before it is played.
@@ -127,7 +130,7 @@ def costing(say: Say) -> tuple[dict[str, str], dict[str, Any]]:
     model = humanoid()
     dynamics, rng = Dynamics(model), np.random.default_rng(0)
     q, v, tau = model.random_configuration(rng), *rng.normal(size=(2, model.nv))
-    times = {name: 1e6 * x for name, x in demo.timings(dynamics, q, v, tau).items()}
+    times = {name: 1e6 * x for name, x in timings(dynamics, q, v, tau).items()}
     name, best = next(iter(times.items()))
     say(f"   {name}: {three(best)} us a call")
     texts = {
@@ -151,3 +154,20 @@ def cost_rows(model: Model) -> list[list[str]]:
     rows.append(["LTDL factorization alone", f"{tree.D2:,}", f"{tree.D2:,}", f"{tree.D1:,}", ""])
     rows.append([f"the same if H were full, {n} x {n}", f"{dense:,}", f"{dense:,}", f"{n * (n - 1) // 2:,}", ""])
     return rows
+
+
+def timings(dynamics: Dynamics, q: Any, v: Any, tau: Any) -> dict[str, float]:
+    """Seconds that each way takes, for one state."""
+    H, b = dynamics.mass_matrix(q), tau - dynamics.bias_force(q, v)
+    qs, vs, taus = (np.tile(x, (BATCH, 1)) for x in (q, v, tau))
+    contestants: dict[str, tuple[Callable[[], Any], int]] = {
+        "forward dynamics, chosen automatically": (lambda: dynamics.forward_dynamics(q, v, tau), 1),
+        "forward dynamics, CRBA and LTDL": (lambda: dynamics.forward_dynamics(q, v, tau, method="crba"), 1),
+        "forward dynamics, RNEA, CRBA and dense LAPACK": (
+            lambda: np.linalg.solve(dynamics.mass_matrix(q), tau - dynamics.bias_force(q, v)), 1,
+        ),
+        "solving with H alone: dense LAPACK": (lambda: np.linalg.solve(H, b), 1),
+        f"forward dynamics, {BATCH} at once, each": (lambda: dynamics.forward_dynamics(qs, vs, taus), BATCH),
+    }  # fmt: skip
+    times = contest({name: run for name, (run, _) in contestants.items()}, SECONDS)
+    return times.per({name: size for name, (_, size) in contestants.items()})

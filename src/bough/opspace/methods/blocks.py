@@ -12,10 +12,9 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.dynamics.articulated import ARTICULATED_WORK, eliminate_all, propagate
 from bough.joints import Mechanism, joint_motion, motion_to_body
-from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all, propagate
-from bough.opspace.methods.estimates import TRANSFORM, inertias
-from bough.opspace.methods.method import Prepared
+from bough.opspace.methods.method import TRANSFORM, Prepared, inertias
 from bough.opspace.methods.mobility import free_mobility, line, mobility_to_body, put_column, put_full, put_row
 from bough.opspace.methods.pv import mirror
 from bough.opspace.sweeps.wrenches import WRENCH_WORK, Seeds, task_wrenches

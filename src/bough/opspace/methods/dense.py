@@ -14,8 +14,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine, operations, trace
 from bough.dynamics.crba import MASS_MATRIX, mass_matrix
 from bough.joints import Mechanism
-from bough.opspace.methods.estimates import by_factor
-from bough.opspace.methods.method import InverseMethod, Prepared
+from bough.opspace.methods.method import InverseMethod, Prepared, by_factor
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian, spread_jacobian
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit

@@ -12,10 +12,9 @@ import numpy as np
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
+from bough.dynamics.articulated import ARTICULATED_WORK, eliminate_all
 from bough.joints import Mechanism, along, force_to_parent, freedom, joint_motion, motion_to_body
-from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
-from bough.opspace.methods.estimates import TRANSFORM, inertias
-from bough.opspace.methods.method import InverseMethod, Prepared
+from bough.opspace.methods.method import TRANSFORM, InverseMethod, Prepared, inertias
 from bough.opspace.methods.pv import mirror, start_rows
 from bough.opspace.sweeps.patterns import Slots
 from bough.opspace.sweeps.wrenches import PLACEMENT_WORK, Seeds, task_wrench

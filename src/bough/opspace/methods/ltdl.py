@@ -6,8 +6,7 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.dynamics.crba import WORK, crba
 from bough.joints import Mechanism
-from bough.opspace.methods.estimates import by_factor
-from bough.opspace.methods.method import InverseMethod, Prepared, dof_tree
+from bough.opspace.methods.method import InverseMethod, Prepared, by_factor, dof_tree
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, packed_jacobian
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit

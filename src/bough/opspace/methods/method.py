@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough import cost
 from bough.compile.executions import CompiledFunction, bind_arrays
 from bough.compile.graph.program import Program
 from bough.compile.routine import Constants, Routine, trace
@@ -17,6 +18,7 @@ from bough.dynamics.parameters import Parameters
 from bough.model import parents_of_dofs
 from bough.opspace.sweeps.patterns import DofTree
 from bough.opspace.taskset import TaskSet
+from bough.tree import Tree
 
 
 class Prepared(NamedTuple):
@@ -75,3 +77,22 @@ def dof_tree(tasks: TaskSet) -> DofTree:
     """The tree of degrees of freedom behind the packed factor of H."""
     m = tasks.model.mechanism
     return DofTree(parents_of_dofs(m), m.rows)
+
+
+# About how many operations sweeps take, for models whose graphs are too large to be counted: of one step, on average
+BODY, TRANSFORM, RIGID = 190, 42, 75
+
+
+def inertias(tasks: TaskSet) -> int:
+    """The articulated inertias of all bodies, with which every recursion begins."""
+    return BODY * len(tasks.model.mechanism.parent)
+
+
+def by_factor(tasks: TaskSet, prepared: Prepared) -> int:
+    """H, J, the factor and the products of the sparse methods."""
+    m, p = tasks.model.mechanism, tasks.pattern
+    tree, expanded = Tree(m.parent), Tree(dof_tree(tasks).parent)
+    lengths = np.diff(p.of_row)
+    shared = tasks.size * (tasks.size + 1) // 2 * float(lengths.mean() if len(lengths) else 0)
+    kinematics = (RIGID + TRANSFORM) * len(m.parent) + TRANSFORM * tree.D1 + 11 * len(p.dof)
+    return int(kinematics + cost.ltdl(expanded).total + (lengths * lengths).sum() + 2 * shared)

@@ -16,8 +16,8 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import sqrt
 from bough.dynamics.aba import accelerate
+from bough.dynamics.articulated import ARTICULATED_WORK, eliminate_all
 from bough.joints import Mechanism, freedom, motion_to_body, tiny
-from bough.opspace.methods.articulated import ARTICULATED_WORK, eliminate_all
 from bough.opspace.methods.pv import PV, pv
 from bough.opspace.sweeps.bias import BIAS_WORK, body_velocities, rows_velocity, task_acceleration
 from bough.opspace.sweeps.inverse import LDL_WORK, ldl, ldl_solve
