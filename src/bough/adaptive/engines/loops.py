@@ -27,7 +27,7 @@ from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, Pieces
 from bough.adaptive.tree.layout import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
 from bough.adaptive.tree.springs import Springs, spring_all
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.scalar import atan
 from bough.dynamics.articulated import inertia_to_parent, split_freedom
 from bough.joints import (
@@ -187,7 +187,6 @@ class Closing(NamedTuple):
 # Where the loops are
 
 
-@inlined
 @loop_kernel
 def _rotation_vector(R: Rotation) -> Vector:
     """The turn R as an axis times its angle."""
@@ -199,7 +198,6 @@ def _rotation_vector(R: Rotation) -> Vector:
     return (k * v[0], k * v[1], k * v[2])
 
 
-@inlined
 @loop_kernel
 def _turn_to_z(z: Vector) -> Vector:
     """The turn across the z axis that carries the unit vector z to it: of frames that may turn about this axis."""
@@ -210,7 +208,6 @@ def _turn_to_z(z: Vector) -> Vector:
     return (k * z[1], -k * z[0], 0.0)
 
 
-@inlined
 @kernel
 def _transposed(R: Rotation) -> Rotation:
     return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
@@ -265,7 +262,6 @@ def place_loops(m: Mechanism, X: Rows, lp: LoopRows) -> None:
 # The system of the rows that close at one body, L_CC lam_C = b: by its eigenvalues, as rows may be redundant.
 
 
-@inlined
 @loop_kernel
 def _scaled(lp: LoopRows, c0: int, c1: int) -> Scalar:
     """Scales of turning and of sliding rows: units do not decide which of them are redundant."""
@@ -286,7 +282,6 @@ def _scaled(lp: LoopRows, c0: int, c1: int) -> Scalar:
     return top
 
 
-@inlined
 @loop_kernel
 def _turn_pair(lp: LoopRows, c0: int, c1: int, p: int, q: int) -> Scalar:
     """One rotation of Jacobi's eigenvalue method on lp.A, vectors in lp.V; returns the square that it removes."""
@@ -347,7 +342,6 @@ def factor_closing(lp: LoopRows, c0: int, c1: int, free: Motion) -> None:
         lp.A[p, p] = 1.0 / x if follows else 0.0
 
 
-@inlined
 @loop_kernel
 def solve_closing(lp: LoopRows, c0: int, c1: int, Y: Rows, j: int) -> None:
     """Column j of Y, over the rows that close, becomes L_CC^-1 times it."""
@@ -408,7 +402,6 @@ def close_loops(w: Workspace, lp: LoopRows, i: int, body: int, free: Motion) -> 
     put6(w.pA, body, pA)
 
 
-@inlined
 @kernel
 def _hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
     """Open rows of body i go on to its parent."""
@@ -420,7 +413,6 @@ def _hand_rows(m: Mechanism, w: Workspace, lp: LoopRows, i: int) -> None:
             put6(lp.K0, ~to, add6(get6(lp.K0, ~to), K))
 
 
-@inlined
 @loop_kernel
 def _begin_rows(lp: LoopRows) -> None:
     """Unit forces of all rows on the bodies that they hold."""
@@ -449,7 +441,6 @@ def loop_jacobian(m: Mechanism, q: Rows, w: Workspace, lp: LoopRows) -> None:
         _hand_rows(m, w, lp, i)
 
 
-@inlined
 @kernel
 def _open_rows(lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int, j: int) -> None:
     """What freedom k, the j-th of body i, does to the open rows; their s is there."""
@@ -490,7 +481,6 @@ def looped_inward(m: Mechanism, tau: Rows, w: Workspace, lp: LoopRows) -> None:
         close_loops(w, lp, N, -1, join(ZERO3, (-m.gravity[0], -m.gravity[1], -m.gravity[2])))
 
 
-@inlined
 @kernel
 def _forces(lp: LoopRows, i: int, body: int, a: Motion) -> None:
     """lam of the rows that close at a body with acceleration a."""
@@ -540,7 +530,6 @@ def looped_solve(
     looped_accelerations(m, force, qdd, w, lp)
 
 
-@inlined
 @loop_kernel
 def _ratio(m: Mechanism, new: Rows, old: Rows) -> Scalar:
     """Accelerations along those before, by these."""

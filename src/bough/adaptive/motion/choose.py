@@ -34,7 +34,7 @@ from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.front import DONE, Front, get_far, put_far
 from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, W, cross_pose, far_pose, tail
 from bough.adaptive.tree.rigid import cluster_inertia, handle_force, is_ground, rigid_solve
-from bough.compile.kernel import inlined, loop_kernel
+from bough.compile.kernel import loop_kernel
 from bough.dynamics.newton_euler import squares
 from bough.joints import Mechanism
 from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid_times, scale6, sub6
@@ -75,7 +75,6 @@ def make_choice(capacity: int) -> Choice:
     )
 
 
-@inlined
 @loop_kernel
 def _leave_closed(
     m: Mechanism, plan: Blueprint, st: State, x: Choice, code: int, E: Scalar, v: Motion, f1: Force, f2: Force
@@ -94,7 +93,6 @@ def _leave_closed(
         put6(x.momentum, k, rigid_times(I, v))
 
 
-@inlined
 @loop_kernel
 def _close(m: Mechanism, plan: Blueprint, st: State, x: Choice, n: int) -> None:
     """Note an active cluster that closes."""
@@ -111,7 +109,6 @@ def _close(m: Mechanism, plan: Blueprint, st: State, x: Choice, n: int) -> None:
         put6(x.momentum, k, six(r, H_SUM))
 
 
-@inlined
 @loop_kernel
 def _open_forces(
     m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey, v: Motion, f1: Force, f2: Force
@@ -136,7 +133,6 @@ def _open_forces(
     return share_out(plan, st, n, f, f1, f2)
 
 
-@inlined
 @loop_kernel
 def choose(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey, rule: Rule, x: Choice
@@ -198,7 +194,6 @@ def choose(
     return 1.0
 
 
-@inlined
 @loop_kernel
 def settle(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey, x: Choice) -> None:
     """Make the choice: joints that close stand still, closed nodes get their records, and the front is the new one."""
@@ -219,7 +214,6 @@ def settle(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Mo
     fr.count[DONE] = x.count[OPEN]
 
 
-@inlined
 @loop_kernel
 def momenta(plan: Blueprint, y: Survey, x: Choice) -> None:
     """y.momentum (P, 6): the momenta of the pieces of the contracted tree."""
@@ -231,7 +225,6 @@ def momenta(plan: Blueprint, y: Survey, x: Choice) -> None:
             put6(y.momentum, at, add6(get6(y.momentum, at), get6(x.momentum, k)))
 
 
-@inlined
 @loop_kernel
 def lost(m: Mechanism, plan: Blueprint, st: State, s: Moving, y: Survey, x: Choice) -> Scalar:
     """Delta = sum_i |a_i(whole) - a_i(locked)|^2 in I_i, with the accelerations of the pieces in y.velocity.

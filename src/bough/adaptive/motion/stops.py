@@ -17,7 +17,7 @@ from bough.adaptive.tree.algebra import WELDED
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.layout import ZERO3, get_pose
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism, along, articulated_freedom, force_to_parent
 from bough.spatial import (
     add6,
@@ -60,7 +60,6 @@ def respond(m: Mechanism, s: Moving, w: Room, lp: LoopRows) -> None:
     looped_accelerations(m, w.loop, s.stretch, w, lp)
 
 
-@inlined
 @kernel
 def _of(w: Room, i: int, ground: Motion) -> Motion:
     return get6(w.a, i) if i >= 0 else ground
@@ -75,7 +74,6 @@ def add_rates(lp: LoopRows, w: Room, ground: Motion, share: Scalar) -> None:
             lp.given[r] += share * dot6(get6(lp.wrench, 2 * r + side), a)
 
 
-@inlined
 @kernel
 def _turned(v: Motion) -> Motion:
     """What the acceleration of a body's origin has beyond its spatial acceleration."""

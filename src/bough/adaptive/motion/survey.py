@@ -60,7 +60,7 @@ from bough.adaptive.tree.rigid import (
     twice_energy,
 )
 from bough.adaptive.tree.rigid import gyroscopic_force as gyroscopic_wrench
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.newton_euler import centripetal, squares
 from bough.joints import Mechanism, difference_joint, freedom
 from bough.spatial import (
@@ -113,19 +113,16 @@ def make_survey(nodes: int, bodies: int, depth: int) -> Survey:
     return Survey._make([*active, piece, *pieces, np.zeros(6), *make_columns(), *stack, *rest])
 
 
-@inlined
 @kernel
 def is_active(y: Survey, code: int) -> bool:
     return code >= 0 and y.active[code] == 1
 
 
-@inlined
 @kernel
 def is_solid(y: Survey, code: int) -> bool:
     return code < 0 or y.solid[code] == 1
 
 
-@inlined
 @kernel
 def motion_of(plan: Blueprint, y: Survey, code: int) -> Motion:
     """Velocity of the near frame of a closed cluster."""
@@ -133,7 +130,6 @@ def motion_of(plan: Blueprint, y: Survey, code: int) -> Motion:
     return get6(y.velocity, at) if at >= 0 else ZERO6
 
 
-@inlined
 @kernel
 def products(plan: Blueprint, y: Survey, code: int) -> Symmetric:
     """The products of its angular velocity."""
@@ -141,7 +137,6 @@ def products(plan: Blueprint, y: Survey, code: int) -> Symmetric:
     return squares((v[0], v[1], v[2]))
 
 
-@inlined
 @kernel
 def joint_pull(m: Mechanism, plan: Blueprint, e: Effort, s: Moving, b: int, y: Survey) -> None:
     """y.Q: torques, springs, dampers, and friction or stops as they were, of the joint of body b."""
@@ -161,7 +156,6 @@ def joint_pull(m: Mechanism, plan: Blueprint, e: Effort, s: Moving, b: int, y: S
 # Up
 
 
-@inlined
 @kernel
 def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Vector:
     """Angular velocity of the body that the joint of node n is on, at the parent's side, in its frame."""
@@ -177,7 +171,6 @@ def _far_turn(plan: Blueprint, st: State, y: Survey, n: int) -> Vector:
     return w
 
 
-@inlined
 @loop_kernel
 def _drift(m: Mechanism, plan: Blueprint, st: State, s: Moving, b: int, w: Vector) -> Motion:
     """The acceleration of body b that velocities cause beyond its parent's, which turns with w; in b's frame."""
@@ -204,7 +197,6 @@ def _drift(m: Mechanism, plan: Blueprint, st: State, s: Moving, b: int, w: Vecto
     return t
 
 
-@inlined
 @loop_kernel
 def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, far: bool) -> Motion:
     """b of a child, closed or active, as it is now."""
@@ -214,7 +206,6 @@ def _bias_now(m: Mechanism, plan: Blueprint, st: State, y: Survey, code: int, fa
     return bias_of(m, plan, st, code, far, products(plan, y, code), 1.0)
 
 
-@inlined
 @loop_kernel
 def instant(m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey) -> None:
     """b, gamma and R of an active node with its true velocities; y.Q are the torques of its joint."""
@@ -263,7 +254,6 @@ def close_node(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n
                 y.solid[n] = 0
 
 
-@inlined
 @loop_kernel
 def build(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: Effort, s: Moving, y: Survey) -> None:
     """Records of all closed nodes from q. O(n)."""
@@ -278,7 +268,6 @@ def build(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, e: 
             close_node(m, plan, st, e, s, n, y)
 
 
-@inlined
 @loop_kernel
 def climb(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Rows, e: Effort, s: Moving, y: Survey
@@ -328,7 +317,6 @@ def joint_sums(m: Mechanism, plan: Blueprint, s: Moving, out: Rows) -> None:
 TOTAL_A, TOTAL_V, SQUARE_A, SQUARE_V, K_SUM, H_SUM = 6, 7, 8, 9, 19, 25
 
 
-@inlined
 @loop_kernel
 def _add_sums(
     m: Mechanism,
@@ -359,7 +347,6 @@ def _add_sums(
     put_six(r, H_SUM, add6(six(r, H_SUM), h))
 
 
-@inlined
 @loop_kernel
 def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, code: int, f1: Force, f2: Force) -> None:
     """Sums of a closed child of node n under forces on its handles."""
@@ -375,7 +362,6 @@ def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, cod
     _add_sums(m, plan, st, n, code, I, k, rigid_times(I, v), (E + dot6(k, rigid_solve(I, k)), twice_energy(I, v)))
 
 
-@inlined
 @loop_kernel
 def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey) -> None:
     """Forces of the whole linkage on active nodes and closed children, and the sums of both."""
@@ -411,7 +397,6 @@ def descend(m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: M
             _add_sums(m, plan, st, plan.up[n], n, I, k, h, (r[TOTAL_A], r[TOTAL_V]))
 
 
-@inlined
 @loop_kernel
 def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, n: int, f1: Force, f2: Force) -> None:
     """Sums of node n with nothing but the rotors of its joint; their accelerations go into s.move."""
@@ -433,7 +418,6 @@ def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, 
             r[TOTAL_V] += e.rotor[k] * s.v[m.v_index[k]] ** 2
 
 
-@inlined
 @loop_kernel
 def survey(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, touched: Rows, e: Effort, s: Moving, y: Survey

@@ -52,7 +52,7 @@ from bough.adaptive.tree.layout import (
     tail,
 )
 from bough.adaptive.tree.rigid import ZERO10, cluster_inertia, handle_force, is_ground, joined_force, rigid_solve
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.newton_euler import centripetal, gyroscopic_force
 from bough.joints import Mechanism
 from bough.spatial import (
@@ -108,7 +108,6 @@ def dk_at(i: int, j: int) -> int:
     return DK + k if k < DK_SPLIT else DK_REST + k - DK_SPLIT
 
 
-@inlined
 @loop_kernel
 def join_squares(plan: Blueprint, st: State, n: int, Q: Rows, d: int, x: Columns) -> None:
     """dk of node n."""
@@ -135,7 +134,6 @@ def join_squares(plan: Blueprint, st: State, n: int, Q: Rows, d: int, x: Columns
             r[dk_at(i, j)] = dk
 
 
-@inlined
 @loop_kernel
 def own_square(r: Rows, S: Symmetric) -> Scalar:
     """s' dk s of a record at s = (S, 1)."""
@@ -171,7 +169,6 @@ def turned(R: Rotation, S: Symmetric) -> Symmetric:
     return (dot3(x, a), dot3(y, b), dot3(z, symmetric_times(S, z)), dot3(y, a), dot3(z, a), dot3(z, b))
 
 
-@inlined
 @kernel
 def _mixed(r: Rows, at: tuple[int, ...], S: Symmetric, c: float) -> Motion:
     """The columns of a record at s = (S, c)."""
@@ -181,14 +178,12 @@ def _mixed(r: Rows, at: tuple[int, ...], S: Symmetric, c: float) -> Motion:
     return b
 
 
-@inlined
 @kernel
 def _own_force(plan: Blueprint, st: State, leaf: int, c: float) -> Force:
     """c times the force on a body, which its first copy bears."""
     return scale6(c, get6(st.force, plan.last[leaf])) if leaf < len(plan.parent) else ZERO6
 
 
-@inlined
 @loop_kernel
 def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric, c: float) -> Motion:
     i = plan.leaf_body[leaf]
@@ -199,7 +194,6 @@ def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric
     return scale6(k, free_body(inverse, sub6(_own_force(plan, st, leaf, c), gyro)))
 
 
-@inlined
 @loop_kernel
 def bias_of(m: Mechanism, plan: Blueprint, st: State, code: int, far: bool, S: Symmetric, c: float) -> Motion:
     """b of a closed cluster at a handle, turning with products S; c = 1 with its forces."""
@@ -209,7 +203,6 @@ def bias_of(m: Mechanism, plan: Blueprint, st: State, code: int, far: bool, S: S
     return _mixed(r, COLUMNS2 if far and plan.handles[code] == 2 else COLUMNS1, S, c)
 
 
-@inlined
 @loop_kernel
 def cluster_force(plan: Blueprint, st: State, code: int) -> Force:
     """F_C: all forces on a cluster as one, in its near frame."""
@@ -218,7 +211,6 @@ def cluster_force(plan: Blueprint, st: State, code: int) -> Force:
     return six(st.record[plan.offset[code] : plan.offset[code + 1]], FORCE)
 
 
-@inlined
 @loop_kernel
 def join_force(plan: Blueprint, st: State, n: int) -> None:
     """F_C of node n; nothing moves the ground."""
@@ -235,7 +227,6 @@ def pull_of(I: RigidInertia, F: Force, S: Symmetric) -> Force:
     return sub6(F, gyroscopic_force(I, S))
 
 
-@inlined
 @loop_kernel
 def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: float) -> Motion:
     """beta of node n, whose joint is locked, turning with products S."""
@@ -247,7 +238,6 @@ def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: fl
     return sub6(motion_out(R, p, lifted), bias_of(m, plan, st, B, False, turned(R, SA), c))
 
 
-@inlined
 @loop_kernel
 def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Columns | Workspace) -> None:
     """B, dk and F_C of node n, whose inertia and matrices are known; Q (6,) are its torques, x has `Columns`."""
@@ -289,7 +279,6 @@ def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Column
     join_squares(plan, st, n, Q, d, x)
 
 
-@inlined
 @loop_kernel
 def _rigid_gaps(m: Mechanism, plan: Blueprint, st: State, n: int, x: Columns) -> None:
     """beta_r and gamma_r: the gap between two rigid clusters, and the force that closes it."""
@@ -321,7 +310,6 @@ def _rigid_gaps(m: Mechanism, plan: Blueprint, st: State, n: int, x: Columns) ->
         put6(x.gamma_r, j, gamma)
 
 
-@inlined
 @loop_kernel
 def released_square(
     m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, f1: Force, f2: Force

@@ -23,7 +23,7 @@ from bough.adaptive.tree.layout import (
     put_pose,
 )
 from bough.adaptive.tree.rigid import cluster_inertia
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import LAST_SCREW, PLACED, Mechanism
 from bough.spatial import (
     add3,
@@ -132,7 +132,6 @@ class Pieces(NamedTuple):
     X: Rows  # (P, 12) scratch
 
 
-@inlined
 @kernel
 def _near(plan: Blueprint, code: int) -> int:
     return plan.near[code] if code >= 0 else plan.leaf_body[~code]
@@ -162,7 +161,6 @@ def contract(m: Mechanism, plan: Blueprint, st: State, c: Mechanism, t: Pieces) 
         t.opened[t.node[k]] = 0
 
 
-@inlined
 @loop_kernel
 def _take(m: Mechanism, plan: Blueprint, c: Mechanism, t: Pieces) -> None:
     """Primitives and freedoms of the opened joints as they are on the linkage, without inertia, in a row."""
@@ -188,7 +186,6 @@ def _take(m: Mechanism, plan: Blueprint, c: Mechanism, t: Pieces) -> None:
     c.dof[p] = d
 
 
-@inlined
 @loop_kernel
 def _hang(plan: Blueprint, st: State, c: Mechanism, t: Pieces, k: int) -> None:
     """The parent of opened joint k, and its fixed part there: the far handle of the cluster on the parent's side."""
@@ -208,7 +205,6 @@ def _hang(plan: Blueprint, st: State, c: Mechanism, t: Pieces, k: int) -> None:
         c.fixed_kind[i] = PLACED
 
 
-@inlined
 @kernel
 def _place_loaded(plan: Blueprint, st: State, t: Pieces, k: int) -> None:
     """The piece of a loaded body, and where it is there: up from its leaf while clusters are closed."""
@@ -285,7 +281,6 @@ def load_pieces(loads: Loads, t: Pieces, c: Loads) -> None:
                 _add(c.moment, o + 4, 1.0, add3(rotate(R, n), cross(r, f)))
 
 
-@inlined
 @kernel
 def _add(a: Rows, i: int, x: Scalar, f: Vector) -> None:
     put3(a, i, add3(get3(a, i), scale3(x, f)))

@@ -13,7 +13,7 @@ from bough.adaptive.tree.algebra import hand_down, joint_acceleration, total_acc
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.layout import ETA, KAPPA, Blueprint, State
 from bough.adaptive.tree.rigid import released_energy
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import get6, put6
 from bough.types import Force, Rows, Scalar
@@ -85,7 +85,6 @@ def stack_up(fr: Front, top: int, n: int, f1: Force, f2: Force) -> int:
     return top + 1
 
 
-@inlined
 @loop_kernel
 def _age(st: State, n: int, clock: Rows) -> Scalar:
     """How many steps the oldest motion in the cluster is pending; 1 without catching up."""
@@ -94,7 +93,6 @@ def _age(st: State, n: int, clock: Rows) -> Scalar:
     return (clock[0] + clock[1] - st.oldest[n]) / clock[1]
 
 
-@inlined
 @loop_kernel
 def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> Scalar:
     """What leaving cluster n closed would leave out."""
@@ -103,7 +101,6 @@ def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: For
     return total_acceleration(plan, st, n, f1, f2) * _age(st, n, clock) ** 2
 
 
-@inlined
 @loop_kernel
 def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> None:
     """Let a cluster wait."""
@@ -122,7 +119,6 @@ def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, c
     _enter(fr, key, n, slot)
 
 
-@inlined
 @loop_kernel
 def _enter(fr: Front, key: Scalar, n: int, slot: int) -> None:
     """Put a cluster on the heap."""
@@ -188,7 +184,6 @@ def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
     return total
 
 
-@inlined
 @loop_kernel
 def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock: Rows) -> bool:
     """Whether the waiting clusters may be left closed; the square of the error allowed is made of `limits`."""
@@ -205,13 +200,11 @@ def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock
     return fr.value[SUM] <= limit
 
 
-@inlined
 @kernel
 def _is_full(fr: Front) -> bool:
     return fr.count[WAITING] + 2 >= len(fr.key) or fr.count[DONE] + 2 >= len(fr.done)
 
 
-@inlined
 @loop_kernel
 def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
     """Open the cluster that waits first; returns the weighted square of its joint's acceleration."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bough.adaptive.tree.assembly import Assembly, Linkage, make_linkage
 from bough.adaptive.tree.shapes import shaped_tree
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.compile.vectors import WIDTH
 from bough.errors import TooLargeError
 from bough.joints import (
@@ -173,20 +173,17 @@ ZERO3 = (0.0, 0.0, 0.0)
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
-@inlined
 @kernel
 def tail(plan: Blueprint, n: int) -> int:
     """Where the part of a record begins that depends on the joint's freedoms."""
     return TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE
 
 
-@inlined
 @kernel
 def two_handled(plan: Blueprint, code: int) -> bool:
     return code >= 0 and plan.handles[code] == 2
 
 
-@inlined
 @kernel
 def placement(plan: Blueprint, st: State, b: int) -> tuple[Rotation, Vector]:
     """(R, p) of body b in its parent's frame; of a weld, nothing to do."""
@@ -218,7 +215,6 @@ def get_pose(X: Rows, i: int) -> tuple[Rotation, Vector]:
     return get9(X, i), get_tail(X, i)
 
 
-@inlined
 @loop_kernel
 def primitive_pose(m: Mechanism, X: Rows, i: int) -> tuple[Rotation, Vector]:
     """The pose of primitive i in its parent, from its motion in X."""
@@ -230,7 +226,6 @@ def primitive_pose(m: Mechanism, X: Rows, i: int) -> tuple[Rotation, Vector]:
     return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]), origin_in_parent(m, X, i)
 
 
-@inlined
 @loop_kernel
 def place_body(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
     """Refresh the placement of body b in its parent's frame, and the axes of a compound joint, from q."""
@@ -250,7 +245,6 @@ def place_body(m: Mechanism, plan: Blueprint, st: State, b: int) -> None:
     put_pose(st.X, last, pose)
 
 
-@inlined
 @kernel
 def cross_pose(plan: Blueprint, st: State, code: int) -> tuple[Rotation, Vector]:
     """The far handle's body in the frame of the near one."""
@@ -262,14 +256,12 @@ def cross_pose(plan: Blueprint, st: State, code: int) -> tuple[Rotation, Vector]
     return IDENTITY, ZERO3
 
 
-@inlined
 @kernel
 def far_pose(plan: Blueprint, st: State, n: int, pose: Pose) -> Pose:
     """The pose of B's near body, given the pose of node n's near body."""
     return compose(compose(pose, cross_pose(plan, st, plan.left[n])), placement(plan, st, plan.body[n]))
 
 
-@inlined
 @kernel
 def refresh_cross(plan: Blueprint, st: State, n: int) -> None:
     """Bring the cross-transform of a two-handle node up to date."""
@@ -281,7 +273,6 @@ def refresh_cross(plan: Blueprint, st: State, n: int) -> None:
         r[CROSS + 9], r[CROSS + 10], r[CROSS + 11] = pose[1][0], pose[1][1], pose[1][2]
 
 
-@inlined
 @kernel
 def advance_body(m: Mechanism, plan: Blueprint, st: State, b: int, h: float) -> None:
     """Move the joint of body b by h qdd."""

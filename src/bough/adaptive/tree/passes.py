@@ -48,7 +48,7 @@ from bough.adaptive.tree.layout import (
     refresh_cross,
 )
 from bough.adaptive.tree.springs import Springs, spring
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import get6, put6
 from bough.types import Force, Rows, Scalar
@@ -57,7 +57,6 @@ from bough.types import Force, Rows, Scalar
 FAR = 1e8
 
 
-@inlined
 @loop_kernel
 def turning(m: Mechanism, plan: Blueprint, st: State, b: int) -> Scalar:
     """The largest angular acceleration at the joint of body b."""
@@ -133,7 +132,6 @@ def move_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows
             st.oldest[n] = oldest
 
 
-@inlined
 @kernel
 def mark(plan: Blueprint, fr: Front, n: int) -> None:
     """Forces may turn below node n: it and all above it need an update, on which poses are carried along."""
@@ -175,7 +173,6 @@ def visit_marked(plan: Blueprint, st: State, fr: Front, loads: Loads) -> int:
     return count
 
 
-@inlined
 @kernel
 def _visit_loaded(plan: Blueprint, st: State, fr: Front, loads: Loads, n: int, top: int) -> int:
     """Put the marked children of n with their poses on the stack, which has height `top`, and load its leaves."""
@@ -192,7 +189,6 @@ def _visit_loaded(plan: Blueprint, st: State, fr: Front, loads: Loads, n: int, t
     return top
 
 
-@inlined
 @loop_kernel
 def equations(m: Mechanism, plan: Blueprint, st: State, fr: Front, count: int, keeps: int) -> None:
     """Redo the listed nodes, children first, each in full or for its forces only; with count < 0 all nodes, in full.

@@ -34,7 +34,7 @@ from bough.adaptive.tree.layout import (
     placement,
     tail,
 )
-from bough.compile.kernel import inlined, kernel, loop_kernel
+from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import (
     add6,
@@ -158,14 +158,12 @@ def twice_energy(I: RigidInertia, v: Motion) -> Scalar:
 ZERO10 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-@inlined
 @kernel
 def is_ground(plan: Blueprint, code: int) -> bool:
     """Whether the ground belongs to a cluster."""
     return (plan.near[code] if code >= 0 else plan.leaf_body[~code]) == len(plan.parent)
 
 
-@inlined
 @loop_kernel
 def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
     """I_C in the near frame; zero where the ground belongs to it."""
@@ -179,7 +177,6 @@ def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> Rigi
     return rigid_scale(1.0 / float(plan.copies[i]), get10(m.inertia, plan.last[i]))
 
 
-@inlined
 @loop_kernel
 def join_inertia(m: Mechanism, plan: Blueprint, st: State, n: int) -> None:
     """I_C of node n."""
@@ -194,7 +191,6 @@ def join_inertia(m: Mechanism, plan: Blueprint, st: State, n: int) -> None:
         r[INERTIA + k] = I[k]
 
 
-@inlined
 @loop_kernel
 def _own(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
     """(F_C, kappa) of a child."""
@@ -208,7 +204,6 @@ def _own(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
     return F, dot6(F, leaf_bias(plan, st, m.gravity, leaf))
 
 
-@inlined
 @loop_kernel
 def join_forces(m: Mechanism, plan: Blueprint, st: State, n: int, beta: Motion) -> None:
     """F_C and kappa of node n, once gamma and R are known."""
@@ -233,7 +228,6 @@ def join_forces(m: Mechanism, plan: Blueprint, st: State, n: int, beta: Motion) 
     r[KAPPA] = kappa
 
 
-@inlined
 @loop_kernel
 def released_energy(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """E of node n under forces on its handles: f' (Phi - Phi_r) f + 2 f' (b - b_r) + dk; rounding below zero is cut."""

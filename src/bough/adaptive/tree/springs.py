@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.tree.layout import Shared
-from bough.compile.kernel import inlined, loop_kernel
+from bough.compile.kernel import loop_kernel
 from bough.compile.scalar import sincos
 from bough.joints import Mechanism, difference_joint
 from bough.types import FloatArray, IntArray, Rows, Scalar, Vector
@@ -47,7 +47,6 @@ def no_springs(m: Mechanism, shared: Shared) -> Springs:
     return Springs(ints, ints, *empty, *floats, np.zeros(len(shared.q)), np.zeros(len(shared.qdd)), np.zeros(1))
 
 
-@inlined
 @loop_kernel
 def _barrier(gap: Scalar, strength: Scalar, s: Scalar) -> Vector:
     """(V, dV/ds, V'') of -strength log(s / gap), continued below s = gap by the parabola that touches it."""
@@ -76,7 +75,6 @@ def term(p: Springs, t: int, x: Scalar) -> Vector:
     return p.value[t, 2], p.value[t, 0], p.value[t, 1]
 
 
-@inlined
 @loop_kernel
 def spring(m: Mechanism, p: Springs, q: Rows, i: int) -> None:
     """Torques and armatures of joint i, where there is a potential."""
