@@ -101,7 +101,7 @@ def test_a_metric_must_be_positive_definite():
 
 def test_bodies_without_invertible_inertia_are_named():
     builder = Builder()
-    builder.add_body("bead", mass=1.0, com=(1, 0, 0))
+    builder.add_body("bead", joint="cylindrical", mass=1.0, com=(1, 0, 0))
     model = builder.build()
     with pytest.raises(ModelError, match="body 'bead' has a singular inertia"):
         QuasiStatics(model, method="adaptive")

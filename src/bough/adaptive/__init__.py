@@ -12,6 +12,7 @@ from bough.adaptive.closure import Closure
 from bough.adaptive.dynamics import Dynamics
 from bough.adaptive.equilibrium import Settled
 from bough.adaptive.forces import Load
+from bough.adaptive.forecast import Forecast
 from bough.adaptive.measures import (
     ErrorMeasure,
     absolute_joint,
@@ -34,6 +35,7 @@ __all__ = [
     "Closure",
     "Dynamics",
     "ErrorMeasure",
+    "Forecast",
     "Load",
     "MotionStats",
     "Potential",

@@ -21,7 +21,7 @@ from bough.errors import CheckpointError
 from bough.model import Model
 from bough.record import replacing
 
-VERSION = 3
+VERSION = 4
 DIGEST = 64  # characters
 CHANGES = ("forces", "torques", "everything", "most_forces", "measure")  # since the last solution
 KINDS = {"solver": "quasi-statics", "motion": "a motion"}  # by the part that only they have
@@ -172,7 +172,7 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
     """A motion as arrays and plain facts."""
     error, changes, region = mover.error, mover.inputs.changes, mover.region
     facts: Facts = {
-        "options": [mover.method, mover.integrator, list(mover.without), mover.given, mover.most, mover.max_turn],
+        "options": [mover.method, mover.integrator, mover.given, mover.most, mover.max_turn],
         "measure": [error.name, error.eps, error.over, list(error.scale)],
         "own": {name: getattr(mover, name) for name in OWN}, "turns": mover.turns.state(),
         "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],
@@ -239,8 +239,8 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
 def mover_options(facts: Facts) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments of a simulation whose mover gave these facts."""
     name, eps, over, scale = facts["measure"]
-    method, integrator, without, every, most, turn = facts["options"]
+    method, integrator, every, most, turn = facts["options"]
     error = ErrorMeasure(name, eps, over, tuple(scale))
-    given = {"integrator": integrator, "without": without, "every": every, "most": most, "max_turn": turn}
+    given = {"integrator": integrator, "every": every, "most": most, "max_turn": turn}
     given["closures"] = [Closure(*c) for c in facts.get("closures", [])]
     return (error, method), given

@@ -55,9 +55,8 @@ class Dynamics(Simulation):
         max_turn: float | None = None,
         closures: Sequence[Closure] = (),
     ) -> None:
-        super().__init__(model)
-        off = (without,) if isinstance(without, str) else tuple(without)
-        options = MotionOptions(method, integrator, off, every, most, max_turn)
+        super().__init__(model, without)
+        options = MotionOptions(method, integrator, every, most, max_turn)
         self.mover = Mover(self.inputs, error, options, tuple(closures))
         self.outputs: MotionOutputs = MotionOutputs(self.mover)
 
@@ -123,6 +122,20 @@ class Dynamics(Simulation):
         """Make more joints active than the error asks for, for some time or up to about a number of them, each time by
         the rule with half the eps; returns the `acceleration_error` reached. It holds until an error is assigned."""
         return self.mover.refine(microseconds, budget)
+
+    def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
+        mover, closures = self.mover, () if self.mover.closures is None else self.mover.closures.closures
+        given: dict[str, Any] = {
+            "integrator": mover.integrator,
+            "every": mover.given,
+            "most": mover.most,
+            "closures": closures,
+        }
+        other = Dynamics(self.inputs.model, measure, "adaptive", closures=closures, **given)
+        other.inputs.restore(*self.inputs.state())
+        other.velocity = self.velocity
+        other.accelerations()
+        return other.active, other.mover.turns.cost(other.active)
 
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
@@ -230,7 +243,7 @@ class Dynamics(Simulation):
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
         arrays, facts = checkpoint_of(model, path, "motion")
         given, options = mover_options(facts["motion"])
-        sim = cls(model, *given, **options)
+        sim = cls(model, *given, without=facts["without"], **options)
         sim.inputs.restore(arrays, facts["inputs"])
         restore_mover(sim.mover, arrays, facts["motion"])
         return sim

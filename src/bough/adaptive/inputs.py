@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -12,10 +13,23 @@ import numpy.typing as npt
 from bough.adaptive.forces import Changes, Forces, Load, vector, wrench
 from bough.adaptive.potentials import Function, Potential, Potentials
 from bough.adaptive.tree.layout import make_shared
+from bough.adaptive.tree.regular import regular
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import FloatArray
+
+
+def model_without(model: Model, effects: Collection[str]) -> Model:
+    """The model less some effects of its joints: "damping", "springs", "friction", "limits", "closures"."""
+    if not effects:
+        return model
+    passive, limits, none = model.passive, model.limits, np.zeros(model.nv)
+    off = {"damping": "damping", "friction": "friction", "springs": "stiffness"}
+    passive = passive._replace(**{name: none for effect, name in off.items() if effect in effects})
+    if "limits" in effects:
+        limits = limits._replace(lower=np.full(model.nv, -np.inf), upper=np.full(model.nv, np.inf))
+    return replace(model, passive=passive, limits=limits, closures=() if "closures" in effects else model.closures)
 
 
 class Inputs:
@@ -25,7 +39,9 @@ class Inputs:
         if model.couplings:
             name = model.couplings[0].follower
             raise ModelError(f"joint {name!r} mimics another: adaptive simulations have no coupled joints")
-        self.model, self.changes = model, Changes(len(model.mechanism.parent))
+        self.masses = model.inertias[:, 0]  # (bodies,)
+        self.model, self.changes = regular(model), Changes(len(model.mechanism.parent))
+        model = self.model
         self.forces, self.shared = Forces(model), make_shared(model)
         self.groups: list[Load] = []
         self.restraints: list[Any] = []  # whose loads are among the groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from time import perf_counter
@@ -25,22 +25,18 @@ from bough.adaptive.tree.passes import PLACE
 from bough.errors import ModelError, NumericalError, SettingError, unknown_option
 from bough.types import BoolArray, FloatArray, IntArray
 
-# What may be asked of a motion: methods, integrators, effects and errors, refused by name where they do not fit.
+# What may be asked of a motion: methods, integrators and errors, refused by name where they do not fit.
 
 
 METHODS = ("auto", "adaptive", "full")
-EFFECTS = ("damping", "springs", "friction", "limits", "closures")
 
 
-def check_options(error: ErrorMeasure | None, method: str, integrator: str, without: Iterable[str]) -> None:
+def check_options(error: ErrorMeasure | None, method: str, integrator: str) -> None:
     """Refuse options that do not exist."""
     if method not in METHODS:
         raise unknown_option(f"there is no method {method!r}", method, METHODS)
     if integrator not in INTEGRATORS:
         raise unknown_option(f"there is no integrator {integrator!r}", integrator, INTEGRATORS)
-    unknown = [name for name in without if name not in EFFECTS]
-    if unknown:
-        raise unknown_option(f"joints have no effect {unknown[0]!r}", unknown[0], EFFECTS)
     if error is not None:
         check_error(error)
 
@@ -60,14 +56,13 @@ class MotionOptions(NamedTuple):
 
     method: str
     integrator: str
-    without: tuple[str, ...]
     every: int | None
     most: int | None
     max_turn: float | None
 
     def check(self, error: ErrorMeasure | None) -> None:
         """Refuse what cannot be, by name."""
-        check_options(error, self.method, self.integrator, self.without)
+        check_options(error, self.method, self.integrator)
         if self.max_turn is not None and not (isinstance(self.max_turn, Real) and self.max_turn > 0.0):
             raise SettingError(f"max_turn must be a positive angle in rad, got {self.max_turn!r}")
         if self.most is not None and not (isinstance(self.most, Integral) and self.most >= 1):
@@ -89,7 +84,7 @@ class Mover:
         self, inputs: Inputs, error: ErrorMeasure | None, options: MotionOptions, closures: tuple[Closure, ...] = ()
     ) -> None:
         options.check(error)
-        self.method, self.integrator, self.without, self.given, self.most, self.max_turn = options
+        self.method, self.integrator, self.given, self.most, self.max_turn = options
         self.every = EVERY if self.given is None else self.given  # steps until the region is chosen again
         model, shared = inputs.model, inputs.shared
         self.inputs = inputs
@@ -97,13 +92,13 @@ class Mover:
         self.state = make_moving(model, shared.q, shared.qdd)
         # springs and dampers are followed here: the torques are those given, the armature is that of rotors
         self.mechanism = model.mechanism._replace(gravity=inputs.mechanism.gravity)
-        self.effort = make_effort(model, self.mechanism, inputs.potentials.given, self.without)
+        self.effort = make_effort(model, self.mechanism, inputs.potentials.given)
         self._full: MotionEngine | None = None
         self.plain = PlainEngine(self.mechanism, shared)
         self.turns = Turns(len(model.joints), self.every)
         self.region: ActiveRegion | None = None
         self.closures: Closures | None = None
-        self.loops = self._make_loops(with_those_of(model, closures) if "closures" not in self.without else closures)
+        self.loops = self._make_loops(with_those_of(model, closures))
         self.steps, self.last = 0, "full"  # taken, and how the last one was
         self.share = 1.0  # of eps, by which the rule goes
         self.age, self.h = self.every, 0.0  # steps since the region was chosen, and their size

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bough.adaptive.checkpoint import checkpoint_of, options_of, restore_solver, solver_state
 from bough.adaptive.closure import Closure, with_those_of
-from bough.adaptive.cost import Switch
+from bough.adaptive.cost import Switch, cost
 from bough.adaptive.equilibrium import Settled, minimize, not_settled
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
@@ -51,7 +51,8 @@ def norm(solver: Solver) -> float:
 def power(solver: Solver) -> float:
     """qdd' M qdd of the last solution, where it is one of a linkage."""
     if solver.cost.method == "aba":
-        return solver.plain.power()
+        qdd = solver.inputs.shared.qdd
+        return solver.plain.product(qdd, qdd) if solver.held.exist else solver.plain.power()
     return math.nan if solver.region is None or solver.is_exact else solver.region.last_power()
 
 
@@ -89,8 +90,10 @@ class QuasiStatics(Simulation):
     error: None, "lever" (for displacements in space), (nv,) weights or {joint: matrix}. `assembly` is the shape of the
     tree: "balanced", "chain_first", `near(bodies)`, or nested pairs of bodies. With `catch_up`, joints left out later
     move for all the time they missed; with method "adaptive" it is on where `culled` is "zero". `closures` close loops,
-    beside those of the model. A step in which a joint would turn by more than `max_turn` (rad) is cut into parts. The
-    tree is redone every `refresh` steps.
+    beside those of the model. `without` leaves out effects of the model's joints: "damping", "springs", "friction",
+    "limits", "closures". A step in which a joint would turn by more than `max_turn` (rad) is cut into parts. The
+    tree is redone every `refresh` steps. Joints stay where dry friction holds them, and within their limits; while one
+    of them may be held so, all joints are computed, by plain steps.
 
     With `culled` "rigid", the default of `energy` and `displacement`, inactive joints are locked: the others are solved
     exactly with them as rigid bodies, on a tree of its own, whose joints are chosen anew after `every` steps, with None
@@ -112,13 +115,14 @@ class QuasiStatics(Simulation):
         culled: str | None = None,
         every: int | None = None,
         assembly: Any = "balanced",
+        without: Iterable[str] = (),
     ) -> None:
-        super().__init__(model)
+        super().__init__(model, without)
         self.switch = Switch(len(model.joints))
         self.solver = Solver(self.inputs, self.switch, error, method, metric)
         self.outputs = Outputs(self.solver)
         self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
-        loops = with_those_of(model, closures)
+        loops = with_those_of(self.inputs.model, closures)
         self.solver.lock(culled, every, catch_up)
         self.solver.prepare(loops, assembly)
 
@@ -245,6 +249,20 @@ class QuasiStatics(Simulation):
         """
         return refine(self.solver, budget, microseconds)
 
+    def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
+        other = QuasiStatics(self.inputs.model, measure, "adaptive", **self.solver.options)
+        other.inputs.restore(*self.inputs.state())
+        other.solver.set_step(self.solver.h)
+        other.accelerations()
+        solver = other.solver
+        if solver.is_plain or solver.tree is None:
+            return len(self.model.joints), math.inf
+        if solver.region is not None:
+            pace = solver.region.pace
+            return pace.open, pace.open + pace.spent / max(pace.every, 1)
+        paths = solver.tree.root_paths(self.inputs.forces.loads().body)
+        return other.stats.active, cost(solver.tree.opened, paths)
+
     @property
     def steps(self) -> int:
         """Steps taken."""
@@ -359,7 +377,7 @@ class QuasiStatics(Simulation):
     def resume(cls, model: Model, path: str | Path) -> QuasiStatics:
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
         arrays, facts = checkpoint_of(model, path, "solver")
-        sim = cls(model, **options_of(arrays, facts))
+        sim = cls(model, without=facts["without"], **options_of(arrays, facts))
         sim.inputs.restore(arrays, facts["inputs"])
         for k, (number, known) in enumerate(facts["restraints"]):
             own = {name: arrays[f"restraint_{k}_{name}"] for name in ("stiffness", "length", "targets", "drift")}

@@ -204,7 +204,7 @@ class Region:
     def _metres(self) -> float:
         """How far a unit of error in the mass metric may misplace a body in one step."""
         solver = self.solver
-        mass, bodies = solver.inputs.model.inertias[:, 0], solver.error.bodies
+        mass, bodies = solver.inputs.masses, solver.error.bodies
         if bodies is not None:
             names = solver.inputs.model.body_names
             mass = mass[[names.index(b) if isinstance(b, str) else b for b in bodies]]

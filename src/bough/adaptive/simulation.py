@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import wraps
 from numbers import Integral
 from pathlib import Path
@@ -15,11 +18,13 @@ import numpy.typing as npt
 
 from bough.adaptive.checkpoint import write_checkpoint
 from bough.adaptive.forces import Load
-from bough.adaptive.inputs import Inputs
+from bough.adaptive.forecast import Forecast
+from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
 from bough.adaptive.stats import Recorder
-from bough.errors import SettingError
+from bough.dynamics.laws import check_effects
+from bough.errors import ModelError, SettingError
 from bough.model import Model
 from bough.record import progress_bar
 from bough.types import FloatArray
@@ -96,8 +101,9 @@ class Simulation:
 
     outputs: Outputs
 
-    def __init__(self, model: Model) -> None:
-        self.model, self.inputs = model, Inputs(model)
+    def __init__(self, model: Model, without: str | Iterable[str]) -> None:
+        self.model, self.without = model, check_effects(without)
+        self.inputs = Inputs(model_without(model, self.without))
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -177,6 +183,34 @@ class Simulation:
         """World placements (k, 4, 4) of bodies or frames; costs as `positions`."""
         return self.outputs.poses(bodies)
 
+    @exclusive
+    def forecast(self, eps: Iterable[float]) -> Forecast:
+        """How many joints would be active, and what adaptive steps would gain, with each of these errors: for the
+        present posture, velocity and loads. The simulation stays as it is. O(n) for each.
+
+        An error below the noise floor counts as that, and 0 as no gain.
+        """
+        wanted = sorted({float(e) for e in eps}, reverse=True)
+        if not wanted:
+            raise SettingError("forecast: expected at least one eps")
+        if self.inputs.potentials.functions:
+            raise SettingError("forecast: potentials that are Python functions are unknown to it")
+        measures = [replace(self.error, eps=e) for e in wanted]
+        joints, found = len(self.model.joints), []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for measure in measures:
+                try:
+                    active, cost = self._expected(measure) if measure.eps else (joints, math.inf)
+                except ModelError:  # there is no assembly tree
+                    active, cost = joints, math.inf
+                found.append((active, max(1.0, joints / max(cost, 1.0))))
+        return Forecast(self.error.name, joints, tuple(wanted), *zip(*found, strict=True))
+
+    def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
+        """Active joints with another error, and what a step with them costs, in joints of a full step."""
+        raise NotImplementedError
+
     @property
     def steps(self) -> int:
         """Steps taken."""
@@ -209,7 +243,9 @@ class Simulation:
         """
         arrays, facts = self.inputs.state()
         more, parts = self._parts()
-        write_checkpoint(path, arrays | more, {"model": self.model.hash, "inputs": facts, **parts})
+        write_checkpoint(
+            path, arrays | more, {"model": self.model.hash, "without": list(self.without), "inputs": facts, **parts}
+        )
 
     def _parts(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
         """What its parts remember beyond its inputs, as arrays and plain facts."""

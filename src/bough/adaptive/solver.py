@@ -15,6 +15,7 @@ from bough.adaptive.closure import Closure, Closures, make_plan
 from bough.adaptive.cost import Switch
 from bough.adaptive.engines.loops import LoopRows, solve_loops
 from bough.adaptive.engines.plain import PlainEngine
+from bough.adaptive.held import HeldJoints
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured
 from bough.adaptive.region import Region
@@ -81,10 +82,12 @@ class Solver:
         self.clock = np.array([0.0, 1.0, 0.0, 0.0])  # sum of h, h = dt^2 / 2, whether to catch up, steps
         self.all_moved = 0  # the last step in which all joints may have moved
         self.h = 1.0  # step for which loops are closed
+        self.part = 1.0  # that part of it in which joints may reach their limits
         self.plain = PlainEngine(inputs.mechanism, inputs.shared)
         self.tree: TreeEngine | None = None
         self.closures: Closures | None = None
         self.loops: LoopRows | None = None  # the closures as the plain engine sees them
+        self.held: HeldJoints  # friction and limits
         self._metric = metric
         self.assembly: Any = "balanced"
         self.region: Region | None = None
@@ -121,16 +124,24 @@ class Solver:
 
     def prepare(self, closures: Sequence[Closure], assembly: Any) -> None:
         """Take the options that decide which engines there are."""
-        self.assembly = assembly
+        self.assembly, plan = assembly, None
         if closures:
             self.closures = Closures(self.inputs.model, tuple(closures))
             self.inputs.forces.always = tuple(self.closures.bodies.tolist())
-            self.loops = make_plan(self.inputs.mechanism, self.closures)
+            self.loops, plan = (make_plan(self.inputs.mechanism, self.closures) for _ in range(2))
+        self.held = HeldJoints(self.inputs, plan)
         if self.method != "aba" and (self.method != "auto" or not self.switches):
             self.cost = Cost(self._tree_method)
             self.assemble()
         elif self._metric is not None or assembly != "balanced":
             self.assemble()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of `QuasiStatics` with which another solver solves alike."""
+        closures = () if self.closures is None else self.closures.closures
+        own = {"metric": self._metric, "culled": self.asked[0], "catch_up": self.asked[1], "every": self._every}
+        return own | {"closures": closures, "assembly": self.assembly}
 
     @property
     def error(self) -> ErrorMeasure:
@@ -185,7 +196,7 @@ class Solver:
     @property
     def is_plain(self) -> bool:
         """Whether the plain engine is asked now."""
-        if self.method == "aba" or self.distrusts:
+        if self.method == "aba" or self.distrusts or self.held.act:
             return True
         return self.switches and (self.error.eps == 0.0 or not self.switch.on_tree)
 
@@ -210,13 +221,14 @@ class Solver:
             self.h, self.changes.closures = h, True
             if self._error.metres:
                 self.changes.error()
-        self.clock[1] = h
+        self.clock[1] = self.part = h
         if self.inputs.potentials.set_step(h):
             self.changes.all()
 
     def ready_tree(self) -> TreeEngine:
         """The tree, up to date with q, forces, torques, error and closures."""
         tree, loads, changes = self.assemble(), self.inputs.forces.loads(), self.changes
+        self.plain.grip = None
         tree.springs = self.inputs.potentials.springs
         tree.refuse_massless(loads)
         closing = self.closures is not None and changes.closures
@@ -295,12 +307,17 @@ class Solver:
         return "dca" if self.method == "dca" else "adaptive"
 
     def solve_plainly(self) -> None:
-        """All joint accelerations in O(n), loops included."""
-        loads = self.ready_plain()
+        """All joint accelerations in O(n), with loops, friction and limits."""
+        loads, found, self.plain.grip = self.ready_plain(), None, None
+        if self.held.exist:
+            share = 1.0 if self.closures is None else self.closures.rate
+            found, self.plain.grip = self.held.solve(loads, self.part, share)
         if self.closures is None:
             self.plain.solve(loads)
         else:
             self._solve_loops(loads)
+        if found is not None:
+            self.inputs.shared.qdd[:] = found  # a joint that is held is held exactly
 
     def _solve_loops(self, loads: Loads) -> None:
         """All joint accelerations in O(n), and the forces of the loops, which stay on their bodies."""
@@ -309,7 +326,7 @@ class Solver:
         self.plain.load(loads)
         self.loops.rate[0] = self.closures.rate / self.h
         s, plain = self.inputs.shared, self.plain
-        solve_loops(plain.mechanism, s.q, s.tau, s.force, s.qdd, loads, plain.work, self.loops)
+        solve_loops(plain.mechanism, s.q, plain.torques, s.force, s.qdd, loads, plain.work, self.loops)
         self.closures.note_rank(self.loops)
 
     def no_number(self) -> NumericalError:

@@ -109,7 +109,11 @@ class StepParts:
             pieces = max(self._pieces(left), math.ceil(left * self.fine / h - 1e-9))
             if pieces + part > self._most:
                 return False
-            length, motion = left / pieces, self.solver.inputs.shared.qdd.copy()
+            length = left / pieces
+            if plainly and self.solver.held.exist and length != self.solver.part:
+                self.solver.part, self._known = length, ()
+                self._find(plainly)
+            motion = self.solver.inputs.shared.qdd.copy()
             before = self.snapshot() if looks and 4.0 * h <= self._most * length else None
             self._move(length, plainly)
             if before is not None and self._swings(motion, plainly):
@@ -432,6 +436,17 @@ class Stepper:
         solver.examine()
         if solver.is_plain:
             return self._plain_step(h, most)
+        before = self.parts.snapshot() if solver.held.exist else []
+        done = self._tree_steps(most, h)
+        if solver.held.are_passed:  # what leads beyond a limit is taken back, and done with it
+            self.parts.put_back(before)
+            solver.changes.all()
+            return self._plain_step(h)
+        return done
+
+    def _tree_steps(self, most: int, h: float) -> int:
+        """Steps on the tree, of joints that no limit and no friction holds."""
+        solver = self.solver
         if solver.is_exact:
             tree = solver.ready_tree()
             self.parts.take(self.steps, h)
@@ -457,7 +472,7 @@ class Stepper:
     def _goes_to_tree(self) -> bool:
         """Whether the switch goes over to the tree now."""
         solver, switch = self.solver, self.switch
-        if solver.error.eps == 0.0 or switch.wait > 0 or solver.distrusts:
+        if solver.error.eps == 0.0 or switch.wait > 0 or solver.distrusts or solver.held.act:
             return False
         loads = solver.inputs.forces.loads()
         if solver.region is not None and solver.region.is_hopeless(switch.most):
@@ -548,7 +563,8 @@ class Stepper:
         """Whether steps under springs are taken in compiled code, many at once."""
         solver = self.solver
         on_tree = solver.region is not None and not (solver.is_exact and not solver.is_plain)
-        return solver.closures is None and not self.solver.asks and (solver.method == "aba" or on_tree)
+        many = solver.closures is None and not (self.solver.asks or solver.held.exist)
+        return many and (solver.method == "aba" or on_tree)
 
     def _pulled(self, n: int, h: float, plainly: bool = False) -> int:
         """Some steps under springs, or under forces that stay, and at most n; returns how many."""

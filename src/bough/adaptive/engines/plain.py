@@ -221,6 +221,7 @@ class PlainEngine:
         self._work: PlainWork | None = None
         self._loaded: Loads | None = None
         self._trial: Any = None
+        self.grip: FloatArray | None = None  # (n,) torques of friction and limits, where they act
 
     @property
     def work(self) -> PlainWork:
@@ -242,7 +243,12 @@ class PlainEngine:
     def solve(self, loads: Loads) -> None:
         """All joint accelerations."""
         s = self.shared
-        compiled(plain_solve)(self.mechanism, s.q, s.tau, s.force, s.qdd, loads, self.work)
+        compiled(plain_solve)(self.mechanism, s.q, self.torques, s.force, s.qdd, loads, self.work)
+
+    @property
+    def torques(self) -> FloatArray:
+        """All torques at the joints (n,)."""
+        return self.shared.tau if self.grip is None else self.shared.tau + self.grip
 
     def move(self, h: float) -> None:
         """Move every joint by h qdd."""

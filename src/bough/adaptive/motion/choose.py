@@ -339,6 +339,10 @@ class Turns:
         """How many clusters may be open before plain steps are cheaper."""
         return int((self.joints - AT_LEAST / self.every) / (1.0 + SURVEY_COST / self.every) / 1.02)
 
+    def cost(self, open_: int) -> float:
+        """What a step with so many open clusters costs, with its share of a choice."""
+        return open_ * (1.0 + SURVEY_COST / self.every) + AT_LEAST / self.every
+
     def may_try(self, moving: int) -> bool:
         """Whether a try is due, if so many joints move; at the start, it is not if they are too many."""
         if self.most < 8:

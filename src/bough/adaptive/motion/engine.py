@@ -13,7 +13,7 @@ from bough.adaptive.engines.loops import Closing, LoopRows, no_loops
 from bough.adaptive.engines.plain import mark_needs
 from bough.adaptive.motion.layout import Effort, Moving, Room, make_room
 from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4, march_stage
-from bough.adaptive.motion.stops import accelerations_now, loop_forces, settle, weld
+from bough.adaptive.motion.stops import accelerations_from_rest, accelerations_now, loop_forces, settle, weld
 from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally, transmit
 from bough.adaptive.tree.contract import Loads, Pieces
 from bough.joints import Mechanism
@@ -59,6 +59,10 @@ class MotionEngine:
             self._steps = h, m, m._replace(gravity=np.zeros(3))
         return self._steps[1:]
 
+    def forget_step(self) -> None:
+        """Rotors are others."""
+        self._steps = None
+
     def march(self, loads: Loads, integrator: str, h: float, steps: int) -> int:
         """Take steps; returns how many are left before one that diverges."""
         self.load(loads)
@@ -94,6 +98,12 @@ class MotionEngine:
         self.load(loads)
         pair, own = self.implicit(lead), (self.state, self.effort, loads, self.work, self.loops)
         compiled(accelerations_now)(*pair, *own, lead, h)
+
+    def accelerate_from_rest(self, loads: Loads, h: float, share: float) -> None:
+        """Accelerations of a step of h from rest with friction, limits and loops, which close a share of their gaps."""
+        self.load(loads)
+        own = (self.state, self.effort, loads, self.work, self.loops)
+        compiled(accelerations_from_rest)(*self.implicit(0.0), *own, h, share)
 
     def solve_gripped(self, loads: Loads, h: float) -> None:
         """Accelerations in a step of h with friction and stops as they were lately, and loops as `loads` say."""
@@ -143,7 +153,7 @@ class MotionEngine:
         """Take away velocities that open loops: the projection in the mass metric."""
         if self.closes:
             e = self.effort._replace(stops=np.zeros(1, np.int8))
-            compiled(settle)(self.implicit(0.0)[1], self.state, e, self.work, self.loops, ALONE)
+            compiled(settle)(self.implicit(0.0)[1], self.state, e, self.work, self.loops, ALONE, 1.0)
 
 
 def with_armature(m: Mechanism, e: Any, h: float) -> Mechanism:

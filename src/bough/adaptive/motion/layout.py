@@ -96,15 +96,11 @@ def make_room(bodies: int, dofs: int, loops: int = 0) -> Room:
     return Room(held=np.zeros(dofs, np.int8), tried=np.zeros(dofs, np.int8), **arrays)
 
 
-def make_effort(model: Model, m: Mechanism, tau: FloatArray, without: tuple[str, ...]) -> Effort:
+def make_effort(model: Model, m: Mechanism, tau: FloatArray) -> Effort:
     """The joints of a model, in the order of its mechanism."""
-    v, none = m.v_index, np.zeros(len(m.axis))
-    damping = none if "damping" in without else model.damping[v]
-    stiffness = none if "springs" in without else model.stiffness[v]
-    friction = none if "friction" in without else model.friction[v]
+    v = m.v_index
+    damping, stiffness, friction = model.damping[v], model.stiffness[v], model.friction[v]
     lower, upper, place = _limits(model, m)
-    if "limits" in without:
-        lower, upper = np.full_like(lower, -np.inf), np.full_like(upper, np.inf)
     body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
     sprung = np.zeros(len(m.parent), np.int8)
     sprung[body[stiffness != 0.0]] = 1

@@ -135,7 +135,7 @@ def euler(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w:
         s.v0[j] = s.v[j]
         s.v[j] += h * s.qdd[j]
     if e.stops[0] == 1 or len(lp.loop) > 0:
-        settle(still, s, e, w, lp, h)
+        settle(still, s, e, w, lp, h, 1.0)
         wrong = too_fast(m, s, 0.0)
         if wrong >= 0:
             release(m, e, w)
@@ -212,7 +212,7 @@ def end_step(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: f
     held = e.stops[0] == 1 or len(lp.loop) > 0
     wrong = too_fast(still, s, 0.0)
     if held and wrong < 0:
-        settle(still, s, e, w, lp, h)
+        settle(still, s, e, w, lp, h, 1.0)
         wrong = too_fast(still, s, 0.0)
     if wrong >= 0:
         for i in range(len(still.parent)):

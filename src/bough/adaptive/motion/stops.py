@@ -282,14 +282,15 @@ def release(m: Mechanism, e: Effort, w: Room) -> None:
 
 
 @loop_kernel
-def settle(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> None:
-    """s.v: what loops, friction and limits leave of it at the end of a step of h; `release` must follow."""
+def settle(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float, share: float) -> None:
+    """s.v: what loops, friction and limits leave of it at the end of a step of h that closes a share of the gaps of
+    loops; `release` must follow."""
     velocities(still, s, w)
     if len(lp.loop) > 0:
         place_loops(still, w.X, lp)
         lp.given[:] = 0.0
         add_rates(lp, w, ZERO6, 1.0 / h)
-        lp.rate[0] = 1.0 / (h * h)
+        lp.rate[0] = share / (h * h)
         for r in range(len(lp.loop)):
             lp.gap[r] *= float(abs(lp.gap[r]) > ROUNDING * min(1.0, lp.reach[0]))
     balance(still, s, e, w, lp, h)
@@ -320,6 +321,21 @@ def accelerations_now(
     release(m, e, w)
     for k in range(len(m.axis)):
         s.qdd[m.v_index[k]] += s.stretch[m.v_index[k]]
+
+
+@loop_kernel
+def accelerations_from_rest(
+    m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, share: float
+) -> None:
+    """s.qdd of a semi-implicit step of h from rest: loops, friction and limits as `settle` leaves them; s.v stays 0."""
+    solve(m, s, e, loads, w, 0.0)
+    for k in range(len(m.axis)):
+        s.v[m.v_index[k]] = h * s.qdd[m.v_index[k]]
+    settle(still, s, e, w, lp, h, share)
+    release(m, e, w)
+    for k in range(len(m.axis)):
+        j = m.v_index[k]
+        s.qdd[j], s.v[j] = s.v[j] / h, 0.0
 
 
 # What surveys are told: friction that holds with strength to spare welds its joint

@@ -52,7 +52,7 @@ def make_linkage(model: Model) -> Linkage:
     m = model.mechanism
     if model.couplings:
         raise ModelError(f"joint {model.couplings[0].follower!r} mimics another: an assembly tree has none")
-    ends = ~_absorbed(m)
+    ends = ~absorbed(m)
     last = np.flatnonzero(ends)
     host: Any = np.cumsum(ends) - ends
     first = np.concatenate([[0], last[:-1] + 1])
@@ -71,15 +71,19 @@ def make_linkage(model: Model) -> Linkage:
     return Linkage._make([*ints[:5], inverse_inertia(model, last), *ints[5:], int(squares[-1])])
 
 
-def _absorbed(m: Mechanism) -> npt.NDArray[np.bool_]:
+def absorbed(m: Mechanism) -> npt.NDArray[np.bool_]:
     """Massless primitives with one child, which follows them at once in depth-first order."""
     children = np.bincount(m.parent[m.parent >= 0], minlength=len(m.parent))
     return np.asarray(~m.inertia.any(axis=1) & (children == 1))
 
 
-def inverse_inertia(model: Model, bodies: Any) -> FloatArray:
-    """(N, 10) for these primitives: what a free body needs to turn a force into an acceleration."""
-    I = model.mechanism.inertia[bodies]
+def is_flat(I: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which of these inertias (k, 10) are singular, to rounding."""
+    return _centred(I)[0]
+
+
+def _centred(I: FloatArray) -> tuple[npt.NDArray[np.bool_], FloatArray]:
+    """Which inertias (k, 10) are singular, and (k, 10): the inverse about the centre of mass, that centre, 1 / mass."""
     mass = I[:, 9]
     safe = np.where(mass > 0.0, mass, 1.0)
     c = I[:, 6:9] / safe[:, None]
@@ -90,11 +94,18 @@ def inverse_inertia(model: Model, bodies: Any) -> FloatArray:
     A, B, C = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
     det = xx * A + xy * B + xz * C
     flat = (mass <= 0.0) | (det <= FLAT * ((np.abs(xx) + np.abs(yy) + np.abs(zz)) / 3.0) ** 3)
+    adjugate = np.stack([A, xx * zz - xz * xz, xx * yy - xy * xy, B, C, xy * xz - xx * yz], axis=1)
+    inverse = adjugate / np.where(flat, 1.0, det)[:, None]
+    return flat, np.concatenate([inverse, c, 1.0 / safe[:, None]], axis=1)
+
+
+def inverse_inertia(model: Model, bodies: Any) -> FloatArray:
+    """(N, 10) for these primitives: what a free body needs to turn a force into an acceleration."""
+    flat, inverse = _centred(model.mechanism.inertia[bodies])
     if flat.any():
         name = body_name(model, int(bodies[flat.argmax()]))
         raise ModelError(f'{name} has a singular inertia: expected inertia about every axis, or method="aba"')
-    adjugate = np.stack([A, xx * zz - xz * xz, xx * yy - xy * xy, B, C, xy * xz - xx * yz], axis=1)
-    return np.concatenate([adjugate / det[:, None], c, 1.0 / safe[:, None]], axis=1)
+    return inverse
 
 
 def body_name(model: Model, primitive: int) -> str:

@@ -56,6 +56,7 @@ def settle(
     body: Watch = [],  # noqa: B006
     every: Annotated[int, typer.Option(min=1, help="Record every so many steps.")] = 1,
     record: Annotated[Path | None, typer.Option(help="Write samples to this .npz or .parquet file.")] = None,
+    forecast: Annotated[bool, typer.Option("--forecast", help="Print what other errors would cost, and stop.")] = False,
     json: Json = False,
 ) -> None:
     """Let a linkage give way to forces, adaptively.
@@ -74,6 +75,14 @@ def settle(
         simulation.gravity = vector(gravity, "--gravity")
     for name, value in forces:
         simulation.apply_force(name, value)
+    if forecast:
+        with patient("compiling the code of adaptive steps"):
+            expected = simulation.forecast([eps or 1e-3] + [10.0**-k for k in range(1, 8)])
+        if json:
+            show_json({"model": model.name, "forecast": expected})
+        else:
+            say(str(expected))
+        return
     watching = [*dict.fromkeys([*body, *(name for name, _ in forces)])]
     before = simulation.positions(watching)
     recorder = adaptive.Recorder(watching, every, configuration=True) if record else None
