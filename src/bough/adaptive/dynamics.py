@@ -125,12 +125,7 @@ class Dynamics(Simulation):
 
     def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
         mover, closures = self.mover, () if self.mover.closures is None else self.mover.closures.closures
-        given: dict[str, Any] = {
-            "integrator": mover.integrator,
-            "every": mover.given,
-            "most": mover.most,
-            "closures": closures,
-        }
+        given: dict[str, Any] = {"integrator": mover.integrator, "every": mover.given, "most": mover.most}
         other = Dynamics(self.inputs.model, measure, "adaptive", closures=closures, **given)
         other.inputs.restore(*self.inputs.state())
         other.velocity = self.velocity
