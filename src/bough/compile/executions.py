@@ -106,12 +106,12 @@ def bind_arrays(
 
 
 def bind_product_on_gpu(
-    name: str, program: Program, product: SparseProduct, results: Sequence[Array]
-) -> tuple[CompiledFunction, CompiledFunction]:
-    """A program and a sparse product of its two outputs, as two functions of arrays on the GPU."""
+    name: str, programs: Sequence[Program], product: SparseProduct, results: Sequence[Array]
+) -> tuple[CompiledFunction, ...]:
+    """Programs with one output each, and a sparse product of these, as functions of arrays on the GPU."""
     from bough.compile.run.cuda import bind_product  # with all that it needs
 
-    return bind_product(name, program, product, results)
+    return bind_product(name, programs, product, results)
 
 
 def bind_on_cpu(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from bough.compile.routine import Routine, operations, trace
 from bough.compile.run.entry import Entry, NativeCode
 from bough.compile.run.specialised import native_code
 from bough.dynamics.forward_by_factor import DofRows, dof_rows
-from bough.dynamics.forward_derivatives import FORCE_SLOPES, GATHER_COLUMN, SPREAD_COLUMN, Support
+from bough.dynamics.forward_derivatives import FORCE_SLOPES, GATHER_COLUMN, SLOPES_AT, SPREAD_COLUMN, Support
 from bough.dynamics.parameters import Parameters
 
 LARGEST = 120_000  # nodes of a graph that are worth compiling
@@ -35,7 +36,9 @@ Rows = tuple[int, ...]
 def forward_derivatives(parameters: Parameters) -> BoundFunction | None:
     """(q, v, tau) -> dqdd/dq', dqdd/dv' and H^-1, (nv, nv) each; None if the model is too large to be traced."""
     model, n = parameters.model, parameters.model.nv
-    t, program = dof_rows(model.dof_tree), force_slopes_program(parameters)
+    t = dof_rows(model.dof_tree)
+    routine, found = parameters.constants(FORCE_SLOPES, (model.mechanism, t), lambda: model.grouped)
+    program = traced(routine, found.for_tracing(), model.sizes, found.twins, LARGEST)
     if program is None:
         return None
     results = result_arrays(n)
@@ -55,25 +58,32 @@ def forward_derivatives(parameters: Parameters) -> BoundFunction | None:
     return BoundFunction("forward_dynamics_derivatives", program.inputs, results, provide, explain=model.explain)
 
 
-def forward_derivatives_on_gpu(parameters: Parameters) -> tuple[CompiledFunction, CompiledFunction] | None:
-    """The same in two halves, the second a function of what the first returns."""
-    n, program = parameters.model.nv, force_slopes_program(parameters)
-    if program is None:
-        return None
-    entries, product = sparse_columns(program, n)
-    lower = tuple(entries.roots[1][r * n + c] for r in range(n) for c in range(r + 1))
-    halved = replace(
-        entries, outputs=(entries.outputs[0], Array("lower", (len(lower),))), roots=(entries.roots[0], lower)
-    )
-    return bind_product_on_gpu("forward_dynamics_derivatives", halved, product, result_arrays(n))
+def forward_derivatives_on_gpu(
+    parameters: Parameters, inverse: tuple[Routine, tuple[Any, ...]]
+) -> tuple[CompiledFunction, ...] | None:
+    """Three functions: slopes of (q, v, qdd), the lower triangle of H^-1 at q, and the derivatives, of these two.
+
+    `inverse` is a routine for H^-1, and its constants. Several kernels take fewer registers each, and together half of
+    the time of one.
+    """
+    model, n = parameters.model, parameters.model.nv
+    programs = []
+    for routine, constants in ((SLOPES_AT, ()), inverse):
+        routine, found = parameters.constants(routine, (model.mechanism, *constants), lambda: model.grouped)
+        program = traced(routine, found.for_tracing(), model.sizes, found.twins, LARGEST)
+        if program is None:
+            return None
+        programs.append(program)
+    slopes, Z = programs
+    columns, product = slope_columns(slopes, n)
+    entries = tuple(columns[c][r] for group in product.groups for r in group.rows for c in group.columns)
+    lower = tuple(Z.roots[0][r * n + c] for r in range(n) for c in range(r + 1))
+    halves = (_with_output(slopes, "entries", entries), _with_output(Z, "lower", lower))
+    return bind_product_on_gpu("forward_dynamics_derivatives", halves, product, result_arrays(n))
 
 
-def force_slopes_program(parameters: Parameters) -> Program | None:
-    """Slopes of joint forces, the factor of H and its inverse; None if the model is too large to be traced."""
-    model = parameters.model
-    t = dof_rows(model.dof_tree)
-    routine, found = parameters.constants(FORCE_SLOPES, (model.mechanism, t), lambda: model.grouped)
-    return traced(routine, found.for_tracing(), model.sizes, found.twins, LARGEST)
+def _with_output(program: Program, name: str, roots: Rows) -> Program:
+    return replace(program, outputs=(Array(name, (len(roots),)),), roots=(roots,))
 
 
 def result_arrays(n: int) -> tuple[Array, ...]:
@@ -82,11 +92,16 @@ def result_arrays(n: int) -> tuple[Array, ...]:
 
 def sparse_columns(program: Program, n: int) -> tuple[Program, SparseProduct]:
     """The program with its slopes as the entries that are not zero, in the order of a product with H^-1."""
-    columns = [c for matrix in program.roots[:2] for c in np.array(matrix).reshape(n, n).T.tolist()]
-    product = SparseProduct(tuple(_not_zero(program, column) for column in columns), n, arrays=2)
+    columns, product = slope_columns(program, n)
     roots = tuple(columns[c][r] for group in product.groups for r in group.rows for c in group.columns)
     outputs = (Array("entries", (len(roots),)), program.outputs[2])
     return replace(program, outputs=outputs, roots=(roots, program.roots[2])), product
+
+
+def slope_columns(program: Program, n: int) -> tuple[list[list[int]], SparseProduct]:
+    """The columns of the first two outputs, and their product with H^-1."""
+    columns = [c for matrix in program.roots[:2] for c in np.array(matrix).reshape(n, n).T.tolist()]
+    return columns, SparseProduct(tuple(_not_zero(program, column) for column in columns), n, arrays=2)
 
 
 def solved_columns(program: Program, t: DofRows, results: tuple[Array, ...]) -> tuple[Program, RowPrograms] | None:

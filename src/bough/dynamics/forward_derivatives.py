@@ -14,6 +14,7 @@ from bough.dynamics.forward_by_factor import DofRows
 from bough.dynamics.inverse_derivatives import (
     INVERSE_DERIVATIVES,
     gather_masses,
+    inverse_dynamics_derivatives,
     move_freedoms,
     move_mass,
     place_from_root,
@@ -82,6 +83,15 @@ def force_slopes(
     invert_unit(t.parent, t.rows, M)
     divide_columns(t.parent, t.rows, M, E, m.one[0])
     inverse(m, t, Z, M, E)
+
+
+@kernel
+def slopes_at(m: Mechanism, q: Rows, v: Rows, qdd: Rows, by_q: Rows, by_v: Rows, w: Workspace) -> None:
+    """-dtau/dq and -dtau/dv at the acceleration qdd."""
+    inverse_dynamics_derivatives(m, q, v, qdd, by_q, by_v, w.H, w)
+    for r in range(len(by_q)):
+        for c in range(len(by_q)):
+            by_q[r, c], by_v[r, c] = -by_q[r, c], -by_v[r, c]
 
 
 @kernel
@@ -186,6 +196,13 @@ FORCE_SLOPES = Routine(
     inputs={"q": "nq", "v": "nv", "tau": "nv"},
     outputs={"by_q": "nv nv", "by_v": "nv nv", "by_tau": "nv nv", "M": "coupled", "E": "coupled"},
     work=WORK,
+)
+SLOPES_AT = Routine(
+    "forward_dynamics_derivatives",
+    slopes_at,
+    inputs={"q": "nq", "v": "nv", "qdd": "nv"},
+    outputs={"by_q": "nv nv", "by_v": "nv nv"},
+    work=dict(INVERSE_DERIVATIVES.work) | {"H": "nv nv"},
 )
 GATHER_COLUMN = Routine(
     "gather_column", gather_column, inputs={"b": "entries", "M": "coupled"}, outputs={"z": "entries"}, work={"z": "nv"}

@@ -130,17 +130,19 @@ class Transposed:
         return tuple(np.empty((3, len(q), self.nv, self.nv), np.float32 if single else np.float64))
 
 
-class InHalves:
-    """The same on a GPU, where the second function takes what the first returns."""
+class InKernels:
+    """The same on a GPU, by several kernels: the acceleration, slopes there, the triangle of H^-1, and a product."""
 
-    def __init__(self, first: CompiledFunction, second: CompiledFunction) -> None:
-        self.first, self.second = first, second
+    def __init__(self, acceleration: CompiledFunction, parts: Sequence[CompiledFunction]) -> None:
+        self.acceleration, (self.slopes, self.inverse, self.product) = acceleration, parts
 
     def call(self, *inputs: Any, out: Any = None, **how: Any) -> Any:
         """The matrices, copied into `out` where that is given."""
-        by_q, by_v, by_tau = self.second.call(*self.first.call(*inputs, **how))
+        q, v, _ = inputs
+        qdd = self.acceleration.call(*inputs, **how)
+        by_q, by_v, by_tau = self.product.call(self.slopes.call(q, v, qdd, **how), self.inverse.call(q, **how))
         found = by_q.swapaxes(-1, -2), by_v.swapaxes(-1, -2), by_tau
-        return found if out is None else copied(self.first.name, found, out)
+        return found if out is None else copied(self.product.name, found, out)
 
 
 def _transposed(out: Any) -> tuple[RealArray, ...] | None:
@@ -182,7 +184,7 @@ class Library:
         self.model, self.general, self.device = model, general, device
         self.parameters = parameters or Parameters(model)
         self._functions: dict[Any, CompiledFunction] = {}
-        self._derivatives: CompiledFunction | Transposed | InHalves | None = None
+        self._derivatives: CompiledFunction | Transposed | InKernels | None = None
         self._stacked = general or len(model.mechanism.parent) > MANY  # general code takes any number in one array
         self._by_frame: dict[str, dict[Any, Any]] = defaultdict(dict)  # code for one configuration
         self._mappings: dict[str, Mappings] = defaultdict(Mappings)  # functions that take forces by name
@@ -351,17 +353,21 @@ class Library:
             self._derivatives = self._quickest_derivatives()
         return self._derivatives.call(*inputs, out=out, **how)
 
-    def _quickest_derivatives(self) -> CompiledFunction | Transposed | InHalves:
+    def _quickest_derivatives(self) -> CompiledFunction | Transposed | InKernels:
         name = "forward_dynamics_derivatives"
         if self.general or (interpreted() and not self.device.is_gpu) or not self.model.nv:
             return self.function(name)
         if not self.device.is_gpu:
             fast = forward_derivatives(self.parameters)
             return Transposed(self.parameters.given_to(fast), self.model.nv) if fast else self.function(name)
-        halves = forward_derivatives_on_gpu(self.parameters) if self.device.layout == "rows" else None
-        if halves is None:
+        method = function("inverse_mass_matrix").method(self.model, None)
+        inverse = method.routine, method.constants(self.model, Options())
+        parts = forward_derivatives_on_gpu(self.parameters, inverse) if self.device.layout == "rows" else None
+        if parts is None:
             return self.function(name)
-        return InHalves(self.parameters.given_to(halves[0]), halves[1])
+        slopes, triangle, product = parts
+        given = self.parameters.given_to
+        return InKernels(self.function("forward_dynamics"), (given(slopes), given(triangle), product))
 
     def fused(self, wanted: Sequence[tuple[str, dict[str, Any]]]) -> Callable[..., tuple[RealArray, ...]]:
         """Several functions of the table as one, which always gives a tuple."""

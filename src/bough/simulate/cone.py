@@ -197,9 +197,10 @@ def next_slip(k: Laws, friction: Scalar, a: Scalar, y: tuple[Scalar, Scalar], x:
     d1, d2 = over * (x[4] * f2 - (x[5] + x[9]) * f1), over * (x[4] * f1 - (x[3] + x[9]) * f2)
     square = f1 * f1 + f2 * f2 + k.tiny[0]
     length, reach = sqrt(square), friction * (a - x[1] * f1 - x[2] * f2)
-    slope = -friction * (x[1] * d1 + x[2] * d2) * square - reach * (f1 * d1 + f2 * d2)
-    least = k.small[1] * x[10] * length * square
-    return positive(x[9] + (length - reach) * square / larger(least, slope))  # exact where it is the first
+    # over the square, so that nothing underflows in single precision
+    slope = -friction * (x[1] * d1 + x[2] * d2) - reach * ((f1 * d1 + f2 * d2) / square)
+    least = k.small[1] * x[10] * length
+    return positive(x[9] + (length - reach) / larger(least, slope))  # exact where it is the first
 
 
 @kernel

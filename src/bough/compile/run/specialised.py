@@ -35,7 +35,7 @@ LARGEST_ARRAY = 20_000
 LONG, LONG_CHUNK, LONG_PARTS = 20_000, 600, 6
 LARGEST_DERIVATIVE = 400_000  # of a routine that only runs traced
 
-_programs: WeakKeyDictionary[Constants, dict[Routine, Program | None]] = WeakKeyDictionary()
+_programs: WeakKeyDictionary[Constants, dict[tuple[Routine, int], Program | None]] = WeakKeyDictionary()
 
 
 def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtype) -> Entry:
@@ -51,15 +51,17 @@ def serves(routine: Routine, constants: Constants, sizes: Sizes) -> bool:
     return program_of(routine, constants, sizes) is not None
 
 
-def program_of(routine: Routine, constants: Constants, sizes: Sizes) -> Program | None:
+def program_of(
+    routine: Routine, constants: Constants, sizes: Sizes, largest: int = LARGEST_GRAPH
+) -> Program | None:
     """The traced routine, kept as long as its constants; None if it would be too large."""
     known = _programs.setdefault(constants, {})
-    if routine not in known:
+    limit = LARGEST_DERIVATIVE if routine.only_traced else largest
+    if (routine, limit) not in known:
         groups = constants.folded or (lambda: constants.groups)
-        limit = LARGEST_DERIVATIVE if routine.only_traced else LARGEST_GRAPH
         worth = worth_tracing(routine, sizes)
-        known[routine] = traced(routine, groups(), sizes, constants.twins, limit) if worth else None
-    return known[routine]
+        known[routine, limit] = traced(routine, groups(), sizes, constants.twins, limit) if worth else None
+    return known[routine, limit]
 
 
 def worth_tracing(routine: Routine, sizes: Sizes) -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from bough.compile.emit.cuda import Layout, Layouts
+from bough.compile.emit.cuda import LARGEST, Layout, Layouts
 from bough.compile.emit.llvm_product import SparseProduct
 from bough.compile.graph.program import Array, Program
 from bough.compile.routine import Constants, Routine, Sizes
@@ -19,7 +19,7 @@ from bough.compile.run.cuda.code import GpuCode
 from bough.compile.run.cuda.function import CudaFunction
 from bough.compile.run.cuda.launches import ProductLaunches
 from bough.compile.run.entry import Entry
-from bough.compile.run.specialised import LARGEST_DERIVATIVE, LARGEST_GRAPH, program_of
+from bough.compile.run.specialised import LARGEST_DERIVATIVE, program_of
 from bough.errors import TooLargeError
 
 __all__ = ["CudaFunction", "bind", "compile"]
@@ -29,9 +29,9 @@ def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtyp
     """The code of the GPU, traced for these constants when it is first wanted; it is the same for any precision."""
 
     def program() -> Program:
-        found = program_of(routine, constants, sizes)
+        found = program_of(routine, constants, sizes, LARGEST)
         if found is None:
-            limit = LARGEST_DERIVATIVE if routine.only_traced else LARGEST_GRAPH
+            limit = LARGEST_DERIVATIVE if routine.only_traced else LARGEST
             raise TooLargeError(
                 f"{routine.name} takes too many operations for the GPU, more than {limit:,}; "
                 "general code on the CPU has no such limit"
@@ -44,19 +44,24 @@ def compile(routine: Routine, constants: Constants, sizes: Sizes, dtype: np.dtyp
 
 
 def bind_product(
-    name: str, program: Program, product: SparseProduct, results: Sequence[Array]
-) -> tuple[CudaFunction, CudaFunction]:
-    """The two halves of a function of arrays on the GPU: a program, and a sparse product of its two outputs.
+    name: str, programs: Sequence[Program], product: SparseProduct, results: Sequence[Array]
+) -> tuple[CudaFunction, ...]:
+    """Functions of arrays on the GPU: programs with one output each, and the sparse product of these.
 
     What goes from one to the other lies in columns, where every thread writes and reads next to its neighbours.
     """
-    first = GpuCode.of_program(name, program.inputs, program.outputs, lambda: program)
-    second = GpuCode(name, program.outputs, results, lambda _: ProductLaunches(product))
-    between: Layout = "columns"
-    return (
-        CudaFunction(name, first.inputs, first.outputs, partial(_entry, first), Layouts(results=between)),
-        CudaFunction(name, second.inputs, second.outputs, partial(_entry, second), Layouts(inputs=between)),
+    codes = [GpuCode.of_program(name, p.inputs, p.outputs, partial(_itself, p)) for p in programs]
+    between = [p.outputs[0] for p in programs]
+    last = GpuCode(name, between, results, lambda _: ProductLaunches(product))
+    layouts = [*[Layouts(results="columns")] * len(codes), Layouts(inputs="columns")]
+    return tuple(
+        CudaFunction(name, code.inputs, code.outputs, partial(_entry, code), layout)
+        for code, layout in zip([*codes, last], layouts, strict=True)
     )
+
+
+def _itself(program: Program) -> Program:
+    return program
 
 
 def _entry(code: GpuCode, dtype: np.dtype) -> Entry:

@@ -1,8 +1,9 @@
 """Which form a kernel takes: by a rule, so that results are the same bits on every GPU of one model.
 
 The rule looks at what the kernel needs (lines and waiting values for 1, 2 and 4 threads for a row) and at what the GPU
-has. Its numbers are those that reproduce the forms that were fastest on an H200 for forward and inverse dynamics and
-mass matrices of two humanoids, in both precisions and layouts. `candidates` are worth timing where bits may differ.
+has. Its numbers are fitted to the times of forms on an H200 (`python -m benchmarks.gpu_forms`): forward and inverse
+dynamics, mass matrices, Lambda^-1, derivatives and contact steps of several robots. `candidates` are worth timing where
+bits may differ.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.compile.emit.cuda import Arrangement, Form, Layouts, Needs, needs, tile_bytes
-from bough.compile.emit.limits import Limits
+from bough.compile.emit.limits import SHELF_BLOCK, Limits
 from bough.compile.graph.program import Array
 
 BLOCKS = (32, 64, 128, 256)
@@ -21,10 +22,17 @@ USUAL_BLOCK = 64
 STAGED_FROM = 48  # numbers of a row; smaller rows leave in one piece anyway
 SHELVED = (8, 6, 4, 2)  # blocks on a multiprocessor, of forms with shelves
 SHORTER = 0.9  # of twice as many threads for a row: lines, or they are idle
-MOST_WORK = 1.5  # of all threads of a row, beside that of one thread alone
-FITTING = 240  # registers for values of a thread without shelves
+# Numbers of the rule
+LONG, LONG_COST = 7000, 2.0  # lines: longer kernels overflow the instruction cache, and take so many times as long
+ALONE = {1: 1.6, 2: 1.25, 4: 1.0}  # times as long, by threads for a row, as neighbours do not read rows together
+BUSY = 512  # threads of a multiprocessor, fewer of which leave it idle
+USUAL_SHELVES, ROOMY = 4, 6  # blocks with shelves where nothing better is known, and by which crowds are measured
+SCATTERED = 8.0  # times as long, where many results go to memory one by one
 SLACK = {4: 1.1, 8: 1.3}  # a little that is left to the compiler does no harm, by bytes of a number
-LONG = 2500  # lines: of longer kernels fewer blocks share the instruction cache
+MANY_BLOCKS = 2500  # lines: of longer kernels fewer than SHELVED[0] blocks share the instruction cache
+ENDLESS, ENDLESS_SLACK = 12_000, 1.85  # lines: kernels of one thread that wait for instructions, so that warps count
+CACHED = 0.9  # of shared memory and first cache, for shelves and the rows that are read
+STAGED_CROWDED, TILE_SHARE = 350, 0.75  # registers from which staged forms have shelves, beside tiles of that share
 OVERFLOW, WASTE = 460, 1.5  # widths that take more registers, and that times the least, are not timed
 
 
@@ -39,6 +47,7 @@ class KernelNeeds(NamedTuple):
     """What is known of a function before its text is written: `needs` by the number of threads for a row."""
 
     needs: Mapping[int, Needs]
+    inputs: Sequence[Array]
     outputs: Sequence[Array]
     dtype: np.dtype
     layouts: Layouts
@@ -48,8 +57,15 @@ class KernelNeeds(NamedTuple):
 
     def is_staged(self, lanes: int, block: int, limits: Limits) -> bool:
         """Whether results leave through shared memory: rows of many numbers, where a block of them fits."""
-        large = self.layouts.results == "rows" and sum(spec.size for spec in self.outputs) >= STAGED_FROM
-        return large and tile_bytes(self.outputs, self.dtype) * block // lanes <= limits.tile
+        return self.has_large_rows and self.tile(lanes, block) <= limits.tile
+
+    @property
+    def has_large_rows(self) -> bool:
+        return self.layouts.results == "rows" and sum(spec.size for spec in self.outputs) >= STAGED_FROM
+
+    def tile(self, lanes: int, threads: int) -> float:
+        """Bytes of shared memory for the results of so many threads."""
+        return tile_bytes(self.outputs, self.dtype) * threads / lanes
 
 
 def kernel_needs(
@@ -57,7 +73,8 @@ def kernel_needs(
 ) -> KernelNeeds:
     """What a program needs for one thread for a row, and for as many as shorten the code."""
     found: dict[int, Needs] = {}
-    kernels = KernelNeeds(found, arranged(1).program.outputs, dtype, layouts)
+    program = arranged(1).program
+    kernels = KernelNeeds(found, program.inputs, program.outputs, dtype, layouts)
     for lanes in (1, 2, 4) if has_twins else (1,):
         form = kernels.form(lanes, kernels.is_staged(lanes, BLOCKS[0], limits))
         wanted = needs(arranged(lanes), dtype, form)
@@ -69,30 +86,54 @@ def kernel_needs(
 
 def rule(kernels: KernelNeeds, limits: Limits) -> FormAndBlock:
     """The form, from the kernel and the GPU alone."""
-    lanes = _lanes(kernels)
+    lanes = min(kernels.needs, key=lambda lanes: _cost(kernels, lanes, limits))
     staged = [block for block in (USUAL_BLOCK, BLOCKS[0]) if kernels.is_staged(lanes, block, limits)]
-    if staged:
-        return FormAndBlock(kernels.form(lanes, staged=True), staged[0])
-    return FormAndBlock(kernels.form(lanes, shelved=_shelved(kernels, lanes, limits)), USUAL_BLOCK)
+    if not staged:
+        return FormAndBlock(kernels.form(lanes, shelved=_shelved(kernels, lanes, limits)), USUAL_BLOCK)
+    tile, crowded = kernels.tile(lanes, SHELF_BLOCK), kernels.needs[lanes].registers > STAGED_CROWDED
+    if crowded and tile <= TILE_SHARE * limits.shelf(USUAL_SHELVES) * SHELF_BLOCK:
+        return FormAndBlock(kernels.form(lanes, staged=True, shelved=USUAL_SHELVES), SHELF_BLOCK)
+    return FormAndBlock(kernels.form(lanes, staged=True), staged[0])
 
 
-def _lanes(kernels: KernelNeeds) -> int:
-    """The most threads that share a row without much more work; in columns the fewest whose values fit registers."""
-    alone = kernels.needs[1].lines
-    allowed = [n for n, x in kernels.needs.items() if n * x.lines <= MOST_WORK * alone]
-    fitting = [n for n in allowed if kernels.needs[n].registers <= FITTING]
-    return min(fitting) if fitting and kernels.layouts.inputs == "columns" else max(allowed)
+def _cost(kernels: KernelNeeds, lanes: int, limits: Limits) -> float:
+    """What a row takes with so many threads, beside other numbers of them."""
+    lines, registers = kernels.needs[lanes]
+    cost = lanes * lines * (LONG_COST if lines > LONG else 1.0)
+    cost *= max(1.0, registers / _room(kernels, ROOMY, limits))
+    if kernels.layouts.inputs == "rows":
+        cost *= ALONE[lanes]
+    if kernels.is_staged(lanes, BLOCKS[0], limits):
+        return cost * max(1.0, BUSY * kernels.tile(lanes, 1) / limits.shared)
+    return cost * SCATTERED if kernels.has_large_rows else cost
 
 
 def _shelved(kernels: KernelNeeds, lanes: int, limits: Limits) -> int:
     """The most blocks on a multiprocessor whose registers and shelves hold all values; 0 where none are needed."""
     lines, registers = kernels.needs[lanes]
-    blocks = [s for s in SHELVED if s < SHELVED[0] or lines <= LONG]
     if registers <= limits.waiting(kernels.dtype, SHELVED[0]):
         return 0
-    slack = SLACK[kernels.dtype.itemsize]
-    enough = [s for s in blocks if slack * _room(kernels, s, limits) >= registers]
-    return enough[0] if enough else SHELVED[-2]
+    endless = lanes == 1 and lines > ENDLESS
+    slack = ENDLESS_SLACK if endless else SLACK[kernels.dtype.itemsize]
+    for blocks in SHELVED:
+        if blocks == SHELVED[0] and MANY_BLOCKS < lines and not endless:
+            continue
+        if slack * _room(kernels, blocks, limits) >= registers:
+            if _leaves_cache(kernels, lanes, blocks, limits):
+                return max(blocks, USUAL_SHELVES)
+            if registers <= limits.waiting(kernels.dtype, USUAL_SHELVES):
+                return 0
+    return USUAL_SHELVES
+
+
+def _leaves_cache(kernels: KernelNeeds, lanes: int, blocks: int, limits: Limits) -> bool:
+    """Whether the first cache, which is what shelves leave of its memory, holds the rows that are read."""
+    if kernels.layouts.inputs == "columns":
+        return True
+    waiting = 4 * (kernels.needs[lanes].registers - limits.waiting(kernels.dtype, blocks))
+    shelves = min(max(0, waiting), limits.shelf(blocks)) * SHELF_BLOCK
+    read = kernels.dtype.itemsize * sum(spec.size for spec in kernels.inputs) * SHELF_BLOCK // lanes
+    return blocks * (shelves + read) <= CACHED * limits.shared
 
 
 def _room(kernels: KernelNeeds, blocks: int, limits: Limits) -> int:
