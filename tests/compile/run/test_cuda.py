@@ -418,8 +418,8 @@ def test_importing_touches_no_gpu():
 
 
 def test_too_many_operations_are_refused():
-    model = zoo.chain(1200) if hasattr(zoo, "chain") else zoo.arm(1200)
-    with pytest.raises(TooLargeError, match="too many operations for the GPU, more than 60,000"):
+    model = zoo.chain(1200)
+    with pytest.raises(TooLargeError, match="too many operations for the GPU, more than 150,000"):
         function(model, MASS_MATRIX).launches.program()
 
 
