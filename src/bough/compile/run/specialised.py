@@ -51,9 +51,7 @@ def serves(routine: Routine, constants: Constants, sizes: Sizes) -> bool:
     return program_of(routine, constants, sizes) is not None
 
 
-def program_of(
-    routine: Routine, constants: Constants, sizes: Sizes, largest: int = LARGEST_GRAPH
-) -> Program | None:
+def program_of(routine: Routine, constants: Constants, sizes: Sizes, largest: int = LARGEST_GRAPH) -> Program | None:
     """The traced routine, kept as long as its constants; None if it would be too large."""
     known = _programs.setdefault(constants, {})
     limit = LARGEST_DERIVATIVE if routine.only_traced else largest
