@@ -47,18 +47,21 @@ class Setting(NamedTuple):
 
 
 class RowKernels:
-    """The kernels for joints that have some of these freedoms; callers keep the impulses of `kept_joints`, in order."""
+    """The kernels for joints that have some of these freedoms.
 
-    def __init__(self, setting: Setting, freedoms: set[int], kept_joints: Sequence[int] | None = None) -> None:
+    Impulses of joints in `first` come first, then three of each contact, then those of the other joints.
+    """
+
+    def __init__(self, setting: Setting, freedoms: set[int], first: Sequence[int] | None = None) -> None:
         self.setting, self.model = setting, setting.dynamics.model
         self.names = [j.name for j in self.model.joints if freedoms & set(range(j.v.start, j.v.stop))]
         self.joints = [v for name in self.names for v in range(self.model.nv)[self.model.joint(name).v]]
-        self.kept_joints = list(self.joints if kept_joints is None else kept_joints)
-        self.contacts = setting.space.count
+        self.first, self.contacts = list(self.joints if first is None else first), setting.space.count
+        self.width = len(self.joints) + 3 * self.contacts
 
     def is_small(self, sweeps: int) -> bool:
         """Whether the graph of a step by so many sweeps, or with a factor of all rows, is worth compiling."""
-        n = len(self.joints) + 3 * self.contacts
+        n = self.width
         solver = sweeps * (2 * n**2 + 60 * self.contacts) + 20 * n**2 if sweeps else n**3 // 3 + 24 * n**2
         return solver + 400 * self.model.nv < LARGEST_GRAPH
 
@@ -74,7 +77,7 @@ class RowKernels:
             unused, parameters = (), all_parameters(parameters)
         routine = routine.without(*(name for name in unused if name in routine.inputs))
         key = repr((
-            routine.name, sweeps, self.names, self.kept_joints, space.key, parameters.inputs, unused,
+            routine.name, sweeps, self.names, self.first, space.key, parameters.inputs, unused,
             sorted(setting.without),
         ))  # fmt: skip
 
@@ -104,10 +107,9 @@ class RowKernels:
     @cached_property
     def sizes(self) -> dict[str, int]:
         """The numbers behind the shapes of the kernels' arrays."""
-        solved, own = len(self.joints) + 3 * self.contacts, self.tasks.sizes
+        own, solved = self.tasks.sizes, self.width
         more = {"contacts": self.contacts, "laws": len(self.joints) + self.contacts, "solved": solved}
-        more |= {"kept": len(self.kept_joints) + 3 * self.contacts, "columns": solved + 1}
-        return own | more | {"held": own["rows"] - solved}
+        return own | more | {"columns": solved + 1, "held": own["rows"] - solved}
 
     def constants(self, sweeps: int | None) -> tuple[Any, ...]:
         """Those of the kernels."""
@@ -124,8 +126,9 @@ class RowKernels:
         own = leading[self.joints]
         watched = np.array([v for v in sorted(self.setting.freedoms(law.stops)) if v not in self.joints], np.int64)
         far = leading[watched]
-        last = len(self.kept_joints) + np.arange(3 * self.contacts)
-        place = np.array([*(self.kept_joints.index(v) for v in self.joints), *last], np.int64)
+        contacts = [*range(-3 * self.contacts, 0)]
+        order = [*self.first, *contacts, *(v for v in self.joints if v not in self.first)]
+        place = np.array([order.index(x) for x in (*self.joints, *contacts)], np.int64)
         return JointRows(
             coordinate[own], lower[own], upper[own], law.friction[own],
             watched, coordinate[far], lower[far], upper[far], place,
@@ -157,8 +160,8 @@ def all_parameters(given: Parameters) -> Parameters:
 
 
 def most_common(ways: Any) -> int:
-    """The number that occurs most often."""
-    return int(np.bincount(ways).argmax()) if (ways != ways[0]).any() else int(ways[0])
+    """The number that occurs most often; general code if there are none."""
+    return int(np.bincount(ways).argmax()) if len(ways) else 0
 
 
 def put_rows(found: tuple[FloatArray, ...], where: Any, more: tuple[FloatArray, ...]) -> None:

@@ -58,7 +58,7 @@ class JointRows(NamedTuple):
     watched_coordinate: Rows  # (watched,)
     watched_lower: Rows  # (watched,)
     watched_upper: Rows  # (watched,)
-    place: Rows  # (solved rows,) of each row of the solver among the impulses that callers keep
+    place: Rows  # (rows,) of each row of the solver among the impulses that callers see
 
 
 class Grounds(NamedTuple):
@@ -83,7 +83,7 @@ def contact_step(
     dt: Rows, axes: Rows, distance: Rows, none: Rows,
     q_after: Rows, v_after: Rows, lam: Rows, report: Rows, w: Workspace,
 ) -> None:  # fmt: skip
-    """The state after dt, impulses lam (kept rows,), and how it went: `report` (6,).
+    """The state after dt, impulses lam (rows,), and how it went: `report` (6,).
 
     `axes` (contacts, 9), normal and two tangents, and `distance` (contacts,) are for grounds that are not planes;
     `none` is held at zero.
@@ -150,8 +150,6 @@ def finish_step(
 ) -> None:  # fmt: skip
     """The state after the impulses in w.lam, and the rest of the report."""
     for r in range(len(lam)):
-        lam[r] = m.zero[0]
-    for r in range(len(w.lam)):
         lam[e.place[r]] = w.lam[r]
     velocities(w.A, w.b, w.lam, w.after)
     report[SLIPS] = slipping(k, w.friction, w.lam)
@@ -395,11 +393,10 @@ WORK = (
     | {"wrench": "seeds 6", "E": "held held", "fit": "held columns", "L": "held held"}
     | {name: "held" for name in ("U", "pivot", "left", "gap", "found")}
 )  # fmt: skip
-_INPUTS = {
-    "q": "nq", "v": "nv", "tau": "nv", "target": "nv", "kp": "nv", "kd": "nv", "friction": "contacts", "start": "kept",
-    "dt": "1", "axes": "contacts 9", "distance": "contacts", "none": "nv",
-}  # fmt: skip
-_OUTPUTS = {"q_after": "nq", "v_after": "nv", "lam": "kept", "report": "6"}
+_INPUTS = {"q": "nq"} | {name: "nv" for name in ("v", "tau", "target", "kp", "kd")}
+_INPUTS |= {"friction": "contacts", "start": "solved", "dt": "1", "axes": "contacts 9", "distance": "contacts"}
+_INPUTS |= {"none": "nv"}
+_OUTPUTS = {"q_after": "nq", "v_after": "nv", "lam": "solved", "report": "6"}
 CONTACT_STEP = Routine("contact_step", contact_step, _INPUTS, _OUTPUTS, WORK).without("none")
 ROW_STEP = Routine("row_step", row_step, _INPUTS, _OUTPUTS, WORK | NEWTON_WORK).without("none")
 LIFT = Routine(

@@ -26,8 +26,8 @@ from bough.simulate.step import CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, LI
 from bough.types import FloatArray, IntArray
 
 DEEP = 1e-6  # metres: points that are further inside the ground are lifted
-# Ways of a step: bits of a straight-line kernel, or general code
-SWEPT, LIMITED, GENERAL, DONE = 1, 2, 4, -1
+# Ways of a step: straight-line kernels, with LIMITED among their bits where stops are rows, or general code
+HELD, SWEPT, LIMITED, GENERAL = 1, 2, 4, 8
 
 
 class Situation(NamedTuple):
@@ -55,6 +55,13 @@ def has_rows(model: Model, contacts: Contacts | None, off: Collection[str]) -> b
     return contacts is not None or bool(model.couplings) or (bool(model.closures) and "closures" not in off)
 
 
+def fitted(lam: FloatArray, width: int) -> FloatArray:
+    """Impulses of so many rows: those of joints that have only limits are last, and zero if they are not there."""
+    if lam.shape[1] >= width:
+        return lam if lam.shape[1] == width else np.ascontiguousarray(lam[:, :width])
+    return np.concatenate([lam, np.zeros((len(lam), width - lam.shape[1]))], axis=1)
+
+
 class RowStepper:
     """Advances states of a model with contacts, loops and mimic joints; (batch, ...) or one state.
 
@@ -79,26 +86,24 @@ class RowStepper:
         self.parameters = parameters or Parameters(self.model)
         setting = Setting(dynamics, off, self.space, self.parameters, servo)
         rubbing, limited = (setting.freedoms(x) for x in (setting.laws.rough, setting.laws.stops))
-        self.full = RowKernels(setting, rubbing | limited)
-        self.few = RowKernels(setting, rubbing, self.full.joints)
-        self.rows = self.full.sizes["kept"]
-        self._only_limited = [i for i, v in enumerate(self.full.joints) if v not in self.few.joints]
+        self.few = RowKernels(setting, rubbing)
+        self.full = RowKernels(setting, rubbing | limited, self.few.joints)
         self._ways = self._straight(dynamics.general)
+        self._bound: dict[int, CompiledFunction] = {}
         self.residual = np.zeros(1)
         # impulses of contacts (batch, contacts, 3), along which axes, within which time
         self._pushed = np.zeros((1, self.count, 3)), np.zeros((self.count, 3, 3)), 1.0
         # impulses from which the next step's are sought, and where contacts slipped
-        self._last, self._slid = np.zeros((0, self.rows)), np.ones(0, bool)
+        self._last, self._slid = np.zeros((0, self.few.width)), np.ones(0, bool)
 
     def _straight(self, general: bool) -> set[int]:
         """Ways whose straight-line kernels are worth compiling."""
         if general or not self.count or not self.space.is_flat or self.loops or self.model.couplings:
             return set()
-        kernels = {0: self.few} | ({LIMITED: self.full} if self._only_limited else {})
-        sweeps, found = self.sweeps or SWEEPS, set()
-        for way, of in kernels.items():
-            found |= {way | SWEPT} if of.is_small(sweeps) else set()
-            found |= {way} if of.is_small(0) and of.is_small(sweeps) and self.sweeps is None else set()
+        kernels = {0: self.few} | ({LIMITED: self.full} if self.full.width > self.few.width else {})
+        found = {SWEPT | bits for bits, of in kernels.items() if of.is_small(self.sweeps or SWEEPS)}
+        if self.sweeps is None:
+            found |= {HELD | bits for bits, of in kernels.items() if SWEPT | bits in found and of.is_small(0)}
         return found
 
     def advance(
@@ -119,17 +124,20 @@ class RowStepper:
         mu = np.empty((len(Q), self.count))
         mu[...] = self.friction if friction is None else friction[:, None]
         if len(self._last) != len(Q):
-            self._last, self._slid = np.zeros((len(Q), self.rows)), np.ones(len(Q), bool)
+            self._last, self._slid = np.zeros((len(Q), self.few.width)), np.ones(len(Q), bool)
         drawn = tuple(np.ascontiguousarray(np.broadcast_to(x, V.shape)) for x in servo)
         ground = () if self.space.is_flat else self.space.at_points(Q)
         now = Situation(Q, V, np.ascontiguousarray(T), mu, self._last, drawn, ground, given)
         q_after, v_after, self._last, report = self._solved(now, dt)
+        if self._ways and not self._last[:, self.few.width :].any():
+            self._last = fitted(self._last, self.few.width)
         self._lift(q_after, report, given)
         if self.loops:
             q_after = self.loops.onto(q_after, 1)
         self.residual, self._slid = report[:, CHANGE], report[:, SLIPS] > 0.0
         axes = ground[0].reshape(len(Q), self.count, 3, 3) if ground else self.space.axes
-        self._pushed = self._last[:, self.rows - 3 * self.count :].reshape(len(Q), self.count, 3), axes, dt
+        of_contacts = self._last[:, len(self.few.joints) : self.few.width].reshape(len(Q), self.count, 3)
+        self._pushed = of_contacts, axes, dt
         return (q_after[0], v_after[0]) if q.ndim == 1 else (q_after, v_after)
 
     # Ways
@@ -139,54 +147,60 @@ class RowStepper:
         ways = self._first_ways(now)
         main = most_common(ways)
         found = self._call(main, now, dt)
-        ways = np.where(ways == main, self._next_ways(main, found[3]), ways)
-        while (ways != DONE).any():
-            way = int(ways[ways != DONE].min())
-            rows = np.flatnonzero(ways == way)
+        todo = np.where(ways == main, self._next_ways(main, found[3]), ways)
+        while len(rest := np.flatnonzero(todo)):
+            way = int(todo[rest].min())
+            rows = np.flatnonzero(todo == way)
             some = now.some(rows)
             if way == GENERAL and main & SWEPT:
                 some = some._replace(start=found[2][rows])
             more = self._call(way, some, dt)
+            width = max(found[2].shape[1], more[2].shape[1])
+            found, more = ((*x[:2], fitted(x[2], width), x[3]) for x in (found, more))
             put_rows(found, rows, more)
-            ways[rows] = self._next_ways(way, more[3])
+            todo[rows] = self._next_ways(way, more[3])
         return found
 
     def _first_ways(self, now: Situation) -> Any:
         """(batch,) by what happened in the last step: whether contacts slipped, and whether a stop acted."""
-        ways = np.where(self._slid, SWEPT, 0)
-        if self._only_limited:
-            ways |= np.where(now.start[:, self._only_limited].any(axis=1), LIMITED, 0)
-        return self._served(ways)
-
-    def _next_ways(self, way: int, report: FloatArray) -> Any:
-        """(batch,) how rows are stepped again: with stops that joints passed, by sweeps, or by general code."""
-        if way == GENERAL:
-            return np.full(len(report), DONE)
-        again = self._served(np.array([way | LIMITED, way | SWEPT if not way & SWEPT else GENERAL]))
-        done = np.where(report[:, EXCESS] > 0.0, again[0], DONE)
-        if self.sweeps is None:
-            done = np.where((report[:, CHANGE] > report[:, LARGEST]) & (done == DONE), again[1], done)
-        return done
-
-    def _served(self, ways: Any) -> Any:
-        """The same, but sweeps where there is no factor, and general code where there is neither."""
-        for way in (0, LIMITED, SWEPT, SWEPT | LIMITED):
-            if way not in self._ways:
-                ways = np.where(ways == way, GENERAL if way & SWEPT else way | SWEPT, ways)
+        if not self._ways:
+            return np.full(len(now.q), GENERAL, np.int8)
+        ways = HELD + self._slid.view(np.int8)
+        if now.start.shape[1] > self.few.width:
+            ways |= LIMITED * now.start[:, self.few.width :].any(axis=1).view(np.int8)
+        for way in {HELD, HELD | LIMITED, SWEPT, SWEPT | LIMITED} - self._ways:
+            ways[ways == way] = self._served(way)
         return ways
 
+    def _next_ways(self, way: int, report: FloatArray) -> Any:
+        """(batch,) how rows are stepped again, or 0: with stops that joints passed, by sweeps, or by general code."""
+        again = np.zeros(len(report), np.int8)
+        if way != GENERAL:
+            if self.sweeps is None:
+                again[report[:, CHANGE] > report[:, LARGEST]] = self._served(way + 1) if way & 1 else GENERAL
+            again[report[:, EXCESS] > 0.0] = self._served(way | LIMITED)
+        return again
+
+    def _served(self, way: int) -> int:
+        """The same way, but sweeps where there is no factor, and general code where there is neither."""
+        return way if way in self._ways else self._served(way + 1) if way & 1 else GENERAL
+
     def _kernel(self, way: int) -> CompiledFunction:
-        if way == GENERAL:
-            return self.full.bind(ROW_STEP, self.sweeps, general=True)
-        kernels = self.full if way & LIMITED else self.few
-        return kernels.bind(CONTACT_STEP, (self.sweeps or SWEEPS) if way & SWEPT else 0)
+        if way not in self._bound:
+            if way == GENERAL:
+                self._bound[way] = self.full.bind(ROW_STEP, self.sweeps, general=True)
+            else:
+                sweeps = 0 if way & 1 else self.sweeps or SWEEPS
+                self._bound[way] = (self.full if way & LIMITED else self.few).bind(CONTACT_STEP, sweeps)
+        return self._bound[way]
 
     def _call(self, way: int, now: Situation, dt: float) -> Any:
         kernel, servo, (ground, given) = self._kernel(way), now.servo, (now.ground, now.given)
         if way == GENERAL:
             servo, (ground, given) = servo or (np.zeros(self.model.nv),) * 3, self._whole(ground, given)
         # arrays that fit need no second look
-        arrays = (*now[:3], *servo, *now[3:5], np.full((len(now.q), 1), dt), *ground, *given)
+        start = fitted(now.start, (self.full if way & (LIMITED | GENERAL) else self.few).width)
+        arrays = (*now[:3], *servo, now.friction, start, np.full((len(now.q), 1), dt), *ground, *given)
         try:
             return kernel.call(*arrays)
         except (NumericalError, NonFiniteError):
@@ -223,7 +237,7 @@ class RowStepper:
 
     @property
     def impulses(self) -> FloatArray:
-        """(batch, rows) of the last step: of joints with friction or a stop, then three of each contact."""
+        """(batch, rows) of the last step: of joints with friction, three of each contact, of joints at stops."""
         return self._last
 
     def forget(self, rows: Any = None) -> None:
