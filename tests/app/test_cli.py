@@ -40,6 +40,7 @@ def example_of(name, run, monkeypatch, tmp_path):
         monkeypatch.setattr("bough.app.warm.general", lambda: [])
         monkeypatch.setattr("bough.app.warm.adaptive", lambda: [])
         monkeypatch.setattr("bough.app.warm.operational_space", list)
+        monkeypatch.setattr("bough.app.warm.own", lambda model: [])
     shown = run(*name.split()[1:], "--help")
     *before, line = (text.strip() for text in shown.split("Example:\n")[1].strip().splitlines())
     assert line.startswith(f"{name} ") or line == name

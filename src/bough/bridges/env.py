@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from bough.dynamics.parameters import own_values
 from bough.errors import ModelError, NonFiniteError, OptionError, ShapeError, required
-from bough.joints import LAST_SCREW
 from bough.model import Model
 from bough.simulate import Contacts, Ensemble
 from bough.types import FloatArray
@@ -200,8 +199,7 @@ class RobotVectorEnv(vector.VectorEnv):  # type: ignore[misc]
 
     @property
     def _coordinates(self) -> Any:
-        m = self.model.mechanism
-        places = dict(zip(m.v_index.tolist(), np.repeat(m.q_index, np.diff(m.dof)).tolist(), strict=True))
+        places = dict(zip(self.model.scalar_joints.v.tolist(), self.model.scalar_joints.q.tolist(), strict=True))
         return np.array([places[v] for v in self.motors.tolist()])
 
     # What is seen and judged
@@ -316,8 +314,7 @@ def _motors(model: Model, servo: bool) -> Any:
     found = np.flatnonzero(model.actuated)
     if not len(found):
         raise ModelError(f"no joint of {model.name!r} has a motor: there is nothing to act with")
-    m = model.mechanism
-    single = {int(v) for i in np.flatnonzero(m.kind <= LAST_SCREW) for v in m.v_index[m.dof[i] : m.dof[i + 1]]}
+    single = set(model.scalar_joints.v.tolist())
     for v in found.tolist():
         if servo and v not in single:
             raise ModelError(f"servos act on revolute and prismatic joints, not on {model.dof_names[v]!r}")
