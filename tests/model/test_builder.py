@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bough import Builder
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import ModelError, OptionError, UnknownNameError
+from bough.errors import BoughError, ModelError, OptionError, UnknownNameError
 
 SOLID = {"mass": 1.0, "inertia": np.eye(3)}
 NAN = float("nan")
@@ -220,3 +220,48 @@ def test_bad_mimics(mimic, sentence: str) -> None:
     with pytest.raises((ModelError, UnknownNameError), match=sentence):
         builder.build()
     assert builder.build("independent").nv == 5
+
+
+def test_bodies_from_arrays_are_those_added_one_by_one():
+    rng, n = np.random.default_rng(2), 12
+    parent = [-1, -1, *(int(rng.integers(0, k)) for k in range(2, n))]
+    kinds = ["floating", "revolute", *rng.choice(["revolute", "prismatic", "spherical"], n - 2)]
+    names, axes, origins = [f"b{k}" for k in range(n)], rng.normal(size=(n, 3)), rng.normal(size=(n, 3))
+    mass, com = rng.uniform(1.0, 2.0, n), rng.normal(size=(n, 3))
+    J = np.array([a @ a.T for a in rng.normal(size=(n, 3, 3))])
+    J = np.trace(J, axis1=1, axis2=2)[:, None, None] * np.eye(3) - J  # which some body has
+    one = Builder("one")
+    for k in range(n):
+        up = names[parent[k]] if parent[k] >= 0 else "world"
+        one.add_body(names[k], up, kinds[k], origins[k], axis=axes[k], mass=mass[k], com=com[k], inertia=J[k])
+    expected = one.build()
+    all_at_once = Builder("all")
+    ups = [names[p] if p >= 0 else "world" for p in parent]
+    all_at_once.add_bodies(names, ups, kinds, origins, expected.inertias, axes=axes)
+    found = all_at_once.build()
+    assert found.joint_names == expected.joint_names
+    for a, b in zip(found.mechanism, expected.mechanism, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"parents": ["world", "b9"]}, "b9"),
+        ({"names": ["b0", "b0"]}, "the name is taken"),
+        ({"origins": np.zeros((3, 3))}, r"origins \(2, 3\).*got 2, 2, 2, \(3, 3\)"),
+        ({"joint": "helical"}, "no helical joints"),
+        ({"joint": ["revolute", "hinge"]}, "'b1'.*'hinge'"),
+        ({"axes": [[0, 0, 1], [0, 0, 0]]}, "axis of its revolute joint is zero"),
+        ({"inertias": [[1, 0, 0, 0, 1, 0, 1, 0, 0, 1], [-1, 0, 0, 0, 1, 0, 1, 0, 0, 1]]}, "'b1': mass"),
+        ({"inertias": [[1, 0, 0, 0, 1, 0, 1, 0, 0, 3], [1, 0, 0, 0, 1, 0, 1, 0, 0, 1]]}, "'b0': no body has"),
+        ({"inertias": np.full((2, 10), np.nan)}, "inertias must be finite"),
+    ],
+)
+def test_arrays_of_bodies_that_cannot_be_are_refused(change, words):
+    inertia = [1, 0, 0, 0, 1, 0, 1, 0, 0, 1]
+    arrays = {"names": ["b0", "b1"], "parents": ["world", "b0"], "joint": "revolute", "origins": np.zeros((2, 3))}
+    arrays |= {"inertias": [inertia, inertia], **change}
+    axes = arrays.pop("axes", None)
+    with pytest.raises(BoughError, match=words):
+        Builder("odd").add_bodies(**arrays, axes=axes)

@@ -69,6 +69,12 @@ def positions(m: Mechanism, points: Points, q: Rows, x: Rows, w: Workspace) -> N
     joint_motion(m, q, w.X)
     for i in range(len(m.parent)):
         place_body(m, i, w)
+    place_points(points, x, w)
+
+
+@kernel
+def place_points(points: Points, x: Rows, w: Workspace) -> None:
+    """x (count, 3): where points are, from the placements of bodies in w.P."""
     for k in range(len(points.body)):
         at, i = get3(points.p, k), points.body[k]
         if i >= 0:

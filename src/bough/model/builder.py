@@ -35,6 +35,7 @@ from bough.model.laid_frames import LaidFrames
 from bough.model.loops import ClosureKind, LoopClosure, check_closure, check_ends, end_of
 from bough.model.mimic import Tie, find_ties, free_parents
 from bough.model.model import Model
+from bough.model.parameters import TO_KERNEL
 from bough.types import FloatArray, IntArray
 
 __all__ = ["GRAVITY", "Builder", "Parts", "assemble", "frozen", "laid_inertia", "placement", "rigid"]
@@ -151,6 +152,7 @@ class Builder:
             )
         for what, a in (("origins", p), ("inertias", I), ("axes", z)):
             finite(a, f"add_bodies: {what}")
+        I = I[:, TO_KERNEL]
         length = np.linalg.norm(z, axis=1, keepdims=True)
         for k in np.flatnonzero(length[:, 0] < 1e-9).tolist():
             raise ModelError(f"body {names[k]!r}: the axis of its {types[k]} joint is zero; expected a direction")

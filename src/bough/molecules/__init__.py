@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from bough.molecules.atoms import Atoms
 from bough.molecules.dihedrals import Dihedral
+from bough.molecules.fixman import LogDeterminant
 from bough.molecules.force_field import OpenMM, atoms_of, with_hydrogens
 from bough.molecules.molecule import Molecule
 from bough.molecules.peptide import peptide_atoms
+from bough.molecules.pulling import Pull
 from bough.molecules.reading import read_atoms
 from bough.molecules.repulsion import Repulsion
 from bough.molecules.restraints import Restraint, RestraintEnergy, dihedral, distance, plane, position
@@ -30,8 +32,10 @@ from bough.molecules.trajectory import Trajectory
 __all__ = [
     "Atoms",
     "Dihedral",
+    "LogDeterminant",
     "Molecule",
     "OpenMM",
+    "Pull",
     "Repulsion",
     "Restraint",
     "RestraintEnergy",
@@ -60,8 +64,8 @@ def from_file(
 
     Parameters
     ----------
-    rotatable : which bonds turn: "all" (but peptide bonds), "backbone", "sidechains", or names of dihedrals, such as
-        "phi", "chi1", "omega" or "A/57/phi"; several in a list.
+    rotatable : which bonds turn: "all" (but peptide bonds), "heavy" (not those that turn hydrogens only), "backbone",
+        "sidechains", or names of dihedrals, such as "phi", "chi1", "omega" or "A/57/phi"; several in a list.
     fixed : chains ("B"), residues ("A/301") or "solvent" (water and ions) that stay where they are.
     add_hydrogens : a pH; hydrogens that are missing are added by OpenMM.
     """

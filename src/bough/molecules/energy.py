@@ -29,6 +29,7 @@ class TorsionEnergy:
 
     def __init__(self, molecule: Molecule, terms: Iterable[AtomEnergy], cap: float = math.inf) -> None:
         self.molecule, self.terms, self.cap, self.calls = molecule, list(terms), cap, 0
+        self.last = math.nan  # the energy found last
 
     def forces(self, q: FloatArray) -> tuple[float, FloatArray]:
         """The energy and the forces (atoms, 3) on atoms."""
@@ -48,6 +49,7 @@ class TorsionEnergy:
         if self.cap < math.inf:
             size = np.linalg.norm(F, axis=1, keepdims=True)
             F *= self.cap / np.maximum(size, self.cap)
+        self.last = energy
         return energy, F
 
     def __call__(self, q: FloatArray) -> tuple[float, FloatArray]:

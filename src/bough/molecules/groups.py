@@ -21,7 +21,7 @@ from bough.types import BoolArray, IntArray
 
 STRAIGHT = 0.05  # sine of an angle below which three atoms are in line
 Names = dict[tuple[int, int], tuple[str, str]]  # key and kind of bonds
-WORDS = ("all", "backbone", "sidechains")
+WORDS = ("all", "heavy", "backbone", "sidechains")
 BACKBONE = ("phi", "psi", "alpha", "beta", "gamma", "delta", "epsilon", "zeta")
 # Bonds inside residues that are single in name only
 CONJUGATED = {
@@ -51,8 +51,8 @@ def rigid_groups(
 
     Parameters
     ----------
-    rotatable : "all", "backbone", "sidechains", or names: words such as "omega" and "chi1", keys such as "A/57/phi",
-        and these three words; peptide bonds turn where "omega" is among them.
+    rotatable : "all", "heavy" (not bonds that turn hydrogens only), "backbone", "sidechains", or names: words such as
+        "omega" and "chi1", keys such as "A/57/phi", and these words; peptide bonds turn where "omega" is among them.
     fixed : chains ("B"), residues ("A/301") or "solvent" (water and ions), which stay where they are.
     notes : takes a sentence for each thing that is not as the file says.
     """
@@ -120,13 +120,11 @@ def _turning(
         if len(neighbours[a]) < 2 or len(neighbours[b]) < 2:
             continue
         key, kind = named[min(a, b), max(a, b)]
-        if kind == "omega":
-            chosen = kind in wanted or key in wanted
-        else:
-            group = "backbone" if kind in BACKBONE else "sidechains"
-            chosen = ("all" in wanted or group in wanted or kind in wanted or key in wanted) and not _is_rigid(
-                atoms, a, b
-            )
+        words = {kind, key}
+        if kind != "omega":
+            light = any(all(atoms.element[c] == "H" for c in neighbours[m] if c not in (a, b)) for m in (a, b))
+            words |= {"all", "backbone" if kind in BACKBONE else "sidechains", "all" if light else "heavy"}
+        chosen = bool(words & wanted) and (kind == "omega" or not _is_rigid(atoms, a, b))
         found[k] = chosen and _has_arm(x, a, b, neighbours[a]) and _has_arm(x, b, a, neighbours[b])
     return found
 

@@ -18,12 +18,17 @@ from bough.dynamics.generalized_forces import generalized_forces_of
 from bough.dynamics.placements import positions_of
 from bough.errors import ModelError, NonFiniteError, ShapeError, UnknownNameError, nearest
 from bough.model import WORLD, Builder, Model
+from bough.model.parameters import TO_USER
+from bough.molecules.annealing import anneal
 from bough.molecules.atoms import Atoms, dihedral_angles
 from bough.molecules.dihedrals import Dihedral, named_dihedrals, reference_quads
 from bough.molecules.energy import terms_of
 from bough.molecules.groups import Groups, rigid_groups
 from bough.molecules.minimizing import minimize
+from bough.molecules.pulling import Pull
+from bough.molecules.repulsion import Repulsion
 from bough.molecules.restraints import Restraint
+from bough.molecules.sampling import Settings, hybrid_monte_carlo, langevin
 from bough.molecules.superposition import superposition
 from bough.molecules.trajectory import Trajectory
 from bough.molecules.writing import write
@@ -79,9 +84,9 @@ class Molecule:
     @cached_property
     def points(self) -> Points:
         """The atoms as kernels see them: the body of each, as the kernels number it, and the place in its frame."""
-        origins = self._origins
+        origins = self.origins
         group = self.groups.group
-        frames = np.array([0, *(self.model.frame(name) for name in self._bodies)], np.int64)
+        frames = np.array([0, *(self.model.frame(name) for name in self.bodies)], np.int64)
         offset = self.atoms.positions - np.where(group[:, None] >= 0, origins[group], 0.0)
         return points_on(self.model, frames[group + 1], offset)
 
@@ -111,12 +116,12 @@ class Molecule:
         return found
 
     @property
-    def _origins(self) -> FloatArray:
+    def origins(self) -> FloatArray:
         """(groups, 3) where the frames of the groups are in the structure that was read."""
         return self.atoms.positions[self.groups.axis[:, 1]]
 
     @cached_property
-    def _bodies(self) -> list[str]:
+    def bodies(self) -> list[str]:
         """The body of each group; of a single atom the last of three."""
         return [self.model.body_names[k] for k in self._joint]
 
@@ -139,7 +144,7 @@ class Molecule:
         starts = self.model.joints.q[:, 0]
         turn = dihedral_angles(at, quads) - reference
         q[starts[self._joint[turning]]] = np.remainder(turn + np.pi, 2 * np.pi) - np.pi
-        now, origins, root = self.positions(q), self._origins, self._roots
+        now, origins, root = self.positions(q), self.origins, self._roots
         for g in np.flatnonzero(self.groups.parent < 0).tolist():
             own, first = np.flatnonzero(root == g), int(starts[self._joint[g]])
             if self.groups.axis[g, 0] >= 0:
@@ -225,6 +230,101 @@ class Molecule:
         """
         return minimize(self, terms_of(self, energy, restraints), q, force=force, calls=calls, ease=ease)
 
+    def anneal(
+        self,
+        energy: Any = None,
+        *,
+        restraints: Iterable[Restraint] = (),
+        temperatures: tuple[float, float] = (2000.0, 50.0),
+        steps: int = 10_000,
+        dt: float = 0.004,
+        friction: float = 5.0,
+        q: npt.ArrayLike | None = None,
+        seed: int = 0,
+    ) -> Trajectory:
+        """Cool down from the first temperature (K) to the second by torsion dynamics.
+
+        Without an energy, atoms are soft spheres: then all steps run in compiled code. Other arguments are those of
+        `minimize` and `langevin`. Minimise afterwards.
+        """
+        terms = terms_of(self, Repulsion(self) if energy is None else energy, restraints)
+        settings = Settings(temperatures[0], dt, steps, friction, seed=seed)
+        return anneal(self, terms, settings, temperatures, q)
+
+    def langevin(
+        self,
+        energy: Any = None,
+        *,
+        restraints: Iterable[Restraint] = (),
+        temperature: float = 300.0,
+        steps: int = 1000,
+        dt: float = 0.002,
+        friction: float = 1.0,
+        fixman: bool = False,
+        every: int = 10,
+        q: npt.ArrayLike | None = None,
+        v: npt.ArrayLike | None = None,
+        seed: int = 0,
+    ) -> Trajectory:
+        """Langevin dynamics in torsion space, one call of the energy a step; without friction, of constant energy.
+
+        Parameters
+        ----------
+        energy, restraints, q : as in `minimize`.
+        dt : ps; friction : 1/ps; every : steps between frames; v : (nv,), drawn at the temperature by default.
+        fixman : whether torsions have the density of a flexible molecule, exp(-U/kT), by Fixman's potential; else that
+            of rigid groups, sqrt(det H) exp(-U/kT).
+        """
+        settings = Settings(temperature, dt, steps, friction, fixman, every, seed)
+        return langevin(self, terms_of(self, energy, restraints), settings, q, v)
+
+    def hybrid_monte_carlo(
+        self,
+        energy: Any = None,
+        *,
+        restraints: Iterable[Restraint] = (),
+        temperature: float = 300.0,
+        samples: int = 100,
+        steps: int = 10,
+        dt: float = 0.002,
+        fixman: bool = True,
+        q: npt.ArrayLike | None = None,
+        seed: int = 0,
+    ) -> Trajectory:
+        """Hybrid Monte Carlo: each sample is the end of a trajectory of so many steps, accepted or not.
+
+        It has no error of the step size. Arguments are those of `langevin`.
+        """
+        settings = Settings(temperature, dt, steps, 0.0, fixman, 1, seed)
+        return hybrid_monte_carlo(self, terms_of(self, energy, restraints), settings, samples, q)
+
+    def pull(
+        self,
+        atoms: str | int | Iterable[str | int],
+        to: npt.ArrayLike,
+        *,
+        error: Any = None,
+        steps: int = 100,
+        h: float = 0.01,
+        stiffness: float = 100.0,
+        every: int = 1,
+        q: npt.ArrayLike | None = None,
+    ) -> Trajectory:
+        """Pull atoms to targets (k, 3) in nm by springs, in steps from rest.
+
+        With an error, such as `bough.adaptive.energy(0.01)`, only the joints that matter move.
+
+        Parameters
+        ----------
+        atoms : names or places, or a word: "CA", "heavy", "all".
+        h : ps^2; a step moves the joints by h H^-1 tau.
+        stiffness : kJ/mol/nm^2.
+        """
+        pulling = Pull(self, atoms, to, error, stiffness)
+        if q is not None:
+            pulling.simulation.configuration = np.asarray(q, float)
+        return pulling.run(steps, h, every)
+
     @cached_property
     def loop_distances(self) -> list[tuple[int, int]]:
         """Pairs of atoms whose distances hold the bonds that are left out of the tree."""
@@ -293,7 +393,7 @@ def _inertias(atoms: Atoms, groups: Groups, origin: FloatArray) -> FloatArray:
     com, second = np.zeros((n, 3)), np.zeros((n, 3, 3))
     np.add.at(com, group, share[:, None] * arm)
     np.add.at(second, group, share[:, None, None] * arm[:, :, None] * arm[:, None, :])
-    return from_second_moments(mass, com, second)
+    return from_second_moments(mass, com, second)[:, TO_USER]
 
 
 def _close_loops(builder: Builder, atoms: Atoms, groups: Groups, bodies: list[str], origin: FloatArray) -> None:

@@ -52,13 +52,13 @@ class Repulsion:
             )
         n = len(atoms)
         near = [_within(atoms.neighbours, k) for k in range(n)]
-        self._cutoff = 2.0 * scale * float(atoms.radii.max()) + SKIN
+        self.cutoff = 2.0 * scale * float(atoms.radii.max()) + SKIN
         self.spheres = Spheres(
             scale * atoms.radii, np.ascontiguousarray(group, np.int64), np.cumsum([0, *map(len, near)]),
             np.array([j for own in near for j in own], np.int64), np.full(CELLS * n + 64, -1), np.full(n, -1),
             np.full((n, 3), np.inf), np.zeros(1, np.int64), np.array([float(stiffness)]),
         )  # fmt: skip
-        self._pairs = np.zeros((max(64, 16 * n), 2), np.int64)
+        self.listed_pairs = np.zeros((max(64, 16 * n), 2), np.int64)
 
     @property
     def stiffness(self) -> float:
@@ -77,18 +77,19 @@ class Repulsion:
     def add(self, x: FloatArray, F: FloatArray) -> float:
         """Add the forces to F, and return the energy."""
         if compiled(have_moved)(self.spheres.listed, x, 0.5 * SKIN):
-            self._list(x)
-        return float(compiled(repel)(self.spheres, self._pairs, x, F))
+            self.list_pairs(x)
+        return float(compiled(repel)(self.spheres, self.listed_pairs, x, F))
 
-    def _list(self, x: FloatArray) -> None:
+    def list_pairs(self, x: FloatArray) -> None:
+        """List the pairs that are near at x, in as much room as they need."""
         if not np.isfinite(x).all():
             raise NonFiniteError("repulsion: positions must be finite")
         while True:
-            count = int(compiled(list_pairs)(self.spheres, self._pairs, x, self._cutoff))
+            count = int(compiled(list_pairs)(self.spheres, self.listed_pairs, x, self.cutoff))
             self.spheres.pairs[0] = count
-            if count <= len(self._pairs):
+            if count <= len(self.listed_pairs):
                 break
-            self._pairs = np.zeros((count + count // 4, 2), np.int64)
+            self.listed_pairs = np.zeros((count + count // 4, 2), np.int64)
         self.spheres.listed[:] = x
 
 
@@ -138,8 +139,8 @@ def list_pairs(s: Spheres, pairs: Rows, x: Rows, cutoff: Scalar) -> int:
             for b in range(max(j - 1, 0), min(j + 2, ny)):
                 for c in range(max(l - 1, 0), min(l + 2, nz)):
                     other = s.head[(a * ny + b) * nz + c]
-                    while other >= 0:
-                        if other > k and is_pair(s, x, k, other):
+                    while other > k:  # a cell lists its atoms from the last to the first
+                        if is_pair(s, x, k, other) == 1:
                             if count < len(pairs):
                                 pairs[count, 0], pairs[count, 1] = k, other
                             count += 1

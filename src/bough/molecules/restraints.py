@@ -222,12 +222,14 @@ def add_force(F: Rows, i: int, f: Vector) -> None:
 @loop_kernel
 def hold_distance(d: Distances, k: int, x: Rows, F: Rows) -> Scalar:
     """d = S^(-1/6), S = sum of r^-6; dd/dx_i = d r^-8 / S (x_i - x_j) summed over the pairs of i."""
-    total = 0.0
+    total, r2 = 0.0, 1.0
     for j in range(d.first[k], d.first[k + 1]):
         gap = sub3(get3(x, d.pair[j, 0]), get3(x, d.pair[j, 1]))
         r2 = max(dot3(gap, gap), 1e-12)
         total += 1.0 / (r2 * r2 * r2)
-    value = math.exp(-math.log(total) / 6.0)
+    value = math.sqrt(r2)
+    if d.first[k + 1] - d.first[k] > 1:
+        value = math.exp(-math.log(total) / 6.0)
     d.value[k] = value
     over = value - d.bound[k, 1]
     sign = 1.0

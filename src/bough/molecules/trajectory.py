@@ -27,6 +27,7 @@ class Trajectory:
     converged: bool = True
     reason: str = ""  # why a search ended
     calls: int = 0  # of the energy
+    v: FloatArray | None = None  # (nv,) velocities at the end of dynamics
     tracks: dict[str, FloatArray] = field(default_factory=dict)  # (frames,) each: what else is worth a plot
 
     def __repr__(self) -> str:

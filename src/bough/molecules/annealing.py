@@ -1,0 +1,219 @@
+"""Annealing under restraints and soft spheres: thousands of steps of torsion dynamics in one compiled call.
+
+A step is a kick with the forces at q, a drift, and now and then friction and noise: v = c v + sqrt(1 - c^2) H^-1/2 e.
+That is the dynamics of CYANA and CNS (Guentert, Mumenthaler & Wuethrich 1997) with another thermostat.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bough.adaptive.compiled import compiled
+from bough.compile.kernel import loop_kernel
+from bough.compile.routine import scratch
+from bough.dynamics.aba import ABA, accelerate, eliminate, start_bodies
+from bough.dynamics.external import Points
+from bough.dynamics.kinematics import place_body
+from bough.dynamics.placements import place_points
+from bough.errors import NumericalError, ShapeError
+from bough.joints import Mechanism, along, integrate_joint, joint_motion
+from bough.molecules.energy import AtomEnergy
+from bough.molecules.repulsion import Repulsion, Spheres, list_pairs, repel
+from bough.molecules.restraints import Distances, Places, Planes, RestraintEnergy, Turns, restrain
+from bough.molecules.sampling import KB, Settings, langevin
+from bough.molecules.thermal import THERMAL_VELOCITIES, thermal_velocities
+from bough.molecules.trajectory import Trajectory
+from bough.spatial import (
+    add6,
+    angular,
+    cross,
+    get3,
+    get6,
+    get9,
+    get_tail,
+    join,
+    linear,
+    put6,
+    rotate_back,
+    sub3,
+)
+from bough.types import FloatArray, Rows, Scalar, Workspace
+
+if TYPE_CHECKING:
+    from bough.molecules.molecule import Molecule
+
+STAGES = 50  # temperatures of a schedule
+LISTED = 20  # steps between lists of pairs, as in CYANA: a pair that is missed for a moment does no harm
+BATH = 20  # steps between friction and noise
+LONGEST_TURN = 0.2  # rad in a step; faster motions are slowed down as a whole
+STEP, ENERGY, CODE, KEEP, NOISE, DT = range(6)  # of `Run.order`
+FINE, FULL, NO_NUMBER = range(3)
+
+
+class Run(NamedTuple):
+    """What a run reads and writes."""
+
+    q: FloatArray  # (nq,)
+    v: FloatArray  # (nv,)
+    qdd: FloatArray  # (nv,)
+    next_q: FloatArray  # (nq,)
+    x: FloatArray  # (atoms, 3)
+    F: FloatArray  # (atoms, 3)
+    e: FloatArray  # (baths, nv) normal numbers
+    D: FloatArray  # (nv,)
+    order: FloatArray  # (6,) steps left, energy, code, share of v kept, sqrt(kT (1 - c^2)), dt
+
+
+class Annealer:
+    """Torsion dynamics of a molecule under compiled energies only."""
+
+    def __init__(self, molecule: Molecule, repulsion: Repulsion, restraints: RestraintEnergy) -> None:
+        model, n = molecule.model, len(molecule.atoms)
+        self.molecule, self.repulsion, self.restraints = molecule, repulsion, restraints
+        shared = replace(ABA, work={**ABA.work, **THERMAL_VELOCITIES.work, "P": "bodies 12", "f": "bodies 6"})
+        self._work = scratch(shared, model.sizes, float)
+        nv, nq = model.nv, model.nq
+        self._run = Run(
+            np.zeros(nq), np.zeros(nv), np.zeros(nv), np.zeros(nq), np.zeros((n, 3)),
+            np.zeros((n, 3)), np.zeros((1, nv)), np.zeros(nv), np.zeros(6),
+        )  # fmt: skip
+
+    def run(
+        self, q: FloatArray, v: FloatArray, settings: Settings, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """q, v and the energy after so many steps at one temperature."""
+        steps, dt = settings.steps, settings.dt
+        baths = -(-steps // BATH)
+        r = self._run._replace(e=rng.normal(size=(baths, len(v))))
+        r.q[:], r.v[:] = q, v
+        keep = math.exp(-settings.friction * dt * BATH)
+        r.order[:] = steps, 0.0, FINE, keep, math.sqrt(KB * settings.temperature * (1.0 - keep * keep)), dt
+        model, e = self.molecule.model, self.restraints
+        while r.order[STEP] > 0:
+            compiled(march)(
+                model.mechanism, self.molecule.points, self.repulsion.spheres, self.repulsion.listed_pairs,
+                e.distances, e.turns, e.places, e.planes, r, self._work, self.repulsion.cutoff,
+            )  # fmt: skip
+            if r.order[CODE] == FULL:
+                self.repulsion.list_pairs(r.x)
+            elif r.order[CODE] == NO_NUMBER:
+                raise NumericalError(
+                    f"annealing left the numbers: dt = {dt:g} ps is too long, or restraints are too stiff"
+                )
+        return r.q.copy(), r.v.copy(), float(r.order[ENERGY])
+
+
+@loop_kernel
+def march(
+    m: Mechanism, points: Points, s: Spheres, pairs: Rows, d: Distances, t: Turns, p: Places, f: Planes, r: Run,
+    w: Workspace, cutoff: float,
+) -> None:  # fmt: skip
+    """Steps until none is left, or pairs need more room."""
+    dt = r.order[DT]
+    while r.order[STEP] > 0.0:
+        joint_motion(m, r.q, w.X)
+        for i in range(len(m.parent)):
+            place_body(m, i, w)
+        place_points(points, r.x, w)
+        left = int(r.order[STEP])
+        if left % LISTED == 0 or s.pairs[0] == 0:
+            count = list_pairs(s, pairs, r.x, cutoff)
+            if count > len(pairs):
+                r.order[CODE] = FULL
+                return
+            s.pairs[0] = count
+        r.F[0:] = 0.0
+        r.order[ENERGY] = repel(s, pairs, r.x, r.F) + restrain(d, t, p, f, r.x, r.F)
+        if left % BATH == 0:
+            thermal_velocities(m, r.q, r.e[left // BATH - 1], r.qdd, r.D, w)
+            for k in range(len(r.v)):
+                r.v[k] = r.order[KEEP] * r.v[k] + r.order[NOISE] * r.qdd[k]
+        start_bodies(m, r.v, w)
+        sum_forces(m, points, r, w)
+        for i in range(len(m.parent) - 1, -1, -1):
+            eliminate(m, i, w)
+        for i in range(len(m.parent)):
+            accelerate(m, i, r.qdd, w)
+        if not drift(m, r, dt):
+            r.order[CODE] = NO_NUMBER
+            return
+        r.order[STEP] -= 1.0
+
+
+@loop_kernel
+def sum_forces(m: Mechanism, points: Points, r: Run, w: Workspace) -> None:
+    """w.u: J' F, with moments about the world's origin, where atoms and bodies have their places."""
+    for i in range(len(m.parent)):
+        y = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        for j in range(points.first[i], points.first[i + 1]):
+            k = points.order[j]
+            force = get3(r.F, k)
+            y = add6(y, join(cross(get3(r.x, k), force), force))
+        put6(w.f, i, y)
+    for i in range(len(m.parent) - 1, -1, -1):
+        y, up = get6(w.f, i), m.parent[i]
+        R, force = get9(w.P, i), linear(y)
+        own = join(rotate_back(R, sub3(angular(y), cross(get_tail(w.P, i), force))), rotate_back(R, force))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            w.u[k] = along(m, k, own)
+        if up >= 0:
+            put6(w.f, up, add6(get6(w.f, up), y))
+
+
+@loop_kernel
+def drift(m: Mechanism, r: Run, dt: Scalar) -> bool:
+    """v += dt qdd, slowed down where a joint is too fast, and q moves by dt v; False where there are no numbers."""
+    fastest = 0.0
+    for k in range(len(r.v)):
+        r.v[k] = r.v[k] + dt * r.qdd[k]
+        fastest = max(fastest, abs(r.v[k]))
+    if not fastest * dt < 1e6:
+        return False
+    slow = min(1.0, LONGEST_TURN / max(fastest * dt, 1e-30))
+    for k in range(len(r.v)):
+        r.v[k] = slow * r.v[k]
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, r.q, r.v, dt, r.next_q)
+    r.q[0:] = r.next_q
+    return True
+
+
+def anneal(
+    molecule: Molecule, terms: list[AtomEnergy], settings: Settings, temperatures: tuple[float, float], q: Any
+) -> Trajectory:
+    """See `Molecule.anneal`."""
+    hot, cold = temperatures
+    stages = max(1, min(STAGES, settings.steps // BATH))
+    per_stage = -(-settings.steps // stages // BATH) * BATH if settings.steps >= BATH else settings.steps
+    levels = hot * (max(cold, 1e-3) / max(hot, 1e-3)) ** (np.arange(stages) / max(stages - 1, 1))
+    rng, model = np.random.default_rng(settings.seed), molecule.model
+    at, v = np.array(model.neutral if q is None else q, float), None
+    if at.shape != (model.nq,):
+        raise ShapeError(f"q: expected shape ({model.nq},), got {at.shape}")
+    fast = compiled_terms(molecule, terms)
+    rows, calls = [], 0
+    for level in levels.tolist():
+        own = replace(settings, temperature=level, steps=per_stage, every=per_stage, seed=int(rng.integers(2**31)))
+        if fast is not None:
+            at, v, energy = fast.run(at, np.zeros(model.nv) if v is None else v, own, rng)
+            calls += per_stage
+        else:
+            found = langevin(molecule, terms, own, at, v)
+            at, v, energy, calls = found.q, found.v, found.energy, calls + found.calls
+        rows.append((at, energy))
+    frames, energies = (np.array(column) for column in zip(*rows, strict=True))
+    time = settings.dt * per_stage * np.arange(1.0, stages + 1)
+    return Trajectory(molecule, frames, energies, time, calls=calls, v=v, tracks={"temperature, K": levels})
+
+
+def compiled_terms(molecule: Molecule, terms: list[AtomEnergy]) -> Annealer | None:
+    """What runs all steps in compiled code, if these energies are soft spheres and restraints only."""
+    spheres = [term for term in terms if isinstance(term, Repulsion)]
+    held = [term for term in terms if isinstance(term, RestraintEnergy)]
+    if len(spheres) != 1 or len(held) > 1 or len(spheres) + len(held) != len(terms):
+        return None
+    return Annealer(molecule, spheres[0], held[0] if held else RestraintEnergy(molecule, []))

@@ -1,0 +1,173 @@
+"""Sampling in torsion space: Langevin dynamics, dynamics of constant energy, and hybrid Monte Carlo.
+
+A step of dynamics is BAOAB (Leimkuhler & Matthews 2013) on the tree, with one call of the energy: half a kick, half a
+drift, friction and noise, half a drift, the energy, half a kick. A kick is H(q)^-1 (tau - C(q, v)); the second half is
+implicit in v, so that the step is the same forwards and backwards in time, and of second order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bough.compile.executions import bind_arrays
+from bough.errors import NumericalError, SettingError, ShapeError
+from bough.molecules.energy import AtomEnergy, TorsionEnergy
+from bough.molecules.fixman import LogDeterminant
+from bough.molecules.thermal import THERMAL_VELOCITIES
+from bough.molecules.trajectory import Trajectory
+from bough.types import FloatArray
+
+if TYPE_CHECKING:
+    from bough.molecules.molecule import Molecule
+
+KB = 0.00831446261815324  # kJ/mol/K
+SWEEPS = 3  # of the implicit kick: what is left shrinks by dt |v| each time
+FASTEST = 1.0  # rad by which a joint may turn in a step
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What dynamics and Monte Carlo take."""
+
+    temperature: float  # K
+    dt: float  # ps
+    steps: int
+    friction: float = 1.0  # 1/ps
+    fixman: bool = False
+    every: int = 10  # steps between frames
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (0.0 <= self.temperature < math.inf and 0.0 < self.dt < math.inf and 0.0 <= self.friction < math.inf):
+            given = f"{self.temperature}, {self.dt} and {self.friction}"
+            raise SettingError(f"temperature and friction must not be negative and dt positive, got {given}")
+        if self.steps < 1 or self.every < 1:
+            raise SettingError(f"steps and every must be 1 at least, got {self.steps} and {self.every}")
+
+
+class Sampler:
+    """A molecule under an energy: forces and velocities in torsion space."""
+
+    def __init__(self, molecule: Molecule, terms: list[AtomEnergy], settings: Settings) -> None:
+        self.molecule, self.model, self.settings = molecule, molecule.model, settings
+        self.energy = TorsionEnergy(molecule, terms)
+        self.rng = np.random.default_rng(settings.seed)
+        self.kT = KB * settings.temperature
+        self.fixman = LogDeterminant(self.model) if settings.fixman else None
+        sizes = self.model.sizes
+        self.thermal = bind_arrays(THERMAL_VELOCITIES, (self.model.mechanism,), sizes, general=True).call
+        self.accelerate = self.molecule.dynamics.forward_dynamics
+
+    def start(self, q: npt.ArrayLike | None) -> FloatArray:
+        """A configuration of the right shape."""
+        found = np.array(self.model.neutral if q is None else q, float)
+        if found.shape != (self.model.nq,):
+            raise ShapeError(f"q: expected shape ({self.model.nq},), got {found.shape}")
+        return found
+
+    def velocities(self, q: FloatArray) -> FloatArray:
+        """(nv,) drawn with covariance kT H^-1."""
+        v, _ = self.thermal(q, self.rng.normal(size=self.model.nv))
+        return np.asarray(math.sqrt(self.kT) * v)
+
+    def force(self, q: FloatArray) -> tuple[float, FloatArray]:
+        """The potential energy, and the generalized forces; with Fixman's potential if it was chosen."""
+        energy, gradient = self.energy(q)
+        if self.fixman is not None:
+            value, slope = self.fixman(q)
+            energy, gradient = energy + 0.5 * self.kT * value, gradient + 0.5 * self.kT * slope
+        return energy, -gradient
+
+    def step(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """One step from q, v and the forces there; returns q, v, forces and potential energy."""
+        dt, friction = self.settings.dt, self.settings.friction
+        v = v + 0.5 * dt * self.accelerate(q, v, tau)
+        if not np.abs(v * dt).max() < FASTEST:
+            raise NumericalError(
+                f"a joint turns by more than {FASTEST:g} rad in a step: dt = {dt:g} ps is too long here"
+            )
+        if friction > 0.0:
+            q = self.model.integrate(q, 0.5 * dt * v)
+            keep = math.exp(-friction * dt)
+            v = keep * v + math.sqrt(1.0 - keep * keep) * self.velocities(q)
+            q = self.model.integrate(q, 0.5 * dt * v)
+        else:
+            q = self.model.integrate(q, dt * v)
+        energy, tau = self.force(q)
+        half = v
+        for _ in range(SWEEPS):
+            v = half + 0.5 * dt * self.accelerate(q, v, tau)
+        return q, v, tau, energy
+
+
+def langevin(
+    molecule: Molecule, terms: list[AtomEnergy], settings: Settings, q: npt.ArrayLike | None, v: npt.ArrayLike | None
+) -> Trajectory:
+    """See `Molecule.langevin`."""
+    sampler = Sampler(molecule, terms, settings)
+    at = sampler.start(q)
+    rate = sampler.velocities(at) if v is None else np.array(v, float)
+    if rate.shape != (molecule.model.nv,):
+        raise ShapeError(f"v: expected shape ({molecule.model.nv},), got {rate.shape}")
+    energy, tau = sampler.force(at)
+    rows: list[tuple[Any, ...]] = []
+    for step in range(settings.steps + 1):
+        if step:
+            at, rate, tau, energy = sampler.step(at, rate, tau)
+        if step % settings.every == 0 or step == settings.steps:
+            kinetic = float(molecule.dynamics.kinetic_energy(at, rate))
+            rows.append((step * settings.dt, at, energy, energy + kinetic, 2.0 * kinetic / (KB * molecule.model.nv)))
+    time, frames, energies, total, temperature = (np.array(column) for column in zip(*rows, strict=True))
+    tracks = {"total energy, kJ/mol": total, "temperature, K": temperature}
+    return Trajectory(molecule, frames, energies, time, calls=sampler.energy.calls, tracks=tracks, v=rate)
+
+
+def hybrid_monte_carlo(
+    molecule: Molecule, terms: list[AtomEnergy], settings: Settings, samples: int, q: npt.ArrayLike | None
+) -> Trajectory:
+    """See `Molecule.hybrid_monte_carlo`.
+
+    The metric M = H at the start is the same for all: then leapfrog steps keep volumes, and the torsions have the
+    density exp(-U/kT), that of a flexible molecule. For the rigid model's, sqrt(det H) is part of the density.
+    """
+    sampler = Sampler(molecule, terms, Settings(**{**vars(settings), "fixman": False}))
+    at, model, kT, dt = sampler.start(q), molecule.model, sampler.kT, settings.dt
+    if kT <= 0.0:
+        raise SettingError("hybrid Monte Carlo needs a temperature above zero")
+    metric = molecule.dynamics.factorize(at)
+    rigid = None if settings.fixman else LogDeterminant(model)
+
+    def force(x: FloatArray) -> tuple[float, FloatArray]:
+        energy, tau = sampler.force(x)
+        if rigid is not None:
+            value, slope = rigid(x)
+            energy, tau = energy - 0.5 * kT * value, tau + 0.5 * kT * slope
+        return energy, tau
+
+    energy, tau = force(at)
+    taken, rows = 0, [(at, sampler.energy.last)]
+    for _ in range(samples):
+        # p ~ N(0, kT M), v = M^-1 p, so v ~ N(0, kT M^-1)
+        v = math.sqrt(kT) * metric.lsolve(sampler.rng.normal(size=model.nv) / np.sqrt(metric.D))
+        new, end, push, rate = at, energy, tau, v
+        for _ in range(settings.steps):
+            rate = rate + 0.5 * dt * metric.solve(push)
+            new = model.integrate(new, dt * rate)
+            end, push = force(new)
+            rate = rate + 0.5 * dt * metric.solve(push)
+        change = end - energy + 0.5 * float(rate @ metric.hmul(rate) - v @ metric.hmul(v))
+        if sampler.rng.random() < math.exp(min(0.0, -change / kT)):
+            at, energy, tau, taken = new, end, push, taken + 1
+            last = sampler.energy.last
+        else:
+            last = rows[-1][1]
+        rows.append((at, last))
+    frames, energies = (np.array(column) for column in zip(*rows, strict=True))
+    time = np.arange(len(rows), dtype=float)
+    reason = f"{taken} of {samples} moves were accepted"
+    return Trajectory(molecule, frames, energies, time, "samples", True, reason, sampler.energy.calls)

@@ -1,0 +1,184 @@
+"""Sampling: velocities and log det H against the factor, equipartition, energy, densities with and without Fixman."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough.errors import NumericalError, SettingError
+
+mol = pytest.importorskip("bough.molecules")
+pytest.importorskip("gemmi")
+
+KB = 0.00831446261815324
+
+
+def free(x):
+    return 0.0, np.zeros_like(x)
+
+
+@pytest.fixture(scope="module")
+def peptide():
+    return mol.peptide("GASPD")
+
+
+@pytest.fixture(scope="module")
+def chain():
+    """Three carbons between two iodines, with right angles: two torsions, and det H varies much."""
+    from bough.molecules.peptide import placed
+
+    x = [np.zeros(3), np.array([0.15, 0, 0]), np.array([0.15, 0.15, 0])]
+    for turn in (1.0, 2.0):
+        x.append(placed(*x[-3:], 0.15, np.pi / 2, turn))
+    n = len(x)
+    atoms = mol.Atoms(
+        np.array([f"C{k}" for k in range(n)]), np.array(["I", "C", "C", "C", "I"]), np.zeros(n, np.int64), np.array(x),
+        np.array([(k, k + 1) for k in range(n - 1)]), np.array(["A"]), np.array(["1"]), np.array(["LIG"]),
+        np.array([True]), np.zeros(n),
+    )  # fmt: skip
+    return mol.Molecule(atoms)
+
+
+def test_the_log_determinant_and_its_gradient(peptide):
+    model = peptide.model
+    log_det = mol.LogDeterminant(model)
+    q = model.random_configuration(np.random.default_rng(8))
+    value, gradient = log_det(q)
+    assert value == pytest.approx(peptide.dynamics.factorize(q).logdet(), rel=1e-9)
+    h = 1e-5
+    expected = [
+        (log_det(model.integrate(q, h * e))[0] - log_det(model.integrate(q, -h * e))[0]) / (2 * h)
+        for e in np.eye(model.nv)
+    ]
+    np.testing.assert_allclose(gradient, expected, atol=1e-5)
+    assert np.abs(gradient[6:]).max() > 0.1
+
+
+def test_velocities_have_the_covariance_of_the_temperature(peptide):
+    from bough.compile.executions import bind_arrays
+    from bough.molecules.thermal import THERMAL_VELOCITIES
+
+    model = peptide.model
+    q = model.random_configuration(np.random.default_rng(9))
+    draw = bind_arrays(THERMAL_VELOCITIES, (model.mechanism,), model.sizes, general=True).call
+    root = np.stack([draw(q, e)[0] for e in np.eye(model.nv)], axis=1)
+    H = peptide.dynamics.mass_matrix(q)
+    np.testing.assert_allclose(root @ root.T @ H, np.eye(model.nv), atol=1e-8)
+    assert np.log(draw(q, np.zeros(model.nv))[1]).sum() == pytest.approx(np.linalg.slogdet(H)[1])
+
+
+def test_every_joint_has_its_share_of_the_temperature(chain):
+    found = chain.langevin(free, temperature=300.0, steps=6_000, dt=0.03, friction=5.0, every=4, seed=3)
+    assert found.tracks["temperature, K"][100:].mean() == pytest.approx(300.0, rel=0.04)
+    # v_i (H v)_i = kT for every degree of freedom
+    q, v, shares = found.q, found.v, []
+    for seed in range(200):
+        found = chain.langevin(free, temperature=300.0, steps=10, dt=0.03, friction=10.0, every=10, q=q, v=v, seed=seed)
+        q, v = found.q, found.v
+        shares.append(v * (chain.dynamics.mass_matrix(q) @ v))
+    np.testing.assert_allclose(np.mean(shares, axis=0) / (KB * 300.0), 1.0, atol=0.4)
+
+
+def expectation(chain, rigid):
+    """<log det H> over both torsions, by quadrature."""
+    grid = np.linspace(-np.pi, np.pi, 24, endpoint=False)
+    log_det, values = mol.LogDeterminant(chain.model), []
+    for a in grid:
+        for b in grid:
+            q = chain.model.neutral.copy()
+            q[-2:] = a, b
+            values.append(log_det(q)[0])
+    values = np.array(values)
+    weight = np.exp(0.5 * (values - values.max())) if rigid else np.ones(len(values))
+    return float(np.sum(weight * values) / np.sum(weight))
+
+
+@pytest.mark.parametrize("fixman", [False, True])
+def test_densities_are_those_of_the_theory(chain, fixman):
+    rigid, flexible = expectation(chain, True), expectation(chain, False)
+    assert rigid - flexible > 0.1
+    log_det = mol.LogDeterminant(chain.model)
+    for frames in (
+        chain.hybrid_monte_carlo(free, samples=1200, steps=6, dt=0.08, fixman=fixman, seed=1).frames,
+        chain.langevin(free, steps=10_000, dt=0.02, friction=3.0, fixman=fixman, every=8, seed=2).frames,
+    ):
+        values = np.array([log_det(q)[0] for q in frames])
+        blocks = values[: len(values) // 20 * 20].reshape(20, -1).mean(axis=1)
+        error = blocks.std() / np.sqrt(19)
+        expected = flexible if fixman else rigid
+        assert abs(values.mean() - expected) < 4 * error
+        assert error < 0.25 * (rigid - flexible)
+
+
+def test_energy_is_kept_to_second_order(peptide):
+    held = [mol.distance("A/1/CA", "A/5/CA", upper=0.6, linear=9.0)]
+    drift = []
+    for dt in (0.004, 0.002):
+        found = peptide.langevin(
+            restraints=held, temperature=300.0, steps=round(0.4 / dt), dt=dt, friction=0.0, every=1, seed=5
+        )
+        total = found.tracks["total energy, kJ/mol"]
+        drift.append(np.abs(total - total[0]).max())
+        assert found.calls == len(total)
+    assert drift[1] < 0.35 * drift[0]
+
+
+def test_constant_energy_runs_backwards(peptide):
+    held = [mol.distance("A/1/CA", "A/5/CA", upper=0.6, linear=9.0)]
+    there = peptide.langevin(restraints=held, steps=50, dt=0.002, friction=0.0, seed=5)
+    back = peptide.langevin(restraints=held, steps=50, dt=0.002, friction=0.0, q=there.q, v=-there.v)
+    np.testing.assert_allclose(back.positions, peptide.positions(there.frames[0]), atol=1e-6)
+
+
+def test_annealing_satisfies_restraints():
+    m = mol.peptide("GASGASGASG", rotatable="heavy")
+    target = mol.peptide("GASGASGASG", phi=-1.1, psi=-0.8).atoms.positions
+    heavy = m.atoms.select("heavy")
+    pairs = [(int(a), int(b)) for a in heavy[::3] for b in heavy[::4] if a + 12 < b]
+    noe = [mol.distance(a, b, upper=float(np.linalg.norm(target[a] - target[b])) + 0.03) for a, b in pairs]
+    found = m.anneal(restraints=noe, steps=2000, seed=1)
+    final = m.minimize(mol.Repulsion(m), restraints=noe, q=found.q)
+    assert final.energy < 0.02 * found.energies[0]
+    assert found.tracks["temperature, K"][0] == 2000.0
+    again = m.anneal(restraints=noe, steps=2000, seed=1)
+    np.testing.assert_array_equal(again.q, found.q)
+
+
+def test_annealing_and_dynamics_agree_on_forces(peptide):
+    """One cold step without noise: v = dt H^-1 tau, by both."""
+    from bough.molecules.annealing import Annealer
+    from bough.molecules.energy import TorsionEnergy
+    from bough.molecules.sampling import Settings
+
+    held = mol.RestraintEnergy(peptide, [mol.distance("A/1/CA", "A/5/CA", upper=0.3)])
+    q = peptide.model.random_configuration(np.random.default_rng(2))
+    spheres = mol.Repulsion(peptide)
+    _, v, energy = Annealer(peptide, spheres, held).run(
+        q, np.zeros(peptide.model.nv), Settings(0.0, 1e-5, 1, 0.0), np.random.default_rng(0)
+    )
+    expected, gradient = TorsionEnergy(peptide, [mol.Repulsion(peptide), held])(q)
+    assert energy == pytest.approx(expected)
+    np.testing.assert_allclose(
+        v, 1e-5 * np.linalg.solve(peptide.dynamics.mass_matrix(q), -gradient), rtol=1e-7, atol=1e-9
+    )
+
+
+def test_an_atom_is_pulled_and_only_what_matters_moves():
+    m = mol.peptide("GAS" * 30)
+    atom = m.atoms.place("A/90/CA")
+    goal = m.atoms.positions[atom] + [0.0, 0.3, 0.1]
+    full = m.pull("A/90/CA", goal, steps=40)
+    some = m.pull("A/90/CA", goal, error=bough.adaptive.energy(0.1), steps=40)
+    for found in (full, some):
+        assert (np.diff(found.energies) <= 1e-9).all()
+        assert found.energy < 0.5 * found.energies[0]
+    assert some.tracks["active joints"][1:].mean() < 0.5 * len(m.model.joints)
+    assert found.energies[0] == pytest.approx(50.0 * 0.1)  # 100 / 2 * (0.09 + 0.01)
+
+
+def test_odd_settings_are_refused(peptide):
+    with pytest.raises(SettingError, match="dt positive"):
+        peptide.langevin(free, dt=0.0)
+    with pytest.raises(SettingError, match="steps and every"):
+        peptide.langevin(free, steps=0)
+    with pytest.raises(NumericalError, match="too long here"):
+        peptide.langevin(free, dt=10.0)
