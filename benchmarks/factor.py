@@ -45,12 +45,12 @@ def measured() -> list[Timing]:
 
 
 def one(model: Model, name: str) -> Timing:
-    """`ltdl` of given packed rows, with all its checks, beside those that take the same matrix."""
+    """`refactor` of given packed rows, with all its checks, beside those that take the same matrix."""
     b, dyn, tree = np.random.default_rng(1).normal(size=model.nv), Dynamics(model, general=True), model.dof_tree
     states = [model.random_configuration(np.random.default_rng(seed)) for seed in range(2)]
     matrices = [dyn.packed_mass_matrix(q) for q in states]
     problems = [Problem(model, q, H, b, ltdl(H, tree)) for q, H in zip(states, matrices, strict=True)]
-    contestants: dict[str, Contestant] = {"bough": [partial(ltdl, H, tree) for H in matrices]}
+    contestants: dict[str, Contestant] = {"bough": [partial(ltdl(H, tree).refactor, H) for H in matrices]}
     left_out = {}
     for peer, make in PEERS.items():
         try:

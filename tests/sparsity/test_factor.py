@@ -223,6 +223,22 @@ def test_siblings_are_eliminated_together():
     assert mates(tree).tolist() == [0, 1, 3, -1, 6, 5, -1]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_refactor(method):
+    """Packed rows and dense matrices in the place of an earlier factor."""
+    H, tree = np.array([[2.0, 0.5, 0.25], [0.5, 1.0, 0.0], [0.25, 0.0, 1.0]]), Tree([-1, 0, 0])
+    factor, packed, b = sparsity.factorize(H, tree, method), sparsity.pack(H, tree), np.array([1.0, 2.0, 3.0])
+    for scale, other in ((2.0, 2.0 * packed), (3.0, 3.0 * packed), (4.0, 4.0 * H)):
+        kept = other.copy()
+        assert factor.refactor(other) is factor
+        np.testing.assert_array_equal(other, kept)
+        np.testing.assert_allclose(factor.solve(b), np.linalg.solve(scale * H, b), rtol=1e-12)
+    with pytest.raises(FactorizationError, match="pivot"):
+        factor.refactor(-packed)
+    with pytest.raises(ShapeError, match="H must be float64 like the factor, got float32"):
+        factor.refactor(packed.astype(np.float32))
+
+
 def test_solve_into_an_array():
     H, tree = np.array([[2.0, 0.5, 0.25], [0.5, 1.0, 0.0], [0.25, 0.0, 1.0]]), Tree([-1, 0, 0])
     b = np.array([1.0, 2.0, 3.0])

@@ -125,8 +125,25 @@ class Factor:
         """(packed, b, x) -> 0 for vectors that fit."""
         return vector_gate(self.tree, METHODS[self.method].solve, self.packed)
 
+    @cached_property
+    def _factorize_rows(self) -> Callable[..., int]:
+        """(H, packed) -> 0 for packed rows that fit, where this is an LTDL factor."""
+        return vector_gate(self.tree, ltdl, self.packed) if self.method == "ltdl" else lambda H, packed: 1
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Factor, (self.tree, self.method, self.packed, self.names)
+
+    def refactor(self, H: Any) -> Factor:
+        """Put the factor of another matrix in the place of this one: packed rows without a new object.
+
+        H has the dtype of this factor. Where H is refused, the former numbers are lost.
+        """
+        if self._factorize_rows(H, self.packed) != 0:
+            other = factorize_by(H, self.tree, self.method, self.names).packed
+            if other.dtype != self.packed.dtype:
+                raise ShapeError(f"refactor: H must be {self.packed.dtype} like the factor, got {other.dtype}")
+            self.packed[:] = other
+        return self
 
     def lmul(self, x: ArrayLike) -> Float:
         """L x: D1 (m + a); LTL n m more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from bough.compile.kernel import from_text, kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import step
 from bough.compile.settings import interpreted
+from bough.errors import NumericalError
 from bough.sparsity.ltdl import ltdl, ltdl_in_pairs, ltdl_solve
 from bough.sparsity.ltl import ltl_solve
 from bough.sparsity.products import GENERAL, UNIT
@@ -85,12 +87,13 @@ def vector_function(tree: Tree, kernel: Callable[..., None], dtype: np.dtype[Any
 
 
 def vector_gate(tree: Tree, kernel: Callable[..., None], L: Any) -> Callable[..., int]:
-    """(L, x, y) -> 0 where y was computed: for arrays that fit, without a look at any other."""
+    """(L, x, y), or (H, L) of `ltdl`, -> 0 where the last was computed: for arrays that fit, and for no others."""
     kept: dict[Any, Callable[..., int]] = tree.__dict__.setdefault("_bound_gates", {})
     found = kept.get((kernel, L.dtype.char))
     if found is None:
         bound = _bound(tree, kernel, L.dtype.char)
-        bound.call(L, np.zeros(tree.n, L.dtype))  # which compiles it
+        with suppress(NumericalError):  # zeros have no result
+            bound.call(*(np.zeros(x.shape, L.dtype) for x in bound.inputs))  # which compiles it
         found = kept[kernel, L.dtype.char] = bound.gate
     return found
 
