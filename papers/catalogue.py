@@ -39,6 +39,7 @@ SCRIPTS = (
     "chang_khatib.table1",
     "chang_khatib.complexity",
     "chang_khatib.figure5",
+    "redon_lin.equations",
     "redon_lin.table1",
     "redon_lin.linkages",
     "redon_lin.molecules",
