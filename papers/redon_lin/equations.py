@@ -19,11 +19,11 @@ CLOSE, TRIALS, JOINTS = 1e-8, 100, 9
 EPS = (0.5, 0.1, 0.01)
 LEAVES, UPDATED = 2**14, (1, 16, 256, 4096)
 REMARKS = (
-    "Everything is evaluated as printed, densely, with all spatial vectors at the origin of the world: so the handles of "
-    "a body share one frame, and eq. 3 holds. Conventions that the paper leaves open: a_1 of B minus a_2 of A is S qdd, "
-    "and f_1 of B is the force on B (errata E24, E25). Linkages: random trees of revolute joints, random forces on all "
-    "bodies and joints, joined in random order; a body with several open joints has one handle (E28). The reference is "
-    "M qdd = Q + J' f, solved by `Dynamics.forward_dynamics`.",
+    "Everything is evaluated as printed, densely, with all spatial vectors at the origin of the world: so the handles "
+    "of a body share one frame, and eq. 3 holds. Conventions that the paper leaves open: a_1 of B minus a_2 of A is "
+    "S qdd, and f_1 of B is the force on B (errata E24, E25). Linkages: random trees of revolute joints, random forces "
+    "on all bodies and joints, joined in random order; a body with several open joints has one handle (E28). "
+    "The reference is M qdd = Q + J' f, solved by `Dynamics.forward_dynamics`.",
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 from bough.adaptive import QuasiStatics, relative_joint
 from bough.errors import RecordingError
 from bough.zoo import chain, molecule
-from papers.redon_lin import linkages, molecules, protocol, table1
+from papers.redon_lin import equations, linkages, molecules, protocol, table1
 from papers.redon_lin.protocol import Experiment, displacement_error, parts
 from papers.redon_lin.recording import at_once, cells, chosen, main, missing, record
 from sizes import size
@@ -142,3 +142,14 @@ def test_the_complexity_of_a_motion():
         sim.step(1e-3)
         shares.append(sim.stats.complexity)
     assert 0 < shares[0] < shares[1] < shares[2] == 1.0
+
+
+def test_equations_hold_as_printed(monkeypatch):
+    """All but the relative joint bound, which erratum E30 corrects."""
+    monkeypatch.setattr(equations, "LEAVES", 64)
+    monkeypatch.setattr(equations, "UPDATED", (1, 16))
+    assert all(equations.equations(0).values())
+    rows = {row.what: row for row in equations.bounds(trials=20)}
+    assert [row.status for row in rows.values()].count("exact") == 5
+    assert rows["relative joint error, beside the root of A as printed <= eps"].status == "corrected (erratum E30)"
+    assert next(row.ours for row in equations.updates()) == "7"
