@@ -149,6 +149,19 @@ def test_large_models_in_jax():
                     np.testing.assert_allclose(x[1:], y, atol=1e-9 * np.abs(y).max())
 
 
+@pytest.mark.slow
+@pytest.mark.native("general code is machine code")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_all_functions_of_a_large_model_in_jax(name):
+    """By whatever code serves them: specialised, general, and both sides of the rows from which threads help."""
+    pytest.importorskip("jax")
+    model = zoo.chain(100)
+    for rows in (1, 3, 1023, 1024):
+        arrays = arguments(model, name, (rows,))
+        for x, y in zip(jax_results(model, name, arrays), expected(model, name, arrays), strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-9 * max(1.0, np.abs(y).max()))
+
+
 # Names
 
 
