@@ -122,6 +122,7 @@ def test_version(run):
         (("doctor", "x" * 100_000), "there is no file x"),
         (("doctor", "zoo:chain:abc"), "n must be a whole number"),
         (("info", "zoo:ghost"), "the zoo has no mechanism 'ghost'; it has adenylate_kinase, arm, "),
+        (("info", "zoo:fold"), "the zoo has no mechanism 'fold'"),  # a function of the zoo that makes no model
         (("info", "zoo:arm", "--floating-base"), "is made, not read: options of files (floating_base)"),
         (("count", "zoo:arm", "forward_dynamic"), "did you mean 'forward_dynamics'"),
         (("count", "zoo:arm", "jacobian"), "name one with frame="),
