@@ -28,6 +28,7 @@ LARGEST_MESH = 64 << 20  # bytes of a file
 MOST_FACES = 6000  # of one mesh; larger ones are drawn more coarsely
 MESH_FORMATS = ("stl", "obj", "dae", "ply", "off", "glb", "gltf")  # no archives: what they unpack to has no limit
 PACKAGE_PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
+OUTSIDE = "outside of the model's folder and package paths: allow it with --package-path"
 PART_OF_PACKAGE = ("urdf", "urdfs", "robots", "mjcf", "xacro")  # usual folders of descriptions inside a package
 
 
@@ -40,7 +41,7 @@ def shapes_of_file(
     """
     try:
         document = Document(Path(file))
-        pieces, notes = _urdf(document, folders) if document.root.tag == "robot" else _mjcf(document)
+        pieces, notes = (_urdf if document.root.tag == "robot" else _mjcf)(document, folders)
     except (BoughError, OSError, ValueError) as error:
         return [], [f"no geometry is drawn: {short(str(error), 200)}"]
     known = set(model.frame_names)
@@ -147,20 +148,19 @@ class Meshes:
 
     def _read(self, name: str) -> Mesh | None:
         if find_spec("trimesh") is None:
-            return self._lose("trimesh is missing: pip install 'bough[viewer]'", name)
+            return self.lose("trimesh is missing: pip install 'bough[viewer]'", name)
         found = [path for path in self.candidates(name) if path.is_file()]
         path = next((path for path in found if self.is_trusted(path)), None)
         if path is None:
-            why = "outside of the model's folder and package paths: allow it with --package-path" if found else ""
-            return self._lose(why or "no such file here", name)
+            return self.lose(OUTSIDE if found else "no such file here", name)
         try:
             return coarser(read_mesh(path))
         except Exception as error:  # readers of meshes raise anything
-            return self._lose(f"cannot be read: {short(str(error), 100)}", name)
+            return self.lose(f"cannot be read: {short(str(error), 100)}", name)
 
-    def _lose(self, why: str, name: str) -> Mesh | None:
+    def lose(self, why: str, name: str) -> None:
+        """Note what is not drawn."""
         self.lost.setdefault(why, []).append(short(name))
-        return None
 
     def is_trusted(self, path: Path) -> bool:
         """Whether a file lies below a trusted folder, all links followed."""
@@ -233,19 +233,34 @@ SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(2, 8)  # mujoco.mjtGeom
 HIDDEN = 3  # groups from here on are not shown by MuJoCo's own viewer: they collide
 
 
-def _mjcf(document: Document) -> tuple[list[Piece], list[str]]:
+def _mjcf(document: Document, folders: Sequence[str | Path]) -> tuple[list[Piece], list[str]]:
+    """MuJoCo reads all meshes; those outside of trusted folders are not shown."""
     import mujoco
 
     m = mujoco.MjModel.from_xml_path(str(document.path))
-    names = Names(m)
+    names, meshes = Names(m), Meshes(document.path.parent if document.path else Path(), folders)
     shown = [g for g in range(m.ngeom) if m.geom_group[g] < HIDDEN] or list(range(m.ngeom))
     found: list[Piece] = []
     for g in shown:
+        if not _is_trusted(m, g, meshes):
+            continue
         R, p = quaternion_matrix(np.roll(m.geom_quat[g], -1)), m.geom_pos[g].copy()
         for kind, turn, shift, size, mesh in _geom(m, g):
             found.append(Piece(names.bodies[m.geom_bodyid[g]], kind, size, R @ shift + p, R @ turn, mesh=mesh))
     left = sum(int(m.geom_type[g]) not in range(SPHERE, MESH + 1) for g in shown)
-    return found, [f"{left} planes, fields or other geometries are not drawn"] if left else []
+    return found, [f"{left} planes, fields or other geometries are not drawn"] * bool(left) + meshes.notes
+
+
+def _is_trusted(m: Any, g: int, meshes: Meshes) -> bool:
+    """Whether a geometry has no mesh file, or one below a trusted folder; others are noted."""
+    at = int(m.mesh_pathadr[m.geom_dataid[g]]) if m.geom_type[g] == MESH else -1
+    if at < 0:
+        return True
+    name = m.paths[at : m.paths.index(b"\0", at)].decode(errors="replace")
+    if meshes.is_trusted(meshes.folder / name):
+        return True
+    meshes.lose(OUTSIDE, name)
+    return False
 
 
 def _geom(m: Any, g: int) -> list[Any]:
