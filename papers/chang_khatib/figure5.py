@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from time import perf_counter
 from typing import Any
 
@@ -134,15 +135,17 @@ def run(full: bool = False) -> Result:
     return Result(rows, (_sequence(task, found), _spline(found.time, wanted, box)))
 
 
-def rate(task: Carrying, calls: int = 300) -> float:
-    """Calls of the law a second, at states that change."""
+def rate(task: Carrying, bursts: int = 30, calls: int = 10) -> float:
+    """Calls of the law a second, at states that change, in the best of many bursts."""
     rng, v = np.random.default_rng(0), np.zeros(task.world.nv)
     states = [task.world.integrate(task.q, 0.01 * rng.normal(size=task.world.nv)) for _ in range(calls)]
-    task.law(0.0, task.q, v)
-    start = perf_counter()
-    for k, q in enumerate(states):
-        task.law(k * DT, q, v)
-    return calls / (perf_counter() - start)
+    best = math.inf
+    for _ in range(bursts):
+        start = perf_counter()
+        for k, q in enumerate(states):
+            task.law(k * DT, q, v)
+        best = min(best, perf_counter() - start)
+    return calls / best
 
 
 def _sequence(task: Carrying, found: Any) -> Figure:

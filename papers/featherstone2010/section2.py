@@ -1,4 +1,4 @@
-"""Sections 2 to 7: sets, expanded trees, the pattern of J and of Y, and the group of factors."""
+"""Sections 2 to 6 and appendix A: sets, expanded trees, the pattern of J and of Y, and the group of factors."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def run(full: bool = False) -> Result:
         exact("eq. 22: is Lambda^-1 = Y_D Y_D'", True, bool(np.allclose(unit.Y_D @ unit.Y_D.T, expected)),
               "Y_D Y_d' is meant", erratum="E2"),
         exact("Lambda^-1 = Y_D Y_d'", True, bool(np.allclose(unit.Y_D @ unit.Y_d.T, expected))),
-        exact("section 7: products stay in L(lambda)", True, in_group(A @ B, tree)),
-        exact("section 7: inverses stay in L(lambda)", True, in_group(inverse, tree)),
+        exact("section 3 and appendix A: products stay in L(lambda)", True, in_group(A @ B, tree)),
+        exact("section 3 and appendix A: inverses stay in L(lambda)", True, in_group(inverse, tree)),
     )  # fmt: skip
     remarks = (
         "Y, Y_d, Y_D, J x and J' x of any H and J: `bough.opspace.SparseRows`.",

@@ -44,8 +44,8 @@ class Node:
 
     def of(self, x: FloatArray, *rows: Sequence[int]) -> FloatArray:
         """The blocks of a matrix or vector that belong to these bodies."""
-        places = [np.concatenate([6 * self.handles.index(k) + np.arange(6) for k in some] or [[]]) for some in rows]
-        return x[np.ix_(*(place.astype(int) for place in places))]
+        places = [[6 * self.handles.index(k) + i for k in some for i in range(6)] for some in rows]
+        return x[np.ix_(*(np.array(place, int) for place in places))]
 
 
 class Linkage:

@@ -158,9 +158,10 @@ class Meshes:
         except Exception as error:  # readers of meshes raise anything
             return self.lose(f"cannot be read: {short(str(error), 100)}", name)
 
-    def lose(self, why: str, name: str) -> None:
-        """Note what is not drawn."""
+    def lose(self, why: str, name: str) -> Mesh | None:
+        """Note what is not drawn; None."""
         self.lost.setdefault(why, []).append(short(name))
+        return None
 
     def is_trusted(self, path: Path) -> bool:
         """Whether a file lies below a trusted folder, all links followed."""
