@@ -25,6 +25,7 @@ from bough.spatial import rotation_vector, turn_of_z
 from bough.types import FloatArray
 
 MISSED = 1e-4  # m, or that share of the longest side where it is shorter than 1 m: what figures are rounded to
+ROUNDING = 1e-12  # of the size of the linkage
 MOST_WORK = 1e10  # products of a sweep
 
 # Axes of frame b that a closing joint frees (0-2 turn, 3-5 slide)
@@ -189,7 +190,9 @@ def refuse_beyond_reach(m: Mechanism, lp: LoopRows, q: FloatArray, names: Sequen
     for c in range(len(lp.meet)):
         sides = _sides(m, lp, poses, c)
         left = 2.0 * max(sides, default=0.0) - sum(sides)
-        if left > MISSED * min(1.0, max(sides, default=0.0)):
+        if left > max(
+            MISSED * min(1.0, max(sides, default=0.0)), ROUNDING * float(np.abs(poses[:, 9:]).max(initial=0.0))
+        ):
             raise ModelError(
                 f"closure {names[c]} cannot be closed: however the joints turn, its frames are {left:.2g} m apart"
             )

@@ -214,13 +214,14 @@ class Mover:
         return len(now) != len(then) or float(np.abs(now - then).sum()) > JUMP * float(np.abs(then).sum())
 
     def _solve_whole(self, region: ActiveRegion, loads: Loads) -> FloatArray:
-        """Accelerations (nv,) of the whole linkage with friction and stops, which surveys then know. O(n)."""
-        e, self.looked = self.effort, _all(loads, self.effort.tau)
-        grip, weld = e.grip.copy(), e.weld.copy()
+        """Accelerations (nv,) of the whole linkage with loops, friction and stops, which surveys then know. O(n)."""
+        e = self.effort
         self.full.accelerate(loads, INSTANT, self.h)
         whole = self.state.qdd.copy()
-        self.full.feel()
-        region.know_stops((e.weld != weld) | ((e.weld == 0.0) & (e.grip != grip)))
+        if e.stops[0]:
+            self.looked, grip, weld = _all(loads, e.tau), e.grip.copy(), e.weld.copy()
+            self.full.feel()
+            region.know_stops((e.weld != weld) | ((e.weld == 0.0) & (e.grip != grip)))
         if self.loops is not None:
             self.loops.notice(self.full, None, loads)
             region.note(False, self.loops.news(), [])
@@ -257,7 +258,9 @@ class Mover:
         if error.name == BY_JOINT:
             self.full.accelerate(loads, self.h or 1e-3, self.h)
             region.sum_joints()
-        whole = self._solve_whole(region, loads) if self.effort.stops[0] else None
+        # forces of loops, friction and stops are those of all joints, if what locking changes is to be known
+        knows = bool(self.effort.stops[0]) or (certified and self.loops is not None)
+        whole = self._solve_whole(region, loads) if knows else None
         if self.loops is not None and region.engine.closes and whole is None:
             region.engine.accelerate(region.loads, self.h or 1e-3, self.h)
             self.loops.notice(region.engine, region.pieces, loads)
@@ -276,11 +279,20 @@ class Mover:
             found = math.sqrt(max(region.delta, 0.0) / region.mass)
             if share > self.share and (not certified or found > error.eps):
                 self._warn_of_noise()
+            if certified and found > max(error.eps, self.noise_floor) and max(share, 2 * LEAST_SHARE) > self.share:
+                return self._open_all(region, loads, limit)
             if not certified or found <= error.eps or share > self.share or share <= LEAST_SHARE:
                 if certified and first and found < 0.5 * error.eps:
                     self.share = min(1.0, 1.5 * self.share)
                 return True
             first, self.share = False, 0.5 * self.share
+
+    def _open_all(self, region: ActiveRegion, loads: Loads, limit: int) -> bool:
+        """Make all joints active, where rounding keeps a rule from meeting the error."""
+        if not self._choose_by(region, loads, Rule(-1.0, -1.0, 1.0, 1.0, limit, 0)):
+            return False
+        region.delta = 0.0
+        return True
 
     def _choose_by(self, region: ActiveRegion, loads: Loads, rule: Rule) -> bool:
         """Choose the region by a rule, the forces of loops taken for loads."""

@@ -37,7 +37,7 @@ def examine(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> None:
     if noise.is_too_large:
         warnings.warn(
             f"divide and conquer is off by {noise.rounding:.1e} of the largest acceleration on this linkage (light "
-            f'bodies between heavy ones): plain O(n) steps are taken instead, as with method="aba"',
+            f'bodies between heavy ones, or loops that are nearly singular): plain O(n) steps are taken instead, as with method="aba"',
             stacklevel=6,
         )
 
@@ -246,11 +246,7 @@ class Solver:
             tree.restart()
         else:
             return tree
-        unknown = tree.noise.depends_on_loads
-        if unknown:
-            examine(tree, self.plain, loads)
-        if not self.is_exact and (changes.measure or unknown):
-            self._error = clamped(tree, self._error)
+        unknown, measure = tree.noise.depends_on_loads, changes.measure
         changes.taken_by_tree()
         if self.region is not None:
             self.region.followed()
@@ -259,7 +255,11 @@ class Solver:
             self._solve_loops(loads)
             self.inputs.shared.qdd[:] = kept
             tree.reload(self.closures.bodies)
-            tree.has_loops, changes.closures = True, False
+            loads, changes.closures = tree.no_forces, False  # those of the loops are there, too
+        if unknown:
+            examine(tree, self.plain, loads)
+        if not self.is_exact and (measure or unknown):
+            self._error = clamped(tree, self._error)
         return tree
 
     def examine(self) -> None:

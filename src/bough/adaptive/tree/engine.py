@@ -246,7 +246,6 @@ class TreeEngine:
         self.begun = 0  # orders that changed what is open
         self._all_known = False  # whether qdd holds all accelerations, not only those of opened clusters
         self.springs = no_springs(mechanism, shared)
-        self.has_loops = False  # whether forces of loops act beside the loads
         self.keeps = TOTAL  # what clusters keep beyond their equations, which only bounded passes need
 
     def do(
@@ -435,8 +434,8 @@ class TreeEngine:
         else:
             total, largest, root = self.do(LEFT), float(v[LARGEST]), float(v[ROOT])
             top = float(self.front.key[0]) if waiting else 0.0
-        # it was measured under these loads, but for forces of loops: cancellation may hide all of the root's
-        if self.noise.depends_on_loads and not self.has_loops:
+        # it was measured under these loads: cancellation may hide all of the root's
+        if self.noise.depends_on_loads:
             root = max(root, self.noise.root)
         # a cluster that must be opened has no finite key
         left = min(top, total) if error.over == "joint" else total
