@@ -80,7 +80,7 @@ Facts = dict[str, Any]
 
 def solver_state(solver: Solver) -> tuple[Arrays, Facts]:
     """What a solver remembers beyond its inputs, as arrays and plain facts."""
-    arrays: Arrays = {"clock": solver.clock}
+    arrays: Arrays = {"clock": np.concatenate(solver.clock)}
     error, exact = solver.error, solver.is_exact or solver.is_plain or solver.region is not None
     facts: Facts = {
         "method": solver.method, "h": solver.h, "measure": measure_facts(error),
@@ -102,7 +102,9 @@ def solver_state(solver: Solver) -> tuple[Arrays, Facts]:
 
 def restore_solver(solver: Solver, arrays: Arrays, facts: Facts) -> None:
     """What `solver_state` gave; clusters that were open are opened again."""
-    solver.clock[:], solver.h, solver.all_moved = arrays["clock"], facts["h"], facts["all_moved"]
+    for own, kept in zip(solver.clock, arrays["clock"], strict=True):
+        own[0] = kept
+    solver.h, solver.all_moved = facts["h"], facts["all_moved"]
     solver.remember(measure_of(facts))
     if solver.closures is not None:
         solver.closures.rate = facts["rate"]

@@ -187,12 +187,11 @@ def refuse_beyond_reach(m: Mechanism, lp: LoopRows, q: FloatArray, names: Sequen
     """
     poses = np.zeros((len(m.parent), 12))
     compiled(world_poses)(m, q, np.zeros_like(poses), poses)
+    rounding = ROUNDING * float(np.abs(poses[:, 9:]).max(initial=0.0))
     for c in range(len(lp.meet)):
         sides = _sides(m, lp, poses, c)
         left = 2.0 * max(sides, default=0.0) - sum(sides)
-        if left > max(
-            MISSED * min(1.0, max(sides, default=0.0)), ROUNDING * float(np.abs(poses[:, 9:]).max(initial=0.0))
-        ):
+        if left > max(MISSED * min(1.0, max(sides, default=0.0)), rounding):
             raise ModelError(
                 f"closure {names[c]} cannot be closed: however the joints turn, its frames are {left:.2g} m apart"
             )

@@ -72,7 +72,7 @@ def stats(stepper: Stepper) -> Stats:
     active = 0 if math.isnan(joints) else round(joints)
     return Stats(
         cost.method, stepper.steps, stepper.time, joints, cost.full, cost.linear, left, size, certificate, floor,
-        cost.seconds, memory, float(solver.clock[0]), stepper.parts.cuts, solver.opening(), active, power(solver),
+        cost.seconds, memory, float(solver.clock.time[0]), stepper.parts.cuts, solver.opening(), active, power(solver),
         joints / len(solver.inputs.model.joints),
     )  # fmt: skip
 
@@ -276,7 +276,7 @@ class QuasiStatics(Simulation):
     @property
     def pseudo_time(self) -> float:
         """Sum of h = dt^2 / 2 over all steps, s^2."""
-        return float(self.solver.clock[0])
+        return float(self.solver.clock.time[0])
 
     @property
     def stats(self) -> Stats:

@@ -230,14 +230,14 @@ class Region:
     def move(self, h: float) -> None:
         """Move them by h qdd."""
         self._engine.move(h)
-        self.solver.clock[0] += h
+        self.solver.clock.time[0] += h
         self._note(0)
 
     def march(self, steps: int, h: float, turn: float) -> int:
         """Take steps; returns how many are left, if one would turn a joint by more than `turn`."""
         left = self._engine.march(steps, h, turn)
-        self.solver.clock[0] += (steps - left) * h
-        self.solver.clock[3] += steps - left
+        self.solver.clock.time[0] += (steps - left) * h
+        self.solver.clock.step[0] += steps - left
         self._note(steps - left)
         return left
 
@@ -248,8 +248,8 @@ class Region:
         steps, h = int(order[STEPS]), float(order[0])
         energy = self._engine.pulled(ties, order)
         done = steps - round(float(order[STEPS]))
-        self.solver.clock[0] += done * h
-        self.solver.clock[3] += done
+        self.solver.clock.time[0] += done * h
+        self.solver.clock.step[0] += done
         self._note(done)
         return energy
 
@@ -257,7 +257,7 @@ class Region:
         tree = self._engine.tree
         self.age += steps
         self.moved, self.placed = True, False
-        tree.state.stamp[tree.front.done[: int(tree.front.count[DONE])]] = max(self.solver.clock[3], 1.0)
+        tree.state.stamp[tree.front.done[: int(tree.front.count[DONE])]] = max(self.solver.clock.step[0], 1.0)
 
     def reload(self) -> None:
         """Torques of open joints are others."""

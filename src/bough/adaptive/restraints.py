@@ -106,7 +106,7 @@ class Restraints:
 
     @property
     def _now(self) -> float:
-        return float(self._solver.clock[0])
+        return float(self._solver.clock.time[0])
 
     def _refuse_pairs(self, what: str) -> None:
         if self._pairs:

@@ -23,7 +23,7 @@ from bough.adaptive.stats import Cost
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise
 from bough.adaptive.tree.front import BY_ENERGY, MET, ROOT
-from bough.adaptive.tree.layout import RIGID, TOTAL
+from bough.adaptive.tree.layout import RIGID, TOTAL, make_clock
 from bough.adaptive.tree.passes import FAR
 from bough.errors import NumericalError, SettingError, unknown_option
 from bough.types import FloatArray, IntArray
@@ -37,7 +37,8 @@ def examine(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> None:
     if noise.is_too_large:
         warnings.warn(
             f"divide and conquer is off by {noise.rounding:.1e} of the largest acceleration on this linkage (light "
-            f'bodies between heavy ones, or loops that are nearly singular): plain O(n) steps are taken instead, as with method="aba"',
+            f"bodies between heavy ones, or loops that are nearly singular): plain O(n) steps are taken instead, as "
+            f'with method="aba"',
             stacklevel=6,
         )
 
@@ -79,7 +80,7 @@ class Solver:
         self.inputs, self.switch, self.method = inputs, switch, method
         self.changes = inputs.changes  # since the last solution
         self._error = measured(error) or absolute_linkage(0.0)
-        self.clock = np.array([0.0, 1.0, 0.0, 0.0])  # sum of h, h = dt^2 / 2, whether to catch up, steps
+        self.clock = make_clock()
         self.all_moved = 0  # the last step in which all joints may have moved
         self.h = 1.0  # step for which loops are closed
         self.part = 1.0  # that part of it in which joints may reach their limits
@@ -119,7 +120,7 @@ class Solver:
             catch_up = self.region is None and not self.is_exact and self.method == "adaptive"
         if self.region is not None and catch_up:
             raise SettingError('catching up and rigid clusters do not go together: expected culled="zero"')
-        self.clock[2] = float(catch_up)
+        self.clock.catches_up[0] = float(catch_up)
         self.changes.all()
 
     def prepare(self, closures: Sequence[Closure], assembly: Any) -> None:
@@ -171,7 +172,7 @@ class Solver:
         """Whether steps are taken on the tree or plainly as the switch says."""
         if self.method == "adaptive":
             return self.region is not None and self.region.may_be_left
-        return self.method == "auto" and self.clock[2] == 0.0
+        return self.method == "auto" and self.clock.catches_up[0] == 0.0
 
     def _keep(self) -> None:
         """Let the tree keep what the measure needs."""
@@ -221,7 +222,7 @@ class Solver:
             self.h, self.changes.closures = h, True
             if self._error.metres:
                 self.changes.error()
-        self.clock[1] = self.part = h
+        self.clock.h[0] = self.part = h
         if self.inputs.potentials.set_step(h):
             self.changes.all()
 

@@ -203,18 +203,18 @@ class StepParts:
         if plainly or solver.is_exact:
             solver.plain.move(h)
             solver.inputs.potentials.refresh()
-            clock[0] += h
+            clock.time[0] += h
             self.all_moved(self.steps + 1)
         elif solver.region is not None:
-            clock[3] = self.steps + 1
+            clock.step[0] = self.steps + 1
             solver.region.move(h)
             if solver.asks:
                 solver.inputs.potentials.refresh()
                 solver.region.reload()
         else:
-            whole, clock[1], clock[3] = clock[1], h, self.steps
+            whole, clock.h[0], clock.step[0] = clock.h[0], h, self.steps
             solver.assemble().march(solver.error, solver.inputs.forces.loads(), 1, math.inf)
-            clock[1] = whole
+            clock.h[0] = whole
             solver.changes.step()
             if solver.asks:
                 solver.inputs.potentials.refresh()
@@ -226,8 +226,8 @@ class StepParts:
         solver.all_moved = step
         solver.changes.all()
         if solver.tree is not None:
-            solver.tree.state.last_move[:] = solver.clock[0]
-            solver.tree.state.oldest[:] = solver.clock[0]
+            solver.tree.state.last_move[:] = solver.clock.time[0]
+            solver.tree.state.oldest[:] = solver.clock.time[0]
 
     def snapshot(self) -> list[FloatArray]:
         """What a step changes, for `put_back`."""
@@ -237,7 +237,7 @@ class StepParts:
         """What a part of a step moves."""
         solver, tree = self.solver, self.solver.tree
         ages = [] if tree is None else [tree.state.last_move, tree.state.oldest]
-        return [solver.inputs.shared.q, solver.clock, *ages]
+        return [solver.inputs.shared.q, *solver.clock, *ages]
 
     def put_back(self, before: list[FloatArray]) -> None:
         """As it was."""
@@ -354,12 +354,12 @@ class Stepper:
         `watches` says whether one is cut by power; forces that a callback sets are watched otherwise.
         """
         solver = self.solver  # the paper, which leaves joints behind, is cut by turns alone
-        as_printed = solver.region is None and not (solver.clock[2] or solver.is_exact or solver.is_plain)
+        as_printed = solver.region is None and not (solver.clock.catches_up[0] or solver.is_exact or solver.is_plain)
         self.parts.watches = watches and not as_printed
         most = min(most, self.refresh - self.steps % self.refresh)
         began = time.perf_counter()
         self.solver.set_step(h)
-        self.solver.clock[3] = self.steps
+        self.solver.clock.step[0] = self.steps
         done = self._some(most, h)
         self.solver.cost = replace(self.solver.cost, seconds=(time.perf_counter() - began) / done)
         self.steps, self.time = self.steps + done, self.time + done * dt
@@ -497,7 +497,8 @@ class Stepper:
         counts = tree.front.count
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
         budget = switch.budget if solver.switches else NO_LIMIT
-        due = -self.steps % LOOKS if solver.clock[2] else n  # steps until one is looked at; the paper looks at none
+        # steps until one is looked at; the paper looks at none
+        due = -self.steps % LOOKS if solver.clock.catches_up[0] else n
         if self.solver.asks or due == 0 or self.parts.fine > 1:
             n, left = 1, 0
             self.parts.take(self.steps, h)
@@ -581,7 +582,7 @@ class Stepper:
             energy = region.pulled(pull.ties(region.hybrid), order)
         done, code = n - round(float(order[STEPS])), int(order[CODE])
         if plainly:
-            solver.clock[0] += done * h
+            solver.clock.time[0] += done * h
             self.parts.all_moved(self.steps + done)
         swings.parts, swings.calm = max(1, round(float(order[PARTS]))), round(float(order[CALMED]))
         self.parts.cuts += round(float(order[CUTS]))

@@ -11,7 +11,7 @@ from adaptive.tree.test_whole import front
 from adaptive.trees import PlainTree
 from bough.adaptive.tree.contract import no_forces
 from bough.adaptive.tree.front import DONE, MET, OVER_LINKAGE
-from bough.adaptive.tree.layout import RIGID, TOTAL
+from bough.adaptive.tree.layout import RIGID, TOTAL, make_clock
 from bough.adaptive.tree.passes import CHANGED, POSES, REBUILD, REFINE, SOLVE, Order, command, query
 from bough.adaptive.tree.springs import no_springs
 
@@ -24,7 +24,7 @@ class Told:
     def __init__(self, seed):
         self.tree, self.front = PlainTree(seed), None
         self.front = front(self.tree)._replace(order=np.zeros(64, np.int64))
-        self.loads, self.clock = no_forces(len(self.tree.st.force)), np.array([0.0, 1.0, 0.0, 0.0])
+        self.loads, self.clock = no_forces(len(self.tree.st.force)), make_clock()
 
     def __call__(self, what, number=(), out=None, limits=(0.0, 0.0, 0.0)):
         t = self.tree

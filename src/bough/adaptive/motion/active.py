@@ -33,6 +33,7 @@ from bough.adaptive.motion.survey import Survey, joint_sums, make_survey
 from bough.adaptive.tree.contract import Loads, Pieces, contract, load_pieces, make_pieces, piece_loads
 from bough.adaptive.tree.engine import TreeEngine
 from bough.adaptive.tree.front import DONE
+from bough.adaptive.tree.layout import make_clock
 from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import BoolArray, FloatArray, IntArray
@@ -48,7 +49,7 @@ class ActiveRegion:
 
     def __init__(self, model: Model, mechanism: Mechanism, shared: Any, effort: Effort, state: Moving) -> None:
         self.mechanism, self.effort, self.state = mechanism, effort, state
-        self.tree = TreeEngine(model, None, mechanism, shared, np.array([0.0, 1.0, 0.0, 0.0]))
+        self.tree = TreeEngine(model, None, mechanism, shared, make_clock())
         plan = self.tree.plan
         self.survey: Survey = make_survey(len(plan.left), len(plan.parent), int(plan.depth[0]))
         self.choice: Choice = make_choice(256)

@@ -33,7 +33,7 @@ from bough.adaptive.tree.front import (
     grown,
     make_front,
 )
-from bough.adaptive.tree.layout import TOTAL, Shared, make_blueprint, make_state
+from bough.adaptive.tree.layout import TOTAL, Clock, Shared, make_blueprint, make_state
 from bough.adaptive.tree.passes import (
     CHANGED,
     COARSE,
@@ -230,13 +230,13 @@ class TreeEngine:
         metric: Any,
         mechanism: Mechanism,
         shared: Shared,
-        clock: FloatArray,
+        clock: Clock,
         assembly: Any = "balanced",
     ) -> None:
         self.model, self.mechanism = model, mechanism
         self.plan, self.link = make_blueprint(model, assembly)
         weights = make_metric(model, self.link, metric)
-        self.state = make_state(model, self.plan, self.link, weights, shared, bool(clock[2]))
+        self.state = make_state(model, self.plan, self.link, weights, shared, bool(clock.catches_up[0]))
         self.shared, self.clock = shared, clock
         nodes = len(self.plan.left)
         self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())

@@ -11,7 +11,7 @@ import numpy as np
 
 from bough.adaptive.tree.algebra import hand_down, joint_acceleration, total_acceleration
 from bough.adaptive.tree.blocks import ZERO6
-from bough.adaptive.tree.layout import ETA, KAPPA, Blueprint, State
+from bough.adaptive.tree.layout import ETA, KAPPA, Blueprint, Clock, State
 from bough.adaptive.tree.rigid import released_energy
 from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
@@ -86,15 +86,15 @@ def stack_up(fr: Front, top: int, n: int, f1: Force, f2: Force) -> int:
 
 
 @loop_kernel
-def _age(st: State, n: int, clock: Rows) -> Scalar:
+def _age(st: State, n: int, clock: Clock) -> Scalar:
     """How many steps the oldest motion in the cluster is pending; 1 without catching up."""
-    if clock[2] == 0.0:
+    if clock.catches_up[0] == 0.0:
         return 1.0
-    return (clock[0] + clock[1] - st.oldest[n]) / clock[1]
+    return (clock.time[0] + clock.h[0] - st.oldest[n]) / clock.h[0]
 
 
 @loop_kernel
-def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> Scalar:
+def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Clock) -> Scalar:
     """What leaving cluster n closed would leave out."""
     if fr.count[BY_ENERGY] == 1:
         return released_energy(plan, st, n, f1, f2)
@@ -102,7 +102,7 @@ def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: For
 
 
 @loop_kernel
-def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Rows) -> None:
+def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Clock) -> None:
     """Let a cluster wait."""
     key = importance(plan, st, fr, n, f1, f2, clock)
     fr.value[SUM] += key
@@ -152,7 +152,7 @@ def _pop(fr: Front) -> None:
 
 
 @loop_kernel
-def begin(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
+def begin(plan: Blueprint, st: State, fr: Front, clock: Clock) -> None:
     """Start a bounded pass: nothing is opened, the root waits. Accelerations found last are forgotten."""
     fr.count[:FULL_TIER] = 0
     fr.value[:CERTIFICATE] = 0.0
@@ -172,7 +172,7 @@ def forget(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
 
 
 @loop_kernel
-def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
+def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Clock) -> Scalar:
     """The sum over waiting clusters, without the cancellation of a running one."""
     total = 0.0
     for k in range(fr.count[WAITING]):
@@ -185,7 +185,7 @@ def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
 
 
 @loop_kernel
-def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock: Rows) -> bool:
+def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock: Clock) -> bool:
     """Whether the waiting clusters may be left closed; the square of the error allowed is made of `limits`."""
     if fr.count[WAITING] == 0:
         return True
@@ -206,7 +206,7 @@ def _is_full(fr: Front) -> bool:
 
 
 @loop_kernel
-def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows) -> Scalar:
+def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock) -> Scalar:
     """Open the cluster that waits first; returns the weighted square of its joint's acceleration."""
     n, slot, key = fr.node[0], fr.slot[0], fr.key[0]
     f1, f2 = get6(fr.force, slot), get_far(fr.force, slot)
@@ -231,7 +231,7 @@ def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows
 
 @loop_kernel
 def refine(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, budget: int, clock: Rows
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, budget: int, clock: Clock
 ) -> int:
     """Open clusters, largest first, until the rule is met, `budget` clusters are opened, or memory must grow."""
     while not is_met(plan, st, fr, over, limits, clock):
@@ -245,10 +245,10 @@ def refine(
 
 
 @loop_kernel
-def conclude(plan: Blueprint, st: State, fr: Front, clock: Rows) -> None:
+def conclude(plan: Blueprint, st: State, fr: Front, clock: Clock) -> None:
     """Note how good the solution of this step is, before it is acted upon."""
     left = waiting_sum(plan, st, fr, clock)
-    fr.value[CERTIFICATE] += clock[1] * np.sqrt(left)
+    fr.value[CERTIFICATE] += clock.h[0] * np.sqrt(left)
     fr.value[STEP_SUM], fr.value[STEP_LARGEST], fr.value[STEP_ROOT] = left, fr.value[LARGEST], fr.value[ROOT]
     fr.value[STEP_TOP] = fr.key[0] if fr.count[WAITING] > 0 else 0.0
     fr.count[OPENED] += fr.count[JOINTS]

@@ -84,6 +84,20 @@ class State(NamedTuple):
     scratch: Rows  # (BLOCKS, 6, WIDTH)
 
 
+class Clock(NamedTuple):
+    """Where steps from rest have come to; (1,) each."""
+
+    time: FloatArray  # pseudo-time: the sum of h, s^2
+    h: FloatArray  # of a step, dt^2 / 2
+    catches_up: FloatArray  # 1 where joints left out later move for all the time they missed
+    step: FloatArray  # steps taken
+
+
+def make_clock() -> Clock:
+    """At the beginning."""
+    return Clock(np.zeros(1), np.ones(1), np.zeros(1), np.zeros(1))
+
+
 class Shared(NamedTuple):
     """What all engines of one simulation read and write."""
 

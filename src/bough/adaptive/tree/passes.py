@@ -39,6 +39,7 @@ from bough.adaptive.tree.layout import (
     IDENTITY,
     ZERO3,
     Blueprint,
+    Clock,
     State,
     advance_body,
     far_pose,
@@ -68,13 +69,13 @@ def turning(m: Mechanism, plan: Blueprint, st: State, b: int) -> Scalar:
 
 
 @loop_kernel
-def turns_too_far(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, turn: float) -> bool:
+def turns_too_far(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock, turn: float) -> bool:
     """Whether this step would turn an opened joint by more than `turn`, or by what is no number."""
     for k in range(fr.count[DONE]):
         b = plan.body[fr.done[k]]
         if b >= 0:
             for i in range(plan.dof[b], plan.dof[b + 1]):
-                x = clock[1] * abs(st.qdd[m.v_index[i]])
+                x = clock.h[0] * abs(st.qdd[m.v_index[i]])
                 if not (x <= (turn if m.axis[i] <= 2 else FAR)):
                     return True
     return False
@@ -100,14 +101,14 @@ def follow(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> None:
 
 
 @loop_kernel
-def move_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows, turn: float, p: Springs) -> None:
+def move_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock, turn: float, p: Springs) -> None:
     """Move the opened joints; with catching up, by all the time since they moved last, as far as `turn` allows."""
-    now = clock[0] + clock[1]
+    now = clock.time[0] + clock.h[0]
     for k in range(fr.count[DONE]):
         n = fr.done[k]
-        b, h = plan.body[n], clock[1]
-        st.stamp[n] = clock[3]
-        if clock[2] != 0.0:
+        b, h = plan.body[n], clock.h[0]
+        st.stamp[n] = clock.step[0]
+        if clock.catches_up[0] != 0.0:
             missed = now - st.last_move[n]
             h = missed
             if b >= 0:
@@ -123,7 +124,7 @@ def move_opened(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Rows
     for k in range(fr.count[DONE] - 1, -1, -1):
         n = fr.done[k]
         fr.tier[n] = MOVED
-        if clock[2] != 0.0:
+        if clock.catches_up[0] != 0.0:
             oldest = st.last_move[n]
             if plan.left[n] >= 0:
                 oldest = min(oldest, st.oldest[plan.left[n]])
@@ -384,7 +385,7 @@ class Order(NamedTuple):
 
 @loop_kernel
 def command(
-    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Rows, order: Order, p: Springs
+    m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Clock, order: Order, p: Springs
 ) -> Scalar:
     """Do one thing with the tree.
 
@@ -405,10 +406,10 @@ def command(
                 fr.count[REFUSED] = 1
                 return float(steps)
             conclude(plan, st, fr, clock)
-            clock[3] += 1.0
+            clock.step[0] += 1.0
             move_opened(m, plan, st, fr, clock, order.turn, p)
             mark_loads(plan, fr, loads)
-            clock[0] += clock[1]
+            clock.time[0] += clock.h[0]
         elif what == FOLLOW:
             follow(m, plan, st, fr)
             mark_loads(plan, fr, loads)
@@ -428,7 +429,7 @@ def command(
 
 
 @loop_kernel
-def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Rows, order: Order) -> Scalar:
+def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Clock, order: Order) -> Scalar:
     """Answer one question about the tree.
 
     SOLVE: all accelerations. NOISE: how wrong the tree is. LEFT: the sum over waiting clusters. POSES, RESPOND,
