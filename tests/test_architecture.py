@@ -30,7 +30,7 @@ def drawing():
     return module
 
 
-LAYER = {room: depth for depth, row in enumerate(drawing().layers()) for room in row}
+LAYER = {package: depth for depth, row in enumerate(drawing().layers()) for package in row}
 
 
 def find(name):

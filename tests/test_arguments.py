@@ -1,7 +1,7 @@
 """Junk given to any argument of any public function: one `BoughError`, or an answer, never an error of Python's own.
 
-The walk finds the functions and classes of the rooms by itself: one that is new is attacked, too, as soon as the words
-below say what its arguments are called; one whose words are not known here fails the first test.
+The walk finds the functions and classes of the packages by itself: one that is new is attacked, too, as soon as the
+words below say what its arguments are called; one whose words are not known here fails the first test.
 """
 
 import inspect
@@ -18,10 +18,10 @@ from bough import zoo
 from bough.arguments import complaint, explained, fits
 from bough.errors import BoughError, OptionError
 
-ROOMS = (
+PACKAGES = (
     "adaptive", "control", "convert", "cost", "dynamics", "identification", "opspace", "simulate", "sparsity", "zoo",
 )  # fmt: skip
-# Functions that other rooms call with what they have checked, and those that want another library's objects
+# Functions that other packages call with what they have checked, and those that want another library's objects
 INNER = {
     "opspace": {"count", "make_plan", "invert"},
     "simulate": {"lie_midpoint", "runge_kutta_4", "semi_implicit_euler"},
@@ -81,12 +81,12 @@ def words():
 
 
 def public():
-    for room in ROOMS:
-        door = getattr(bough, room)
+    for package in PACKAGES:
+        door = getattr(bough, package)
         for name in door.__all__:
             member = getattr(door, name)
-            if (inspect.isfunction(member) and name not in INNER.get(room, ())) or name in CLASSES.get(room, ()):
-                yield pytest.param(member, id=f"{room}.{name}")
+            if (inspect.isfunction(member) and name not in INNER.get(package, ())) or name in CLASSES.get(package, ()):
+                yield pytest.param(member, id=f"{package}.{name}")
 
 
 def parameters(member):

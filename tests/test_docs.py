@@ -49,7 +49,7 @@ SLOW_COMMANDS = ("bough demo", "bough bench sweeps", "bough reproduce", "bough c
 
 @pytest.mark.parametrize(("page", "name"), NAMED)
 def test_names_exist_at_the_doors(page, name):
-    """`bough.x` is in `bough.__all__`, `bough.room.x` in that of the room, and what follows is an attribute."""
+    """`bough.x` is in `bough.__all__`, `bough.package.x` in that of the package, and what follows is an attribute."""
     found, (_, *parts) = bough, name.split(".")
     for part in parts:
         if hasattr(found, "__all__"):
@@ -198,7 +198,7 @@ def module_of(name):
     return module
 
 
-@pytest.mark.parametrize("package", sorted(bough._ROOMS))
+@pytest.mark.parametrize("package", sorted(bough._PACKAGES))
 def test_the_reference_has_an_entry_for_every_public_member(package):
     """Names of packages, and what completion shows of their classes, but for what Python's own classes have."""
     text, module = module_of("public_names").page(package), getattr(bough, package)
@@ -211,11 +211,11 @@ def test_the_reference_has_an_entry_for_every_public_member(package):
             assert {key for key in dir(found) if key[0] != "_"} - foreign <= {*listed}, f"bough.{package}.{name}"
 
 
-def test_the_pages_of_the_reference_have_every_room(tmp_path):
+def test_the_pages_of_the_reference_have_every_package(tmp_path):
     module_of("public_names").write(tmp_path)
-    for room in bough._ROOMS:
-        assert f"automodule:: bough.{room}" in (tmp_path / f"{room}.md").read_text()
-        assert f"\n{room}\n" in (tmp_path / "index.md").read_text()
+    for package in bough._PACKAGES:
+        assert f"automodule:: bough.{package}" in (tmp_path / f"{package}.md").read_text()
+        assert f"\n{package}\n" in (tmp_path / "index.md").read_text()
     front = (tmp_path / "index.md").read_text()
     assert all(f"`bough.{name}`" in front for name in bough._HOMES)
     assert all(f"## bough.{name}:" in (tmp_path / "bridges.md").read_text() for name in bough._BRIDGES)
@@ -298,10 +298,10 @@ ALGORITHMS = ("dynamics", "sparsity", "opspace/methods", "adaptive/tree")
 
 def test_every_algorithm_has_a_page():
     """A file whose first line cites a paper is an algorithm."""
-    for room in ALGORITHMS:
-        for path in (ROOT / "src" / "bough" / room).glob("*.py"):
+    for package in ALGORITHMS:
+        for path in (ROOT / "src" / "bough" / package).glob("*.py"):
             first = path.read_text().split("\n", 1)[0]
-            module = f"bough.{room.replace('/', '.')}.{path.stem}"
+            module = f"bough.{package.replace('/', '.')}.{path.stem}"
             if re.search(r"\b(19|20)\d\d\b", first) and not re.search(r"[Bb]lock form", first):
                 assert module in THEORY, f"{module} has no page in docs/theory"
 

@@ -14,14 +14,14 @@ import pytest
 import bough
 from bough import errors
 
-ROOMS = sorted(bough._ROOMS)
-DOORS = [getattr(bough, room) for room in ROOMS if hasattr(getattr(bough, room), "__all__")]
+PACKAGES = sorted(bough._PACKAGES)
+DOORS = [getattr(bough, package) for package in PACKAGES if hasattr(getattr(bough, package), "__all__")]
 HEAVY = ("numpy", "llvmlite", "rich", "typer", "scipy", "mujoco")
 
 
 def test_every_room_is_an_attribute_of_bough():
     found = {module.name for module in iter_modules(bough.__path__) if not module.name.startswith("_")}
-    assert found - {"app", "bridges"} == set(ROOMS)
+    assert found - {"app", "bridges"} == set(PACKAGES)
 
 
 def test_every_bridge_is_an_attribute_of_bough():
@@ -32,7 +32,7 @@ def test_every_bridge_is_an_attribute_of_bough():
 
 
 def test_all_doors_are_made():
-    assert set(ROOMS) == {door.__name__.split(".")[1] for door in DOORS}
+    assert set(PACKAGES) == {door.__name__.split(".")[1] for door in DOORS}
 
 
 @pytest.mark.parametrize("door", [bough, *DOORS], ids=lambda door: door.__name__)
@@ -44,47 +44,47 @@ def test_doors_say_what_is_public(door):
 
 
 def public():
-    """(room, name, object) for all classes and functions at the doors."""
+    """(package, name, object) for all classes and functions at the doors."""
     for door in DOORS:
         for name in door.__all__:
-            room, found = door.__name__.split(".")[1], getattr(door, name)
+            package, found = door.__name__.split(".")[1], getattr(door, name)
             alias = getattr(found, "__module__", "") == "typing"
             if (inspect.isclass(found) or inspect.isfunction(found)) and not alias:
-                yield room, name, found
+                yield package, name, found
 
 
 def test_public_classes_and_functions_have_docstrings():
-    bare = [f"{room}.{name}" for room, name, found in public() if not found.__doc__]
+    bare = [f"{package}.{name}" for package, name, found in public() if not found.__doc__]
     assert bare == []
 
 
 def test_public_methods_have_docstrings():
     bare = []
-    for room, name, found in public():
+    for package, name, found in public():
         for key, member in vars(found).items() if inspect.isclass(found) else ():
             inner = member.fget if isinstance(member, property) else getattr(member, "func", member)
             inner = getattr(inner, "__func__", inner)
             if key[0] != "_" and inspect.isfunction(inner) and not inner.__doc__:
-                bare.append(f"{room}.{name}.{key}")
+                bare.append(f"{package}.{name}.{key}")
     assert bare == []
 
 
 def test_one_home_for_each_object():
     homes = defaultdict(list)
-    for room, name, found in public():
-        homes[found].append(f"{room}.{name}")
+    for package, name, found in public():
+        homes[found].append(f"{package}.{name}")
     assert [places for places in homes.values() if len(places) > 1] == []
 
 
 def test_public_objects_live_in_the_room_that_shows_them():
-    for room, name, found in public():
-        assert found.__module__.split(".")[:2] == ["bough", room], f"{room}.{name} is from {found.__module__}"
+    for package, name, found in public():
+        assert found.__module__.split(".")[:2] == ["bough", package], f"{package}.{name} is from {found.__module__}"
 
 
 def test_the_face_repeats_the_doors():
-    for name in set(bough.__all__) - set(ROOMS) - set(bough._BRIDGES) - set(bough._INNER):
-        room = getattr(bough, name).__module__.split(".")[1]
-        assert name in getattr(bough, room).__all__, f"bough.{name} is not at the door of {room}"
+    for name in set(bough.__all__) - set(PACKAGES) - set(bough._BRIDGES) - set(bough._INNER):
+        package = getattr(bough, name).__module__.split(".")[1]
+        assert name in getattr(bough, package).__all__, f"bough.{name} is not at the door of {package}"
 
 
 def contents(module):

@@ -16,7 +16,7 @@ BRIDGES = {"casadi": "CasADi", "env": "Gymnasium", "jax": "JAX", "sympy": "SymPy
 
 def write(folder: Path) -> None:
     """All pages, left alone where nothing changed."""
-    packages = sorted(bough._ROOMS)
+    packages = sorted(bough._PACKAGES)
     pages = {f"{package}.md": page(package) for package in packages}
     pages |= {"bridges.md": bridges(), "index.md": front(packages)}
     folder.mkdir(exist_ok=True)

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from bough.opspace import rows as rows
     from bough.tree import Tree as Tree
 
-_ROOMS = (
+_PACKAGES = (
     "adaptive",
     "arguments",
     "compile",
@@ -118,11 +118,11 @@ _HOMES = {
     "rows": "bough.opspace",
 }
 
-__all__ = [*_ROOMS, *_BRIDGES, *_INNER, *_HOMES]
+__all__ = [*_PACKAGES, *_BRIDGES, *_INNER, *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS or name in _BRIDGES or name in _INNER:
+    if name in _PACKAGES or name in _BRIDGES or name in _INNER:
         return import_module(f"bough.{name}")
     if name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)

@@ -21,7 +21,7 @@ import numpy as np
 
 from bough.errors import BoughError, OptionError, ShapeError, short
 
-__all__ = ["explain_room", "explained"]
+__all__ = ["explain_package", "explained"]
 
 RAW = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, np.ma.MaskError)
 MEMBERS = 1000  # of a list that are looked at
@@ -55,14 +55,14 @@ def explained(public: Public) -> Public:
     return call  # type: ignore[return-value]
 
 
-def explain_room(door: str) -> None:
-    """All functions that a room offers at its door are explained, where they are defined, too."""
-    room = sys.modules[door]
-    for name in room.__all__:
-        public = getattr(room, name)
-        if inspect.isfunction(public) and public.__module__.startswith(door):
-            setattr(room, name, explained(public))
-            setattr(sys.modules[public.__module__], name, getattr(room, name))
+def explain_package(package_name: str) -> None:
+    """Explain all public functions of a package, also where they are defined."""
+    package = sys.modules[package_name]
+    for name in package.__all__:
+        public = getattr(package, name)
+        if inspect.isfunction(public) and public.__module__.startswith(package_name):
+            setattr(package, name, explained(public))
+            setattr(sys.modules[public.__module__], name, getattr(package, name))
 
 
 def complaint(function: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:

@@ -1,4 +1,4 @@
-"""The same by matrices: what the tests of this room are measured against."""
+"""The same by matrices: the reference of the tests of this package."""
 
 import numpy as np
 from scipy.spatial.transform import Rotation

@@ -8,13 +8,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from bough.arguments import explain_room
+from bough.arguments import explain_package
 from bough.convert.engines import from_drake, from_mujoco, to_drake, to_mujoco, to_pinocchio
 from bough.convert.maps import LayoutMap
 
 __all__ = ["LayoutMap", "from_drake", "from_mujoco", "to_drake", "to_mujoco", "to_pinocchio"]
 
-explain_room(__name__)
+explain_package(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ Belongs here: what papers print as formulas, one file a paper. Does not belong h
 
 from __future__ import annotations
 
-from bough.arguments import explain_room
+from bough.arguments import explain_package
 from bough.cost.chang_khatib2001 import chang_khatib, chang_khatib_products
 from bough.cost.featherstone2005 import (
     FLOATING_RIGID_SAVING,
@@ -102,4 +102,4 @@ __all__ = [
     "unbranched",
 ]
 
-explain_room(__name__)
+explain_package(__name__)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bough.arguments import explain_room
+from bough.arguments import explain_package
 from bough.sparsity import products
 from bough.sparsity.factor import Factor, factorize, factorize_by
 from bough.sparsity.pattern import Float, Names, density, from_columns, pack, to_columns, to_dense, to_scipy
@@ -58,4 +58,4 @@ def hmul(H: Any, tree: Tree, x: ArrayLike) -> Float:
     return from_columns(result, tree, x)
 
 
-explain_room(__name__)
+explain_package(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.arguments import explain_room
+from bough.arguments import explain_package
 from bough.zoo.elastic import cable, hair, tree
 from bough.zoo.enzyme import adenylate_kinase
 from bough.zoo.families import bicycle_chain, binary, chain, grid, millipede, molecule, random_tree, side_branches, star
@@ -50,4 +50,4 @@ __all__ = [
     "tree1_expanded",
 ]
 
-explain_room(__name__)
+explain_package(__name__)
