@@ -52,18 +52,9 @@ def solve_columns(t: DofRows, B: Rows, w: Workspace) -> None:
 
 @kernel
 def force_slopes(
-    m: Mechanism,
-    t: DofRows,
-    q: Rows,
-    v: Rows,
-    tau: Rows,
-    by_q: Rows,
-    by_v: Rows,
-    Z: Rows,
-    M: Rows,
-    E: Rows,
+    m: Mechanism, t: DofRows, q: Rows, v: Rows, tau: Rows, by_q: Rows, by_v: Rows, Z: Rows, M: Rows, E: Rows,
     w: Workspace,
-) -> None:
+) -> None:  # fmt: skip
     """-dtau/dq and -dtau/dv at the acceleration that tau causes; Z = H^-1 = E M' with M = L^-1 and E = M D^-1.
 
     The factor of H stays in w.L.

@@ -24,17 +24,9 @@ from bough.types import Rows, Workspace
 
 @kernel
 def factored(
-    m: Mechanism,
-    t: Seeds,
-    p: JacobianPattern,
-    f: DofTree,
-    q: Rows,
-    J: Rows,
-    L: Rows,
-    YD: Rows,
-    Lam_inv: Rows,
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, J: Rows, L: Rows, YD: Rows, Lam_inv: Rows,
     w: Workspace,
-) -> None:
+) -> None:  # fmt: skip
     """Packed J, packed LTDL factor of H, Y_D and Lambda^-1 from q."""
     crba(m, q, L, w)
     packed_jacobian(m, t, p, J, w)
@@ -59,18 +51,9 @@ def weighted(
 
 @kernel
 def dynamics(
-    m: Mechanism,
-    t: Seeds,
-    p: JacobianPattern,
-    f: DofTree,
-    q: Rows,
-    v: Rows,
-    J: Rows,
-    X: Rows,
-    Lam_inv: Rows,
-    beta: Rows,
-    w: Workspace,
-) -> None:
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, v: Rows, J: Rows, X: Rows, Lam_inv: Rows,
+    beta: Rows, w: Workspace,
+) -> None:  # fmt: skip
     """J, X and Lambda^-1 from q, and beta from q and v on the same factor."""
     drift(m, t, q, v, beta, w)
     joint_bias(m, w.C, w)
@@ -137,17 +120,9 @@ def nullspace(m: Mechanism, p: JacobianPattern, J: Rows, Jbar: Rows, N: Rows, w:
 
 @kernel
 def joint_forces(
-    m: Mechanism,
-    p: JacobianPattern,
-    f: DofTree,
-    J: Rows,
-    L: Rows,
-    Lam: Rows,
-    F: Rows,
-    tau0: Rows,
-    tau: Rows,
+    m: Mechanism, p: JacobianPattern, f: DofTree, J: Rows, L: Rows, Lam: Rows, F: Rows, tau0: Rows, tau: Rows,
     w: Workspace,
-) -> None:
+) -> None:  # fmt: skip
     """tau = J' F + N' tau0 = tau0 + J' (F - Lambda J H^-1 tau0): N is not formed. O(n d + m d + m^2)."""
     for k in range(len(m.v_index)):
         w.x[k, 0] = tau0[m.v_index[k]]

@@ -21,18 +21,9 @@ from bough.types import Rows, Workspace
 
 @kernel
 def task_torques(
-    m: Mechanism,
-    t: Seeds,
-    p: JacobianPattern,
-    f: DofTree,
-    q: Rows,
-    v: Rows,
-    a: Rows,
-    tau0: Rows,
-    damping: Rows,
-    tau: Rows,
-    w: Workspace,
-) -> None:
+    m: Mechanism, t: Seeds, p: JacobianPattern, f: DofTree, q: Rows, v: Rows, a: Rows, tau0: Rows,
+    damping: Rows, tau: Rows, w: Workspace,
+) -> None:  # fmt: skip
     """tau (nv,) for accelerations a (rows,) of the tasks, tau0 (nv,) in their null space."""
     drift(m, t, q, v, w.F, w)
     joint_bias(m, w.C, w)
