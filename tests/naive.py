@@ -193,27 +193,94 @@ class Mechanism:
         return np.block([[R, p[:, None]], [np.zeros(3), 1]]), J, bias
 
 
-def step_with_laws(model, H, C, q, v, tau, dt):
-    """(q, v) after a semi-implicit step of a model whose joints are revolute or prismatic, from dense H and C.
+def step_with_laws(model, H, C, q, v, tau, dt, integrator="semi_implicit_euler"):
+    """(q, v) after a step of a model whose joints are revolute or prismatic, from functions H(q) and C(q, v).
 
-    (H + dt B) u = H v + dt (tau - C - K x); then the impulses of stops and dry friction that make the velocity the
-    nearest one to u that both allow, by Gauss-Seidel sweeps.
+    Semi-implicit Euler is `step_with_rows`. In the other rules joints that stick or are at a stop after it are locked:
+    an impulse gives them their velocity, which they keep; the others keep their friction, and no stop is passed.
     """
-    limits, M = model.limits, H + dt * np.diag(model.damping)
-    spring = model.stiffness * model.difference(model.rest_configuration, q)
-    push = tau - C - spring - model.damping * v
-    u = v + np.linalg.solve(M, dt * push)
-    A, friction = np.linalg.inv(M), dt * model.friction
+    limits, count = model.limits, len(v)
+    after, lam = step_with_rows(model, H(q), C(q, v), q, v, tau, dt)
+    if integrator == "semi_implicit_euler":
+        return q + dt * after, after
     x = np.array([q[model.joint(name).q][0] for name in model.joint_names])
     lower, upper = np.minimum((limits.lower - x) / dt, 0.0), np.maximum((limits.upper - x) / dt, 0.0)
-    lam, own = np.zeros_like(u), np.diag(A)
-    for _ in range(20_000):
+    rough = model.friction > 0.0
+    stopped = (np.abs(after - lower) < 1e-9) & (lam > 0.0) | (np.abs(after - upper) < 1e-9) & (lam < 0.0)
+    locked = (rough & (np.abs(after) < 1e-9)) | stopped
+    free, rub = np.flatnonzero(~locked), np.where(locked, 0.0, -model.friction * np.sign(after))
+    v = v.copy()
+    if locked.any():
+        jump = np.where(locked, np.where(stopped, np.clip(after, lower, upper), 0.0) - v, 0.0)
+        M = H(q)
+        jump[free] = -np.linalg.solve(M[np.ix_(free, free)], M[np.ix_(free, np.flatnonzero(locked))] @ jump[locked])
+        v += jump
+
+    def rate(y):
+        x, u = y[:count], y[count:]
+        force = tau + rub - C(x, u) - model.stiffness * (x - model.rest) - model.damping * u
+        out = np.zeros(count)
+        out[free] = np.linalg.solve(H(x)[np.ix_(free, free)], force[free])
+        return np.r_[u, out]
+
+    y = np.r_[q, v]
+    if integrator == "runge_kutta_4":
+        a = rate(y)
+        b = rate(y + dt / 2 * a)
+        c = rate(y + dt / 2 * b)
+        y = y + dt / 6 * (a + 2 * b + 2 * c + rate(y + dt * c))
+    else:
+        middle = y
+        for _ in range(60):
+            middle = y + dt / 2 * rate(middle)
+        y = 2 * middle - y
+    return np.clip(y[:count], np.minimum(q, limits.lower), np.maximum(q, limits.upper)), y[count:]
+
+
+def step_with_rows(model, H, C, q, v, tau, dt, contacts=(), loops=None):
+    """The velocity after a semi-implicit step from dense H and C, and impulses: of all joints, then of contacts.
+
+    (H + dt B) u = H v + dt (tau - C - K x); u is projected onto loops J v = 0, and impulses act within them. Contacts
+    are (J (3, nv) with the normal first, distance, friction). By Gauss-Seidel sweeps, in which a contact is projected
+    onto its cone after the change of variables of de Saxce & Feng (1998): lam = P(lam - r (w + mu |w_t| n)).
+    """
+    nv, limits = len(v), model.limits
+    M = H + dt * np.diag(model.damping)
+    spring = model.stiffness * model.difference(model.rest_configuration, q)
+    u = np.linalg.solve(M, H @ v + dt * (tau - C - spring))
+    inverse = np.linalg.inv(M)
+    if loops is not None:
+        inverse = inverse - inverse @ loops.T @ np.linalg.pinv(loops @ inverse @ loops.T, rcond=1e-9) @ loops @ inverse
+        u = inverse @ M @ u
+    x = np.array([q[model.joint(name).q][0] for name in model.joint_names])
+    lower, upper = np.minimum((limits.lower - x) / dt, 0.0), np.maximum((limits.upper - x) / dt, 0.0)
+    J = np.vstack([np.eye(nv), *(c[0] for c in contacts)])
+    A, b, friction = J @ inverse @ J.T, J @ u, dt * model.friction
+    for c, (_, distance, _) in enumerate(contacts):
+        b[nv + 3 * c] += max(distance, 0.0) / dt
+    lam, own = np.zeros(len(b)), np.diag(A)
+    for _ in range(100_000):
         before = lam.copy()
-        for i in range(len(u)):
-            z = u[i] + A[i] @ lam - own[i] * lam[i]
-            free = z - np.clip(z, -own[i] * friction[i], own[i] * friction[i])
-            lam[i] = (np.clip(free, lower[i], upper[i]) - z) / own[i]
-        if np.abs(lam - before).max(initial=0.0) <= 1e-15 * np.abs(lam).max(initial=0.0):
+        for i in range(nv):
+            z = b[i] + A[i] @ lam - own[i] * lam[i]
+            rest = z - np.clip(z, -own[i] * friction[i], own[i] * friction[i])
+            lam[i] = (np.clip(rest, lower[i], upper[i]) - z) / own[i] if own[i] > 1e-12 else 0.0
+        for c, (_, _, mu) in enumerate(contacts):
+            at = slice(nv + 3 * c, nv + 3 * c + 3)
+            w = b[at] + A[at] @ lam
+            w[0] += mu * np.linalg.norm(w[1:])
+            lam[at] = onto_cone(lam[at] - w / np.linalg.norm(A[at, at], 2), mu)
+        if np.abs(A @ (lam - before)).max() <= 1e-14 * (1 + np.abs(b).max()):
             break
-    v = u + A @ lam
-    return model.integrate(q, dt * v), v
+    return u + inverse @ J.T @ lam, lam
+
+
+def onto_cone(f, mu):
+    """The point of |f_t| <= mu f_n that is nearest to f."""
+    size = np.linalg.norm(f[1:])
+    if size <= mu * f[0]:
+        return f
+    if mu * size <= -f[0]:
+        return np.zeros(3)
+    normal = (f[0] + mu * size) / (1 + mu * mu)
+    return np.r_[normal, mu * normal * f[1:] / size]

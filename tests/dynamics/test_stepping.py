@@ -1,6 +1,10 @@
 """A whole step as one function: beside `rollout`, which goes another way, and beside a dense solution."""
 
+import ctypes
+import shutil
+import subprocess
 from collections import OrderedDict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -92,59 +96,104 @@ def test_beside_the_rule_for_any_acceleration(base, integrator):
             np.testing.assert_allclose(x, y, atol=1e-10)
 
 
+def oracle(model, q, v, tau, dt, integrator="semi_implicit_euler"):
+    dyn = bough.Dynamics(model, general=True)
+    return step_with_laws(model, dyn.mass_matrix, dyn.bias_force, q, v, tau, dt, integrator)
+
+
 @given(seed=st.integers(0, 2**32 - 1), friction=st.sampled_from([0.0, 2.0]))
 @settings(max_examples=40, deadline=None)
 def test_stops_and_friction_beside_a_dense_solution(seed, friction):
     model = jointed(friction=friction)
     q, v, tau = state(model, seed, speed=3.0)
     q, dt = np.clip(q, model.limits.lower, model.limits.upper), 0.05
-    dyn = bough.Dynamics(model, general=True)
-    expected = step_with_laws(model, dyn.mass_matrix(q), dyn.bias_force(q, v), q, v, tau, dt)
+    expected = oracle(model, q, v, tau, dt)
     found = interpreted(SEMI_IMPLICIT_STEP, model, joint_laws(model), q, v, tau, [dt])
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(x, y, atol=1e-9)
 
 
+LAWS = {
+    "none": {},
+    "damping": {"damping": 0.7},
+    "springs": {"stiffness": 3.0},
+    "friction": {"friction": 2.0},
+    "stops": {"stops": True},
+    "all": {"damping": 0.7, "stiffness": 3.0, "friction": 2.0, "stops": True},
+}
+EXECUTIONS = {
+    "rollout": ("interpreted", "specialised", "general"),
+    "Dynamics": ("interpreted", "specialised", "general"),
+    "Ensemble": ("interpreted", "specialised"),
+    "C": ("exported",),
+}
+WAYS = [(caller, execution) for caller, executions in EXECUTIONS.items() for execution in executions]
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-@pytest.mark.parametrize("execution", ["interpreted", "specialised", "general"])
-@pytest.mark.parametrize("caller", ["rollout", "Ensemble", "Dynamics"])
-@pytest.mark.parametrize("law", ["stop", "friction"])
-def test_no_joint_passes_its_stop_or_creeps_while_it_sticks(law, caller, execution, integrator, monkeypatch):
+@pytest.mark.parametrize(("caller", "execution"), WAYS)
+def test_every_law_by_every_integrator_caller_and_execution(caller, execution, integrator, monkeypatch, tmp_path):
+    """Beside a dense solution: joints that slip, stick, stop and leave their stops."""
     if execution == "interpreted":
         monkeypatch.setenv("BOUGH_INTERPRET", "1")
         monkeypatch.setattr("bough.simulate.steps._bound", OrderedDict())
-    elif execution == "general" and caller == "Ensemble":
-        pytest.skip("ensembles are specialised")
+    locked = 0
+    for law, what in LAWS.items():
+        model = jointed(**({"damping": 0.0, "stiffness": 0.0, "stops": False} | what))
+        states = [state(model, seed, speed) for seed, speed in enumerate((3.0, 0.0, 0.3))]
+        states = [(np.clip(q, model.limits.lower, model.limits.upper), v, 5.0 * tau) for q, v, tau in states]
+        step = stepper(model, caller, execution, integrator, tmp_path / law)
+        for q, v, tau in states:
+            expected = oracle(model, q, v, tau, 0.01, integrator)
+            for x, y in zip(step(q, v, tau, 0.01), expected, strict=True):
+                np.testing.assert_allclose(x, y, atol=2e-9, err_msg=law)
+            locked += np.count_nonzero(np.abs(expected[1]) < 1e-12)
+    assert locked
+
+
+def stepper(model, caller, execution, integrator, folder):
+    """A function of q, v, tau and dt."""
+    dyn, name = bough.Dynamics(model, general=execution == "general"), INTEGRATORS[integrator].routine.name
+    if caller == "rollout":
+        return partial(by_rollout, model, integrator=integrator, dynamics=dyn)
+    if caller == "Dynamics":
+        return lambda q, v, tau, dt: getattr(dyn, name)(q, v, tau, [dt])
+    if caller == "Ensemble":
+
+        def by_ensemble(q, v, tau, dt):
+            runs = bough.simulate.Ensemble(model, q[None], v[None], dt=dt, integrator=integrator)
+            runs.step(tau=tau)
+            return runs.q[0], runs.v[0]
+
+        return by_ensemble
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    folder.mkdir()
+    source, _ = bough.export_c(model, [name], folder / "model.c", prefix="m")
+    subprocess.run(["gcc", "-std=c99", "-O1", "-shared", "-fPIC", source, "-o", folder / "m.so", "-lm"], check=True)
+    function = getattr(ctypes.CDLL(str(folder / "m.so")), f"m_{name}")
+
+    def by_c(q, v, tau, dt):
+        arrays = [q, v, tau, np.array([dt]), np.zeros(model.nq), np.zeros(model.nv)]
+        function(*(ctypes.c_void_p(x.ctypes.data) for x in arrays))
+        return arrays[-2:]
+
+    return by_c
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("law", ["stop", "friction"])
+def test_no_joint_passes_its_stop_or_creeps_while_it_sticks(law, integrator):
     builder = bough.Builder("lever", gravity=(0, 0, 0))
     what = {"upper": 0.5} if law == "stop" else {"friction": 5.0}
     builder.add_body("lever", axis=(0, 0, 1), mass=1.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3), **what)
-    model, dt, steps, tau = builder.build(), 5e-3, 60, np.array([20.0 if law == "stop" else 4.0])
-    path = positions(model, caller, execution, integrator, (dt, steps, tau))
+    model, tau = builder.build(), np.array([20.0 if law == "stop" else 4.0])
+    path = bough.simulate.rollout(model, [0.0], [0.0], duration=20.0, dt=5e-3, tau=tau, integrator=integrator).q[:, 0]
     if law == "friction":
         assert not np.any(path)
     else:
         assert max(path) <= 0.5 + 1e-12
         assert path[-1] == pytest.approx(0.5, abs=1e-12)
-
-
-def positions(model, caller, execution, integrator, how):
-    dt, steps, tau = how
-    q, v = np.zeros(1), np.zeros(1)
-    dyn = bough.Dynamics(model, general=execution == "general")
-    if caller == "rollout":
-        options = {"dt": dt, "integrator": integrator, "tau": tau, "dynamics": dyn}
-        return bough.simulate.rollout(model, q, v, duration=dt * steps, **options).q[:, 0]
-    if caller == "Ensemble":
-        runs, path = bough.simulate.Ensemble(model, q[None], v[None], dt=dt, integrator=integrator), []
-        for _ in range(steps):
-            runs.step(tau=tau)
-            path.append(runs.q[0, 0])
-        return path
-    name, path = INTEGRATORS[integrator].routine.name, []
-    for _ in range(steps):
-        q, v = getattr(dyn, name)(q, v, tau, [dt])
-        path.append(q[0])
-    return path
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
