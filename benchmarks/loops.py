@@ -26,7 +26,7 @@ from bough.zoo.robots import LEGS as FEET
 
 LEGS, JOINTS = (2, 4, 6), 6  # of parallel robots; joints of a leg
 LINKS = (12, 30)  # of rings
-STATES = 2
+STATES, IN_BATCH = 2, 16  # different configurations: taken in turn by calls, and by the rows of a batch
 CONTACT = 1e-8  # tolerance of Pinocchio's contact solvers
 CASE = "forward dynamics with loops"
 AXES = ((0, 0, 1), (0, 1, 0), (1, 0, 0))
@@ -89,10 +89,10 @@ def single(model: Model) -> Timing:
     return Timing("loops, single call", model.name, CASE, contest(calls), f"{model.nv} DoF, {rows} rows")
 
 
-def closed_states(model: Model) -> list[FloatArray]:
+def closed_states(model: Model, count: int = STATES) -> list[FloatArray]:
     """Configurations with closed loops."""
     rng, found = np.random.default_rng(2), []
-    for _ in range(STATES):
+    for _ in range(count):
         start = model.integrate(model.neutral, 0.3 * rng.normal(size=model.nv))
         closed = close_loops(model, start)
         if not closed.success:
@@ -134,7 +134,7 @@ def pinocchio(
 
 def batch(model: Model) -> Timing:
     """Many closed configurations in one call, per configuration."""
-    ours, states = ConstrainedDynamics(model), closed_states(model)
+    ours, states = ConstrainedDynamics(model), closed_states(model, IN_BATCH)
     Q, V = np.resize(states, (BATCH, model.nq)), np.zeros((BATCH, model.nv))
     T = np.random.default_rng(1).normal(size=(BATCH, model.nv))
     times = contest(both_precisions(ours, (Q, V, T)), seconds=0.3).per(BATCH)

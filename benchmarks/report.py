@@ -196,7 +196,7 @@ def slower(old: Path, new: Path) -> str:
     before, after = _by_label(old), _by_label(new)
     common = [key for key in after if key in before]
     elsewhere = _read(old)["machine"]["cpu"] != _read(new)["machine"]["cpu"]
-    peers = {key: _growth(peers_of(before[key]), peers_of(after[key])) for key in common} if elsewhere else {}
+    peers = {key: _growth(before[key], after[key]) for key in common} if elsewhere else {}
     usual = median([x for x in peers.values() if x] or [1.0])
     found, missing = [], [(key, "OLD") for key in before if key not in after]
     missing += [(key, "NEW") for key in after if key not in before]
@@ -232,13 +232,14 @@ def _words(key: Key) -> str:
 
 
 def _ours(row: Timing) -> set[str]:
-    return {name for name in row.seconds if name.startswith("bough")}
+    """Calls of Bough: its full steps stand beside adaptive ones as peers do."""
+    return {name for name in row.seconds if name.startswith(("bough", "full step"))}
 
 
-def _growth(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
-    """How much more the libraries take that both have, in the median."""
-    ratios = [after[name] / t for name, t in before.items() if name in after]
-    return median(ratios) if ratios else None
+def _growth(before: Timing, after: Timing) -> float | None:
+    """How much more the other libraries take that both have, in the median."""
+    common = [name for name in peers_of(after) if name in before.seconds and name not in _ours(after)]
+    return median(after.seconds[name] / before.seconds[name] for name in common) if common else None
 
 
 def _fastest(row: Timing) -> str:
