@@ -155,7 +155,7 @@ def test_large_models_in_jax():
 def test_all_functions_of_a_large_model_in_jax(name):
     """By whatever code serves them: specialised, general, and both sides of the rows from which threads help."""
     pytest.importorskip("jax")
-    model = zoo.chain(100)
+    model = zoo.chain(60)
     for rows in (1, 3, 1023, 1024):
         arrays = arguments(model, name, (rows,))
         for x, y in zip(jax_results(model, name, arrays), expected(model, name, arrays), strict=True):
