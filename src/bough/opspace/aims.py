@@ -87,7 +87,7 @@ class AimSet:
         target = full((batch, self.size, 12), 0.0, like)
         for a, x in enumerate(placements):
             target[:, a] = x
-        goal = full((batch, self.model.nq), 0.0, like) + asarray(posture, like)
+        goal = full((batch, self.model.nq), 0.0, like) + asarray(posture + 0.0, like)
         for task, x in joints:
             self._put(task, x, goal)
         return target, goal

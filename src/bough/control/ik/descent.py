@@ -19,7 +19,7 @@ from bough.types import FloatArray
 FIRST_SHARES = (0.1, 1.0)  # of the first priority, and of the others
 LEAST = 1e-10  # damping that is always there: no matrix is singular
 SETTLED = 1e-6  # a step this short changes nothing any more
-ON_GPU = 3  # steps between two looks at the rows on a GPU
+ON_GPU, FEW = 4, 8  # on a GPU: steps between two looks at the rows; one in so many may have ended before all move up
 
 
 Errors: TypeAlias = tuple[Any, Any]  # costs and errors, one of each for every priority
@@ -45,7 +45,7 @@ class Ended(NamedTuple):
     def merge(self, rows: Any, other: Ended, tolerance: float) -> None:
         """Take over what is better in another, whose rows are `rows` of this."""
         self.iterations[rows] += other.iterations
-        better = is_better(other.errors, Ended(*(x[rows] for x in self)).errors, tolerance, False)
+        better = chosen(is_better(other.errors, Ended(*(x[rows] for x in self)).errors, tolerance, False))
         self.put(rows[better], other, better)
 
 
@@ -69,18 +69,19 @@ class Descent:
             moved, state, wish = self.step(q, goals, state)
             if not self.device.is_gpu or k % ON_GPU == 1 or k == most:
                 here = Ended(q, state[0][:, :, COST], state[0][:, :, SIZE], None)
-                better = is_better(here.errors, best.errors, tolerance, newer)
+                better = chosen(is_better(here.errors, best.errors, tolerance, newer))
                 best.put(better, here, better)
                 ended = (here.error <= tolerance).all(1)
                 if wish is not None:
                     still = (abs(wish) <= SETTLED).all(1)
                     ended = (ended & still) if newer else (ended | still)
-                if ended.any():
-                    reached[owner[ended]] = True
+                first = chosen(ended)
+                if len(first) > (len(rows) // FEW if self.device.is_gpu and k < most else 0):
+                    reached[owner[first]] = True
                     gone = reached[owner]
+                    left, gone = chosen(~gone), chosen(gone)
                     found.put(rows[gone], best, gone)
                     found.iterations[rows[gone]] = k
-                    left = ~gone
                     rows, owner, moved, goals = rows[left], owner[left], moved[left], goals.of(left)
                     state, best = tuple(x[left] for x in state), Ended(*(x[left] for x in best))
                     if not len(rows):
@@ -152,6 +153,12 @@ class Descent:
         if not self.hierarchy.lower:
             return (state,)
         return state, full((len(q), self.hierarchy.lower, self.hierarchy.model.nv), 0.0, q)
+
+
+def chosen(mask: Array) -> Array:
+    """The numbers of rows where a mask is true."""
+    found = mask.nonzero()
+    return found[0] if isinstance(found, tuple) else found[:, 0]
 
 
 def numbered(count: int, like: Array) -> Array:

@@ -58,14 +58,14 @@ class Bounds:
 
 
 class Goals(NamedTuple):
-    """Targets, a row for each problem."""
+    """Targets, a row for each problem; on a GPU posture and offset may be one for all, without that axis."""
 
     target: Array  # (batch, aims, 12)
     posture: Array  # (batch, nq)
     offset: Array  # (batch, task rows) errors that may stay: those of priorities that cannot be reached
 
     def of(self, rows: Any) -> Goals:
-        return Goals(*(x[rows] for x in self))
+        return Goals(self.target[rows], *(x[rows] if x.ndim == 2 else x for x in self[1:]))
 
     @property
     def first(self) -> Goals:
@@ -74,7 +74,7 @@ class Goals(NamedTuple):
 
     def repeated(self, batch: int) -> Goals:
         """The same for `batch` problems, where these are one or as many."""
-        return Goals(*(x if len(x) == batch else full((batch, *x.shape[1:]), 0.0, x) + x for x in self))
+        return Goals(*(x if x.ndim == 1 or len(x) == batch else full((batch, *x.shape[1:]), 0.0, x) + x for x in self))
 
 
 class Hierarchy:
@@ -148,11 +148,14 @@ class Hierarchy:
     def goals(self, targets: Mapping[str, Any], like: Array | None = None) -> tuple[Goals, bool]:
         """Targets by the names of tasks, and whether none of them is a batch; on a GPU where `like` is."""
         target, posture = self.aims.targets(targets, self.model.neutral, like)
-        return Goals(target, posture, full((1, self.tasks.size), 0.0, like)), self.aims.alone(targets)
+        found = Goals(target, posture, full((1, self.tasks.size), 0.0, like))
+        if like is not None:
+            found = Goals(target, posture if self.aims.jointed else posture[0] + 0, found.offset[0])
+        return found, self.aims.alone(targets)
 
     def own(self, goals: Goals) -> Goals:
         """Those of goals, of more priorities, that are its own."""
-        return Goals(goals.target[:, : self.aims.size] + 0, goals.posture, goals.offset[:, : self.tasks.size] + 0)
+        return Goals(goals.target[:, : self.aims.size] + 0, goals.posture, goals.offset[..., : self.tasks.size] + 0)
 
     def unweighted(self, e: Array) -> Array:
         """e (batch, rows) from W e; zero in rows without a weight."""

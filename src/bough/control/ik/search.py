@@ -10,7 +10,7 @@ import numpy as np
 
 from bough.compile.executions import CPU, GPU
 from bough.compile.run.libraries import asarray, full, is_on_gpu
-from bough.control.ik.descent import Descent, Ended, numbered
+from bough.control.ik.descent import Descent, Ended, chosen, numbered
 from bough.control.ik.objectives import Objective
 from bough.control.ik.problem import Array, Bounds, Goals, Hierarchy
 
@@ -37,12 +37,12 @@ class Search:
         """The nearest configurations that were found from `begin` (batch, nq), and how many starts were tried."""
         objective = self.objective if hierarchy.has_objective else None
         descent = Descent(hierarchy, objective, self.threads, GPU if is_on_gpu(begin) else CPU)
-        numbers = numbered(len(begin), begin)
-        best, tried = descent(begin, goals, numbers, self.tolerance, self.most), full((len(begin),), 1, begin, "int64")
+        best = descent(begin, goals, numbered(len(begin), begin), self.tolerance, self.most)
+        tried = full((len(begin),), 1, begin, "int64")
         if (missed := self._missed(best)).any():
             self._start_again(descent, begin, goals, best, tried)
             missed = self._missed(best)
-        rows = numbers[missed]
+        rows = chosen(missed)
         if len(rows):  # the nearest is approached further: slow limits, or a target out of reach
             self._approach(descent, best.q[rows], goals.of(rows), best, rows)
             if hierarchy.lower:
@@ -54,7 +54,7 @@ class Search:
 
     def _start_again(self, descent: Descent, begin: Array, goals: Goals, best: Ended, tried: Array) -> None:
         """Descents from ever more drawn starts at once for the rows that failed."""
-        rows, done, rng = numbered(len(begin), begin)[self._missed(best)], 1, np.random.default_rng(self.seed)
+        rows, done, rng = chosen(self._missed(best)), 1, np.random.default_rng(self.seed)
         while len(rows) and done < self.starts:
             wave = min(done, self.starts - done)
             owner = numbered(len(rows) * wave, begin) // wave
@@ -78,7 +78,7 @@ class Search:
         best.iterations[rows] += ended.iterations
         some = goals.of(rows)
         error = Descent(above, None, self.threads, descent.device).errors(ended.q, above.own(some))
-        offset, first = some.offset + 0, 0
+        offset, first = full((len(rows), descent.hierarchy.tasks.size), 0.0, begin) + some.offset, 0
         for k, last in enumerate(above.last):
             far = (ended.error[:, k] > self.tolerance)[:, None]
             offset[:, first:last] = error[:, first:last] * far

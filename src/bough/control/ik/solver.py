@@ -107,7 +107,7 @@ class InverseKinematics:
         if like is not None and self.objective is not None:
             raise TaskError("posture= and manipulability= are for the CPU; on a GPU give a task posture() a priority")
         goals, alone = self.hierarchy.goals(found, like)
-        given = asarray(model.neutral, like) if q0 is None else q0
+        given = asarray(model.neutral + 0.0, like) if q0 is None else q0
         first = configurations(model, "q0", given, like)
         batch = common_batch({"q0": len(first), "targets": len(goals.target)})
         begin = self.bounds.clip(repeated(first, batch))
