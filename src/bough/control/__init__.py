@@ -6,7 +6,7 @@ Belongs here: references, gains, limits and controllers on top of `opspace`. Doe
 
 from __future__ import annotations
 
-from bough.control.contacts import Contact
+from bough.control.contacts import Contact, ContactDetector
 from bough.control.grasp import (
     AugmentedObject,
     RigidObject,
@@ -26,6 +26,7 @@ __all__ = [
     "AugmentedObject",
     "Command",
     "Contact",
+    "ContactDetector",
     "CubicPath",
     "Gains",
     "LimitMonitor",

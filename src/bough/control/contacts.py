@@ -6,6 +6,7 @@ A rectangle presses with forces at its four corners, each in its friction pyrami
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -84,6 +85,25 @@ class Contact:
         if self.size is None:
             return (friction,) * 4 + (lift,)
         return (friction,) * 4 + (lift,) + (f"centre of pressure of {self.frame!r}",) * 4 + (friction,) * 8
+
+
+class ContactDetector:
+    """Which contacts hold, by their measured normal forces: `detector({frame: newtons})` gives the frames.
+
+    A contact is made above `made` newtons and broken below `broken`. `WholeBody` takes the result as `contacts`.
+    """
+
+    def __init__(self, frames: Iterable[str], made: float = 20.0, broken: float = 5.0) -> None:
+        if not (is_real(made) and is_real(broken) and made > broken >= 0.0):
+            raise TaskError(f"expected made > broken >= 0, in newtons, got {made!r} and {broken!r}")
+        self.frames, self.made, self.broken = tuple(frames), made, broken
+        self._held: set[str] = set()
+
+    def __call__(self, forces: Mapping[str, float]) -> tuple[str, ...]:
+        if set(forces) != set(self.frames):
+            raise TaskError(f"expected a normal force for each of {', '.join(map(repr, self.frames))}, got {forces!r}")
+        self._held = {f for f in self.frames if forces[f] > (self.broken if f in self._held else self.made)}
+        return tuple(frame for frame in self.frames if frame in self._held)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,10 @@ class Layout:
         self._high = np.concatenate([np.full(nv, np.inf), self.most])
         self._A = np.zeros((len(self.loose) + len(self.rows), nv + len(self.rows)))
         self._costs: dict[float, FloatArray] = {}
+        touching = [isinstance(contact, Contact) for contact in contacts for _ in range(contact.rows)]
+        self.touching = len(self.loose) + np.flatnonzero(
+            touching
+        )  # rows of A that contacts have: loops are not among them
         loose = [joint[k] for k in self.loose]
         held = [f"contact of {contact.frame!r}" for contact in contacts for _ in range(contact.rows)]
         self.equal_names = (*(f"no motor drives {name!r}" for name in loose), *held)
@@ -77,6 +81,11 @@ class Layout:
         """Whether tau holds the torque limits; it seldom does not, so that they are looked at afterwards."""
         return bool((np.abs(tau[self.limited]) <= self.effort).all())
 
+    def clipped(self, tau: FloatArray) -> FloatArray:
+        """tau without what rounding and the tolerance of a solver carry beyond the limits."""
+        tau[self.limited] = np.clip(tau[self.limited], -self.effort, self.effort)
+        return tau
+
     def with_torques(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
         """The same constraints with torque limits, if they are not there yet."""
         if s.names[1][: len(self.torque_names)] == self.torque_names:
@@ -86,8 +95,11 @@ class Layout:
         h = np.concatenate([self.effort - load, self.effort + load, s.h])
         return s._replace(G=G, h=h, names=(s.names[0], (*self.torque_names * 2, *s.names[1]), s.names[2]))
 
-    def with_pyramids(self, s: Constraints) -> Constraints:
-        """The same constraints with pyramids for the cones that they are without."""
+    def with_all(self, s: Constraints, D: FloatArray, C: FloatArray) -> Constraints:
+        """The same constraints with torque limits, and with pyramids for the cones that they are without."""
+        return self._with_pyramids(self.with_torques(s, D, C))
+
+    def _with_pyramids(self, s: Constraints) -> Constraints:
         if self.pyramids is None:
             return s
         G, names = self.pyramids

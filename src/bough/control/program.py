@@ -1,4 +1,4 @@
-"""Quadratic programs whose rows have names: solved through `qpsolvers`, or asked which of their rows conflict."""
+"""Quadratic programs whose rows have names: solved through `qpsolvers`, with rows that give way where they must."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from bough.errors import MissingExtraError, OptionError, required
 from bough.types import FloatArray
 
 SOLVERS = ("daqp", "piqp", "proxqp", "quadprog")  # the fastest first, as measured on whole-body programs
-CONFLICT = 1e-5  # relative to the row: what has to give way by more is named
-PRESSING = 1e-3  # a multiplier above this, where those of rows that give way are 1
-FAR, EQUALITY = 1e30, 5  # in the words of DAQP: no bound, and both bounds at once
-GIVING = 1e-6  # weight of the program's own cost beside that of giving way
+CONFLICT = 1e-3  # relative: what gives way by more is named
+BOUND, ROW = 1e1, 1e3  # prices of what gives way, beside tasks of weight 1
+SMALL = 1e-4  # price of all variables there, without which solvers cycle
+FAR, EQUALITY, INFEASIBLE = 1e30, 5, -1  # in the words of DAQP: no bound, both bounds at once, and a status
+PROXIMAL = 1e-6  # regularisation by proximal points, where it cycles without
 
 
 class Constraints(NamedTuple):
@@ -43,25 +44,29 @@ def chosen_solver(wanted: str | None) -> str:
 
 def minimise(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: FloatArray | None) -> FloatArray | None:
     """x that minimises x' P x / 2 + c' x, or None where there is none."""
-    found = _solution(P, c, s, solver, start)
-    return None if found is None else found.x
+    if solver == "daqp":
+        return _by_daqp(P, c, s, start)
+    from qpsolvers import Problem, solve_problem
+
+    problem = Problem(P, c, s.G, s.h, s.A, s.b, s.lower, s.upper)
+    warm = start if solver != "piqp" else None  # which takes no start
+    try:
+        found = solve_problem(problem, solver=solver, initvals=warm)
+    except (ValueError, ArithmeticError, RuntimeError):
+        return None
+    return found.x if found.found and found.x is not None and np.isfinite(found.x).all() else None
 
 
-class Minimum(NamedTuple):
-    """A solution: x, and the multipliers of the rows G."""
-
-    x: FloatArray
-    z: FloatArray
-
-
-def _by_daqp(P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None) -> Minimum | None:
+def _by_daqp(P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None) -> FloatArray | None:
     """The same solver without what `qpsolvers` adds to a call, which is a quarter of its time."""
     box, below = len(s.lower), len(s.h)
     none, sense = _senses(box, below, len(s.b))
     upper, lower = np.concatenate([s.upper, s.h, s.b]), np.concatenate([s.lower, none, s.b])
     rows = np.concatenate([s.G, s.A])
-    x, _, status, more = _daqp().solve(P, c, rows, upper, lower, sense.copy(), primal_start=start)
-    return Minimum(x, more["lam"][box : box + below]) if status > 0 and np.isfinite(x).all() else None
+    x, _, status, _ = _daqp().solve(P, c, rows, upper, lower, sense.copy(), primal_start=start)
+    if status < INFEASIBLE:  # it cycles
+        x, _, status, _ = _daqp().solve(P, c, rows, upper, lower, sense.copy(), eps_prox=PROXIMAL)
+    return x if status > 0 and np.isfinite(x).all() else None
 
 
 @cache
@@ -75,51 +80,36 @@ def _senses(box: int, below: int, equal: int) -> tuple[FloatArray, Any]:
     return np.full(below, -FAR), np.concatenate([np.zeros(box + below, np.int32), np.full(equal, EQUALITY, np.int32)])
 
 
-def _solution(P: FloatArray, c: FloatArray, s: Constraints, solver: str, start: FloatArray | None) -> Any:
-    if solver == "daqp":
-        return _by_daqp(P, c, s, start)
-    from qpsolvers import Problem, solve_problem
+def softened(
+    P: FloatArray, c: FloatArray, s: Constraints, solver: str, soft: int, equal: FloatArray
+) -> tuple[FloatArray | None, tuple[str, ...]]:
+    """The same minimum where some constraints give way, and the names of those that do.
 
-    problem = Problem(P, c, s.G, s.h, s.A, s.b, s.lower, s.upper)
-    warm = start if solver != "piqp" else None  # which takes no start
-    try:
-        found = solve_problem(problem, solver=solver, initvals=warm)
-    except (ValueError, ArithmeticError, RuntimeError):
-        return None
-    return found if found.found and found.x is not None and np.isfinite(found.x).all() else None
-
-
-def relaxed(P: FloatArray, c: FloatArray, s: Constraints, solver: str) -> tuple[FloatArray | None, tuple[str, ...]]:
-    """The x that breaks the constraints least, and the names of those that conflict.
-
-    Each row may give way, in units of its own size: the sum of what is given is minimised, then the cost. Rows that
-    give way, and rows that press against them (multipliers that are not small), are those in conflict.
+    The bounds of the first `soft` variables give way at the price of `BOUND` times the square of what they give, and
+    rows `equal` of A at `ROW` times it. All other constraints are hard.
     """
-    n = len(c)
-    box = [(j, sign, end) for sign, ends in ((1.0, s.upper), (-1.0, s.lower)) for j, end in enumerate(ends)]
-    box = [(j, sign, end) for j, sign, end in box if np.isfinite(end)]
-    B, d = np.zeros((len(box), n)), np.array([sign * end for _, sign, end in box])
-    for r, (j, sign, _) in enumerate(box):
-        B[r, j] = sign
-    rows = np.concatenate([s.A, -s.A, s.G, B])
-    ends = np.concatenate([s.b, -s.b, s.h, d])
-    size = np.maximum(np.linalg.norm(rows, axis=1), 1e-9)
-    rows, ends = rows / size[:, None], ends / size
-    give = len(ends)
-    scale = GIVING / max(float(np.abs(P).max()), float(np.abs(c).max()), 1e-9)
-    big = np.zeros((n + give, n + give))
-    big[:n, :n], big[n:, n:] = scale * P + 1e-12 * np.eye(n), 1e-6 * np.eye(give)
-    cost = np.concatenate([scale * c, np.ones(give)])
-    none = Constraints(
-        np.zeros((0, n + give)), np.zeros(0), np.hstack([rows, -np.eye(give)]), ends,
-        np.concatenate([np.full(n, -np.inf), np.zeros(give)]), np.full(n + give, np.inf), ((), (), ()),
-    )  # fmt: skip
-    found = _solution(big, cost, none, solver, None)
+    n, hard = len(c), np.setdiff1d(np.arange(len(s.b)), equal)
+    low, high = np.flatnonzero(np.isfinite(s.lower[:soft])), np.flatnonzero(np.isfinite(s.upper[:soft]))
+    wide = np.zeros((n + soft, n + soft))
+    wide[:n, :n] = P + ROW * s.A[equal].T @ s.A[equal] + SMALL * np.eye(n)
+    wide[n:, n:] = BOUND * np.eye(soft)
+    cost = np.concatenate([c - ROW * s.A[equal].T @ s.b[equal], np.zeros(soft)])
+    box = np.hstack([np.eye(soft, n), -np.eye(soft)])  # x - t <= upper, -x - t <= -lower
+    rows = np.concatenate(
+        [np.pad(s.G, ((0, 0), (0, soft))), box[high], np.hstack([-np.eye(soft, n), -np.eye(soft)])[low]]
+    )
+    lower, upper = np.r_[s.lower, np.zeros(soft)], np.r_[s.upper, np.full(soft, np.inf)]
+    lower[:soft], upper[:soft] = -np.inf, np.inf
+    ends = np.concatenate([s.h, s.upper[high], -s.lower[low]])
+    # solvers have tolerances that know no units: in units of `scale`, all numbers are near 1
+    scale = max(1.0, float(np.abs(ends).max(initial=0.0)), float(np.abs(s.b).max(initial=0.0)))
+    A, b = np.pad(s.A[hard], ((0, 0), (0, soft))), s.b[hard] / scale
+    whole = Constraints(A, b, rows, ends / scale, lower / scale, upper / scale, ((), (), ()))
+    found = minimise(wide, cost / scale, whole, solver, None)
     if found is None:
         return None, ()
-    x = found.x
-    names = (*s.names[0], *s.names[0], *s.names[1], *(s.names[2][j] for j, _, _ in box))
-    if not (x[n:] > CONFLICT * np.maximum(1.0, np.abs(ends))).any():
-        return x[:n], ()
-    pressing = np.abs(found.z) > PRESSING
-    return x[:n], tuple(dict.fromkeys(name for name, presses in zip(names, pressing, strict=True) if presses))
+    x, given = scale * found[:n], scale * found[n:]
+    gap = np.abs(s.A[equal] @ x - s.b[equal])
+    names = [s.names[2][k] for k in np.flatnonzero(given > CONFLICT * np.maximum(1.0, np.abs(x[:soft])))]
+    names += [s.names[0][equal[k]] for k in np.flatnonzero(gap > CONFLICT * np.maximum(1.0, np.abs(s.b[equal])))]
+    return x, tuple(dict.fromkeys(names))

@@ -22,7 +22,7 @@ from bough.control.cones import cone_solver, minimise_in_cones
 from bough.control.contacts import Contact, Loop
 from bough.control.layout import Layout
 from bough.control.limits import AccelerationBounds
-from bough.control.program import Constraints, chosen_solver, minimise, relaxed
+from bough.control.program import Constraints, chosen_solver, minimise, softened
 from bough.control.references import FASTEST, ControllerState, Gains, ReferenceSet
 from bough.control.requirements import (
     Cone,
@@ -54,8 +54,8 @@ class WholeBodyCommand(NamedTuple):
     qdd: FloatArray  # (nv,) the acceleration that they give while the contacts hold
     forces: dict[str, FloatArray]  # of each contact that is held, by frame, and of loops: in the rows of their tasks
     error: dict[str, FloatArray]  # target less position of each task
-    success: Any  # () False: constraints conflict, and the command breaks them as little as possible
-    conflicts: tuple[Any, ...]  # which, in words; in a batch such a tuple for each row
+    success: Any  # () False: some constraints gave way to others, as little as possible
+    conflicts: tuple[Any, ...]  # which gave way, in words; in a batch such a tuple for each row
     missed: dict[
         str, FloatArray
     ]  # acceleration that each task asked for less what it gets: limits and others forbid it
@@ -223,19 +223,37 @@ class WholeBody:
         ask: tuple[FloatArray, ...],
         torque: tuple[FloatArray, ...],
     ) -> Any:
-        """x and torques of the last priority, each within what those before it have reached; or the least conflict.
+        """x and torques of the last priority, each within what those before it have reached, and what gave way.
 
-        `ask` is J, a* - Jdot v and the pull of the posture, `torque` D and C.
+        `ask` is J, a* - Jdot v and the pull of the posture, `torque` D and C. Where all constraints cannot hold, bounds
+        of qdd give way; where that is not enough, the accelerations of contacts do as well.
         """
-        (J, need, pull), (D, C), nv, x, tau = ask, torque, self.model.nv, None, None
+        tau: FloatArray | None
+        D, C = torque
+        x, tau = self._by_priority(memory, layout, s, ask, torque)
+        if x is not None:
+            return x, tau, ()
+        memory.last.clear()
+        s = layout.with_all(s, D, C)
+        for equal in (layout.touching[:0], layout.touching):
+            x, conflicts = self._giving_way(layout, s, ask, equal)
+            if x is not None:
+                return x, layout.clipped(D @ x + C), conflicts
+        return None, None, ()
+
+    def _by_priority(
+        self,
+        memory: ControllerState,
+        layout: Layout,
+        s: Constraints,
+        ask: tuple[FloatArray, ...],
+        torque: tuple[FloatArray, ...],
+    ) -> Any:
+        """x and torques where all constraints hold, or None twice."""
+        D, C = torque
+        x, tau = None, None
         for k, level in enumerate(self._levels):
-            last = k == len(self._levels) - 1
-            small = POSTURE_WEIGHT * (1.0 if last else LESS)
-            own = J[level.rows]
-            weighed = (level.weight * own.T) if level.weighs else own.T
-            P, c = layout.cost(small, FORCE_WEIGHT), np.zeros(len(s.lower))
-            P[:nv, :nv] += np.dot(weighed, own)
-            c[:nv] = -small * pull - weighed @ need[level.rows]
+            P, c, own = self._cost(layout, k, ask)
             key = (layout.names, k)
             x = self._minimum(layout, P, c, s, memory.last.get(key))
             tau = None if x is None else D @ x + C
@@ -244,13 +262,37 @@ class WholeBody:
                 x = self._minimum(layout, P, c, s, x)
                 tau = None if x is None else D @ x + C
             if x is None:
-                memory.last.clear()
-                x, conflicts = relaxed(P, c, layout.with_pyramids(layout.with_torques(s, *torque)), self._namer)
-                return x, None if x is None else D @ x + C, conflicts
+                return None, None
             memory.last[key] = x
-            if not last:
-                s = layout.kept(s, own, x[:nv], BAND)
-        return x, tau, ()
+            if level is not self._levels[-1]:
+                s = layout.kept(s, own, x[: self.model.nv], BAND)
+        return x, tau
+
+    def _giving_way(self, layout: Layout, s: Constraints, ask: tuple[FloatArray, ...], equal: Any) -> Any:
+        """x and the names of what gave way, or None where hard constraints still conflict."""
+        names: dict[str, None] = {}
+        x = None
+        for k, level in enumerate(self._levels):
+            P, c, own = self._cost(layout, k, ask)
+            x, gave = softened(P, c, s, self._namer, self.model.nv, equal)
+            if x is None:
+                return None, ()
+            names = dict.fromkeys(gave)
+            if level is not self._levels[-1]:
+                s = layout.kept(s, own, x[: self.model.nv], BAND)
+        return x, tuple(names)
+
+    def _cost(self, layout: Layout, k: int, ask: tuple[FloatArray, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """P and c of priority k, and the rows of J that are its own."""
+        (J, need, pull), level, nv = ask, self._levels[k], self.model.nv
+        small = POSTURE_WEIGHT * (1.0 if k == len(self._levels) - 1 else LESS)
+        own = J[level.rows]
+        weighed = (level.weight * own.T) if level.weighs else own.T
+        P = layout.cost(small, FORCE_WEIGHT)
+        P[:nv, :nv] += np.dot(weighed, own)
+        c = np.zeros(len(P))
+        c[:nv] = -small * pull - weighed @ need[level.rows]
+        return P, c, own
 
     def _minimum(
         self, layout: Layout, P: FloatArray, c: FloatArray, s: Constraints, start: FloatArray | None
