@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bough.adaptive import QuasiStatics, energy
-from bough.adaptive.cost import LEAST, LONGEST, STALE, Pace
+from bough.adaptive.cost import LEAST, LONGEST, STALE, ReselectionInterval
 from bough.zoo import adenylate_kinase
 
 
@@ -64,14 +64,14 @@ def test_the_region_is_not_looked_for_where_all_moves_and_is_where_little_does()
 def test_plain_steps_are_left_again_when_that_pays():
     sim, springs = pulled_enzyme(1e-3)
     assert steps(sim, springs, 40)[-1] == "aba"
-    assert sim.switch.wait > 0
-    sim.switch.wait = 0
+    assert sim.selector.wait > 0
+    sim.selector.wait = 0
     assert steps(sim, springs, 1) == ["aba"]  # still all of it moves: the next look is later
-    assert sim.switch.wait > 20
+    assert sim.selector.wait > 20
     sim.error = energy(0.3)
     assert steps(sim, springs, 1) == ["adaptive"]
-    sim.switch.leave()
-    sim.switch.wait = 0
+    sim.selector.leave(4.0)
+    sim.selector.wait = 0
     assert steps(sim, springs, 1) == ["adaptive"]
 
 
@@ -85,7 +85,7 @@ def test_without_an_error_steps_are_the_plain_ones():
 
 
 def test_regions_serve_longer_while_they_lose_little():
-    pace = Pace(LEAST, False)
+    pace = ReselectionInterval(LEAST, False)
     pace.chosen(100, 400, 0.005)
     first, allowed = pace.every, 0.01
     for _ in range(5):
@@ -98,7 +98,7 @@ def test_regions_serve_longer_while_they_lose_little():
 
 
 def test_regions_that_end_early_stop_to_pay():
-    pace = Pace(LEAST, False)
+    pace = ReselectionInterval(LEAST, False)
     pace.chosen(100, 400, 0.0)
     assert pace.pays(500)
     for _ in range(10):  # other forces end each after one step

@@ -1,4 +1,4 @@
-"""Stepping: lazy updates, catching up, changing inputs, the switch, checkpoints and recordings."""
+"""Stepping: lazy updates, catching up, changing inputs, the solver selector, checkpoints and recordings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 import naive
 from adaptive.linkages import dense, relative, start, world_wrench
 from bough.adaptive import QuasiStatics, Recorder, relative_joint
+from bough.adaptive.cost import SolverSelector
 from bough.errors import CheckpointError
 from bough.zoo import chain, millipede
 
@@ -88,7 +89,7 @@ def test_forces_act_where_and_how_they_are_applied():
     np.testing.assert_allclose(sim.accelerations(), first, atol=1e-10)
 
 
-# The switch
+# The solver selector
 
 
 def test_auto_is_exact_without_an_error_and_uses_plain_steps():
@@ -102,23 +103,21 @@ def test_auto_is_exact_without_an_error_and_uses_plain_steps():
 
 @pytest.mark.parametrize("cheap", [True, False])
 def test_auto_goes_where_it_is_cheaper_and_stays_within_the_error(cheap, monkeypatch):
-    from bough.adaptive import cost as switch
 
-    monkeypatch.setattr(switch.Switch, "took", lambda self, *counts: cheap)
-    monkeypatch.setattr(switch.Switch, "wants_tree", lambda self, *counts: self.wait <= 0)
+    monkeypatch.setattr(SolverSelector, "took", lambda self, *counts: cheap)
+    monkeypatch.setattr(SolverSelector, "wants_tree", lambda self, *counts: self.wait <= 0)
     _, sim, _ = start(2, error=relative_joint(1e-6), method="auto")
     _, plain, _ = start(2, method="aba")
     sim.run(12, DT)
     plain.run(12, DT)
-    assert sim.switch.on_tree == cheap
+    assert sim.selector.on_tree == cheap
     np.testing.assert_allclose(sim.configuration, plain.configuration, atol=1e-8)
 
 
 def test_a_step_that_would_open_too_much_is_taken_plainly(monkeypatch):
-    from bough.adaptive import cost as switch
 
-    monkeypatch.setattr(switch.Switch, "budget", 3)
-    monkeypatch.setattr(switch.Switch, "wants_tree", lambda self, *counts: self.wait <= 0)
+    monkeypatch.setattr(SolverSelector, "budget", 3)
+    monkeypatch.setattr(SolverSelector, "wants_tree", lambda self, *counts: self.wait <= 0)
     _, sim, _ = start(2, error=relative_joint(1e-6), method="auto")
     _, plain, _ = start(2, method="aba")
     sim.run(9, DT)

@@ -150,6 +150,8 @@ def moving(model, q, closures, rng, loads, eps):
         found = sim.accelerations()
     except (bough.errors.NumericalError, bough.errors.SettingError, bough.errors.ModelError):
         return -1.0
+    if sim.active == len(model.joints):  # nothing is locked
+        return -1.0
     full = loaded(adaptive.Dynamics(model, None, "full", closures=closures), sim.configuration, loads)
     full.velocity = sim.velocity
     truth = full.accelerations()

@@ -176,7 +176,7 @@ def mover_state(mover: Mover) -> tuple[Arrays, Facts]:
     facts: Facts = {
         "options": [mover.method, mover.integrator, mover.given, mover.most, mover.max_turn],
         "measure": [error.name, error.eps, error.over, list(error.scale)],
-        "own": {name: getattr(mover, name) for name in OWN}, "turns": mover.turns.state(),
+        "own": {name: getattr(mover, name) for name in OWN}, "selector": mover.selector.state(),
         "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],
     }  # fmt: skip
     loops = mover.loops
@@ -216,7 +216,7 @@ def restore_mover(mover: Mover, arrays: Arrays, facts: Facts) -> None:
         mover.full.work.grip[:], mover.full.fresh = arrays["full_grip"], facts["fresh"]
     for name in OWN:
         setattr(mover, name, facts["own"][name])
-    mover.turns.restore(facts["turns"])
+    mover.selector.restore(facts["selector"])
     everything, forces, torques = facts["changes"]
     changes = mover.inputs.changes
     if "region" in facts:

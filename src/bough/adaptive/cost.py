@@ -1,9 +1,9 @@
-"""When to leave the tree: adaptive steps while they are cheaper than plain O(n) ones, with a memory of what failed.
+"""The cost model: adaptive steps while they are cheaper than full ones, and when to choose active joints again.
 
-A step on the tree costs its opened clusters; a plain step costs all joints; coming back to the tree costs a full
-pass. So a try is made only when the forces' root paths alone do not cost more than a plain step, and a failed try is
-repeated only after so many plain steps that it cannot weigh more than a few per cent. Costs are counted, not measured:
-the same run takes the same steps on every machine, and goes on the same way from a checkpoint.
+Costs are counted in joints of a full step, not measured: the same run takes the same steps on every machine, and goes
+on the same way from a checkpoint. A step on the assembly tree costs the nodes that it redoes. A step of the contracted
+tree costs its open joints, and its share of choosing them. An attempt that fails costs a pass over the tree, so it is
+repeated only after so many full steps that it cannot weigh more than a few per cent.
 """
 
 from __future__ import annotations
@@ -11,36 +11,63 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# What a node costs, in joints of a plain step, while those touched fit into the cache, and beyond; half of it where
-# only its forces change
+NO_LIMIT = 1 << 60
+SHARE = 0.04  # of the time may go into attempts that fail
+
+# Steps from rest. What a node costs while those touched fit into the cache, and beyond; half of it where only its
+# forces change
 WARM_COST, COLD_COST, CACHED = 4.0, 10.0, 2500
-LOOK_COST = 3.0  # plain steps, of seeing that a try would be in vain
-SHARE = 0.04  # of the time may go into tries that fail
+LOOK_COST = 3.0  # of seeing that an attempt would be in vain, for each joint of the linkage
 CHUNK = 32  # steps after which the tree is judged
 LEAST_CLUSTERS = 64  # clusters that any step may open
 
+# Steps with velocities. A survey costs so much for each open cluster, and for itself; building all records, for each
+# joint of the linkage
+SURVEY_COST, SURVEY_LEAST, BUILD_COST = 12.0, 1000.0, 50.0
+
 
 def cost(full: float, linear: float) -> float:
-    """What a step that redoes so many nodes costs, in joints of a plain step."""
+    """What a step from rest costs that redoes so many nodes in full, and so many for their forces only."""
     nodes = full + 0.5 * linear
     return nodes * (WARM_COST + (COLD_COST - WARM_COST) * min(1.0, nodes / CACHED))
 
 
+def motion_cost(open_: int, every: int) -> float:
+    """What a step with velocities costs where so many clusters are open, chosen anew after `every` steps."""
+    return open_ * (1.0 + SURVEY_COST / every) + SURVEY_LEAST / every
+
+
+def most_open(joints: int, every: int) -> int:
+    """How many clusters may be open in a motion before full steps are cheaper."""
+    return int((joints - SURVEY_LEAST / every) / (1.0 + SURVEY_COST / every) / 1.02)
+
+
 @dataclass
-class Switch:
-    """Chooses between the tree and plain steps of a linkage with so many joints."""
+class SolverSelector:
+    """Chooses between adaptive and full steps of a linkage with so many joints."""
 
     joints: int
     on_tree: bool = False
-    wait: int = 1  # plain steps before the next try
+    wait: int = 1  # full steps before the next attempt
     patience: int = 1
     taken: int = 0  # steps on the tree since it was last judged
     full: int = 0  # nodes that they redid
     linear: int = 0  # nodes of which they redid the forces
+    upsets: int = 0  # of active joints that did not serve their time, one after another
 
     def wants_tree(self, root_paths: int) -> bool:
-        """Whether a try is due and could pay, if so many nodes lie above the forces."""
+        """Whether an attempt is due and could pay, if so many nodes lie above the forces."""
         return self.wait <= 0 and cost(0, root_paths) < self.joints
+
+    def may_try(self, moving: int, every: int) -> bool:
+        """Whether an attempt with velocities is due, if so many joints move; at the start, not if they are too many."""
+        most = most_open(self.joints, every)
+        if most < 8:
+            self.wait = NO_LIMIT
+        elif self.wait <= 0 and self.patience == 1 and moving > most:
+            self.leave(BUILD_COST + SURVEY_COST)
+        self.on_tree = self.wait <= 0
+        return self.on_tree
 
     @property
     def is_large(self) -> bool:
@@ -49,7 +76,7 @@ class Switch:
 
     @property
     def budget(self) -> int:
-        """How many clusters a step on the tree may open before a plain step is cheaper."""
+        """How many clusters a step on the tree may open before a full step is cheaper."""
         return max(LEAST_CLUSTERS, int(self.joints / WARM_COST))
 
     @property
@@ -59,7 +86,7 @@ class Switch:
 
     @property
     def most(self) -> int:
-        """How many clusters may be open on a contracted tree, which costs a plain step for each joint, and choosing."""
+        """How many clusters may be open on a contracted tree, which costs a full step for each joint, and choosing."""
         return max(LEAST_CLUSTERS, 2 * self.joints // 3)
 
     def took(self, steps: int, full: int, linear: int) -> bool:
@@ -73,18 +100,27 @@ class Switch:
             self.patience = 1
         return pays
 
-    def restart(self, on_tree: bool) -> None:
+    def restart(self, on_tree: bool, wait: int = 1) -> None:
         """Nothing is known yet of what pays."""
-        self.on_tree, self.wait, self.patience = on_tree, 1, 1
+        self.on_tree, self.wait, self.patience, self.upsets = on_tree, wait, 1, 0
 
     def enter(self) -> None:
         """Over to the tree."""
         self.on_tree, self.taken, self.full, self.linear = True, 0, 0, 0
 
-    def leave(self, built: bool = True) -> None:
-        """Back to plain steps, for long enough; `built` where the try took a full pass."""
+    def succeed(self) -> None:
+        """Active joints pay."""
+        self.on_tree, self.patience = True, 1
+
+    def upset(self) -> None:
+        """Gravity has changed: active joints are chosen anew, the later the more often that happens."""
+        self.upsets = min(2 * self.upsets + 1, 1024)
+        self.wait = max(self.wait, self.upsets - 1)
+
+    def leave(self, spent: float) -> None:
+        """Back to full steps, for long enough: an attempt has cost so many of them."""
         self.on_tree, self.taken, self.full, self.linear = False, 0, 0, 0
-        self.wait = self.patience * (1 + int((WARM_COST if built else LOOK_COST) / SHARE))
+        self.wait = self.patience * (1 + int(spent / SHARE))
         self.patience = min(2 * self.patience, 1024)
 
     def state(self) -> dict[str, Any]:
@@ -97,7 +133,19 @@ class Switch:
             setattr(self, name, facts[name])
 
 
-# How long a region of open joints serves, and whether choosing one pays: counted in joints of a plain step, not
+# Steps between choices of a motion, unless they are given: to begin with, and at any time
+EVERY, SOONEST, LATEST = 20, 10, 40
+FEW, MANY = 0.04, 0.1  # shares of the open clusters that were opened at a choice
+
+
+def spaced(every: int, opened: int, open_: int) -> int:
+    """After how many steps to choose again: later where hardly any cluster had to be opened, sooner where many had."""
+    if opened > MANY * open_:
+        return max(SOONEST, every // 2)
+    return min(LATEST, 2 * every) if opened <= FEW * open_ else every
+
+
+# How long a region of open joints serves, and whether choosing one pays: counted in joints of a full step, not
 # timed.
 #
 # Choosing costs, and the longer a region serves, the more of the descent it loses. With k open joints, a choice that
@@ -109,11 +157,11 @@ LEAST, MOST = 10, 50  # steps with one region, at first
 LONGEST = 2  # times as many, at most
 STALE = 4.0  # times the loss allowed, twice the error, which a region may come to before it is chosen anew
 DEARER = 2.0  # times what redoing nodes costs: a choice, with opening and contracting
-WORTH = 0.95  # of the cost of plain steps, above which regions do not pay
+WORTH = 0.95  # of the cost of full steps, above which regions do not pay
 
 
 @dataclass
-class Pace:
+class ReselectionInterval:
     """After how many steps a region is chosen anew: `every` where that is fixed."""
 
     every: int
@@ -150,5 +198,5 @@ class Pace:
         self.life = self.life or float(self.every)
 
     def pays(self, joints: int) -> bool:
-        """Whether regions as the last one cost less than plain steps of so many joints."""
+        """Whether regions as the last one cost less than full steps of so many joints."""
         return self.open == 0 or self.open + self.spent / max(self.life, 1.0) < WORTH * joints

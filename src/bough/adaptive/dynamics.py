@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from bough.adaptive.checkpoint import checkpoint_of, mover_options, mover_state, restore_mover
 from bough.adaptive.closure import Closure
+from bough.adaptive.cost import motion_cost
 from bough.adaptive.forces import vector
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.mover import MotionOptions, Mover
@@ -130,7 +131,7 @@ class Dynamics(Simulation):
         other.inputs.restore(*self.inputs.state())
         other.velocity = self.velocity
         other.accelerations()
-        return other.active, other.mover.turns.cost(other.active)
+        return other.active, motion_cost(other.active, other.mover.every)
 
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""

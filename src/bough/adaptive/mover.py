@@ -13,11 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.closure import Closure, Closures, make_plan, with_those_of
+from bough.adaptive.cost import BUILD_COST, EVERY, NO_LIMIT, SURVEY_COST, SolverSelector, most_open, spaced
 from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, body_acceleration, check_measure
 from bough.adaptive.motion.active import ActiveRegion
-from bough.adaptive.motion.choose import BY_JOINT, EVERY, NO_LIMIT, Rule, Turns, make_rule, spaced
+from bough.adaptive.motion.choose import BY_JOINT, Rule, make_rule
 from bough.adaptive.motion.engine import INTEGRATORS, HeldLoops, MotionEngine
 from bough.adaptive.motion.layout import make_effort, make_moving
 from bough.adaptive.tree.contract import Loads
@@ -95,7 +96,7 @@ class Mover:
         self.effort = make_effort(model, self.mechanism, inputs.potentials.given)
         self._full: MotionEngine | None = None
         self.plain = PlainEngine(self.mechanism, shared)
-        self.turns = Turns(len(model.joints), self.every)
+        self.selector = SolverSelector(len(model.joints), on_tree=True, wait=0)
         self.region: ActiveRegion | None = None
         self.closures: Closures | None = None
         self.loops = self._make_loops(with_those_of(model, closures))
@@ -117,6 +118,11 @@ class Mover:
         self.closures = Closures(self.inputs.model, closures)
         self.inputs.forces.always, self.inputs.forces.turning = tuple(self.closures.bodies.tolist()), True
         return HeldLoops(self.closures.closing(), make_plan(self.mechanism, self.closures))
+
+    @property
+    def _spacing(self) -> int:
+        """Steps between choices, as given or to begin with."""
+        return self.given or EVERY
 
     @property
     def is_made(self) -> bool:
@@ -150,18 +156,19 @@ class Mover:
         """Configuration or velocities were set, or only gravity: nothing is known of the region."""
         was, self.begun, self.jolted = self.begun, False, self.jolted or jolted
         if self.method == "auto" and jolted:
-            self.turns = Turns(self.turns.joints, self.turns.every)
+            self.selector.restart(on_tree=True, wait=0)
         elif was:
-            self.turns.upset()
+            self.selector.upset()
 
     def _ready(self, h: float, keep: bool) -> bool:
         """Have a region for the next steps; False where plain ones are cheaper."""
-        region, changes, turns = self.region, self.inputs.changes, self.turns
+        region, changes, selector = self.region, self.inputs.changes, self.selector
         if self.begun and self.age >= self.every:
-            turns.upsets = 0
+            selector.upsets = 0
         loads = self.inputs.forces.loads()
         lead = 0.0 if self.integrator == "rk4" else h
-        if self.method == "auto" and not (self.begun or turns.may_try(int(np.count_nonzero(self.state.v)))):
+        moving = int(np.count_nonzero(self.state.v))
+        if self.method == "auto" and not (self.begun or selector.may_try(moving, self._spacing)):
             return False
         try:
             region = region or self.make_region()
@@ -169,7 +176,7 @@ class Mover:
         except ModelError:  # no tree for this linkage or these forces: plain steps are all there is
             if self.method != "auto":
                 raise
-            turns.wait = NO_LIMIT
+            selector.wait = NO_LIMIT
             return False
         changed = bool(changes.any_force or changes.torques or changes.everything)
         if not self.begun or (lead != self.h and self.is_implicit):
@@ -187,9 +194,9 @@ class Mover:
         if self.age >= (self.every // 5 if self.urgent else self.every) or (changed and not keep) or loose:
             self.age, self.urgent = 0, False
             if not self._choose():
-                turns.failed()
+                selector.leave(BUILD_COST + SURVEY_COST)
                 return False
-            turns.succeeded()
+            selector.succeed()
             if self.given is None:
                 self.every = spaced(self.every, *region.news)
         return True
@@ -253,7 +260,7 @@ class Mover:
         """Choose the region; an error of all bodies is met by tightening the rule. False if plain steps are cheaper."""
         region, error, loads = self.region, self._error, self.inputs.forces.loads()
         assert region is not None
-        limit = self.turns.most if self.method == "auto" else NO_LIMIT
+        limit = most_open(self.selector.joints, self._spacing) if self.method == "auto" else NO_LIMIT
         certified = error.name == "rms_acceleration"
         if error.name == BY_JOINT:
             self.full.accelerate(loads, self.h or 1e-3, self.h)
@@ -363,10 +370,10 @@ class Mover:
         if self.is_exact or not self._ready(h, keep):
             engine, loads, n = self.full, self.inputs.forces.loads(), most
             if not self.is_exact:
-                n, self.begun = max(1, min(most, self.turns.wait)), False
+                n, self.begun = max(1, min(most, self.selector.wait)), False
             n, self.last = min(n, self.every) if self.max_turn is not None else n, "full"
             left = self._march(engine, loads, h, n, load)
-            self.turns.wait -= n - left
+            self.selector.wait -= n - left
         else:
             assert self.region is not None
             n, self.last = min(most, self.every - self.age), "adaptive"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bough.adaptive.checkpoint import checkpoint_of, options_of, restore_solver, solver_state
 from bough.adaptive.closure import Closure, with_those_of
-from bough.adaptive.cost import Switch, cost
+from bough.adaptive.cost import SolverSelector, cost
 from bough.adaptive.equilibrium import Settled, minimize, not_settled
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
@@ -118,10 +118,10 @@ class QuasiStatics(Simulation):
         without: Iterable[str] = (),
     ) -> None:
         super().__init__(model, without)
-        self.switch = Switch(len(model.joints))
-        self.solver = Solver(self.inputs, self.switch, error, method, metric)
+        self.selector = SolverSelector(len(model.joints))
+        self.solver = Solver(self.inputs, self.selector, error, method, metric)
         self.outputs = Outputs(self.solver)
-        self.stepper = Stepper(self.solver, self.switch, max_turn, refresh)
+        self.stepper = Stepper(self.solver, self.selector, max_turn, refresh)
         loops = with_those_of(self.inputs.model, closures)
         self.solver.lock(culled, every, catch_up)
         self.solver.prepare(loops, assembly)
@@ -370,7 +370,8 @@ class QuasiStatics(Simulation):
             more, facts = restraints.state()
             arrays |= {f"restraint_{k}_{name}": array for name, array in more.items()}
             springs.append([int(restraints.load.numbers[0]), facts])
-        parts = {"restraints": springs, "solver": known, "stepper": self.stepper.state(), "switch": self.switch.state()}
+        parts = {"restraints": springs, "solver": known, "stepper": self.stepper.state()}
+        parts |= {"selector": self.selector.state()}
         return {**arrays, "before": self.stepper.swings.before}, parts
 
     @classmethod
@@ -383,7 +384,7 @@ class QuasiStatics(Simulation):
             own = {name: arrays[f"restraint_{k}_{name}"] for name in ("stiffness", "length", "targets", "drift")}
             load = next(load for load in sim.inputs.groups if load.numbers[0] == number)
             Restraints.restored(sim.solver, load, own, known)
-        sim.switch.restore(facts["switch"])
+        sim.selector.restore(facts["selector"])
         sim.stepper.restore(facts["stepper"])
         sim.stepper.swings.before = arrays["before"]
         restore_solver(sim.solver, arrays, facts["solver"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.cost import LEAST, Pace
+from bough.adaptive.cost import LEAST, ReselectionInterval
 from bough.adaptive.engines.hybrid import HybridEngine
 from bough.adaptive.engines.plain import energies
 from bough.adaptive.engines.restrained import AGE, FADED, GROWN, STEPS
@@ -33,12 +33,12 @@ GROWTH, REST = 4.0, 1 / 16  # times the power for which a region was chosen: ano
 
 
 class Region:
-    """Joints that move while all others are locked; it is chosen anew after `every` steps, or as `Pace` says."""
+    """Joints that move while all others are locked; chosen anew after `every` steps, or as the cost model says."""
 
     def __init__(self, solver: Solver, every: Any) -> None:
         if not (every is None or (isinstance(every, int | np.integer) and every >= 1)):
             raise SettingError(f"every: the active joints are chosen anew after a whole number of steps, got {every!r}")
-        self.solver, self.pace = solver, Pace(int(every or LEAST), every is not None)
+        self.solver, self.pace = solver, ReselectionInterval(int(every or LEAST), every is not None)
         self.hybrid: HybridEngine | None = None
         self.age = 0  # steps since it was chosen
         self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
@@ -84,7 +84,7 @@ class Region:
         self.solver.inputs.forces.flush()
         other = self.solver.changes.any_force
         if not self.is_chosen or (other and not (keep and self.joints)) or self._has_changed:
-            if budget == NO_LIMIT or self.pace.pays(self.solver.switch.joints):
+            if budget == NO_LIMIT or self.pace.pays(self.solver.selector.joints):
                 return self._choose(budget)
             self._begun, self.pace.open = -1, 0
             return False
@@ -160,7 +160,7 @@ class Region:
     def may_be_left(self) -> bool:
         """Whether plain steps may take its place, though it was asked for: by energy nothing is lost by them."""
         error = self.solver.error
-        return error.over == "energy" and error.eps > 0.0 and not self.pace.fixed and self.solver.switch.is_large
+        return error.over == "energy" and error.eps > 0.0 and not self.pace.fixed and self.solver.selector.is_large
 
     def is_hopeless(self, most: int) -> bool:
         """Whether even without those joints that move least, by a plain solution, more would be open than so many."""
@@ -292,7 +292,7 @@ class Region:
     def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
         """What `state` gave."""
         self.age, self.full, self.power = facts["age"], facts["full"], facts["power"]
-        self.share, self.pace = facts["share"], Pace(**facts["pace"])
+        self.share, self.pace = facts["share"], ReselectionInterval(**facts["pace"])
         if not facts["known"]:
             return
         tree, opened = self.solver.ready_tree(), arrays["region"]

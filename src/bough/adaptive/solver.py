@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bough.adaptive.closure import Closure, Closures, make_plan
-from bough.adaptive.cost import Switch
+from bough.adaptive.cost import SolverSelector
 from bough.adaptive.engines.loops import LoopRows, solve_loops
 from bough.adaptive.engines.plain import PlainEngine
 from bough.adaptive.held import HeldJoints
@@ -74,10 +74,10 @@ CULLED = ("rigid", "zero")
 class Solver:
     """Finds joint accelerations within the error when they are asked for; options as in `QuasiStatics`."""
 
-    def __init__(self, inputs: Inputs, switch: Switch, error: Error, method: str, metric: Any) -> None:
+    def __init__(self, inputs: Inputs, selector: SolverSelector, error: Error, method: str, metric: Any) -> None:
         if method not in METHODS:
             raise unknown_option(f"there is no method {method!r}", method, METHODS)
-        self.inputs, self.switch, self.method = inputs, switch, method
+        self.inputs, self.selector, self.method = inputs, selector, method
         self.changes = inputs.changes  # since the last solution
         self._error = measured(error) or absolute_linkage(0.0)
         self.clock = make_clock()
@@ -93,7 +93,7 @@ class Solver:
         self.assembly: Any = "balanced"
         self.region: Region | None = None
         self.cost = Cost("aba")
-        self.switch.restart(method != "auto")
+        self.selector.restart(method != "auto")
 
     def lock(self, culled: str | None, every: int | None, catch_up: bool | None) -> None:
         """Choose what inactive clusters do: move rigidly, or have zero joint acceleration, as the measure says."""
@@ -159,7 +159,7 @@ class Solver:
             if rule != self.culled:
                 self._take_rule(rule)
             self.changes.error()
-            self.switch.restart(self.method != "auto")
+            self.selector.restart(self.method != "auto")
             if (kind == "energy") != (measure.over == "energy"):
                 self._keep()
 
@@ -169,7 +169,7 @@ class Solver:
 
     @property
     def switches(self) -> bool:
-        """Whether steps are taken on the tree or plainly as the switch says."""
+        """Whether steps are taken on the tree or plainly as the selector says."""
         if self.method == "adaptive":
             return self.region is not None and self.region.may_be_left
         return self.method == "auto" and self.clock.catches_up[0] == 0.0
@@ -199,7 +199,7 @@ class Solver:
         """Whether the plain engine is asked now."""
         if self.method == "aba" or self.distrusts or self.held.act:
             return True
-        return self.switches and (self.error.eps == 0.0 or not self.switch.on_tree)
+        return self.switches and (self.error.eps == 0.0 or not self.selector.on_tree)
 
     @property
     def distrusts(self) -> bool:
@@ -382,7 +382,7 @@ def refine(solver: Solver, budget: int | None, microseconds: float | None) -> fl
         return 0.0
     if not solver.changes.solution and solver.is_plain:
         solver.inputs.shared.qdd[:] = 0.0
-    solver.switch.enter()
+    solver.selector.enter()
     tree = solver.ready_tree()
     if solver.distrusts:
         solver.changes.solution = True

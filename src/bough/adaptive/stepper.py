@@ -1,4 +1,4 @@
-"""Steps: joints move by h qdd, on the tree or plainly as the switch says."""
+"""Steps: joints move by h qdd, on the tree or plainly as the selector says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bough.adaptive.cost import Switch
+from bough.adaptive.cost import LOOK_COST, WARM_COST, SolverSelector
 from bough.adaptive.engines.restrained import CALMED, CODE, CUTS, NO_NUMBER, OUTGROWN, PARTS, STEPS
 from bough.adaptive.restraints import NoRestraints, Restraints
 from bough.adaptive.solver import Solver
@@ -338,10 +338,10 @@ LOOKS = 32  # steps on the paper's tree of which one is looked at for forces tha
 class Stepper:
     """Takes steps of a solver's linkage."""
 
-    def __init__(self, solver: Solver, switch: Switch, max_turn: float, refresh: int) -> None:
+    def __init__(self, solver: Solver, selector: SolverSelector, max_turn: float, refresh: int) -> None:
         if refresh < 1:
             raise SettingError(f"refresh must be at least 1 step, got {refresh}")
-        self.solver, self.switch, self.refresh = solver, switch, refresh
+        self.solver, self.selector, self.refresh = solver, selector, refresh
         self.parts, self.swings, self.loops = StepParts(solver, max_turn), Swings(solver), LoopWatch(solver)
         self.steps, self.time = 0, 0.0
         self.judges, self.largest = True, 0.0  # whether steps of this run are cut by energy, and the largest so far
@@ -462,41 +462,43 @@ class Stepper:
     def _plain_step(self, h: float, most: int = 1) -> int:
         done = 1
         if isinstance(self.pull, Restraints):
-            done = self._pulled(max(1, min(most, self.switch.wait)) if self.solver.switches else most, h, plainly=True)
+            done = self._pulled(
+                max(1, min(most, self.selector.wait)) if self.solver.switches else most, h, plainly=True
+            )
         else:
             self.parts.take(self.steps, h, plainly=True)
-        self.switch.wait -= done
+        self.selector.wait -= done
         self.solver.cost = Cost("aba", self._all_joints)
         return done
 
     def _goes_to_tree(self) -> bool:
-        """Whether the switch goes over to the tree now."""
-        solver, switch = self.solver, self.switch
-        if solver.error.eps == 0.0 or switch.wait > 0 or solver.distrusts or solver.held.act:
+        """Whether the selector goes over to the tree now."""
+        solver, selector = self.solver, self.selector
+        if solver.error.eps == 0.0 or selector.wait > 0 or solver.distrusts or solver.held.act:
             return False
         loads = solver.inputs.forces.loads()
-        if solver.region is not None and solver.region.is_hopeless(switch.most):
-            switch.leave(built=False)
+        if solver.region is not None and solver.region.is_hopeless(selector.most):
+            selector.leave(LOOK_COST)
             return False
         try:
             tree = solver.assemble()
             tree.refuse_massless(loads)
         except ModelError:  # no tree for this linkage or these forces: plain steps are all there is
-            switch.wait = NO_LIMIT if solver.tree is None else 1
+            selector.wait = NO_LIMIT if solver.tree is None else 1
             return False
         region, paths = solver.region, tree.root_paths(loads.body[loads.along > loads.first[:-1]])
-        if switch.wants_tree(paths if region is None else paths // region.pace.every):
-            switch.enter()
+        if selector.wants_tree(paths if region is None else paths // region.pace.every):
+            selector.enter()
         else:
-            switch.leave(built=False)
-        return switch.on_tree
+            selector.leave(LOOK_COST)
+        return selector.on_tree
 
     def _adaptive_steps(self, n: int, h: float) -> int:
-        solver, switch, tree = self.solver, self.switch, self.solver.ready_tree()
-        n = 1 if solver.closures is not None else min(n, switch.chunk) if solver.switches else n
+        solver, selector, tree = self.solver, self.selector, self.solver.ready_tree()
+        n = 1 if solver.closures is not None else min(n, selector.chunk) if solver.switches else n
         counts = tree.front.count
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
-        budget = switch.budget if solver.switches else NO_LIMIT
+        budget = selector.budget if solver.switches else NO_LIMIT
         # steps until one is looked at; the paper looks at none
         due = -self.steps % LOOKS if solver.clock.catches_up[0] else n
         if self.solver.asks or due == 0 or self.parts.fine > 1:
@@ -510,26 +512,26 @@ class Stepper:
             solver.changes.step()
             full, linear, opened = (int(counts[k]) for k in (FULL_TIER, LINEAR_TIER, OPENED))
             solver.cost = Cost("adaptive", opened / done, full / done, linear / done)
-            if solver.switches and not switch.took(done, full, linear):
-                switch.leave()
+            if solver.switches and not selector.took(done, full, linear):
+                selector.leave(WARM_COST)
         if not left or done:
             return done
         if tree.refused:
             self.parts.take(self.steps, h)
             solver.cost = Cost("adaptive", float(counts[OPENED]), float(counts[FULL_TIER]), float(counts[LINEAR_TIER]))
             return 1
-        switch.leave()
+        selector.leave(WARM_COST)
         solver.inputs.shared.qdd[:] = 0.0
         return self._plain_step(h)
 
     def _hybrid_steps(self, n: int, h: float) -> int:
         """Steps of the hybrid linkage until its region is chosen anew."""
-        solver, switch, region = self.solver, self.switch, self.solver.region
+        solver, selector, region = self.solver, self.selector, self.solver.region
         assert region is not None
         counts = solver.assemble().front.count
         counts[[FULL_TIER, LINEAR_TIER, OPENED]] = 0
-        if not region.ready(switch.most if solver.switches else NO_LIMIT, self.keeps_region):
-            switch.leave()
+        if not region.ready(selector.most if solver.switches else NO_LIMIT, self.keeps_region):
+            selector.leave(WARM_COST)
             solver.inputs.shared.qdd[:] = 0.0
             return self._plain_step(h)
         n = min(n, region.left)
@@ -545,8 +547,8 @@ class Stepper:
         counts = solver.assemble().front.count
         full, linear = int(counts[FULL_TIER]), int(counts[LINEAR_TIER])
         solver.cost = Cost("adaptive", float(region.joints), full / done, linear / done)
-        if region.pace.pays(switch.joints):
-            switch.patience = 1
+        if region.pace.pays(selector.joints):
+            selector.patience = 1
         return done
 
     # Springs that are followed

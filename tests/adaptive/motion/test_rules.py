@@ -7,15 +7,15 @@ import numpy as np
 import bough
 from adaptive.motion.witness import kicked
 from bough import adaptive
-from bough.adaptive.motion.choose import LEAST, MOST, spaced
+from bough.adaptive.cost import LATEST, SOONEST, spaced
 
 
 def test_choices_come_sooner_where_more_had_to_be_opened():
     assert spaced(20, 0, 100) == 40
-    assert spaced(40, 0, 100) == MOST
+    assert spaced(40, 0, 100) == LATEST
     assert spaced(20, 6, 100) == 20
     assert spaced(20, 50, 100) == 10
-    assert spaced(10, 50, 100) == LEAST
+    assert spaced(10, 50, 100) == SOONEST
     assert spaced(20, 0, 0) == 40
 
 
@@ -25,7 +25,7 @@ def test_waiting_longer_where_nothing_is_opened_and_resuming(tmp_path):
     sim = adaptive.Dynamics(model, adaptive.body_acceleration(1.0), "adaptive")
     sim.gravity = np.zeros(3)
     sim.run(200, 1e-3)
-    assert sim.mover.every == MOST
+    assert sim.mover.every == LATEST
     sim = kicked(model, adaptive.body_acceleration(0.3))
     sim.run(75, 1e-3)
     sim.checkpoint(tmp_path / "kicked")

@@ -149,7 +149,7 @@ def test_a_linkage_on_which_the_tree_is_wrong_is_solved_plainly_and_says_so(meth
     model, q, forces, tau = wide()
     plain = simulate(model, q, forces, tau, method="aba")
     sim = simulate(model, q, forces, tau, relative_joint(eps), method, culled="zero", catch_up=False)
-    sim.switch.wait = 0
+    sim.selector.wait = 0
     if method == "auto":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
