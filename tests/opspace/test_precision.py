@@ -12,8 +12,7 @@ from bough.opspace import ConstrainedDynamics, Hierarchy, OperationalSpace, pose
 QUANTITIES = ("J", "bias", "drift", "velocity", "inverse_inertia", "inertia", "jbar", "nullspace", "mu_rho")
 
 
-@pytest.mark.parametrize("general", [True, False])
-@pytest.mark.parametrize("batch", [None, 3])
+@pytest.mark.parametrize(("general", "batch"), [(True, None), (False, 3)])
 def test_results_have_the_dtype_of_the_space(general, batch):
     model, rng = zoo.arm(7), np.random.default_rng(2)
     q = model.random_configuration(rng, batch)
