@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import site
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from bough.app.bench.states import installed
 from bough.app.bench.timing import Timing
 
 GROUP = "not measured"
@@ -39,3 +39,11 @@ def robot_file(name: str) -> Path | None:
         return path if (path := Path(named) / name).exists() else None
     folders = map(Path, site.getsitepackages())
     return next((path for at in folders for path in sorted(at.glob(f"**/example-robot-data/robots/**/{name}"))), None)
+
+
+def installed(module: str) -> bool:
+    """Whether it can be imported, its package included."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

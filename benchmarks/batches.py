@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.absent import installed
 from bough.app.bench.compare import Function, ends_of, functions
 from bough.app.bench.engines.mujoco import MujocoEngine
 from bough.app.bench.engines.pinocchio import pinocchio_twin
-from bough.app.bench.states import DT, Compared, PeerState, check, installed, layout, random_state, random_states
+from bough.app.bench.states import DT, Compared, PeerState, check, layout, random_state, random_states
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.compile.settings import on_threads, threads_of_environment
 from bough.dynamics.dynamics import Dynamics

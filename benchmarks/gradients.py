@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.absent import Sought
+from benchmarks.absent import Sought, installed
 from benchmarks.batches import MOST
 from benchmarks.compile import first_calls
 from benchmarks.dynamics import BATCH, G1, models
@@ -19,7 +19,7 @@ from bough import zoo
 from bough.app.bench import compare
 from bough.app.bench.engines import ENGINES, Peer, agreed
 from bough.app.bench.engines.pinocchio import PinocchioEngine
-from bough.app.bench.states import Compared, PeerState, installed, random_states
+from bough.app.bench.states import Compared, PeerState, random_states
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.functions import FUNCTIONS

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.absent import installed
 from benchmarks.dynamics import BATCH
 from benchmarks.opspace import both_precisions
 from benchmarks.robots import DT, RADIUS, SOLVED, SPEED
 from bough import zoo
 from bough.app.bench.engines.pinocchio import pinocchio_twin
-from bough.app.bench.states import check, installed, layout
+from bough.app.bench.states import check, layout
 from bough.app.bench.timing import Call, Contestant, Timing, contest
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import ModelError

@@ -17,9 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import bough
-from benchmarks.absent import Sought, robot_file
+from benchmarks.absent import Sought, installed, robot_file
 from benchmarks.dynamics import G1
-from bough.app.bench.states import installed
 from bough.app.bench.timing import Times, Timing
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.functions import FUNCTIONS

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from bough.app.bench.engines import PeerCall
-from bough.app.bench.states import Compared, PeerState, layout, required
-from bough.errors import MissingExtraError, ModelError
+from bough.app.bench.states import Compared, PeerState, layout
+from bough.errors import MissingExtraError, ModelError, required
 from bough.model import Model
 from bough.types import FloatArray
 
@@ -27,7 +27,7 @@ class CasadiEngine:
     """Compiled functions. Every state has buffers of its own, which costs nothing to fill."""
 
     def __init__(self, model: Model) -> None:
-        casadi, compiler = required("casadi", "casadi"), shutil.which("cc")
+        casadi, compiler = required("casadi", "casadi", "this comparison"), shutil.which("cc")
         if model.nv > LARGEST:
             raise ModelError(
                 f"C code without loops for {model.nv} DoF would take a compiler minutes: at most {LARGEST}"

@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarks.engines import last
 from bough.app.bench.engines import PeerCall, bodies, origins, velocity_map
-from bough.app.bench.states import Compared, PeerState, layout, required
+from bough.app.bench.states import Compared, PeerState, layout
+from bough.errors import required
 from bough.joints import FREE, SLIDE, TURN
 from bough.model import Model
 from bough.spatial import quaternion_matrix
@@ -21,7 +22,7 @@ class DartEngine:
     """A Skeleton with the bodies and joints of a model."""
 
     def __init__(self, model: Model) -> None:
-        self.dart = required("dartpy", "peers")
+        self.dart = required("dartpy", "peers", "this comparison")
         dart, twin = self.dart.dynamics, self.dart.dynamics.Skeleton("twin")
         self.model, self.twin, self.layout, self.bodies = model, twin, layout(model), list[Any]()
         twin.setGravity(np.array(model.mechanism.gravity))

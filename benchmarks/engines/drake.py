@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarks.engines import last
 from bough.app.bench.engines import PeerCall, bodies, origins, velocity_map
-from bough.app.bench.states import Compared, PeerState, layout, required
+from bough.app.bench.states import Compared, PeerState, layout
+from bough.errors import required
 from bough.joints import FREE, SLIDE, TURN
 from bough.model import Model
 from bough.types import FloatArray
@@ -20,9 +21,11 @@ class DrakeEngine:
     """A MultibodyPlant with the bodies and joints of a model, and its context."""
 
     def __init__(self, model: Model) -> None:
-        self.tree = tree = required("pydrake.multibody.tree", "peers")
-        self.plant = plant = required("pydrake.multibody.plant", "peers").MultibodyPlant(time_step=0.0)
-        rotations = required("pydrake.math", "peers")
+        self.tree = tree = required("pydrake.multibody.tree", "peers", "this comparison")
+        self.plant = plant = required("pydrake.multibody.plant", "peers", "this comparison").MultibodyPlant(
+            time_step=0.0
+        )
+        rotations = required("pydrake.math", "peers", "this comparison")
         plant.mutable_gravity_field().set_gravity_vector(np.array(model.mechanism.gravity))
         self.model, self.layout, self.bodies, self.joints = model, layout(model), list[Any](), list[Any]()
         kinds = {TURN: tree.RevoluteJoint, SLIDE: tree.PrismaticJoint, FREE: tree.QuaternionFloatingJoint}

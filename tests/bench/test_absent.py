@@ -9,9 +9,8 @@ import pytest
 
 from benchmarks import batches
 from benchmarks.__main__ import SECTIONS, measured
-from benchmarks.absent import Sought, robot_file
+from benchmarks.absent import Sought, installed, robot_file
 from bough import zoo
-from bough.app.bench.states import installed
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import MissingExtraError
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bough import errors
 from bough.dynamics.dynamics import Dynamics
 from bough.errors import NumericalError
 from bough.joints import FREE
@@ -101,16 +99,3 @@ def check(name: str, found: Any, expected: FloatArray, within: float = EQUAL) ->
     if not gap < within:
         raise NumericalError(f"{name} differs by {gap:.1e} of the largest number: it reads this model otherwise")
     return float(gap)
-
-
-def required(module: str, extra: str) -> Any:
-    """An engine's module, or how to get it."""
-    return errors.required(module, extra, "this comparison")
-
-
-def installed(module: str) -> bool:
-    """Whether it can be imported, its package included."""
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False

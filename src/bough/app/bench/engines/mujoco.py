@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bough.app.bench.engines import PeerCall, bodies, origins, velocity_map
-from bough.app.bench.states import Compared, PeerState, layout, required, wrenches
+from bough.app.bench.states import Compared, PeerState, layout, wrenches
+from bough.errors import required
 from bough.joints import BALL, FREE, SLIDE, TURN
 from bough.model import Model
 from bough.types import FloatArray
@@ -16,7 +17,7 @@ from bough.types import FloatArray
 
 def mujoco_twin(model: Model) -> Any:
     """An mjModel of the same mechanism."""
-    mujoco = required("mujoco", "bench")
+    mujoco = required("mujoco", "bench", "this comparison")
     spec, kinds, flags = mujoco.MjSpec(), mujoco.mjtJoint, mujoco.mjtDisableBit
     spec.option.gravity = model.mechanism.gravity
     for flag in (flags.mjDSBL_CONTACT, flags.mjDSBL_CONSTRAINT, flags.mjDSBL_LIMIT, flags.mjDSBL_SENSOR):
@@ -40,7 +41,7 @@ class MujocoEngine:
     """A model in MuJoCo. Every state has an mjData of its own, which costs nothing to fill: no call keeps results."""
 
     def __init__(self, model: Model) -> None:
-        self.mujoco, self.model, self.twin = required("mujoco", "bench"), model, mujoco_twin(model)
+        self.mujoco, self.model, self.twin = required("mujoco", "bench", "this comparison"), model, mujoco_twin(model)
         self.layout = layout(model)
 
     def velocities(self, s: PeerState) -> FloatArray:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bough.app.bench.engines import PeerCall, bodies, velocity_map
-from bough.app.bench.states import Compared, PeerState, end_effectors, layout, required, wrenches
-from bough.errors import ModelError
+from bough.app.bench.states import Compared, PeerState, end_effectors, layout, wrenches
+from bough.errors import ModelError, required
 from bough.joints import BALL, FREE, SLIDE, TURN
 from bough.model import Model
 from bough.types import FloatArray
@@ -19,7 +19,7 @@ LARGEST = 300  # degrees of freedom: 0.9 GB for each of five
 
 def pinocchio_twin(model: Model) -> Any:
     """A pin.Model with the bodies, joints and order of v of `model`; joints in depth-first order."""
-    pin = required("pinocchio", "bench")
+    pin = required("pinocchio", "bench", "this comparison")
     twin = pin.Model()
     twin.gravity.linear = np.array(model.mechanism.gravity)
     turn, slide, ball, free = pin.JointModelRZ, pin.JointModelPZ, pin.JointModelSpherical, pin.JointModelFreeFlyer
@@ -35,7 +35,7 @@ class PinocchioEngine:
     """A model in Pinocchio, with its frames and a point contact at each end effector."""
 
     def __init__(self, model: Model) -> None:
-        self.pin = pin = required("pinocchio", "bench")
+        self.pin = pin = required("pinocchio", "bench", "this comparison")
         if model.nv > LARGEST:
             raise ModelError(f"its data has four tensors of {model.nv:,}^3 numbers, {32e-9 * model.nv**3:,.0f} GB")
         self.model, self.twin, self.layout = model, pinocchio_twin(model), layout(model)
