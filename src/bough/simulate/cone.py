@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from bough.compile.kernel import kernel
 from bough.compile.scalar import larger, positive, size, sqrt, step
@@ -20,7 +21,7 @@ from bough.types import Rows, Scalar, Workspace
 
 JOINT, CONTACT = 0, 1
 TOLERANCE = 5e-10
-SMALL, LEAST_SLOPE, TINY = 1e-12, 1e-3, 1e-36
+SMALL, LEAST_SLOPE, TINY = {8: 1e-12, 4: 1e-6}, 1e-3, 1e-36  # the first by bytes of a number
 HOLD, FAR = 1e-13, 1e36
 
 
@@ -40,11 +41,11 @@ class Laws(NamedTuple):
     far: Rows  # (1,) a mobility beside which all others are none
 
 
-def laws(joints: int, contacts: int, sweeps: int | None) -> Laws:
+def laws(joints: int, contacts: int, sweeps: int | None, dtype: npt.DTypeLike = np.float64) -> Laws:
     """Rows of joints first, then three for each contact; so many sweeps, or as many as they take."""
     kind = np.array([JOINT] * joints + [CONTACT] * contacts, np.int64)
     row = np.array([*range(joints), *(joints + 3 * c for c in range(contacts))], np.int64)
-    shares = np.array([TOLERANCE]), np.array([SMALL, LEAST_SLOPE]), np.array([TINY])
+    shares = np.array([TOLERANCE]), np.array([SMALL[np.dtype(dtype).itemsize], LEAST_SLOPE]), np.array([TINY])
     most, goes_on = np.array([sweeps or 0]), np.array([int(sweeps is None)])
     return Laws(kind, row, np.zeros(1), np.ones(1), *shares, most, goes_on, np.array([HOLD]), np.array([FAR]))
 

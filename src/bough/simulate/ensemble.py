@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from bough.arguments import explained
-from bough.compile.executions import CPU, GPU
+from bough.compile.executions import CPU, GPU, CompiledFunction
 from bough.compile.run.libraries import asarray, full, library_of, on_host
 from bough.compile.settings import check_threads, on_threads
 from bough.dynamics.dynamics import Dynamics
@@ -20,6 +21,8 @@ from bough.errors import BoughError, ModelError, ShapeError, UnknownNameError
 from bough.model import Model
 from bough.simulate.closures import HeldMotion, check_closed
 from bough.simulate.contacts import Contacts
+from bough.simulate.rows import SWEEPS
+from bough.simulate.step import CHANGE, SLIPS
 from bough.simulate.stepping import RowStepper, has_rows
 from bough.simulate.steps import own_coordinates, servo_gains, step_function
 from bough.types import FloatArray
@@ -39,8 +42,10 @@ class Ensemble:
     joints or arrays (nv,) or (batch, nv), each of them is drawn to its `target`, implicitly, with no more than its
     effort.
 
-    With `contacts` the robots touch the ground, on the CPU: `force` and `residual` are as `rollout` records them, and
-    `friction` (batch,) may differ from row to row. Contacts, loops and mimic joints are stepped by semi-implicit Euler.
+    With `contacts` the robots touch the ground: `force` and `residual` are as `rollout` records them, and `friction`
+    (batch,) may differ from row to row. Contacts, loops and mimic joints are stepped by semi-implicit Euler. On a GPU
+    grounds are planes, there are no loops and mimic joints, and a step makes `contacts.sweeps` sweeps, 6 where that is
+    None. The same number gives the same states on the CPU, up to rounding. `friction` is then (batch, points).
 
     `inputs` names quantities of the model that may differ from row to row, given by name: `inertia`, `armature`,
     `gravity`, `placement` (see `Dynamics`), for all rows or one for each.
@@ -73,7 +78,7 @@ class Ensemble:
         self._kind = _kind(q)
         if threads is not None and self._kind != "numpy":
             raise ShapeError("threads= is for motions on the CPU")
-        self._state = [(self._copy(q, model.nq, "q"), self._copy(v, model.nv, "v"))]
+        self._state: list[tuple[Array, ...]] = [(self._copy(q, model.nq, "q"), self._copy(v, model.nv, "v"))]
         if len(self.q) != len(self.v):
             raise ShapeError(f"q has {len(self.q)} rows and v has {len(self.v)}")
         self._start = self._state[0][0] + 0, self._state[0][1] + 0
@@ -88,11 +93,17 @@ class Ensemble:
         self._stepper: RowStepper | None = None
         self._held: HeldMotion | None = None
         rule, off = integrator_named(integrator), check_effects(without)
+        self._axes: Array = None  # of contacts (contacts, 3, 3), and the report of the last step, on a GPU
+        self._report: Array = None
         if has_rows(model, contacts, off):
-            self._stepper = self._with_contacts(dynamics or Dynamics(model), off, rule, servo is not None)
-            if rule != "semi_implicit_euler":
-                self._held = HeldMotion(self._stepper, rule, off, servo is not None)
+            stepper = self._with_contacts(dynamics or Dynamics(model), off, rule, servo is not None)
             self.friction = self._frictions(friction)
+            if self._kind != "numpy":
+                self._function = self._on_gpu(stepper)
+            else:
+                self._stepper = stepper
+                if rule != "semi_implicit_euler":
+                    self._held = HeldMotion(stepper, rule, off, servo is not None)
         else:
             if friction is not None:
                 raise ShapeError("friction is that of contacts: give contacts=")
@@ -118,13 +129,19 @@ class Ensemble:
         return self._bad != 0
 
     @property
-    def force(self) -> FloatArray | None:
+    def force(self) -> Array | None:
         """Mean forces on the points in the last step (batch, contacts, 3), in newtons, world axes."""
+        if self._axes is not None:
+            count = len(self._axes)
+            push = self._state[0][2][:, -3 * count :].reshape(len(self.q), count, 3)
+            return (push[..., None] * self._axes).sum(-2) / self.dt
         return self._stepper.force if self._stepper and self.contacts else None
 
     @property
-    def residual(self) -> FloatArray:
+    def residual(self) -> Array:
         """(batch,) how far the last sweep of the last step still moved a velocity."""
+        if self._report is not None:
+            return self._report[:, CHANGE]
         return self._stepper.residual if self._stepper else np.zeros(len(self.q))
 
     def step(self, count: int = 1, *, tau: Array | None = None, target: Array | None = None) -> None:
@@ -159,6 +176,8 @@ class Ensemble:
         except (IndexError, ValueError, RuntimeError) as error:  # numpy and CuPy raise the first two, PyTorch all
             raise ShapeError(f"reset: rows, q and v do not fit together: {error}") from None
         self._bad[rows] = 0
+        for impulses in self._state[0][2:]:
+            impulses[rows] = 0
         if self._stepper is not None:
             self._stepper.forget(rows)
 
@@ -183,8 +202,11 @@ class Ensemble:
 
     def _advance(self) -> None:
         if not self._launches:
-            for state, results in (self._state, self._state[::-1]):
-                inputs = (*state, *self._drives.values(), *self._given)
+            report = () if self._report is None else (self._report,)
+            for (q, v, *start), results in (self._state, self._state[::-1]):
+                *drives, dt = self._drives.values()
+                touching = () if self._report is None else (self.friction, *start)
+                inputs, results = (q, v, *drives, *touching, dt, *self._given), (*results, *report)
                 how: dict[str, Any] = {"out": results, "bad": self._bad, "threads": self.threads}
                 self._launches.append(self._function.launcher(*inputs, **how))
         self._launches[0]()
@@ -230,12 +252,19 @@ class Ensemble:
     # What does not change
 
     def _with_contacts(self, dynamics: Dynamics, off: tuple[str, ...], rule: str, servo: bool) -> RowStepper:
-        if self._kind != "numpy" or self.q.dtype != np.float64:
-            raise ModelError("contacts, loops and mimic joints are for float64 arrays on the CPU")
+        if self._kind == "numpy" and self.q.dtype != np.float64:
+            raise ModelError("on the CPU contacts, loops and mimic joints are for float64 arrays")
         if self.contacts is not None and rule != "semi_implicit_euler":
             raise ShapeError(f"contacts are held by the integrator 'semi_implicit_euler', got {rule!r}")
         how: dict[str, Any] = {"strict": False, "parameters": self._quantities, "servo": servo}
-        found = RowStepper(dynamics, self.contacts, off, **how)
+        contacts = self.contacts
+        if contacts is not None and self._kind != "numpy":
+            contacts = replace(contacts, sweeps=contacts.sweeps or SWEEPS)
+        found = RowStepper(dynamics, contacts, off, **how)
+        if self._kind != "numpy" and not found.is_fixed:
+            raise ModelError(
+                f"{self.model.name!r} has loops, mimic joints or a ground that is no plane: on the CPU only"
+            )
         if found.loops:
             check_closed(found.loops, self.q)
         if self._quantities and (found.loops or self.model.couplings or not found.space.is_flat):
@@ -245,9 +274,18 @@ class Ensemble:
             )
         return found
 
+    def _on_gpu(self, stepper: RowStepper) -> CompiledFunction:
+        """All of a step there: states have the impulses of the last step as well, and all points a friction."""
+        rows = len(self.q)
+        self._state = [(*state, self._full((rows, stepper.few.width), 0.0)) for state in self._state]
+        self._report = self._full((rows, SLIPS + 1), 0.0)
+        self._axes = self._like(stepper.space.axes)
+        self.friction = self._like(np.repeat(self.friction[:, None], stepper.count, axis=1))
+        return stepper.on_gpu(str(self.q.dtype).rpartition(".")[2])
+
     def _frictions(self, given: Array | None) -> FloatArray:
         own = self.contacts.friction if self.contacts else 0.0
-        found, batch = np.asarray(own if given is None else given, float), len(self.q)
+        found, batch = on_host(own if given is None else given), len(self.q)
         if found.shape not in ((), (batch,)) or not (np.isfinite(found) & (found >= 0.0)).all():
             raise ShapeError(f"friction is a coefficient from zero, or one for each of {batch} rows, got {given!r}")
         return np.array(np.broadcast_to(found, (batch,)))

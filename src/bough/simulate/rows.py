@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from bough.compile.executions import LARGEST_GRAPH, CompiledFunction
+from bough.compile.executions import CPU, LARGEST_GRAPH, CompiledFunction, Device
 from bough.compile.routine import Routine
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import LOWER, UPPER, JointLaws, joint_laws
@@ -34,6 +35,13 @@ class Setting(NamedTuple):
     space: ContactSpace
     parameters: Parameters  # quantities of the model that are inputs
     servo: bool  # whether target, kp and kd are
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether a step is one kernel: with a number of sweeps, on planes, without loops and mimic joints."""
+        model, contacts = self.dynamics.model, self.space.contacts
+        held = bool(model.couplings) or (bool(model.closures) and "closures" not in self.without)
+        return contacts is not None and contacts.sweeps is not None and self.space.is_flat and not held
 
     @property
     def laws(self) -> JointLaws:
@@ -65,10 +73,18 @@ class RowKernels:
         solver = sweeps * (2 * n**2 + 60 * self.contacts) + 20 * n**2 if sweeps else n**3 // 3 + 24 * n**2
         return solver + 400 * self.model.nv < LARGEST_GRAPH
 
-    def bind(self, routine: Routine, sweeps: int | None, general: bool = False) -> CompiledFunction:
+    def bind(
+        self,
+        routine: Routine,
+        sweeps: int | None,
+        general: bool = False,
+        device: Device = CPU,
+        dtype: npt.DTypeLike = np.float64,
+    ) -> CompiledFunction:
         """A routine of `step`, the same one for all equal models with equal contacts and joints.
 
-        General code takes all inputs, whether they are used or not: it is compiled once for all.
+        General code takes all inputs, whether they are used or not: it is compiled once for all. Shares that change no
+        digit are those of `dtype`.
         """
         setting, space, parameters = self.setting, self.setting.space, self.setting.parameters
         unused: tuple[str, ...] = () if setting.servo else ("target", "kp", "kd")
@@ -78,14 +94,14 @@ class RowKernels:
         routine = routine.without(*(name for name in unused if name in routine.inputs))
         key = repr((
             routine.name, sweeps, self.names, self.first, space.key, parameters.inputs, unused,
-            sorted(setting.without),
+            sorted(setting.without), setting.is_fixed,
         ))  # fmt: skip
 
         def make() -> CompiledFunction:
-            prepared = Prepared(routine, self.constants(sweeps), self.sizes)
-            return prepared.bind(self.tasks, general, parameters=parameters)
+            prepared = Prepared(routine, self.constants(sweeps, dtype), self.sizes)
+            return prepared.bind(self.tasks, general, dtype, parameters=parameters, device=device)
 
-        return kept((self.model.hash, general, key), make)
+        return kept((self.model.hash, general, device, np.dtype(dtype), key), make)
 
     @cached_property
     def tasks(self) -> TaskSet:
@@ -111,11 +127,11 @@ class RowKernels:
         more = {"contacts": self.contacts, "laws": len(self.joints) + self.contacts, "solved": solved}
         return own | more | {"columns": solved + 1, "held": own["rows"] - solved}
 
-    def constants(self, sweeps: int | None) -> tuple[Any, ...]:
+    def constants(self, sweeps: int | None, dtype: npt.DTypeLike = np.float64) -> tuple[Any, ...]:
         """Those of the kernels."""
         own = joint_laws(self.model, self.setting.without)
         groups = held_constants(self.tasks, self.sizes["held"])
-        return *groups, *own, self._joint_rows, self._grounds, laws(len(self.joints), self.contacts, sweeps)
+        return *groups, *own, self._joint_rows, self._grounds, laws(len(self.joints), self.contacts, sweeps, dtype)
 
     @cached_property
     def _joint_rows(self) -> JointRows:
@@ -151,6 +167,7 @@ class RowKernels:
             np.array([compliance > 0.0], np.int64), np.array([compliance, compliance * damping]),
             np.array([not space.is_flat], np.int64), np.tile(space.radius, n),
             np.array([seed_of[first + r] for r in range(3 * self.contacts)], np.int64),
+            np.array([self.setting.is_fixed and compliance == 0.0], np.int64),
         )  # fmt: skip
 
 

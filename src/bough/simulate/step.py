@@ -12,7 +12,8 @@ sliding. What curved paths leave behind is put right by moves that touch no velo
 points in the ground by lifting them (`lift`), only as high as the energy pays for that contacts have just taken out.
 
 `contact_step` is straight-line: it tries one way to the impulses (`hold`, or a fixed number of sweeps), and `report`
-says whether it found them. `row_step` is the same step in general code, where the solver goes on until it has them.
+says whether it found them. Where the number of sweeps is the user's, it lifts points, too (`push_out`), and is all of a
+step, on a CPU or a GPU. `row_step` is the same step in general code, where the solver goes on until it has them.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class Grounds(NamedTuple):
     is_given: Rows  # (1,) whether axes and distances are inputs
     radius: Rows  # (contacts,)
     seed: Rows  # (3 contacts,) of each contact row
+    corrects: Rows  # (1,) whether steps themselves move points out of the ground
 
 
 @kernel
@@ -132,6 +134,8 @@ def prepare_rows(
     eliminate_held(m, x, w)
     set_laws(m, e, k, q, friction, dt[0], w)
     place_points(m, t, g, distance, w.ahead, w)
+    for n in range(len(w.ahead)):
+        w.depth[n] = positive(-w.ahead[n])
     soften(m, g, dt[0], w)
 
 
@@ -156,18 +160,50 @@ def finish_step(
     report[SPENT] = energy_spent(m, g, w.lam, w)
     add_impulses(m, p, f, v_after, w)
     report[EXCESS] = limit_excess(m, e, q, v_after, dt[0])
-    for i in range(len(m.parent)):
-        if is_free(m, i):
-            move_flight(m, i, q, dt[0], q_after, v_after, w)
-        else:
-            integrate_joint(m, i, q, v_after, dt[0], q_after)
     report[DEPTH] = m.zero[0]
-    if g.is_soft[0] == 0 and g.is_given[0] == 0:
+    if g.corrects[0] == 1:
+        integrate(m, q, dt[0], w.q_free, v_after, w)
+        push_out(m, p, f, g, k, w)
+        for i in range(len(m.parent)):
+            integrate_joint(m, i, w.q_free, w.move, m.one[0], q_after)
+        for c in range(len(w.depth)):
+            report[DEPTH] = larger(report[DEPTH], w.depth[c])
+    else:
+        integrate(m, q, dt[0], q_after, v_after, w)
+    if g.is_soft[0] == 0 and g.is_given[0] == 0 and g.corrects[0] == 0:
         joint_motion(m, q_after, w.X)
         place_bodies(m, t, w)
         place_points(m, t, g, w.ahead, w.ahead, w)
         for n in range(len(w.ahead)):
             report[DEPTH] = larger(report[DEPTH], -w.ahead[n])
+
+
+@kernel
+def integrate(m: Mechanism, q: Rows, dt: Scalar, q_after: Rows, v_after: Rows, w: Workspace) -> None:
+    """q_after by dt v_after; velocities of free roots are turned into their new axes."""
+    for i in range(len(m.parent)):
+        if is_free(m, i):
+            move_flight(m, i, q, dt, q_after, v_after, w)
+        else:
+            integrate_joint(m, i, q, v_after, dt, q_after)
+
+
+@kernel
+def push_out(m: Mechanism, p: JacobianPattern, f: DofTree, g: Grounds, k: Laws, w: Workspace) -> None:
+    """w.move, which takes points that began the step in the ground out of it: normal impulses of a step of no time.
+
+    It touches no velocity and reuses A, so that it costs little; `lift` is exact, and a step of its own.
+    """
+    for r in range(len(w.force)):
+        w.force[r] = m.zero[0]
+    for _ in range(k.most[0]):
+        for c in range(len(w.depth)):
+            r, z = g.first[0] + 3 * c, -w.depth[c]
+            for d in range(len(w.depth)):
+                if d != c:
+                    z = z + w.A[r, g.first[0] + 3 * d] * w.force[g.first[0] + 3 * d]
+            w.force[r] = positive(-w.own[g.first[0] + c, 0] * z)
+    add_row_impulses(m, p, f, w.force, w.move, w)
 
 
 # Rows
@@ -388,6 +424,7 @@ WORK = (
     | {"H": "packed", "J": "entries", "Y": "entries", "YD": "entries", "A": "rows rows", "b": "rows"}
     | FLIGHT_WORK
     | {name: LAW_WORK[name] for name in ("tau", "target", "kp", "kd", "lead", "push", "x", "rotor")}
+    | {"depth": "contacts", "q_free": "nq", "move": "nv"}
     | {"h": "1", "C": "nv", "u": "dofs", "z": "dofs", "column": "dofs 1", "ahead": "contacts"}
     | {"friction": "laws", "lower": "laws", "upper": "laws", "lam": "solved", "start": "solved", "force": "rows"}
     | {"wrench": "seeds 6", "E": "held held", "fit": "held columns", "L": "held held"}
@@ -404,5 +441,5 @@ LIFT = Routine(
     lift,
     inputs={"q": "nq", "spent": "1", "axes": "contacts 9", "distance": "contacts", "friction": "contacts"},
     outputs={"q_after": "nq"},
-    work=WORK | MOMENT_WORK | {"move": "nv", "V": "1"},
+    work=WORK | MOMENT_WORK | {"V": "1"},
 ).without("friction")

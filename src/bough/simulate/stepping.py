@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bough.compile.executions import CompiledFunction
+from bough.compile.executions import GPU, CompiledFunction
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import check_effects
 from bough.dynamics.parameters import Parameters
@@ -85,8 +85,9 @@ class RowStepper:
         self.is_soft, self.friction = bool(contacts and contacts.compliance), contacts.friction if contacts else 0.0
         self.parameters = parameters or Parameters(self.model)
         setting = Setting(dynamics, off, self.space, self.parameters, servo)
+        self.is_fixed = setting.is_fixed
         rubbing, limited = (setting.freedoms(x) for x in (setting.laws.rough, setting.laws.stops))
-        self.few = RowKernels(setting, rubbing)
+        self.few = RowKernels(setting, rubbing | limited if setting.is_fixed else rubbing)
         self.full = RowKernels(setting, rubbing | limited, self.few.joints)
         self._ways = self._straight(dynamics.general)
         self._bound: dict[int, CompiledFunction] = {}
@@ -194,6 +195,10 @@ class RowStepper:
                 self._bound[way] = (self.full if way & LIMITED else self.few).bind(CONTACT_STEP, sweeps)
         return self._bound[way]
 
+    def on_gpu(self, dtype: npt.DTypeLike) -> CompiledFunction:
+        """All of a step with a number of sweeps, as one kernel there; inputs and outputs are those of CONTACT_STEP."""
+        return self.full.bind(CONTACT_STEP, self.sweeps, device=GPU, dtype=dtype)
+
     def _call(self, way: int, now: Situation, dt: float) -> Any:
         kernel, servo, (ground, given) = self._kernel(way), now.servo, (now.ground, now.given)
         if way == GENERAL:
@@ -217,7 +222,7 @@ class RowStepper:
 
     def _lift(self, q: FloatArray, report: FloatArray, given: tuple[FloatArray, ...]) -> None:
         """Points that went into the ground, out of it."""
-        if not self.count or self.is_soft:
+        if not self.count or self.is_soft or self.is_fixed:
             return
         depth: Any = report[:, DEPTH]
         ground: tuple[FloatArray, ...] = ()

@@ -1,0 +1,103 @@
+"""Steps with contacts and a number of sweeps: one kernel, the same on a GPU (or its stand-in) and on the CPU."""
+
+import numpy as np
+import pytest
+
+import bough
+from bough import zoo
+from bough.compile.run.libraries import on_host
+from bough.errors import ModelError
+from bough.simulate import ContactPoint, Contacts, Ensemble, HeightField, Plane
+from bough.simulate.step import CONTACT_STEP
+from bough.simulate.stepping import RowStepper
+from gpu import a_gpu, starfish, to_gpu
+
+LEGS = [f"leg{k}" for k in range(4)]
+FEET = Contacts([ContactPoint(leg, (0.0, 0.0, -0.4)) for leg in LEGS], friction=0.6, sweeps=4)
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    with a_gpu() as found:
+        yield found
+
+
+def fallen(rows):
+    """Starfish just above the ground, falling and turning; friction differs from row to row."""
+    model, rng = starfish(), np.random.default_rng(0)
+    q = np.tile(model.neutral, (rows, 1))
+    q[:, 2], q[:, 7:] = 0.401, 0.3 * rng.normal(size=(rows, 4))
+    return model, q, 0.5 * rng.normal(size=(rows, model.nv)), rng.uniform(0.1, 1.0, rows)
+
+
+@pytest.mark.native("compiles CUDA text")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_gpu_steps_as_the_cpu_does(dtype, gpu):
+    model, q, v, friction = fallen(5)
+    how = {"dt": 2e-3, "contacts": FEET, "servo": (20.0, 1.0)}
+    cpu = Ensemble(model, q, v, friction=friction, **how)
+    runs = Ensemble(model, to_gpu(q.astype(dtype)), to_gpu(v.astype(dtype)), friction=friction, **how)
+    for _ in range(3):
+        cpu.step(8)
+        runs.step(8)
+        scale = 1e-11 if dtype == "float64" else 2e-4
+        for name in ("q", "v"):
+            found = on_host(getattr(runs, name))
+            np.testing.assert_allclose(found, getattr(cpu, name), atol=scale * (1.0 + np.abs(getattr(cpu, name)).max()))
+    force, weight = on_host(runs.force), 9.81 * model.total_mass
+    np.testing.assert_allclose(force, cpu.force, atol=(1e-9 if dtype == "float64" else 5e-2) * weight)
+    assert force[..., 2].max() > 0.1 * weight
+    assert tuple(runs.residual.shape) == (5,)
+    runs.reset(runs.q[:, 2] < 1e9)  # by a mask that is there
+    np.testing.assert_allclose(on_host(runs.q), q, atol=1e-7)
+
+
+def test_points_stay_out_of_the_ground_and_carry_the_robot():
+    model = zoo.quadruped()
+    q = model.rest_configuration.copy()
+    q[2] = 0.36
+    contacts = Contacts(["lf_foot", "rf_foot", "lh_foot", "rh_foot"], sweeps=4)
+    runs = Ensemble(model, q[None], np.zeros((1, model.nv)), dt=2e-3, contacts=contacts, servo=(200.0, 5.0))
+    runs.step(1000)
+    heights = bough.Dynamics(model).placements(runs.q)[0, [model.frame(p.frame) for p in contacts.points], 2, 3]
+    assert np.abs(heights).max() < 1e-6
+    np.testing.assert_allclose(runs.force[0].sum(axis=0), [0.0, 0.0, 9.81 * model.total_mass], atol=1e-3)
+
+
+ROBOTS = {
+    "arm of two": zoo.arm(2), "arm": zoo.arm(7), "quadruped": zoo.quadruped(), "humanoid": zoo.humanoid(),
+    "asimo": zoo.asimo(), "star": zoo.star(6), "tree": zoo.tree1(), "chain": zoo.chain(12),
+    "random": zoo.random_tree(12, seed=3), "floating": zoo.floating_chain(8),
+}  # fmt: skip
+
+
+@pytest.mark.native("single precision")
+@pytest.mark.parametrize("name", ROBOTS)
+def test_single_precision_is_finite(name):
+    """1,000 random states of ten robots: points in the ground, in the air, and with directions in which none moves."""
+    model, rng, rows = ROBOTS[name], np.random.default_rng(0), 1000
+    inner = set(model.parent.tolist())
+    tips = [model.body_names[i] for i in range(len(model.parent)) if i not in inner][:4]
+    stepper = RowStepper(bough.Dynamics(model), Contacts(tips, Plane(), sweeps=4))
+    step = stepper.full.bind(CONTACT_STEP, 4, general=True, dtype=np.float32)
+    q, v = model.random_configuration(rng, rows), 3.0 * rng.normal(size=(rows, model.nv))
+    if model.nq > model.nv:
+        q[:, 2] = 0.3 * rng.normal(size=rows)
+    given = {
+        "q": q, "v": v, "tau": 10.0 * rng.normal(size=v.shape), "dt": np.full((rows, 1), 1e-3),
+        "friction": rng.uniform(0.0, 1.2, (rows, len(tips))),
+    }  # fmt: skip
+    arrays = [np.float32(given.get(x.name, np.zeros((rows, *x.shape)))) for x in step.inputs]
+    q_after, v_after, lam, report = step.with_status(*arrays)[0]
+    for found in (q_after, v_after, lam, report):
+        assert np.isfinite(found).all()
+    assert (lam != 0.0).any(axis=1).sum() > 50 or name == "star"  # which touches with no mobility
+
+
+def test_what_a_gpu_does_not_step_is_refused(gpu):
+    model, q, v, _ = fallen(2)
+    hills = Contacts(FEET.points, HeightField(np.zeros((2, 2))))
+    with pytest.raises(ModelError, match="'starfish' has loops, mimic joints or a ground that is no plane"):
+        Ensemble(model, to_gpu(q), to_gpu(v), dt=1e-3, contacts=hills)
+    with pytest.raises(ModelError, match="on the CPU contacts, loops and mimic joints are for float64"):
+        Ensemble(model, np.float32(q), np.float32(v), dt=1e-3, contacts=FEET)
