@@ -29,7 +29,7 @@ from bough.dynamics.parameters import SHAPES, Parameters, check_inputs, seats_of
 from bough.dynamics.placements import PLACEMENTS, all_frames
 from bough.dynamics.regressor import PACKED_REGRESSOR, REGRESSOR
 from bough.dynamics.rnea import BIAS, GRAVITY, RNEA
-from bough.dynamics.stepping import INTEGRATORS, Integrator
+from bough.dynamics.stepping import INTEGRATORS, Rule
 from bough.errors import ModelError, OptionError, unknown_option
 from bough.joints import Mechanism
 from bough.model import Model
@@ -111,8 +111,9 @@ def _laws(model: Model, options: Options) -> tuple[Any, ...]:
     return joint_laws(model)
 
 
-def _step(integrator: Integrator, summary: str) -> Function:
-    routine = INTEGRATORS[integrator].step()
+def _step(rule: Rule) -> Function:
+    routine, damping = rule.step(), "implicit damping" if rule.is_implicit else "damping"
+    summary = f"q and v after dt, of order {rule.order}: joints with springs, {damping}, friction and stops"
     return Function(routine.name, summary, {routine.name: Method(routine, _laws, mimic=False)})
 
 
@@ -192,9 +193,7 @@ _ROWS = (
     ),
     _row("centroidal_momentum_matrix", "A with centroidal momentum = A v", centroidal.CENTROIDAL_MOMENTUM_MATRIX),
     _row("centroidal_momentum_drift", "Adot v", centroidal.CENTROIDAL_MOMENTUM_DRIFT),
-    _step("semi_implicit_euler", "q and v after dt: joints with springs, friction, stops and implicit damping"),
-    _step("runge_kutta_4", "q and v after dt, of fourth order: joints with springs, damping, friction and stops"),
-    _step("lie_midpoint", "q and v after dt, of second order, symmetric in time: joints as in runge_kutta_step"),
+    *map(_step, INTEGRATORS.values()),
 )
 FUNCTIONS: dict[str, Function] = {row.name: row for row in _ROWS}
 ALIASES = {"forward_kinematics": "placements"}

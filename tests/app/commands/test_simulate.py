@@ -147,3 +147,8 @@ def test_a_fall_and_a_start_outside_limits_are_remarked_on(tmp_path):
       <joint name="elbow" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="1 0 0"/>{limit}</joint>
       </robot>""")
     assert "outside the limits of elbow" in remarks(str(tmp_path / "bent.urdf"))
+
+
+def test_an_unknown_integrator_is_refused_with_the_nearest(refused):
+    said = refused("simulate", "zoo:arm:2", "--duration", 0.01, "--integrator", "runge_kutta")
+    assert "there is no integrator 'runge_kutta'; did you mean 'runge_kutta_4'?" in said

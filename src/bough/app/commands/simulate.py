@@ -29,14 +29,6 @@ class Controller(str, Enum):  # noqa: UP042  (typer reads the values of both)
     pd = "pd"
 
 
-class Scheme(str, Enum):  # noqa: UP042
-    """How time is advanced."""
-
-    semi_implicit_euler = "semi_implicit_euler"
-    runge_kutta_4 = "runge_kutta_4"
-    lie_midpoint = "lie_midpoint"
-
-
 Forces = Annotated[
     list[str],
     typer.Option(
@@ -78,7 +70,8 @@ def simulate(
     height: Annotated[float | None, typer.Option(help="Lift the base of a floating robot to this z, m.")] = None,
     without: Without = [],  # noqa: B006
     seed: Seed = None,
-    integrator: Annotated[Scheme, typer.Option(help="How time is advanced.")] = Scheme.semi_implicit_euler,
+    integrator: Annotated[str, typer.Option(help="How time is advanced; also runge_kutta_4, lie_midpoint.")]
+    = "semi_implicit_euler",
     every: Annotated[int, typer.Option(min=1, help="Record every so many steps.")] = 1,
     record: Record = None,
     json: Json = False,
@@ -92,6 +85,7 @@ def simulate(
 
     from bough.app.arguments import check_recording, placed_force
     from bough.dynamics import Dynamics
+    from bough.dynamics.stepping import INTEGRATORS, integrator_named
     from bough.errors import NumericalError
     from bough.simulate import rollout
 
@@ -102,12 +96,12 @@ def simulate(
     rest = np.zeros(model.nv)
     springs, dampers = rest, rest
     if controller is Controller.pd:
-        explicit = None if integrator is Scheme.semi_implicit_euler else dt
+        explicit = None if INTEGRATORS[integrator_named(integrator)].is_implicit else dt
         springs, dampers = gains_of(Dynamics(model), q, kp, kd, explicit)
     held = damped(model, dampers, "damping" in without)
     dynamics = Dynamics(held)
     options: dict[str, Any] = {
-        "dt": dt, "tau": law(dynamics, q, forces, springs, dt), "integrator": integrator.value,
+        "dt": dt, "tau": law(dynamics, q, forces, springs, dt), "integrator": integrator,
         "dynamics": dynamics, "without": [name for name in without if name != "damping"], "contacts": touching,
     }  # fmt: skip
     if 0.0 < dt <= duration:
