@@ -23,7 +23,6 @@ from bough.opspace.loops import ClosedLoops, Loops, Mobility, close_loops, closu
 from bough.opspace.methods import METHODS, prepare
 from bough.opspace.methods.dense import dense_count
 from bough.opspace.planner import MethodPlan, counted, make_plan
-from bough.opspace.projector import RowProjector
 from bough.opspace.space import OperationalSpace
 from bough.opspace.sparse_factorization import SparseFactorization, SparseRows, UnitSparseFactorization
 from bough.opspace.state import OperationalState
@@ -61,7 +60,6 @@ __all__ = [
     "OperationalSpace",
     "OperationalState",
     "Prioritised",
-    "RowProjector",
     "Seed",
     "SparseFactorization",
     "SparseRows",

@@ -24,7 +24,6 @@ from bough.dynamics.gradients import curvatures, gradients, rates
 from bough.errors import TaskError
 from bough.opspace.functions import by_rows
 from bough.opspace.methods import Prepared
-from bough.opspace.projector import RowProjector
 from bough.opspace.sweeps.residuals import RESIDUALS
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 Given = dict[str, Any]
 MOTION = ("qdd", "force")
+SMALLEST = 1e-10  # eigenvalues of Lambda^-1 below this part of the largest belong to redundant rows
 UNMET_SHARE = 1e-6  # of the largest acceleration: rows that are further off are not met
 
 
@@ -69,7 +69,12 @@ class Implicit:
         self.rows = [q, v, found.qdd, found.force]
         self.Z = held.dynamics.inverse_mass_matrix(q, **given)
         J = held.space.jacobian(q, **given)
-        self.J, self.X, self.Lam, self.is_redundant = RowProjector.of(J, self.Z @ np.swapaxes(J, -1, -2))
+        self.J, self.X = J, self.Z @ np.swapaxes(J, -1, -2)
+        # redundant rows share what one of them would do: the pseudo-inverse of Lambda^-1
+        values, vectors = np.linalg.eigh(self.J @ self.X)
+        seen = values > SMALLEST * values.max(axis=-1, keepdims=True, initial=0.0)
+        inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
+        self.Lam, self.is_redundant = (vectors * inverse[..., None, :]) @ np.swapaxes(vectors, -1, -2), not seen.all()
 
     def solve(self, g: Array, h: Array) -> tuple[Array, Array]:
         """dqdd and df from the right-hand sides g (nv, k) and h (m, k)."""

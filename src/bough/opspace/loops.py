@@ -2,7 +2,7 @@
 
 Whoever needs loops calls this module: `Loops(model)` has the rows (`space`), how far they are open (`gap`) and how much
 that is for loops of their size (`openness`), and moves configurations onto them (`onto`); `close_loops` closes loops
-that are open. Velocities are kept on rows by `RowProjector`, accelerations by `ConstrainedDynamics`.
+that are open. `held_tasks` are the rows that steps eliminate; accelerations are kept by `ConstrainedDynamics`.
 
 Closing is by Levenberg-Marquardt steps on the manifold, with a damping of the square of the gap: they converge
 quadratically also where rows are redundant, as those of a planar loop in space are (Fan & Yuan 2005). Numbers in files
