@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from bough.errors import short
 from bough.molecules.atoms import Atoms
 from bough.molecules.dihedrals import Dihedral
 from bough.molecules.fixman import LogDeterminant
@@ -98,5 +99,5 @@ def peptide(
     sequence : letters, "NLYIQWLKDGGPSSGRPPPS", or names, ["ACE", "ALA", "NME"].
     phi, psi : rad, one for all residues or one each; prolines have their own phi.
     """
-    name = sequence if isinstance(sequence, str) else "-".join(sequence)
+    name = short(sequence if isinstance(sequence, str) else "-".join(sequence))
     return Molecule(peptide_atoms(sequence, phi, psi), name=name, rotatable=rotatable)

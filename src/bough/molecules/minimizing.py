@@ -17,7 +17,7 @@ from bough.types import FloatArray
 if TYPE_CHECKING:
     from bough.molecules.molecule import Molecule
 
-CLASH = 0.6  # of the sum of van der Waals radii: atoms that are closer lie in each other
+CLASH = 0.7  # of the sum of van der Waals radii: atoms that are closer lie in each other
 EASING = 100  # calls of the repulsion alone, which take no time beside those of a force field
 MOST_FRAMES = 200  # that are kept of a search
 

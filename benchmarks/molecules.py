@@ -1,0 +1,161 @@
+"""Molecules in torsion space: `python -m benchmarks.molecules` prints what each figure of docs/molecules.md is made of.
+
+Times are CPU seconds of the thread, the best of a few; the force field's own calls are counted, not timed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import bough
+from bough import molecules as mol
+from bough.molecules.force_field import with_hydrogens
+from bough.molecules.reading import with_bonds
+from bough.types import FloatArray
+from bough.zoo import enzyme
+
+TRP_CAGE = "NLYIQWLKDGGPSSGRPPPS"
+# of the fold (1L2Y), rounded, in degrees
+PHI = [-60, -44, -66, -65, -64, -73, -65, -59, -78, 111, 55, -67, -68, -125, 78, -144, -70, -73, -77, -79]
+PSI = [150, -51, -31, -46, -30, -44, -43, -26, -9, 8, -125, -29, -16, 13, -97, 131, 160, 147, 125, 140]
+
+
+def best(work: Callable[[], object], count: int = 200) -> float:
+    """The shortest of some calls, s."""
+    found = np.inf
+    for _ in range(count):
+        start = time.perf_counter()
+        work()
+        found = min(found, time.perf_counter() - start)
+    return found
+
+
+def adenylate_kinase(form: str) -> mol.Atoms:
+    """The heavy atoms of 4AKE ("open") or 1AKE ("closed"), chain A, with a last oxygen."""
+    kinds, place = enzyme._atoms(enzyme.FORMS.index(form))
+    rows = [(int(key.split(".")[0]) - 1, key.split(".")[1], x) for key, x in place.items()]
+    last = len(kinds)
+    ca, c, o = (place[f"{last}.{name}"] for name in ("CA", "C", "O"))
+    away = -sum((x - c) / np.linalg.norm(x - c) for x in (ca, o))
+    rows.append((last - 1, "OXT", c + 0.125 * away / np.linalg.norm(away)))
+    residue, names, x = (np.array(column) for column in zip(*rows, strict=True))
+    bare = mol.Atoms(
+        names, np.array([name[0] for name in names]), residue, x, np.zeros((0, 2), np.int64), np.full(last, "A"),
+        np.array([str(k + 1) for k in range(last)]), np.array(kinds), np.zeros(last, bool), np.zeros(len(x)),
+    )  # fmt: skip
+    return with_bonds(bare, [], [])
+
+
+def coordinates(m: mol.Molecule) -> None:
+    """Coordinates and torsion gradient, and the round trip."""
+    q, F = np.array(m.model.neutral), np.random.default_rng(0).normal(size=(len(m.atoms), 3))
+    x, tau = np.empty((len(m.atoms), 3)), np.empty(m.model.nv)
+    there = 1e3 * best(lambda: m.positions(q, out=x))
+    back = 1e3 * best(lambda: m.generalized_forces(q, F, out=tau))
+    gap = np.abs(m.positions(m.fit(m.atoms.positions)) - m.atoms.positions).max()
+    print(
+        f"{m}: coordinates {there:.3f} ms, J'F {back:.3f} ms, together {there + back:.3f} ms; round trip {gap:.1e} nm"
+    )
+
+
+def overlaps(m: mol.Molecule, x: FloatArray, scale: float) -> int:
+    """Pairs closer than this share of their radii."""
+    spheres = mol.Repulsion(m, scale=scale)
+    spheres(x)
+    a, b = spheres.listed_pairs[: spheres.spheres.pairs[0]].T
+    radius = spheres.spheres.radius
+    return int((np.linalg.norm(x[a] - x[b], axis=1) < radius[a] + radius[b]).sum())
+
+
+def closing(m: mol.Molecule) -> None:
+    """4AKE to 1AKE by restraints on alpha carbons, with soft spheres; all atoms."""
+    closed = adenylate_kinase("closed")
+    goal, carbons = closed.positions[closed.select("CA")], m.atoms.select("CA")
+    start, wall = time.thread_time(), time.perf_counter()
+    found = m.minimize(mol.Repulsion(m, scale=0.75), restraints=[mol.position("CA", goal)], calls=1500, ease=False)
+    seconds, wall = time.thread_time() - start, time.perf_counter() - wall
+    before, after = mol.rmsd(m.atoms.positions[carbons], goal), mol.rmsd(found.positions[carbons], goal)
+    print(f"4AKE -> 1AKE: RMSD {before:.3f} -> {after:.4f} nm, {found.calls} calls, {seconds:.1f} s CPU ({wall:.1f} s)")
+    near = [(overlaps(m, m.atoms.positions, s), overlaps(m, found.positions, s)) for s in (0.6, 0.7, 0.75)]
+    print(f"  pairs closer than 0.6, 0.7, 0.75 of their radii, before and after: {near}")
+
+
+def trp_cage() -> None:
+    """Minimising Trp-cage in vacuum from ideal geometry, and in Cartesian coordinates."""
+    import openmm
+
+    field = mol.OpenMM("amber14-all.xml")
+    for name, phi, psi in (("extended", -120.0, 137.5), ("folded", PHI, PSI)):
+        m = mol.peptide(TRP_CAGE, phi=np.radians(phi), psi=np.radians(psi))
+        energy = field.on(m)
+        found = m.minimize(field, calls=600)
+        energy.context.setPositions(m.atoms.positions)
+        openmm.LocalEnergyMinimizer.minimize(energy.context, 1.0, 0)
+        free = energy.context.getState(getEnergy=True).getPotentialEnergy()
+        print(f"Trp-cage, {name}: torsions {found.energy:.0f} kJ/mol in {found.calls} calls; Cartesian {free}")
+
+
+def drift(steps_of: tuple[float, ...] = (0.002, 0.003, 0.005), span: float = 10.0) -> None:
+    """Drift of the energy of Trp-cage over 10 ps, without friction."""
+    field = mol.OpenMM("amber14-all.xml")
+    m = mol.peptide(TRP_CAGE, phi=np.radians(PHI), psi=np.radians(PSI))
+    warm = m.langevin(field, q=m.minimize(field).q, steps=2000, friction=5.0, every=100)
+    for dt in steps_of:
+        run = m.langevin(field, q=warm.q, v=warm.v, steps=round(span / dt), dt=dt, friction=0.0, every=1)
+        slope = np.polyfit(run.time, run.tracks["total energy, kJ/mol"], 1)[0]
+        print(f"Trp-cage, constant energy, {1e3 * dt:.0f} fs: drift {slope:.3f} kJ/mol/ps")
+
+
+def annealing(residues: int = 100) -> None:
+    """10,000 steps with soft spheres and some 1,300 distances."""
+    rng = np.random.default_rng(0)
+    sequence = "".join(rng.choice(list("ACDEFGHIKLMNQRSTVWY"), residues))
+    m = mol.peptide(sequence, rotatable="heavy")
+    x = mol.peptide(sequence, phi=-1.1, psi=-0.75).atoms.positions
+    some = np.flatnonzero(np.isin(m.atoms.name, ["CA", "CB", "H"]))
+    d, r = np.linalg.norm(x[some, None] - x[None, some], axis=-1), m.atoms.residue[some]
+    pairs = [(i, j) for i, j in np.argwhere(d < 0.6) if r[j] > r[i] + 1]
+    noe = [mol.distance(int(some[i]), int(some[j]), upper=d[i, j] + 0.05) for i, j in pairs]
+    m.anneal(restraints=noe, steps=100)
+    seconds = []
+    for seed in range(3):
+        start = time.thread_time()
+        m.anneal(restraints=noe, seed=seed)
+        seconds.append(time.thread_time() - start)
+    size = f"{residues} residues, {m.model.nv} DoF, {len(noe)} distances"
+    print(f"annealing, {size}, 10,000 steps: {min(seconds):.2f} s CPU")
+
+
+def editing(residues: int = 10_000) -> None:
+    """Pull one atom of a chain of 100,000."""
+    m = mol.peptide("A" * residues, phi=-1.2, psi=2.2)
+    atom = f"A/{residues // 2}/CA"
+    pull = mol.Pull(
+        m, atom, m.atoms.positions[m.atoms.place(atom)] + [0.3, 0.0, 0.0], bough.adaptive.energy(0.01), 100.0
+    )
+    pull.run(20, 0.01, every=20)
+    seconds = []
+    for _ in range(100):
+        pull.springs.targets = pull.springs.targets + [[0.001, 0.002, 0.0]]
+        start = time.perf_counter()
+        pull.simulation.run(1, h=0.01, load=pull.springs)
+        seconds.append(time.perf_counter() - start)
+    print(f"{len(m.atoms):,} atoms: {1 / np.mean(seconds):.0f} steps a second, median {1 / np.median(seconds):.0f}")
+
+
+def main() -> None:
+    """All figures."""
+    m = mol.Molecule(with_hydrogens(adenylate_kinase("open"), 7.0), name="4AKE")
+    coordinates(m)
+    closing(m)
+    annealing()
+    trp_cage()
+    drift()
+    editing()
+
+
+if __name__ == "__main__":
+    main()
