@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from bough.arguments import explain_room
 from bough.errors import short
 from bough.molecules.atoms import Atoms
 from bough.molecules.dihedrals import Dihedral
@@ -101,3 +102,6 @@ def peptide(
     """
     name = short(sequence if isinstance(sequence, str) else "-".join(sequence))
     return Molecule(peptide_atoms(sequence, phi, psi), name=name, rotatable=rotatable)
+
+
+explain_room(__name__)

@@ -23,12 +23,11 @@ BRIDGE = 50_000.0  # kJ/mol/nm^2: what holds a bond that the tree does not hold
 class TorsionEnergy:
     """A sum of energies of atoms as a function q (nq,) -> (energy, gradient (nv,)), gradient = -J' F.
 
-    `calls` counts evaluations. With `cap` (kJ/mol/nm), no force on an atom is larger: that eases clashes of a bad
-    start, but then the gradient is not that of the energy.
+    `calls` counts evaluations.
     """
 
-    def __init__(self, molecule: Molecule, terms: Iterable[AtomEnergy], cap: float = math.inf) -> None:
-        self.molecule, self.terms, self.cap, self.calls = molecule, list(terms), cap, 0
+    def __init__(self, molecule: Molecule, terms: Iterable[AtomEnergy]) -> None:
+        self.molecule, self.terms, self.calls = molecule, list(terms), 0
         self.last = math.nan  # the energy found last
 
     def forces(self, q: FloatArray) -> tuple[float, FloatArray]:
@@ -46,9 +45,6 @@ class TorsionEnergy:
                 raise ShapeError(f"an energy gave forces of shape {np.shape(forces)}, expected {F.shape}")
             energy += float(own)
             F += forces
-        if self.cap < math.inf:
-            size = np.linalg.norm(F, axis=1, keepdims=True)
-            F *= self.cap / np.maximum(size, self.cap)
         self.last = energy
         return energy, F
 

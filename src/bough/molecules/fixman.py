@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.compiled import compiled
+from bough.arguments import explained
 from bough.compile.kernel import loop_kernel
 from bough.dynamics.kinematics import place_body
 from bough.errors import ModelError
@@ -42,6 +43,7 @@ class FixmanWork(NamedTuple):
     M: FloatArray  # (2, 6, 6)
 
 
+@explained
 class LogDeterminant:
     """log det H of a model and its gradient: q (nq,) -> (value, (nv,)).
 

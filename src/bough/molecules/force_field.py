@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from bough.arguments import explained
 from bough.errors import MissingExtraError, ModelError, NumericalError, short, unknown_option
 from bough.molecules.atoms import Atoms
 from bough.types import FloatArray
 
 
+@explained
 class OpenMM:
     """A force field of OpenMM, such as OpenMM("amber14-all.xml", "implicit/gbn2.xml"), or a `System` made elsewhere.
 
@@ -20,9 +22,10 @@ class OpenMM:
     """
 
     def __init__(self, *force_field: Any, platform: str | None = None, **options: Any) -> None:
-        openmm_modules()
-        if not force_field:
-            raise ModelError('OpenMM needs force fields, such as "amber14-all.xml", or a System')
+        openmm, _, _ = openmm_modules()
+        system = len(force_field) == 1 and isinstance(force_field[0], openmm.System)
+        if not force_field or not (system or all(isinstance(file, str) for file in force_field)):
+            raise ModelError(f'OpenMM needs force fields, such as "amber14-all.xml", or a System, got {force_field!r}')
         self.force_field, self.platform, self.options = force_field, platform, options
 
     def __repr__(self) -> str:
@@ -31,13 +34,13 @@ class OpenMM:
     def on(self, molecule: Any) -> OpenMMEnergy:
         """The energy of a molecule."""
         atoms: Atoms = getattr(molecule, "atoms", molecule)
-        openmm, app, _ = openmm_modules()
+        _, app, _ = openmm_modules()
         if isinstance(self.force_field[0], str):
             options = {"nonbondedMethod": app.NoCutoff, **self.options}
             try:
                 field = app.ForceField(*self.force_field)
                 system = field.createSystem(topology(atoms), **options)
-            except (ValueError, openmm.OpenMMException) as error:
+            except Exception as error:
                 hint = "" if (atoms.element == "H").any() else "; it has no hydrogens: read it with add_hydrogens=7.0"
                 raise ModelError(f"{self!r} does not know this molecule: {short(str(error), 300)}{hint}") from None
         else:
@@ -50,11 +53,11 @@ class OpenMM:
 class OpenMMEnergy:
     """Energy and forces of one system; `calls` counts how often they were computed."""
 
-    def __init__(self, system: Any, platform: str | None) -> None:
+    def __init__(self, system: Any, platform: Any) -> None:
         openmm, _, unit = openmm_modules()
         self._unit, self.calls = unit, 0
         names = [openmm.Platform.getPlatform(k).getName() for k in range(openmm.Platform.getNumPlatforms())]
-        if platform is not None and platform not in names:
+        if platform is not None and (not isinstance(platform, str) or platform not in names):
             raise unknown_option(f"OpenMM has no platform {platform!r} here", platform, names)
         integrator = openmm.VerletIntegrator(0.001)
         chosen = () if platform is None else (openmm.Platform.getPlatformByName(platform),)
@@ -103,7 +106,9 @@ def topology(atoms: Atoms) -> Any:
 
 def atoms_of(topology: Any, positions: Any) -> Atoms:
     """A Topology of OpenMM, with positions (in nm where they have no unit), as `Atoms`."""
-    _, _, unit = openmm_modules()
+    _, app, unit = openmm_modules()
+    if not isinstance(topology, app.Topology):
+        raise ModelError(f"from_openmm: expected a Topology of OpenMM, got {type(topology).__name__}")
     x = np.array(positions.value_in_unit(unit.nanometer) if unit.is_quantity(positions) else positions, float)
     residues, listed = list(topology.residues()), list(topology.atoms())
     odd = [atom for atom in listed if atom.element is None]

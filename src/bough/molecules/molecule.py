@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.arguments import explained
 from bough.compile.executions import bind_arrays
 from bough.compile.run.arrays import real_array
 from bough.dynamics import Dynamics
@@ -37,6 +38,7 @@ from bough.types import FloatArray, IntArray
 from bough.zoo.geometry import from_second_moments
 
 
+@explained
 class Molecule:
     """A structure whose bonds turn. q = `model.neutral` is the structure that was read.
 

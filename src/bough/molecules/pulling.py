@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive import QuasiStatics
+from bough.arguments import explained
 from bough.errors import SettingError, ShapeError
 from bough.model import Model
 from bough.molecules.trajectory import Trajectory
@@ -29,6 +30,7 @@ def with_balls(model: Model) -> Model:
     return model.with_inertias(inertias)
 
 
+@explained
 class Pull:
     """Springs (kJ/mol/nm^2) from atoms to targets (k, 3); each step of pseudo-time h (ps^2) gives way to them.
 

@@ -26,9 +26,7 @@ METALS = {"LI", "NA", "K", "MG", "CA", "MN", "FE", "CO", "NI", "CU", "ZN", "CD",
 
 def read_atoms(path: str | Path, notes: list[str]) -> Atoms:
     """The first model of a PDB or mmCIF file (also .gz), with the conformer that is present most."""
-    gemmi, path = gemmi_module(), Path(path)
-    if not path.is_file():
-        raise FileFormatError(f"there is no file {short(str(path), 300)}")
+    gemmi, path = gemmi_module(), existing_file(path)
     try:
         structure = gemmi.read_structure(str(path))
     except (RuntimeError, ValueError, IndexError) as error:
@@ -39,6 +37,16 @@ def read_atoms(path: str | Path, notes: list[str]) -> Atoms:
     if len(structure) > 1:
         notes.append(f"{len(structure)} models: the first one is read")
     return _atoms(structure, notes)
+
+
+def existing_file(path: str | Path) -> Path:
+    """The path of a file that is there."""
+    try:
+        if Path(path).is_file():
+            return Path(path)
+    except (OSError, ValueError):
+        pass
+    raise FileFormatError(f"there is no file {short(str(path), 300)}")
 
 
 def _atoms(structure: Any, notes: list[str]) -> Atoms:

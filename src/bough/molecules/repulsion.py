@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bough.adaptive.compiled import compiled
+from bough.arguments import explained
 from bough.compile.kernel import loop_kernel
 from bough.errors import NonFiniteError, SettingError
 from bough.molecules.restraints import add_force
@@ -38,6 +39,7 @@ class Spheres(NamedTuple):
     stiffness: FloatArray  # (1,) kJ/mol/nm^2
 
 
+@explained
 class Repulsion:
     """Repulsion of atoms closer than `scale` times the sum of their radii: x (atoms, 3) -> (energy, forces).
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
+from bough.arguments import explained
 from bough.compile.kernel import loop_kernel
 from bough.compile.scalar import atan
 from bough.errors import SettingError, ShapeError
@@ -127,6 +128,7 @@ class Planes(NamedTuple):
     stiffness: FloatArray  # (k,)
 
 
+@explained
 class RestraintEnergy:
     """The energy of restraints on the atoms of a molecule: x (atoms, 3) -> (energy, forces)."""
 

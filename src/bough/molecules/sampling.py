@@ -46,8 +46,9 @@ class Settings:
         if not (0.0 <= self.temperature < math.inf and 0.0 < self.dt < math.inf and 0.0 <= self.friction < math.inf):
             given = f"{self.temperature}, {self.dt} and {self.friction}"
             raise SettingError(f"temperature and friction must not be negative and dt positive, got {given}")
-        if self.steps < 1 or self.every < 1:
-            raise SettingError(f"steps and every must be 1 at least, got {self.steps} and {self.every}")
+        if self.steps < 1 or self.every < 1 or self.seed < 0:
+            given = f"{self.steps}, {self.every} and {self.seed}"
+            raise SettingError(f"steps and every must be 1 at least and seed not negative, got {given}")
 
 
 class Sampler:

@@ -10,6 +10,7 @@ import numpy as np
 
 from bough.errors import FileFormatError, short
 from bough.molecules.atoms import Atoms
+from bough.molecules.reading import existing_file
 from bough.molecules.restraints import STIFFNESS, Restraint, dihedral, distance
 
 TOKEN = re.compile(r"[()]|[^\s()]+")
@@ -36,9 +37,7 @@ def read_table(path: str | Path, atoms: Atoms, stiffness: float = STIFFNESS) -> 
     A selection is made of `resid N`, `name X` (with * % # for several), `segid A`, `chain A`, `and`, `or` and
     parentheses; `or` between pairs of selections makes a distance ambiguous. A selection without atoms is refused.
     """
-    file = Path(path)
-    if not file.is_file():
-        raise FileFormatError(f"there is no file {short(str(path), 300)}")
+    file = existing_file(path)
     found = []
     for number, words in _statements(file):
         try:
