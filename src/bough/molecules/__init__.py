@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bough.arguments import explain_room
+from bough.arguments import explain_package
 from bough.errors import short
 from bough.molecules.atoms import Atoms
 from bough.molecules.dihedrals import Dihedral
@@ -104,4 +104,4 @@ def peptide(
     return Molecule(peptide_atoms(sequence, phi, psi), name=name, rotatable=rotatable)
 
 
-explain_room(__name__)
+explain_package(__name__)
