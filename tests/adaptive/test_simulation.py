@@ -190,3 +190,18 @@ def test_gravity_assigned_at_every_step_does_not_begin_anew_at_every_step(change
         sim.gravity = [0.0, 0.0, -9.81 - (1e-3 * k if changes else 0.0)]
         sim.step(1e-5)
     assert len(begun) <= (6 if changes else 1)
+
+
+def test_a_recording_is_written_as_it_grows(tmp_path):
+    sim, path = adaptive.QuasiStatics(zoo.chain(5)), tmp_path / "run.npz"
+    record = adaptive.Recorder([4], path=path, source="zoo:chain")
+    for n in range(1, 41):
+        sim.run(1, 1e-3, record=record)
+        with np.load(path) as found:
+            assert n / 1.1 - 1 <= len(found["step"]) <= n
+            assert found["positions"].shape[1:] == (1, 3)
+    record.save(path)
+    with np.load(path) as found:
+        assert found["step"].tolist() == list(range(1, 41))
+    with pytest.raises(SettingError, match=r"saved as \.npz or \.parquet"):
+        adaptive.Recorder(path="run.txt")

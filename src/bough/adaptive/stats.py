@@ -85,13 +85,26 @@ class MotionStats:
 
 
 class Recorder:
-    """Positions of some bodies, and what each sample cost, every few steps of `QuasiStatics.run(..., record=...)`."""
+    """Positions of some bodies, and what each sample cost, every few steps of `run(..., record=...)` of both faces.
 
-    def __init__(self, bodies: Sequence[str | int] = (), every: int = 1, configuration: bool = False) -> None:
+    With a `path` it is also written as it grows, as `save` does. The file is whole at any time: a run that is killed
+    has lost at most its last sample or, of many, a tenth of them.
+    """
+
+    def __init__(
+        self,
+        bodies: Sequence[str | int] = (),
+        every: int = 1,
+        configuration: bool = False,
+        path: str | Path | None = None,
+        source: str = "",
+    ) -> None:
         if every < 1:
             raise SettingError(f"every must be at least 1 step, got {every}")
         self.bodies, self.every, self.keeps_q = list(bodies), every, configuration
         self.samples: list[dict[str, Any]] = []
+        self.path, self.source = None if path is None else _checked(path), source
+        self._written = 0  # samples in the file
 
     def __repr__(self) -> str:
         return f"Recorder of {len(self.bodies)} bodies every {self.every} steps: {len(self.samples)} samples"
@@ -104,6 +117,8 @@ class Recorder:
         if self.keeps_q:
             row["q"] = sim.configuration
         self.samples.append(row)
+        if self.path is not None and len(self.samples) >= 1.1 * self._written + 1:
+            self.save(self.path, self.source)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All samples, by name: step, time, positions (samples, bodies, 3), q, and what `stats` has: joints, bound and
@@ -116,14 +131,20 @@ class Recorder:
 
         `source` says how the model was made or where it was read, for those who play the recording.
         """
-        path, arrays, bodies = Path(path), self.arrays(), [str(b) for b in self.bodies]
+        path, arrays, bodies = _checked(path), self.arrays(), [str(b) for b in self.bodies]
         if path.suffix == ".npz":
             origin = {"source": np.array(source)} if source else {}
             write_arrays(path, arrays | {"bodies": np.array(bodies)} | origin)
-        elif path.suffix == ".parquet":
-            _write_parquet(path, arrays, bodies, source)
         else:
-            raise SettingError(f"a recording is saved as .npz or .parquet, got {str(path)!r}")
+            _write_parquet(path, arrays, bodies, source)
+        self._written = len(self.samples)
+
+
+def _checked(path: str | Path) -> Path:
+    """Where a recording is written."""
+    if Path(path).suffix not in (".npz", ".parquet"):
+        raise SettingError(f"a recording is saved as .npz or .parquet, got {str(path)!r}")
+    return Path(path)
 
 
 def _write_parquet(path: Path, arrays: dict[str, npt.NDArray[Any]], bodies: list[str], source: str) -> None:

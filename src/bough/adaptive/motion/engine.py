@@ -14,7 +14,7 @@ from bough.adaptive.engines.plain import mark_needs
 from bough.adaptive.motion.layout import Effort, Moving, Room, make_room
 from bough.adaptive.motion.steps import march_euler, march_momentum, march_rk4, march_stage
 from bough.adaptive.motion.stops import accelerations_from_rest, accelerations_now, loop_forces, settle, weld
-from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, solve, tally, transmit
+from bough.adaptive.motion.sweeps import from_momenta, kinetic_energy, tally, transmit
 from bough.adaptive.tree.contract import Loads, Pieces
 from bough.joints import Mechanism
 from bough.types import FloatArray, IntArray
@@ -34,6 +34,7 @@ class MotionEngine:
         self.work: Room = make_room(bodies, dofs, self.closes)
         # friction and stops go through the same sweeps as loops, whether there are any
         self.loops: LoopRows = loops if loops is not None else no_loops(bodies if effort.stops[0] else 0, dofs)
+        self._held: LoopRows | tuple[()] = self.loops if self.closes or effort.stops[0] else ()  # as kernels see it
         self._loaded: Loads | None = None
         self.fresh = bool(effort.stops[0])  # whether what friction and stops do is not known from a step before
         self._yields = bool(effort.stops[0] or effort.damping.any() or effort.stiffness.any())
@@ -71,7 +72,7 @@ class MotionEngine:
         self.fresh = False
         pair = self.implicit(0.0 if integrator == "rk4" else h)
         march = compiled(INTEGRATORS[integrator])
-        left = int(march(pair, self.state, self.effort, loads, self.work, self.loops, h, steps))
+        left = int(march(pair, self.state, self.effort, loads, self.work, self._held, h, steps))
         if left:
             self.work.grip[:] = 0.0  # of a step that was no motion
         return left
@@ -82,7 +83,7 @@ class MotionEngine:
         if self.fresh:
             self.accelerate(loads, h)
         self.fresh, pair = False, self.implicit(0.0)
-        left = compiled(march_stage)(pair, self.state, self.effort, loads, self.work, self.loops, h, stage)
+        left = compiled(march_stage)(pair, self.state, self.effort, loads, self.work, self._held, h, stage)
         if left:
             self.work.grip[:] = 0.0
         return not left
@@ -96,7 +97,7 @@ class MotionEngine:
         """Accelerations here and now, with loops, and friction and limits as in a step of h; with `lead` springs and
         dampers are implicit in a step of that size."""
         self.load(loads)
-        pair, own = self.implicit(lead), (self.state, self.effort, loads, self.work, self.loops)
+        pair, own = self.implicit(lead), (self.state, self.effort, loads, self.work, self._held)
         compiled(accelerations_now)(*pair, *own, lead, h)
 
     def accelerate_from_rest(self, loads: Loads, h: float, share: float) -> None:
@@ -112,7 +113,7 @@ class MotionEngine:
             e = e._replace(tau=e.tau + e.grip, stops=np.zeros(1, np.int8))
             m = m._replace(armature=m.armature + e.weld)
         self.load(loads)
-        compiled(solve)(m, self.state, e, loads, self.work, h)
+        compiled(march_euler)((m, m), self.state, e, loads, self.work, (), h, 0)
 
     def feel(self) -> None:
         """Let surveys know what friction and stops do in the solution found last."""

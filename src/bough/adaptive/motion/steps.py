@@ -5,7 +5,8 @@ Fourth order: nothing is implicit.
 Momenta: each body carries its momentum through space: momenta gain h F, q moves by h v, and at the new place the
 velocities are those that the momenta give. The momentum of a free linkage is kept to rounding.
 
-Each is followed by impulses of loops, friction and limits (`stops`), which are internal: before a semi-implicit step
+Where there are any (`lp` is not empty, which the compiler knows), each is followed by impulses of loops, friction and
+limits (`stops`), which are internal: before a semi-implicit step
 moves, else at its end. Forces hold loops in all stages of a step of fourth order. What a curved path leaves open, the
 next step closes.
 """
@@ -96,11 +97,13 @@ def rk4_part(
     """One stage of a step of fourth order, under forces that may be set before each."""
     if stage == 0:
         rk4_begin(m, s)
-    if len(lp.loop) > 0:
-        bend(m, s, w, lp)
+    if len(lp) > 0:  # noqa: SIM102  (decided while compiling)
+        if len(lp.loop) > 0:
+            bend(m, s, w, lp)
     solve(m, s, e, loads, w, 0.0)
-    if len(lp.loop) > 0:
-        hold_loops(m, still, s, w, lp)
+    if len(lp) > 0:  # noqa: SIM102  (decided while compiling)
+        if len(lp.loop) > 0:
+            hold_loops(m, still, s, w, lp)
     rk4_stage(m, s, stage, h)
     if stage == 3:
         rk4_end(m, s, h)
@@ -134,7 +137,7 @@ def euler(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w:
         j = m.v_index[k]
         s.v0[j] = s.v[j]
         s.v[j] += h * s.qdd[j]
-    if e.stops[0] == 1 or len(lp.loop) > 0:
+    if len(lp) > 0:
         settle(still, s, e, w, lp, h, 1.0)
         wrong = too_fast(m, s, 0.0)
         if wrong >= 0:
@@ -209,18 +212,17 @@ def momentum_step(m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: L
 def end_step(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: float) -> int:
     """Let loops, friction and limits act at the end of a step of h. Returns the first freedom whose rate is no motion,
     all being as before the step then, or -1."""
-    held = e.stops[0] == 1 or len(lp.loop) > 0
     wrong = too_fast(still, s, 0.0)
-    if held and wrong < 0:
-        settle(still, s, e, w, lp, h, 1.0)
-        wrong = too_fast(still, s, 0.0)
+    if len(lp) > 0:  # noqa: SIM102
+        if wrong < 0:
+            settle(still, s, e, w, lp, h, 1.0)
+            wrong = too_fast(still, s, 0.0)
     if wrong >= 0:
         for i in range(len(still.parent)):
             integrate_joint(still, i, s.q0, s.v0, 0.0, s.q)
         for k in range(len(still.axis)):
             s.v[still.v_index[k]] = s.v0[still.v_index[k]]
-    if held:
-        release(still, e, w)
+    release(still, e, w)
     return wrong
 
 
@@ -232,8 +234,10 @@ def end_step(still: Mechanism, s: Moving, e: Effort, w: Room, lp: LoopRows, h: f
 def march_euler(
     m: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, h: float, steps: int
 ) -> Scalar:
-    """Semi-implicit steps."""
+    """Semi-implicit steps; with none, the accelerations of the next."""
     k = -1
+    if steps == 0:
+        solve(m[0], s, e, loads, w, h)
     while steps > 0 and k < 0:
         k = euler(m[0], m[1], s, e, loads, w, lp, h)
         steps -= k < 0

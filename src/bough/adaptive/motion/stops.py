@@ -307,11 +307,12 @@ def accelerations_now(
     m: Mechanism, still: Mechanism, s: Moving, e: Effort, loads: Loads, w: Room, lp: LoopRows, lead: float, h: float
 ) -> None:
     """s.qdd here and now, with loops, and with friction and limits as they act in a step of h."""
+    if len(lp) == 0:
+        solve(m, s, e, loads, w, lead)
+        return
     if len(lp.loop) > 0:
         bend(m, s, w, lp)
     solve(m, s, e, loads, w, lead)
-    if e.stops[0] == 0 and len(lp.loop) == 0:
-        return
     g = m.gravity
     lp.rate[0] = 0.0
     add_rates(lp, w, (0.0, 0.0, 0.0, -g[0], -g[1], -g[2]), 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -119,8 +120,20 @@ def record_size(handles: Any, freedoms: Any) -> Any:
     return base + freedoms * (freedoms + 7 + 6 * handles)
 
 
+_made: WeakKeyDictionary[Model, dict[str, tuple[Blueprint, Linkage]]] = WeakKeyDictionary()
+
+
 def make_blueprint(model: Model, assembly: Any = "balanced") -> tuple[Blueprint, Linkage]:
-    """Blueprint the assembly of a model. O(n log n), no loop in Python."""
+    """The plan of an assembly of a model, made once for all its simulations if its shape has a name. O(n log n)."""
+    if not isinstance(assembly, str):
+        return _make_blueprint(model, assembly)
+    known = _made.setdefault(model, {})
+    if assembly not in known:
+        known[assembly] = _make_blueprint(model, assembly)
+    return known[assembly]
+
+
+def _make_blueprint(model: Model, assembly: Any) -> tuple[Blueprint, Linkage]:
     link = make_linkage(model)
     tree = shaped_tree(model, link, assembly)
     joint = np.maximum(tree.body, 0)

@@ -85,14 +85,15 @@ def settle(
         return
     watching = [*dict.fromkeys([*body, *(name for name, _ in forces)])]
     before = simulation.positions(watching)
-    recorder = adaptive.Recorder(watching, every, configuration=True) if record else None
+    text = source.text(force=force)
+    recorder = adaptive.Recorder(watching, every, configuration=True, path=record, source=text) if record else None
     first = min(2, max(1, steps - 1))  # what these compile is left out of the time of a step
     with patient("compiling the code of adaptive steps"):
         simulation.run(first, dt, record=recorder)
     if steps > first:
         simulation.run(steps - first, dt, progress=watched(), record=recorder)
     if recorder is not None and record is not None:
-        recorder.save(record, source.text(force=force))
+        recorder.save(record, text)
     after, stats = simulation.positions(watching), simulation.stats
     if json:
         places = [{"body": b, "from": x, "to": y} for b, x, y in zip(watching, before, after, strict=True)]
