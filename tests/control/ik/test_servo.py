@@ -97,3 +97,29 @@ def test_steps_of_priorities_and_a_posture_arrive():
         q = step.q
     assert step.error.shape == (2,)
     assert step.error == pytest.approx([0.0, 0.0], abs=1e-6)
+
+
+def test_the_step_is_that_of_pink():
+    """A hand that is asked to move too fast for some joints: the same velocity, from another library's program."""
+    pytest.importorskip("pink")
+    import pinocchio as pin
+    from pink import Configuration, solve_ik
+    from pink.limits import VelocityLimit
+    from pink.tasks import FrameTask
+
+    from robots import urdfs
+
+    path = next(p for p in urdfs().values() if p.name == "panda.urdf")
+    model, robot = bough.load(path, mimic="independent"), pin.buildModelFromUrdf(str(path))
+    q, dt = 0.5 * (model.limits.lower + model.limits.upper), 1e-5
+    for ask in ([0.5, 0.2, -0.3], [2.0, -4.0, 1.0], [0.0, 9.0, 9.0]):  # m/s
+        T = bough.Dynamics(model).placement(q, "panda_hand")
+        T[:3, 3] += dt * np.array(ask)  # so near that the mixing of turns into pink's error does not matter
+        step = bough.ik.step(model, {"panda_hand": T[:3, 3]}, q, gain=1.0 / dt, dt=dt, damping=1e-6)
+        task = FrameTask("panda_hand", position_cost=1.0, orientation_cost=0.0)
+        task.set_target(pin.SE3(T))
+        configuration = Configuration(robot, robot.createData(), q)
+        other = solve_ik(configuration, [task], dt, solver="daqp", damping=1e-6, limits=[VelocityLimit(robot)])
+        at_limit = (np.abs(step.velocity) > 0.999 * model.limits.velocity).any()
+        assert at_limit == (np.linalg.norm(ask) > 1.0)
+        assert step.velocity[:6] == pytest.approx(other[:6], abs=1e-3)  # the last turns about the hand itself
