@@ -96,12 +96,16 @@ class ContactDetector:
     def __init__(self, frames: Iterable[str], made: float = 20.0, broken: float = 5.0) -> None:
         if not (is_real(made) and is_real(broken) and made > broken >= 0.0):
             raise TaskError(f"expected made > broken >= 0, in newtons, got {made!r} and {broken!r}")
+        if isinstance(frames, str):
+            raise TaskError(f"frames are a list, as [{frames!r}]")
         self.frames, self.made, self.broken = tuple(frames), made, broken
         self._held: set[str] = set()
 
     def __call__(self, forces: Mapping[str, float]) -> tuple[str, ...]:
-        if set(forces) != set(self.frames):
-            raise TaskError(f"expected a normal force for each of {', '.join(map(repr, self.frames))}, got {forces!r}")
+        if set(forces) != set(self.frames) or not np.isfinite([*forces.values()]).all():
+            raise TaskError(
+                f"expected a finite normal force for each of {', '.join(map(repr, self.frames))}, got {forces!r}"
+            )
         self._held = {f for f in self.frames if forces[f] > (self.broken if f in self._held else self.made)}
         return tuple(frame for frame in self.frames if frame in self._held)
 

@@ -159,7 +159,7 @@ class WholeBody:
         """The same and a status for each row: no row of a batch stops the others.
 
         It is 0 where all is well, 2 where an input is not finite and 3 where there is no answer (both with NaN), and 4
-        where constraints conflict: `conflicts` says which, and the command breaks them as little as possible.
+        where constraints conflict: `conflicts` says which gave way, as little as possible.
         `contacts` may be a list of names for each row.
         """
         q, v = _numbers("q", q), _numbers("v", v)

@@ -241,6 +241,10 @@ def test_frames_by_name_and_rotations():
         bough.ik.InverseKinematics(ARM, HAND)
     with pytest.raises(UnknownNameError, match="is missing or no task"):
         solver.solve({"elbow": T})
+    with pytest.raises(TaskError, match="two targets"):
+        solver.solve({HAND: T, f"pose({HAND})": T})
+    with pytest.raises(TaskError, match="expected tasks or names"):
+        bough.ik.InverseKinematics(ARM, [[HAND]])
     turned = bough.ik.solve(ARM, {HAND: T[:, :3, :3]})
     assert np.abs(DYN.placement(turned.q, HAND)[:, :3, :3] - T[:, :3, :3]).max() < 2e-6
     alone = bough.ik.solve(ARM, {bough.orientation(HAND): T[0, :3, :3]})

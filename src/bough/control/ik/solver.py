@@ -65,6 +65,9 @@ class InverseKinematics:
         if isinstance(tasks, Task | str):
             raise TaskError('tasks are a list of tasks or names of frames, as ["hand"] or [bough.position("hand")]')
         given = tuple(tasks)
+        for task in given:
+            if not isinstance(task, Task | str):
+                raise TaskError(f"expected tasks or names of frames, got {task!r}")
         self.tasks = tuple(task if isinstance(task, Task) else pose(task) for task in given)
         self.names: dict[Key, str] = {key: task.name for key, task in zip(given, self.tasks, strict=True)}
         self.names |= {task: task.name for task in self.tasks}
@@ -202,12 +205,16 @@ class InverseKinematics:
     def _named(self, targets: Targets) -> dict[str, Any]:
         """Targets by the names of the tasks, one for each."""
         names = list(dict.fromkeys(self.names.values()))
-        found = {self.names.get(key, key if key in names else None): key for key in targets}
-        if set(found) != set(names):
-            odd = next((key for name, key in found.items() if name is None), None)
-            odd = odd or sorted(set(names) - set(found))[0]
-            raise UnknownNameError(f"targets are for {', '.join(map(repr, names))}; {odd!r} is missing or no task")
-        return {name: targets[found[name]] for name in names} | self.closed
+        found: dict[Any, Any] = {}
+        for key in targets:
+            name = self.names.get(key, key)
+            if name in found:
+                raise TaskError(f"there are two targets for {name!r}")
+            found[name] = targets[key]
+        odd = sorted(set(found) ^ set(names), key=str)
+        if odd:
+            raise UnknownNameError(f"targets are for {', '.join(map(repr, names))}; {odd[0]!r} is missing or no task")
+        return found | self.closed
 
 
 def _check_search(tolerance: Any, iterations: Any, starts: Any, seed: Any) -> None:
