@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import bough
-from bough.errors import ModelError, ShapeError, UnknownNameError
-from bough.simulate import ContactPoint, Contacts, HeightField, Plane, rollout
+from bough.errors import ModelError, ShapeError, TaskError, UnknownNameError
+from bough.simulate import ContactPoint, Contacts, Ensemble, HeightField, Plane, rollout
 from sizes import size
 
 H, MASS, G = 0.1, 2.0, 9.81
@@ -120,6 +120,19 @@ def test_many_states_are_as_one_and_a_failed_row_stops_no_other(box):
     np.testing.assert_allclose(found.q[-1, 2], many.q[-1, 2], atol=1e-6)
 
 
+@pytest.mark.parametrize("ground", [Plane(), HeightField(np.zeros((3, 3)), 1.0, (-1, -1))])
+def test_rows_without_a_state_harm_no_other(box, ground):
+    """A row that is no number, and one that overflows, before one that rests."""
+    q, v = np.tile(at(box, H), (4, 1)), np.zeros((4, 6))
+    v[1, 0], q[2, 2] = 1e200, np.nan
+    runs = Ensemble(box, q, v, dt=1e-3, contacts=Contacts(CORNERS, ground))
+    runs.step(5)
+    assert runs.failed.tolist() == [False, True, True, False]
+    np.testing.assert_allclose(runs.q[[0, 3], 2], H, atol=1e-9)
+    found = rollout(box, q, v, duration=5e-3, dt=1e-3, contacts=Contacts(CORNERS, ground), failures="record")
+    assert found.ok.tolist() == [True, False, False, True]
+
+
 def quadruped():
     builder = bough.Builder("quadruped")
     builder.add_body("trunk", joint="floating", mass=8.0, inertia=np.diag([0.1, 0.3, 0.35]))
@@ -176,6 +189,8 @@ def test_what_cannot_be_stepped_is_refused(box):
     start = {"q": at(box, H), "v": np.zeros(6), "duration": 0.01, "dt": 1e-3}
     with pytest.raises(UnknownNameError, match="did you mean 'box'"):
         rollout(box, **start, contacts=Contacts(["bax"]))
+    with pytest.raises(TaskError, match="'world' is fixed to the world"):
+        rollout(box, **start, contacts=Contacts(["world"]), failures="record")
     with pytest.raises(ShapeError, match="semi_implicit_euler"):
         rollout(box, **start, contacts=Contacts(["box"]), integrator="runge_kutta_4")
     with pytest.raises(ShapeError, match=r"bough\.simulate\.Contacts"):

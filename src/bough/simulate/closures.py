@@ -28,8 +28,8 @@ UNMET = 1e-6  # of the accelerations: rows of loops that are further off have no
 def check_closed(loops: Loops, q: FloatArray) -> None:
     """Refuse states whose loops are open: closing them would be no motion."""
     gap = np.abs(loops.gap(np.atleast_2d(q))).max(axis=1)
-    row = int(gap.argmax())
-    if not gap[row] <= OPEN:
+    if len(gap) and not (gap <= OPEN).all():
+        row = int(gap.argmax())
         which = f"row {row} of the batch" if q.ndim == 2 else "the state"
         raise ShapeError(
             f"{which} has a loop of {loops.model.name!r} open by {gap[row]:.3g} m or rad: start from "

@@ -231,6 +231,7 @@ class Ensemble:
         except BoughError:  # steps that are composed of several functions, in which a row fails: each by itself
             q, v = (np.full_like(x, np.nan) for x in self._state[0])
             for r in range(len(q)):
+                stepper.forget()
                 with suppress(BoughError):
                     q[r : r + 1], v[r : r + 1] = moved(slice(r, r + 1))
             self._state[0] = q, v

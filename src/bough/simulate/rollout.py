@@ -119,7 +119,7 @@ def rollout(
         advance = _on_rows(stepper, integrator, off, extras)
     else:
         advance = _by_kernel(known, integrator, off, extras)
-    steps = _Steps(advance, q, v, strict, extras)
+    steps = _Steps(advance, q, v, strict, extras, stepper.forget if stepper else None)
     with on_threads(threads):
         steps.check_start(partial(_refuse, model, stepper.loops if stepper else None))
     drive = _Drive(tau, v.shape, strict)
@@ -231,8 +231,11 @@ def _stepper(
 class _Steps:
     """States on their way; those that failed stay behind."""
 
-    def __init__(self, advance: Advance, q: FloatArray, v: FloatArray, strict: bool, extras: _Extras) -> None:
-        self.advance, self.q, self.v, self.strict, self.extras = advance, q, v, strict, extras
+    def __init__(
+        self, advance: Advance, q: FloatArray, v: FloatArray, strict: bool, extras: _Extras,
+        forget: Callable[[], None] | None,
+    ) -> None:  # fmt: skip
+        self.advance, self.q, self.v, self.strict, self.extras, self.forget = advance, q, v, strict, extras, forget
         self.failed_at, self.is_whole = np.full(q.shape[:-1], np.inf), True
 
     def check_start(self, refuse: Callable[[FloatArray], None]) -> None:
@@ -298,6 +301,8 @@ class _Steps:
             return
         q, v = self.q.copy(), self.v.copy()
         for r in np.flatnonzero(np.isinf(self.failed_at)):
+            if self.forget:
+                self.forget()
             try:
                 moved = self._finite(slice(r, r + 1), given, dt, pushes)
                 q[r], v[r] = moved[0][0], moved[1][0]

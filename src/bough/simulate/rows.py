@@ -66,6 +66,7 @@ class RowKernels:
         self.joints = [v for name in self.names for v in range(self.model.nv)[self.model.joint(name).v]]
         self.first, self.contacts = list(self.joints if first is None else first), setting.space.count
         self.width = len(self.joints) + 3 * self.contacts
+        self.tasks = self._tasks()  # points that cannot move are refused here, and not in a step
 
     def is_small(self, sweeps: int) -> bool:
         """Whether the graph of a step by so many sweeps, or with a factor of all rows, is worth compiling."""
@@ -103,8 +104,7 @@ class RowKernels:
 
         return kept((self.model.hash, general, device, np.dtype(dtype), key), make)
 
-    @cached_property
-    def tasks(self) -> TaskSet:
+    def _tasks(self) -> TaskSet:
         """A row for each freedom of the joints, normal and tangents of every point on every ground, and held rows."""
         space, along = self.setting.space, [joint(name) for name in self.names]
         for n, normal in enumerate(space.normals):
@@ -114,11 +114,7 @@ class RowKernels:
                 table = np.concatenate([axes, np.cross(-point.radius * axes[0], axes)], axis=1)
                 place = {"point": point.point, "name": f"contact {n} {k}"}
                 along.append(rows(point.frame, table, "local_world_aligned", **place))  # type: ignore[arg-type]
-        return TaskSet(self.model, [*along, *self._held])
-
-    @cached_property
-    def _held(self) -> tuple[Any, ...]:
-        return held_tasks(self.model, "closures" not in self.setting.without)
+        return TaskSet(self.model, [*along, *held_tasks(self.model, "closures" not in self.setting.without)])
 
     @cached_property
     def sizes(self) -> dict[str, int]:
