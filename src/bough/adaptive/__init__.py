@@ -7,12 +7,14 @@ belong here: contacts and batches of small robots (`simulate`, `dynamics`).
 
 from __future__ import annotations
 
+from warnings import warn
+
 from bough.adaptive import handles
 from bough.adaptive.closure import Closure
 from bough.adaptive.dynamics import Dynamics
-from bough.adaptive.equilibrium import Settled
 from bough.adaptive.forces import Load
 from bough.adaptive.forecast import Forecast
+from bough.adaptive.lbfgs import Result
 from bough.adaptive.measures import (
     ErrorMeasure,
     absolute_joint,
@@ -42,7 +44,7 @@ __all__ = [
     "QuasiStatics",
     "Recorder",
     "Restraints",
-    "Settled",
+    "Result",
     "Stats",
     "absolute_joint",
     "absolute_linkage",
@@ -59,3 +61,10 @@ __all__ = [
     "relative_linkage",
     "rms_acceleration",
 ]
+
+
+def __getattr__(name: str) -> type[Result]:
+    if name == "Settled":
+        warn("bough.adaptive.Settled is called Result now", DeprecationWarning, stacklevel=2)
+        return Result
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

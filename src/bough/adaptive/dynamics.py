@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import checkpoint_of, mover_options, mover_state, restore_mover
-from bough.adaptive.closure import Closure
+from bough.adaptive.closure import Closure, Closures
 from bough.adaptive.cost import motion_cost
 from bough.adaptive.forces import vector
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.mover import MotionOptions, Mover
 from bough.adaptive.outputs import MotionOutputs
+from bough.adaptive.restraints import Owner, pull_at
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.stats import MotionStats, Recorder
 from bough.arguments import explained
@@ -60,6 +62,16 @@ class Dynamics(Simulation):
         options = MotionOptions(method, integrator, every, most, max_turn)
         self.mover = Mover(self.inputs, error, options, tuple(closures))
         self.outputs: MotionOutputs = MotionOutputs(self.mover)
+
+    def _owner(self) -> Owner:
+        return Owner(self.inputs, lambda: self.time, partial(pull_at, self.mover.poses))
+
+    def _loops(self) -> Closures | None:
+        return self.mover.closures
+
+    def _has_moved(self) -> None:
+        self.mover.state.v[:] = 0.0
+        self.mover.restart()
 
     # What is set
 
@@ -226,7 +238,10 @@ class Dynamics(Simulation):
             interrupts.call(lambda: load(self))
             return self.mover.take(1, float(dt), keep=True, load=lambda: interrupts.call(lambda: load(self)))
 
-        self._run("dynamics", n, progress, record, take)
+        try:
+            self._run("dynamics", n, progress, record, take)
+        finally:
+            self._release()
 
     # Checkpoints
 
@@ -240,6 +255,6 @@ class Dynamics(Simulation):
         arrays, facts = checkpoint_of(model, path, "motion")
         given, options = mover_options(facts["motion"])
         sim = cls(model, *given, without=facts["without"], **options)
-        sim.inputs.restore(arrays, facts["inputs"])
+        sim._restore_inputs(arrays, facts)
         restore_mover(sim.mover, arrays, facts["motion"])
         return sim

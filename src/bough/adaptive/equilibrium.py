@@ -1,8 +1,10 @@
-"""Equilibria by Newton's method with a shift: (mu M + H) dq = forces, in O(n), with loops held by multipliers.
+"""Equilibria by Newton's method in a trust region: (K + mu D) dq = forces, in O(n).
 
-mu is raised until the matrix is positive definite on the directions that loops leave free, and where a step would not
-go downhill; it falls again with every good step, so that the last steps are Newton's own. With 1 / mu = h it is an
-implicit step of pseudo-time h.
+K is the exact stiffness of gravity, forces, restraints and joint potentials, D the metric of `engines.newton`. mu is
+raised until the matrix is positive definite, and while the energy falls by much less than predicted (Nocedal & Wright,
+chapter 4); it falls with every good step, so that the last steps are Newton's own. Loops are held by multipliers and a
+penalty, the augmented Lagrangian (Hestenes 1969, Powell 1969); their directions, and those of springs between two
+bodies, are eliminated after the tree, as a Schur complement whose inertia shows negative curvature.
 """
 
 from __future__ import annotations
@@ -10,70 +12,112 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bough.adaptive.closure import Closures
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.newton import (
+    factorize_symmetric,
     newton_factor,
     newton_forces,
     newton_motion,
     newton_place,
+    newton_rows,
     newton_solve,
+    newton_solve_rows,
     newton_sum,
+    newton_ties,
     newton_work,
+    place_bodies,
+    solve_symmetric,
 )
 from bough.adaptive.engines.plain import plain_move
-from bough.adaptive.solver import Solver
+from bough.adaptive.engines.restrained import Ties
+from bough.adaptive.inputs import Inputs
+from bough.adaptive.lbfgs import Energy, Result, minimize_energy
 from bough.errors import NumericalError, SettingError
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
-LIMIT = 0.5  # rad by which a body may turn in one step, or m by which a joint may slide
-FAR_SHIFT = 1e12  # 1/s^2: stiffness is nothing beside it
-SOFT = 1e-3  # the first shift, by the one at which inertia alone would limit the step
-ROUNDING = 1e-13
-CLOSED = 1e-3  # m or rad: loops that are not open farther carry forces from the beginning
+STEPS, CALLS = 200, 1000  # at most, by default
+LIMIT = 0.5  # rad by which a body may turn in one step, or share of the linkage's size by which a joint may slide
+FIRST = 1e-3  # the first mu that is tried after 0
+LEAST, MOST = 1e-9, 1e12  # mu below is 0; above, no step is short enough
+ENOUGH = 1e-4  # of the predicted fall of the energy
+CORRECTIONS = 1  # of loops after a step
+FLOOR = 1e-7  # of the largest size of a turn: what bodies without forces have
+ROUNDING = 1e-13  # of the energy
+BALANCED = 1e-12  # of the largest moment: forces that rounding leaves
+SOFT, HARD = 10.0, 100.0  # penalty of open loops at first and at last, by the largest force and the linkage's size
+CALM, NEARLY = 0.1, 0.05  # rad in a step, and gaps by the linkage's size, below which multipliers are taken over
+CLOSED = 1e-3  # of the linkage's size: loops that are not open farther carry forces from the beginning
+REDUNDANT = 1e-12  # directions of loops that answer so much less than others
+STOPPED = 1e100  # the stiffness of a joint at its limit
+SADDLE = 1e-6  # mu: less negative curvature is rounding
+POWERS = 40  # iterations that find a direction of negative curvature
 MEMORY = 8  # steps from which the stiffness of loads without a potential is learned
 GROWTH = 1.5  # of the forces left that is allowed there in one step
-REDUNDANT = 1e-10  # directions of loops that answer so much less than others are left alone
-SMALL = 1e-6  # rad or m: steps below it are taken without looking at energies, which rounding hides
+EYE = np.eye(3)
 
 
-@dataclass(frozen=True)
-class Settled:
-    """What `QuasiStatics.minimize` found."""
+class Given(NamedTuple):
+    """What a call of `minimize` takes: restraints, a function that sets forces, or an energy; and a progress bar."""
 
-    converged: bool
-    iterations: int
-    energy: float  # J, of gravity, loads and joint potentials; NaN where loads have no potential that is known
-    force: float  # the largest force or torque left at a joint, N or N m
-    motion: float  # how far a body turned (rad) or a joint slid (m) at most in the last step
-    opening: float  # of loops, m or rad
-    seconds: float
+    ties: Ties | None
+    load: Callable[[], Any] | None
+    energy: Energy | None
+    done: Callable[[int], None]
 
 
 class Equilibrium:
-    """One search for an equilibrium of a solver's linkage."""
+    """One search for an equilibrium of a linkage."""
 
-    def __init__(self, solver: Solver, load: Callable[[], None] | None = None) -> None:
-        self.solver, self.inputs, self.load = solver, solver.inputs, load
-        self.m, self.closures = solver.inputs.mechanism, solver.closures
+    def __init__(
+        self, inputs: Inputs, closures: Closures | None, ties: Ties | None, load: Callable[[], Any] | None
+    ) -> None:
+        self.inputs, self.closures, self.ties, self.load = inputs, closures, ties, load
+        self.m = inputs.mechanism
         self.work = newton_work(self.m)
-        n = len(self.m.axis)
-        self.force, nv = np.zeros(n), len(self.inputs.shared.qdd)
-        self.step, self.closing = np.zeros(nv), np.zeros(nv)
-        self.lam, self.gap = np.zeros(0), np.zeros(0)
+        n, nv = len(self.m.axis), len(inputs.shared.qdd)
+        self.force, self.step, self._scratch = np.zeros(n), np.zeros(nv), np.zeros(nv)
+        self.gap = np.zeros(0 if closures is None else sum(T.shape[1] for T in closures.T))
+        self.lam, self.kappa = np.zeros(len(self.gap)), 0.0  # multipliers and penalty of the loops
+        self.compliance = np.zeros(0)
         self.columns: FloatArray = np.zeros((0, n))
-        self.mu, self._new, self._follows = 0.0, np.zeros(0), False
+        self._stiff = np.zeros((0 if ties is None else len(ties.stiffness), 5))
+        self.mu, self._least, self._follows = 0.0, 0.0, False
+        self._answers: FloatArray = self.columns
+        self._schur: FloatArray = np.zeros((0, 0))
         self._history: list[tuple[FloatArray, FloatArray]] = []  # steps, and what they changed of the forces
         self._force: FloatArray | None = None
-        self._moved = self.step
+        self._moved, self.calls = self.step, 0
+        self.returned: float | None = None  # energy of all forces but potentials, by the load
+        self.length = 1.0  # m, of the linkage
+        self._limits()
         self.place()
-        self._spread()
-        if self.closures is not None and np.abs(self.gap).max(initial=0.0) < CLOSED:
-            self._guess()
+        self.length = float(np.ptp(self.work.P, axis=0).max(initial=0.0)) or 1.0
+        weight = float(np.abs(self.work.F).sum(axis=1).max(initial=0.0)) or 1.0
+        self.kappa, self._stiffness = SOFT * weight / self.length, HARD * weight / self.length
+        if len(self.gap) and np.abs(self.gap).max() < CLOSED * self.length:
+            A = self.columns[: len(self.gap)]
+            self.lam[:] = -np.linalg.lstsq(A @ A.T, A @ self.force, rcond=REDUNDANT)[0]
+        self.place()
+
+    def _limits(self) -> None:
+        """Joints with a coordinate of their own, and its limits; one that is beyond starts there."""
+        model, single = self.inputs.model, self.inputs.model.scalar_joints
+        place = self.inputs.potentials.place[single.v]
+        low, high = model.limits.lower[single.v], model.limits.upper[single.v]
+        some = np.isfinite(low) | np.isfinite(high)
+        self._limited, self._at = place[some], single.q[some]
+        self._range = low[some], high[some]
+        self._clip()
+
+    def _clip(self) -> None:
+        q = self.inputs.shared.q
+        q[self._at] = np.clip(q[self._at], *self._range)
 
     # Where we are
 
@@ -81,105 +125,146 @@ class Equilibrium:
         """Forces, energies and gaps here."""
         inputs, w = self.inputs, self.work
         if self.load is not None:
-            self.solver.changes.all()
-            self.load()
+            inputs.changes.all()
+            answer = self.load()
+            self.returned = float(answer) if isinstance(answer, Real) else None
         inputs.potentials.evaluate()
         loads = inputs.forces.loads()
         self._follows = bool((loads.along < loads.first[1:]).any()) or bool(loads.moment.any())
         compiled(newton_place)(self.m, inputs.shared.q, loads, inputs.potentials.springs, w)
+        if self.ties is not None:
+            compiled(newton_ties)(w, self.ties, self._stiff)
         self.force[:] = -w.slope
         compiled(newton_forces)(self.m, w, self.force)
-        if self.closures is not None:
-            self._close()
+        self._place_rows()
         compiled(newton_sum)(self.m, w)
+        self._spread()
+        if len(self._limited):
+            self._stop()
+        self.calls += 1
+
+    def _stop(self) -> None:
+        """Joints that are pressed against a limit stay there, and the limit bears what presses them."""
+        x, (low, high), f = self.inputs.shared.q[self._at], self._range, self.left()[self._limited]
+        stopped = self._limited[((x <= low) & (f < 0.0)) | ((x >= high) & (f > 0.0))]
+        self.work.curve[stopped] = STOPPED
+        self.force[stopped] = 0.0
+        self.columns[:, stopped] = 0.0
 
     def _spread(self) -> None:
-        """Beside inertia, a shift holds joints back alike: links that are light or many would buckle otherwise."""
+        """The metric at joints, and what bodies without forces have of it."""
         m, w = self.m, self.work
-        reach = float(np.ptp(w.P, axis=0).max(initial=0.0)) + float(np.abs(m.inertia[:, 6:9]).max(initial=0.0))
-        share = float(m.inertia[:, 9].sum()) / max(len(m.axis), 1)
-        w.rotor[:] = m.armature + share * np.where(m.axis <= 2, reach**2, 1.0)
-
-    def _guess(self) -> None:
-        """Forces of the loops to begin with: those that hold them while all else accelerates."""
-        self.mu = FAR_SHIFT
-        if self._try() is not None:
-            self.lam = self._new
-            self.place()
-        self.mu = 0.0
+        size, slides = w.metric[:, 0], m.axis > 2
+        stiff = np.abs(w.curve)
+        most = max(float(size.max(initial=0.0)), float(stiff[~slides].max(initial=0.0)), 1e-300)
+        body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
+        pull = np.sqrt((w.F * w.F).sum(axis=1))[body] / self.length
+        w.rotor[:] = stiff + np.where(slides, pull + FLOOR * most / self.length**2, FLOOR * most)
 
     @property
     def has_energy(self) -> bool:
         """Whether all forces have a potential that is known."""
         return self.load is None and not self._follows
 
-    def left(self, lam: FloatArray) -> FloatArray:
-        """Forces (n,) that joints and multipliers leave."""
-        return self.force + lam @ self.columns if len(lam) else self.force
+    @property
+    def pull(self) -> FloatArray:
+        """Forces of the loops: multipliers, and a penalty for gaps (Hestenes 1969, Powell 1969)."""
+        return self.lam - self.kappa * self.gap
 
-    def merit(self, lam: FloatArray) -> float:
-        """What a step must not raise, with these forces of the loops."""
-        open_ = 2.0 * float(np.linalg.norm(lam)) * float(np.linalg.norm(self.gap))
-        if self.has_energy:
-            return float(self.work.energy[0]) + open_
-        return float(np.linalg.norm(self.left(lam))) + open_
+    def left(self) -> FloatArray:
+        """Forces (n,) that joints and loops leave."""
+        return self.force + self.pull @ self.columns[: len(self.gap)] if len(self.gap) else self.force
 
-    def _close(self) -> None:
-        """Gaps of the loops, and what their forces do to the joints."""
-        closures, w = self.closures, self.work
-        assert closures is not None
-        poses = np.concatenate([w.E[closures.bodies], w.P[closures.bodies]], axis=1)
-        wrenches, self.gap = closures.columns(poses)
-        if not len(self.lam):
-            self.lam = np.zeros(len(self.gap))
-        self.columns = np.zeros((len(wrenches), len(self.force)))
-        kept = w.f.copy()
-        for column, row in zip(wrenches, self.columns, strict=True):
-            w.f[:] = 0.0
-            for body, wrench, _ in column:
-                w.f[body] += wrench
-            compiled(newton_forces)(self.m, w, row)
-        w.f[:] = kept
-        for x, column in zip(self.lam, wrenches, strict=True):
-            for body, wrench, point in column:
-                w.F[body] += x * wrench[3:]
-                w.G[body] += x * np.outer(point, wrench[3:]).ravel()
+    @property
+    def noise(self) -> float:
+        """What rounding leaves of forces."""
+        return BALANCED * float(np.abs(self.work.G).max(initial=0.0))
+
+    def merit(self) -> float:
+        """What a step must lower: the energy with that of the loops, or the forces that are left."""
+        if not self.has_energy:
+            return float(np.linalg.norm(self.left()))
+        return float(self.work.energy[0] + (0.5 * self.kappa * self.gap - self.lam) @ self.gap)
+
+    def _place_rows(self) -> None:
+        """Directions that are not eliminated on the tree: those that loops hold, then springs between two bodies."""
+        w, bodies, wrenches, points, compliance = self.work, [], [], [], np.zeros(0)
+        if self.closures is not None:
+            at = self.closures.bodies
+            columns, self.gap = self.closures.columns(np.concatenate([w.E[at], w.P[at]], axis=1))
+            for column in columns:
+                ends = [*column, (-1, np.zeros(6), np.zeros(3))][:2]
+                bodies.append([body for body, _, _ in ends])
+                wrenches += [wrench for _, wrench, _ in ends]
+                points += [point for _, _, point in ends]
+        if self.ties is not None:
+            compliance = self._place_pairs(self.ties, bodies, wrenches)
+        self.columns, self.compliance = np.zeros((len(bodies), len(self.force))), compliance
+        if bodies:
+            pairs = np.array(bodies, np.int64)
+            compiled(newton_rows)(self.m, w, pairs, np.array(wrenches), self.columns)
+        if len(self.gap):
+            self._stiffen(pairs[: len(self.gap)].ravel(), np.array(wrenches), np.array(points))
+
+    def _stiffen(self, body: IntArray, wrenches: FloatArray, points: FloatArray) -> None:
+        """The forces of the loops among those that stiffen bodies."""
+        w, real = self.work, body >= 0
+        f = (np.repeat(self.pull, 2)[:, None] * wrenches[: len(body), 3:])[real]
+        x, body = points[: len(body)][real], body[real]
+        np.add.at(w.F, body, f)
+        np.add.at(w.G, body, (x[:, :, None] * f[:, None, :]).reshape(-1, 9))
+        size = np.sqrt((x * x).sum(axis=1) * (f * f).sum(axis=1))
+        for k in range(3):
+            np.add.at(w.metric[:, k], body, size)
+
+    def _place_pairs(self, t: Ties, bodies: list[Any], wrenches: list[FloatArray]) -> FloatArray:
+        """Rows of springs between two bodies; returns their compliance."""
+        w, found = self.work, []
+        for j in np.flatnonzero((t.body >= 0).all(axis=1)).tolist():
+            e, along, across = self._stiff[j, :3], self._stiff[j, 3], max(self._stiff[j, 4], 0.0)
+            for d, k in zip(axes_along(e), (along, across, across), strict=True):
+                if k > 0.0:
+                    bodies.append(t.body[j, ::-1].tolist())
+                    found.append(1.0 / k)
+                    for side, sign in ((1, 1.0), (0, -1.0)):
+                        f = sign * (w.E[t.body[j, side]].reshape(3, 3).T @ d)
+                        wrenches.append(np.concatenate([np.cross(t.point[2 * j + side], f), f]))
+        return np.array(found)
 
     # One step
 
-    def _try(self) -> tuple[float, float] | None:
-        """Solve with the present shift: how far joints go that follow forces, and that close the loops.
+    def _try(self) -> float:
+        """Solve with the present mu: how far bodies would go; NaN where the solution does not lead to a minimum."""
+        if not (self._factor(1) or (self.mu > 0.0 and self._factor(0))):
+            return math.nan
+        if not (len(self.columns) or self.has_energy):
+            return self._learned()
+        return self._solve(self.left(), self.step)
 
-        None where the solution does not lead to a minimum.
-        """
-        wrong = compiled(newton_factor)(self.m, self.work, self.mu)
-        k = len(self.lam)
-        if k == 0:
-            if wrong != 0.0:
-                return None
-            return (self._solve(self.force, self.step) if self.has_energy else self._learned()), 0.0
-        if math.isnan(wrong):
-            return None
-        answers = np.zeros((k + 1, len(self.step)))
-        for row, force in zip(answers, [self.force, *self.columns], strict=True):
-            self._solve(force, row)
-        S, free = self.columns @ answers[1:, self.m.v_index].T, self.columns @ answers[0, self.m.v_index]
-        if not (np.isfinite(S).all() and np.isfinite(free).all()):
-            return None
-        values, vectors = np.linalg.eigh(0.5 * (S + S.T))
-        real = np.abs(values) > REDUNDANT * np.abs(values).max(initial=0.0)
-        if np.count_nonzero(values[real] < 0.0) != wrong:
-            return None
-        vectors = vectors[:, real]
-        self._new, closing = (-vectors @ ((vectors.T @ x) / values[real]) for x in (free, self.gap))
-        follows, closes = (
-            self._solve(self.left(self._new), self.step),
-            self._solve(closing @ self.columns, self.closing),
-        )
-        if closes > 0.1 * LIMIT:
-            self.closing[self.m.v_index] = -np.linalg.pinv(self.columns, REDUNDANT) @ self.gap
-            closes = float(compiled(newton_motion)(self.m, self.work, self.closing))
-        return follows, closes
+    def _factor(self, exact: int) -> bool:
+        """Factorize with the present mu; False where the matrix has directions of negative curvature."""
+        wrong = float(compiled(newton_factor)(self.m, self.work, self.mu, exact))
+        k, loops = len(self.columns), len(self.gap)
+        if k == 0 or math.isnan(wrong):
+            return wrong == 0.0
+        self._answers = np.zeros_like(self.columns)
+        compiled(newton_solve_rows)(self.m, self.work, self.columns, self._answers, self._scratch)
+        soft = np.concatenate([np.full(loops, 1.0 / self.kappa), self.compliance])
+        self._schur = self.columns @ self._answers.T + np.diag(soft)
+        return bool(compiled(factorize_symmetric)(self._schur) == wrong)
+
+    def _solve(self, force: FloatArray, out: FloatArray) -> float:
+        """out (nv,) = matrix^-1 force (n,), and how far it moves bodies."""
+        compiled(newton_solve)(self.m, self.work, np.ascontiguousarray(force), out)
+        if len(self.columns):
+            out[self.m.v_index] += self._response(self.columns @ out[self.m.v_index])
+        return self._motion(out)
+
+    def _response(self, gap: FloatArray) -> FloatArray:
+        """How joints move (n,) to take back what they did to the rows."""
+        x = np.append(gap, np.zeros(len(self.columns) - len(gap)))
+        compiled(solve_symmetric)(self._schur, x)
+        return np.asarray(-self._answers.T @ x)
 
     def _learned(self) -> float:
         """The step that is best by what the last ones did to the forces (Anderson 1965).
@@ -198,56 +283,86 @@ class Equilibrium:
         if k:
             gamma = np.linalg.lstsq(answers[1:, v].T, answers[0, v], rcond=1e-10)[0]
             self.step -= gamma @ (answers[1:] + np.array([x for x, _ in self._history]))
-        return float(compiled(newton_motion)(self.m, self.work, self.step))
+        return self._motion(self.step)
 
-    def _solve(self, force: FloatArray, out: FloatArray) -> float:
-        compiled(newton_solve)(self.m, self.work, np.ascontiguousarray(force), out)
-        return float(compiled(newton_motion)(self.m, self.work, out))
-
-    def _free_shift(self) -> float:
-        """The shift at which inertia alone would let bodies turn by LIMIT."""
-        compiled(newton_factor)(self.m, self.work, FAR_SHIFT)
-        most = self._solve(self.left(self.lam), np.zeros_like(self.step))
-        return max(FAR_SHIFT * most / LIMIT, 1e-12)
+    def _motion(self, step: FloatArray) -> float:
+        return float(compiled(newton_motion)(self.m, self.work, step, self.length))
 
     def advance(self) -> float:
         """One step downhill; returns how far bodies turn or joints slide in it at most."""
-        first = self.mu  # of earlier steps, with more force left than here
-        for _ in range(60):
-            found = self._try()
-            if found is not None and math.isfinite(sum(found)):
-                shares = [min(1.0, LIMIT / x) if x > 0.0 else 1.0 for x in found]
-                for part in (1.0, 0.25, 0.0625):
-                    if self._go(part * shares[0], part * shares[1], max(found)):
-                        self.mu = 0.1 * self.mu if part == 1.0 else self.mu
-                        return part * max(x * share for x, share in zip(found, shares, strict=True))
-            shift = self._free_shift()
-            self.mu = max(10.0 * self.mu, SOFT * shift)
-            if self.mu > 1e9 * max(shift, first):
-                break
+        raised = 2.0
+        while self.mu < MOST:
+            most = self._try()
+            if math.isfinite(most):
+                share = min(1.0, LIMIT / most) if most > 0.0 else 1.0
+                ratio = self._go(share)
+                if ratio >= ENOUGH:
+                    self.mu *= max(0.1, 1.0 - (2.0 * min(ratio, 1.0) - 1.0) ** 3)  # Nielsen 1999
+                    self.mu = self.mu if self.mu > LEAST else self._least
+                    self._hold(share * most)
+                    return share * most
+            elif self.mu == 0.0:
+                self._least = LEAST
+            self.mu, raised = max(raised * self.mu, FIRST), 2.0 * raised
         raise NumericalError("no equilibrium was found: no step leads downhill, or forces are too large")
 
-    def _go(self, share: float, closing: float, most: float) -> bool:
-        """Move by shares of the step along the forces and of the one that closes loops, if that is for the better."""
-        q, lam = self.inputs.shared.q, self.lam
-        before, new = q.copy(), lam + share * (self._new - lam) if len(lam) else lam
-        bar, size, gap = self.merit(new), float(self.work.energy[1]), float(np.linalg.norm(self.gap))
-        compiled(plain_move)(self.m, q, share * self.step + closing * self.closing, 1.0)
-        self.lam = new
+    def _hold(self, motion: float) -> None:
+        """Let multipliers carry what the penalty carried, when motion and gaps are small; and stiffen the penalty."""
+        if len(self.gap):
+            if motion < CALM and np.abs(self.gap).max() < NEARLY * self.length:
+                self.lam = self.pull
+            self.kappa = min(4.0 * self.kappa, max(self._stiffness, self._stiffness * CALM / max(motion, 1e-4)))
+            self.place()
+
+    def _go(self, share: float) -> float:
+        """Move by a share of the step; undo it if that is worse.
+
+        Returns the fall of the merit, as a share of the predicted one; less than `ENOUGH` where it is undone.
+        """
+        q, before = self.inputs.shared.q, self.inputs.shared.q.copy()
+        bar, size = self.merit(), float(self.work.energy[1])
+        hope = (share - 0.5 * share**2) * float(self.left() @ self.step[self.m.v_index])
+        compiled(plain_move)(self.m, q, share * self.step, 1.0)
+        self._clip()
+        if len(self.gap):
+            self._correct(q, self.gap + share * self.columns[: len(self.gap)] @ self.step[self.m.v_index])
         self.place()
-        found = self.merit(new)
-        lower = found <= bar + ROUNDING * max(size, abs(bar))
-        closer = float(np.linalg.norm(self.gap)) < (1.0 - 0.1 * closing) * gap
+        found, noise = self.merit(), ROUNDING * max(size, abs(bar))
+        ratio = (bar - found + noise) / (abs(hope) + noise)
         if not self.has_energy:
-            lower = found <= GROWTH * bar
-        if math.isfinite(found) and (lower or closer or most < SMALL):
+            ratio = 1.0 if found <= GROWTH * bar else 0.0
+        if math.isfinite(found) and ratio >= ENOUGH:
             self._moved = share * self.step
-            return True
+            return ratio
         self._history.clear()
         self._force = None
-        q[:], self.lam = before, lam
+        q[:] = before
         self.place()
-        return False
+        return 0.0
+
+    def _correct(self, q: FloatArray, predicted: FloatArray) -> None:
+        """Take back what loops opened beyond prediction, because they are curved, with the matrix of the step."""
+        assert self.closures is not None
+        at, w = self.closures.bodies, self.work
+        for _ in range(CORRECTIONS):
+            compiled(place_bodies)(self.m, q, w)
+            gap = self.closures.columns(np.concatenate([w.E[at], w.P[at]], axis=1))[1]
+            self._scratch[self.m.v_index] = self._response(gap - predicted)
+            if self._motion(self._scratch) < LIMIT:
+                compiled(plain_move)(self.m, q, self._scratch, 1.0)
+
+    def way_down(self) -> FloatArray | None:
+        """A direction (nv,) of negative curvature, by inverse iteration, of a largest turn of 1; None at a minimum."""
+        self.mu = SADDLE
+        if self._factor(1):
+            return None
+        while not self._factor(1):
+            self.mu *= 1.5
+        d = np.random.default_rng(0).normal(size=len(self.step))
+        for _ in range(POWERS):
+            self._solve(d[self.m.v_index], self._scratch)
+            d[:] = self._scratch / np.abs(self._scratch).max(initial=1e-300)
+        return d / (self._motion(d) or 1.0)
 
     def settle(self, tol: float, most: int, done: Callable[[int], None]) -> tuple[bool, int, float]:
         """Steps until one is at most `tol`: whether it was, how many they were, and how long the last one was."""
@@ -255,39 +370,94 @@ class Equilibrium:
         for k in range(most):
             motion = self.advance()
             done(1)
-            if motion <= tol and np.abs(self.gap).max(initial=0.0) <= tol:
+            open_ = np.abs(self.gap).max(initial=0.0)
+            if (motion <= tol or np.abs(self.left()).max(initial=0.0) <= self.noise) and open_ <= tol:
                 return True, k + 1, motion
         return False, most, motion
 
 
-def minimize(
-    solver: Solver, tol: float, most: int, load: Callable[[], None] | None, done: Callable[[int], None]
-) -> Settled:
-    """See `QuasiStatics.minimize`."""
-    if not (isinstance(most, Integral) and most >= 1):
-        raise SettingError(f"steps: at least 1 must be allowed, got {most!r}")
-    began, q = time.perf_counter(), solver.inputs.shared.q
+def axes_along(e: FloatArray) -> FloatArray:
+    """(3, 3): three directions at right angles, the first along e."""
+    other = np.cross(e, EYE[np.argmin(np.abs(e))])
+    other /= np.linalg.norm(other)
+    return np.stack([e, other, np.cross(e, other)])
+
+
+def minimize(inputs: Inputs, closures: Closures | None, given: Given, tol: float, steps: Any) -> Result:
+    """See `Simulation.minimize`; where it fails, joints are where they were."""
+    if not tol > 0.0:
+        raise SettingError(f"tol must be positive, got {tol!r}")
+    if steps is not None and not (isinstance(steps, Integral) and int(steps) >= 1):
+        raise SettingError(f"steps: at least 1 must be allowed, got {steps!r}")
+    q = inputs.shared.q
     start = q.copy()
     try:
-        search = Equilibrium(solver, load)
-        converged, steps, motion = search.settle(tol, most, done)
+        search = Equilibrium(inputs, closures, given.ties, given.load)
+        if given.energy is not None or search.returned is not None:
+            return by_energy(search, given, tol, CALLS if steps is None else int(steps))
+        return by_newton(search, tol, STEPS if steps is None else int(steps), given.done)
     except BaseException:
         q[:] = start
         raise
     finally:
-        solver.inputs.potentials.refresh()
-        solver.changes.all()
-    left = float(np.abs(search.left(search.lam)).max(initial=0.0))
-    opening = float(np.abs(search.gap).max(initial=0.0))
+        inputs.potentials.refresh()
+        inputs.changes.all()
+
+
+def by_newton(search: Equilibrium, tol: float, most: int, done: Callable[[int], None]) -> Result:
+    """Newton's method, and whether it ended at a saddle."""
+    began = time.perf_counter()
+    converged, steps, motion = search.settle(tol, most, done)
+    left, direction, reason = search.left(), None, "forces are balanced"
+    if not converged:
+        reason = unsettled(search, steps, motion)
+    elif search.has_energy:
+        direction = search.way_down()
+        if direction is not None:
+            converged, reason = False, "forces are balanced at a saddle: the energy falls along `direction`"
     energy = float(search.work.energy[0]) if search.has_energy else math.nan
-    return Settled(converged, steps, energy, left, motion, opening, time.perf_counter() - began)
+    return Result(
+        converged, reason, search.inputs.configuration, energy, float(np.abs(left).max(initial=0.0)), motion, steps,
+        search.calls, float(np.abs(search.gap).max(initial=0.0)), time.perf_counter() - began, direction,
+    )  # fmt: skip
 
 
-def not_settled(solver: Solver, found: Settled) -> str:
+def by_energy(search: Equilibrium, given: Given, tol: float, most: int) -> Result:
+    """L-BFGS on a function of the user's, or on the energy that a load returns, and all that is known beside it."""
+    if len(search.gap):
+        raise SettingError("minimize: with an energy that is a function, loops cannot be held: use restraints instead")
+    if search.ties is not None:
+        raise SettingError("minimize: expected restraints or an energy, one of them")
+    inputs, v = search.inputs, search.m.v_index
+
+    def total(q: FloatArray) -> tuple[float, FloatArray]:
+        inputs.shared.q[:] = q
+        search.place()
+        gradient = np.zeros(len(search.force))
+        gradient[v] = -search.force
+        if search.returned is not None:  # of all forces but potentials
+            return search.returned + inputs.potentials.energy(), gradient
+        found = given.energy(q.copy()) if given.energy is not None else (0.0, 0.0)
+        more, slope = found
+        return float(search.work.energy[0]) + float(more), gradient + np.asarray(slope, float)
+
+    found = minimize_energy(inputs.model, total, inputs.configuration, tol=tol, calls=most, done=given.done)
+    inputs.shared.q[:] = found.q
+    return found
+
+
+def unsettled(search: Equilibrium, steps: int, motion: float) -> str:
     """Why there is no equilibrium yet."""
+    m, w = search.m, search.work
     why = "there is no equilibrium near, or more steps are needed"
-    if solver.closures is not None and found.opening > CLOSED:
-        name, gap = solver.closures.widest(solver.poses(solver.closures.bodies))
+    free = (np.repeat(m.parent, np.diff(m.dof)) < 0) & (m.axis > 2) & (w.curve == 0.0)
+    if free.any() and not len(search.columns) and not w.K.any():
+        k = int(np.argmax(np.where(free, np.abs(search.force), -1.0)))
+        if abs(search.force[k]) > 1e-6 * float(np.abs(w.F).max(initial=0.0)):
+            name = search.inputs.model.dof_names[m.v_index[k]]
+            why = f"nothing holds joint {name!r} against a force of {abs(search.force[k]):.3g} N"
+    if search.closures is not None and np.abs(search.gap).max() > CLOSED * search.length:
+        at = search.closures.bodies
+        name, gap = search.closures.widest(np.concatenate([w.E[at], w.P[at]], axis=1))
         why = f"the closure of {name} is open by {gap:.2g} m or rad, and the linkage cannot close it from here"
-    moves = f"a body still turns or a joint slides by {found.motion:.1e} in one"
-    return f"after {found.iterations} steps {moves}: {why}"
+    return f"after {steps} steps a body still turns or a joint slides by {motion:.1e} in one: {why}"

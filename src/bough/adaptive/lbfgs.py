@@ -53,6 +53,7 @@ class Result:
     calls: int  # evaluations of the energy
     opening: float  # of loops, m or rad
     seconds: float
+    direction: FloatArray | None = None  # (nv,) along which the energy falls from a saddle
 
 
 class MassMetric:
@@ -65,6 +66,7 @@ class MassMetric:
         self.m, self.work = model.mechanism, newton_work(model.mechanism)
         m, w = self.m, self.work
         compiled(place_bodies)(m, q, w)
+        w.metric[:] = m.inertia
         mass, h = m.inertia[:, 9], m.inertia[:, 6:9]
         moment = mass[:, None] * w.P + np.einsum("nij,nj->ni", w.E.reshape(-1, 3, 3), h)  # about the world's origin
         total = max(float(mass.sum()), 1e-300)
@@ -78,7 +80,7 @@ class MassMetric:
     def place(self, q: FloatArray) -> None:
         """Go to q (nq,)."""
         compiled(place_bodies)(self.m, q, self.work)
-        compiled(newton_factor)(self.m, self.work, 1.0)
+        compiled(newton_factor)(self.m, self.work, 1.0, 1)
 
     def solve(self, force: FloatArray) -> FloatArray:
         """(H + R)^-1 force, (nv,) both."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import checkpoint_of, options_of, restore_solver, solver_state
-from bough.adaptive.closure import Closure, with_those_of
+from bough.adaptive.closure import Closure, Closures, with_those_of
 from bough.adaptive.cost import SolverSelector, cost
-from bough.adaptive.equilibrium import Settled, minimize, not_settled
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
 from bough.adaptive.potentials import Function, Potential
-from bough.adaptive.restraints import Restraints, listed
+from bough.adaptive.restraints import Owner, Restraints, pull_by
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.solver import Solver, refine
 from bough.adaptive.stats import Recorder, Stats
@@ -28,7 +27,6 @@ from bough.adaptive.tree.front import CERTIFICATE, JOINTS, ROOT
 from bough.arguments import explained
 from bough.errors import SettingError
 from bough.model import Model
-from bough.record import progress_bar
 from bough.types import FloatArray
 
 # How good the present solution is, or the last step was: bounds, norms and costs as `Stats`.
@@ -126,6 +124,15 @@ class QuasiStatics(Simulation):
         self.solver.lock(culled, every, catch_up)
         self.solver.prepare(loops, assembly)
 
+    def _owner(self) -> Owner:
+        return Owner(self.inputs, lambda: self.pseudo_time, partial(pull_by, self.solver))
+
+    def _has_moved(self) -> None:
+        self.solver.all_moved = self.steps + 1
+
+    def _loops(self) -> Closures | None:
+        return self.solver.closures
+
     # What is set
 
     @property
@@ -153,28 +160,6 @@ class QuasiStatics(Simulation):
         moved, only. Joints have one coordinate, and are named or given by place in `joint_names`.
         """
         self.inputs.set_potential(joints, *potentials)
-
-    def restraints(
-        self,
-        bodies: Iterable[str | int],
-        targets: npt.ArrayLike | None = None,
-        stiffness: npt.ArrayLike = 1.0,
-        *,
-        points: npt.ArrayLike | None = None,
-        others: Iterable[str | int] | None = None,
-        other_points: npt.ArrayLike | None = None,
-        length: npt.ArrayLike = 0.0,
-    ) -> Restraints:
-        """Springs (N/m) from `points` (k, 3) of bodies to `targets` (k, 3) in space, or to points of `others`.
-
-        They act where they are the load of `run` or `minimize`: `run(n, h=h, load=restraints)`, which is quicker than
-        a function that sets forces. `length` (m) is theirs at rest. Points are origins unless they are given.
-        """
-        if (targets is None) == (others is None):
-            raise SettingError("restraints: expected targets in space or other bodies, one of them")
-        given = {"points": points, "other_points": other_points, "targets": targets}
-        first = listed(bodies)
-        return Restraints(self.solver, first or [], listed(others), stiffness=stiffness, length=length, **given)
 
     @property
     def gravity(self) -> FloatArray:
@@ -325,53 +310,11 @@ class QuasiStatics(Simulation):
         finally:
             self._release()
 
-    @exclusive
-    def minimize(
-        self,
-        load: Callable[[QuasiStatics], None] | None = None,
-        tol: float = 1e-9,
-        *,
-        steps: int = 200,
-        progress: bool = False,
-    ) -> Settled:
-        """Settle to an equilibrium of gravity, loads and potentials, loops closed, by Newton's method; all joints move.
-
-        It ends when no body turns (rad) and no joint slides (m) by more than `tol` in a step, or after so many `steps`,
-        with a warning. `load` is called wherever forces are needed, to set them. O(n) for a step.
-        """
-        if not tol > 0.0:
-            raise SettingError(f"tol must be positive, got {tol!r}")
-        with progress_bar("settling", steps, progress) as advance:
-            try:
-                found = minimize(self.solver, tol, steps, None if load is None else lambda: load(self), advance)
-            finally:
-                self._release()
-        self.solver.all_moved = self.steps + 1
-        if not found.converged:
-            warnings.warn(not_settled(self.solver, found), stacklevel=2)
-        return found
-
-    def _release(self) -> None:
-        """Restraints act in the call to which they are given."""
-        for restraints in self.inputs.restraints:
-            restraints.release()
-
-    @property
-    def all_restraints(self) -> tuple[Restraints, ...]:
-        """Restraints in the order in which they were made; after `resume`, too."""
-        return tuple(self.inputs.restraints)
-
     # Checkpoints
 
     def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays, known = solver_state(self.solver)
-        springs = []
-        for k, restraints in enumerate(self.inputs.restraints):
-            more, facts = restraints.state()
-            arrays |= {f"restraint_{k}_{name}": array for name, array in more.items()}
-            springs.append([int(restraints.load.numbers[0]), facts])
-        parts = {"restraints": springs, "solver": known, "stepper": self.stepper.state()}
-        parts |= {"selector": self.selector.state()}
+        parts = {"solver": known, "stepper": self.stepper.state(), "selector": self.selector.state()}
         return {**arrays, "before": self.stepper.swings.before}, parts
 
     @classmethod
@@ -379,11 +322,7 @@ class QuasiStatics(Simulation):
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
         arrays, facts = checkpoint_of(model, path, "solver")
         sim = cls(model, without=facts["without"], **options_of(arrays, facts))
-        sim.inputs.restore(arrays, facts["inputs"])
-        for k, (number, known) in enumerate(facts["restraints"]):
-            own = {name: arrays[f"restraint_{k}_{name}"] for name in ("stiffness", "length", "targets", "drift")}
-            load = next(load for load in sim.inputs.groups if load.numbers[0] == number)
-            Restraints.restored(sim.solver, load, own, known)
+        sim._restore_inputs(arrays, facts)
         sim.selector.restore(facts["selector"])
         sim.stepper.restore(facts["stepper"])
         sim.stepper.swings.before = arrays["before"]

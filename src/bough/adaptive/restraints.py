@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +17,20 @@ from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from bough.adaptive.forces import Load
+    from bough.adaptive.inputs import Inputs
     from bough.adaptive.solver import Solver
 
 
 class Restraints:
-    """Springs, made by `QuasiStatics.restraints`; `run(..., load=restraints)` takes its steps in compiled code.
+    """Springs, made by `restraints` of a simulation. They act in the call of `run` or `minimize` that takes them.
 
-    They act in the call of `run` or `minimize` to which they are given.
+    `QuasiStatics.run(..., load=restraints)` takes its steps in compiled code; `minimize` knows their stiffness.
 
     Called with the simulation, as any load of `run` and `minimize` is, it sets the forces where bodies are now.
     """
 
-    def __init__(self, solver: Solver, bodies: list[str | int], others: list[str | int] | None, **given: Any) -> None:
-        self._solver, k = solver, len(bodies)
+    def __init__(self, owner: Owner, bodies: list[str | int], others: list[str | int] | None, **given: Any) -> None:
+        self._owner, k = owner, len(bodies)
         ends = [None if given["points"] is None else numbers("points", given["points"], (k, 3)) for _ in range(2)]
         second = given["targets"] if others is None else given["other_points"]
         if others is not None and len(others) != k:
@@ -43,20 +44,20 @@ class Restraints:
         self._drift, self._passed, self._since = np.zeros((k, 3)), np.zeros(1), self._now
         on = [None if p is None else np.array(p) for p in ends[: 1 if others is None else 2]]
         at = np.concatenate([np.zeros((k, 3)) if p is None else p for p in on])
-        self.load = solver.inputs.loads([*bodies, *(others or [])], at, "world", False)
+        self.load = owner.inputs.loads([*bodies, *(others or [])], at, "world", False)
         self._pairs = others is not None
         self._begin()
 
     def _begin(self) -> None:
         self._energy, self._acts = math.nan, False
         self._ties: dict[bool, tuple[Any, Ties]] = {}  # on the plain mechanism, and on a contracted one
-        self._solver.inputs.restraints.append(self)
+        self._owner.inputs.restraints.append(self)
 
     @classmethod
-    def restored(cls, solver: Solver, load: Load, arrays: dict[str, FloatArray], facts: list[Any]) -> Restraints:
+    def restored(cls, owner: Owner, load: Load, arrays: dict[str, FloatArray], facts: list[Any]) -> Restraints:
         """Those of which `state` gave this; their load is there."""
         found = cls.__new__(cls)
-        found._solver, found.load, (found._pairs, found._since, acts) = solver, load, facts
+        found._owner, found.load, (found._pairs, found._since, acts) = owner, load, facts
         found.stiffness, found.length = arrays["stiffness"], arrays["length"]
         found._targets, found._drift, found._passed = arrays["targets"], arrays["drift"], np.zeros(1)
         found._begin()
@@ -106,7 +107,7 @@ class Restraints:
 
     @property
     def _now(self) -> float:
-        return float(self._solver.clock.time[0])
+        return self._owner.now()
 
     def _refuse_pairs(self, what: str) -> None:
         if self._pairs:
@@ -124,16 +125,9 @@ class Restraints:
 
     def __call__(self, simulation: Any = None) -> None:
         """Set the forces where the bodies are now."""
-        solver, loads = self._solver, self._solver.inputs.forces.loads()
-        region, self._passed[0] = solver.region, self._now - self._since
-        hybrid = None if region is None or solver.is_plain or solver.changes.everything else region.hybrid
-        if hybrid is not None and hybrid.fits(loads):
-            m, w, t = hybrid.mechanism, hybrid.work, self.ties(hybrid)
-        else:
-            solver.plain.load(loads)
-            m, w, t = solver.plain.mechanism, solver.plain.work, self.ties(None)
-        self.note(float(compiled(tie)(m, solver.inputs.shared.q, w, t, loads)))
-        solver.changes.many_forces(self.load.bodies)
+        self._passed[0] = self._now - self._since
+        self.note(self._owner.pull(self))
+        self._owner.inputs.changes.many_forces(self.load.bodies)
 
     def note(self, energy: float) -> None:
         """The forces are those of the springs where bodies are now, with this energy."""
@@ -142,7 +136,7 @@ class Restraints:
 
     def ties(self, hybrid: HybridEngine | None) -> Ties:
         """The springs as the kernels read them, on all bodies or on the pieces of a contracted tree."""
-        inputs = self._solver.inputs
+        inputs = self._owner.inputs
         loads, forces = inputs.forces.loads(), inputs.forces
         key = loads if hybrid is None else hybrid.pieces
         known = self._ties.get(hybrid is None)
@@ -150,7 +144,7 @@ class Restraints:
             return known[1]
         rows = self.load.rows()
         body, point, place = self.load.bodies, forces.rows.point[rows], forces.places(rows)
-        size = len(self._solver.plain.mechanism.parent)
+        size = len(inputs.mechanism.parent)
         if hybrid is not None:
             body, point = hybrid.borne(loads.slot[body], point)
             size = len(hybrid.mechanism.parent)
@@ -164,6 +158,43 @@ class Restraints:
         )  # fmt: skip
         self._ties[hybrid is None] = key, made
         return made
+
+
+class Owner(NamedTuple):
+    """The simulation that restraints act on."""
+
+    inputs: Inputs
+    now: Callable[[], float]  # pseudo-time, or time
+    pull: Callable[[Restraints], float]  # sets their forces and returns their energy
+
+
+def pull_by(solver: Solver, restraints: Restraints) -> float:
+    """Forces by compiled code, on the contracted tree where it serves, and the energy."""
+    loads, region = solver.inputs.forces.loads(), solver.region
+    hybrid = None if region is None or solver.is_plain or solver.changes.everything else region.hybrid
+    if hybrid is not None and hybrid.fits(loads):
+        m, w, t = hybrid.mechanism, hybrid.work, restraints.ties(hybrid)
+    else:
+        solver.plain.load(loads)
+        m, w, t = solver.plain.mechanism, solver.plain.work, restraints.ties(None)
+    return float(compiled(tie)(m, solver.inputs.shared.q, w, t, loads))
+
+
+def pull_at(poses: Callable[[IntArray], FloatArray], restraints: Restraints) -> float:
+    """Forces on bodies that are at `poses` of the mechanism's, (k, 12), and the energy."""
+    t = restraints.ties(None)
+    ends = t.point.reshape(-1, 2, 3).copy()
+    ends[:, 1] += np.where(t.body[:, 1:] < 0, t.passed[0] * t.drift, 0.0)
+    for side in (0, 1):
+        real = t.body[:, side] >= 0
+        at = poses(t.body[real, side])
+        ends[real, side] = at[:, 9:] + np.einsum("kij,kj->ki", at[:, :9].reshape(-1, 3, 3), ends[real, side])
+    d = ends[:, 1] - ends[:, 0]
+    far = np.sqrt((d * d).sum(axis=1))
+    stretch = far - t.length
+    force = (t.stiffness * np.where(t.length > 0.0, stretch / np.maximum(far, 1e-300), 1.0))[:, None] * d
+    restraints.load.values[:] = np.concatenate([force, -force]) if len(restraints.load) > len(t.stiffness) else force
+    return float(0.5 * (t.stiffness * stretch * stretch).sum())
 
 
 class NoRestraints:

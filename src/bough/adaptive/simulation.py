@@ -17,11 +17,15 @@ from typing import Any, TypeVar, cast
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import write_checkpoint
+from bough.adaptive.closure import Closures
+from bough.adaptive.equilibrium import STEPS, Given, minimize
 from bough.adaptive.forces import Load
 from bough.adaptive.forecast import Forecast
 from bough.adaptive.inputs import Inputs, model_without
+from bough.adaptive.lbfgs import Energy, Result
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
+from bough.adaptive.restraints import Owner, Restraints, listed
 from bough.adaptive.stats import Recorder
 from bough.dynamics.laws import check_effects
 from bough.errors import ModelError, SettingError
@@ -170,6 +174,89 @@ class Simulation:
         """Set the torque of one joint (d,), or with None those of all (nv,)."""
         self.inputs.set_torque(joint, value)
 
+    def restraints(
+        self,
+        bodies: Iterable[str | int],
+        targets: npt.ArrayLike | None = None,
+        stiffness: npt.ArrayLike = 1.0,
+        *,
+        points: npt.ArrayLike | None = None,
+        others: Iterable[str | int] | None = None,
+        other_points: npt.ArrayLike | None = None,
+        length: npt.ArrayLike = 0.0,
+    ) -> Restraints:
+        """Springs (N/m) from `points` (k, 3) of bodies to `targets` (k, 3) in space, or to points of `others`.
+
+        They act where they are the load of `run` or `minimize`, which is quicker than a function that sets forces.
+        `length` (m) is theirs at rest. Points are origins unless they are given.
+        """
+        if (targets is None) == (others is None):
+            raise SettingError("restraints: expected targets in space or other bodies, one of them")
+        given = {"points": points, "other_points": other_points, "targets": targets}
+        first = listed(bodies)
+        return Restraints(self._owner(), first or [], listed(others), stiffness=stiffness, length=length, **given)
+
+    @exclusive
+    def minimize(
+        self,
+        load: Callable[[Any], float | None] | None = None,
+        tol: float = 1e-9,
+        *,
+        energy: Energy | None = None,
+        steps: int | None = None,
+        progress: bool = False,
+    ) -> Result:
+        """Settle to an equilibrium of gravity, loads, restraints and potentials, loops closed, within joint limits.
+
+        All joints move, and friction is left out. Newton's method in a trust region with the exact stiffness, O(n) for
+        a step. It ends when no body turns (rad), and no joint slides (as a share of the linkage's size), by more than
+        `tol` in a step, or after so many `steps`, 200 by default. A result that is not converged comes with a warning;
+        at a saddle, `direction` of the result leads down.
+
+        Parameters
+        ----------
+        load : restraints; or a function that is called with this simulation wherever forces are needed, to set them.
+            If it returns a number, that is the energy of all forces but potentials.
+        energy : f(q) -> (E, gradient (nv,)), an energy beside all others, with its gradient along the tangent vector
+            that `Model.integrate` takes. With it, or with a load that returns a number, L-BFGS in the mass metric takes
+            the place of Newton's method, and `steps` are evaluations, 1,000 by default.
+        """
+        ties = load.ties(None) if isinstance(load, Restraints) else None
+        call = None if load is None or ties is not None else lambda: load(self)
+        with progress_bar("settling", steps or STEPS, progress) as done:
+            try:
+                found = minimize(self.inputs, self._loops(), Given(ties, call, energy, done), tol, steps)
+                if ties is not None:
+                    load(self)  # type: ignore[misc]
+            finally:
+                self._release()
+                self._has_moved()
+        if not found.converged:
+            warnings.warn(found.reason, stacklevel=3)
+        return found
+
+    def _release(self) -> None:
+        """Restraints act in the call to which they are given."""
+        for restraints in self.inputs.restraints:
+            restraints.release()
+
+    @property
+    def all_restraints(self) -> tuple[Restraints, ...]:
+        """Restraints in the order in which they were made; after `resume`, too."""
+        return tuple(self.inputs.restraints)
+
+    def _owner(self) -> Owner:
+        """What restraints know of this simulation."""
+        raise NotImplementedError
+
+    def _loops(self) -> Closures | None:
+        """Loops that are closed."""
+        raise NotImplementedError
+
+    def _has_moved(self) -> None:
+        """All joints are elsewhere, and at rest."""
+        raise NotImplementedError
+
     @exclusive
     def positions(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """Origins of bodies or frames in the world (k, 3); all of `body_names` without an argument.
@@ -242,10 +329,23 @@ class Simulation:
         The file is complete or is not there: a kill while it is written leaves the one before.
         """
         arrays, facts = self.inputs.state()
+        facts["restraints"] = []
+        for k, restraints in enumerate(self.inputs.restraints):
+            own, known = restraints.state()
+            arrays |= {f"restraint_{k}_{name}": array for name, array in own.items()}
+            facts["restraints"].append([int(restraints.load.numbers[0]), known])
         more, parts = self._parts()
         write_checkpoint(
             path, arrays | more, {"model": self.model.hash, "without": list(self.without), "inputs": facts, **parts}
         )
+
+    def _restore_inputs(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
+        """What was set when a checkpoint was written; restraints are restraints again."""
+        self.inputs.restore(arrays, facts["inputs"])
+        for k, (number, known) in enumerate(facts["inputs"]["restraints"]):
+            own = {name: arrays[f"restraint_{k}_{name}"] for name in ("stiffness", "length", "targets", "drift")}
+            load = next(load for load in self.inputs.groups if load.numbers[0] == number)
+            Restraints.restored(self._owner(), load, own, known)
 
     def _parts(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
         """What its parts remember beyond its inputs, as arrays and plain facts."""

@@ -5,8 +5,13 @@ Forces f at points x with directions fixed in the world have, for joint i on the
     d2E / dq_i dq_j = -w_i . N_j,    N_j = sum over bodies beyond j of (S_j x) x f = (G - tr G) w_j + v_j x F
     F = sum f,  G = sum x f'
 
-with w and v the angular and linear parts of the axis S_j at the frame's origin. So the matrix mu M + H is eliminated
-from the tips to the ground as a mass matrix is, with one change: U = mu IA S - (N, 0), D = S'U + V'' + mu armature.
+with w and v the angular and linear parts of the axis S_j at the frame's origin. A spring to a point in space adds its
+stiffness there, as a point mass adds its inertia. So the matrix K + mu D is eliminated from the tips to the ground as a
+mass matrix is, with one change: U = IA S - (N, 0), d = S'U + V'' + mu rotor.
+
+D is the metric of a trust region: a body that turns by a vector w has the size c |w|^2, with c the sum of |x| |f| over
+the forces that act on it and through the joints beyond it. The energy of a body with its forces bends down by no more
+than that when it turns, so mu is a number of the order of 1 whatever the loads are.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.engines.plain import orient
+from bough.adaptive.engines.restrained import Ties
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.springs import Springs, term
 from bough.compile.kernel import inlined, kernel, loop_kernel
@@ -47,6 +53,7 @@ from bough.spatial import (
     get10,
     get21,
     join,
+    outer,
     put3,
     put6,
     put9,
@@ -58,10 +65,12 @@ from bough.spatial import (
     scale6,
     sub3,
 )
-from bough.types import FloatArray, Force, Rotation, Rows, Scalar, Vector
+from bough.types import ArticulatedInertia, FloatArray, Force, Rotation, Rows, Scalar, Vector
 
 SINGULAR = 1e-14  # a pivot this much smaller than what it is made of is none
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+ZERO15 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+FAR_FROM = 1e-12  # m: nearer than that to its target a spring has no direction
 
 
 class NewtonWork(NamedTuple):
@@ -73,6 +82,9 @@ class NewtonWork(NamedTuple):
     IA: FloatArray  # (N, 21)
     F: FloatArray  # (N, 3) forces beyond a body's joint with directions in the world, in its frame
     G: FloatArray  # (N, 9) and their moments x f'
+    B: FloatArray  # (N, 9) those of the forces on a body itself and through the joints on it
+    K: FloatArray  # (N, 21) stiffness of springs to points in space
+    metric: FloatArray  # (N, 10) of the trust region, in the form of rigid inertias
     f: FloatArray  # (N, 6) all forces on a body, in its frame
     p: FloatArray  # (N, 6)
     W: FloatArray  # (n, 6)
@@ -80,14 +92,14 @@ class NewtonWork(NamedTuple):
     u: FloatArray  # (n,)
     slope: FloatArray  # (n,) V' less the torque given
     curve: FloatArray  # (n,) V''
-    rotor: FloatArray  # (n,) what mu times is added to at joints beside inertia
+    rotor: FloatArray  # (n,) of the metric, at joints
     energy: FloatArray  # (2,) of loads and joints, and the size of what it is a sum of
 
 
 def newton_work(m: Mechanism) -> NewtonWork:
     """Room for a mechanism."""
     N, n = len(m.parent), len(m.axis)
-    widths = (12, 9, 3, 21, 3, 9, 6, 6)
+    widths = (12, 9, 3, 21, 3, 9, 9, 21, 10, 6, 6)
     return NewtonWork._make([*(np.zeros((N, k)) for k in widths), np.zeros((n, 6)), *np.zeros((5, n)), np.zeros(2)])
 
 
@@ -107,6 +119,15 @@ def _add9(a: Rows, i: int, x: Rotation) -> None:
 
 @inlined
 @loop_kernel
+def widen(w: NewtonWork, i: int, x: Vector, f: Vector) -> None:
+    """Add |x| |f| to the size of a turn of body i."""
+    c = np.sqrt(dot3(x, x) * dot3(f, f))
+    for k in range(3):
+        w.metric[i, k] += c
+
+
+@inlined
+@loop_kernel
 def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
     """Gravity and applied forces on body i, and their energy."""
     E, I = get9(w.E, i), get10(m.inertia, i)
@@ -120,6 +141,11 @@ def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
     w.energy[1] += abs(lift)
     put3(w.F, i, F)
     put9(w.G, i, G)
+    for k in range(10):
+        w.metric[i, k] = 0.0
+    for k in range(21):
+        w.K[i, k] = 0.0
+    widen(w, i, h, g)
     slot = loads.slot[i]
     if slot >= 0:
         for j in range(loads.first[slot], loads.first[slot + 1]):
@@ -131,6 +157,7 @@ def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
                 l, t = rotate_back(E, l), rotate_back(E, t)
                 put3(w.F, i, add3(get3(w.F, i), l))
                 _add9(w.G, i, _outer(r, l))
+            widen(w, i, r, l)
             f, n = add3(f, l), add3(n, add3(t, cross(r, l)))
     put6(w.f, i, join(n, f))
 
@@ -182,7 +209,7 @@ def newton_forces(m: Mechanism, w: NewtonWork, out: Rows) -> None:
 
 
 @inlined
-@kernel
+@loop_kernel
 def _moments_to_parent(m: Mechanism, w: NewtonWork, i: int) -> None:
     """F and G of body i about the parent's origin."""
     p, G = m.parent[i], get9(w.G, i)
@@ -195,17 +222,86 @@ def _moments_to_parent(m: Mechanism, w: NewtonWork, i: int) -> None:
     x = turn_to_parent(m, w.X, i, (a[0], b[0], c[0]))
     y = turn_to_parent(m, w.X, i, (a[1], b[1], c[1]))
     z = turn_to_parent(m, w.X, i, (a[2], b[2], c[2]))
+    widen(w, p, o, F)
     put3(w.F, p, add3(get3(w.F, p), F))
     _add9(w.G, p, (x[0], x[1], x[2], y[0], y[1], y[2], z[0], z[1], z[2]))
     _add9(w.G, p, _outer(o, F))
+    _add9(w.B, p, _outer(o, F))
 
 
-@kernel
+@loop_kernel
 def newton_sum(m: Mechanism, w: NewtonWork) -> None:
-    """F and G of all bodies beyond each joint, from those of each body."""
+    """F and G of all bodies beyond each joint, from those of each body, and the size of turns."""
+    for i in range(len(m.parent)):
+        put9(w.B, i, get9(w.G, i))
     for i in range(len(m.parent) - 1, -1, -1):
         if m.parent[i] >= 0:
             _moments_to_parent(m, w, i)
+
+
+@inlined
+@kernel
+def _in_world(w: NewtonWork, i: int, r: Vector) -> Vector:
+    """Where a point of body i, or of the ground, is in the world."""
+    x = r
+    if i >= 0:
+        x = add3(get3(w.P, i), rotate(get9(w.E, i), r))
+    return x
+
+
+@loop_kernel
+def newton_ties(w: NewtonWork, t: Ties, stiff: Rows) -> None:
+    """Forces and energies of springs between points, and the stiffness of those to points in space.
+
+    stiff (k, 5): each spring's direction in the world, and its stiffness along and across it.
+    """
+    for j in range(len(t.stiffness)):
+        a, b, r = t.body[j, 0], t.body[j, 1], get3(t.point, 2 * j)
+        far = get3(t.point, 2 * j + 1)
+        if b < 0:
+            far = add3(far, scale3(t.passed[0], get3(t.drift, j)))
+        d = sub3(_in_world(w, b, far), _in_world(w, a, r))
+        long = np.sqrt(dot3(d, d))
+        stretch, k = long - t.length[j], t.stiffness[j]
+        e = (1.0, 0.0, 0.0)
+        if long > FAR_FROM:
+            e = scale3(1.0 / long, d)
+        across = k if t.length[j] == 0.0 else k * stretch / max(long, FAR_FROM)
+        put3(stiff, j, e)
+        stiff[j, 3], stiff[j, 4] = k, across
+        w.energy[0] += 0.5 * k * stretch * stretch
+        w.energy[1] += 0.5 * k * stretch * stretch
+        pull = scale3(k * stretch, e)
+        if a >= 0:
+            _tie_body(w, a, r, pull)
+        if b >= 0:
+            _tie_body(w, b, far, scale3(-1.0, pull))
+        elif a >= 0:
+            put21(w.K, a, articulated_add(get21(w.K, a), point_stiffness(r, rotate_back(get9(w.E, a), e), k, across)))
+
+
+@inlined
+@loop_kernel
+def _tie_body(w: NewtonWork, i: int, r: Vector, pull: Vector) -> None:
+    """A force in the world's axes on a point of body i."""
+    f = rotate_back(get9(w.E, i), pull)
+    put3(w.F, i, add3(get3(w.F, i), f))
+    _add9(w.G, i, _outer(r, f))
+    put6(w.f, i, add6(get6(w.f, i), join(cross(r, f), f)))
+    widen(w, i, r, f)
+
+
+@inlined
+@loop_kernel
+def point_stiffness(r: Vector, e: Vector, k: Scalar, across: Scalar) -> ArticulatedInertia:
+    """A stiffness k along e, and another across it, at a point r of a body."""
+    K = outer(ZERO6, ZERO6)
+    for j in range(3):
+        x = (1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0, 1.0 if j == 2 else 0.0)
+        U = join(cross(r, x), x)
+        K = articulated_add(K, outer(scale6(across, U), U))
+    U = join(cross(r, e), e)
+    return articulated_add(K, outer(scale6(k - across, U), U))
 
 
 @inlined
@@ -220,29 +316,39 @@ def _geometric(m: Mechanism, w: NewtonWork, i: int, k: int) -> Force:
 
 @inlined
 @loop_kernel
-def _size(w: NewtonWork, i: int) -> Scalar:
-    """How large moments x f' of the forces beyond a joint are."""
-    most = 0.0
-    for j in range(9):
-        most = max(most, abs(w.G[i, j]))
-    return most
+def _turned(w: NewtonWork, i: int) -> ArticulatedInertia:
+    """What forces do to the stiffness of body i against turns, in the form of an inertia."""
+    B = get9(w.B, i)
+    xy, xz, yz = -0.5 * (B[1] + B[3]), -0.5 * (B[2] + B[6]), -0.5 * (B[5] + B[7])
+    return (B[4] + B[8], B[0] + B[8], B[0] + B[4], xy, xz, yz) + ZERO15
 
 
 @loop_kernel
-def newton_factor(m: Mechanism, w: NewtonWork, mu: float) -> Scalar:
-    """Eliminate mu M + H; returns how many pivots are negative, or NaN where one is zero to rounding."""
+def newton_factor(m: Mechanism, w: NewtonWork, mu: float, exact: int) -> Scalar:
+    """Eliminate K + mu D; returns how many pivots are negative, or NaN where one is zero to rounding.
+
+    With `exact` 0, K is that of bodies that turn steadily, each about an axis of its own; K + D is then semidefinite.
+    """
     wrong = 0.0
     for i in range(len(m.parent)):
-        put21(w.IA, i, articulated(rigid_scale(mu, get10(m.inertia, i)), 0.0))
+        IA = articulated_add(articulated(rigid_scale(mu, get10(w.metric, i)), 0.0), get21(w.K, i))
+        if exact == 0:
+            IA = articulated_add(IA, _turned(w, i))
+        put21(w.IA, i, IA)
     for i in range(len(m.parent) - 1, -1, -1):
         IA = get21(w.IA, i)
         for k in range(m.dof[i + 1] - 1, m.dof[i] - 1, -1):
-            U = add6(articulated_freedom(m, k, IA), _geometric(m, w, i, k))
-            D = along(m, k, U) + w.curve[k] + mu * w.rotor[k]
-            if not abs(D) > SINGULAR * (_size(w, i) + abs(w.curve[k]) + mu * m.inertia[i, 9]):
+            N = ZERO6
+            if exact == 1:
+                N = _geometric(m, w, i, k)
+            U = articulated_freedom(m, k, IA)
+            a, b, c = along(m, k, U), along(m, k, N), w.curve[k] + mu * w.rotor[k]
+            D = a + b + c
+            if not abs(D) > SINGULAR * (abs(a) + abs(b) + abs(c)):
                 return np.nan
             if D < 0.0:
                 wrong += 1.0
+            U = add6(U, N)
             W = (U[0] / D, U[1] / D, U[2] / D, U[3] / D, U[4] / D, U[5] / D)
             put6(w.W, k, W)
             w.D[k] = D
@@ -277,9 +383,34 @@ def newton_solve(m: Mechanism, w: NewtonWork, force: Rows, out: Rows) -> None:
         put6(w.p, i, a)
 
 
+@kernel
+def newton_solve_rows(m: Mechanism, w: NewtonWork, force: Rows, out: Rows, scratch: Rows) -> None:
+    """out (k, n) = (K + mu D)^-1 force (k, n), row by row."""
+    for j in range(len(force)):
+        newton_solve(m, w, force[j], scratch)
+        for k in range(len(m.axis)):
+            out[j, k] = scratch[m.v_index[k]]
+
+
 @loop_kernel
-def newton_motion(m: Mechanism, w: NewtonWork, step: Rows) -> Scalar:
-    """The largest angle by which a body turns, or a joint slides, when joints move by `step` (nv,)."""
+def newton_rows(m: Mechanism, w: NewtonWork, body: Rows, wrench: Rows, out: Rows) -> None:
+    """out (k, n) = S' of wrenches (2 k, 6) on pairs of bodies (k, 2), each in its body's frame; -1 is the ground."""
+    for j in range(len(body)):
+        for k in range(len(m.axis)):
+            out[j, k] = 0.0
+        for side in range(2):
+            i, f = body[j, side], get6(wrench, 2 * j + side)
+            while i >= 0:
+                for k in range(m.dof[i], m.dof[i + 1]):
+                    out[j, k] += along(m, k, f)
+                if m.parent[i] >= 0:
+                    f = force_to_parent(m, w.X, i, f)
+                i = m.parent[i]
+
+
+@loop_kernel
+def newton_motion(m: Mechanism, w: NewtonWork, step: Rows, length: float) -> Scalar:
+    """The largest angle by which a body turns when joints move by `step` (nv,), or slide as a share of a length."""
     most = 0.0
     for i in range(len(m.parent)):
         a = ZERO6
@@ -289,7 +420,37 @@ def newton_motion(m: Mechanism, w: NewtonWork, step: Rows) -> Scalar:
             x = step[m.v_index[k]]
             a = add6(a, freedom(m, k, x))
             if m.axis[k] > 2:
-                most = max(most, abs(x))
+                most = max(most, abs(x) / length)
         put6(w.p, i, a)
         most = max(most, np.sqrt(dot3((a[0], a[1], a[2]), (a[0], a[1], a[2]))))
     return most
+
+
+@loop_kernel
+def factorize_symmetric(A: Rows) -> Scalar:
+    """A = U' D U from its upper triangle, in place; returns how many pivots are negative, or NaN where one is none."""
+    wrong = 0.0
+    for j in range(len(A)):
+        d = A[j, j]
+        if not abs(d) > 0.0:
+            return np.nan
+        if d < 0.0:
+            wrong += 1.0
+        for i in range(j + 1, len(A)):
+            f = A[j, i] / d
+            for p in range(i, len(A)):
+                A[i, p] -= f * A[j, p]
+    return wrong
+
+
+@loop_kernel
+def solve_symmetric(A: Rows, x: Rows) -> None:
+    """x = A^-1 x, with A as `factorize_symmetric` leaves it."""
+    for j in range(len(A)):
+        f = x[j] / A[j, j]
+        for i in range(j + 1, len(A)):
+            x[i] -= f * A[j, i]
+    for j in range(len(A) - 1, -1, -1):
+        for i in range(j + 1, len(A)):
+            x[j] -= A[j, i] * x[i]
+        x[j] /= A[j, j]
