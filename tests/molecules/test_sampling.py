@@ -109,6 +109,24 @@ def test_densities_are_those_of_the_theory(chain, fixman):
         assert error < 0.25 * (rigid - flexible)
 
 
+def test_the_map_of_alanine_dipeptide_is_that_of_quadrature():
+    """phi and psi under a force field, with and without Fixman's potential, whose effect is small here."""
+    pytest.importorskip("openmm")
+    m = mol.peptide(["ACE", "ALA", "NME"], rotatable=["phi", "psi"])
+    field, keys, n, T = mol.OpenMM("amber14-all.xml", platform="Reference"), ["A/2/phi", "A/2/psi"], 36, 600.0
+    grid, energy = (np.arange(n) + 0.5) * 2 * np.pi / n - np.pi, field.on(m)
+    at = np.array([m.with_angles(m.model.neutral, {keys[0]: a, keys[1]: b}) for a in grid for b in grid])
+    U = np.array([energy(m.positions(q))[0] for q in at]).reshape(n, n)
+    half_log = 0.5 * np.array([mol.LogDeterminant(m.model)(q)[0] for q in at]).reshape(n, n)
+    for fixman in (False, True):
+        weight = np.exp(-(U - U.min()) / (KB * T) + (0.0 if fixman else half_log - half_log.mean()))
+        expected = (weight / weight.sum()).reshape(12, 3, 12, 3).sum(axis=(1, 3))
+        run = m.langevin(field, temperature=T, steps=20_000, dt=0.006, friction=5.0, every=4, fixman=fixman, seed=2)
+        a, b = m.angles(run.frames, keys).T
+        found, _, _ = np.histogram2d(a, b, bins=12, range=[[-np.pi, np.pi]] * 2)
+        assert 0.5 * np.abs(found / found.sum() - expected).sum() < 0.1
+
+
 def test_energy_is_kept_to_second_order(peptide):
     held = [mol.distance("A/1/CA", "A/5/CA", upper=0.6, linear=9.0)]
     drift = []

@@ -83,8 +83,10 @@ def view(
 
 def scene(source: Source, of: str | None, state: int, packages: Sequence[Path] = ()) -> Scene:
     """Of a model, or of a recording with its model."""
-    from bough.view import dressed, read_motion
+    from bough.view import dressed, page, read_motion
 
+    if source.is_structure:
+        return page(source.molecule())
     if not source.file.lower().endswith(RECORDINGS):
         return counted(dressed(source.model(), source.path(), package_paths=packages))
     from bough.app.source import existing
