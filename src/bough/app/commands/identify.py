@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,14 +15,6 @@ if TYPE_CHECKING:
     from bough.model import Model
 
 
-class DriveTerm(str, Enum):  # noqa: UP042  (typer reads the values of both)
-    """What joints have beside inertias."""
-
-    armature = "armature"
-    damping = "damping"
-    friction = "friction"
-
-
 Data = Annotated[
     Path,
     typer.Argument(
@@ -33,7 +24,7 @@ Data = Annotated[
     ),
 ]
 Drive = Annotated[
-    list[DriveTerm],
+    list[str],
     typer.Option(
         "--drive", metavar="TERM", help="Find armature, damping or friction of the joints, too. May be repeated."
     ),
@@ -68,7 +59,7 @@ def identify(
     existing(str(data))
     samples = measurements(data, model)
     with patient("compiling the regressor of this robot"), working("identifying"):
-        found = fit(model, *samples, drive=tuple(term.value for term in drive), noise=noise, prior=prior)
+        found = fit(model, *samples, drive=tuple(drive), noise=noise, prior=prior)
     if json:
         if to is not None:
             write_urdf(found.model, source.file, to, **source.options)

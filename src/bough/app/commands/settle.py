@@ -22,15 +22,6 @@ class ErrorName(str, Enum):  # noqa: UP042  (typer reads the values of both)
     energy = "energy"
 
 
-class SettleMethod(str, Enum):  # noqa: UP042
-    """How a step is solved."""
-
-    auto = "auto"
-    adaptive = "adaptive"
-    dca = "dca"
-    aba = "aba"
-
-
 Forces = Annotated[
     list[str],
     typer.Option(
@@ -52,7 +43,7 @@ def settle(
     steps: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
     dt: Annotated[float, typer.Option(help="Seconds a step; joints move by dt^2 / 2 qdd.")] = 1e-2,
     gravity: Gravity = None,
-    method: Annotated[SettleMethod, typer.Option(help="How a step is solved.")] = SettleMethod.auto,
+    method: Annotated[str, typer.Option(help="How a step is solved: auto, adaptive, dca or aba.")] = "auto",
     body: Watch = [],  # noqa: B006
     every: Annotated[int, typer.Option(min=1, help="Record every so many steps.")] = 1,
     record: Annotated[Path | None, typer.Option(help="Write samples to this .npz or .parquet file.")] = None,
@@ -70,7 +61,7 @@ def settle(
     forces = [placed_force(text) for text in force]
     model = source.model()
     error = getattr(adaptive, measure.value)(eps)
-    simulation = adaptive.QuasiStatics(model, error, method.value)
+    simulation = adaptive.QuasiStatics(model, error, method)
     if gravity is not None:
         simulation.gravity = vector(gravity, "--gravity")
     for name, value in forces:
