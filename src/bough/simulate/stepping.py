@@ -46,7 +46,11 @@ class Situation(NamedTuple):
 
     def some(self, rows: IntArray) -> Situation:
         """These rows alone."""
-        each: Any = (x[rows] if isinstance(x, np.ndarray) else tuple(y[rows] for y in x) for x in self)
+        # `take` is several times faster than an index
+        each: Any = (
+            np.take(x, rows, axis=0) if isinstance(x, np.ndarray) else tuple(np.take(y, rows, axis=0) for y in x)
+            for x in self
+        )
         return Situation(*each)
 
 
@@ -148,7 +152,8 @@ class RowStepper:
         ways = self._first_ways(now)
         main = most_common(ways)
         found = self._call(main, now, dt)
-        todo = np.where(ways == main, self._next_ways(main, found[3]), ways)
+        todo = self._next_ways(main, found[3])
+        np.copyto(todo, ways, where=ways != main)
         while len(rest := np.flatnonzero(todo)):
             way = int(todo[rest].min())
             rows = np.flatnonzero(todo == way)
