@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import card_motion, card_peers
+from benchmarks import card_motion, card_peers, reaching
 from benchmarks.absent import Sought, robot_file
 from benchmarks.dynamics import G1
 from bough import zoo
@@ -50,9 +50,9 @@ class Case(NamedTuple):
 
 
 def rows() -> list[Timing]:
-    """What follows, motion and control, and other libraries."""
+    """What follows, motion and control, inverse kinematics, and other libraries."""
     found = own()
-    return [*found, *card_motion.rows(), *card_peers.rows(_forward(found))]
+    return [*found, *card_motion.rows(), *reaching.on_gpu(), *card_peers.rows(_forward(found))]
 
 
 def own() -> list[Timing]:

@@ -205,3 +205,51 @@ def four_limbs() -> list[Timing]:
     shares = ({"bough": reached} | rate).items()
     note = ", ".join(f"{name} reaches {100 * share:.0f} %" for name, share in shares) + f"; {WAYS}"
     return [Timing("inverse kinematics to 1e-6, a pose", model.name, "hands and feet", per, note)]
+
+
+GPU_POSES = {"panda_hand": 4_194_304, "hands and feet": 262_144}
+
+
+def on_gpu() -> list[Timing]:
+    """The same poses as tensors on a GPU, a pose of a large batch; what is reached is checked on the CPU."""
+    try:
+        import_module("torch")
+    except ImportError:
+        return []
+    found = []
+    if path := robot_file("panda.urdf"):
+        arm = load(path, mimic="independent")
+        found.append(_on_gpu(arm, ("panda_hand",), arm.random_configuration(np.random.default_rng(0), 65_536), None))
+    if path := robot_file(G1):
+        model = load(path, floating_base=True)
+        near = 0.1 * np.random.default_rng(0).normal(size=(16_384, model.nv))
+        goals = model.integrate(np.tile(model.neutral, (len(near), 1)), near)
+        found.append(_on_gpu(model, (*HANDS, *FEET), goals, model.neutral))
+    return found
+
+
+def _on_gpu(model: Model, frames: tuple[str, ...], goals: Any, start: Any) -> Timing:
+    torch: Any = import_module("torch")
+    task = frames[0] if len(frames) == 1 else "hands and feet"
+    batch, dynamics = GPU_POSES[task], Dynamics(model)
+    wanted = {frame: dynamics.placement(goals, frame) for frame in frames}
+    every = np.arange(batch) % len(goals)
+    targets = {frame: torch.as_tensor(T[every], device="cuda") for frame, T in wanted.items()}
+    first = None if start is None else torch.as_tensor(start.copy(), device="cuda")
+    solver = ik.InverseKinematics(model, list(frames))
+
+    def solve() -> Any:
+        found = solver.solve(targets, first, device="cuda")
+        torch.cuda.synchronize()
+        return found
+
+    found = solve()
+    reached = np.flatnonzero(found.success.cpu().numpy())
+    some = reached[:1000]
+    for frame in frames:
+        placed = dynamics.placement(found.q[: some.max() + 1].cpu().numpy()[some], frame)
+        check(f"{frame} on the GPU", placed, wanted[frame][every[some]], 1e-5)
+    seconds = contest({"bough": solve}, seconds=4.0, burst=0.0)["bough"] / batch
+    steps = float(found.iterations.double().mean())
+    note = f"reaches {100 * len(reached) / batch:.2f} % to 1e-6, {steps:.0f} steps a pose"
+    return Timing(f"inverse kinematics to 1e-6, a pose of {batch:,}", model.name, task, {"bough": seconds}, note)
