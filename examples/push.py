@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from stand import DT, FEET, SOLE, STANCE, robot
+from stand import DT, FEET, SOLE, robot, stance
 
 import bough
 from bough.control import Contact, ContactDetector, Gains, WholeBody
@@ -19,16 +19,6 @@ from bough.simulate import Contacts, Ensemble
 
 PUSH = (0.2, 0.3)
 UPRIGHT = ("torso_link", "pelvis")
-
-
-def stance(model: bough.Model, dynamics: bough.Dynamics) -> np.ndarray:
-    """Knees bent, soles on the plane z = 0."""
-    q = model.neutral.copy()
-    for side in ("left", "right"):
-        for name, angle in STANCE.items():
-            q[model.joint(f"{side}_{name}_joint").q] = angle
-    q[2] -= dynamics.placement(q, FEET[0])[2, 3] - 0.035
-    return q
 
 
 def main(newtons: list[float], duration: float = 1.5) -> int:

@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 import numpy as np
-from stand import FEET, STANCE, robot
+from stand import FEET, robot, stance
 
 import bough
 
@@ -35,16 +35,6 @@ def clip(frames: int) -> dict[str, np.ndarray]:
         arm = np.stack([x - 0.2 * swing, sign * y + 0 * phase, PERSON["hip"] + z + 0.05 * swing**2], axis=1)
         found[f"{side} hand"] = arm
     return found
-
-
-def stance(model: bough.Model, dynamics: bough.Dynamics) -> np.ndarray:
-    """Knees and elbows bent, ankles at their height over the ground."""
-    q = model.neutral.copy()
-    for side in ("left", "right"):
-        for name, angle in STANCE.items():
-            q[model.joint(f"{side}_{name}_joint").q] = angle
-    q[2] -= dynamics.placement(q, FEET[0])[2, 3] - 0.035
-    return q
 
 
 def targets(model: bough.Model, person: dict[str, np.ndarray], q: np.ndarray) -> dict[Any, np.ndarray]:

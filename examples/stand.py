@@ -53,6 +53,16 @@ def robot() -> bough.Model:
     return bough.load(Path(str(found[0].locate())), floating_base=True)
 
 
+def stance(model: bough.Model, dynamics: bough.Dynamics) -> Array:
+    """Knees and elbows bent, ankles at their height over the plane z = 0."""
+    q = model.neutral.copy()
+    for side in ("left", "right"):
+        for name, angle in STANCE.items():
+            q[model.joint(f"{side}_{name}_joint").q] = angle
+    q[2] -= dynamics.placement(q, FEET[0])[2, 3] - 0.035
+    return q
+
+
 class Stand:
     """The task: its paths, its controller and the time it takes."""
 
@@ -71,16 +81,11 @@ class Stand:
         self.controller = self._controller()
 
     def _stance(self) -> Array:
-        """Knees bent, soles on the plane z = 0."""
-        q = self.model.neutral.copy()
-        for side in ("left", "right"):
-            for name, angle in STANCE.items():
-                q[self.model.joint(f"{side}_{name}_joint").q] = angle
-        # soles level, by inverse kinematics of both feet with the rest of the body near this posture
+        """Soles level on the plane z = 0, by inverse kinematics of both feet, the rest of the body near a stance."""
+        q = stance(self.model, self.dynamics)
         targets = {foot: self.dynamics.placement(q, foot) for foot in FEET}
         for T in targets.values():
             T[:3, :3], T[2, 3] = np.eye(3), 0.035
-        q[2] -= self.dynamics.placement(q, FEET[0])[2, 3] - 0.035
         return bough.ik.solve(self.model, targets, q, posture=q).q
 
     def _controller(self) -> WholeBody:
