@@ -22,6 +22,7 @@ import numpy.typing as npt
 from bough.compile.emit.limits import SHELF_BLOCK, Limits
 from bough.compile.emit.shelves import Shelves, peak
 from bough.compile.graph import twins
+from bough.compile.graph.cut import BETWEEN
 from bough.compile.graph.expr import ADD, ATAN, CONST, COS, DIV, INPUT, MUL, NEG, SIN, SQRT, STEP, SUB
 from bough.compile.graph.passes import drop_dead_code
 from bough.compile.graph.program import Array, Program, Unit
@@ -174,7 +175,9 @@ class _Kernel:
             return self._constants(nodes)
         if ops == {INPUT} and len({graph.a[i] for i in nodes}) == 1:
             place = self._place(tuple(graph.b[i] for i in nodes))
-            return self._keep(nodes, f"LOAD(x{graph.a[nodes[0]]}, {place})")
+            number = graph.a[nodes[0]]
+            load = "LOAD_BETWEEN" if self.program.inputs[number].name == BETWEEN else "LOAD"
+            return self._keep(nodes, f"{load}(x{number}, {place})")
         unit = self.unit_of.get(nodes[0])
         if unit is not None and set(nodes) <= set(unit):
             return self._keep(nodes, f"SHUFFLE({self.names[unit]}, {self._lane_map(nodes, unit)})")
@@ -293,7 +296,9 @@ class _Kernel:
         strides = [f"long long s{k}" for k in range(len(self.program.inputs))]
         parameters = ", ".join([*inputs, *outputs, "unsigned char *bad", "long long batch", *strides])
         lines = [f"SHARED({kind}, {name}, {size});" for kind, name, size in self._shared()]
-        lines += ["BEGIN(batch);", *(f"ROWS(x{k}, x{k}_, s{k});" for k in range(len(self.program.inputs)))]
+        lines += ["BEGIN(batch);"]
+        for k, spec in enumerate(self.program.inputs):
+            lines.append(f"BETWEEN(x{k}, x{k}_);" if spec.name == BETWEEN else f"ROWS(x{k}, x{k}_, s{k});")
         opened, closed = self._result_pointers()
         body = "\n".join(f"    {line}" for line in [*lines, *opened, *self.lines, "FINISH(bad);", *closed])
         head = HEAD.replace("@REAL@", self.real).replace("@LANES@", str(self.lanes))

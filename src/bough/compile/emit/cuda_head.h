@@ -20,6 +20,8 @@ typedef Number Real;
 #define ROWS(p, base, stride) auto p = base + ((stride) ? row : 0); const long long p##_e = (stride) ? batch : 1
 #define LOAD(p, place) __ldg(p + (place) * p##_e)
 #endif
+#define BETWEEN(p, base) auto p = base + row
+#define LOAD_BETWEEN(p, place) __ldg(p + (place) * batch)
 #if @RESULT_ROWS@
 #define RESULTS(p, base, size) Number *const p = base + row * (size)
 #define PLACE(p, place) p[place]

@@ -40,7 +40,7 @@ def side_by_side(program: Program, width: int) -> tuple[Program, list[Unit]]:
 
 def find_units(program: Program, width: int) -> tuple[Program, list[Unit]]:
     """The same in no order. A unit has 1, 2, 4, ... nodes; the last one is repeated to fill it up."""
-    program, classes = _align(program)
+    program, classes, _ = _align(program)
     program = settle(program)
     graph = program.graph
     found = []
@@ -88,8 +88,15 @@ def cost(program: Program, order: Sequence[Unit]) -> int:
     return total + len(moved)
 
 
-def _align(program: Program) -> tuple[Program, list[list[int]]]:
-    """Classes of live nodes that are the same operation on twins, each in the order of parts.
+def marks_of(program: Program, nodes: Sequence[int]) -> list[Mark]:
+    """Where each of some nodes belongs, as if it were an input."""
+    _, classes, part = _align(program)
+    place = {i: k for k, twins in enumerate(classes) for i in twins}
+    return [Mark(part[i], place[i]) for i in nodes]
+
+
+def _align(program: Program) -> tuple[Program, list[list[int]], dict[int, Part]]:
+    """Classes of live nodes that are the same operation on twins, each in the order of parts, and the part of each.
 
     In the program that comes with them, sums and products have their operands in the same order in all twins.
     """
@@ -110,7 +117,7 @@ def _align(program: Program) -> tuple[Program, list[list[int]]]:
             for i in twins:
                 colour[i] = len(found)
             found.append(sorted(twins, key=part.__getitem__) if len(twins) > 1 else twins)
-    return replace(program, graph=graph), found
+    return replace(program, graph=graph), found, part
 
 
 def _lift_to_carrier(twins: list[int], part: dict[int, Part]) -> None:

@@ -19,7 +19,7 @@ from bough.compile.graph.program import Array
 from bough.compile.run.cuda.arrays import ArrayView, TensorCall, signature, torch_stream, uploaded, view_of
 from bough.compile.run.cuda.code import AnyLaunches, GpuCode
 from bough.compile.run.cuda.gpu import Gpu, the_gpu
-from bough.compile.run.cuda.launches import room_in
+from bough.compile.run.cuda.launches import Launches, room_in
 from bough.compile.run.entry import Entry
 from bough.compile.run.exchange import GpuArray
 from bough.compile.run.gate import BAD_INPUT, BAD_OUTPUT
@@ -175,19 +175,25 @@ class CudaFunction:
         return {spec.name: x.address for spec, x in zip(units, self._bases[key], strict=True)}
 
     def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
-        """See `CompiledFunction`; all arrays are on the GPU, and only the launch is left."""
+        """See `CompiledFunction`; all arrays are on the GPU, and only the launch, or two of them, is left."""
         self._refuse_threads(threads)
+        assert isinstance(self.launches, Launches)
         gpu = the_gpu()
         given = [view_of(x, self.name, spec.name) for x, spec in zip(inputs, self.inputs, strict=True)]
         dtype, batch = self._dtype(given), self._batch(given, self.inputs) or 1
         results = [view_of(x, self.name, "out") for x in out]
         arguments = [*(g.address for g in given), *(r.address for r in results), view_of(bad, self.name, "bad").address]
         arguments += [batch, *(self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True))]
-        memory = (inputs, out, bad)
+        halves = self.launches.halves(gpu, dtype)
+        between = given[0].empty((halves.size if halves else 0, batch), dtype, gpu)
+        memory = (inputs, out, bad, between)
 
         def launch() -> None:
-            assert len(memory) == 3  # kept as long as this
-            self.launches.launch(gpu, dtype, batch, arguments, given[0].stream())
+            assert len(memory) == 4  # kept as long as this
+            if halves:
+                halves.launch(gpu, dtype, batch, arguments, given[0].stream(), between.address)
+            else:
+                self.launches.launch(gpu, dtype, batch, arguments, given[0].stream())
 
         return launch
 

@@ -20,6 +20,7 @@ from bough.compile.emit import cuda_product
 from bough.compile.emit.cuda import Arrangement, Form, Layouts, arrange, emit
 from bough.compile.emit.cuda_product import ProductText
 from bough.compile.emit.llvm_product import SparseProduct
+from bough.compile.graph.cut import Halves, cut
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
 from bough.compile.run.cuda.forms import BLOCKS, FormAndBlock, KernelNeeds, candidates, kernel_needs, rule
@@ -27,6 +28,7 @@ from bough.compile.run.cuda.gpu import Gpu, Kernel, Launch
 from bough.compile.settings import forms_are_timed
 
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
+HALVED = 15_000  # lines: longer kernels are cut in two where memory between them can be kept
 MOST_KEPT = 256  # launches that are kept prepared
 
 
@@ -64,6 +66,13 @@ class Launches:
             room_in(self._prepared)[dtype, batch] = launch
         launch(arguments, stream)
         return launch
+
+    def halves(self, gpu: Gpu, dtype: np.dtype) -> HalvedLaunches | None:
+        """The same by two kernels, where one would be too long."""
+        kernels = self._kernels(gpu, dtype)
+        if kernels.needs[rule(kernels, gpu.limits).form.lanes].lines <= HALVED:
+            return None
+        return HalvedLaunches(cut(self.program()), self.layouts)
 
     def choice(self, dtype: np.dtype, batch: int) -> tuple[FormAndBlock, Kernel]:
         """What was chosen for batches of that class, and its kernel."""
@@ -129,6 +138,23 @@ class Launches:
             blocks = (source.block,) if source.block else BLOCKS
             found = self._loaded[dtype, form] = LoadedForm(compiled(gpu, source.text, dtype), source.row_bytes, blocks)
         return found
+
+
+class HalvedLaunches:
+    """Launches of two kernels that follow each other, with `size` numbers for each row between them."""
+
+    def __init__(self, halves: Halves, layouts: Layouts) -> None:
+        first, second = halves
+        self.size = first.outputs[0].size
+        self.first = Launches(lambda: first, first.inputs, first.outputs, Layouts(layouts.inputs, "columns"))
+        self.second = Launches(lambda: second, second.inputs, second.outputs, layouts)
+
+    def launch(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any, between: int) -> None:
+        """Launch both, with the address of memory for the numbers between them."""
+        count = len(self.first.inputs)
+        given, strides = arguments[:count], arguments[len(arguments) - count :]
+        self.first.launch(gpu, dtype, batch, [*given, between, 0, batch, *strides], stream)
+        self.second.launch(gpu, dtype, batch, [*given, between, *arguments[count:], self.size], stream)
 
 
 class ProductLaunches:
