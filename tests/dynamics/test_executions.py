@@ -147,6 +147,19 @@ class TestCalling:
             dyn.forward_dynamics(*(x[0] for x in state), method="lu")
 
 
+@pytest.mark.parametrize("name", ["gravity", "jacobian", "factorize"])
+def test_methods_bound_before_the_first_call_go_the_short_way(name):
+    """So does a partial; what does not fit goes to the method as it is written."""
+    dyn = bough.Dynamics(zoo.arm(3))
+    early, more, q = getattr(dyn, name), ["hand"] * (name == "jacobian"), np.array([0.1, 0.2, 0.3])
+    first, again, listed = (early(x, *more) for x in (q, q, q.tolist()))
+    for found in (again, listed):
+        np.testing.assert_array_equal(getattr(found, "packed", found), getattr(first, "packed", first))
+    if name in dyn.__dict__:  # not in interpreted runs of some
+        dyn.__dict__[name] = lambda *given: "short"
+        assert early(q, *more) == "short"
+
+
 def test_a_zero_quaternion_has_no_result():
     model = zoo.humanoid()
     q = model.neutral.copy()

@@ -237,7 +237,7 @@ class Dynamics:
 
     def _factorize_shortcut(self, found: BoundFunction) -> Callable[..., Factor]:
         """`factorize`, with a shorter way for arrays that fit."""
-        method, tree, names = MethodType(Dynamics.factorize, self), self.model.dof_tree, self._joint_of_freedom
+        method, tree, names = self._written("factorize"), self.model.dof_tree, self._joint_of_freedom
         code: dict[str, Callable[..., Any]] = {}
         found.lend_make(code, "make")
         make, gate = code["make"], found.gate
@@ -449,16 +449,20 @@ class Dynamics:
         """A function of the table, bound when it is first asked for; calls of the method with default options then go
         to compiled code without a frame in between."""
         if name not in self.__dict__:
-            method = MethodType(getattr(type(self), name), self)  # not what another thread put in its place meanwhile
-            self.__dict__[name] = self._library.shortcut(name, method)
+            self.__dict__[name] = self._library.shortcut(name, self._written(name))
         return self._library.function(name, given=call).call
+
+    def _written(self, name: str) -> Callable[..., Any]:
+        """The method as it is written: not what calls of it go to by now."""
+        method = getattr(type(self), name)
+        return MethodType(getattr(method, "__wrapped__", method), self)
 
     def _of_frame(
         self, name: str, frame: str, reference: Reference, inputs: tuple[ArrayLike, ...], call: CallKeywords
     ) -> RealArray:
         """A function of a frame; calls with default options then go to compiled code without a frame in between."""
         if name not in self.__dict__:
-            self.__dict__[name] = self._library.frame_shortcut(name, MethodType(getattr(type(self), name), self))
+            self.__dict__[name] = self._library.frame_shortcut(name, self._written(name))
         try:
             return self._library.of_frame(name, frame, reference).call(*inputs, **call)
         except TypeError:
@@ -477,6 +481,21 @@ class Dynamics:
     def _joint_of_freedom(self) -> list[str]:
         """The name of the joint that each entry of v belongs to."""
         return [j.name for j in self.model.joints for _ in range(j.v.stop - j.v.start)]
+
+
+def _shortened(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that goes the short way once there is one: also where it was bound, say in a partial, before."""
+
+    @wraps(method)
+    def call(self: Dynamics, *given: Any, **named: Any) -> Any:
+        quick = self.__dict__.get(name)
+        return method(self, *given, **named) if quick is None else quick(*given, **named)
+
+    return call
+
+
+for _name in table.FUNCTIONS:
+    setattr(Dynamics, _name, _shortened(_name, getattr(Dynamics, _name)))
 
 
 def _restore(
