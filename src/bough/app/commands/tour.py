@@ -19,7 +19,10 @@ def demo(
     to: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """Show what the library does, as a page with scenes, plots and numbers."""
+    """Show what the library does, as a page.
+
+    It has scenes, plots and numbers.
+    """
     from bough.app.story.page import next_steps, write
 
     path, numbers = write(to, note if json else say, watched())
