@@ -19,7 +19,8 @@ from bough.arguments import complaint, explained, fits
 from bough.errors import BoughError, OptionError
 
 PACKAGES = (
-    "adaptive", "control", "convert", "cost", "dynamics", "identification", "opspace", "simulate", "sparsity", "zoo",
+    "adaptive", "control", "convert", "cost", "dynamics", "identification", "molecules", "opspace",
+    "simulate", "sparsity", "zoo",
 )  # fmt: skip
 # Functions that other packages call with what they have checked, and those that want another library's objects
 INNER = {
@@ -29,12 +30,14 @@ INNER = {
     "convert": {"to_pinocchio"},
     "control": {"augmented_object"},
     "identification": {"write_urdf"},
+    "molecules": {"from_openmm"},
     "sparsity": {"panel_size"},
     "zoo": {"fold"},
 }
 CLASSES = {
     "dynamics": ("Dynamics",),
     "opspace": ("OperationalSpace", "Hierarchy"),
+    "molecules": ("LogDeterminant", "Pull", "Repulsion", "RestraintEnergy"),
     "control": ("TaskController", "WholeBody", "CubicPath", "LimitMonitor"),
     "simulate": ("Ensemble", "Contacts", "HeightField", "Plane"),
     "adaptive": ("QuasiStatics", "Dynamics"),
@@ -77,6 +80,9 @@ def words():
         "com": np.zeros(3), "inertia": np.eye(3), "wrench": np.zeros(6), "forces": np.zeros((1, 6)),
         "tree": arm.tree, "rows": [0], "dofs": [1] * 4, "m": 2, "n": 4, "cost": bough.cost.ltdl(arm.tree), "unit": True,
         "H": np.eye(4), "x": np.ones(4), "packed": np.ones(10), "size": 4, "residues": 3, "strands": 2,
+        "sequence": "GA", "a": "A/1/CA", "b": "A/2/CA", "atoms": ["A/1/N", "A/1/CA", "A/1/C", "A/2/N"], "angle": 0.0,
+        "target": np.zeros((4, 3)), "y": np.ones(4), "molecule": bough.molecules.peptide("GA"), "restraints": [],
+        "to": np.zeros((4, 3)), "error": None,
     }  # fmt: skip
 
 
