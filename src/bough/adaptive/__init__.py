@@ -30,6 +30,7 @@ from bough.adaptive.measures import (
 from bough.adaptive.potentials import Potential, barrier, dihedral, harmonic
 from bough.adaptive.quasistatics import QuasiStatics
 from bough.adaptive.restraints import Restraints
+from bough.adaptive.sensitivity import Sensitivity
 from bough.adaptive.stats import MotionStats, Recorder, Stats
 from bough.adaptive.tree.shapes import near
 
@@ -45,6 +46,7 @@ __all__ = [
     "Recorder",
     "Restraints",
     "Result",
+    "Sensitivity",
     "Stats",
     "absolute_joint",
     "absolute_linkage",

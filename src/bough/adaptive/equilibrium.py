@@ -55,6 +55,7 @@ CALM, NEARLY = 0.1, 0.05  # rad in a step, and gaps by the linkage's size, below
 CLOSED = 1e-3  # of the linkage's size: loops that are not open farther carry forces from the beginning
 REDUNDANT = 1e-12  # directions of loops that answer so much less than others
 STOPPED = 1e100  # the stiffness of a joint at its limit
+SLACK = 1e100  # the compliance of a spring that does nothing
 SADDLE = 1e-6  # mu: less negative curvature is rounding
 POWERS = 40  # iterations that find a direction of negative curvature
 MEMORY = 8  # steps from which the stiffness of loads without a potential is learned
@@ -86,7 +87,7 @@ class Equilibrium:
         self.lam, self.kappa = np.zeros(len(self.gap)), 0.0  # multipliers and penalty of the loops
         self.compliance = np.zeros(0)
         self.columns: FloatArray = np.zeros((0, n))
-        self._stiff = np.zeros((0 if ties is None else len(ties.stiffness), 5))
+        self.stiff = np.zeros((0 if ties is None else len(ties.stiffness), 6))
         self.mu, self._least, self._follows = 0.0, 0.0, False
         self._answers: FloatArray = self.columns
         self._schur: FloatArray = np.zeros((0, 0))
@@ -133,7 +134,7 @@ class Equilibrium:
         self._follows = bool((loads.along < loads.first[1:]).any()) or bool(loads.moment.any())
         compiled(newton_place)(self.m, inputs.shared.q, loads, inputs.potentials.springs, w)
         if self.ties is not None:
-            compiled(newton_ties)(w, self.ties, self._stiff)
+            compiled(newton_ties)(w, self.ties, self.stiff)
         self.force[:] = -w.slope
         compiled(newton_forces)(self.m, w, self.force)
         self._place_rows()
@@ -221,9 +222,9 @@ class Equilibrium:
         """Rows of springs between two bodies; returns their compliance."""
         w, found = self.work, []
         for j in np.flatnonzero((t.body >= 0).all(axis=1)).tolist():
-            e, along, across = self._stiff[j, :3], self._stiff[j, 3], max(self._stiff[j, 4], 0.0)
+            e, along, across = self.stiff[j, :3], self.stiff[j, 3], self.stiff[j, 4]
             for d, k in zip(axes_along(e), (along, across, across), strict=True):
-                if k > 0.0:
+                if k != 0.0:
                     bodies.append(t.body[j, ::-1].tolist())
                     found.append(1.0 / k)
                     for side, sign in ((1, 1.0), (0, -1.0)):
@@ -249,16 +250,17 @@ class Equilibrium:
             return wrong == 0.0
         self._answers = np.zeros_like(self.columns)
         compiled(newton_solve_rows)(self.m, self.work, self.columns, self._answers, self._scratch)
-        soft = np.concatenate([np.full(loops, 1.0 / self.kappa), self.compliance])
+        springs = self.compliance if exact else np.where(self.compliance < 0.0, SLACK, self.compliance)
+        soft = np.concatenate([np.full(loops, 1.0 / self.kappa), springs])
         self._schur = self.columns @ self._answers.T + np.diag(soft)
-        return bool(compiled(factorize_symmetric)(self._schur) == wrong)
+        return bool(compiled(factorize_symmetric)(self._schur) == wrong + np.count_nonzero(soft < 0.0))
 
     def _solve(self, force: FloatArray, out: FloatArray) -> float:
         """out (nv,) = matrix^-1 force (n,), and how far it moves bodies."""
         compiled(newton_solve)(self.m, self.work, np.ascontiguousarray(force), out)
         if len(self.columns):
             out[self.m.v_index] += self._response(self.columns @ out[self.m.v_index])
-        return self._motion(out)
+        return self.motion_of(out)
 
     def _response(self, gap: FloatArray) -> FloatArray:
         """How joints move (n,) to take back what they did to the rows."""
@@ -283,9 +285,10 @@ class Equilibrium:
         if k:
             gamma = np.linalg.lstsq(answers[1:, v].T, answers[0, v], rcond=1e-10)[0]
             self.step -= gamma @ (answers[1:] + np.array([x for x, _ in self._history]))
-        return self._motion(self.step)
+        return self.motion_of(self.step)
 
-    def _motion(self, step: FloatArray) -> float:
+    def motion_of(self, step: FloatArray) -> float:
+        """How far a step moves bodies at most; their motions are left in `work.p`."""
         return float(compiled(newton_motion)(self.m, self.work, step, self.length))
 
     def advance(self) -> float:
@@ -348,7 +351,7 @@ class Equilibrium:
             compiled(place_bodies)(self.m, q, w)
             gap = self.closures.columns(np.concatenate([w.E[at], w.P[at]], axis=1))[1]
             self._scratch[self.m.v_index] = self._response(gap - predicted)
-            if self._motion(self._scratch) < LIMIT:
+            if self.motion_of(self._scratch) < LIMIT:
                 compiled(plain_move)(self.m, q, self._scratch, 1.0)
 
     def way_down(self) -> FloatArray | None:
@@ -362,7 +365,16 @@ class Equilibrium:
         for _ in range(POWERS):
             self._solve(d[self.m.v_index], self._scratch)
             d[:] = self._scratch / np.abs(self._scratch).max(initial=1e-300)
-        return d / (self._motion(d) or 1.0)
+        return d / (self.motion_of(d) or 1.0)
+
+    def adjoint(self, cotangent: FloatArray) -> FloatArray:
+        """K^-1 of a cotangent (n,), (nv,): how it changes for each unit of torque at joints, loops closed."""
+        self.mu, self.kappa = 0.0, math.inf
+        if not self._factor(1):
+            raise NumericalError("the equilibrium has no gradient: it is a saddle, or joints move without resistance")
+        out = np.zeros_like(self.step)
+        self._solve(cotangent, out)
+        return out
 
     def settle(self, tol: float, most: int, done: Callable[[int], None]) -> tuple[bool, int, float]:
         """Steps until one is at most `tol`: whether it was, how many they were, and how long the last one was."""

@@ -26,7 +26,8 @@ from bough.types import FloatArray
 
 MAX_TURN = 0.3  # rad by which a joint may turn in one iteration
 FIRST = 0.2  # the share of it in the first iteration, when no curvature is known
-MEMORY = 30  # steps from which curvature is known
+MEMORY = 100  # steps from which curvature is known: energies cost more than they do
+PATIENCE = 30  # iterations without a lower energy
 DECREASE = 1e-4  # of the predicted one, that a step must reach
 FLAT = 1e-3  # of the slope: less curvature than that along a step is replaced
 ROUNDING = 1e-6  # of the energy: force fields compute in single precision
@@ -159,7 +160,7 @@ class Descent:
 
     def advance(self) -> bool:
         """One iteration; False where the energy falls no more."""
-        if self._since > MEMORY:
+        if self._since > PATIENCE:
             return False
         self.metric.place(self.q)
         for _ in range(2):

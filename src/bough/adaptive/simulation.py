@@ -19,13 +19,14 @@ import numpy.typing as npt
 from bough.adaptive.checkpoint import write_checkpoint
 from bough.adaptive.closure import Closures
 from bough.adaptive.equilibrium import STEPS, Given, minimize
-from bough.adaptive.forces import Load
+from bough.adaptive.forces import Load, vector
 from bough.adaptive.forecast import Forecast
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.lbfgs import Energy, Result
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
 from bough.adaptive.restraints import Owner, Restraints, listed
+from bough.adaptive.sensitivity import Sensitivity, sensitivity
 from bough.adaptive.stats import Recorder
 from bough.dynamics.laws import check_effects
 from bough.errors import ModelError, SettingError
@@ -234,6 +235,20 @@ class Simulation:
         if not found.converged:
             warnings.warn(found.reason, stacklevel=3)
         return found
+
+    @exclusive
+    def equilibrium_gradient(self, cotangent: npt.ArrayLike, restraints: Restraints | None = None) -> Sensitivity:
+        """The gradient of a function of the equilibrium here, of which `cotangent` (nv,) is the gradient along q.
+
+        With respect to torques, the model's springs, and the restraints that hold it: the implicit function theorem,
+        with one solve in O(n). Call `minimize` first, with the same restraints.
+        """
+        c, ties = vector(cotangent, self.model.nv, "cotangent"), None if restraints is None else restraints.ties(None)
+        try:
+            return sensitivity(self.inputs, self._loops(), ties, c)
+        finally:
+            self.inputs.potentials.refresh()
+            self.inputs.changes.all()
 
     def _release(self) -> None:
         """Restraints act in the call to which they are given."""

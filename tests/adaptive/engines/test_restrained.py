@@ -210,3 +210,37 @@ def test_a_function_that_returns_its_energy_has_steps_taken_back_that_raise_it(c
         sim.run(1, h=5.0, load=lambda sim: float("nan"))
     np.testing.assert_array_equal(sim.configuration, q)
     assert sim.time == time
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit", "rk4"])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_motions_under_restraints_are_those_under_a_callback(tmp_path, integrator, pairs):
+    """They act in the run that takes them, and a checkpoint in between keeps them as restraints."""
+    model = zoo.cable(8, EI=1e-2, GJ=1e-2)
+    near, far, target = model.body_names[2], model.body_names[-1], np.array([[0.5, 0.2, 0.3]])
+    sims = [adaptive.Dynamics(model, integrator=integrator) for _ in range(2)]
+    ends = {"others": [near]} if pairs else {"targets": target}
+    springs, load = sims[0].restraints([far], stiffness=2.0, length=0.1, **ends), sims[1].loads([far, near])
+
+    def spring(sim):
+        x = sim.positions([far, near])
+        d = (x[1] if pairs else target[0]) - x[0]
+        load.values[0] = 2.0 * (1.0 - 0.1 / np.linalg.norm(d)) * d
+        if pairs:
+            load.values[1] = -load.values[0]
+
+    sims[0].run(20, 1e-3, load=springs)
+    sims[0].checkpoint(tmp_path / "state")
+    resumed = adaptive.Dynamics.resume(model, tmp_path / "state")
+    assert len(resumed.all_restraints) == 1
+    assert not resumed.all_loads
+    resumed.run(20, 1e-3, load=resumed.all_restraints[0])
+    sims[0].run(20, 1e-3, load=springs)
+    sims[1].run(40, 1e-3, load=spring)
+    load.values[:] = 0.0
+    for sim in (sims[0], resumed):
+        np.testing.assert_allclose(sim.configuration, sims[1].configuration, atol=1e-12)
+        sim.run(5, 1e-3)
+    sims[1].run(5, 1e-3)
+    for sim in (sims[0], resumed):
+        np.testing.assert_allclose(sim.configuration, sims[1].configuration, atol=1e-12)

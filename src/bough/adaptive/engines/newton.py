@@ -253,7 +253,7 @@ def _in_world(w: NewtonWork, i: int, r: Vector) -> Vector:
 def newton_ties(w: NewtonWork, t: Ties, stiff: Rows) -> None:
     """Forces and energies of springs between points, and the stiffness of those to points in space.
 
-    stiff (k, 5): each spring's direction in the world, and its stiffness along and across it.
+    stiff (k, 6): each spring's direction in the world, its stiffness along and across it, and how far it is stretched.
     """
     for j in range(len(t.stiffness)):
         a, b, r = t.body[j, 0], t.body[j, 1], get3(t.point, 2 * j)
@@ -268,7 +268,7 @@ def newton_ties(w: NewtonWork, t: Ties, stiff: Rows) -> None:
             e = scale3(1.0 / long, d)
         across = k if t.length[j] == 0.0 else k * stretch / max(long, FAR_FROM)
         put3(stiff, j, e)
-        stiff[j, 3], stiff[j, 4] = k, across
+        stiff[j, 3], stiff[j, 4], stiff[j, 5] = k, across, stretch
         w.energy[0] += 0.5 * k * stretch * stretch
         w.energy[1] += 0.5 * k * stretch * stretch
         pull = scale3(k * stretch, e)

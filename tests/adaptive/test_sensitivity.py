@@ -1,0 +1,77 @@
+"""Gradients of equilibria, against differences of equilibria that are found anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bough
+from bough import adaptive, zoo
+from bough.adaptive import QuasiStatics
+from bough.errors import NumericalError
+
+TARGETS = np.array([[0.3, 0.2, 0.1], [0.9, -0.1, 0.3]])
+ENDS = {
+    "targets": {"bodies": [5, 11], "targets": TARGETS, "length": [0.02, 0.1]},
+    "pairs": {"bodies": [4, 2], "others": [11, 8], "length": [0.2, 0.05]},
+    "pressed": {"bodies": [4, 2], "others": [11, 8], "length": [0.8, 0.7]},
+}
+
+
+def settled(model, ends, stiffness, torque, **changed):
+    sim = QuasiStatics(model, method="aba")
+    sim.set_torque(None, torque)
+    springs = sim.restraints(**(ends | changed), stiffness=stiffness)
+    assert sim.minimize(springs, tol=1e-13).converged
+    return sim, springs
+
+
+@pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("span", [None, 0.7])
+def test_gradients_equal_differences(ends, span):
+    model = zoo.cable(12, EI=1e-2, GJ=1e-2, mass=0.02, span=span)
+    rng = np.random.default_rng(0)
+    c, stiffness, torque = rng.normal(size=model.nv), np.array([3.0, 2.0]), 1e-3 * rng.normal(size=model.nv)
+    sim, springs = settled(model, ends, stiffness, torque)
+    q, found = sim.configuration, sim.equilibrium_gradient(c, springs)
+
+    def slope(change):
+        """Of c . q along a change, by central differences."""
+        h, x = 1e-5, []
+        for sign in (1.0, -1.0):
+            passive, arguments = model.passive, {"torque": torque, "stiffness": stiffness}
+            for name, d in change.items():
+                if name in ("joint_stiffness", "rest"):
+                    field = name.removeprefix("joint_")
+                    passive = passive._replace(**{field: getattr(passive, field) + sign * h * d})
+                else:
+                    arguments[name] = np.asarray(arguments.get(name, ends.get(name))) + sign * h * d
+            end = settled(replace(model, passive=passive), ends, **arguments)[0].configuration
+            x.append(float(c @ model.difference(q, end)))
+        return (x[0] - x[1]) / (2.0 * h)
+
+    own = np.abs(rng.normal(size=model.nv)) * 0.1 * (model.stiffness > 0.0)
+    turn, two, places = 0.1 * rng.normal(size=model.nv), rng.normal(size=2), rng.normal(size=(2, 3))
+    assert slope({"torque": 1e-2 * turn}) == pytest.approx(1e-2 * found.torque @ turn, rel=1e-4, abs=1e-8)
+    assert slope({"joint_stiffness": own}) == pytest.approx(found.stiffness @ own, rel=1e-4, abs=1e-8)
+    assert slope({"rest": turn}) == pytest.approx(found.rest @ turn, rel=1e-4, abs=1e-8)
+    assert slope({"stiffness": two}) == pytest.approx(found.restraint_stiffness @ two, rel=1e-4, abs=1e-8)
+    assert slope({"length": 0.1 * two}) == pytest.approx(0.1 * found.restraint_length @ two, rel=1e-4, abs=1e-8)
+    if "targets" in ends:
+        expected = float((found.restraint_targets * places).sum())
+        assert slope({"targets": 0.1 * places}) == pytest.approx(0.1 * expected, rel=1e-4, abs=1e-8)
+
+
+def test_where_there_is_no_gradient_that_is_said():
+    b = bough.Builder("pendulum")
+    b.add_body("rod", axis=(0, 1, 0), mass=1.0, com=(0, 0, 0.5))
+    sim = adaptive.Dynamics(b.build())
+    with pytest.raises(NumericalError, match="saddle"):
+        sim.equilibrium_gradient([1.0])
+    sim.configuration = [1.0]
+    with pytest.raises(NumericalError, match="call minimize first"):
+        sim.equilibrium_gradient([1.0])
+    sim.minimize()
+    assert sim.equilibrium_gradient([1.0]).torque == pytest.approx(1.0 / (0.5 * 9.81))
