@@ -288,7 +288,7 @@ def test_bad_task_sets(tasks, error, message):
         (lambda: rows("hand", np.zeros((2, 6))), "not zero"),
         (lambda: rows("hand", np.ones((2, 5))), r"shape \(k, 6\)"),
         (lambda: relative("hand", "link1", "world"), "relative task"),
-        (lambda: momentum("all"), "'linear', 'angular' or 'both'"),
+        (lambda: momentum("all"), "expected one of linear, angular, both"),
         (lambda: OperationalSpace(ARM, [pose("hand")], method="magic"), "magic"),
         (lambda: OperationalSpace(ARM, [pose("hand")], singular="ignore"), "ignore"),
         (lambda: OperationalSpace(ARM, [pose("hand")], threshold=2.0), "between 0 and 1"),
