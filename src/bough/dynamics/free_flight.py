@@ -14,7 +14,6 @@ What this is beyond the plain step is a small force on the base, so that joints,
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
-from bough.compile.routine import Routine
 from bough.joints import (
     BALL,
     LAST_SCREW,
@@ -198,44 +197,4 @@ def move_flight(m: Mechanism, i: int, q: Rows, h: Scalar, q_next: Rows, v_next: 
             q_next[at] = q_next[at] + along(m, k, join((zero, zero, zero), way))
 
 
-@kernel
-def begin_flight(m: Mechanism, q: Rows, v: Rows, dt: Rows, push: Rows, gain: Rows, flight: Rows, w: Workspace) -> None:
-    """What a step needs that is not one kernel: forces, what velocities gain by axes that stay, and w.flight."""
-    for k in range(len(v)):
-        push[k], gain[k] = m.zero[0], m.zero[0]
-    push_flight(m, q, v, dt[0], push, w)
-    for i in range(len(m.parent)):
-        for k in range(6):
-            flight[i, k] = m.zero[0]
-            if is_free(m, i):
-                flight[i, k] = w.flight[i, k]
-        if is_free(m, i):
-            for k in range(m.dof[i], m.dof[i + 1]):
-                gain[m.v_index[k]] = bend(m, i, k, v, dt[0])
-
-
-@kernel
-def end_flight(
-    m: Mechanism, q: Rows, v: Rows, dt: Rows, flight: Rows, q_next: Rows, v_next: Rows, w: Workspace
-) -> None:
-    """q moved by dt v, and v in the axes of the end."""
-    joint_motion(m, q, w.X)
-    for k in range(len(v)):
-        v_next[k] = v[k]
-    for i in range(len(m.parent)):
-        for k in range(6):
-            w.flight[i, k] = flight[i, k]
-        if is_free(m, i):
-            move_flight(m, i, q, dt[0], q_next, v_next, w)
-        else:
-            integrate_joint(m, i, q, v, dt[0], q_next)
-
-
 FLIGHT_WORK = {"X": "bodies 12", "Ic": "bodies 10", "flight": "bodies 6"}
-_STATE = {"q": "nq", "v": "nv", "dt": "1"}
-BEGIN_FLIGHT = Routine(
-    "begin_flight", begin_flight, _STATE, {"push": "nv", "gain": "nv", "flight": "bodies 6"}, FLIGHT_WORK
-)
-END_FLIGHT = Routine(
-    "end_flight", end_flight, _STATE | {"flight": "bodies 6"}, {"q_next": "nq", "v_next": "nv"}, FLIGHT_WORK
-)

@@ -43,7 +43,7 @@ class Ensemble:
     effort.
 
     With `contacts` the robots touch the ground: `force` and `residual` are as `rollout` records them, and `friction`
-    (batch,) may differ from row to row. Contacts, loops and mimic joints are stepped by semi-implicit Euler. On a GPU
+    (batch,) may differ from row to row. Contacts are stepped by semi-implicit Euler. On a GPU
     grounds are planes, there are no loops and mimic joints, and a step makes `contacts.sweeps` sweeps, 6 where that is
     None. The same number gives the same states on the CPU, up to rounding. `friction` is then (batch, points).
 
