@@ -7,7 +7,7 @@ import pytest
 
 from bough import doctor, load
 from bough.dynamics.dynamics import Dynamics
-from bough.errors import ModelError
+from bough.errors import ModelError, OptionError
 from bough.opspace import Loops
 
 mujoco = pytest.importorskip("mujoco")
@@ -93,7 +93,7 @@ def test_inactive_equalities_are_named() -> None:
 
 
 def test_equality_takes_two_words() -> None:
-    with pytest.raises(ModelError, match="'honour' or 'drop'"):
+    with pytest.raises(OptionError, match="no equality='ignore'; expected one of honour, drop"):
         load(TREE.format(""), equality="ignore")
 
 

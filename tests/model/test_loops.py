@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bough import Builder, Dynamics, doctor
-from bough.errors import ModelError, UnknownNameError
+from bough.errors import ModelError, OptionError, UnknownNameError
 
 
 def chain(closures=()):
@@ -57,7 +57,7 @@ def test_closures_are_part_of_the_model():
     ("arguments", "options", "error", "match"),
     [
         (("end", "nowhere"), {}, UnknownNameError, "closure .*no frame 'nowhere'"),
-        (("end", "a"), {"kind": "glue"}, ModelError, "one of connect, weld, .*distance, got 'glue'"),
+        (("end", "a"), {"kind": "glue"}, OptionError, "no kind 'glue'; expected one of connect, weld, .*distance"),
         (("end", "a"), {"kind": "distance"}, ModelError, "a distance needs length=, .*got None"),
         (("end", "a"), {"kind": "distance", "length": -1.0}, ModelError, "above zero, got -1"),
         (

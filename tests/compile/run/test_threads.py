@@ -2,6 +2,7 @@
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -179,7 +180,7 @@ def test_where_no_thread_can_be_started_one_does_it_all(monkeypatch):
 
     p = arm(3)
     f, inputs = specialise("arm", p), random_inputs(p, 500)
-    monkeypatch.setattr(threads.ThreadPoolExecutor, "submit", refuse)
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", refuse)
     np.testing.assert_array_equal(f(*inputs, threads=4)[0], f(*inputs, threads=1)[0])
 
 
