@@ -100,9 +100,9 @@ def trp_cage() -> None:
 
 def drift(steps_of: tuple[float, ...] = (0.002, 0.003, 0.005), span: float = 10.0) -> None:
     """Drift of the energy of Trp-cage over 10 ps, without friction."""
-    field = mol.OpenMM("amber14-all.xml")
+    field = mol.OpenMM("amber14-all.xml", platform="Reference")
     m = mol.peptide(TRP_CAGE, phi=np.radians(PHI), psi=np.radians(PSI))
-    warm = m.langevin(field, q=m.minimize(field).q, steps=2000, friction=5.0, every=100)
+    warm = m.langevin(field, q=m.minimize(field, calls=300).q, steps=1500, dt=0.004, friction=20.0, every=100)
     for dt in steps_of:
         run = m.langevin(field, q=warm.q, v=warm.v, steps=round(span / dt), dt=dt, friction=0.0, every=1)
         slope = np.polyfit(run.time, run.tracks["total energy, kJ/mol"], 1)[0]
