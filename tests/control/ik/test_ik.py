@@ -401,3 +401,19 @@ def test_what_a_gpu_does_not_take(gpu):
             bough.ik.solve(ARM, {HAND: targets}, device=device)
     with pytest.raises(TaskError, match="are for the CPU"):
         bough.ik.solve(ARM, {HAND: to_gpu(T)}, posture=np.zeros(7))
+
+
+def test_the_nearest_point_to_a_target_out_of_reach():
+    """Twenty points beyond the reach of the arm: no point of it is nearer, by SLSQP from the answer."""
+    from scipy.optimize import minimize
+
+    goals = 3.0 * reachable(ARM, HAND, 20, seed=8)[1][:, :3, 3]
+    found = bough.ik.solve(ARM, {HAND: goals})
+    assert found.success.mean() < 0.5
+    for q, goal, error in zip(found.q, goals, found.error, strict=True):
+
+        def distance(x, goal=goal):
+            return np.linalg.norm(DYN.placement(x, HAND)[:3, 3] - goal)
+
+        bounds = [*zip(ARM.limits.lower, ARM.limits.upper, strict=True)]
+        assert minimize(distance, q, method="SLSQP", bounds=bounds).fun > error - 1e-3

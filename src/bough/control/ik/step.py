@@ -4,8 +4,8 @@ With W e the weighted errors and W J their Jacobian on the joints that are free,
     d = argmin |W (e - J d)|^2 + damping |d|^2 = (W J)' x,  ((W J)(W J)' + damping 1) x = W e,
 or the same by an nv x nv matrix where there are more rows than degrees of freedom. The damping is a share of |W e|^2,
 so that far targets are approached in short steps and near ones quadratically, and a floor. A row keeps that share as
-its state: it is halved when the error falls and doubled when it grows; no step is undone (Sugihara 2011). Joints at a
-limit that the slope pushes outwards are fixed, and all stop at their limits.
+its state: it is halved when the error falls and four times as large when it grows; no step is undone (after Sugihara
+2011). Joints at a limit that the slope pushes outwards are fixed, and all stop at their limits.
 
 Priorities (Escande, Mansard & Wieber 2014): the step of priority k obeys the same equation over the rows of all
 priorities up to k. Rows above k have the right side J d, what they have reached, and no damping but `RIGID`. So no
@@ -123,11 +123,11 @@ def judge(
         square = square + w.e[r] * w.e[r]
         size = size + (one - step(-weight[r])) * w.error[r] * w.error[r]
     cost = sqrt(square)
-    growth, factor = cost - state[k, COST], one + one
-    for j in range(k):  # of lower priorities, what is above them counts too, and growth for more than decline
-        growth, factor = growth + after[j, COST] - state[j, COST], (one + one) * (one + one)
-    grew = step(growth)
-    share = state[k, SHARE] * (grew * factor + (one - grew) / (one + one))
+    growth = cost - state[k, COST]
+    for j in range(k):  # of lower priorities, what is above them counts too
+        growth = growth + after[j, COST] - state[j, COST]
+    grew, two = step(growth), one + one
+    share = state[k, SHARE] * (grew * two * two + (one - grew) / two)
     after[k, FLOOR], after[k, SHARE] = state[k, FLOOR], clip(share, b.share[0], b.share[1])
     after[k, COST], after[k, SIZE] = cost, sqrt(size)
     return state[k, FLOOR] + state[k, SHARE] * square
