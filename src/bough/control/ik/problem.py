@@ -37,7 +37,7 @@ class Bounds:
         q, v = model.scalar_joints
         lower, upper = model.limits.lower[v], model.limits.upper[v]
         some = (np.isfinite(lower) | np.isfinite(upper)) & active
-        self.model, self.single, self.q = model, q, q[some]
+        self.model, self.single, self.q = model, np.array(q), q[some]
         lower, upper = (np.clip(x[some], -FAR, FAR) for x in (lower, upper))
         self.limited = Limited(self.q, v[some], lower, upper, np.array([*SHARES, RIGID]))
 

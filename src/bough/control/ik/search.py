@@ -14,7 +14,7 @@ from bough.control.ik.descent import Descent, Ended, chosen, numbered
 from bough.control.ik.objectives import Objective
 from bough.control.ik.problem import Array, Bounds, Goals, Hierarchy
 
-PATIENCE = 3  # times as many steps as a start has, for the nearest of those that failed
+PATIENCE = 4  # times as many steps as a start has, for the nearest of those that failed
 POOL = 4096  # starts that are drawn for a wave on a GPU
 
 
