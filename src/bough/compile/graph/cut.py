@@ -16,7 +16,7 @@ from bough.compile.graph.program import Array, Program
 
 BETWEEN = "between"  # the array that the first half gives to the second
 MARGIN = 0.2  # of all operations, before and after the cut
-NEARLY = 1.25  # times the fewest values: as good, and better if it is later
+NEARLY = 1.05  # times the fewest values: as good, and better if it is later
 
 
 class Halves(NamedTuple):

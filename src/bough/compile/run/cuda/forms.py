@@ -1,8 +1,8 @@
 """Which form a kernel takes: by a rule, so that results are the same bits on every GPU of one model.
 
 The rule looks at what the kernel needs (lines and waiting values for 1, 2 and 4 threads for a row) and at what the GPU
-has. Its numbers are fitted to the times of forms on an H200 (`python -m benchmarks.gpu_forms`) of some thirty kernels
-with 2,000 to 60,000 operations. `candidates` are worth timing where bits may differ.
+has. Its numbers are fitted to the times of forms on an H200 (benchmarks/gpu_forms.json) of some thirty kernels with
+2,000 to 60,000 operations. `candidates` are worth timing where bits may differ.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ class CudaFunction:
         return {spec.name: x.address for spec, x in zip(units, self._bases[key], strict=True)}
 
     def launcher(self, *inputs: Any, out: Any, bad: Any, threads: int | None = None) -> Callable[[], None]:
-        """See `CompiledFunction`; all arrays are on the GPU, and only the launch, or two of them, is left."""
+        """See `CompiledFunction`; all arrays are on the GPU, and only launches are left."""
         self._refuse_threads(threads)
         assert isinstance(self.launches, Launches)
         gpu = the_gpu()
@@ -184,14 +184,14 @@ class CudaFunction:
         results = [view_of(x, self.name, "out") for x in out]
         arguments = [*(g.address for g in given), *(r.address for r in results), view_of(bad, self.name, "bad").address]
         arguments += [batch, *(self._stride(g, spec) for g, spec in zip(given, self.inputs, strict=True))]
-        halves = self.launches.halves(gpu, dtype)
-        between = given[0].empty((halves.size if halves else 0, batch), dtype, gpu)
+        chain = self.launches.chain(gpu, dtype)
+        between = given[0].empty((chain.size if chain else 0, batch), dtype, gpu)
         memory = (inputs, out, bad, between)
 
         def launch() -> None:
             assert len(memory) == 4  # kept as long as this
-            if halves:
-                halves.launch(gpu, dtype, batch, arguments, given[0].stream(), between.address)
+            if chain:
+                chain.launch(gpu, dtype, batch, arguments, given[0].stream(), between.address)
             else:
                 self.launches.launch(gpu, dtype, batch, arguments, given[0].stream())
 

@@ -20,7 +20,7 @@ from bough.compile.emit import cuda_product
 from bough.compile.emit.cuda import Arrangement, Form, Layouts, arrange, emit
 from bough.compile.emit.cuda_product import ProductText
 from bough.compile.emit.llvm_product import SparseProduct
-from bough.compile.graph.cut import Halves, cut
+from bough.compile.graph.cut import cut
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
 from bough.compile.run.cuda.forms import BLOCKS, FormAndBlock, KernelNeeds, candidates, kernel_needs, rule
@@ -28,7 +28,7 @@ from bough.compile.run.cuda.gpu import Gpu, Kernel, Launch
 from bough.compile.settings import forms_are_timed
 
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
-HALVED = 15_000  # lines: longer kernels are cut in two where memory between them can be kept
+LONGEST = 15_000  # lines: longer kernels are cut where memory between them can be kept
 MOST_KEPT = 256  # launches that are kept prepared
 
 
@@ -67,12 +67,18 @@ class Launches:
         launch(arguments, stream)
         return launch
 
-    def halves(self, gpu: Gpu, dtype: np.dtype) -> HalvedLaunches | None:
-        """The same by two kernels, where one would be too long."""
+    def chain(self, gpu: Gpu, dtype: np.dtype) -> ChainedLaunches | None:
+        """The same by several kernels, where one would be too long."""
+        parts = [self]
+        while parts[-1]._is_long(gpu, dtype):
+            first, second = cut(parts[-1].program())
+            between = Layouts(self.layouts.inputs, "columns")
+            parts[-1:] = _launches(first, between), _launches(second, self.layouts)
+        return ChainedLaunches(parts) if len(parts) > 1 else None
+
+    def _is_long(self, gpu: Gpu, dtype: np.dtype) -> bool:
         kernels = self._kernels(gpu, dtype)
-        if kernels.needs[rule(kernels, gpu.limits).form.lanes].lines <= HALVED:
-            return None
-        return HalvedLaunches(cut(self.program()), self.layouts)
+        return kernels.needs[rule(kernels, gpu.limits).form.lanes].lines > LONGEST
 
     def choice(self, dtype: np.dtype, batch: int) -> tuple[FormAndBlock, Kernel]:
         """What was chosen for batches of that class, and its kernel."""
@@ -140,21 +146,28 @@ class Launches:
         return found
 
 
-class HalvedLaunches:
-    """Launches of two kernels that follow each other, with `size` numbers for each row between them."""
+def _launches(program: Program, layouts: Layouts) -> Launches:
+    return Launches(lambda: program, program.inputs, program.outputs, layouts)
 
-    def __init__(self, halves: Halves, layouts: Layouts) -> None:
-        first, second = halves
-        self.size = first.outputs[0].size
-        self.first = Launches(lambda: first, first.inputs, first.outputs, Layouts(layouts.inputs, "columns"))
-        self.second = Launches(lambda: second, second.inputs, second.outputs, layouts)
+
+class ChainedLaunches:
+    """Launches of kernels that follow each other, each with what it needs of those before: `size` numbers of a row."""
+
+    def __init__(self, parts: Sequence[Launches]) -> None:
+        self.parts, self.sizes = parts, [part.outputs[0].size for part in parts[:-1]]
+        self.size = sum(self.sizes)
 
     def launch(self, gpu: Gpu, dtype: np.dtype, batch: int, arguments: list[int], stream: Any, between: int) -> None:
-        """Launch both, with the address of memory for the numbers between them."""
-        count = len(self.first.inputs)
-        given, strides = arguments[:count], arguments[len(arguments) - count :]
-        self.first.launch(gpu, dtype, batch, [*given, between, 0, batch, *strides], stream)
-        self.second.launch(gpu, dtype, batch, [*given, between, *arguments[count:], self.size], stream)
+        """Launch all, with the address of memory for the numbers between them."""
+        count = len(self.parts[0].inputs)
+        given, rest, strides = arguments[:count], arguments[count:], arguments[len(arguments) - count :]
+        known: list[int] = []
+        for part, size in zip(self.parts, self.sizes, strict=False):
+            inner = [*given, *known, between, 0, batch, *strides, *self.sizes[: len(known)]]
+            part.launch(gpu, dtype, batch, inner, stream)
+            known.append(between)
+            between += size * batch * dtype.itemsize
+        self.parts[-1].launch(gpu, dtype, batch, [*given, *known, *rest, *self.sizes], stream)
 
 
 class ProductLaunches:
