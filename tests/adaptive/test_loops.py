@@ -13,6 +13,7 @@ from bough import adaptive
 from bough.adaptive import Closure, QuasiStatics, absolute_linkage, closure, relative_joint
 from bough.adaptive.closure import FREED
 from bough.dynamics.dynamics import Dynamics
+from bough.errors import ModelError
 from bough.model.builder import Builder
 from bough.opspace import Loops
 from bough.zoo import bicycle_chain, chain, molecule
@@ -269,3 +270,48 @@ def test_loops_of_any_size_close_alike(length):
     motion.configuration = sim.configuration
     motion.run(50, 1e-4 * length**0.5)
     assert motion.opening() < 1e-10 * length
+
+
+@pytest.mark.parametrize("face", ["aba", "adaptive", "energy", "motion"])
+def test_loops_are_added_and_cut_between_steps(face, tmp_path):
+    """After each change it is as if the simulation had been made with these loops, where the linkage is then."""
+    model = chain(12, seed=1)
+    q = 0.3 * np.random.default_rng(0).normal(size=model.nv)
+    poses = QuasiStatics(model, method="aba")
+    poses.configuration = q
+    a, b = poses.poses([model.body_names[2], model.body_names[9]])
+    model = model.with_frame("hook", model.body_names[2], np.linalg.inv(a) @ b)
+    hook = Closure("hook", model.body_names[9], "spherical")
+    model = model.with_frame("far", model.body_names[2], (1e3, 0.0, 0.0))
+
+    def make(closures):
+        if face == "motion":
+            return adaptive.Dynamics(model, method="full", closures=closures)
+        options = {"aba": (None, "aba"), "adaptive": (relative_joint(1e-8), "adaptive"), "energy": (1e-8, "adaptive")}
+        return QuasiStatics(model, *options[face], closures=closures)
+
+    sim = make([])
+    sim.configuration = q
+    for closures in ([hook], [], [hook]):
+        sim.closures = closures
+        sim.apply_force(5, (0.1, 0.2, 0.3))
+        other = make(closures)
+        other.inputs.restore(*sim.inputs.state())
+        if face == "motion":
+            other.velocity = sim.velocity
+        assert sim.closures == other.closures == tuple(closures)
+        for s in (sim, other):
+            s.step(1e-3)
+        assert np.abs(sim.configuration - other.configuration).max() < 1e-12
+        assert sim.opening() < 1e-6
+        if not closures:  # back to where the loop is closed
+            sim.configuration = q
+            if face == "motion":
+                sim.velocity = np.zeros(model.nv)
+    sim.checkpoint(tmp_path / "c.npz")
+    assert type(sim).resume(model, tmp_path / "c.npz").closures == (hook,)
+    with pytest.raises(ModelError, match="given twice"):
+        sim.closures = [hook, hook]
+    with pytest.raises(ModelError, match="cannot be closed"):
+        sim.closures = [hook, Closure("far", "world", "spherical")]
+    assert sim.closures == (hook,)

@@ -50,18 +50,23 @@ class Closure:
             raise unknown_option(f"closure {self.a!r} to {self.b!r}: no joint {self.joint!r}", self.joint, FREED)
 
 
-def with_those_of(model: Model, closures: Iterable[Closure]) -> tuple[Closure, ...]:
-    """The model's own closures, then others; one that is given twice is redundant, and refused."""
+def distinct(closures: Iterable[Closure]) -> tuple[Closure, ...]:
+    """Closures; one that is given twice is redundant, and refused."""
     closures = tuple(closures)
     for (ends, joint), count in Counter((tuple(sorted((c.a, c.b))), c.joint) for c in closures).items():
         if count > 1:
             a, b = ends
             raise ModelError(f"closure {a!r} to {b!r} ({joint}) is given twice: it is redundant, give it once")
+    return closures
+
+
+def with_those_of(model: Model, closures: Iterable[Closure]) -> tuple[Closure, ...]:
+    """The model's own closures, then others."""
     for c in model.closures:
         if c.kind not in JOINTS:
             raise ModelError(f"closure {c.name!r} is a {c.kind}, which adaptive simulation does not hold")
     own = [Closure(c.frame, c.other, JOINTS[c.kind]) for c in model.closures]
-    return tuple(dict.fromkeys([*own, *closures]))
+    return tuple(dict.fromkeys([*own, *distinct(closures)]))
 
 
 class _Side(NamedTuple):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import checkpoint_of, mover_options, mover_state, restore_mover
-from bough.adaptive.closure import Closure, Closures
+from bough.adaptive.closure import Closure, Closures, distinct
 from bough.adaptive.cost import motion_cost
 from bough.adaptive.forces import vector
 from bough.adaptive.measures import ErrorMeasure
@@ -110,6 +110,18 @@ class Dynamics(Simulation):
     def velocity(self, v: npt.ArrayLike) -> None:
         self.mover.state.v[:] = vector(v, self.model.nv, "velocity")
         self.mover.restart()
+
+    @property
+    def closures(self) -> tuple[Closure, ...]:
+        """Loops that are held, those of the model among them; others may be assigned between steps, to add and cut.
+
+        They must be closed where the linkage is, and leave of its velocity what keeps them so.
+        """
+        return () if self.mover.closures is None else self.mover.closures.closures
+
+    @closures.setter
+    def closures(self, given: Iterable[Closure]) -> None:
+        self.mover.close(distinct(given))
 
     # What follows
 
@@ -255,6 +267,7 @@ class Dynamics(Simulation):
         arrays, facts = checkpoint_of(model, path, "motion")
         given, options = mover_options(facts["motion"])
         sim = cls(model, *given, without=facts["without"], **options)
+        sim.closures = tuple(Closure(*c) for c in facts["motion"].get("closures", []))
         sim._restore_inputs(arrays, facts)
         restore_mover(sim.mover, arrays, facts["motion"])
         return sim

@@ -151,6 +151,10 @@ class Forces:
         self.pending: dict[int, tuple[float, float, float]] = {}  # other values of those, by number, which wait
         self._place: IntArray = np.zeros(0, np.int64)  # (rows,) where a row's force is in the gathered loads
 
+    def keep(self, bodies: Iterable[int], turning: bool = False) -> None:
+        """List these bodies even without a force, with room for one: in the world's axes, or turning along."""
+        self.always, self.turning, self._loads = tuple(bodies), turning, None
+
     def frame(self, body: str | int) -> int:
         """The number of a frame, given by name or as a place in `body_names`."""
         if isinstance(body, str):

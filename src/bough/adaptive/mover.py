@@ -113,11 +113,16 @@ class Mover:
 
     def _make_loops(self, closures: tuple[Closure, ...]) -> HeldLoops | None:
         """Loops, whose ends are among the loads from now on."""
-        if not closures:
-            return None
-        self.closures = Closures(self.inputs.model, closures)
-        self.inputs.forces.always, self.inputs.forces.turning = tuple(self.closures.bodies.tolist()), True
-        return HeldLoops(self.closures.closing(), make_plan(self.mechanism, self.closures))
+        made = Closures(self.inputs.model, closures) if closures else None
+        loops = None if made is None else HeldLoops(made.closing(), make_plan(self.mechanism, made))
+        self.inputs.forces.keep([] if made is None else made.bodies.tolist(), turning=True)
+        self.closures = made
+        return loops
+
+    def close(self, closures: tuple[Closure, ...]) -> None:
+        """Hold these loops from now on, and no others."""
+        self.loops, self._full, self.region = self._make_loops(closures), None, None
+        self.restart()
 
     @property
     def _spacing(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import checkpoint_of, options_of, restore_solver, solver_state
-from bough.adaptive.closure import Closure, Closures, with_those_of
+from bough.adaptive.closure import Closure, Closures, distinct, with_those_of
 from bough.adaptive.cost import SolverSelector, cost
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
@@ -180,6 +180,15 @@ class QuasiStatics(Simulation):
         self.inputs.configuration = np.asarray(q)
         self.solver.all_moved = self.steps + 1
 
+    @property
+    def closures(self) -> tuple[Closure, ...]:
+        """Loops that are held, those of the model among them; others may be assigned between steps, to add and cut."""
+        return () if self.solver.closures is None else self.solver.closures.closures
+
+    @closures.setter
+    def closures(self, given: Iterable[Closure]) -> None:
+        self.solver.close(distinct(given))
+
     # What follows
 
     @exclusive
@@ -322,6 +331,7 @@ class QuasiStatics(Simulation):
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
         arrays, facts = checkpoint_of(model, path, "solver")
         sim = cls(model, without=facts["without"], **options_of(arrays, facts))
+        sim.closures = tuple(Closure(*c) for c in facts["solver"].get("closures", []))
         sim._restore_inputs(arrays, facts)
         sim.selector.restore(facts["selector"])
         sim.stepper.restore(facts["stepper"])

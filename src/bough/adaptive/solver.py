@@ -123,14 +123,26 @@ class Solver:
         self.clock.catches_up[0] = float(catch_up)
         self.changes.all()
 
+    def close(self, closures: Sequence[Closure]) -> None:
+        """Hold these loops from now on, and no others."""
+        made = Closures(self.inputs.model, tuple(closures)) if closures else None
+        plans: list[LoopRows | None] = [None, None]
+        if made is not None:
+            plans = [make_plan(self.inputs.mechanism, made) for _ in range(2)]
+        if self.closures is not None:  # what their forces were
+            self.inputs.shared.force[self.closures.bodies] = 0.0
+        self.closures, (self.loops, plan) = made, plans
+        self.inputs.forces.keep([] if made is None else made.bodies.tolist())
+        self.held = HeldJoints(self.inputs, plan)
+        if self.region is not None:
+            self.region = Region(self, self._every)
+        self.changes.all()
+        self.changes.given += 1
+
     def prepare(self, closures: Sequence[Closure], assembly: Any) -> None:
         """Take the options that decide which engines there are."""
-        self.assembly, plan = assembly, None
-        if closures:
-            self.closures = Closures(self.inputs.model, tuple(closures))
-            self.inputs.forces.always = tuple(self.closures.bodies.tolist())
-            self.loops, plan = (make_plan(self.inputs.mechanism, self.closures) for _ in range(2))
-        self.held = HeldJoints(self.inputs, plan)
+        self.assembly = assembly
+        self.close(closures)
         if self.method != "aba" and (self.method != "auto" or not self.switches):
             self.cost = Cost(self._tree_method)
             self.assemble()
