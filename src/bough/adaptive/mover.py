@@ -73,6 +73,7 @@ class MotionOptions(NamedTuple):
 
 
 MOST_PARTS = 1000  # of one step
+RECHOICES = 4  # after joints that moved were locked: the state is another, and so is what locking changes there
 OPEN = 1e-3  # m or rad by which loops may be open at the start
 JUMP = 0.1  # share by which loads change before friction is looked at before its time
 INSTANT = 1e-6  # s, in which friction and limits stop what they would stop now
@@ -280,8 +281,12 @@ class Mover:
         first = True
         while True:
             share = max(self.share, self._least_share)
-            if not self._choose_by(region, loads, make_rule(error, self.body_mass, share, limit)):
+            rule = make_rule(error, self.body_mass, share, limit)
+            if not self._choose_by(region, loads, rule):
                 return False
+            for _ in range(RECHOICES if certified and whole is None else 0):
+                if region.has_closed and not self._choose_by(region, loads, rule):
+                    return False
             if share < self._least_share:  # the floor grows with the forces
                 continue
             if whole is not None:
