@@ -38,12 +38,12 @@ class HeldJoints:
     @property
     def act(self) -> bool:
         """Whether friction may hold a joint, or a limit: one that is there, or beyond."""
-        return self._rubs or self._are_within(NEAR)
+        return self.exist and (self._rubs or self._are_within(NEAR))
 
     @property
     def are_passed(self) -> bool:
         """Whether a joint is beyond its limit."""
-        return self._are_within(-NEAR)
+        return self.exist and self._are_within(-NEAR)
 
     def _are_within(self, distance: float) -> bool:
         if not len(self._place):
