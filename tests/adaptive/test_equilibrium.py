@@ -103,6 +103,30 @@ def test_a_saddle_is_named_with_a_way_down():
     np.testing.assert_allclose(sim.configuration, stays, atol=1e-9)
 
 
+def test_stiff_cables_bend_until_they_close():
+    """Springs, not weights, keep the loop open: Euler's load is 100 times the weight."""
+    found = QuasiStatics(zoo.cable(100, EI=10.0, clamped=False, span=0.7, planar=True), method="aba").minimize()
+    assert found.converged
+    assert found.opening < 1e-9
+
+
+def test_what_bears_nothing_stays():
+    for model in (zoo.floating_chain(6), zoo.cable(3, EI=0.0)):
+        sim = QuasiStatics(model.with_gravity((0, 0, 0)), method="aba")
+        found = sim.minimize()
+        assert found.converged
+        assert (found.force, found.motion) == (0.0, 0.0)
+
+
+def test_a_spring_that_is_pressed_to_a_point_leaves_it():
+    sim = QuasiStatics(zoo.chain(5, seed=1), method="aba")
+    end = [sim.model.body_names[-1]]
+    springs = sim.restraints(end, sim.positions(end), 5.0, length=0.2)
+    found = sim.minimize(springs)
+    assert found.converged
+    assert found.force < 1e-9
+
+
 def test_an_inverted_pendulum_is_a_saddle():
     b = bough.Builder("pendulum")
     b.add_body("rod", axis=(0, 1, 0), mass=1.0, com=(0, 0, 0.5))
@@ -166,7 +190,6 @@ def net(n, slack):
         (5, 1.1),
         pytest.param(12, 1.1, marks=pytest.mark.slow),
         pytest.param(12, 1.01, marks=pytest.mark.slow),
-        pytest.param(30, 1.1, marks=pytest.mark.slow),
     ],
 )
 def test_a_net_hangs_from_its_corners(knots, slack):

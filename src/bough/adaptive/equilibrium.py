@@ -45,9 +45,10 @@ STEPS, CALLS = 200, 1000  # at most, by default
 LIMIT = 0.5  # rad by which a body may turn in one step, or share of the linkage's size by which a joint may slide
 FIRST = 1e-3  # the first mu that is tried after 0
 LEAST, MOST = 1e-9, 1e12  # mu below is 0; above, no step is short enough
+SINGULAR = 1e-6  # the least mu where some joints move without resistance
 ENOUGH = 1e-4  # of the predicted fall of the energy
 CORRECTIONS = 1  # of loops after a step
-FLOOR = 1e-7  # of the largest size of a turn: what bodies without forces have
+FLOOR = 1e-3  # of the largest size of a turn: what bodies without forces have
 ROUNDING = 1e-13  # of the energy
 BALANCED = 1e-12  # of the largest moment: forces that rounding leaves
 SOFT, HARD = 10.0, 100.0  # penalty of open loops at first and at last, by the largest force and the linkage's size
@@ -99,7 +100,9 @@ class Equilibrium:
         self._limits()
         self.place()
         self.length = float(np.ptp(self.work.P, axis=0).max(initial=0.0)) or 1.0
-        weight = float(np.abs(self.work.F).sum(axis=1).max(initial=0.0)) or 1.0
+        springs = self.work.curve[(self.work.curve > 0.0) & (self.m.axis <= 2)]
+        bend = 1.0 / float((1.0 / springs).sum()) / self.length if len(springs) else 0.0  # one after the other
+        weight = max(float(np.abs(self.work.F).sum(axis=1).max(initial=0.0)), bend) or 1.0
         self.kappa, self._stiffness = SOFT * weight / self.length, HARD * weight / self.length
         if len(self.gap) and np.abs(self.gap).max() < CLOSED * self.length:
             A = self.columns[: len(self.gap)]
@@ -157,9 +160,9 @@ class Equilibrium:
         m, w = self.m, self.work
         size, slides = w.metric[:, 0], m.axis > 2
         stiff = np.abs(w.curve)
-        most = max(float(size.max(initial=0.0)), float(stiff[~slides].max(initial=0.0)), 1e-300)
-        body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
-        pull = np.sqrt((w.F * w.F).sum(axis=1))[body] / self.length
+        pull = np.sqrt((w.F * w.F).sum(axis=1))
+        most = max(size.max(initial=0.0), stiff[~slides].max(initial=0.0), self.length * pull.max(initial=0.0)) or 1.0
+        pull = np.repeat(pull, np.diff(m.dof)) / self.length
         w.rotor[:] = stiff + np.where(slides, pull + FLOOR * most / self.length**2, FLOOR * most)
 
     @property
@@ -305,16 +308,19 @@ class Equilibrium:
                     self._hold(share * most)
                     return share * most
             elif self.mu == 0.0:
-                self._least = LEAST
+                self._least = SINGULAR
             self.mu, raised = max(raised * self.mu, FIRST), 2.0 * raised
         raise NumericalError("no equilibrium was found: no step leads downhill, or forces are too large")
 
     def _hold(self, motion: float) -> None:
         """Let multipliers carry what the penalty carried, when motion and gaps are small; and stiffen the penalty."""
         if len(self.gap):
-            if motion < CALM and np.abs(self.gap).max() < NEARLY * self.length:
-                self.lam = self.pull
-            self.kappa = min(4.0 * self.kappa, max(self._stiffness, self._stiffness * CALM / max(motion, 1e-4)))
+            stiffest, calm = self._stiffness, motion < CALM
+            if calm and np.abs(self.gap).max() < NEARLY * self.length:
+                self.lam, stiffest = self.pull, self._stiffness * CALM / max(motion, 1e-4)
+            elif calm:
+                self._stiffness *= 1.5  # other forces may keep the loops open
+            self.kappa = max(self.kappa, min(4.0 * self.kappa, stiffest))
             self.place()
 
     def _go(self, share: float) -> float:
@@ -331,7 +337,7 @@ class Equilibrium:
             self._correct(q, self.gap + share * self.columns[: len(self.gap)] @ self.step[self.m.v_index])
         self.place()
         found, noise = self.merit(), ROUNDING * max(size, abs(bar))
-        ratio = (bar - found + noise) / (abs(hope) + noise)
+        ratio = (bar - found + noise) / (abs(hope) + noise) if hope or noise else 1.0
         if not self.has_energy:
             ratio = 1.0 if found <= GROWTH * bar else 0.0
         if math.isfinite(found) and ratio >= ENOUGH:
@@ -383,7 +389,9 @@ class Equilibrium:
             motion = self.advance()
             done(1)
             open_ = np.abs(self.gap).max(initial=0.0)
-            if (motion <= tol or np.abs(self.left()).max(initial=0.0) <= self.noise) and open_ <= tol:
+            if (motion <= tol or np.abs(self.left()).max(initial=0.0) <= self.noise) and open_ <= tol * min(
+                1.0, self.length
+            ):
                 return True, k + 1, motion
         return False, most, motion
 

@@ -70,7 +70,7 @@ from bough.types import ArticulatedInertia, FloatArray, Force, Rotation, Rows, S
 SINGULAR = 1e-14  # a pivot this much smaller than what it is made of is none
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 ZERO15 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-FAR_FROM = 1e-12  # m: nearer than that to its target a spring has no direction
+FAR_FROM = 1e-6  # of its length: a spring that is shorter has no stiffness across
 
 
 class NewtonWork(NamedTuple):
@@ -264,9 +264,11 @@ def newton_ties(w: NewtonWork, t: Ties, stiff: Rows) -> None:
         long = np.sqrt(dot3(d, d))
         stretch, k = long - t.length[j], t.stiffness[j]
         e = (1.0, 0.0, 0.0)
-        if long > FAR_FROM:
+        if long > 0.0:
             e = scale3(1.0 / long, d)
-        across = k if t.length[j] == 0.0 else k * stretch / max(long, FAR_FROM)
+        across = k if t.length[j] == 0.0 else 0.0
+        if long > FAR_FROM * t.length[j] and t.length[j] > 0.0:
+            across = k * stretch / long
         put3(stiff, j, e)
         stiff[j, 3], stiff[j, 4], stiff[j, 5] = k, across, stretch
         w.energy[0] += 0.5 * k * stretch * stretch
