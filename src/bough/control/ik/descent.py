@@ -13,11 +13,9 @@ from bough.compile.executions import CPU, Device
 from bough.compile.run.libraries import asarray, full
 from bough.control.ik.objectives import Objective
 from bough.control.ik.problem import FAR, Array, Goals, Hierarchy
-from bough.control.ik.step import COST, FLOOR, LOWER, SHARE, SIZE
+from bough.control.ik.step import COST, SIZE
 from bough.types import FloatArray
 
-FIRST_SHARES = (0.1, 1.0)  # of the first priority, and of the others
-LEAST = 1e-10  # damping that is always there: no matrix is singular
 SETTLED = 1e-6  # a step this short changes nothing any more
 ON_GPU, FEW = 4, 8  # on a GPU: steps between two looks at the rows; one in so many may have ended before all move up
 
@@ -57,12 +55,14 @@ class Descent:
     ) -> None:
         self.hierarchy, self.objective, self.threads, self.device = hierarchy, objective, threads, device
         self._weights, self._function = hierarchy.weight[None], hierarchy.function(device)
+        self._first = hierarchy.first_state
 
-    def __call__(self, q: Array, goals: Goals, owner: Array, tolerance: float, most: int) -> Ended:
+    def __call__(self, q: Array, goals: Goals, tolerance: float, most: int, owner: Array | None = None) -> Ended:
         """Descend from q (rows, nq); of rows with one owner, the others end when the first has reached its targets."""
         if len(q) == 1 and not self.device.is_gpu:
             return self.one(q[0], goals.first, tolerance, most)
         rows, state, newer = numbered(len(q), q), self.begun(q), self.objective is not None
+        owner = rows if owner is None else owner
         best, found = nowhere(q, self.hierarchy.levels), nowhere(q, self.hierarchy.levels)
         reached = full((len(q),), 0, q, "bool")
         for k in range(1, most + 1):
@@ -70,8 +70,11 @@ class Descent:
             if not self.device.is_gpu or k % ON_GPU == 1 or k == most:
                 here = Ended(q, state[0][:, :, COST], state[0][:, :, SIZE], None)
                 better = chosen(is_better(here.errors, best.errors, tolerance, newer))
-                best.put(better, here, better)
-                ended = (here.error <= tolerance).all(1)
+                if len(better):
+                    best.put(better, here, better)
+                ended = here.error[:, 0] <= tolerance
+                for j in range(1, self.hierarchy.levels):
+                    ended = ended & (here.error[:, j] <= tolerance)
                 if wish is not None:
                     still = (abs(wish) <= SETTLED).all(1)
                     ended = (ended & still) if newer else (ended | still)
@@ -93,16 +96,16 @@ class Descent:
 
     def one(self, q: FloatArray, goals: Goals, tolerance: float, most: int) -> Ended:
         """The same from one q (nq,), by code for one configuration."""
-        state, levels, newer = tuple(x[0] for x in self.begun(q[None])), self.hierarchy.levels, bool(self.objective)
-        best, least, done = q, ((FAR,) * levels, (FAR,) * levels), 0
+        state, levels, newer = self._first, self.hierarchy.levels, self.objective is not None
+        best, least, done = q, ([FAR] * levels, [FAR] * levels), 0
         for _ in range(most):
             moved, state, wish = self.step(q, goals, state)
             done += 1
-            costs, errors = zip(*state[0][:, COST:].tolist(), strict=True)
-            here = costs, errors
+            numbers = state[0].tolist()
+            here = [x[COST] for x in numbers], [x[SIZE] for x in numbers]
             if is_better(here, least, tolerance, newer):
                 best, least = q, here
-            ended = max(errors) <= tolerance
+            ended = max(here[1]) <= tolerance
             if self.hierarchy.lower and ended is newer:
                 ended = bool(np.abs(wish).max() <= SETTLED)
             if ended:
@@ -147,12 +150,8 @@ class Descent:
 
     def begun(self, q: Array) -> tuple[Array, ...]:
         """States before the first step, from which any error is better."""
-        state = full((len(q), self.hierarchy.levels, 4), FAR, q)
-        state[:, :, SHARE], state[:, :, FLOOR] = FIRST_SHARES[1], LOWER
-        state[:, 0, SHARE], state[:, 0, FLOOR] = FIRST_SHARES[0], LEAST
-        if not self.hierarchy.lower:
-            return (state,)
-        return state, full((len(q), self.hierarchy.lower, self.hierarchy.model.nv), 0.0, q)
+        state = full((len(q), *self._first[0].shape), 0.0, q) + asarray(self._first[0], q)
+        return (state, *(full((len(q), *x.shape), 0.0, q) for x in self._first[1:]))
 
 
 def chosen(mask: Array) -> Array:

@@ -13,7 +13,7 @@ from bough.compile.routine import Routine
 from bough.compile.run.arrays import real_array
 from bough.compile.run.libraries import asarray, full, is_on_gpu, on_host
 from bough.control.ik.servo import LINEARISE, SERVO
-from bough.control.ik.step import PRIORITY_STEP, RIGID, Limited, Priorities, step_routine
+from bough.control.ik.step import FLOOR, LOWER, PRIORITY_STEP, RIGID, SHARE, Limited, Priorities, step_routine
 from bough.errors import ShapeError, TaskError
 from bough.model import Model
 from bough.opspace import AimSet, Task, TaskSet, orientation, pose, position
@@ -27,6 +27,8 @@ Array: TypeAlias = Any  # of numpy, or of a library on the GPU
 
 
 SHARES = (1e-3, 10.0)  # bounds of the share of the error that is damping
+FIRST_SHARES = (0.1, 1.0)  # of the first priority, and of the others
+LEAST = 1e-10  # damping that is always there: no matrix is singular
 FAR = 1e300  # no limit, and no error yet: numbers that are finite
 
 
@@ -99,6 +101,14 @@ class Hierarchy:
         self.aims = AimSet(self.tasks)
         self.weight = np.concatenate([_weight(weights.get(name, 1.0), name, rows.stop - rows.start)
                                       for name, rows in slices.items()])  # fmt: skip
+
+    @cached_property
+    def first_state(self) -> tuple[FloatArray, ...]:
+        """State of a row before the first step, from which any error is better: (levels, 4), and the push of others."""
+        state = np.full((self.levels, 4), FAR)
+        state[:, SHARE], state[:, FLOOR] = FIRST_SHARES[1], LOWER
+        state[0, SHARE], state[0, FLOOR] = FIRST_SHARES[0], LEAST
+        return (state, np.zeros((self.lower, self.model.nv))) if self.lower else (state,)
 
     @cached_property
     def above(self) -> Hierarchy:

@@ -37,7 +37,7 @@ class Search:
         """The nearest configurations that were found from `begin` (batch, nq), and how many starts were tried."""
         objective = self.objective if hierarchy.has_objective else None
         descent = Descent(hierarchy, objective, self.threads, GPU if is_on_gpu(begin) else CPU)
-        best = descent(begin, goals, numbered(len(begin), begin), self.tolerance, self.most)
+        best = descent(begin, goals, self.tolerance, self.most)
         tried = full((len(begin),), 1, begin, "int64")
         if (missed := self._missed(best)).any():
             self._start_again(descent, begin, goals, best, tried)
@@ -59,7 +59,7 @@ class Search:
             wave = min(done, self.starts - done)
             owner = numbered(len(rows) * wave, begin) // wave
             start = self._drawn(begin[rows[owner]], rng)
-            ended = descent(start, goals.of(rows[owner]), owner, self.tolerance, self.most)
+            ended = descent(start, goals.of(rows[owner]), self.tolerance, self.most, owner)
             for k in range(wave):
                 best.merge(rows, Ended(*(x[k::wave] for x in ended)), self.tolerance)
             done += wave
@@ -68,7 +68,7 @@ class Search:
 
     def _approach(self, descent: Descent, q: Array, goals: Goals, best: Ended, rows: Array) -> None:
         """Descend from q with more patience; what is better, without offsets, is taken over."""
-        ended = descent(q, goals, numbered(len(q), q), self.tolerance, PATIENCE * self.most)
+        ended = descent(q, goals, self.tolerance, PATIENCE * self.most)
         best.merge(rows, descent.measured(ended, goals), self.tolerance)
 
     def _in_turn(self, descent: Descent, begin: Array, goals: Goals, best: Ended, rows: Array) -> None:

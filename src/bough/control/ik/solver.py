@@ -11,9 +11,8 @@ import numpy.typing as npt
 from bough.compile.executions import device_of
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.run.libraries import asarray, full, is_on_gpu, library_of
-from bough.control.ik.descent import LEAST
 from bough.control.ik.objectives import away_from_singularity, sum_of, towards
-from bough.control.ik.problem import Array, Bounds, Hierarchy, Key, Targets, by_name, by_priority
+from bough.control.ik.problem import LEAST, Array, Bounds, Hierarchy, Key, Targets, by_name, by_priority
 from bough.control.ik.search import Search
 from bough.errors import NonFiniteError, NumericalError, ShapeError, TaskError, UnknownNameError
 from bough.model import Model
@@ -248,7 +247,7 @@ def configurations(model: Model, name: str, given: Any, like: Array | None = Non
 
 def repeated(q: Array, batch: int) -> Array:
     """A copy of q (1 or batch, nq) with as many rows."""
-    return full((batch, q.shape[1]), 0.0, q) + q
+    return q + 0 if len(q) == batch else full((batch, q.shape[1]), 0.0, q) + q
 
 
 def device_array(arrays: Iterable[Any], device: str | None) -> Array | None:
