@@ -43,6 +43,7 @@ class Region:
         self.age = 0  # steps since it was chosen
         self.full = math.nan  # square of all accelerations in the mass metric when it was chosen
         self.power = math.nan  # and of those of the open joints
+        self.lost = math.nan  # and of what locking the others changes
         self.moved = False  # whether the equations of the tree are behind
         self.placed = True  # whether its placements are not
         self._begun = -1  # which pass over the tree chose it
@@ -127,7 +128,7 @@ class Region:
             hybrid.contract(loads)
             hybrid.solve()
             self.age, self._begun, self.full, self.power = 0, tree.begun, full, hybrid.power()
-            lost = full - self.power
+            self.lost = lost = self._lost()
             if int(tree.front.count[WAITING]) == 0 or self.share < LEAST_SHARE:
                 self.share, lost = 1.0, 0.0
             if not lost > allowed:
@@ -138,6 +139,15 @@ class Region:
             self.share *= max(0.5, 0.8 * allowed / lost)
         self._begun = -1
         return False
+
+    def _lost(self) -> float:
+        """The square of what locking changes, in the mass metric: of a projection, what it takes from the whole; with
+        loops, whose directions out of reach are others on the contracted tree, as it is. O(n) with loops."""
+        solver = self.solver
+        if solver.whole is None or math.isnan(self.full):
+            return self.full - self.power
+        other = solver.whole - solver.inputs.shared.qdd
+        return solver.plain.product(other, other)
 
     def _served(self) -> float:
         """The power of the region that has served its time, under the forces now; NaN where there is none."""
@@ -194,6 +204,7 @@ class Region:
         hybrid.contract(self.solver.inputs.forces.loads())
         hybrid.solve()
         self.age, self._begun, self.power = 0, tree.begun, hybrid.power()
+        self.lost = self._lost()
         return self.bound() if error.over == "energy" else math.nan
 
     def _error(self) -> ErrorMeasure:
@@ -214,7 +225,7 @@ class Region:
     def bound(self) -> float:
         """What was lost when the region was chosen: a share of the norm of all accelerations, or metres for a step."""
         error = self.solver.error
-        lost, scale = max(self.full - self.power, 0.0), error.scaled(self.full, 0.0)
+        lost, scale = max(self.lost, 0.0), error.scaled(self.full, 0.0)
         if error.metres:
             return self._metres() * math.sqrt(lost)
         return math.sqrt(lost / scale) if scale > 0.0 else 0.0
@@ -287,11 +298,13 @@ class Region:
         if facts["known"]:
             tree = self._engine.tree
             opened = tree.front.done[: int(tree.front.count[DONE])].copy()
-        return {"region": opened}, facts | {"full": self.full, "power": self.power, "share": self.share}
+        own = {"full": self.full, "power": self.power, "share": self.share, "lost": self.lost}
+        return {"region": opened}, facts | own
 
     def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
         """What `state` gave."""
         self.age, self.full, self.power = facts["age"], facts["full"], facts["power"]
+        self.lost = facts["lost"]
         self.share, self.pace = facts["share"], ReselectionInterval(**facts["pace"])
         if not facts["known"]:
             return

@@ -89,6 +89,7 @@ class Solver:
         self.closures: Closures | None = None
         self.loops: LoopRows | None = None  # the closures as the plain engine sees them
         self.held: HeldJoints  # friction and limits
+        self.whole: FloatArray | None = None  # accelerations of all joints with loops, where there are any
         self._metric = metric
         self.assembly: Any = "balanced"
         self.region: Region | None = None
@@ -131,7 +132,7 @@ class Solver:
             plans = [make_plan(self.inputs.mechanism, made) for _ in range(2)]
         if self.closures is not None:  # what their forces were
             self.inputs.shared.force[self.closures.bodies] = 0.0
-        self.closures, (self.loops, plan) = made, plans
+        self.closures, (self.loops, plan), self.whole = made, plans, None
         self.inputs.forces.keep([] if made is None else made.bodies.tolist())
         self.held = HeldJoints(self.inputs, plan)
         if self.region is not None:
@@ -266,6 +267,7 @@ class Solver:
         if self.closures is not None:
             kept = self.inputs.shared.qdd.copy()
             self._solve_loops(loads)
+            self.whole = self.inputs.shared.qdd.copy()
             self.inputs.shared.qdd[:] = kept
             tree.reload(self.closures.bodies)
             loads, changes.closures = tree.no_forces, False  # those of the loops are there, too
