@@ -375,7 +375,7 @@ class Equilibrium:
 
     def adjoint(self, cotangent: FloatArray) -> FloatArray:
         """K^-1 of a cotangent (n,), (nv,): how it changes for each unit of torque at joints, loops closed."""
-        self.mu, self.kappa = 0.0, math.inf
+        self.mu, self.kappa = 0.0, 1e9 * self._stiffness  # finite, since loops may be redundant
         if not self._factor(1):
             raise NumericalError("the equilibrium has no gradient: it is a saddle, or joints move without resistance")
         out = np.zeros_like(self.step)
