@@ -431,7 +431,9 @@ def by_newton(search: Equilibrium, tol: float, most: int, done: Callable[[int], 
     left, direction, reason = search.left(), None, "forces are balanced"
     if not converged:
         reason = unsettled(search, steps, motion)
-    elif search.has_energy:
+    elif len(search.gap):
+        left = search.force + search.lam @ search.columns[: len(search.gap)]  # gaps are rounding
+    if converged and search.has_energy:
         direction = search.way_down()
         if direction is not None:
             converged, reason = False, "forces are balanced at a saddle: the energy falls along `direction`"
