@@ -292,7 +292,25 @@ def test_steps_are_functions_of_dynamics_with_gradients_and_parameters():
         np.testing.assert_allclose(x, y, atol=1e-12)
     assert bough.count(model, "semi_implicit_step").total > bough.count(model, "forward_dynamics").total
     with pytest.raises(bough.BoughError, match="dt must have shape"):
-        bough.Dynamics(model).runge_kutta_step(q, v, tau, 0.01)
+        bough.Dynamics(model).runge_kutta_step(q, v, tau, [0.01, 0.01])
+
+
+@pytest.mark.parametrize("name", ["semi_implicit_step", "runge_kutta_step", "midpoint_step"])
+def test_a_number_is_a_time_step(name):
+    """Of one state and of a batch, in the first call and later, in both precisions."""
+    model = jointed(stops=False)
+    dyn, x = bough.Dynamics(model), state(model)
+    step = getattr(dyn, name)
+    for inputs in (x, [np.tile(a, (3, 1)) for a in x], [a.astype(np.float32) for a in x]):
+        expected = getattr(bough.Dynamics(model), name)(*inputs, np.array([0.01], inputs[0].dtype))
+        for dt in (0.01, np.float64(0.01), 0.01):
+            for found in (step(*inputs, dt), dyn.with_status(name, *inputs, dt)[0]):
+                for a, b in zip(found, expected, strict=True):
+                    assert a.dtype == b.dtype
+                    np.testing.assert_array_equal(a, b)
+    for bad in (np.nan, True, "1"):
+        with pytest.raises(bough.BoughError, match="dt"):
+            step(*x, bad)
 
 
 def test_a_held_joint_neither_tires_nor_sticks():

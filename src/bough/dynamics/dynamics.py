@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from bough.arguments import explained
+from bough.compile.run.arrays import is_real
 from bough.compile.run.call import BoundFunction
 from bough.compile.run.gate import OK
 from bough.dynamics import functions as table
@@ -70,6 +71,15 @@ def written_out(cls: type[T]) -> type[T]:
             rest = Parameter("parameters", Parameter.VAR_KEYWORD)
             method.__signature__ = found.replace(parameters=[*stated, *more, rest])
     return cls
+
+
+def with_dt(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs of a step, with an array (1,) in the place of a number dt: of float32 where all other arrays are."""
+    *others, dt = inputs
+    if not is_real(dt):
+        return inputs
+    single = all(str(getattr(x, "dtype", "")).endswith("float32") for x in others)
+    return (*others, np.array([dt], np.float32 if single else float))
 
 
 Forces: TypeAlias = Mapping[str, ArrayLike] | ArrayLike | None
@@ -293,30 +303,27 @@ class Dynamics:
     def semi_implicit_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt (1,), of first order: joints with springs, friction, stops and implicit damping.
+        """(q, v) after dt, a number or (1,), of first order: joints with springs, friction, stops and implicit damping.
 
         Loops are omitted; `bough.simulate.rollout` has them.
         """
-        found: Any = self._library.function("semi_implicit_step", given=call).call(q, v, tau, dt, **call)
-        return found
+        return self._step("semi_implicit_step", (q, v, tau, dt), call)
 
     def runge_kutta_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt (1,), of fourth order: joints with springs, damping, friction and stops, tau constant.
+        """(q, v) after dt, a number or (1,), of fourth order: springs, damping, friction, stops; constant tau.
 
         Steps in which a joint is locked or released are of first order. Loops are omitted; `bough.simulate.rollout` has
         them.
         """
-        found: Any = self._library.function("runge_kutta_step", given=call).call(q, v, tau, dt, **call)
-        return found
+        return self._step("runge_kutta_step", (q, v, tau, dt), call)
 
     def midpoint_step(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, **call: Unpack[CallKeywords]
     ) -> tuple[RealArray, RealArray]:
-        """(q, v) after dt (1,), of second order and symmetric in time; otherwise as `runge_kutta_step`."""
-        found: Any = self._library.function("midpoint_step", given=call).call(q, v, tau, dt, **call)
-        return found
+        """(q, v) after dt, a number or (1,), of second order and symmetric in time; otherwise as `runge_kutta_step`."""
+        return self._step("midpoint_step", (q, v, tau, dt), call)
 
     # Kinematics
 
@@ -441,9 +448,15 @@ class Dynamics:
         """
         options = {name: parameters.pop(name) for name in OPTIONS if name in parameters}
         how = {"out": out, "threads": threads, **parameters}
-        return self._library.with_status(table.function(function).name, inputs, options, **how)
+        row = table.function(function)
+        inputs = with_dt(inputs) if inputs and row.arguments[-1] == "dt" else inputs
+        return self._library.with_status(row.name, inputs, options, **how)
 
     # How they come to their code
+
+    def _step(self, name: str, inputs: tuple[Any, ...], call: CallKeywords) -> tuple[RealArray, RealArray]:
+        found: Any = self._library.function(name, given=call).call(*with_dt(inputs), **call)
+        return found
 
     def _plain(self, name: str, call: CallKeywords) -> Callable[..., RealArray]:
         """A function of the table, bound when it is first asked for; calls of the method with default options then go
