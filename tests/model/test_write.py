@@ -155,3 +155,64 @@ def test_what_a_format_lacks_is_named_or_refused():
     b.add_closure("a", "b", "distance", length=1.0, name="rod")
     with pytest.raises(ModelError, match=r"closure 'rod' is a distance; MJCF has connect and weld"):
         b.build().to_mjcf()
+
+
+SOLID = {"mass": 1.0, "inertia": np.eye(3)}
+
+
+@pytest.mark.parametrize("ends", [("c", "world"), ("c", "a"), ("k", "a"), ("a", "k")])
+def test_loops_on_frames_of_bodies_and_the_world_are_read_back(ends):
+    """Also where frames have the names that the ends of a loop would get."""
+    pytest.importorskip("mujoco")
+    b = bough.Builder("loop")
+    for name, parent in ("a", "world"), ("b", "a"), ("c", "b"):
+        b.add_body(name, parent, placement=(0.3, 0.0, 0.0), **SOLID)
+    b.add_frame("k", "c", (0.5, 0.0, 0.1))
+    b.add_frame("lk/a", "c")
+    b.add_closure(*ends, "connect", name="lk")
+    b.add_closure("c", "a", "weld", point=(0.0, 0.1, 0.0), name="more")
+    model = b.build()
+    q = np.array([0.3, -0.4, 0.5])
+    gaps = [
+        np.subtract(*(bough.Dynamics(model).placement(q, end)[:3, 3] for end in loop[2:4])) for loop in model.closures
+    ]
+    for text in (model.to_urdf(), model.to_mjcf()):
+        read = bough.load(text)
+        same(model, read)
+        dyn = bough.Dynamics(read)
+        found = [np.subtract(*(dyn.placement(q, end)[:3, 3] for end in loop[2:4])) for loop in read.closures]
+        assert found == [pytest.approx(gap, abs=1e-12) for gap in gaps]
+
+
+@pytest.mark.parametrize("name", ["a---b", "--", "-->", "<&\"'>", "a\nb", "é"])
+def test_any_name_that_xml_can_hold_is_read_back(name):
+    b = bough.Builder(name)
+    b.add_body(name, armature=0.1, actuated=False, **SOLID)
+    model = b.build()
+    for text in (model.to_urdf(), model.to_mjcf()):
+        assert bough.load(text).joint_names == (name,)
+    b = bough.Builder("m")
+    b.add_body(name + "\0", **SOLID)
+    for write in (b.build().to_urdf, b.build().to_mjcf):
+        with pytest.raises(ModelError, match="which no XML file can hold"):
+            write()
+
+
+def test_joints_of_several_degrees_of_freedom_lose_no_word_silently():
+    b = bough.Builder("m")
+    b.add_body("x", joint="planar", damping=[1.0, 2.0, 1.0], effort=3.0, velocity=2.0, **SOLID)
+    b.add_body("y", "x", joint_name="x_1", velocity=2.0, actuated=False, **SOLID)
+    model = b.build()
+    urdf, mjcf = model.to_urdf(), model.to_mjcf()
+    for lost in ("damping of x[1]", "limits of x[0], x[1], x[2]", "actuated=False of x_1"):
+        assert f"no word for the {lost} -->" in urdf
+    assert "no word for the velocity limits of x[0], x[1], x[2], x_1 -->" in mjcf
+    assert sorted(bough.load(mjcf).joint_names) == ["x_1", "x_1_", "x_2", "x_3"]
+
+
+def test_urdfdom_takes_a_sliding_joint_that_follows():
+    pin = pytest.importorskip("pinocchio")
+    b = bough.Builder("m")
+    b.add_body("x", lower=-1.0, upper=1.0, **SOLID)
+    b.add_body("y", "x", joint="prismatic", mimic=("x", 0.5, 0.1), **SOLID)
+    assert pin.buildModelFromXML(b.build().to_urdf()).existJointName("y")

@@ -17,7 +17,7 @@ from bough.io.description import BodySaid, Description
 from bough.io.weld import Weld, welded
 from bough.io.xml import Document
 from bough.joints import JOINTS
-from bough.model import GRAVITY, WORLD, Builder, Mimic, Model
+from bough.model import CLOSURE_KINDS, GRAVITY, WORLD, Builder, Mimic, Model
 
 
 def describe(source: str | os.PathLike[str]) -> Description:
@@ -89,7 +89,7 @@ def check_options(options: LoadSettings) -> None:
 def kept_closures(description: Description, equality: Equality) -> Description:
     """What has frames stays as loops of the model; what no model keeps is refused. Or all is dropped, with notes."""
     drop = equality == "drop"
-    gone = [c for c in description.closures if drop or c.at_first is None]
+    gone = [c for c in description.closures if drop or c.kind not in CLOSURE_KINDS]
     if not gone:
         return description
     named = [f"{c.kind} {c.name!r}" + (f" of {c.first!r}" * bool(c.first)) for c in gone]

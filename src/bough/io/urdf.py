@@ -155,13 +155,14 @@ def _closure(name: str, element: Element, where: str) -> ClosureSaid:
     if kind not in CLOSURE_KINDS:
         known = ", ".join(CLOSURE_KINDS)
         raise FileFormatError(f"{at} has the unknown type {short(str(kind))!r}; known types: {known}")
-    ends: list[tuple[str, Place]] = []
+    ends: list[tuple[str, Place | None]] = []
     for tag in ("link1", "link2"):
         end = element.find(tag)
         if end is None or not end.get("link"):
             raise FileFormatError(f'{at} has no <{tag} link="...">')
         rpy = vector(end, "rpy", (0.0, 0.0, 0.0), at)
-        ends.append((end.attrib["link"], (rpy_matrix(rpy), vector(end, "xyz", (0.0, 0.0, 0.0), at))))
+        place = (rpy_matrix(rpy), vector(end, "xyz", (0.0, 0.0, 0.0), at))
+        ends.append((end.attrib["link"], place if {"xyz", "rpy"} & {*end.attrib} else None))
     (first, at_first), (second, at_second) = ends
     length = scalar(element, "length", 0.0, at) if "length" in element.attrib else None
     return ClosureSaid(kind, name, first, second, at_first, at_second, length)

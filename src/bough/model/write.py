@@ -6,6 +6,7 @@ fixed joints, in MJCF as sites. Joints come in the order of the model; readers g
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ from xml.etree.ElementTree import Comment, Element, SubElement, indent, tostring
 
 import numpy as np
 
-from bough.errors import ModelError
+from bough.errors import ModelError, short
 from bough.joints import JOINTS, PRIMITIVES
 from bough.model.assemble import laid_inertia
 from bough.model.bodies import planar_frame
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bough.model.model import Model
 
 UNLIMITED = "1e308"  # URDF demands an effort and a velocity
+NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MOMENTS = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
 
 
@@ -96,15 +98,26 @@ def fixed_frames(model: Model, parts: Iterable[Part]) -> list[_Frame]:
     return found
 
 
+def fresh(name: str, taken: set[str]) -> str:
+    """The name, or a longer one that is not taken; it is taken then."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def words(numbers: Any) -> str:
     """Numbers of a file, each with all its digits."""
     return " ".join(repr(float(x)) for x in np.ravel(numbers))
 
 
 def text_of(root: Element, remarks: list[str]) -> str:
-    """A file, with what its format cannot say."""
+    """A file, with what its format cannot say; a character that XML does not have is refused."""
+    for text in (name for element in root.iter() for name in element.attrib.values()):
+        if odd := NOT_IN_XML.search(text):
+            raise ModelError(f"the name {short(text)!r} has the character {odd[0]!r}, which no XML file can hold")
     for k, remark in enumerate(remarks):
-        root.insert(k, Comment(f" {remark.replace('--', '- -')} "))
+        root.insert(k, Comment(f" {re.sub('-(?=-)', '- ', remark)} "))
     indent(root)
     return '<?xml version="1.0"?>\n' + tostring(root, "unicode") + "\n"
 
@@ -117,15 +130,25 @@ def save(text: str, path: str | Path | None) -> str:
     return text
 
 
-def unsaid(model: Model, *quantities: str) -> list[str]:
-    """Quantities of joints that a format has no word for, each with the joints that have it."""
-    found = []
-    for quantity in quantities:
-        values = getattr(model, quantity)
-        names = [name for name, value in zip(model.dof_names, values, strict=True) if value]
-        if names:
-            found.append(f"no word for the {quantity} of {', '.join(names)}")
-    return found
+def unsaid(model: Model, whole: Iterable[str], lost: dict[str, Any]) -> list[str]:
+    """Quantities that a format has no word for, each with the degrees of freedom that have it.
+
+    Joints of the types `whole` have no limits there, and one damping and friction, that of their first degree of
+    freedom; `lost` are (nv,) other quantities, true where they have no word.
+    """
+    first, limited, idle = np.arange(model.nv), np.zeros(model.nv, bool), ~model.actuated
+    for joint in model.joints:
+        if joint.type in whole:
+            first[joint.v] = joint.v.start
+            limited[joint.v] = np.isfinite(np.array([column[joint.v] for column in model.limits])).any(axis=0)
+        if joint.type in ("floating", "spherical"):  # not actuated in files, either
+            idle[joint.v] = False
+    uneven = {"damping": model.damping != model.damping[first], "friction": model.friction != model.friction[first]}
+    names = {
+        what: [name for name, is_lost in zip(model.dof_names, those, strict=True) if is_lost]
+        for what, those in {**lost, "limits": limited, **uneven, "actuated=False": idle}.items()
+    }
+    return [f"no word for the {what} of {', '.join(those)}" for what, those in names.items() if those]
 
 
 def urdf(model: Model) -> str:
@@ -146,10 +169,7 @@ def urdf(model: Model) -> str:
             SubElement(inertial, "inertia", {f"i{key}": words(part.inertia[at]) for key, at in MOMENTS.items()})
         _urdf_joint(root, model, part)
     for frame in frames:
-        joint = f"{frame.name}_fixed"
-        while joint in taken:
-            joint += "_"
-        taken.add(joint)
+        joint = fresh(f"{frame.name}_fixed", taken)
         SubElement(root, "link", name=frame.name)
         _placed(SubElement(root, "joint", name=joint, type="fixed"), frame.body, frame.name, frame.T)
     for closure in model.closures:
@@ -158,7 +178,7 @@ def urdf(model: Model) -> str:
             element.set("length", words(closure.length))
         SubElement(element, "link1", link=closure.frame)
         SubElement(element, "link2", link=closure.other)
-    remarks = unsaid(model, "armature", "stiffness")
+    remarks = unsaid(model, ("planar", "floating"), {"armature": model.armature, "stiffness": model.stiffness})
     if model.gravity.tolist() != [0.0, 0.0, -9.81]:
         remarks.append(f"no word for gravity, which is {words(model.gravity)}")
     return text_of(root, remarks)
@@ -174,11 +194,13 @@ def _urdf_joint(root: Element, model: Model, part: Part) -> None:
     if single or part.type == "planar":
         SubElement(joint, "axis", xyz=words(part.axes[0]))
     if single:
+        if follows:  # the limits are those of the leader
+            low, high, speed, effort = -np.inf, np.inf, np.inf, np.inf
         limit = {key: words(x) if np.isfinite(x) else UNLIMITED for key, x in (("effort", effort), ("velocity", speed))}
         if kind != "continuous":
             limit |= {key: words(x) if np.isfinite(x) else f"{sign}{UNLIMITED}"
                       for key, x, sign in (("lower", low, "-"), ("upper", high, ""))}  # fmt: skip
-        if not follows and (kind != "continuous" or np.isfinite([effort, speed]).any()):
+        if kind != "continuous" or np.isfinite([effort, speed]).any():
             SubElement(joint, "limit", limit)
     if not follows and (model.damping[v] or model.friction[v]):
         SubElement(joint, "dynamics", damping=words(model.damping[v]), friction=words(model.friction[v]))
@@ -208,7 +230,8 @@ def mjcf(model: Model) -> str:
     SubElement(root, "compiler", angle="radian", autolimits="true")
     SubElement(root, "option", gravity=words(model.gravity))
     bodies = {WORLD: SubElement(root, "worldbody")}
-    remarks = []
+    taken = {part.joint for part in parts}
+    remarks = unsaid(model, ("spherical", "floating"), {"velocity limits": np.isfinite(model.limits.velocity)})
     # followers come last among the parts, and may carry others
     waiting = sorted(parts, key=lambda part: int(model.frames.body[model.frames.names.index(part.body)]))
     for part in waiting:
@@ -223,7 +246,7 @@ def mjcf(model: Model) -> str:
         if part.mass:
             J = words([part.inertia[at] for at in MOMENTS.values()])
             SubElement(body, "inertial", pos=words(part.com), mass=words(part.mass), fullinertia=J)
-        _mjcf_joints(body, model, part)
+        _mjcf_joints(body, model, part, taken)
         if part.type == "planar":
             remarks.append(
                 f"{part.joint}: linear velocities are in the axes of the frame that it hangs on, not of the body"
@@ -239,12 +262,12 @@ def _place(T: FloatArray) -> dict[str, str]:
     return {"pos": words(T[:3, 3]), "quat": words([w, x, y, z])}
 
 
-def _mjcf_joints(body: Element, model: Model, part: Part) -> None:
+def _mjcf_joints(body: Element, model: Model, part: Part, taken: set[str]) -> None:
     kinds, follows = MJCF_JOINTS[part.type], part.coupling is not None
     axes = part.axes if part.type != "planar" else planar_frame(part.axes[0])
     for k, kind in enumerate(kinds):
         v = part.v.start + k
-        name = part.joint if len(kinds) == 1 else f"{part.joint}_{k + 1}"
+        name = part.joint if len(kinds) == 1 else fresh(f"{part.joint}_{k + 1}", taken)
         joint = SubElement(body, "joint", name=name, type=kind)
         if kind in ("hinge", "slide"):
             joint.set("axis", words(axes[min(k, len(axes) - 1)]))
@@ -267,15 +290,16 @@ def _mjcf_equalities(root: Element, model: Model, parts: list[Part], bodies: dic
     equality = Element("equality")
     for c in model.couplings:
         SubElement(equality, "joint", joint1=c.follower, joint2=c.leader, polycoef=words([c.offset, c.ratio, 0, 0, 0]))
-    moving = {part.body for part in parts}
+    own = {WORLD, *(part.body for part in parts)}
+    taken = set(model.frames.names)
     for closure in model.closures:
         if closure.kind not in ("connect", "weld"):
             raise ModelError(f"to_mjcf: closure {closure.name!r} is a {closure.kind}; MJCF has connect and weld")
         ends = []
         for frame in (closure.frame, closure.other):
-            if frame in moving:  # a body's own frame needs a site at its origin
-                SubElement(bodies[frame], "site", name=f"{closure.name}/{frame}")
-            ends.append(f"{closure.name}/{frame}" if frame in moving else frame)
+            ends.append(frame if frame not in own else fresh(f"{closure.name}/{frame}", taken))
+            if frame in own:  # the frame of a body, or the world, needs a site at its origin
+                SubElement(bodies[frame], "site", name=ends[-1])
         SubElement(equality, closure.kind, name=closure.name, site1=ends[0], site2=ends[1])
     if len(equality):
         root.append(equality)

@@ -86,9 +86,7 @@ def _closure(m: Any, e: int, names: Names) -> ClosureSaid:
     ends, data = (int(m.eq_obj1id[e]), int(m.eq_obj2id[e])), m.eq_data[e]
     kind = "weld" if int(m.eq_type[e]) == WELD else "connect"
     if int(m.eq_objtype[e]) == SITE:
-        first, second = (names.bodies[m.site_bodyid[s]] for s in ends)
-        at = [(rotation(m.site_quat[s]), m.site_pos[s].copy()) for s in ends]
-        return ClosureSaid(kind, names.equalities[e], first, second, at[0], at[1])
+        return ClosureSaid(kind, names.equalities[e], names.sites[ends[0]], names.sites[ends[1]])
     first, second = (names.bodies[b] for b in ends)
     places: tuple[Place, Place] = ((EYE, np.array(data[:3])), (EYE, np.array(data[3:6])))
     if kind == "weld":
