@@ -84,7 +84,7 @@ def test_contacts_are_detected_with_hysteresis():
         assert detect(dict(zip(FEET, forces, strict=True))) == expected
     with pytest.raises(TaskError, match="made > broken"):
         ContactDetector(FEET, made=1.0, broken=2.0)
-    for bad in ({left: 1.0}, {left: 1.0, right: np.nan}):
+    for bad in ({left: 1.0}, {left: 1.0, right: np.nan}, {left: 1.0, right: "2"}, {left: 1.0, right: np.ones(2)}):
         with pytest.raises(TaskError, match="a finite normal force for each of"):
             detect(bad)
     with pytest.raises(TaskError, match="frames are a list"):

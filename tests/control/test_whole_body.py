@@ -239,6 +239,29 @@ def test_physics_and_torque_limits_are_never_broken(rising):
     assert expected == pytest.approx(command.tau, abs=1e-4 * max(1.0, np.abs(expected).max()))
 
 
+def test_priorities_never_change_which_constraints_can_hold():
+    """Every priority has the same constraints: what conflicts without them conflicts with them, and nothing else."""
+    tasks, contacts = [bough.center_of_mass(), bough.orientation("trunk")], [Contact(f, friction=0.5) for f in FEET]
+    wanted = {"center_of_mass": lambda t: Reference(None, acceleration=np.array([1e3, -1e3, 1e3]) * t)}
+    one, two = (
+        WholeBody(MODEL, tasks, contacts, references=wanted, priorities=p, posture=STANCE, dt=2e-3, general=True)
+        for p in ({}, {"orientation(trunk)": 1})
+    )
+    rng, seen = np.random.default_rng(0), set()
+    for k in range(60):
+        q = MODEL.integrate(STANCE, rng.uniform(-1, 1, MODEL.nv))
+        v = rng.choice([0.0, 1.0, 10.0]) * rng.normal(size=MODEL.nv)
+        held, t = [f for f in FEET if rng.random() < 0.6], float(k % 3)
+        for controller in (one, two):
+            controller.forget()
+        a, b = one(t, q, v, held), two(t, q, v, held)
+        assert a.success == b.success, (k, b.conflicts)
+        for command in (a, b):
+            assert (np.abs(command.tau) <= MODEL.limits.effort).all()
+        seen.add(a.success)
+    assert seen == {True, False}
+
+
 def test_loops_stay_closed_and_carry_their_forces():
     """A four-bar linkage with a motor at its crank only, which is asked to turn."""
     builder, parent = bough.Builder("four-bar"), "world"
@@ -385,6 +408,10 @@ def test_one_bad_row_leaves_the_others_alone():
     with pytest.raises(NonFiniteError, match="row 2"):
         controller(0.0, q, v)
     assert controller(0.0, q[:2], v[:2]).success.tolist() == [True, False]
+    none = controller(0.0, q[:0], v[:0])
+    for name, x in none.error.items():
+        assert x.shape == (0, *found.error[name].shape[1:])
+    assert none.missed.keys() == found.missed.keys()
     command, one = controller.with_status(0.0, q[0], v[0])
     assert (command.tau.shape, int(one)) == ((3,), 0)
     for bad, words in (((q[:2], v), "one size"), ((q[:, :2], v), "q has shape"), ((q[0], v[0, :2]), "v has shape")):

@@ -102,7 +102,9 @@ class ContactDetector:
         self._held: set[str] = set()
 
     def __call__(self, forces: Mapping[str, float]) -> tuple[str, ...]:
-        if set(forces) != set(self.frames) or not np.isfinite([*forces.values()]).all():
+        numbers = map(np.asarray, forces.values())
+        good = all(x.ndim == 0 and x.dtype.kind in "fiu" and np.isfinite(x) for x in numbers)
+        if set(forces) != set(self.frames) or not good:
             raise TaskError(
                 f"expected a finite normal force for each of {', '.join(map(repr, self.frames))}, got {forces!r}"
             )

@@ -69,14 +69,15 @@ def no_command(tasks: TaskSet, layout: Layout, asked: list[str]) -> WholeBodyCom
     return WholeBodyCommand(none, none, forces, errors, False, (), {name: errors[name] for name in asked})
 
 
-def stacked(tasks: TaskSet, rows: list[WholeBodyCommand], sizes: dict[str, int]) -> WholeBodyCommand:
+def stacked(tasks: TaskSet, rows: list[WholeBodyCommand], sizes: dict[str, int], asked: list[str]) -> WholeBodyCommand:
     """Rows as one command; `sizes` are the rows of all contacts by frame: those that hold nowhere are left out, and
-    have no force in rows where they do not.
+    have no force in rows where they do not. `asked` are the tasks of which it is said what they miss.
     """
+    lengths = {name: part.stop - part.start for name, part in tasks.slices.items()}
     held = {frame: n for frame, n in sizes.items() if any(frame in row.forces for row in rows)}
     forces = {frame: np.array([row.forces.get(frame, np.zeros(n)) for row in rows]) for frame, n in held.items()}
-    errors = {name: np.array([row.error[name] for row in rows]) for name in tasks.slices}
-    missed = {name: np.array([row.missed[name] for row in rows]) for name in (rows[0].missed if rows else ())}
+    errors = {name: np.array([row.error[name] for row in rows]).reshape(-1, n) for name, n in lengths.items()}
+    missed = {name: np.array([row.missed[name] for row in rows]).reshape(-1, lengths[name]) for name in asked}
     tau, qdd = (np.array(x).reshape(-1, tasks.model.nv) for x in ([r.tau for r in rows], [r.qdd for r in rows]))
     success = np.array([row.success for row in rows], bool)
     return WholeBodyCommand(tau, qdd, forces, errors, success, tuple(row.conflicts for row in rows), missed)
@@ -84,6 +85,7 @@ def stacked(tasks: TaskSet, rows: list[WholeBodyCommand], sizes: dict[str, int])
 
 Held: TypeAlias = Iterable[str] | Iterable[Iterable[str]] | None
 POSTURE_WEIGHT, LESS, FORCE_WEIGHT = 1e-4, 1e-3, 1e-8  # beside tasks of weight 1; less while others follow
+STEADY = 1e-5  # price of forces that change, where a solver finds no answer that is there
 BAND = 1e-6  # how far the acceleration of a task may leave what its priority has reached
 
 
@@ -174,7 +176,7 @@ class WholeBody:
         if q.ndim == v.ndim == 1:
             return found[0][0], status[0]
         sizes = {held.frame: held.rows for held in self.held}
-        return stacked(self.tasks, [command for command, _ in found], sizes), status
+        return stacked(self.tasks, [command for command, _ in found], sizes, self.references.names), status
 
     def forget(self, rows: Iterable[int] | None = None) -> None:
         """Begin anew with robots that were put elsewhere, all rows by default: contacts hold where they are next."""
@@ -249,38 +251,56 @@ class WholeBody:
         ask: tuple[FloatArray, ...],
         torque: tuple[FloatArray, ...],
     ) -> Any:
-        """x and torques where all constraints hold, or None twice."""
-        D, C = torque
+        """x and torques where all constraints hold, or None twice.
+
+        Where a solver finds no answer to a lower priority, there is one all the same: that of the priority above. It is
+        asked again with forces that stay near to those, and if that does not help, the rest is left as it is.
+        """
         x, tau = None, None
         for k, level in enumerate(self._levels):
             P, c, own = self._cost(layout, k, ask)
             key = (layout.names, k)
-            x = self._minimum(layout, P, c, s, memory.last.get(key))
-            tau = None if x is None else D @ x + C
-            if tau is not None and not layout.within(tau):
-                s = layout.with_torques(s, *torque)
-                x = self._minimum(layout, P, c, s, x)
-                tau = None if x is None else D @ x + C
-            if x is None:
-                return None, None
+            found = self._within_torques(layout, P, c, s, torque, memory.last.get(key))
+            if found is None and x is not None:
+                forces = STEADY * (np.arange(len(c)) >= self.model.nv)
+                found = self._within_torques(layout, P + np.diag(forces), c - forces * x, s, torque, x)
+            if found is None:
+                return x, tau
+            x, tau, s = found
             memory.last[key] = x
             if level is not self._levels[-1]:
                 s = layout.kept(s, own, x[: self.model.nv], BAND)
         return x, tau
 
+    def _within_torques(
+        self,
+        layout: Layout,
+        P: FloatArray,
+        c: FloatArray,
+        s: Constraints,
+        torque: tuple[FloatArray, ...],
+        start: FloatArray | None,
+    ) -> tuple[FloatArray, FloatArray, Constraints] | None:
+        """The minimum, its torques, and the constraints: with torque limits if it would break them without."""
+        D, C = torque
+        x = self._minimum(layout, P, c, s, start)
+        if x is not None and not layout.within(D @ x + C):
+            s = layout.with_torques(s, D, C)
+            x = self._minimum(layout, P, c, s, x)
+        return None if x is None else (x, layout.clipped(D @ x + C), s)
+
     def _giving_way(self, layout: Layout, s: Constraints, ask: tuple[FloatArray, ...], equal: Any) -> Any:
         """x and the names of what gave way, or None where hard constraints still conflict."""
-        names: dict[str, None] = {}
-        x = None
+        x, names = None, tuple[str, ...]()
         for k, level in enumerate(self._levels):
             P, c, own = self._cost(layout, k, ask)
-            x, gave = softened(P, c, s, self._namer, self.model.nv, equal)
-            if x is None:
-                return None, ()
-            names = dict.fromkeys(gave)
+            found, gave = softened(P, c, s, self._namer, self.model.nv, equal)
+            if found is None:
+                break
+            x, names = found, gave
             if level is not self._levels[-1]:
                 s = layout.kept(s, own, x[: self.model.nv], BAND)
-        return x, tuple(names)
+        return x, names
 
     def _cost(self, layout: Layout, k: int, ask: tuple[FloatArray, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """P and c of priority k, and the rows of J that are its own."""
