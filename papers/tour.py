@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bough.app.arguments import check_folder
 from bough.app.shell import watched
 from bough.errors import OptionError, short
-from bough.record import progress_bar
+from bough.record import check_folder, progress_bar
 from papers import SCRIPTS, Result, chosen, run, write
 from papers.catalogue import title
 from papers.report import deviations, summary

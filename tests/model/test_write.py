@@ -216,3 +216,21 @@ def test_urdfdom_takes_a_sliding_joint_that_follows():
     b.add_body("x", lower=-1.0, upper=1.0, **SOLID)
     b.add_body("y", "x", joint="prismatic", mimic=("x", 0.5, 0.1), **SOLID)
     assert pin.buildModelFromXML(b.build().to_urdf()).existJointName("y")
+
+
+@pytest.mark.parametrize("axis", [(0, 0, 1), (1, 0, 0), (0.2, 0.1, 1.0), (0, 0, -1)])
+def test_mujoco_moves_planar_joints_likewise(axis):
+    mujoco = pytest.importorskip("mujoco")
+    b = bough.Builder("m")
+    tilt = bough.spatial.rpy_matrix(np.array([0.3, -0.5, 0.9]))
+    b.add_body("x", joint="planar", axis=axis, placement=(tilt, (1.0, 2.0, 3.0)), **SOLID)
+    model, q = b.build(), np.array([0.3, 0.5, 0.7])
+    other = mujoco.MjModel.from_xml_string(model.to_mjcf())
+    data = mujoco.MjData(other)
+    data.qpos[:] = q
+    mujoco.mj_kinematics(other, data)
+    T = bough.Dynamics(model).placement(q, "x")
+    assert data.body("x").xpos == pytest.approx(T[:3, 3])
+    assert data.body("x").xmat.reshape(3, 3) == pytest.approx(T[:3, :3])
+    with pytest.raises(bough.errors.OptionError, match="there is no folder"):
+        model.to_mjcf("/nowhere/at/all.xml")

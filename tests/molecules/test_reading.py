@@ -1,14 +1,16 @@
 """Files in and out: what is read, what is named in notes, what is refused."""
 
+import gzip
 import struct
 
 import numpy as np
 import pytest
 
-from bough.errors import FileFormatError, OptionError
+from bough.errors import FileFormatError, NonFiniteError, OptionError, SettingError, ShapeError, TooLargeError
 
 mol = pytest.importorskip("bough.molecules")
 gemmi = pytest.importorskip("gemmi")
+write = pytest.importorskip("bough.molecules.writing").write
 
 
 def edited(molecule, path, edit):
@@ -149,3 +151,45 @@ def test_files_that_are_no_structures_are_refused(tmp_path, content):
             mol.from_file(file)
     with pytest.raises(FileFormatError, match="there is no file"):
         mol.from_file(tmp_path / "ghost.pdb")
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda line: line[:30] + b"********" + line[38:], "line 1: expected three coordinates in columns 31 to 54"),
+        (lambda line: line[:30] + b" " * 8 + line[38:], "line 1: expected three coordinates in columns 31 to 54"),
+        (lambda line: line[:17] + b"\xe9" + line[18:], "line 1: expected ASCII"),
+        (lambda line: line.replace(b"\n", b"\r"), "line 1: expected ASCII, and lines that end in LF or CRLF"),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_atoms_that_are_no_numbers_are_refused(tmp_path, edit, said, packed):
+    """gemmi reads such coordinates as 0, and one atom where carriage returns end the lines."""
+    first, rest = mol.peptide("GA").write(tmp_path / "a.pdb").read_bytes().split(b"\n", 1)
+    content, path = edit(first + b"\n") + rest, tmp_path / ("b.pdb" + ".gz" * packed)
+    path.write_bytes(gzip.compress(content) if packed else content)
+    with pytest.raises(FileFormatError, match=said):
+        mol.from_file(path)
+
+
+def test_what_a_pdb_cannot_hold_is_not_written(tmp_path):
+    m = mol.peptide("GA")
+    far = m.atoms.positions + 1000.0
+    with pytest.raises(TooLargeError, match=r"write \.cif instead"):
+        write(tmp_path / "far.pdb", m.atoms, far[None])
+    found = mol.from_file(write(tmp_path / "far.cif", m.atoms, far[None]))
+    np.testing.assert_allclose(found.atoms.positions, far, atol=6e-5)
+    with pytest.raises(OptionError, match="there is no folder"):
+        m.write(tmp_path / "none" / "a.pdb")
+
+
+def test_what_is_no_angle_and_no_energy_is_refused():
+    m = mol.peptide("GAS")
+    with pytest.raises(SettingError, match="the angle must be finite"):
+        mol.dihedral("A/2/phi", float("nan"))
+    with pytest.raises(NonFiniteError, match="the angle must be finite"):
+        m.with_angles(m.model.neutral, {"A/2/phi": float("nan")})
+    with pytest.raises(ShapeError, match=r"an energy gave 1, expected \(energy, forces"):
+        m.minimize(lambda x: 1)
+    with pytest.raises(SettingError, match="1 sample at least"):
+        m.hybrid_monte_carlo(mol.Repulsion(m), samples=0, steps=1, dt=0.001)

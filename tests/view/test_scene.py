@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bough
-from bough.errors import ShapeError
+from bough.errors import OptionError, ShapeError, TooLargeError
 from bough.tree import Tree
 from bough.view import Arrows, scene
 from bough.view.colours import branch_colours, branches
@@ -87,6 +87,15 @@ def test_what_does_not_fit_is_refused():
         found.playing([0.0, 1.0], np.zeros((2, 3)), {"x": [1.0]})
     with pytest.raises(ShapeError, match="finite"):
         found.playing([0.0, 1.0], np.full((2, 3), np.inf))
+    with pytest.raises(ShapeError, match="times must not decrease, got 2 and then 1 at sample 2"):
+        found.playing([0.0, 2.0, 1.0], np.zeros((3, 3)))
+    moving = found.playing([0.0, 1e12], np.zeros((2, 3)))
+    with pytest.raises(TooLargeError, match="a video has at most 10,000 frames"):
+        moving.video("a.gif")
+    with pytest.raises(OptionError, match="there is no option 'sample'"):
+        moving.video("a.gif", sample=3)
+    with pytest.raises(OptionError, match="there is no folder"):
+        moving.save_html("/nowhere/at/all.html")
 
 
 def test_fifty_thousand_bodies_are_a_few_parts():

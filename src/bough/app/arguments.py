@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from pathlib import Path
 
 from bough.errors import OptionError, short
-from bough.record import is_special
+from bough.record import check_folder
 
 
 def vector(text: str, option: str, sizes: tuple[int, ...] = (3,)) -> list[float]:
@@ -51,17 +50,3 @@ def check_recording(path: Path | None) -> None:
         if find_spec("pyarrow") is None:
             raise OptionError("--record to .parquet needs pyarrow: pip install 'bough[tables]'")
     check_folder(path)
-
-
-def check_folder(path: Path) -> None:
-    """The folder of a file is there, and may be written into."""
-    if path.is_dir():
-        raise OptionError(f"{short(str(path))!r} is a folder, expected the name of a file")
-    if is_special(path):
-        if not os.access(path, os.W_OK):
-            raise OptionError(f"{short(str(path))!r} may not be written to")
-        return
-    if not path.parent.is_dir():
-        raise OptionError(f"{short(str(path))!r}: there is no folder {short(str(path.parent))!r}")
-    if not os.access(path.parent, os.W_OK):
-        raise OptionError(f"{short(str(path))!r}: the folder {short(str(path.parent))!r} may not be written into")

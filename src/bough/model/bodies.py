@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.errors import ModelError, unknown_option
+from bough.errors import ModelError, short, unknown_option
 from bough.joints import JOINTS, PRIMITIVES
 from bough.spatial import inertia_matrix
 from bough.types import FloatArray
@@ -95,7 +95,7 @@ def _is_rotation(a: float, b: float, c: float, d: float, e: float, f: float, g: 
 def finite(a: FloatArray, what: str) -> FloatArray:
     """The same array, if none of its numbers is so large that products of them overflow."""
     if not all(abs(x) <= LARGEST for x in a.ravel().tolist()):
-        raise ModelError(f"{what} must be finite and at most {LARGEST:g} in size, got {a.tolist()}")
+        raise ModelError(f"{what} must be finite and at most {LARGEST:g} in size, got {short(str(a.tolist()), 200)}")
     return a
 
 

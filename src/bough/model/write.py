@@ -20,7 +20,7 @@ from bough.model.assemble import laid_inertia
 from bough.model.bodies import planar_frame
 from bough.model.contents import WORLD, Coupling
 from bough.model.parameters import TO_USER, carriers, inverse, joint_frames, matrix, mimic_frames, standard, steps
-from bough.record import replacing
+from bough.record import check_folder, replacing
 from bough.spatial import matrix_quaternion, matrix_rpy, quaternion_matrix
 from bough.types import FloatArray
 
@@ -125,6 +125,7 @@ def text_of(root: Element, remarks: list[str]) -> str:
 def save(text: str, path: str | Path | None) -> str:
     """The text, written to a file if there is a path."""
     if path is not None:
+        check_folder(path)
         with replacing(path) as file:
             file.write(text.encode())
     return text
@@ -264,7 +265,7 @@ def _place(T: FloatArray) -> dict[str, str]:
 
 def _mjcf_joints(body: Element, model: Model, part: Part, taken: set[str]) -> None:
     kinds, follows = MJCF_JOINTS[part.type], part.coupling is not None
-    axes = part.axes if part.type != "planar" else planar_frame(part.axes[0])
+    axes = part.axes if part.type != "planar" else planar_frame(part.axes[0]).T
     for k, kind in enumerate(kinds):
         v = part.v.start + k
         name = part.joint if len(kinds) == 1 else fresh(f"{part.joint}_{k + 1}", taken)

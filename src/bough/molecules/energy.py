@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.errors import OptionError, ShapeError
+from bough.errors import OptionError, ShapeError, short
 from bough.molecules.restraints import Restraint, RestraintEnergy, distance
 from bough.types import FloatArray
 
@@ -40,7 +40,10 @@ class TorsionEnergy:
             if add is not None:
                 energy += add(x, F)
                 continue
-            own, forces = term(x)
+            found: object = term(x)
+            if not isinstance(found, tuple | list) or len(found) != 2:
+                raise ShapeError(f"an energy gave {short(repr(found))}, expected (energy, forces {F.shape})")
+            own, forces = found
             if np.shape(forces) != F.shape:
                 raise ShapeError(f"an energy gave forces of shape {np.shape(forces)}, expected {F.shape}")
             energy += float(own)

@@ -204,6 +204,8 @@ class Molecule:
             v = self.dihedral(key).v
             if v is None:
                 raise ModelError(f"dihedral {key!r} is rigid: name it in `rotatable` to turn it")
+            if not np.isfinite(value):
+                raise NonFiniteError(f"dihedral {key!r}: the angle must be finite, got {value!r}")
             found[place[v]] += np.remainder(float(value) - before + np.pi, 2 * np.pi) - np.pi
         return found
 

@@ -6,6 +6,7 @@ of residues, so bonds inside a residue follow from distances, which serves ligan
 
 from __future__ import annotations
 
+import gzip
 import itertools
 from collections import Counter
 from pathlib import Path
@@ -34,9 +35,29 @@ def read_atoms(path: str | Path, notes: list[str]) -> Atoms:
     structure.setup_entities()
     if len(structure) == 0 or structure[0].count_atom_sites() == 0:
         raise FileFormatError(f"{short(str(path), 300)} has no atoms; expected PDB or mmCIF")
+    if structure.input_format == gemmi.CoorFormat.Pdb:
+        _check_columns(path)
     if len(structure) > 1:
         notes.append(f"{len(structure)} models: the first one is read")
     return _atoms(structure, notes)
+
+
+def _check_columns(path: Path) -> None:
+    """Refuse atoms whose coordinates are no numbers, which gemmi reads as 0, and lines that no line feed ends."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if packed else path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line[:4].upper() not in (b"ATOM", b"HETA"):
+                continue
+            where = f"{short(str(path), 300)}, line {number}"
+            if not line.isascii() or b"\r" in line.rstrip():
+                raise FileFormatError(f"{where}: expected ASCII, and lines that end in LF or CRLF")
+            try:
+                _ = [float(line[k : k + 8]) for k in (30, 38, 46)]
+            except ValueError:
+                got = line[30:54].decode()
+                raise FileFormatError(f"{where}: expected three coordinates in columns 31 to 54, got {got!r}") from None
 
 
 def existing_file(path: str | Path) -> Path:

@@ -68,6 +68,8 @@ def dihedral(
     named = (atoms,) if isinstance(atoms, str) else tuple(atoms)
     if len(named) not in (1, 4):
         raise SettingError(f"dihedral: expected a name or four atoms, got {len(named)}")
+    if not math.isfinite(angle):
+        raise SettingError(f"dihedral: the angle must be finite, got {angle!r}")
     return Restraint("dihedral", named, float(angle), float(width), stiffness)
 
 

@@ -138,8 +138,9 @@ def hybrid_monte_carlo(
     """
     sampler = Sampler(molecule, terms, Settings(**{**vars(settings), "fixman": False}))
     at, model, kT, dt = sampler.start(q), molecule.model, sampler.kT, settings.dt
-    if kT <= 0.0:
-        raise SettingError("hybrid Monte Carlo needs a temperature above zero")
+    if kT <= 0.0 or samples < 1:
+        given = f"{settings.temperature:g} and {samples}"
+        raise SettingError(f"hybrid Monte Carlo needs a temperature above zero and 1 sample at least, got {given}")
     metric = molecule.dynamics.factorize(at)
     rigid = None if settings.fixman else LogDeterminant(model)
 

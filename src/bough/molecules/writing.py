@@ -9,7 +9,7 @@ import numpy as np
 
 from bough.errors import OptionError, TooLargeError
 from bough.molecules.atoms import Atoms, gemmi_module
-from bough.record import replacing
+from bough.record import check_folder, replacing
 from bough.types import FloatArray
 
 FORMATS = (".pdb", ".cif", ".mmcif", ".dcd")
@@ -21,6 +21,7 @@ def write(path: str | Path, atoms: Atoms, frames: FloatArray, interval: float = 
     path = Path(path)
     if path.suffix not in FORMATS:
         raise OptionError(f"{path.name}: a structure is written as {', '.join(FORMATS)}, got {path.suffix!r}")
+    check_folder(path)
     with replacing(path) as file:
         if path.suffix == ".dcd":
             file.write(dcd(frames, interval))
@@ -33,6 +34,8 @@ def text(atoms: Atoms, frames: FloatArray, suffix: str = ".pdb") -> str:
     """A PDB or mmCIF file."""
     if suffix == ".pdb" and (len(atoms) > MOST_IN_PDB or max(map(len, atoms.chain), default=0) > 1):
         raise TooLargeError("PDB files have at most 99,999 atoms and chains of one letter: write .cif instead")
+    if suffix == ".pdb" and not (-99.9999 <= frames.min() and frames.max() <= 999.9999):
+        raise TooLargeError("PDB files have positions from -99.9999 to 999.9999 nm: write .cif instead")
     structure = _structure(atoms, frames)
     if suffix == ".pdb":
         return str(structure.make_pdb_string(gemmi_module().PdbWriteOptions(cryst1_record=False)))

@@ -10,6 +10,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import IO
 
+from bough.errors import OptionError, short
+
 
 def is_special(path: str | Path) -> bool:
     """Whether `path` leads to something that is neither a regular file nor a folder: a device, a pipe, an open file."""
@@ -18,6 +20,21 @@ def is_special(path: str | Path) -> bool:
     except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or str(path).startswith(("/dev/", "/proc/"))
+
+
+def check_folder(path: str | Path) -> None:
+    """The folder of a file is there, and may be written into."""
+    path = Path(path)
+    if path.is_dir():
+        raise OptionError(f"{short(str(path))!r} is a folder, expected the name of a file")
+    if is_special(path):
+        if not os.access(path, os.W_OK):
+            raise OptionError(f"{short(str(path))!r} may not be written to")
+        return
+    if not path.parent.is_dir():
+        raise OptionError(f"{short(str(path))!r}: there is no folder {short(str(path.parent))!r}")
+    if not os.access(path.parent, os.W_OK):
+        raise OptionError(f"{short(str(path))!r}: the folder {short(str(path.parent))!r} may not be written into")
 
 
 @contextmanager

@@ -80,6 +80,9 @@ class Scene:
             raise ShapeError(f"expected times (T,) and q (T, {self.model.nq}), got {times.shape} and {states.shape}")
         if not (np.isfinite(states).all() and np.isfinite(times).all()):
             raise ShapeError("a motion that is played has finite times and configurations")
+        if (np.diff(times) < 0.0).any():
+            k = int(np.flatnonzero(np.diff(times) < 0.0)[0])
+            raise ShapeError(f"times must not decrease, got {times[k]:g} and then {times[k + 1]:g} at sample {k + 1}")
         plots = {name: np.asarray(track, float) for name, track in (tracks or {}).items()}
         odd = [name for name, track in plots.items() if track.shape != times.shape]
         if odd:
@@ -99,8 +102,9 @@ class Scene:
 
     def save_html(self, path: str | Path) -> Path:
         """Write `html` to a file."""
-        from bough.record import replacing
+        from bough.record import check_folder, replacing
 
+        check_folder(path)
         with replacing(path) as file:
             file.write(self.html().encode())
         return Path(path)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bough.errors import OptionError, required, short
-from bough.record import replacing
+from bough.errors import OptionError, TooLargeError, required, short, unknown_option
+from bough.record import check_folder, replacing
 from bough.types import IntArray
 from bough.view.picture import picture
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bough.view.scene import Scene
 
 FORMATS = (".gif", ".mp4")
+MOST = 10_000  # frames, which are kept in memory until they are written
 
 
 def frame_samples(scene: Scene, fps: float) -> IntArray:
@@ -23,6 +24,9 @@ def frame_samples(scene: Scene, fps: float) -> IntArray:
     if scene.motion is None:
         raise OptionError("a video is of a motion; this scene stands still (`Scene.playing` gives it one)")
     time = scene.motion.time
+    if (time[-1] - time[0]) * fps > MOST:
+        seconds = f"{time[-1] - time[0]:g} s at {fps:g} frames per second"
+        raise TooLargeError(f"a video has at most {MOST:,} frames, this motion takes {seconds}: play a part of it")
     frames = time[0] + np.arange(max(1, round((time[-1] - time[0]) * fps) + 1)) / fps
     after = np.searchsorted(time, frames).clip(1, max(1, len(time) - 1))
     before = after - 1
@@ -37,6 +41,9 @@ def save_video(scene: Scene, path: str | Path, *, fps: float = 25.0, **options: 
         raise OptionError(f"{short(str(path))}: a video is a file {' or '.join(FORMATS)}")
     if not 1.0 <= fps <= 100.0:
         raise OptionError(f"fps must be from 1 to 100, got {fps!r}")
+    check_folder(path)
+    if odd := options.keys() - {"size", "direction", "zoom"}:
+        raise unknown_option(f"there is no option {min(odd)!r}", min(odd), ("fps", "size", "direction", "zoom"))
     frames = (picture(scene, sample=int(sample), **options) for sample in frame_samples(scene, fps))
     if path.suffix.lower() == ".gif":
         image = required("PIL.Image", "video", "a GIF")

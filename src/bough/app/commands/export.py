@@ -43,9 +43,9 @@ def export(
     """
     import numpy as np
 
-    from bough.app.arguments import check_folder
     from bough.dynamics import export_c
     from bough.errors import OptionError, short
+    from bough.record import check_folder
 
     if file.suffix != ".c":
         raise OptionError(f"{short(str(file))!r}: expected the name of a .c file")

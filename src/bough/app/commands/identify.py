@@ -45,11 +45,11 @@ def identify(
 
     They are the most likely ones that are physically possible; --to writes a corrected URDF.
     """
-    from bough.app.arguments import check_folder
     from bough.app.measured import measurements
     from bough.errors import OptionError
     from bough.identification import identify as fit
     from bough.identification import write_urdf
+    from bough.record import check_folder
 
     if to is not None:
         if Path(source.file).suffix != ".urdf":

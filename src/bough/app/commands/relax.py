@@ -37,8 +37,8 @@ def relax(
     Bond lengths and angles stay as they are.
     """
     from bough import molecules
-    from bough.app.arguments import check_folder
     from bough.molecules.tables import read_table
+    from bough.record import check_folder
 
     for file in (output, page):
         if file is not None:

@@ -45,7 +45,7 @@ def view(
     MODEL may be an .npz or .parquet file that `simulate` or `settle` recorded. Without --html,
     --screenshot and --video it is shown live in the browser (pip install 'bough[viewer]').
     """
-    from bough.app.arguments import check_folder
+    from bough.record import check_folder
 
     wide_high = pixels(size)
     for file in (html, screenshot, video):
