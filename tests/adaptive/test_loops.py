@@ -7,8 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from adaptive.linkages import relative
+from adaptive.linkages import random_forces, relative
 from adaptive.tree.test_front import MEASURES, error_of, joint_norms
+from adaptive.trials import case, loaded
 from bough import adaptive
 from bough.adaptive import Closure, QuasiStatics, absolute_linkage, closure, relative_joint
 from bough.adaptive.closure import FREED
@@ -315,3 +316,12 @@ def test_loops_are_added_and_cut_between_steps(face, tmp_path):
     with pytest.raises(ModelError, match="cannot be closed"):
         sim.closures = [hook, Closure("far", "world", "spherical")]
     assert sim.closures == (hook,)
+
+
+def test_a_loop_that_no_joint_moves_changes_nothing():
+    """Its closing point is on the axis of its only joint: the rows are rounding, which must not be inverted."""
+    twin, model, q, closures, rng, _ = case(6300)
+    loads = (random_forces(twin, rng), rng.normal(size=model.nv))
+    for kind, method in ((adaptive.Dynamics, "full"), (adaptive.QuasiStatics, "aba")):
+        looped, tree = (loaded(kind(model, None, method, closures=c), q, loads) for c in (closures, []))
+        np.testing.assert_allclose(looped.accelerations(), tree.accelerations(), rtol=1e-7)

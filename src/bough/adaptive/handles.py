@@ -23,6 +23,8 @@ from bough.types import FloatArray
 REDUNDANT = 1e-10
 # Constraints of turning, or of sliding, that answer less than this against the others answer by rounding only.
 IDLE = 1e-13
+# Constraints that every joint moves by less than this, in units of their reach, are moved by rounding only.
+UNMOVED = 1e-12
 # What a linkage answers less than this, against what it answers most, it cannot be made to do by closing a gap.
 UNREACHABLE = 1e-4
 

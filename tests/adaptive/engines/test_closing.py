@@ -17,7 +17,7 @@ def rows(L, axes):
     m = len(L)
     return SimpleNamespace(
         L=L, A=np.zeros((m, m)), V=np.zeros((m, m)), closed=np.arange(m)[::-1], axis=np.array(axes),
-        scale=np.zeros(m), lam=np.zeros(m), l=np.ones(m), gap=np.zeros(m), rate=np.ones(1), K0=np.zeros((m, 6)),
+        scale=np.ones(m), lam=np.zeros(m), l=np.ones(m), gap=np.zeros(m), rate=np.ones(1), K0=np.zeros((m, 6)),
         reach=np.ones(1),
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ import numpy as np
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.plain import PlainWork, outward, plain_move, turns
 from bough.adaptive.engines.restrained import Trial
-from bough.adaptive.handles import IDLE, REDUNDANT, UNREACHABLE
+from bough.adaptive.handles import IDLE, REDUNDANT, UNMOVED, UNREACHABLE
 from bough.adaptive.tree.blocks import ZERO6
 from bough.adaptive.tree.contract import Loads, Pieces
 from bough.adaptive.tree.layout import IDENTITY, ZERO3, compose, get_pose, primitive_pose, put_pose
@@ -83,7 +83,7 @@ class LoopRows(NamedTuple):
     l: FloatArray  # (m,)
     A: FloatArray  # (m, m) scratch: eigenvalues of the scaled L_CC
     V: FloatArray  # (m, m) and its eigenvectors
-    scale: FloatArray  # (m,)
+    scale: FloatArray  # (m,) how far a freedom moves each row at most, and once it closes, its scale
     YK: FloatArray  # (m, 6) L_CC^-1 K_C', which a closing body's acceleration meets
     YO: FloatArray  # (m, m) L_CC^-1 L_CO
     y: FloatArray  # (m, 1)
@@ -264,13 +264,16 @@ def place_loops(m: Mechanism, X: Rows, lp: LoopRows) -> None:
 
 @loop_kernel
 def _scaled(lp: LoopRows, c0: int, c1: int) -> Scalar:
-    """Scales of turning and of sliding rows: units do not decide which of them are redundant."""
+    """Scales of turning and of sliding rows: units do not decide which of them are redundant.
+
+    Rows that no freedom moves by more than rounding have none: lp.scale is how far the one does that moves them most.
+    """
     turn, slide = 0.0, 0.0
     for c in range(c0, c1):
         r = lp.closed[c]
-        if lp.axis[r] < 3:
+        if lp.scale[r] > UNMOVED and lp.axis[r] < 3:
             turn = max(turn, lp.L[r, r])
-        else:
+        elif lp.scale[r] > UNMOVED:
             slide = max(slide, lp.L[r, r])
     square = lp.reach[0] * lp.reach[0]
     top = max(square * turn, slide)
@@ -278,7 +281,10 @@ def _scaled(lp: LoopRows, c0: int, c1: int) -> Scalar:
     slide = 1.0 / np.sqrt(slide) if slide > IDLE * top else 0.0
     for c in range(c0, c1):
         r = lp.closed[c]
-        lp.scale[r] = turn if lp.axis[r] < 3 else slide
+        if lp.scale[r] > UNMOVED:
+            lp.scale[r] = turn if lp.axis[r] < 3 else slide
+        else:
+            lp.scale[r] = 0.0
     return top
 
 
@@ -453,10 +459,19 @@ def _open_rows(lp: LoopRows, k: int, u: Scalar, D: Scalar, W: Motion, i: int, j:
 
 
 @loop_kernel
+def _unit(lp: LoopRows, r: int, axis: int) -> Scalar:
+    """By which what a freedom that turns (axis < 3) or slides does to a row is a number."""
+    if axis < 3:
+        return 1.0 if lp.axis[r] < 3 else 1.0 / lp.reach[0]
+    return lp.reach[0] if lp.axis[r] < 3 else 1.0
+
+
+@loop_kernel
 def looped_inward(m: Mechanism, tau: Rows, w: Workspace, lp: LoopRows) -> None:
     """Eliminate joints and loops from the tips to the ground."""
     lp.L[:, :] = 0.0
     lp.l[:] = lp.given
+    lp.scale[:] = 0.0
     _begin_rows(lp)
     for i in range(len(m.parent) - 1, -1, -1):
         if lp.closing[i] < lp.closing[i + 1]:
@@ -468,7 +483,9 @@ def looped_inward(m: Mechanism, tau: Rows, w: Workspace, lp: LoopRows) -> None:
             put6(w.W, k, W)
             w.u[k], lp.D[k] = u / D, D
             for e in range(lp.first[i], lp.first[i + 1]):
-                lp.s[e, k - m.dof[i]] = along(m, k, get6(lp.K, e))
+                s, r = along(m, k, get6(lp.K, e)), lp.row[e]
+                lp.s[e, k - m.dof[i]] = s
+                lp.scale[r] = max(lp.scale[r], abs(s) * _unit(lp, r, m.axis[k]))
             _open_rows(lp, k, u, D, W, i, k - m.dof[i])
             pA = add6(pA, scale6(u, W))
         inertia_to_parent(m, i, IA, w)
