@@ -94,6 +94,8 @@ def test_what_does_not_fit_is_refused():
         moving.video("a.gif")
     with pytest.raises(OptionError, match="there is no option 'sample'"):
         moving.video("a.gif", sample=3)
+    with pytest.raises(OptionError, match="fps must be float, got 'x'"):
+        moving.video("a.gif", fps="x")
     with pytest.raises(OptionError, match="there is no folder"):
         moving.save_html("/nowhere/at/all.html")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bough.arguments import explained
 from bough.errors import OptionError, TooLargeError, required, short, unknown_option
 from bough.record import check_folder, replacing
 from bough.types import IntArray
@@ -34,6 +35,7 @@ def frame_samples(scene: Scene, fps: float) -> IntArray:
     return nearest.clip(0, len(time) - 1)
 
 
+@explained
 def save_video(scene: Scene, path: str | Path, *, fps: float = 25.0, **options: Any) -> Path:
     """Write the motion of `scene` as .gif or .mp4; `options` are those of `picture` but for `sample`."""
     path = Path(path)
