@@ -417,3 +417,34 @@ def test_the_nearest_point_to_a_target_out_of_reach():
 
         bounds = [*zip(ARM.limits.lower, ARM.limits.upper, strict=True)]
         assert minimize(distance, q, method="SLSQP", bounds=bounds).fun > error - 1e-3
+
+
+def test_the_nearest_configuration_out_of_reach_is_a_minimum_within_the_limits():
+    """No slope is left in any joint, but outwards at a limit."""
+    builder = bough.Builder("planar")
+    for k in range(4):
+        parent = {"parent": f"l{k - 1}", "placement": (1.0, 0.0, 0.0)} if k else {}
+        builder.add_body(
+            f"l{k}",
+            joint="revolute",
+            **parent,
+            axis=(0, 0, 1),
+            mass=1.0,
+            inertia=0.1 * np.eye(3),
+            lower=-1.0,
+            upper=1.0,
+        )
+    builder.add_frame("tip", "l3", (1.0, 0.0, 0.0))
+    arm = builder.build()
+    dyn, rng = bough.Dynamics(arm), np.random.default_rng(0)
+    targets = 1.6 * dyn.placement(arm.random_configuration(rng, 40), "tip")[:, :3, 3]
+    found = bough.ik.solve(arm, {"tip": targets})
+    far = ~found.success
+    assert far.sum() > 20
+    angle = np.cumsum(found.q, axis=1)
+    gap = targets[:, :2] - np.stack([np.cos(angle).sum(1), np.sin(angle).sum(1)], axis=1)
+    for k in range(4):
+        J = np.stack([-np.sin(angle[:, k:]).sum(1), np.cos(angle[:, k:]).sum(1)], axis=1)
+        slope = (J * gap).sum(1)
+        free = np.where(slope > 0, found.q[:, k] < 1.0, found.q[:, k] > -1.0)
+        assert np.abs(slope[far & free]).max() < 1e-3

@@ -13,7 +13,7 @@ from bough.compile.executions import CPU, Device
 from bough.compile.run.libraries import asarray, full
 from bough.control.ik.objectives import Objective
 from bough.control.ik.problem import FAR, Array, Goals, Hierarchy
-from bough.control.ik.step import COST, SIZE
+from bough.control.ik.step import COST, FLOOR, SIZE
 from bough.types import FloatArray
 
 SETTLED = 1e-6  # a step this short changes nothing any more
@@ -57,11 +57,24 @@ class Descent:
         self._weights, self._function = hierarchy.weight[None], hierarchy.function(device)
         self._first = hierarchy.first_state
 
-    def __call__(self, q: Array, goals: Goals, tolerance: float, most: int, owner: Array | None = None) -> Ended:
-        """Descend from q (rows, nq); of rows with one owner, the others end when the first has reached its targets."""
-        if len(q) == 1 and not self.device.is_gpu:
+    def __call__(
+        self,
+        q: Array,
+        goals: Goals,
+        tolerance: float,
+        most: int,
+        owner: Array | None = None,
+        floor: Array | None = None,
+    ) -> Ended:
+        """Descend from q (rows, nq); of rows with one owner, the others end when the first has reached its targets.
+
+        `floor` (rows,) is the least damping of the first priority.
+        """
+        if len(q) == 1 and not self.device.is_gpu and floor is None:
             return self.one(q[0], goals.first, tolerance, most)
         rows, state, newer = numbered(len(q), q), self.begun(q), self.objective is not None
+        if floor is not None:
+            state[0][:, 0, FLOOR] = floor
         owner = rows if owner is None else owner
         best, found = nowhere(q, self.hierarchy.levels), nowhere(q, self.hierarchy.levels)
         reached = full((len(q),), 0, q, "bool")

@@ -47,6 +47,8 @@ class Search:
             self._approach(descent, best.q[rows], goals.of(rows), best, rows)
             if hierarchy.lower:
                 self._in_turn(descent, begin, goals, best, rows)
+            elif not descent.device.is_gpu:
+                self._settle(descent, goals, best)
         return best, tried
 
     def _missed(self, ended: Ended) -> Array:
@@ -70,6 +72,13 @@ class Search:
         """Descend from q with more patience; what is better, without offsets, is taken over."""
         ended = descent(q, goals, self.tolerance, PATIENCE * self.most)
         best.merge(rows, descent.measured(ended, goals), self.tolerance)
+
+    def _settle(self, descent: Descent, goals: Goals, best: Ended) -> None:
+        """Descend with damping that stays: at limits, steps that lengthen again and again may go round in circles."""
+        rows = chosen(self._missed(best))
+        if len(rows):
+            given = best.q[rows], goals.of(rows), self.tolerance, PATIENCE * self.most
+            best.merge(rows, descent(*given, floor=best.cost[rows, 0] ** 2), self.tolerance)
 
     def _in_turn(self, descent: Descent, begin: Array, goals: Goals, best: Ended, rows: Array) -> None:
         """Solve the priorities above the last, then all with the errors that those leave as offsets."""
