@@ -234,9 +234,11 @@ def test_commands_run(command, folder, monkeypatch):
     if command.startswith("bough cache"):
         monkeypatch.setenv("BOUGH_CACHE_DIR", str(folder / "cache"))
     words = [{"FILE": "g1.urdf", "my.urdf": "arm.urdf"}.get(word, word) for word in shlex.split(command)[1:]]
-    if words[:2] == ["view", "run.npz"]:  # a page, because a live view lasts until it is stopped
+    if words[:2] == ["view", "run.npz"]:
         CliRunner().invoke(cli.app, ["simulate", "zoo:arm", "--duration", "0.01", "--record", "run.npz"])
-        words += ["--html", "run.html"]
+    if words[0] == "view" and len(words) > 1 and not {"--html", "--screenshot", "--video"} & {*words}:
+        # a page, because a live view lasts until it is stopped
+        words += ["--html", "page.html"]
     if "--model" in words:
         words += ["--seconds", "0"]
     if len(words) == 1 or (command.startswith(SLOW_COMMANDS) and "--list" not in words):
