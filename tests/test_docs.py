@@ -118,7 +118,7 @@ def test_every_block_is_of_a_kind_that_is_run():
     for page in PAGES:
         kinds = re.findall(r"^```(.*)$", page.read_text(), re.MULTILINE)[::2]  # every second one is an end
         wrong = {kind for kind in kinds if kind not in ("python", "sh", "c", "bibtex") and not kind.startswith("{")}
-        assert wrong <= ({"python cuda"} if page.stem == "gpu" else set()), f"{page.name}: {wrong}"
+        assert wrong <= ({"python cuda"} if page.stem in ("gpu", "control") else set()), f"{page.name}: {wrong}"
 
 
 SHELL = [
@@ -149,11 +149,18 @@ def test_every_line_of_the_shell_is_looked_after(page, line):
 @needs_gpu
 def test_the_example_on_a_gpu_runs(folder):
     torch = pytest.importorskip("torch")
-    names = {"bough": bough, "torch": torch, "robot": bough.zoo.humanoid()}
-    for block in re.findall(r"```python cuda\n(.*?)```", (ROOT / "docs" / "gpu.md").read_text(), re.DOTALL):
-        exec(block, names)
-    assert torch.isfinite(names["qdd"]).all()
-    assert not names["dogs"].failed.any()
+    arm = bough.zoo.arm()
+    T = torch.asarray(bough.Dynamics(arm).placement(arm.random_configuration(0, 64), "hand"), device="cuda")
+    pages = {
+        "gpu": {"bough": bough, "torch": torch, "robot": bough.zoo.humanoid()},
+        "control": {"bough": bough, "robot": arm, "T": T},
+    }
+    for page, names in pages.items():
+        for block in re.findall(r"```python cuda\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(), re.DOTALL):
+            exec(block, names)
+    assert torch.isfinite(pages["gpu"]["qdd"]).all()
+    assert not pages["gpu"]["dogs"].failed.any()
+    assert pages["control"]["found"].success.any()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -237,6 +237,7 @@ assert np.array_equal(program.call(*x), wanted)
 def test_a_program_saved_by_jax_computes_its_own_model(tmp_path):
     jax = pytest.importorskip("jax")
     export = pytest.importorskip("jax.export")
+    pytest.importorskip("flatbuffers")  # which JAX saves programs with
     jax.config.update("jax_enable_x64", True)
     x = [np.full(3, 0.1)] * 3
     target = f"bough.{call_of(MODELS['arm'], 'forward_dynamics', {}).name}.float64"
