@@ -9,6 +9,7 @@ import bough
 from bough import zoo
 from bough.compile.run.libraries import on_host
 from bough.dynamics.functions import FUNCTIONS
+from bough.dynamics.library import InKernels
 from gpu import has_gpu, on_hardware, starfish, to_gpu
 
 MODEL = on_hardware(zoo.humanoid(), starfish())
@@ -165,3 +166,16 @@ def test_derivatives(name, wrt, layout, gpu):
     for key, y in found.items():
         y = on_host(y)
         np.testing.assert_allclose(np.moveaxis(y, -1, 0) if layout == "columns" else y, wanted[key], atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_derivatives_by_several_kernels_have_the_same_bits(dtype, gpu):
+    """Whatever the batch and the neighbours: see "The same bits" in docs/gpu.md."""
+    x = [to_gpu(a.astype(dtype)) for a in arguments(("q", "v", "tau"), 40)]
+    dyn = bough.Dynamics(MODEL, device="cuda")
+    whole = dyn.forward_dynamics_derivatives(*x)
+    assert isinstance(dyn._library._derivatives, InKernels)
+    for rows in (slice(0, 1), slice(3, 10), slice(7, 40)):
+        found = bough.Dynamics(MODEL, device="cuda").forward_dynamics_derivatives(*(a[rows] for a in x))
+        for a, b in zip(found, whole, strict=True):
+            np.testing.assert_array_equal(on_host(a), on_host(b)[rows])

@@ -54,6 +54,23 @@ def test_a_gpu_steps_as_the_cpu_does(dtype, longest, gpu, monkeypatch):
     np.testing.assert_allclose(on_host(runs.q), q, atol=1e-7)
 
 
+@pytest.mark.native("compiles CUDA text")
+@pytest.mark.parametrize("longest", [15_000, 1000])
+def test_the_same_bits_whatever_the_batch_and_the_neighbours(longest, gpu, monkeypatch):
+    monkeypatch.setattr(launches, "LONGEST", longest)  # by one kernel, or by several
+    model, q, v, friction = fallen(70)
+
+    def after(rows):
+        runs = Ensemble(model, to_gpu(q[rows]), to_gpu(v[rows]), friction=friction[rows], dt=2e-3, contacts=FEET)
+        runs.step(12)
+        return [on_host(x) for x in (runs.q, runs.v, runs.force)]
+
+    whole = after(slice(None))
+    for rows in (slice(0, 1), slice(5, 12), slice(30, 70)):
+        for a, b in zip(after(rows), whole, strict=True):
+            np.testing.assert_array_equal(a, b[rows])
+
+
 def test_points_stay_out_of_the_ground_and_carry_the_robot():
     model = zoo.quadruped()
     q = model.rest_configuration.copy()

@@ -29,7 +29,7 @@ from bough.compile.run.specialised import serves
 from bough.compile.run.specialised import traced as traced
 from bough.compile.run.specialised import worth_tracing as worth_tracing
 from bough.compile.settings import interpreted
-from bough.errors import TooLargeError, unknown_option
+from bough.errors import ModelError, TooLargeError, unknown_option
 
 
 class Execution(Protocol):
@@ -48,6 +48,16 @@ class Device(NamedTuple):
     @property
     def is_gpu(self) -> bool:
         return self.name != "cpu"
+
+    @property
+    def execution(self) -> str:
+        """Of what is compiled for one model."""
+        return "cuda" if self.is_gpu else "specialised"
+
+    def refuse_gpu(self, why: str) -> None:
+        """What there is on the CPU only."""
+        if self.is_gpu:
+            raise ModelError(why)
 
 
 CPU, GPU = Device("cpu"), Device("cuda")
@@ -101,7 +111,7 @@ def bind_arrays(
         from bough.compile.run.cuda import bind as bind_on_gpu  # with all that it needs
 
         return bind_on_gpu(replace(routine, name=name or routine.name), constants, sizes, device.layout)
-    execution = execution or ("general" if general else "specialised")
+    execution = execution or ("general" if general else device.execution)
     return bind_on_cpu(routine, constants, sizes, execution, name, dtype, explain)
 
 

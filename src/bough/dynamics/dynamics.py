@@ -143,15 +143,15 @@ class Dynamics:
         self.model = model
         self.general = general
         self.device = device_of(device, layout)
-        if general and self.device.is_gpu:
-            raise ModelError("there is no general code on a GPU: leave general=True out")
+        if general:
+            self.device.refuse_gpu("there is no general code on a GPU: leave general=True out")
         self.inputs = check_inputs(model, inputs)
         self.check = check
         self._library = Library(model, general, self.device, Parameters(model, self.inputs, check))
         self._gradients = Gradients(self._library)
 
     def __repr__(self) -> str:
-        kind = "general" if self.general else self.device.name if self.device.is_gpu else "specialised"
+        kind = "general" if self.general else self.device.execution
         inputs = f", inputs={self.inputs}" if self.inputs else ""
         return f"Dynamics({self.model.name!r}, {kind}{inputs})"
 
@@ -232,8 +232,7 @@ class Dynamics:
         `out` is an earlier factor of this model, whose numbers are replaced, or an array (D1 + nv,) for the packed rows
         of the new one.
         """
-        if self.device.is_gpu:
-            raise ModelError("factorize works on the CPU: use a Dynamics without device, or inverse_mass_matrix")
+        self.device.refuse_gpu("factorize works on the CPU: use a Dynamics without device, or inverse_mass_matrix")
         if np.ndim(q) > 1:
             raise ShapeError(f"factorize: q must be one configuration ({self.model.nq},), got {np.shape(q)}")
         tree = self.model.dof_tree

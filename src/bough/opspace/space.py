@@ -100,8 +100,7 @@ class OperationalSpace:
 
     def __call__(self, q: npt.ArrayLike, v: npt.ArrayLike | None = None, **given: Any) -> OperationalState:
         """The state at q, and v if what depends on it is wanted; `given` are values of the space's inputs."""
-        if self.device.is_gpu:
-            raise TaskError("states are computed on the CPU: on a GPU use inverse_inertia, jacobian, torques")
+        self.device.refuse_gpu("states are computed on the CPU: on a GPU use inverse_inertia, jacobian, torques")
         if given:
             by_rows(self.parameters, {k: x for k, x in given.items() if k != "threads"})  # refuses unknown ones
         here, moving = (self._input(q), None) if v is None else self.inputs(q, v)
@@ -218,8 +217,7 @@ class OperationalSpace:
         """
         if function not in STATUS:
             raise unknown_option(f"with_status: a space has no function {function!r} there", function, STATUS)
-        if self.device.is_gpu:
-            raise TaskError("with_status of a space is computed on the CPU: leave device='cuda' out")
+        self.device.refuse_gpu("with_status of a space is computed on the CPU: leave device='cuda' out")
         arrays = alike(inputs, self.dtype)
         options = {name: given.pop(name) for name in ("method", "damping") if name in given}
         fixed, each = by_rows(self.parameters, given)
