@@ -11,30 +11,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.loops import Closing, LoopRows, loop_work, make_loops
+from bough.adaptive.engines.loops import Closing, LoopRows, loop_gaps, loop_work, make_loops
 from bough.adaptive.engines.plain import world_poses
 from bough.errors import ModelError, unknown_option
 from bough.joints import BALL, TURN, Mechanism
+from bough.model import FREED as FREED_BY
 from bough.model import Model
-from bough.spatial import rotation_vector, turn_of_z
 from bough.types import FloatArray
 
 MISSED = 1e-4  # m, or that share of the longest side where it is shorter than 1 m: what figures are rounded to
 ROUNDING = 1e-12  # of the size of the linkage
 MOST_WORK = 1e10  # products of a sweep
 
-# Axes of frame b that a closing joint frees (0-2 turn, 3-5 slide)
-FREED = {"fixed": (), "revolute": (2,), "prismatic": (5,), "cylindrical": (2, 5), "spherical": (0, 1, 2)}
-
-# What the kinds of a model's closures are called here
+# Joints that close loops, by what a model calls such closures
 JOINTS = {
     "connect": "spherical", "weld": "fixed", "hinge": "revolute", "slide": "prismatic", "cylindrical": "cylindrical",
 }  # fmt: skip
+# Axes of frame b that they free (0-2 turn, 3-5 slide)
+FREED = {joint: tuple((k + 3) % 6 for k in FREED_BY[kind]) for kind, joint in JOINTS.items()}
 
 
 @dataclass(frozen=True)
@@ -69,107 +67,46 @@ def with_those_of(model: Model, closures: Iterable[Closure]) -> tuple[Closure, .
     return tuple(dict.fromkeys([*own, *distinct(closures)]))
 
 
-class _Side(NamedTuple):
-    """Where a closing frame is: primitive body (-1 = world) and placement there."""
-
-    body: int
-    R: FloatArray
-    p: FloatArray
-
-
 class Closures:
     """All closures of one simulation."""
 
     def __init__(self, model: Model, closures: tuple[Closure, ...]) -> None:
         self.model, self.closures = model, closures
         self.rate = 1.0  # share of the gap that a step closes
-        self.rank = 0  # constraint directions that the linkage can follow, found by a sweep
-        self.sides = [(self._side(c.a), self._side(c.b)) for c in closures]
-        self.T = [np.delete(np.eye(6), FREED[c.joint], axis=1) for c in closures]
-        ends = sorted({side.body for pair in self.sides for side in pair if side.body >= 0})
-        if not ends:
+        frames, at = model.frames, np.array([[model.frame(c.a), model.frame(c.b)] for c in closures], np.int64)
+        placed = np.concatenate([frames.R[at].reshape(-1, 9), frames.p[at].reshape(-1, 3)], axis=1)
+        rows = [[j for j in range(6) if j not in FREED[c.joint]] for c in closures]
+        self.closing = Closing(frames.body[at].astype(np.int64), placed, rows)  # as engines see them
+        self.bodies = np.unique(self.closing.body[self.closing.body >= 0])
+        if not len(self.bodies):
             raise ModelError("a closure between two frames of the world holds nothing")
-        self.bodies = np.array(ends, np.int64)
+        self._rows = make_loops(np.full(len(model.mechanism.parent), -1), 0, *self.closing)
 
-    @property
-    def rows(self) -> list[list[int]]:
-        """Axes of the second frame that each closure holds."""
-        return [[j for j in range(6) if j not in FREED[c.joint]] for c in self.closures]
-
-    def closing(self) -> Closing:
-        """The loops as engines see them."""
-        sides = [side for pair in self.sides for side in pair]
-        frames = np.array([np.concatenate([s.R.ravel(), s.p]) for s in sides])
-        return Closing(np.array([s.body for s in sides], np.int64).reshape(-1, 2), frames, self.rows)
-
-    def _side(self, name: str) -> _Side:
-        frames, k = self.model.frames, self.model.frame(name)
-        return _Side(int(frames.body[k]), frames.R[k], frames.p[k])
-
-    def note_rank(self, loops: LoopRows) -> None:
-        """Directions that the linkage can follow, as a sweep found them."""
-        self.rank = int(np.count_nonzero(np.diag(loops.A)))
-
-    def columns(self, rows: FloatArray) -> tuple[list[list[tuple[int, FloatArray, FloatArray]]], FloatArray]:
-        """For each constraint direction, unit forces on bodies in their frames and where they act; and all gaps."""
-        poses, found = self._by_body(rows), []
-        for pair, T in zip(self.sides, self.T, strict=True):
-            x = _place(pair[1], poses)[1]
-            for column in self._wrenches(pair, T, poses):
-                ends = []
-                for body, wrench in column:
-                    R, at = _pose(poses[body])
-                    ends.append((body, wrench, R.T @ (x - at)))
-                found.append(ends)
-        return found, np.concatenate(self._displacements(poses))
-
-    def _by_body(self, rows: FloatArray) -> dict[int, FloatArray]:
-        """Poses of the closing bodies, and of the world."""
-        return dict(zip(self.bodies.tolist(), rows, strict=True)) | {-1: np.eye(4, 3).ravel()}
-
-    def _wrenches(
-        self, pair: tuple[_Side, _Side], T: FloatArray, poses: dict[int, FloatArray]
-    ) -> list[list[tuple[int, FloatArray]]]:
-        """For each constraint direction: unit forces on b and against them on a, each in its body's frame."""
-        R, x = _place(pair[1], poses)
-        columns = []
-        for t in T.T:
-            n, f = R @ t[:3], R @ t[3:]
-            column = []
-            for side, sign in ((pair[1], 1.0), (pair[0], -1.0)):
-                if side.body >= 0:
-                    own, at = _pose(poses[side.body])
-                    column.append((side.body, sign * np.concatenate([own.T @ (n + _cross(x - at, f)), own.T @ f])))
-            columns.append(column)
-        return columns
-
-    def _displacements(self, poses: dict[int, FloatArray]) -> list[FloatArray]:
-        """How far each loop is open, along its constraints in frame b."""
-        found = []
-        for (first, second), T in zip(self.sides, self.T, strict=True):
-            Ra, xa = _place(first, poses)
-            R, x = _place(second, poses)
-            # about an axis that is free, frames may turn as far as they like
-            turn = R.T @ rotation_vector(R @ Ra.T) if T[2].any() else -turn_of_z(R.T @ Ra[:, 2])
-            found.append(T.T @ np.concatenate([turn, R.T @ (x - xa)]))
-        return found
-
-    def widest(self, poses: FloatArray) -> tuple[str, float]:
-        """The loop that is open farthest (and those that are a tenth as far), and its largest component, m or rad; the
-        closing bodies are there (k, 12)."""
-        gaps = np.array([np.abs(d).max(initial=0.0) for d in self._displacements(self._by_body(poses))])
-        names = [f"{c.a!r} to {c.b!r}" for c in self.closures]
-        first, *others = [k for k in np.argsort(-gaps, kind="stable").tolist() if gaps[k] >= 0.1 * gaps.max()]
-        return names[first] + f" (and {listed([names[k] for k in others], '')})" * bool(others), float(gaps[first])
+    def place(self, poses: FloatArray) -> LoopRows:
+        """Gaps and unit forces of all rows when the closing bodies are there in the world (k, 12)."""
+        lp, body = self._rows, self.closing.body.ravel()
+        lp.pose[:] = np.eye(4, 3).ravel()
+        lp.pose[body >= 0] = poses[np.searchsorted(self.bodies, body[body >= 0])]
+        compiled(loop_gaps)(lp)
+        return lp
 
     def opening(self, poses: FloatArray) -> float:
         """The largest component by which a loop is open, m or rad, when the closing bodies are there (k, 12)."""
-        return self.widest(poses)[1]
+        return float(np.abs(self.place(poses).gap).max())
+
+    def widest(self, poses: FloatArray) -> tuple[str, float]:
+        """The loop that is open farthest (and those that are a tenth as far), and its largest component, m or rad."""
+        lp = self.place(poses)
+        gaps = np.maximum.reduceat(np.abs(lp.gap), np.searchsorted(lp.loop, np.arange(len(self.closures))))
+        names = [f"{c.a!r} to {c.b!r}" for c in self.closures]
+        worst, *others = [k for k in np.argsort(-gaps, kind="stable").tolist() if gaps[k] >= 0.1 * gaps.max()]
+        also = ", ".join(names[k] for k in others[:4]) + " and others" * (len(others) > 4)
+        return names[worst] + f" (and {also})" * bool(others), float(gaps[worst])
 
 
 def make_plan(m: Mechanism, closures: Closures) -> LoopRows:
     """The closures on a mechanism; refused where too many lie across each other, or one is beyond reach."""
-    body, frame, rows = closures.closing()
+    body, frame, rows = closures.closing
     work, _ = loop_work(np.asarray(m.parent), body, np.array([len(r) for r in rows]))
     if work > MOST_WORK:
         each = [loop_work(np.asarray(m.parent), pair[None], np.ones(1, np.int64))[1] for pair in body]
@@ -221,22 +158,5 @@ def _sides(m: Mechanism, lp: LoopRows, poses: FloatArray, c: int) -> list[float]
     return [*sides, float(np.linalg.norm(ends[0] - ends[1]))]
 
 
-def listed(names: Sequence[str], otherwise: str) -> str:
-    """The first few of these."""
-    return ", ".join(names[:4]) + " and others" * (len(names) > 4) or otherwise
-
-
 def _pose(row: FloatArray) -> tuple[FloatArray, FloatArray]:
     return row[:9].reshape(3, 3), row[9:]
-
-
-def _place(side: _Side, poses: dict[int, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """A closing frame in the world."""
-    R, p = _pose(poses[side.body])
-    return R @ side.R, p + R @ side.p
-
-
-def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a x b of two vectors (3,): a tenth of the time of `np.cross`."""
-    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
-    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])

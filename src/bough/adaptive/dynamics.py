@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from bough.adaptive.forces import vector
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.mover import MotionOptions, Mover
 from bough.adaptive.outputs import MotionOutputs
-from bough.adaptive.restraints import Owner, pull_at
+from bough.adaptive.restraints import Owner
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.stats import MotionStats, Recorder
 from bough.arguments import explained
@@ -64,7 +63,7 @@ class Dynamics(Simulation):
         self.outputs: MotionOutputs = MotionOutputs(self.mover)
 
     def _owner(self) -> Owner:
-        return Owner(self.inputs, lambda: self.time, partial(pull_at, self.mover.poses))
+        return Owner(self.inputs, lambda: self.time, self.mover.poses)
 
     def _loops(self) -> Closures | None:
         return self.mover.closures

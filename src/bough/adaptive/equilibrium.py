@@ -20,9 +20,9 @@ import numpy as np
 from bough.adaptive.closure import Closures
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.newton import (
-    factorize_symmetric,
     newton_factor,
     newton_forces,
+    newton_loops,
     newton_motion,
     newton_place,
     newton_rows,
@@ -31,14 +31,13 @@ from bough.adaptive.engines.newton import (
     newton_sum,
     newton_ties,
     newton_work,
-    place_bodies,
-    solve_symmetric,
 )
-from bough.adaptive.engines.plain import plain_move
+from bough.adaptive.engines.plain import plain_move, world_poses
 from bough.adaptive.engines.restrained import Ties
 from bough.adaptive.inputs import Inputs
 from bough.adaptive.lbfgs import Energy, Result, minimize_energy
 from bough.errors import NumericalError, SettingError
+from bough.sparsity.ltdl import ltdl, ltdl_solve
 from bough.types import FloatArray, IntArray
 
 STEPS, CALLS = 200, 1000  # at most, by default
@@ -47,7 +46,6 @@ FIRST = 1e-3  # the first mu that is tried after 0
 LEAST, MOST = 1e-9, 1e12  # mu below is 0; above, no step is short enough
 SINGULAR = 1e-6  # the least mu where some joints move without resistance
 ENOUGH = 1e-4  # of the predicted fall of the energy
-CORRECTIONS = 1  # of loops after a step
 FLOOR = 1e-3  # of the largest size of a turn: what bodies without forces have
 ROUNDING = 1e-13  # of the energy
 BALANCED = 1e-12  # of the largest moment: forces that rounding leaves
@@ -79,19 +77,20 @@ class Equilibrium:
     def __init__(
         self, inputs: Inputs, closures: Closures | None, ties: Ties | None, load: Callable[[], Any] | None
     ) -> None:
-        self.inputs, self.closures, self.ties, self.load = inputs, closures, ties, load
+        self.inputs, self.closures, self.load = inputs, closures, load
         self.m = inputs.mechanism
         self.work = newton_work(self.m)
+        self.ties = None if ties is None else ties._replace(pose=self.work.pose)
         n, nv = len(self.m.axis), len(inputs.shared.qdd)
         self.force, self.step, self._scratch = np.zeros(n), np.zeros(nv), np.zeros(nv)
-        self.gap = np.zeros(0 if closures is None else sum(T.shape[1] for T in closures.T))
+        self.gap = np.zeros(0 if closures is None else sum(map(len, closures.closing.rows)))
         self.lam, self.kappa = np.zeros(len(self.gap)), 0.0  # multipliers and penalty of the loops
         self.compliance = np.zeros(0)
         self.columns: FloatArray = np.zeros((0, n))
         self.stiff = np.zeros((0 if ties is None else len(ties.stiffness), 6))
         self.mu, self._least, self._follows = 0.0, 0.0, False
         self._answers: FloatArray = self.columns
-        self._schur: FloatArray = np.zeros((0, 0))
+        self._schur: tuple[IntArray, IntArray, FloatArray]  # packed rows of a chain: parents, where rows begin, L and D
         self._history: list[tuple[FloatArray, FloatArray]] = []  # steps, and what they changed of the forces
         self._force: FloatArray | None = None
         self._moved, self.calls = self.step, 0
@@ -99,7 +98,7 @@ class Equilibrium:
         self.length = 1.0  # m, of the linkage
         self._limits()
         self.place()
-        self.length = float(np.ptp(self.work.P, axis=0).max(initial=0.0)) or 1.0
+        self.length = float(np.ptp(self.work.pose[:, 9:], axis=0).max(initial=0.0)) or 1.0
         springs = self.work.curve[(self.work.curve > 0.0) & (self.m.axis <= 2)]
         bend = 1.0 / float((1.0 / springs).sum()) / self.length if len(springs) else 0.0  # one after the other
         weight = max(float(np.abs(self.work.F).sum(axis=1).max(initial=0.0)), bend) or 1.0
@@ -192,48 +191,31 @@ class Equilibrium:
 
     def _place_rows(self) -> None:
         """Directions that are not eliminated on the tree: those that loops hold, then springs between two bodies."""
-        w, bodies, wrenches, points, compliance = self.work, [], [], [], np.zeros(0)
+        w, bodies, wrenches, self.compliance = self.work, [], [], np.zeros(0)
         if self.closures is not None:
-            at = self.closures.bodies
-            columns, self.gap = self.closures.columns(np.concatenate([w.E[at], w.P[at]], axis=1))
-            for column in columns:
-                ends = [*column, (-1, np.zeros(6), np.zeros(3))][:2]
-                bodies.append([body for body, _, _ in ends])
-                wrenches += [wrench for _, wrench, _ in ends]
-                points += [point for _, _, point in ends]
+            lp = self.closures.place(w.pose[self.closures.bodies])
+            self.gap = lp.gap.copy()
+            bodies, wrenches = [lp.body[lp.loop]], [lp.wrench]
+            compiled(newton_loops)(w, lp, self.pull)
         if self.ties is not None:
-            compliance = self._place_pairs(self.ties, bodies, wrenches)
-        self.columns, self.compliance = np.zeros((len(bodies), len(self.force))), compliance
-        if bodies:
-            pairs = np.array(bodies, np.int64)
-            compiled(newton_rows)(self.m, w, pairs, np.array(wrenches), self.columns)
-        if len(self.gap):
-            self._stiffen(pairs[: len(self.gap)].ravel(), np.array(wrenches), np.array(points))
+            self._place_pairs(self.ties, bodies, wrenches)
+        self.columns = np.zeros((sum(map(len, bodies)), len(self.force)))
+        if len(self.columns):
+            compiled(newton_rows)(self.m, w, np.concatenate(bodies), np.concatenate(wrenches), self.columns)
 
-    def _stiffen(self, body: IntArray, wrenches: FloatArray, points: FloatArray) -> None:
-        """The forces of the loops among those that stiffen bodies."""
-        w, real = self.work, body >= 0
-        f = (np.repeat(self.pull, 2)[:, None] * wrenches[: len(body), 3:])[real]
-        x, body = points[: len(body)][real], body[real]
-        np.add.at(w.F, body, f)
-        np.add.at(w.G, body, (x[:, :, None] * f[:, None, :]).reshape(-1, 9))
-        size = np.sqrt((x * x).sum(axis=1) * (f * f).sum(axis=1))
-        for k in range(3):
-            np.add.at(w.metric[:, k], body, size)
-
-    def _place_pairs(self, t: Ties, bodies: list[Any], wrenches: list[FloatArray]) -> FloatArray:
-        """Rows of springs between two bodies; returns their compliance."""
+    def _place_pairs(self, t: Ties, bodies: list[Any], wrenches: list[Any]) -> None:
+        """Rows of springs between two bodies, and their compliance."""
         w, found = self.work, []
         for j in np.flatnonzero((t.body >= 0).all(axis=1)).tolist():
             e, along, across = self.stiff[j, :3], self.stiff[j, 3], self.stiff[j, 4]
             for d, k in zip(axes_along(e), (along, across, across), strict=True):
                 if k != 0.0:
-                    bodies.append(t.body[j, ::-1].tolist())
+                    bodies.append(t.body[j : j + 1])
                     found.append(1.0 / k)
-                    for side, sign in ((1, 1.0), (0, -1.0)):
-                        f = sign * (w.E[t.body[j, side]].reshape(3, 3).T @ d)
-                        wrenches.append(np.concatenate([np.cross(t.point[2 * j + side], f), f]))
-        return np.array(found)
+                    for side, sign in ((0, -1.0), (1, 1.0)):
+                        f = sign * (w.pose[t.body[j, side], :9].reshape(3, 3).T @ d)
+                        wrenches.append(np.concatenate([np.cross(t.point[2 * j + side], f), f])[None])
+        self.compliance = np.array(found)
 
     # One step
 
@@ -255,8 +237,11 @@ class Equilibrium:
         compiled(newton_solve_rows)(self.m, self.work, self.columns, self._answers, self._scratch)
         springs = self.compliance if exact else np.where(self.compliance < 0.0, SLACK, self.compliance)
         soft = np.concatenate([np.full(loops, 1.0 / self.kappa), springs])
-        self._schur = self.columns @ self._answers.T + np.diag(soft)
-        return bool(compiled(factorize_symmetric)(self._schur) == wrong + np.count_nonzero(soft < 0.0))
+        rows, schur = np.cumsum(np.arange(k + 1)), self.columns @ self._answers.T + np.diag(soft)
+        self._schur = np.arange(-1, k - 1), rows, schur[np.tril_indices(k)]
+        compiled(ltdl)(*self._schur)
+        pivots = self._schur[2][rows[1:] - 1]
+        return bool(np.isfinite(pivots).all() and np.sum(pivots < 0.0) == wrong + np.sum(soft < 0.0))
 
     def _solve(self, force: FloatArray, out: FloatArray) -> float:
         """out (nv,) = matrix^-1 force (n,), and how far it moves bodies."""
@@ -268,7 +253,7 @@ class Equilibrium:
     def _response(self, gap: FloatArray) -> FloatArray:
         """How joints move (n,) to take back what they did to the rows."""
         x = np.append(gap, np.zeros(len(self.columns) - len(gap)))
-        compiled(solve_symmetric)(self._schur, x)
+        compiled(ltdl_solve)(*self._schur, x[:, None])
         return np.asarray(-self._answers.T @ x)
 
     def _learned(self) -> float:
@@ -352,13 +337,12 @@ class Equilibrium:
     def _correct(self, q: FloatArray, predicted: FloatArray) -> None:
         """Take back what loops opened beyond prediction, because they are curved, with the matrix of the step."""
         assert self.closures is not None
-        at, w = self.closures.bodies, self.work
-        for _ in range(CORRECTIONS):
-            compiled(place_bodies)(self.m, q, w)
-            gap = self.closures.columns(np.concatenate([w.E[at], w.P[at]], axis=1))[1]
-            self._scratch[self.m.v_index] = self._response(gap - predicted)
-            if self.motion_of(self._scratch) < LIMIT:
-                compiled(plain_move)(self.m, q, self._scratch, 1.0)
+        w = self.work
+        compiled(world_poses)(self.m, q, w.X, w.pose)
+        gap = self.closures.place(w.pose[self.closures.bodies]).gap
+        self._scratch[self.m.v_index] = self._response(gap - predicted)
+        if self.motion_of(self._scratch) < LIMIT:
+            compiled(plain_move)(self.m, q, self._scratch, 1.0)
 
     def way_down(self) -> FloatArray | None:
         """A direction (nv,) of negative curvature, by inverse iteration, of a largest turn of 1; None at a minimum."""
@@ -479,7 +463,6 @@ def unsettled(search: Equilibrium, steps: int, motion: float) -> str:
             name = search.inputs.model.dof_names[m.v_index[k]]
             why = f"nothing holds joint {name!r} against a force of {abs(search.force[k]):.3g} N"
     if search.closures is not None and np.abs(search.gap).max() > CLOSED * search.length:
-        at = search.closures.bodies
-        name, gap = search.closures.widest(np.concatenate([w.E[at], w.P[at]], axis=1))
+        name, gap = search.closures.widest(w.pose[search.closures.bodies])
         why = f"the closure of {name} is open by {gap:.2g} m or rad, and the linkage cannot close it from here"
     return f"after {steps} steps a body still turns or a joint slides by {motion:.1e} in one: {why}"

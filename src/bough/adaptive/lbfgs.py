@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
-from bough.adaptive.engines.newton import newton_factor, newton_solve, newton_work, place_bodies
+from bough.adaptive.engines.newton import newton_factor, newton_solve, newton_work
+from bough.adaptive.engines.plain import world_poses
 from bough.errors import ModelError, NonFiniteError, SettingError, ShapeError
 from bough.model import Model
 from bough.types import FloatArray
@@ -66,12 +67,13 @@ class MassMetric:
             raise ModelError(f"joint {name!r} mimics another: the mass metric has no coupled joints")
         self.m, self.work = model.mechanism, newton_work(model.mechanism)
         m, w = self.m, self.work
-        compiled(place_bodies)(m, q, w)
+        compiled(world_poses)(m, q, w.X, w.pose)
         w.metric[:] = m.inertia
-        mass, h = m.inertia[:, 9], m.inertia[:, 6:9]
-        moment = mass[:, None] * w.P + np.einsum("nij,nj->ni", w.E.reshape(-1, 3, 3), h)  # about the world's origin
+        mass, h, P = m.inertia[:, 9], m.inertia[:, 6:9], w.pose[:, 9:]
+        R = w.pose[:, :9].reshape(-1, 3, 3)
+        moment = mass[:, None] * P + np.einsum("nij,nj->ni", R, h)  # about the world's origin
         total = max(float(mass.sum()), 1e-300)
-        far = w.P - moment.sum(axis=0) / total
+        far = P - moment.sum(axis=0) / total
         radius = math.sqrt(float((mass * (far * far).sum(axis=1)).sum()) / total)
         w.rotor[:] = m.armature + total * np.where(m.axis <= 2, radius**2, 1.0)
         self.size = np.empty(len(m.axis))  # of joint motions, in rad or in shares of the length
@@ -80,7 +82,7 @@ class MassMetric:
 
     def place(self, q: FloatArray) -> None:
         """Go to q (nq,)."""
-        compiled(place_bodies)(self.m, q, self.work)
+        compiled(world_poses)(self.m, q, self.work.X, self.work.pose)
         compiled(newton_factor)(self.m, self.work, 1.0, 1)
 
     def solve(self, force: FloatArray) -> FloatArray:

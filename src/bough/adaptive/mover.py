@@ -115,7 +115,7 @@ class Mover:
     def _make_loops(self, closures: tuple[Closure, ...]) -> HeldLoops | None:
         """Loops, whose ends are among the loads from now on."""
         made = Closures(self.inputs.model, closures) if closures else None
-        loops = None if made is None else HeldLoops(made.closing(), make_plan(self.mechanism, made))
+        loops = None if made is None else HeldLoops(made.closing, make_plan(self.mechanism, made))
         self.inputs.forces.keep([] if made is None else made.bodies.tolist(), turning=True)
         self.closures = made
         return loops

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from bough.adaptive.cost import SolverSelector, cost
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.outputs import Outputs
 from bough.adaptive.potentials import Function, Potential
-from bough.adaptive.restraints import Owner, Restraints, pull_by
+from bough.adaptive.restraints import Owner, Restraints
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.solver import Solver, refine
 from bough.adaptive.stats import Recorder, Stats
@@ -125,7 +124,7 @@ class QuasiStatics(Simulation):
         self.solver.prepare(loops, assembly)
 
     def _owner(self) -> Owner:
-        return Owner(self.inputs, lambda: self.pseudo_time, partial(pull_by, self.solver))
+        return Owner(self.inputs, lambda: self.pseudo_time, self.solver.poses)
 
     def _has_moved(self) -> None:
         self.solver.all_moved = self.steps + 1

@@ -104,7 +104,7 @@ class Region:
     def _engine(self) -> HybridEngine:
         if self.hybrid is None:
             self.hybrid, closures = HybridEngine(self.solver.assemble()), self.solver.closures
-            self.hybrid.closing = closures.closing() if closures is not None else None
+            self.hybrid.closing = closures.closing if closures is not None else None
         if self.solver.closures is not None:
             self.hybrid.rate = self.solver.closures.rate / self.solver.h
         return self.hybrid

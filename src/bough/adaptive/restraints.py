@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from bough.adaptive.compiled import compiled
 from bough.adaptive.engines.hybrid import HybridEngine
-from bough.adaptive.engines.restrained import Ties, tie
+from bough.adaptive.engines.restrained import Ties, tie_bodies
 from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from bough.adaptive.forces import Load
     from bough.adaptive.inputs import Inputs
-    from bough.adaptive.solver import Solver
 
 
 class Restraints:
@@ -126,8 +125,11 @@ class Restraints:
     def __call__(self, simulation: Any = None) -> None:
         """Set the forces where the bodies are now."""
         self._passed[0] = self._now - self._since
-        self.note(self._owner.pull(self))
-        self._owner.inputs.changes.many_forces(self.load.bodies)
+        inputs, t = self._owner.inputs, self.ties(None)
+        bodies = np.unique(t.body[t.body >= 0])
+        t.pose[bodies] = self._owner.poses(bodies)
+        self.note(float(compiled(tie_bodies)(t, inputs.forces.loads())))
+        inputs.changes.many_forces(self.load.bodies)
 
     def note(self, energy: float) -> None:
         """The forces are those of the springs where bodies are now, with this energy."""
@@ -165,36 +167,7 @@ class Owner(NamedTuple):
 
     inputs: Inputs
     now: Callable[[], float]  # pseudo-time, or time
-    pull: Callable[[Restraints], float]  # sets their forces and returns their energy
-
-
-def pull_by(solver: Solver, restraints: Restraints) -> float:
-    """Forces by compiled code, on the contracted tree where it serves, and the energy."""
-    loads, region = solver.inputs.forces.loads(), solver.region
-    hybrid = None if region is None or solver.is_plain or solver.changes.everything else region.hybrid
-    if hybrid is not None and hybrid.fits(loads):
-        m, w, t = hybrid.mechanism, hybrid.work, restraints.ties(hybrid)
-    else:
-        solver.plain.load(loads)
-        m, w, t = solver.plain.mechanism, solver.plain.work, restraints.ties(None)
-    return float(compiled(tie)(m, solver.inputs.shared.q, w, t, loads))
-
-
-def pull_at(poses: Callable[[IntArray], FloatArray], restraints: Restraints) -> float:
-    """Forces on bodies that are at `poses` of the mechanism's, (k, 12), and the energy."""
-    t = restraints.ties(None)
-    ends = t.point.reshape(-1, 2, 3).copy()
-    ends[:, 1] += np.where(t.body[:, 1:] < 0, t.passed[0] * t.drift, 0.0)
-    for side in (0, 1):
-        real = t.body[:, side] >= 0
-        at = poses(t.body[real, side])
-        ends[real, side] = at[:, 9:] + np.einsum("kij,kj->ki", at[:, :9].reshape(-1, 3, 3), ends[real, side])
-    d = ends[:, 1] - ends[:, 0]
-    far = np.sqrt((d * d).sum(axis=1))
-    stretch = far - t.length
-    force = (t.stiffness * np.where(t.length > 0.0, stretch / np.maximum(far, 1e-300), 1.0))[:, None] * d
-    restraints.load.values[:] = np.concatenate([force, -force]) if len(restraints.load) > len(t.stiffness) else force
-    return float(0.5 * (t.stiffness * stretch * stretch).sum())
+    poses: Callable[[IntArray], FloatArray]  # (k, 12) of bodies of the mechanism, now
 
 
 class NoRestraints:

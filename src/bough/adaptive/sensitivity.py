@@ -56,7 +56,7 @@ def _restraints(here: Equilibrium, t: Ties, a: FloatArray) -> tuple[FloatArray, 
         real = t.body[:, side] >= 0
         body, r = t.body[real, side], t.point.reshape(-1, 2, 3)[real, side]
         moved = w.p[body, 3:] + np.cross(w.p[body, :3], r)
-        ends[side, real] = np.einsum("kij,kj->ki", w.E[body].reshape(-1, 3, 3), moved)
+        ends[side, real] = np.einsum("kij,kj->ki", w.pose[body, :9].reshape(-1, 3, 3), moved)
     apart, e, (k, across, stretch) = ends[1] - ends[0], here.stiff[:, :3], here.stiff[:, 3:].T
     longer = (e * apart).sum(axis=1)
     targets = -(across[:, None] * apart + ((k - across) * longer)[:, None] * e)

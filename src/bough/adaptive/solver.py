@@ -342,7 +342,6 @@ class Solver:
         self.loops.rate[0] = self.closures.rate / self.h
         s, plain = self.inputs.shared, self.plain
         solve_loops(plain.mechanism, s.q, plain.torques, s.force, s.qdd, loads, plain.work, self.loops)
-        self.closures.note_rank(self.loops)
 
     def no_number(self) -> NumericalError:
         """Why accelerations are no numbers. The tree is made anew by whatever comes next."""

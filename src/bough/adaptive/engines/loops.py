@@ -37,7 +37,6 @@ from bough.joints import (
     freedom,
     integrate_joint,
     motion_to_body,
-    move_joint,
     turn_to_body,
 )
 from bough.spatial import (
@@ -66,7 +65,7 @@ class LoopRows(NamedTuple):
     body: IntArray  # (c, 2) bodies held together, -1 = the ground
     meet: IntArray  # (c,) where their ways to the ground meet
     frame: FloatArray  # (2 c, 12) closing frames in these bodies
-    pose: FloatArray  # (2 c, 12) scratch: in the frame of `meet`
+    pose: FloatArray  # (2 c, 12) scratch: these bodies in the frame of `meet`
     loop: IntArray  # (m,) of each row
     axis: IntArray  # (m,) of the second frame that it holds
     first: IntArray  # (N + 1,) where the open rows of each body begin
@@ -145,15 +144,14 @@ def make_loops(parent: IntArray, dofs: int, body: IntArray, frame: FloatArray, r
     every = np.arange(m)
     start = np.stack([place(body[loop, side], every) for side in (0, 1)], axis=1) if m else np.zeros((0, 2), np.int64)
     closes = np.where(meet[loop] < 0, N, meet[loop])
-    n6, mm = np.zeros((m, 6)), np.zeros((m, m))
+    n6, mm = np.zeros((m, 6)), np.zeros((4, m, m))
     return LoopRows._make([
         body, meet, frame, np.zeros((2 * c, 12)), loop, np.array([x for r in rows for x in r], np.int64),
         np.searchsorted(at, np.arange(N + 1)), row, place(up[at], row), start,
         np.searchsorted(np.sort(closes), np.arange(N + 2)), np.argsort(closes, kind="stable"),
-        np.zeros((len(at), 6)), np.zeros((len(at), 6)), n6, np.zeros((2 * m, 6)), mm, np.zeros(m), mm.copy(),
-        mm.copy(), np.zeros(m), n6.copy(),
-        mm.copy(), np.zeros((m, 1)), *np.zeros((2, m)), np.zeros(dofs), np.zeros(1), np.zeros(m),
-        np.ones(1),
+        np.zeros((len(at), 6)), np.zeros((len(at), 6)), n6, np.zeros((2 * m, 6)), mm[0], np.zeros(m), mm[1],
+        mm[2], np.zeros(m), n6.copy(), mm[3], np.zeros((m, 1)), *np.zeros((2, m)), np.zeros(dofs), np.zeros(1),
+        np.zeros(m), np.ones(1),
     ])  # fmt: skip
 
 
@@ -223,6 +221,12 @@ def place_loops(m: Mechanism, X: Rows, lp: LoopRows) -> None:
                 pose = compose(primitive_pose(m, X, i), pose)
                 i = m.parent[i]
             put_pose(lp.pose, 2 * c + side, pose)
+    loop_gaps(lp)
+
+
+@loop_kernel
+def loop_gaps(lp: LoopRows) -> None:
+    """Unit forces on the bodies, and gaps, from where the bodies are in any one frame, lp.pose."""
     lp.reach[0] = 0.0
     for c in range(len(lp.meet)):
         for k in range(9, 12):
@@ -431,20 +435,6 @@ def _begin_rows(lp: LoopRows) -> None:
                 put6(lp.K, at, add6(get6(lp.K, at), f))
             else:
                 put6(lp.K0, r, add6(get6(lp.K0, r), f))
-
-
-@loop_kernel
-def loop_jacobian(m: Mechanism, q: Rows, w: Workspace, lp: LoopRows) -> None:
-    """How rows open with the freedoms on their ways, in lp.s, and how far they are open at q."""
-    for i in range(len(m.parent)):
-        move_joint(m, q, i, w.X)
-    place_loops(m, w.X, lp)
-    _begin_rows(lp)
-    for i in range(len(m.parent) - 1, -1, -1):
-        for e in range(lp.first[i], lp.first[i + 1]):
-            for k in range(m.dof[i], m.dof[i + 1]):
-                lp.s[e, k - m.dof[i]] = along(m, k, get6(lp.K, e))
-        _hand_rows(m, w, lp, i)
 
 
 @kernel

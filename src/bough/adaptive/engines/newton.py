@@ -20,9 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bough.adaptive.engines.plain import orient
-from bough.adaptive.engines.restrained import Ties
+from bough.adaptive.engines.loops import LoopRows
+from bough.adaptive.engines.plain import world_poses
+from bough.adaptive.engines.restrained import Ties, direction
 from bough.adaptive.tree.contract import Loads
+from bough.adaptive.tree.layout import compose, get_pose
 from bough.adaptive.tree.springs import Springs, term
 from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.joints import (
@@ -34,7 +36,6 @@ from bough.joints import (
     force_to_parent,
     freedom,
     motion_to_body,
-    move_joint,
     origin_in_parent,
     turn_to_parent,
 )
@@ -77,8 +78,7 @@ class NewtonWork(NamedTuple):
     """Working space: N bodies, n freedoms."""
 
     X: FloatArray  # (N, 12)
-    E: FloatArray  # (N, 9)
-    P: FloatArray  # (N, 3) origins in the world
+    pose: FloatArray  # (N, 12) in the world
     IA: FloatArray  # (N, 21)
     F: FloatArray  # (N, 3) forces beyond a body's joint with directions in the world, in its frame
     G: FloatArray  # (N, 9) and their moments x f'
@@ -99,7 +99,7 @@ class NewtonWork(NamedTuple):
 def newton_work(m: Mechanism) -> NewtonWork:
     """Room for a mechanism."""
     N, n = len(m.parent), len(m.axis)
-    widths = (12, 9, 3, 21, 3, 9, 9, 21, 10, 6, 6)
+    widths = (12, 12, 21, 3, 9, 9, 21, 10, 6, 6)
     return NewtonWork._make([*(np.zeros((N, k)) for k in widths), np.zeros((n, 6)), *np.zeros((5, n)), np.zeros(2)])
 
 
@@ -130,12 +130,11 @@ def widen(w: NewtonWork, i: int, x: Vector, f: Vector) -> None:
 @loop_kernel
 def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
     """Gravity and applied forces on body i, and their energy."""
-    E, I = get9(w.E, i), get10(m.inertia, i)
+    (E, P), I = get_pose(w.pose, i), get10(m.inertia, i)
     g = rotate_back(E, (m.gravity[0], m.gravity[1], m.gravity[2]))
     h = (I[6], I[7], I[8])
     F, G = scale3(I[9], g), _outer(h, g)
     n, f = cross(h, g), F
-    P = get3(w.P, i)
     lift = dot3((m.gravity[0], m.gravity[1], m.gravity[2]), add3(scale3(I[9], P), rotate(E, h)))
     w.energy[0] -= lift
     w.energy[1] += abs(lift)
@@ -163,22 +162,10 @@ def _load(m: Mechanism, loads: Loads, w: NewtonWork, i: int) -> None:
 
 
 @loop_kernel
-def place_bodies(m: Mechanism, q: Rows, w: NewtonWork) -> None:
-    """Joint transforms, and where all bodies are in the world."""
-    for i in range(len(m.parent)):
-        move_joint(m, q, i, w.X)
-        orient(m, w, i)
-        o = origin_in_parent(m, w.X, i)
-        if m.parent[i] >= 0:
-            o = add3(get3(w.P, m.parent[i]), rotate(get9(w.E, m.parent[i]), o))
-        put3(w.P, i, o)
-
-
-@loop_kernel
 def newton_place(m: Mechanism, q: Rows, loads: Loads, p: Springs, w: NewtonWork) -> None:
     """Where all bodies are, forces on them, potentials of joints, and the energy."""
     w.energy[0], w.energy[1] = 0.0, 0.0
-    place_bodies(m, q, w)
+    world_poses(m, q, w.X, w.pose)
     for i in range(len(m.parent)):
         _load(m, loads, w, i)
         difference_joint(m, i, p.neutral, q, p.x)
@@ -239,16 +226,6 @@ def newton_sum(m: Mechanism, w: NewtonWork) -> None:
             _moments_to_parent(m, w, i)
 
 
-@inlined
-@kernel
-def _in_world(w: NewtonWork, i: int, r: Vector) -> Vector:
-    """Where a point of body i, or of the ground, is in the world."""
-    x = r
-    if i >= 0:
-        x = add3(get3(w.P, i), rotate(get9(w.E, i), r))
-    return x
-
-
 @loop_kernel
 def newton_ties(w: NewtonWork, t: Ties, stiff: Rows) -> None:
     """Forces and energies of springs between points, and the stiffness of those to points in space.
@@ -256,16 +233,9 @@ def newton_ties(w: NewtonWork, t: Ties, stiff: Rows) -> None:
     stiff (k, 6): each spring's direction in the world, its stiffness along and across it, and how far it is stretched.
     """
     for j in range(len(t.stiffness)):
-        a, b, r = t.body[j, 0], t.body[j, 1], get3(t.point, 2 * j)
-        far = get3(t.point, 2 * j + 1)
-        if b < 0:
-            far = add3(far, scale3(t.passed[0], get3(t.drift, j)))
-        d = sub3(_in_world(w, b, far), _in_world(w, a, r))
-        long = np.sqrt(dot3(d, d))
-        stretch, k = long - t.length[j], t.stiffness[j]
-        e = (1.0, 0.0, 0.0)
-        if long > 0.0:
-            e = scale3(1.0 / long, d)
+        a, b, r, k = t.body[j, 0], t.body[j, 1], get3(t.point, 2 * j), t.stiffness[j]
+        e, long = direction(t, j)
+        stretch = long - t.length[j]
         across = k if t.length[j] == 0.0 else 0.0
         if long > FAR_FROM * t.length[j] and t.length[j] > 0.0:
             across = k * stretch / long
@@ -277,19 +247,41 @@ def newton_ties(w: NewtonWork, t: Ties, stiff: Rows) -> None:
         if a >= 0:
             _tie_body(w, a, r, pull)
         if b >= 0:
-            _tie_body(w, b, far, scale3(-1.0, pull))
+            _tie_body(w, b, get3(t.point, 2 * j + 1), scale3(-1.0, pull))
         elif a >= 0:
-            put21(w.K, a, articulated_add(get21(w.K, a), point_stiffness(r, rotate_back(get9(w.E, a), e), k, across)))
+            put21(
+                w.K, a, articulated_add(get21(w.K, a), point_stiffness(r, rotate_back(get9(w.pose, a), e), k, across))
+            )
 
 
 @inlined
 @loop_kernel
 def _tie_body(w: NewtonWork, i: int, r: Vector, pull: Vector) -> None:
     """A force in the world's axes on a point of body i."""
-    f = rotate_back(get9(w.E, i), pull)
+    f = rotate_back(get9(w.pose, i), pull)
+    put6(w.f, i, add6(get6(w.f, i), join(cross(r, f), f)))
+    _stiffen(w, i, r, f)
+
+
+@loop_kernel
+def newton_loops(w: NewtonWork, lp: LoopRows, pull: Rows) -> None:
+    """The forces of the rows of loops (m,) among those that stiffen bodies; they act where the second frame is."""
+    for r in range(len(pull)):
+        c = lp.loop[r]
+        x = compose(get_pose(lp.pose, 2 * c + 1), get_pose(lp.frame, 2 * c + 1))[1]
+        for side in range(2):
+            i, (R, p) = lp.body[c, side], get_pose(lp.pose, 2 * c + side)
+            if i >= 0:
+                f = get6(lp.wrench, 2 * r + side)
+                _stiffen(w, i, rotate_back(R, sub3(x, p)), scale3(pull[r], (f[3], f[4], f[5])))
+
+
+@inlined
+@loop_kernel
+def _stiffen(w: NewtonWork, i: int, r: Vector, f: Vector) -> None:
+    """A force with a direction in the world on a point of body i, in its frame."""
     put3(w.F, i, add3(get3(w.F, i), f))
     _add9(w.G, i, _outer(r, f))
-    put6(w.f, i, add6(get6(w.f, i), join(cross(r, f), f)))
     widen(w, i, r, f)
 
 
@@ -426,33 +418,3 @@ def newton_motion(m: Mechanism, w: NewtonWork, step: Rows, length: float) -> Sca
         put6(w.p, i, a)
         most = max(most, np.sqrt(dot3((a[0], a[1], a[2]), (a[0], a[1], a[2]))))
     return most
-
-
-@loop_kernel
-def factorize_symmetric(A: Rows) -> Scalar:
-    """A = U' D U from its upper triangle, in place; returns how many pivots are negative, or NaN where one is none."""
-    wrong = 0.0
-    for j in range(len(A)):
-        d = A[j, j]
-        if not abs(d) > 0.0:
-            return np.nan
-        if d < 0.0:
-            wrong += 1.0
-        for i in range(j + 1, len(A)):
-            f = A[j, i] / d
-            for p in range(i, len(A)):
-                A[i, p] -= f * A[j, p]
-    return wrong
-
-
-@loop_kernel
-def solve_symmetric(A: Rows, x: Rows) -> None:
-    """x = A^-1 x, with A as `factorize_symmetric` leaves it."""
-    for j in range(len(A)):
-        f = x[j] / A[j, j]
-        for i in range(j + 1, len(A)):
-            x[i] -= f * A[j, i]
-    for j in range(len(A) - 1, -1, -1):
-        for i in range(j + 1, len(A)):
-            x[j] -= A[j, i] * x[i]
-        x[j] /= A[j, j]

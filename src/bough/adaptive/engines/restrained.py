@@ -101,6 +101,32 @@ def _end(t: Ties, j: int, side: int) -> Vector:
     return x
 
 
+@inlined
+@loop_kernel
+def direction(t: Ties, j: int) -> tuple[Vector, Scalar]:
+    """The unit vector from the first end of spring j to the second, and how far apart they are."""
+    d = sub3(_end(t, j, 1), _end(t, j, 0))
+    far, e = np.sqrt(dot3(d, d)), (1.0, 0.0, 0.0)
+    if far > 0.0:
+        e = scale3(1.0 / far, d)
+    return e, far
+
+
+@loop_kernel
+def tie_bodies(t: Ties, loads: Loads) -> Scalar:
+    """The springs' forces into the loads, from where bodies are, t.pose; returns energy."""
+    energy = 0.0
+    for j in range(len(t.stiffness)):
+        e, far = direction(t, j)
+        long = far - t.length[j]
+        energy += 0.5 * t.stiffness[j] * long * long
+        f = scale3(t.stiffness[j] * long, e)
+        put3(loads.force, t.row[j, 0], f)
+        if t.row[j, 1] >= 0:
+            put3(loads.force, t.row[j, 1], scale3(-1.0, f))
+    return energy
+
+
 @loop_kernel
 def tie(m: Mechanism, q: Rows, w: PlainWork, t: Ties, loads: Loads) -> Scalar:
     """Joints on the way to loaded bodies, where these are, and the springs' forces into the loads; returns energy."""
@@ -111,19 +137,7 @@ def tie(m: Mechanism, q: Rows, w: PlainWork, t: Ties, loads: Loads) -> Scalar:
             if m.parent[i] >= 0:
                 pose = compose(get_pose(t.pose, m.parent[i]), pose)
             put_pose(t.pose, i, pose)
-    energy = 0.0
-    for j in range(len(t.stiffness)):
-        d = sub3(_end(t, j, 1), _end(t, j, 0))
-        far = np.sqrt(dot3(d, d))
-        long = far - t.length[j]
-        energy += 0.5 * t.stiffness[j] * long * long
-        f = scale3(t.stiffness[j] * long / max(far, 1e-300), d)
-        if t.length[j] == 0.0:
-            f = scale3(t.stiffness[j], d)
-        put3(loads.force, t.row[j, 0], f)
-        if t.row[j, 1] >= 0:
-            put3(loads.force, t.row[j, 1], scale3(-1.0, f))
-    return energy
+    return tie_bodies(t, loads)
 
 
 class PulledLinkage(NamedTuple):
