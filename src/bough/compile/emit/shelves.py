@@ -70,10 +70,10 @@ class Shelves:
         excess = len(self._called) - self.registers
         if excess <= 0:
             return
-        waiting = sorted(self._called, key=lambda name: self._uses[name][-1], reverse=True)
-        for name in waiting:
-            if excess == 0 or self._uses[name][-1] < k + SOON:
-                return
+        far = [name for name in self._called if self._uses[name][-1] >= k + SOON]
+        while excess > 0 and far:
+            name = max(far, key=lambda name: self._uses[name][-1])
+            far.remove(name)
             if name in self._slot or self._free:
                 self._put_away(name)
                 excess -= 1

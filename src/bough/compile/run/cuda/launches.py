@@ -20,7 +20,7 @@ from bough.compile.emit import cuda_product
 from bough.compile.emit.cuda import Arrangement, Form, Layouts, arrange, emit
 from bough.compile.emit.cuda_product import ProductText
 from bough.compile.emit.llvm_product import SparseProduct
-from bough.compile.graph.cut import cut
+from bough.compile.graph.cut import BETWEEN, cut
 from bough.compile.graph.program import Array, Program
 from bough.compile.run.cache import fetch, fingerprint
 from bough.compile.run.cuda.forms import BLOCKS, FormAndBlock, KernelNeeds, candidates, kernel_needs, rule
@@ -28,7 +28,7 @@ from bough.compile.run.cuda.gpu import Gpu, Kernel, Launch
 from bough.compile.settings import forms_are_timed
 
 CLASSES = (4096, 65_536)  # rows: from the first on forms are tried, from the second on once more
-LONGEST = 15_000  # lines: longer kernels are cut where memory between them can be kept
+LONGEST = 12_000  # lines: longer kernels are cut where memory between them can be kept
 MOST_KEPT = 256  # launches that are kept prepared
 
 
@@ -68,17 +68,27 @@ class Launches:
         return launch
 
     def chain(self, gpu: Gpu, dtype: np.dtype) -> ChainedLaunches | None:
-        """The same by several kernels, where one would be too long."""
+        """The same by several kernels, where one would be too long; they are compiled side by side."""
         parts = [self]
         while parts[-1]._is_long(gpu, dtype):
             first, second = cut(parts[-1].program())
             between = Layouts(self.layouts.inputs, "columns")
             parts[-1:] = _launches(first, between), _launches(second, self.layouts)
-        return ChainedLaunches(parts) if len(parts) > 1 else None
+        if len(parts) == 1:
+            return None
+        with ThreadPoolExecutor(len(parts)) as pool:
+            list(pool.map(lambda part: part._kernel(gpu, dtype, part._by_rule(gpu, dtype).form), parts))
+        return ChainedLaunches(parts)
 
     def _is_long(self, gpu: Gpu, dtype: np.dtype) -> bool:
-        kernels = self._kernels(gpu, dtype)
-        return kernels.needs[rule(kernels, gpu.limits).form.lanes].lines > LONGEST
+        def lines() -> bytes:
+            kernels = self._kernels(gpu, dtype)
+            return b"%d" % kernels.needs[rule(kernels, gpu.limits).form.lanes].lines
+
+        return int(fetch(f"lines {self._name(dtype)} {self.layouts} {gpu.limits}", lines)) > LONGEST
+
+    def _by_rule(self, gpu: Gpu, dtype: np.dtype) -> FormAndBlock:
+        return self._kept(gpu, dtype, "", lambda: rule(self._kernels(gpu, dtype), gpu.limits))
 
     def choice(self, dtype: np.dtype, batch: int) -> tuple[FormAndBlock, Kernel]:
         """What was chosen for batches of that class, and its kernel."""
@@ -116,17 +126,17 @@ class Launches:
             return found, True
         timed = forms_are_timed() and size > 0
         if timed and gpu.is_capturing(stream):
-            return self._kept(gpu, dtype, "", lambda: rule(self._kernels(gpu, dtype), gpu.limits)), False
+            return self._by_rule(gpu, dtype), False
         if timed:
             found = self._kept(gpu, dtype, f"timed {size}", lambda: self._fastest(gpu, dtype, batch, arguments, stream))
         else:
-            found = self._kept(gpu, dtype, "", lambda: rule(self._kernels(gpu, dtype), gpu.limits))
+            found = self._by_rule(gpu, dtype)
         self._choices[dtype, size] = found
         return found, True
 
     def _kept(self, gpu: Gpu, dtype: np.dtype, how: str, choose: Callable[[], FormAndBlock]) -> FormAndBlock:
         """A choice, from the disk where it is there."""
-        name = f"form {fingerprint(self.program())} {dtype.str} {self.layouts} {gpu.name} {gpu.limits} {how}"
+        name = f"form {self._name(dtype)} {self.layouts} {gpu.name} {gpu.limits} {how}"
         form, block = json.loads(fetch(name, lambda: json.dumps(choose()).encode()))
         return FormAndBlock(Form(*form), block)
 
@@ -140,10 +150,20 @@ class Launches:
     def _kernel(self, gpu: Gpu, dtype: np.dtype, form: Form) -> LoadedForm:
         found = self._loaded.get((dtype, form))
         if found is None:
-            source = emit(self._arranged(form.lanes), dtype, form, gpu.limits)
-            blocks = (source.block,) if source.block else BLOCKS
-            found = self._loaded[dtype, form] = LoadedForm(compiled(gpu, source.text, dtype), source.row_bytes, blocks)
+
+            def build() -> bytes:
+                source = emit(self._arranged(form.lanes), dtype, form, gpu.limits)
+                launch = json.dumps([source.row_bytes, (source.block,) if source.block else BLOCKS])
+                return launch.encode() + b"\n" + gpu.compile(source.text, fast=dtype == np.float32)
+
+            name = f"cuda {self._name(dtype)} {form} {gpu.limits} {gpu.compiler}"
+            launch, _, code = fetch(name, build, machine=gpu.architecture).partition(b"\n")
+            found = self._loaded[dtype, form] = LoadedForm(gpu.load(code), *json.loads(launch))
         return found
+
+    def _name(self, dtype: np.dtype) -> str:
+        """What its text depends on, beside the form and the GPU."""
+        return f"{fingerprint(self.program())} {dtype.str} {[x.name == BETWEEN for x in self.inputs]}"
 
 
 def _launches(program: Program, layouts: Layouts) -> Launches:
@@ -184,18 +204,14 @@ class ProductLaunches:
         if launch is None:
             if dtype not in self._kernels:
                 source = cuda_product.emit(self.product, dtype, gpu.limits)
-                self._kernels[dtype] = compiled(gpu, source.text, dtype), source
+                name = f"cuda {gpu.compiler} {source.text}"
+                code = fetch(name, lambda: gpu.compile(source.text, dtype == np.float32), machine=gpu.architecture)
+                self._kernels[dtype] = gpu.load(code), source
             kernel, (_, rows, block, shared) = self._kernels[dtype]
             launch = gpu.prepared(kernel, -(-batch // rows), block, shared, len(arguments))
             room_in(self._prepared)[dtype, batch] = launch
         launch(arguments, stream)
         return launch
-
-
-def compiled(gpu: Gpu, text: str, dtype: np.dtype) -> Kernel:
-    """The kernel of a text for this GPU, from the disk where it is there."""
-    name = f"cuda {gpu.architecture} {gpu.compiler} {text}"
-    return gpu.load(fetch(name, lambda: gpu.compile(text, fast=dtype == np.float32), machine=gpu.architecture))
 
 
 def room_in(kept: dict[Any, Any]) -> dict[Any, Any]:
