@@ -1,22 +1,23 @@
-"""Forward dynamics of other libraries on the same card: MJX, MuJoCo Warp and frax, where they are installed.
+"""Forward dynamics of other libraries on the same card: MJX, MuJoCo Warp, Newton and frax, where they are installed.
 
 Each is given the same states as ours and must find the same accelerations before it is timed, at a small and a large
-batch; the better stands beside ours. Products of matrices in JAX are asked for in full single precision: by default a
-card rounds them to ten bits, with which some find no acceleration at all.
+batch; its better one stands beside our better one. Two batches of states are computed in turn. Products of matrices in
+JAX are asked for in full single precision: by default a card rounds them to ten bits, with which some find no
+acceleration at all.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.absent import robot_file
+from benchmarks.absent import left_out, robot_file
 from benchmarks.dynamics import G1
 from bough import zoo
 from bough.app.bench.engines.mujoco import mujoco_twin
@@ -30,34 +31,62 @@ from bough.model import Model
 BATCHES = (32_768, 262_144)
 GROUP = "on a card, other libraries, per configuration"
 ROWS = 1024  # different ones
+TURNS = 2  # batches of states, one after the other
 EQUAL = 1e-3  # of the largest acceleration of a row, in the median: all of them compute in single precision
 Run = Callable[[], Any]
 
 
 class States(NamedTuple):
-    """The same states for all, in MuJoCo's layout, and the accelerations that we find; no force acts on the base."""
+    """The same states for all, in MuJoCo's layout and ours, and our accelerations; no force acts on the base."""
 
     q: Any
     v: Any
     tau: Any
     a: Any
+    own: tuple[Any, Any]
 
-    def repeated(self, batch: int) -> States:
-        return States(*(np.tile(x, (batch // ROWS, 1)).astype(np.float32) for x in self))
+    def turns(self, batch: int, ours: bool = False) -> list[list[Any]]:
+        """q, v and tau of `batch` rows, twice: those of the second turn begin with row 0."""
+        given = (*(self.own if ours else (self.q, self.v)), self.tau)
+        return [
+            [np.tile(np.roll(x, by, axis=0), (batch // ROWS, 1)).astype(np.float32) for x in given] for by in (1, 0)
+        ]
 
 
-def rows(own: Mapping[str, float]) -> list[Timing]:
-    """One row for each library; `own` are our seconds for one configuration, by the name of the model."""
+def rows() -> list[Timing]:
+    """One row for each library and robot; a library that fails has none, and a row says why."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     found = []
-    for measured in (mjx, mujoco_warp, frax):
+    for peer, model in (
+        (mjx, zoo.humanoid),
+        (mujoco_warp, zoo.humanoid),
+        (mujoco_warp, g1),
+        (newton, zoo.humanoid),
+        (frax, g1),
+    ):
         try:
-            found.append(measured(own))
+            found.append(peer(model()))
         except ImportError:
             continue
-        except NumericalError as error:
-            print(error)  # and no row
+        except Exception as error:  # of another library, in its own words
+            found.append(left_out(f"{peer.__name__} on a card", f"{error}"[:200]))
     return found
+
+
+def own(model: Model, known: States) -> float:
+    """Our seconds for one configuration, at the better batch."""
+    torch: Any = import_module("torch")
+    dyn, best = Dynamics(model, device="cuda"), np.inf
+    for batch in BATCHES:
+        turns = [[torch.asarray(x, device="cuda") for x in turn] for turn in known.turns(batch, ours=True)]
+
+        def run(turns: Any = turns) -> None:
+            for q, v, tau in turns:
+                dyn.forward_dynamics(q, v, tau)
+            torch.cuda.synchronize()
+
+        best = min(best, _seconds(run) / (TURNS * batch))
+    return best
 
 
 def g1() -> Model:
@@ -73,9 +102,9 @@ def states(model: Model) -> States:
     q = model.random_configuration(rng, ROWS)
     v, tau = rng.normal(size=(2, ROWS, model.nv))
     tau[:, :6] = 0.0
-    a = Dynamics(model, device="cuda").forward_dynamics(q, v, tau)
-    q, v, a = to_mujoco(model, q, v, a)
-    return States(q, v, tau, a)
+    a = Dynamics(model).forward_dynamics(q, v, tau)
+    mujoco_q, mujoco_v, mujoco_a = to_mujoco(model, q, v, a)
+    return States(mujoco_q, mujoco_v, tau, mujoco_a, (q, v))
 
 
 def _jax() -> Any:
@@ -84,11 +113,10 @@ def _jax() -> Any:
     return jax
 
 
-def mjx(own: Mapping[str, float]) -> Timing:
-    """MuJoCo's forward pass in JAX, of the same humanoid."""
+def mjx(model: Model) -> Timing:
+    """MuJoCo's forward pass in JAX."""
     jax = _jax()
     library: Any = import_module("mujoco.mjx")
-    model = zoo.humanoid()
     on_card, known = library.put_model(mujoco_twin(model)), states(model)
 
     def state(q: Any, v: Any, tau: Any) -> Any:
@@ -96,73 +124,124 @@ def mjx(own: Mapping[str, float]) -> Timing:
 
     forward = jax.jit(jax.vmap(lambda d: library.forward(on_card, d).qacc))
 
-    def run(data: Any) -> Any:
-        return forward(data).block_until_ready()
-
     def runs() -> Iterator[tuple[int, Run]]:
         for batch in BATCHES:
-            given = known.repeated(batch)
-            data = jax.vmap(state)(*map(jax.numpy.asarray, given[:3]))
-            yield batch, partial(run, data)
+            data = [jax.vmap(state)(*map(jax.numpy.asarray, turn)) for turn in known.turns(batch)]
+            yield batch, partial(_in_turn, forward, [(turn,) for turn in data])
 
-    return _row("mjx.forward", model, known, runs(), own)
+    return _row("mjx.forward", model, known, runs())
 
 
-def mujoco_warp(own: Mapping[str, float]) -> Timing:
-    """MuJoCo's forward pass in Warp, from a CUDA graph."""
+def _in_turn(forward: Callable[..., Any], turns: list[Any]) -> Any:
+    for given in turns:
+        found = forward(*given)
+    return found.block_until_ready()
+
+
+def mujoco_warp(model: Model) -> Timing:
+    """MuJoCo's forward pass in Warp, from a CUDA graph; copying the states in takes a hundredth of it."""
     warp: Any = import_module("warp")
     library: Any = import_module("mujoco_warp")
-    model = zoo.humanoid()
     twin, known = mujoco_twin(model), states(model)
     on_card = library.put_model(twin)
 
     def runs() -> Iterator[tuple[int, Run]]:
         for batch in BATCHES:
-            given, data = known.repeated(batch), library.make_data(twin, nworld=batch)
-            for array, x in zip((data.qpos, data.qvel, data.qfrc_applied), given[:3], strict=True):
-                array.assign(x)
-            library.forward(on_card, data)
-            with warp.ScopedCapture() as capture:
-                library.forward(on_card, data)
+            data = library.make_data(twin, nworld=batch)
+            turns = [[warp.array(x, dtype=float) for x in turn] for turn in known.turns(batch)]
 
-            def launched(graph: Any = capture.graph, data: Any = data) -> Any:
-                warp.capture_launch(graph)
-                warp.synchronize()
-                return data.qacc
+            def forward(turns: Any = turns, data: Any = data) -> None:
+                for given in turns:
+                    for array, x in zip((data.qpos, data.qvel, data.qfrc_applied), given, strict=True):
+                        warp.copy(array, x)
+                    library.forward(on_card, data)
 
-            yield batch, launched
+            yield batch, partial(_launch, graph(warp, forward), data.qacc)
 
-    return _row("mujoco_warp.forward", model, known, runs(), own)
+    return _row("mujoco_warp.forward", model, known, runs())
 
 
-def frax(own: Mapping[str, float]) -> Timing:
+def graph(warp: Any, run: Run) -> Run:
+    """`run`, once compiled, as a CUDA graph; as it is on a CPU."""
+    run()
+    if not warp.is_cuda_available():
+        return run
+    with warp.ScopedCapture() as capture:
+        run()
+    return partial(warp.capture_launch, capture.graph)
+
+
+def _launch(run: Run, found: Any) -> Any:
+    run()
+    import_module("warp").synchronize()
+    return found
+
+
+def newton(model: Model) -> Timing:
+    """A step of Newton's solver in reduced coordinates (CRBA, dense Cholesky, integration), without contacts.
+
+    Its base has other velocities: joint accelerations are compared.
+    """
+    warp: Any = import_module("warp")
+    library: Any = import_module("newton")
+    known, base = states(model), model.body_names[0]
+    center = model.inertias[0, 1:4] / model.inertias[0, 0]
+    one = library.ModelBuilder()
+    one.add_mjcf(model.to_mjcf())
+
+    def runs() -> Iterator[tuple[int, Run]]:
+        for batch in (BATCHES[0] // 4, BATCHES[0]):
+            all_of_them = library.ModelBuilder()
+            all_of_them.replicate(one, batch)
+            on_card = all_of_them.finalize()
+            solver = library.solvers.SolverFeatherstone(on_card, angular_damping=0.0)
+            turns = []
+            for (_, v, tau), (own, _, _) in zip(known.turns(batch), known.turns(batch, ours=True), strict=True):
+                state, control = on_card.state(), on_card.control()
+                R = Dynamics(model).placement(own.astype(float), base)[:, :3, :3]
+                v[:, 3:6] = np.einsum("bij,bj->bi", R, v[:, 3:6])
+                v[:, :3] += np.cross(v[:, 3:6], R @ center)  # of the centre of mass, in world axes
+                for array, x in ((state.joint_q, own), (state.joint_qd, v), (control.joint_f, tau)):
+                    array.assign(x.ravel())
+                turns.append((state, control))
+            after = on_card.state()
+
+            def step(turns: Any = turns, after: Any = after, solver: Any = solver) -> None:
+                for state, control in turns:
+                    solver.step(state, after, control, None, 1e-3)
+
+            run = graph(warp, step)
+            yield batch, partial(_launch, run, solver.joint_qdd.reshape((batch, model.nv)))
+
+    return _row("newton SolverFeatherstone.step", model, known, runs(), slice(6, None))
+
+
+def frax(model: Model) -> Timing:
     """frax's forward dynamics of G1, whose layout is MuJoCo's."""
     jax = _jax()
     robot: Any = import_module("frax").load_g1()
-    model = g1()
     known = states(model)
     forward = jax.jit(jax.vmap(lambda q, v, tau: robot.forward_dynamics(q, v, tau, None)))
 
-    def run(*given: Any) -> Any:
-        return forward(*given).block_until_ready()
-
     def runs() -> Iterator[tuple[int, Run]]:
         for batch in BATCHES:
-            given = [jax.numpy.asarray(x) for x in known.repeated(batch)[:3]]
-            yield batch, partial(run, *given)
+            turns = [[jax.numpy.asarray(x) for x in turn] for turn in known.turns(batch)]
+            yield batch, partial(_in_turn, forward, turns)
 
-    return _row("frax forward_dynamics", model, known, runs(), own)
+    return _row("frax forward_dynamics", model, known, runs())
 
 
-def _row(name: str, model: Model, known: States, runs: Iterator[tuple[int, Run]], own: Mapping[str, float]) -> Timing:
+def _row(
+    name: str, model: Model, known: States, runs: Iterator[tuple[int, Run]], compared: slice = slice(None)
+) -> Timing:
     """The best of its batches beside ours; those that it has no memory for are left out, and said."""
     each: dict[int, float] = {}
     gap = 0.0
     while True:
         try:
             batch, run = next(runs)
-            gap = max(gap, _gap(name, np.asarray(_host(run()))[:ROWS], known))
-            each[batch] = _seconds(run) / batch
+            gap = max(gap, _gap(name, np.asarray(_host(run()))[:ROWS, compared], known.a[:, compared]))
+            each[batch] = _seconds(run) / (TURNS * batch)
         except StopIteration:
             break
         except (MemoryError, RuntimeError) as error:
@@ -172,7 +251,7 @@ def _row(name: str, model: Model, known: States, runs: Iterator[tuple[int, Run]]
             break
     best = min(each, key=lambda batch: each[batch])
     rates = ", ".join(f"{1e-6 / t:.1f} M/s of {batch:,}" for batch, t in each.items())
-    seconds = ({"bough": own[model.name]} if model.name in own else {}) | {name: each[best]}
+    seconds = {"bough": own(model, known), name: each[best]}
     return Timing(GROUP, model.name, "forward dynamics, float32", seconds, f"{rates}; same results to {gap:.0e}")
 
 
@@ -180,9 +259,9 @@ def _host(x: Any) -> Any:
     return x.numpy() if hasattr(x, "numpy") else x
 
 
-def _gap(name: str, found: Any, known: States) -> float:
+def _gap(name: str, found: Any, ours: Any) -> float:
     """How far they are from ours, beside the largest of the row, in the median of rows."""
-    gap = float(np.median(np.abs(found - known.a).max(axis=1) / np.abs(known.a).max(axis=1)))
+    gap = float(np.median(np.abs(found - ours).max(axis=1) / np.abs(ours).max(axis=1)))
     if not gap < EQUAL:
         raise NumericalError(f"{name} finds other accelerations than we do, by {gap:.1e} of the largest")
     return gap

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import card_motion, card_peers, reaching
+from benchmarks import card_contacts, card_motion, card_peers, reaching
 from benchmarks.absent import Sought, robot_file
 from benchmarks.dynamics import G1
 from bough import zoo
@@ -27,7 +27,7 @@ from bough.model import Model, mark_limbs
 from bough.opspace import TaskSet, pose
 from bough.opspace.methods import prepare
 
-WANTED = Sought((G1, "panda.urdf"), ("mujoco.mjx", "mujoco_warp", "frax"))
+WANTED = Sought((G1, "panda.urdf"), ("mujoco.mjx", "mujoco_warp", "newton", "frax"))
 BATCHES = (262_144, 1_048_576)
 LAYOUTS: tuple[Layout, ...] = ("rows", "columns")
 TOLERANCE: dict[np.dtype, float] = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
@@ -51,24 +51,21 @@ class Case(NamedTuple):
 
 def rows() -> list[Timing]:
     """What follows, motion and control, inverse kinematics, and other libraries."""
-    found = own()
-    return [*found, *card_motion.rows(), *reaching.on_gpu(), *card_peers.rows(_forward(found))]
+    return [row for part in PARTS.values() for row in part()]
 
 
 def own() -> list[Timing]:
     """Forward and inverse dynamics, mass matrix and Lambda^-1, both precisions, in the better of the two layouts."""
-    found: list[Timing] = []
-    for case in cases():
-        for dtype in TOLERANCE:
-            for batch in BATCHES:
-                found.append(measured(case, dtype, batch))
-    return found
+    return [measured(case, dtype, batch) for case in cases() for dtype in TOLERANCE for batch in BATCHES]
 
 
-def _forward(found: list[Timing]) -> dict[str, float]:
-    """Our seconds for one forward dynamics in single precision, by model."""
-    wanted = f"forward_dynamics, aba, float32, batch {BATCHES[0]:,}"
-    return {row.model: row.seconds["bough"] for row in found if row.case == wanted}
+PARTS = {
+    "own": own,
+    "motion": card_motion.rows,
+    "reaching": reaching.on_gpu,
+    "peers": card_peers.rows,
+    "contacts": card_contacts.rows,
+}
 
 
 def cases() -> Iterator[Case]:
@@ -106,7 +103,8 @@ def measured(case: Case, dtype: np.dtype, batch: int) -> Timing:
         f = on_the_card(case, layout)
         inputs = states(case, f, dtype)
         check(case, f, [x[:4] for x in inputs], dtype, layout)
-        seconds = timed(f, [tiled(x, batch, layout) for x in inputs]) / batch
+        turns = [[tiled(np.roll(x, by, axis=0), batch, layout) for x in inputs] for by in (0, 1)]
+        seconds = timed(f, turns) / batch
         if best is None or seconds < best[0]:
             best = seconds, layout, f
     assert best is not None
@@ -160,16 +158,16 @@ def check(case: Case, f: CudaFunction, inputs: list[Any], dtype: np.dtype, layou
             raise NumericalError(f"{case.name} of {case.model.name!r} differs from the CPU's by {error:.1e}")
 
 
-def timed(f: CudaFunction, inputs: list[Any]) -> float:
-    """Seconds of one call: the median of many bursts, after the best form was found."""
+def timed(f: CudaFunction, turns: list[list[Any]]) -> float:
+    """Seconds of one call: the median of many bursts, after the best form was found. States change at every call."""
     torch: Any = import_module("torch")
-    out = f(*inputs)
+    out = f(*turns[0])
     times = []
     for _ in range(9):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
-        for _ in range(10):
-            f(*inputs, out=out)
+        for k in range(10):
+            f(*turns[k % 2], out=out)
         end.record()
         end.synchronize()
         times.append(begin.elapsed_time(end) / 10_000)
