@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import bough
-from bough.errors import ModelError, ShapeError
+from bough.errors import KernelError, ModelError, ShapeError
 from bough.simulate import ContactPoint, Contacts, Ensemble, HeightField, Plane, rollout
+from bough.simulate.stepping import RowStepper
 
 H = 0.1
 BOTTOM = [ContactPoint("box", (x * H, y * H, -H)) for x in (-1, 1) for y in (-1, 1)]
@@ -60,6 +61,18 @@ def test_a_failed_row_is_said_to_be_and_starts_anew(box):
     runs.step(10)
     np.testing.assert_allclose(runs.q[1, 0], q[1, 0] + 0.01, atol=1e-3)
     assert runs.q[0, 0] > runs.q[1, 0]
+
+
+def test_a_kernel_that_cannot_be_compiled_is_no_failed_row(box, monkeypatch):
+    def fail(*_):
+        raise KernelError("no such kernel")
+
+    monkeypatch.setattr(RowStepper, "_kernel", fail)
+    q, v = states(box, 2)
+    with pytest.raises(KernelError, match="no such kernel"):
+        Ensemble(box, q, v, dt=1e-3, contacts=Contacts(BOTTOM)).step()
+    with pytest.raises(KernelError, match="no such kernel"):
+        rollout(box, q, v, duration=0.01, dt=1e-3, contacts=Contacts(BOTTOM), failures="record")
 
 
 def test_nonsense_is_refused(box):

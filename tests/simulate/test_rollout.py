@@ -168,7 +168,7 @@ def test_shapes_of_states_and_torques_are_checked():
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, tau=lambda t, q, v: np.zeros(3))
     with pytest.raises(OptionError, match="no effect 'drag'"):
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, without=["drag"])
-    with pytest.raises(ShapeError, match="failures"):
+    with pytest.raises(OptionError, match="failures is 'raise' or 'record', got 'ignore'"):
         rollout(model, np.zeros(2), np.zeros(2), duration=0.1, dt=0.1, failures="ignore")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bough
-from bough.errors import ModelError, ShapeError, UnknownNameError
+from bough.errors import ModelError, OptionError, ShapeError
 from bough.simulate import ContactPoint, Contacts, Ensemble
 
 H = 0.1
@@ -68,7 +68,7 @@ def test_rows_are_assigned_anew():
         runs.step(30)
         np.testing.assert_allclose(runs.q[0], runs.q[2])
         assert not np.allclose(runs.q[0], runs.q[1], atol=1e-7)
-        with pytest.raises(UnknownNameError, match="'armature' is not among the inputs"):
+        with pytest.raises(OptionError, match="'armature' is not among the inputs"):
             runs.assign([1], armature=0.1)
         with pytest.raises(ShapeError):
             runs.assign([1], inertia=np.ones((2, 3)))

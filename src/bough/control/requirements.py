@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bough.compile.run.arrays import is_count, is_real
 from bough.control.contacts import Contact
 from bough.control.references import Gains
-from bough.errors import ShapeError, TaskError
+from bough.errors import ShapeError, TaskError, unknown_option
 from bough.model import Model
 from bough.opspace import Task, TaskSet
 from bough.opspace.tasks import CenterOfMassTask, MomentumTask
@@ -32,7 +32,7 @@ def checked_tasks(tasks: Any, contacts: Any) -> tuple[tuple[Task, ...], tuple[Co
 
 def checked_cone(cone: Cone) -> Cone:
     if cone not in get_args(Cone):
-        raise TaskError(f"cone is 'pyramid' or 'second_order', got {cone!r}")
+        raise unknown_option(f"cone is 'pyramid' or 'second_order', got {cone!r}", cone, get_args(Cone))
     return cone
 
 

@@ -25,7 +25,6 @@ from bough.compile.scalar import clip, positive, step
 from bough.dynamics.aba import accelerate, eliminate, start_body
 from bough.errors import unknown_option
 from bough.joints import (
-    LAST_SCREW,
     Mechanism,
     along,
     by_freedom,
@@ -69,7 +68,6 @@ class StepNumbers(NamedTuple):
     passes: Rows  # (1,) articulated-body passes of the active set; 0 where no joint is ever locked
     lock: Rows  # (1,) LOCK
     near: Rows  # (1,) AT_STOP
-    share: Rows  # (4,) 1/2, 1/12, 1/6, 1/3
 
 
 def check_effects(without: str | Iterable[str]) -> tuple[str, ...]:
@@ -88,7 +86,7 @@ def joint_laws(
     m, limits = model.mechanism, model.limits
     body = np.repeat(np.arange(len(m.parent)), np.diff(m.dof))
     leads = np.isin(np.arange(len(body)), model.leading)  # mimic joints have no laws of their own
-    single = (leads & (m.kind[body] <= LAST_SCREW)).astype(np.int64)
+    single = (leads & np.isin(m.v_index, model.scalar_joints.v)).astype(np.int64)
 
     def of(values: FloatArray, effect: str = "") -> FloatArray:
         return np.zeros(len(body)) if effect in without else np.where(leads, values[m.v_index], 0.0)
@@ -113,10 +111,7 @@ def joint_laws(
         np.where(bounded, effort, 0.0),
     )
     passes = 6 if friction.any() else 2 if stops.any() else 1 if led.any() else 0
-    share = np.array([1 / 2, 1 / 12, 1 / 6, 1 / 3])
-    numbers = StepNumbers(
-        np.array(model.rest_configuration), np.array([passes]), np.array([LOCK]), np.array([AT_STOP]), share
-    )
+    numbers = StepNumbers(np.array(model.rest_configuration), np.array([passes]), np.array([LOCK]), np.array([AT_STOP]))
     return laws, numbers
 
 

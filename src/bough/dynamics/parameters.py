@@ -23,7 +23,7 @@ from bough.compile.run.arrays import real_array
 from bough.compile.run.gate import make_known
 from bough.compile.run.libraries import asarray, is_on_gpu
 from bough.dynamics.engine import CompiledFunction
-from bough.errors import ModelError, OptionError
+from bough.errors import ModelError, OptionError, unknown_option
 from bough.joints import PLACED, Mechanism
 from bough.model import Model, body_frames, check_physical, find_limbs, joint_frames, mark_limbs, own_freedoms
 from bough.spatial import add3, get3, get9, get10, matmul3, put10, rigid_in, rotate
@@ -54,7 +54,7 @@ def check_inputs(model: Model, inputs: Any) -> tuple[str, ...]:
     given = tuple(inputs)
     for name in given:
         if name not in SHAPES:
-            raise OptionError(f"no quantity is called {name!r}: inputs may be {', '.join(SHAPES)}")
+            raise unknown_option(f"no quantity is called {name!r}", name, SHAPES)
     if len(set(given)) < len(given):
         raise OptionError(f"inputs names a quantity twice: {', '.join(given)}")
     if "placement" in given and model.couplings:

@@ -16,7 +16,7 @@ Everything of a joint that is not there (no stop, no spring, no effort) vanishes
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
@@ -71,21 +71,6 @@ def semi_implicit_step(
             move_flight(m, i, q, h, q_next, v_next, w)
         else:
             integrate_joint(m, i, q, v_next, h, q_next)
-
-
-@kernel
-def tangent_rate(m: Mechanism, c: StepNumbers, i: int, u: Rows, v: Rows, out: Rows) -> None:
-    """The rate of u when q exp(u) moves with v, of joint i: v + [u, v] / 2 + [u, [u, v]] / 12."""
-    if m.kind[i] <= LAST_SCREW:
-        for k in range(m.dof[i], m.dof[i + 1]):
-            out[m.v_index[k]] = v[m.v_index[k]]
-    else:
-        a, b = joint_velocity(m, i, u), joint_velocity(m, i, v)
-        first = cross_motion(a, b)
-        second = cross_motion(a, first)
-        rate = add6(b, add6(scale6(c.share[0], first), scale6(c.share[1], second)))
-        for k in range(m.dof[i], m.dof[i + 1]):
-            out[m.v_index[k]] = along(m, k, rate)
 
 
 @kernel
@@ -145,70 +130,138 @@ def stay_within_stops(m: Mechanism, j: JointLaws, q: Rows, q_next: Rows) -> None
                 q_next[a] = -larger(-q_next[a], -larger(j.upper[k], q[a]))
 
 
-@kernel
-def runge_kutta_step(
-    m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows,
-    lead: Rows, dt: Rows, q_next: Rows, v_next: Rows, w: Workspace,
-) -> None:  # fmt: skip
-    """q and v after dt, of fourth order where no joint is locked or released (Munthe-Kaas 1999)."""
-    h = dt[0]
-    take_drives(tau, target, kp, kd, lead, w)
-    start_explicit(m, j, c, q, v, h, w)
-    for k in range(len(v)):
-        w.to[k], w.at[k] = m.zero[0], w.start[k]
-    for s in range(4):
-        for i in range(len(m.parent)):
-            integrate_joint(m, i, q, w.to, m.one[0], w.here)
-            tangent_rate(m, c, i, w.to, w.at, w.slope[s])
-        acceleration(m, j, c, w.here, w.at, w.gain[s], w)
-        reach = h * c.share[0] if s < 2 else h
-        for k in range(len(v)):
-            w.to[k], w.at[k] = reach * w.slope[s, k], w.start[k] + reach * w.gain[s, k]
-    outer, inner = h * c.share[2], h * c.share[3]
-    for k in range(len(v)):
-        w.to[k] = outer * (w.slope[0, k] + w.slope[3, k]) + inner * (w.slope[1, k] + w.slope[2, k])
-        v_next[k] = w.start[k] + outer * (w.gain[0, k] + w.gain[3, k]) + inner * (w.gain[1, k] + w.gain[2, k])
-    for i in range(len(m.parent)):
-        integrate_joint(m, i, q, w.to, m.one[0], q_next)
-    stay_within_stops(m, j, q, q_next)
+# Rules for accelerations that are known at some states of a step only
+
+
+class Stages(NamedTuple):
+    """A step on its way: from q0 and v0, by accelerations qdd (nv,) at each state q and v that a rule asks for."""
+
+    q0: Rows  # (nq,)
+    v0: Rows  # (nv,), as are all below but q
+    q: Rows  # (nq,)
+    v: Rows
+    qdd: Rows
+    u: Rows  # q = q0 exp(u)
+    rate: Rows  # of u
+    move: Rows  # weighted sums of rates and accelerations
+    gain: Rows
 
 
 @kernel
-def midpoint_step(
-    m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows,
-    lead: Rows, dt: Rows, q_next: Rows, v_next: Rows, w: Workspace,
-) -> None:  # fmt: skip
-    """q and v after dt by the midpoint rule, by fixed-point iteration: second order, symmetric in time."""
-    h, half = dt[0], dt[0] * c.share[0]
-    take_drives(tau, target, kp, kd, lead, w)
-    start_explicit(m, j, c, q, v, h, w)
-    for k in range(len(v)):
-        w.at[k] = w.start[k]
-    for _ in range(MIDPOINT_ITERATIONS):
-        for i in range(len(m.parent)):
-            integrate_joint(m, i, q, w.at, half, w.here)
-        acceleration(m, j, c, w.here, w.at, w.to, w)
-        for k in range(len(v)):
-            w.at[k] = w.start[k] + half * w.to[k]
-    for k in range(len(v)):
-        v_next[k] = w.at[k] + w.at[k] - w.start[k]
+def tangent_rate(m: Mechanism, i: int, u: Rows, v: Rows, out: Rows) -> None:
+    """The rate of u when q exp(u) moves with v, of joint i: v + [u, v] / 2 + [u, [u, v]] / 12."""
+    if m.kind[i] <= LAST_SCREW:
+        for k in range(m.dof[i], m.dof[i + 1]):
+            out[m.v_index[k]] = v[m.v_index[k]]
+    else:
+        half = m.one[0] / (m.one[0] + m.one[0])
+        twelfth = half * half / (m.one[0] + m.one[0] + m.one[0])
+        a, b = joint_velocity(m, i, u), joint_velocity(m, i, v)
+        first = cross_motion(a, b)
+        second = cross_motion(a, first)
+        rate = add6(b, add6(scale6(half, first), scale6(twelfth, second)))
+        for k in range(m.dof[i], m.dof[i + 1]):
+            out[m.v_index[k]] = along(m, k, rate)
+
+
+@kernel
+def go_euler(m: Mechanism, n: int, h: Scalar, s: Stages) -> None:
+    """Semi-implicit Euler, of first order: the position moves with the new velocity."""
+    for k in range(len(s.v)):
+        s.v[k] = s.v0[k] if n == 0 else s.v0[k] + h * s.qdd[k]
     for i in range(len(m.parent)):
-        integrate_joint(m, i, q, w.at, h, q_next)
-    stay_within_stops(m, j, q, q_next)
+        integrate_joint(m, i, s.q0, s.v, m.zero[0] if n == 0 else h, s.q)
+
+
+@kernel
+def go_runge_kutta(m: Mechanism, n: int, h: Scalar, s: Stages) -> None:
+    """The classical rule of fourth order, in the tangent space at q0 (Munthe-Kaas 1999)."""
+    three = m.one[0] + m.one[0] + m.one[0]
+    weight = m.one[0] / three if n == 2 or n == 3 else m.one[0] / (three + three)
+    reach = h / (m.one[0] + m.one[0]) if n < 3 else h
+    if n > 0:
+        for i in range(len(m.parent)):
+            tangent_rate(m, i, s.u, s.v, s.rate)
+    for k in range(len(s.v)):
+        if n == 0:
+            s.u[k], s.v[k], s.move[k], s.gain[k] = m.zero[0], s.v0[k], m.zero[0], m.zero[0]
+        else:
+            s.move[k], s.gain[k] = s.move[k] + weight * s.rate[k], s.gain[k] + weight * s.qdd[k]
+            if n < 4:
+                s.u[k], s.v[k] = reach * s.rate[k], s.v0[k] + reach * s.qdd[k]
+            else:
+                s.u[k], s.v[k] = h * s.move[k], s.v0[k] + h * s.gain[k]
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, s.q0, s.u, m.one[0], s.q)
+
+
+@kernel
+def go_midpoint(m: Mechanism, n: int, h: Scalar, s: Stages) -> None:
+    """The midpoint rule by fixed-point iteration, of second order and symmetric in time (Hairer et al. 2006)."""
+    half = h / (m.one[0] + m.one[0])
+    for k in range(len(s.v)):
+        s.v[k] = s.v0[k] if n == 0 else s.v0[k] + half * s.qdd[k]
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, s.q0, s.v, half if n < MIDPOINT_ITERATIONS else h, s.q)
+    if n == MIDPOINT_ITERATIONS:
+        for k in range(len(s.v)):
+            s.v[k] = s.v[k] + s.v[k] - s.v0[k]
+
+
+def _step(stages: int, go: Any) -> Any:
+    """The kernel of a step whose rule asks for so many accelerations, those of the model under its laws."""
+
+    @kernel
+    def explicit_step(
+        m: Mechanism, j: JointLaws, c: StepNumbers, q: Rows, v: Rows, tau: Rows, target: Rows, kp: Rows, kd: Rows,
+        lead: Rows, dt: Rows, q_next: Rows, v_next: Rows, w: Workspace,
+    ) -> None:  # fmt: skip
+        h = dt[0]
+        take_drives(tau, target, kp, kd, lead, w)
+        start_explicit(m, j, c, q, v, h, w)
+        s = Stages(q, w.start, q_next, v_next, w.at, w.to, w.slope, w.move, w.gain)
+        for n in range(stages):
+            go(m, n, h, s)
+            acceleration(m, j, c, q_next, v_next, w.at, w)
+        go(m, stages, h, s)
+        stay_within_stops(m, j, q, q_next)
+
+    return explicit_step
+
+
+def _stage(n: int, go: Any) -> Any:
+    """The kernel that goes on to state n; `carried` (4, nv) are v, u, move and gain."""
+
+    @kernel
+    def stage(
+        m: Mechanism, q0: Rows, v0: Rows, qdd: Rows, before: Rows, dt: Rows, q: Rows, carried: Rows, w: Workspace
+    ) -> None:
+        for a in range(4):
+            for k in range(len(v0)):
+                carried[a, k] = before[a, k]
+        go(m, n, dt[0], Stages(q0, v0, q, carried[0], qdd, carried[1], w.rate, carried[2], carried[3]))
+
+    return stage
 
 
 _INPUTS = {"q": "nq", "v": "nv"} | {name: "nv" for name in ("tau", "target", "kp", "kd", "lead")}
 _INPUTS |= {"dt": "1"}
 _WORK = {**ABA.work, **LAW_WORK, **FLIGHT_WORK, "h": "1"}
-_STAGES = {**_WORK, "pull": "3", "here": "nq", "slope": "4 nv", "gain": "4 nv", "slip": "dofs"}
-_STAGES |= {name: "nv" for name in ("to", "at", "start")}
+_STAGES = {**_WORK, "pull": "3", "slip": "dofs"} | {
+    name: "nv" for name in ("at", "start", "to", "slope", "move", "gain")
+}
 
 
 class Rule(NamedTuple):
-    """An integrator: its order where no joint is locked or released, and its step as a routine."""
+    """An integrator: its order where no joint is locked or released, its step, and its stages for other accelerations.
+
+    The first stage goes to the state whose acceleration is needed first, each further one from an acceleration to the
+    next state, and the last one to the end of the step.
+    """
 
     order: int
     routine: Routine  # with joint forces, servos and prescribed velocities
+    stages: tuple[Routine, ...]
     is_implicit: bool  # in damping and servos
 
     def step(self, servo: bool = False, lead: bool = False) -> Routine:
@@ -217,16 +270,21 @@ class Rule(NamedTuple):
         return self.routine.without(*unused) if unused else self.routine
 
 
-def _rule(order: int, name: str, step: object, work: dict[str, str], is_implicit: bool = False) -> Rule:
-    routine = Routine(name, step, _INPUTS, {"q_next": "nq", "v_next": "nv"}, work)  # type: ignore[arg-type]
-    return Rule(order, routine, is_implicit)
+def _rule(order: int, name: str, count: int, go: Any, step: Any = None) -> Rule:
+    """An integrator of `count` accelerations, with a step of its own or the one that follows from its stages."""
+    work = _STAGES if step is None else _WORK
+    routine = Routine(name, step or _step(count, go), _INPUTS, {"q_next": "nq", "v_next": "nv"}, work)
+    state = {"q0": "nq", "v0": "nv", "qdd": "nv", "before": "4 nv", "dt": "1"}
+    after = {"q": "nq", "carried": "4 nv"}
+    stages = (Routine("stage", _stage(n, go), state, after, {"rate": "nv"}) for n in range(count + 1))
+    return Rule(order, routine, tuple(stages), step is not None)
 
 
 Integrator: TypeAlias = Literal["semi_implicit_euler", "runge_kutta_4", "lie_midpoint"]
 INTEGRATORS: dict[Integrator, Rule] = {
-    "semi_implicit_euler": _rule(1, "semi_implicit_step", semi_implicit_step, _WORK, is_implicit=True),
-    "runge_kutta_4": _rule(4, "runge_kutta_step", runge_kutta_step, _STAGES),
-    "lie_midpoint": _rule(2, "midpoint_step", midpoint_step, _STAGES),
+    "semi_implicit_euler": _rule(1, "semi_implicit_step", 1, go_euler, semi_implicit_step),
+    "runge_kutta_4": _rule(4, "runge_kutta_step", 4, go_runge_kutta),
+    "lie_midpoint": _rule(2, "midpoint_step", MIDPOINT_ITERATIONS, go_midpoint),
 }
 # other names of the same rules, as in `adaptive.Dynamics`
 ALIASES: dict[str, Integrator] = {

@@ -6,17 +6,15 @@ Jbar, N and joint forces follow by dense products, or by the packed factor.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bough.compile.run.arrays import real_array
-from bough.compile.settings import on_threads, threads
-from bough.errors import BoughError, ShapeError, TaskError
+from bough.compile.settings import on_threads
+from bough.errors import ShapeError, TaskError
 from bough.types import RealArray
 
 if TYPE_CHECKING:
@@ -177,9 +175,6 @@ class OperationalState:
         return "weighted" in self._kept or self.space.foresees_jbar
 
 
-BLOCK, PART = 64, 512  # rows of a batch that go together, and that are worth a thread
-
-
 class ByMatrices:
     """Dense products of J and H^-1 J', which come from one call: best on small models, and all that mimics allow."""
 
@@ -215,42 +210,12 @@ class ByFactor:
 
 def full_pass(space: OperationalSpace, q: RealArray, v: RealArray, **given: Any) -> FullPass:
     """All quantities by dense products, in this precision."""
-    if not given and q.ndim == v.ndim == 2 and len(q) == len(v) > BLOCK:
-        with suppress(BoughError):  # said again below, of rows of the whole batch
-            return _full_batch(space, q, v)
     J, X, Lam_inv, beta = space.function("dynamics", given).call(q, v, **given)
     Lam = space.invert(Lam_inv)
     multiply = np.dot if J.ndim == 2 else np.matmul  # the first has less to decide
     Jbar = multiply(X, Lam)
     N = multiply(Jbar, J)
     return FullPass(J, beta, Lam_inv, Lam, Jbar, np.subtract(identity(space.model.nv, N.dtype), N, out=N))
-
-
-def _full_batch(space: OperationalSpace, q: RealArray, v: RealArray) -> FullPass:
-    """The full pass of a batch, a few rows at a time: what one step leaves, the next finds in a cache."""
-    m, n = space.tasks.size, space.model.nv
-    shapes = ((m, n), (m,), (m, m), (m, m), (n, m), (n, n))
-    found = FullPass(*(np.empty((len(q), *shape), v.dtype) for shape in shapes))
-    parts = min(threads(), -(-len(q) // PART))
-    ends = [len(q) * k // parts for k in range(parts + 1)]
-    work = partial(_full_rows, space, q, v, found)
-    with ThreadPoolExecutor(parts) if parts > 1 else nullcontext() as pool:
-        list((pool.map if pool else map)(work, ends[:-1], ends[1:]))
-    return found
-
-
-def _full_rows(space: OperationalSpace, q: RealArray, v: RealArray, found: FullPass, begin: int, end: int) -> None:
-    """Rows from `begin` to `end`, on one thread."""
-    one, H_inv_Jt = identity(v.shape[-1], v.dtype), np.empty((BLOCK, *found.jbar.shape[1:]), v.dtype)
-    for start in range(begin, end, BLOCK):
-        rows = slice(start, min(start + BLOCK, end))
-        J, beta, Lam_inv, Lam, Jbar, N = (x[rows] for x in found)
-        X = H_inv_Jt[: len(J)]
-        space.function("dynamics").call(q[rows], v[rows], out=(J, X, Lam_inv, beta), threads=1)
-        with on_threads(1):
-            Lam[...] = space.invert(Lam_inv)
-        np.matmul(X, Lam, out=Jbar)
-        np.subtract(one, np.matmul(Jbar, J, out=N), out=N)
 
 
 @cache

@@ -8,6 +8,7 @@ is one of semi-implicit Euler, in which both are exact.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from bough.dynamics.laws import LAW_FORCES, joint_laws
 from bough.dynamics.stepping import Integrator
 from bough.errors import NumericalError, ShapeError
 from bough.opspace import ConstrainedDynamics, Loops
-from bough.simulate.integrators import BY_ACCELERATION
 from bough.simulate.stepping import RowStepper
+from bough.simulate.steps import step_by_acceleration
 from bough.types import FloatArray
 
 OPEN = 1e-3  # metres or radians by which loops may be open at the start
@@ -41,7 +42,7 @@ class HeldMotion:
     """Steps by an integrator of higher order, of a model whose loops and mimic joints `stepper` holds."""
 
     def __init__(self, stepper: RowStepper, integrator: Integrator, without: Any, servo: bool) -> None:
-        self.stepper, self.model, self.step = stepper, stepper.model, BY_ACCELERATION[integrator]
+        self.stepper, self.model, self.integrator = stepper, stepper.model, integrator
         self.motion = ConstrainedDynamics(stepper.loops.space) if stepper.loops else None
         routine = LAW_FORCES if servo else LAW_FORCES.without("target", "kp", "kd")
         self._forces = bind(routine, self.model, *joint_laws(self.model, without), general=stepper.dynamics.general)
@@ -61,13 +62,14 @@ class HeldMotion:
 
     def _smooth(self, q: FloatArray, v: FloatArray, dt: float, drives: tuple[FloatArray, ...]) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
-            q, v = self.step(self.model, lambda x, y: self._acceleration(x, y, drives), q, v, dt)
+            law = partial(self._acceleration, drives)
+            q, v = step_by_acceleration(self.model, self.integrator, law, q, v, dt)
         if self.stepper.loops is None or self.motion is None:
             return q, v
         q = self.stepper.loops.onto(q)
         return q, self.motion.impact(q, v).v
 
-    def _acceleration(self, q: FloatArray, v: FloatArray, drives: tuple[FloatArray, ...]) -> FloatArray:
+    def _acceleration(self, drives: tuple[FloatArray, ...], q: FloatArray, v: FloatArray) -> FloatArray:
         tau = self._forces.call(q, v, *drives)
         if self.motion is None:
             return np.asarray(self.stepper.dynamics.forward_dynamics(q, v, tau))

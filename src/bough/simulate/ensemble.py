@@ -17,14 +17,14 @@ from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import Effect, check_effects
 from bough.dynamics.parameters import Parameters, check_inputs
 from bough.dynamics.stepping import Integrator, integrator_named
-from bough.errors import BoughError, ModelError, ShapeError, UnknownNameError
+from bough.errors import ModelError, OptionError, ShapeError, unknown_option
 from bough.model import Model
 from bough.simulate.closures import HeldMotion, check_closed
 from bough.simulate.contacts import Contacts
 from bough.simulate.rows import SWEEPS
 from bough.simulate.step import CHANGE, SLIPS
-from bough.simulate.stepping import RowStepper, has_rows
-from bough.simulate.steps import own_coordinates, servo_gains, step_function
+from bough.simulate.stepping import FAILURES, RowStepper, has_rows
+from bough.simulate.steps import servo_gains, step_function
 from bough.types import FloatArray
 
 Array: TypeAlias = Any  # of numpy, PyTorch or CuPy
@@ -185,7 +185,7 @@ class Ensemble:
         """Change quantities that are `inputs` in some rows (numbers, a mask or a slice), as for new robots at reset."""
         for name, value in parameters.items():
             if name not in self._quantities.inputs:
-                raise UnknownNameError(f"{name!r} is not among the inputs of this ensemble {self._quantities.inputs}")
+                raise _no_input(name, self._quantities.inputs)
             at, own, host = self._quantities.inputs.index(name), self._quantities.own[name], on_host(value)
             if host.shape[host.ndim - own.ndim :] != own.shape or not np.isfinite(host).all():
                 raise ShapeError(f"{name} must be finite and have shape {own.shape}, or one for each row: {host.shape}")
@@ -228,11 +228,11 @@ class Ensemble:
 
         try:
             self._state[0] = moved(slice(None))
-        except BoughError:  # steps that are composed of several functions, in which a row fails: each by itself
+        except FAILURES:  # steps that are composed of several functions, in which a row fails: each by itself
             q, v = (np.full_like(x, np.nan) for x in self._state[0])
             for r in range(len(q)):
                 stepper.forget()
-                with suppress(BoughError):
+                with suppress(*FAILURES):
                     q[r : r + 1], v[r : r + 1] = moved(slice(r, r + 1))
             self._state[0] = q, v
             stepper.forget()
@@ -297,8 +297,8 @@ class Ensemble:
         found = {"tau": self._full((rows, nv), 0.0)}
         if servo is not None:
             found["target"] = self._full((rows, nv), 0.0)
-            single, here = own_coordinates(self.model, self.q)
-            found["target"][:, single] = here
+            q, v = (x.tolist() for x in self.model.scalar_joints)
+            found["target"][:, v] = self.q[:, q]
             for name, value in zip(("kp", "kd"), servo, strict=True):
                 found[name] = self._like(servo_gains(self.model, name, on_host(value), rows))
         found["dt"] = self._full((1,), self.dt)
@@ -308,7 +308,7 @@ class Ensemble:
         quantities = self._quantities = Parameters(self.model, check_inputs(self.model, inputs))
         unknown = [name for name in given if name not in quantities.inputs]
         if unknown:
-            raise UnknownNameError(f"{unknown[0]!r} is not among the inputs of this ensemble {quantities.inputs}")
+            raise _no_input(unknown[0], quantities.inputs)
         for name, value in given.items():
             quantities.examine(name, on_host(value))
         return [self._like(given.get(name, own)) for name, own in quantities.own.items()]
@@ -327,6 +327,10 @@ class Ensemble:
 
     def _full(self, shape: tuple[int, ...], value: float, dtype: str | None = None) -> Array:
         return full(shape, value, self.q, dtype)
+
+
+def _no_input(name: str, known: Sequence[str]) -> OptionError:
+    return unknown_option(f"{name!r} is not among the inputs of this ensemble", name, known)
 
 
 def _kind(x: Array) -> str:

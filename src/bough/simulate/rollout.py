@@ -18,16 +18,15 @@ from bough.compile.settings import on_threads
 from bough.dynamics.dynamics import Dynamics
 from bough.dynamics.laws import Effect, check_effects
 from bough.dynamics.stepping import Integrator, integrator_named
-from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError, short
+from bough.errors import BoughError, NonFiniteError, NumericalError, ShapeError, short, unknown_option
 from bough.model import Model
 from bough.opspace import Loops
 from bough.record import progress_bar
 from bough.simulate.closures import HeldMotion, check_closed
 from bough.simulate.contacts import Contacts
-from bough.simulate.integrators import BY_ACCELERATION, Step
 from bough.simulate.recording import Recording
-from bough.simulate.stepping import RowStepper, has_rows
-from bough.simulate.steps import Path, PrescribedMotion, Servos, Target, step_function
+from bough.simulate.stepping import FAILURES, RowStepper, has_rows
+from bough.simulate.steps import Path, PrescribedMotion, Servos, Target, step_by_acceleration, step_function
 from bough.types import FloatArray
 
 Torque: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike]
@@ -98,7 +97,7 @@ def rollout(
             raise ShapeError(f"{name} must be a number, got {x!r}")
     integrator = integrator_named(integrator)
     if failures not in ("raise", "record"):
-        raise ShapeError(f"failures is 'raise' or 'record', got {failures!r}")
+        raise unknown_option(f"failures is 'raise' or 'record', got {failures!r}", failures, ("raise", "record"))
     if not (dt > 0.0 and duration >= dt and math.isfinite(duration / dt) and is_count(every)):
         raise ShapeError(f"expected 0 < dt <= duration and a whole number every >= 1, got {dt=}, {duration=}, {every=}")
     if duration / dt > MOST_STEPS:
@@ -114,7 +113,7 @@ def rollout(
     extras = _Extras(model, q, servo, target, None if callable(motion) else motion)
     stepper = _stepper(known, off, contacts, integrator, motion if callable(motion) else None, extras)
     if callable(motion):
-        advance = _by_acceleration(BY_ACCELERATION[integrator], model, motion)
+        advance = _by_acceleration(integrator, model, motion)
     elif stepper:
         advance = _on_rows(stepper, integrator, off, extras)
     else:
@@ -264,7 +263,7 @@ class _Steps:
                 self.q, self.v = self._finite(..., given, dt, pushes)
             else:
                 self._take_some(given, dt, pushes)
-        except BoughError as error:
+        except FAILURES as error:
             self._one_by_one(given, t, dt, error, pushes)
         if goal is not None and self.extras.paths:
             alive, places = np.isinf(self.failed_at), self.extras.paths.coordinates
@@ -306,7 +305,7 @@ class _Steps:
             try:
                 moved = self._finite(slice(r, r + 1), given, dt, pushes)
                 q[r], v[r] = moved[0][0], moved[1][0]
-            except BoughError as own:
+            except FAILURES as own:
                 self._fail((int(r),), t, own)
         self.q, self.v = q, v
 
@@ -344,10 +343,10 @@ def _on_rows(stepper: RowStepper, integrator: Integrator, off: tuple[str, ...], 
     return lambda q, v, dt, tau, *servo: take.advance(q, v, tau, dt, servo=servo)
 
 
-def _by_acceleration(step: Step, model: Model, law: Law) -> Advance:
+def _by_acceleration(integrator: Integrator, model: Model, law: Law) -> Advance:
     def advance(q: FloatArray, v: FloatArray, dt: float, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
         with np.errstate(over="ignore", invalid="ignore"):
-            return step(model, lambda x, y: law(x, y, tau), q, v, dt)
+            return step_by_acceleration(model, integrator, lambda x, y: law(x, y, tau), q, v, dt)
 
     return advance
 

@@ -25,6 +25,7 @@ from bough.simulate.rows import SWEEPS, RowKernels, Setting, all_parameters, mos
 from bough.simulate.step import CHANGE, CONTACT_STEP, DEPTH, EXCESS, LARGEST, LIFT, ROW_STEP, SLIPS, SPENT
 from bough.types import FloatArray, IntArray
 
+FAILURES = (NumericalError, NonFiniteError)  # of one state by itself: any other error is one of all states
 DEEP = 1e-6  # metres: points that are further inside the ground are lifted
 # Ways of a step: straight-line kernels, with LIMITED among their bits where stops are rows, or general code
 HELD, SWEPT, LIMITED, GENERAL = 1, 2, 4, 8
@@ -213,7 +214,7 @@ class RowStepper:
         arrays = (*now[:3], *servo, now.friction, start, np.full((len(now.q), 1), dt), *ground, *given)
         try:
             return kernel.call(*arrays)
-        except (NumericalError, NonFiniteError):
+        except FAILURES:
             # looking at each row takes as long again, so only where one is known to fail
             if self.strict:
                 raise

@@ -1,9 +1,13 @@
-"""Steps without loops and contacts: kernels of `dynamics.stepping`, bound once for all models that are equal."""
+"""Steps without loops and contacts: kernels of `dynamics.stepping`, bound once for all models that are equal.
+
+And steps under accelerations that are functions of the caller, by the stages of the same integrators.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +18,6 @@ from bough.dynamics.laws import joint_laws
 from bough.dynamics.parameters import Parameters
 from bough.dynamics.stepping import INTEGRATORS, Integrator
 from bough.errors import NonFiniteError, ShapeError
-from bough.joints import LAST_SCREW
 from bough.model import Model, mark_limbs
 from bough.types import FloatArray
 
@@ -22,6 +25,8 @@ KEPT = 64  # functions that stay bound: tracing one takes longer than a hundred 
 _bound: OrderedDict[Any, CompiledFunction] = OrderedDict()
 
 Target: TypeAlias = Callable[[float, FloatArray, FloatArray], npt.ArrayLike] | npt.ArrayLike
+Acceleration: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+State: TypeAlias = tuple[FloatArray, FloatArray]  # q and v
 Path: TypeAlias = Callable[[float], Any]  # a position, or (position, velocity), at a time
 
 
@@ -60,21 +65,33 @@ def step_function(
     return kept((model.hash, integrator, *options), make)
 
 
-def is_single(model: Model) -> npt.NDArray[np.bool_]:
-    """(nv,): whether each entry of v is that of a revolute or prismatic joint."""
-    m = model.mechanism
-    found = np.zeros(model.nv, bool)
-    found[m.v_index] = np.repeat(m.kind, np.diff(m.dof)) <= LAST_SCREW
-    return found
+def step_by_acceleration(
+    model: Model, integrator: Integrator, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float
+) -> State:
+    """q and v after dt under accelerations (..., nv) that are a function of (q, v), of one state or many."""
+    h, now = np.array([dt]), (q, np.zeros((*v.shape[:-1], 4, model.nv)))
+    qdd: Any = np.zeros_like(v)
+    for n, routine in enumerate(INTEGRATORS[integrator].stages):
+        if n > 0:
+            qdd = np.ascontiguousarray(acceleration(now[0], now[1][..., 0, :]), float)
+        stage = kept((model.hash, integrator, n), partial(bind, routine, model, general=True))
+        now = stage.call(q, v, qdd, now[1], h)
+    return now[0], now[1][..., 0, :]
 
 
-def own_coordinates(model: Model, q: Any) -> tuple[list[int], Any]:
-    """Degrees of freedom of revolute and prismatic joints, and their coordinates (..., count) in q."""
-    m = model.mechanism
-    place = np.empty(model.nv, np.int64)
-    place[m.v_index] = np.repeat(m.q_index, np.diff(m.dof))
-    single = np.flatnonzero(is_single(model)).tolist()
-    return single, q[..., place[single].tolist()]
+def semi_implicit_euler(model: Model, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float) -> State:
+    """First order; the position moves with the new velocity, which keeps oscillations from growing."""
+    return step_by_acceleration(model, "semi_implicit_euler", acceleration, q, v, dt)
+
+
+def runge_kutta_4(model: Model, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float) -> State:
+    """Fourth order on vector spaces and rotations alike: steps are taken in the tangent space at q (Munthe-Kaas)."""
+    return step_by_acceleration(model, "runge_kutta_4", acceleration, q, v, dt)
+
+
+def lie_midpoint(model: Model, acceleration: Acceleration, q: FloatArray, v: FloatArray, dt: float) -> State:
+    """Second order and symmetric in time, so that energy does not drift; implicit, by fixed-point iteration."""
+    return step_by_acceleration(model, "lie_midpoint", acceleration, q, v, dt)
 
 
 def servo_gains(model: Model, name: str, value: Any, batch: int | None) -> FloatArray:
@@ -86,8 +103,10 @@ def servo_gains(model: Model, name: str, value: Any, batch: int | None) -> Float
     if not (gains >= 0.0).all():
         raise ShapeError(f"{name} must not be negative")
     if gains.ndim == 0:
-        return np.where(is_single(model), gains, 0.0)
-    wrong = np.flatnonzero(~is_single(model) & (gains.reshape(-1, nv) != 0.0).any(axis=0))
+        gains, whole = np.zeros(nv), gains
+        gains[model.scalar_joints.v] = whole
+    others = ~np.isin(np.arange(nv), model.scalar_joints.v)
+    wrong = np.flatnonzero(others & (gains.reshape(-1, nv) != 0.0).any(axis=0))
     if len(wrong):
         raise ShapeError(f"{name}: servos act on revolute and prismatic joints, not on {model.dof_names[wrong[0]]!r}")
     return gains
@@ -103,8 +122,7 @@ class Servos:
         self.gains = [servo_gains(model, name, x, batch) for name, x in zip(("kp", "kd"), servo, strict=True)]
         self.shape, self.function = (*q.shape[:-1], model.nv), target if callable(target) else None
         self.target = np.zeros(self.shape)
-        single, here = own_coordinates(model, q)
-        self.target[..., single] = here
+        self.target[..., model.scalar_joints.v] = q[..., model.scalar_joints.q]
         if target is not None and self.function is None:
             self.target = self._checked(target, "")
 

@@ -8,7 +8,7 @@ import pytest
 import bough
 from adaptive.linkages import moving, random_linkage
 from bough import adaptive
-from bough.simulate.integrators import runge_kutta_4
+from bough.simulate import runge_kutta_4
 
 
 @pytest.mark.parametrize(("seed", "floating"), [(0, False), (1, True), (2, False)])
