@@ -14,7 +14,7 @@ from bough import close_loops, load, pose, position, relative, zoo
 from bough.compile.routine import interpret
 from bough.errors import ModelError, TaskError
 from bough.opspace import ConstrainedDynamics, ConstrainedInverseDynamics, OperationalSpace, closure_tasks
-from bough.opspace.sweeps.held import IMPACT
+from bough.opspace.sweeps.held_by_factor import IMPACT
 from models import random_state, random_twin
 from opspace.cases import random_case
 from opspace.mechanisms import GRIPPER, four_bar
@@ -39,7 +39,7 @@ def kkt(space, q, v, tau, target):
 
 def compose(cd):
     """Both routes to held motion, and impacts."""
-    return (*cd._routes.by_name.values(), cd._routes.by_sweeps(IMPACT))
+    return (*cd._routes.by_name.values(), cd._routes.by_factor(IMPACT))
 
 
 @pytest.mark.interpreted
@@ -219,12 +219,12 @@ def test_exported_to_c(tmp_path):
     np.testing.assert_allclose(outputs[0], cd(q, v, tau).qdd, rtol=1e-9)
 
 
-def test_long_chains_are_composed_of_general_code():
+def test_long_chains_are_served_by_general_code():
     model = zoo.chain(200)
     frame = model.body_names[-1]
     space = OperationalSpace(model, [position(frame)])
     cd = ConstrainedDynamics(space)
-    assert cd._in_parts
+    assert cd._routes.general
     found = cd(model.neutral, np.zeros(model.nv), np.zeros(model.nv))
     np.testing.assert_allclose(space.jacobian(model.neutral) @ found.qdd, 0, atol=1e-6 * np.abs(found.qdd).max())
 
@@ -282,7 +282,7 @@ def test_the_cheaper_route_is_taken_and_both_agree():
         np.testing.assert_allclose(f, g, atol=1e-6 * np.abs(f).max())
         single = ConstrainedDynamics(OperationalSpace(model, [bough.position(model.body_names[-1])], dtype=np.float32))
         assert single.plan().choice == "pv"
-    with pytest.raises(TaskError, match="see its plan"):
+    with pytest.raises(TaskError, match="have one route"):
         ConstrainedDynamics(OperationalSpace(model, [bough.pose(model.body_names[-1])], general=True)).plan()
 
 

@@ -7,7 +7,7 @@ legal: the proximal form (Carpentier, Budhiraja & Mansard 2021) converges to the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from bough import __version__
 from bough.arguments import explained
 from bough.compile.emit import c
-from bough.compile.executions import CompiledFunction, bind_arrays
+from bough.compile.executions import CompiledFunction
 from bough.compile.routine import Routine
 from bough.compile.run.arrays import is_count, is_real, real_array
 from bough.compile.settings import on_threads
@@ -26,14 +26,14 @@ from bough.model import Model
 from bough.opspace.arrays import PRECISIONS
 from bough.opspace.constrained_derivatives import ConstrainedDerivatives, ConstrainedRates, Derived
 from bough.opspace.functions import by_rows
-from bough.opspace.loops import with_closures
-from bough.opspace.methods import Prepared, dof_tree
+from bough.opspace.loops import held_constants, held_tasks, with_closures
+from bough.opspace.methods import Prepared
 from bough.opspace.planner import MethodPlan, choose_held, plan_held
 from bough.opspace.space import OperationalSpace
 from bough.opspace.state import apply
-from bough.opspace.status import OK, UNMET, row_by_row
-from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
-from bough.opspace.sweeps.held_by_factor import HELD_BY_FACTOR
+from bough.opspace.status import OK, UNMET
+from bough.opspace.sweeps.held import HELD_DYNAMICS, Proximal
+from bough.opspace.sweeps.held_by_factor import HELD_BY_FACTOR, IMPACT
 from bough.opspace.taskset import TaskSet
 from bough.types import RealArray
 
@@ -87,6 +87,7 @@ class ConstrainedDynamics:
         self.space = with_closures(space)
         self.tasks, self.dynamics = self.space.tasks, self.space.dynamics
         self.proximal, self.iterations, self.stabilise = proximal, iterations, stabilise
+        self._routes = Routes(self.space, iterations)
         self._given = {t: self._constants(t) for t in PRECISIONS}
         self._derived = Derived(self)
 
@@ -103,15 +104,12 @@ class ConstrainedDynamics:
         rest, damping, proximal = self._given[q.dtype]
         plain = gap is None and isinstance(acceleration, float) and acceleration == 0.0
         target = rest if plain else self._target(acceleration, gap, q.dtype)
-        if self._in_parts:
-            with on_threads(threads):
-                return self._composed.motion(q, v, tau, target, **given)
         if given:
             by_rows(self.space.parameters, given)  # refuses unknown ones
         held = self._held[q.itemsize].call
         more = (target, proximal) if self.stabilise is None else (target, damping, proximal)
         qdd, force, residual = held(q, v, tau, *more, threads=threads, **given)
-        return Constrained(qdd, force, residual[..., 0])
+        return Constrained(qdd, force[..., : self.tasks.size], residual[..., 0])
 
     def with_status(
         self, q: Any, v: Any, tau: Any, acceleration: npt.ArrayLike = 0.0, *,
@@ -125,15 +123,10 @@ class ConstrainedDynamics:
         q, v, tau = self.space.inputs(q, v, tau)
         _, damping, proximal = self._given[q.dtype]
         target = self._target(acceleration, gap, q.dtype)
-        if self._in_parts:
-            with on_threads(threads):
-                fixed, each = by_rows(self.space.parameters, given)
-                parts, status = row_by_row(partial(self._composed.motion, **fixed), (q, v, tau, target), each)
-            return self._judged(Constrained(*parts), status)
         more = (target, proximal) if self.stabilise is None else (target, damping, proximal)
         found, status = self._held[q.itemsize].with_status(q, v, tau, *more, threads=threads, **given)
         qdd, force, residual = found
-        return self._judged(Constrained(qdd, force, residual[..., 0]), status)
+        return self._judged(Constrained(qdd, force[..., : self.tasks.size], residual[..., 0]), status)
 
     def _judged(self, found: Constrained, status: Any) -> tuple[Constrained, RealArray]:
         """Rows that are not met are no good, either."""
@@ -203,21 +196,20 @@ class ConstrainedDynamics:
         e = real_array("restitution", restitution)
         if e.shape not in ((), (self.tasks.size,)):
             raise TaskError(f"restitution is one number or {self.tasks.size}, got shape {e.shape}")
-        e = np.broadcast_to(e.astype(q.dtype), (self.tasks.size,))
         if not ((e >= 0.0) & (e <= 1.0)).all():
             raise TaskError(f"restitution is between 0 and 1, got {np.asarray(restitution).tolist()}")
-        with on_threads(threads):
-            if self._in_parts:
-                return self._composed.impact(q, v, e, **given)
-            proximal = self._given[q.dtype][2]
-            found, impulse, residual = self._impact.call(q, v, np.ascontiguousarray(e), proximal, **given)
-        return Impact(found, impulse, residual[..., 0])
+        rest, _, proximal = self._given[q.dtype]
+        every = rest.copy()
+        every[: self.tasks.size] = e
+        found, impulse, residual = self._impact[q.itemsize].call(q, v, every, proximal, threads=threads, **given)
+        return Impact(found, impulse[..., : self.tasks.size], residual[..., 0])
 
     def free_acceleration(self, q: Any, v: Any, tau: Any, *, threads: int | None = None, **given: Any) -> RealArray:
         """The rows' acceleration without constraint forces, (m,)."""
         q, v, tau = self.space.inputs(q, v, tau)
         with on_threads(threads):
-            return self._composed.free_acceleration(q, v, tau, **given)
+            qdd = self.dynamics.forward_dynamics(q, v, tau, **given)
+            return self.space.drift(q, v, **given) + apply(self.space.jacobian(q, **given), qdd)
 
     def export_c(self, path: str | Path, *, dtype: Any = np.float64, prefix: str | None = None) -> tuple[Path, Path]:
         """Write `constrained_dynamics` and `impact`, with the space's inputs, to a C99 file and a header beside it."""
@@ -225,7 +217,7 @@ class ConstrainedDynamics:
             raise ModelError("exported constrained dynamics needs a tree: build the model with mimic='independent'")
         rows = f"Rows {c.quoted(', '.join(self.tasks.row_names))}."
         summary = {"constrained_dynamics": "qdd and row forces.", "impact": "The velocity after an impact; impulses."}
-        routes = (self._routes.chosen(dtype), self._routes.by_sweeps(IMPACT))
+        routes = (self._routes.chosen(dtype), self._routes.by_factor(IMPACT))
         programs = {r.routine.name: r.program(self.tasks, self.space.parameters) for r in routes}
         banner = (
             f"Model {c.quoted(self.space.model.name)}, hash {self.space.model.hash}\nWritten by bough {__version__}"
@@ -237,7 +229,7 @@ class ConstrainedDynamics:
         """No acceleration, the damping of velocities and the proximal weight, in one precision."""
         rate = 0.0 if self.stabilise is None else 2.0 / self.stabilise
         proximal = max(self.proximal, LEAST_PROXIMAL[dtype.itemsize])
-        return np.zeros(self.tasks.size, dtype), np.array([rate], dtype), np.array([proximal], dtype)
+        return np.zeros(self._routes.tasks.size, dtype), np.array([rate], dtype), np.array([proximal], dtype)
 
     def _target(self, acceleration: Any, gap: Any, dtype: np.dtype[Any]) -> RealArray:
         """Accelerations (m,) or (batch, m) that the rows are to have."""
@@ -246,37 +238,24 @@ class ConstrainedDynamics:
             if self.stabilise is None:
                 raise TaskError("a gap is only closed with stabilise=, the time in which it is to vanish")
             wanted = wanted - np.asarray(gap, dtype) / dtype.type(self.stabilise) ** 2
-        shape = (*wanted.shape[:-1], self.tasks.size)
+        found = np.zeros((*wanted.shape[:-1], self._routes.tasks.size), dtype)
         try:
-            return np.ascontiguousarray(np.broadcast_to(wanted, shape))
+            found[..., : self.tasks.size] = wanted
         except ValueError:
             raise TaskError(f"accelerations of rows have shape ({self.tasks.size},), got {wanted.shape}") from None
+        return found
 
     # Compiled code
 
-    @property
-    def _in_parts(self) -> bool:
-        """Whether to compose functions of the space: mimic joints break the tree; general code has those compiled."""
-        many = len(self.space.model.mechanism.parent) > MANY
-        return many or self.space.general or not self.space.uses_factor
-
-    @cached_property
-    def _composed(self) -> Composed:
-        return Composed(self.space, self._routes.settings, self.stabilise, {t: x[2] for t, x in self._given.items()})
-
-    @cached_property
-    def _routes(self) -> Routes:
-        return Routes(self.tasks, self.iterations)
-
     def plan(self) -> MethodPlan:
         """What both routes to accelerations and forces cost here, and which is taken: print it."""
-        if self._in_parts:
-            raise TaskError("large, general and mimic models are served by functions of the space: see its plan()")
+        if self._routes.only:
+            raise TaskError("large, general and mimic models have one route: there is nothing to plan")
         return self._routes.plan(self.space.dtype or np.float64)
 
     def _bound(self, prepared: Prepared, dtype: npt.DTypeLike) -> CompiledFunction:
-        parameters = self.space.parameters
-        return parameters.given_to(prepared.bind(self.tasks, self.space.general, dtype, parameters=parameters))
+        parameters, routes = self.space.parameters, self._routes
+        return parameters.given_to(prepared.bind(routes.tasks, routes.general, dtype, parameters=parameters))
 
     @cached_property
     def _held(self) -> dict[int, CompiledFunction]:
@@ -287,74 +266,35 @@ class ConstrainedDynamics:
         return {t.itemsize: self._bound(found[t.itemsize], t) for t in PRECISIONS}
 
     @cached_property
-    def _impact(self) -> CompiledFunction:
-        return self._bound(self._routes.by_sweeps(IMPACT), self.space.dtype or np.float64)
-
-
-class Composed:
-    """Forward dynamics and impacts by functions of a space: for general code and for mimic joints."""
-
-    def __init__(
-        self,
-        space: OperationalSpace,
-        settings: Proximal,
-        stabilise: float | None,
-        proximal: dict[np.dtype[Any], RealArray],
-    ) -> None:
-        self.space, self.settings, self.stabilise, self.proximal = space, settings, stabilise, proximal
-
-    def free_acceleration(self, q: RealArray, v: RealArray, tau: RealArray, **given: Any) -> RealArray:
-        """The rows' acceleration without constraint forces, (m,)."""
-        space = self.space
-        qdd = space.dynamics.forward_dynamics(q, v, tau, **given)
-        return space.drift(q, v, **given) + apply(space.jacobian(q, **given), qdd)
-
-    def motion(self, q: RealArray, v: RealArray, tau: RealArray, target: RealArray, **given: Any) -> Constrained:
-        """Accelerations, with those of the rows as in `target` (m,)."""
-        by_rows(self.space.parameters, given)  # refuses unknown ones
-        A, J = self.space.inverse_inertia(q, **given), self.space.jacobian(q, **given)
-        gap = target - self.free_acceleration(q, v, tau, **given)
-        if self.stabilise is not None:
-            gap = gap - (2.0 / self.stabilise) * apply(J, v)
-        f, residual = self._solve.call(A, gap.astype(A.dtype), self.proximal[A.dtype])
-        push = apply(np.swapaxes(J, -1, -2), f)
-        qdd = self.space.dynamics.forward_dynamics(q, v, tau + push, **given)
-        return Constrained(qdd, f, residual[..., 0])
-
-    def impact(self, q: RealArray, v: RealArray, restitution: RealArray, **given: Any) -> Impact:
-        """Velocities after the rows are caught."""
-        known = self.space.weighted(q, **given)
-        A = known.inverse_inertia
-        f, residual = self._solve.call(A, -(1 + restitution) * apply(known.J, v), self.proximal[A.dtype])
-        return Impact(v + apply(known.weighted, f), f, residual[..., 0])
-
-    @cached_property
-    def _solve(self) -> CompiledFunction:
-        constants = (self.space.model.mechanism, self.settings)
-        return bind_arrays(ROW_FORCES, constants, self.space.tasks.sizes, general=self.space.general)
+    def _impact(self) -> dict[int, CompiledFunction]:
+        return {t.itemsize: self._bound(self._routes.by_factor(IMPACT), t) for t in PRECISIONS}
 
 
 class Routes:
     """Routes to the motion of constrained rows: by sweeps that eliminate them (PV), or by the sparse factor of H.
 
     Each is one routine from (q, v, tau) to accelerations and forces; the planner counts both and takes the cheaper.
+    Where there is `only` one: sweeps, whose cost grows with the number of bodies, in general code; the factor, with
+    the ties of mimic joints as further rows.
     """
 
-    def __init__(self, tasks: TaskSet, iterations: int) -> None:
-        self.tasks = tasks
-        self.settings = Proximal(np.array([iterations]), np.array([1.0 / tasks.size]))
+    def __init__(self, space: OperationalSpace, iterations: int) -> None:
+        model, tasks = space.model, space.tasks
+        ties = held_tasks(model, closures=False)
+        self.tasks = TaskSet(model, (*tasks.tasks, *ties)) if ties else tasks
+        self.settings = Proximal(np.array([iterations]), np.array([1.0 / self.tasks.size]))
+        self.general = space.general or len(model.mechanism.parent) > MANY
+        self.only = "factor" if ties else "pv" if self.general else ""
 
-    def by_sweeps(self, routine: Routine) -> Prepared:
-        """A routine of `sweeps.held`."""
-        tasks = self.tasks
-        constants = (tasks.model.mechanism, tasks.seeds, tasks.slots, tasks.pattern, self.settings)
-        return Prepared(routine, constants, tasks.sizes)
+    def by_factor(self, routine: Routine) -> Prepared:
+        """A routine of `sweeps.held_by_factor`."""
+        return Prepared(routine, (*held_constants(self.tasks)[:-1], self.settings), self.tasks.sizes)
 
     @cached_property
     def by_name(self) -> dict[str, Prepared]:
         tasks = self.tasks
-        by_factor = (tasks.model.mechanism, tasks.with_placements, tasks.pattern, dof_tree(tasks), self.settings)
-        return {"pv": self.by_sweeps(HELD_DYNAMICS), "factor": Prepared(HELD_BY_FACTOR, by_factor, tasks.sizes)}
+        constants = (tasks.model.mechanism, tasks.seeds, tasks.slots, tasks.pattern, self.settings)
+        return {"pv": Prepared(HELD_DYNAMICS, constants, tasks.sizes), "factor": self.by_factor(HELD_BY_FACTOR)}
 
     def plan(self, dtype: npt.DTypeLike) -> MethodPlan:
         """What both cost, and which is taken."""
@@ -362,4 +302,4 @@ class Routes:
 
     def chosen(self, dtype: npt.DTypeLike) -> Prepared:
         """The one that costs less; in single precision always the sweeps, which lose fewer digits."""
-        return self.by_name[choose_held(self.by_name, self.tasks, dtype)]
+        return self.by_name[self.only or choose_held(self.by_name, self.tasks, dtype)]

@@ -29,9 +29,9 @@ from bough.opspace.aims import AimSet
 from bough.opspace.methods import Prepared
 from bough.opspace.methods.method import dof_tree
 from bough.opspace.space import OperationalSpace
-from bough.opspace.sweeps.closing import CLOSE_GAP
 from bough.opspace.sweeps.errors import ERRORS
 from bough.opspace.sweeps.held import Proximal
+from bough.opspace.sweeps.held_by_factor import CLOSE_GAP
 from bough.opspace.tasks import Seed, Task, distance, relative
 from bough.opspace.tasks.matrix import WHOLE
 from bough.opspace.tasks.seed import JOINT

@@ -31,8 +31,8 @@ from bough.dynamics.free_flight import FLIGHT_WORK, bend, is_free, move_flight, 
 from bough.dynamics.laws import LAW_WORK, JointLaws, StepNumbers, forces_and_rotors, take_drives, with_rotors
 from bough.dynamics.rnea import RNEA, newton_euler
 from bough.joints import Mechanism, integrate_joint, joint_motion, tiny
-from bough.opspace.sweeps.closing import add_row_impulses
 from bough.opspace.sweeps.held import Proximal, factor_held, fit_held
+from bough.opspace.sweeps.held_by_factor import add_row_impulses
 from bough.opspace.sweeps.jacobian import JACOBIAN_WORK, jacobian_times, packed_jacobian
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.sparse import outer_product, solve_rows_unit

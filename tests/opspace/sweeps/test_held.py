@@ -5,10 +5,20 @@ import pytest
 
 import bough
 from bough import zoo
-from bough.compile.routine import interpret
-from bough.opspace.sweeps.held import HELD_DYNAMICS, IMPACT, ROW_FORCES, Proximal
+from bough.compile.routine import Routine, interpret
+from bough.opspace.loops import held_constants
+from bough.opspace.sweeps.held import HELD_DYNAMICS, Proximal, row_forces
+from bough.opspace.sweeps.held_by_factor import HELD_BY_FACTOR, IMPACT
+from bough.opspace.sweeps.inverse import LDL_WORK
 from models import random_state
 
+ROW_FORCES = Routine(
+    "row_forces",
+    row_forces,
+    inputs={"A": "rows rows", "gap": "rows", "proximal": "1"},
+    outputs={"force": "rows", "residual": "1"},
+    work=LDL_WORK | {"left": "rows"},
+)
 EXACT = Proximal(np.array([3]), np.array([1.0]))
 
 
@@ -37,11 +47,13 @@ def test_motion_and_impact_by_the_dense_equations():
     q, v, tau = random_state(model, 3)[:3]
     H, C, J, drift = dyn.mass_matrix(q), dyn.bias_force(q, v), dense.jacobian(q), dense.drift(q, v)
     target = np.linspace(-1.0, 1.0, space.size)
-    qdd, f, residual = interpret(HELD_DYNAMICS, groups, space.sizes, q, v, tau, target, [2.0], [1e-10])
+    factor = (*held_constants(space)[:-1], groups[-1])
     kkt = np.block([[H, -J.T], [J, np.zeros((space.size,) * 2)]])
     wanted = np.linalg.solve(kkt, np.concatenate([tau - C, target - 2.0 * J @ v - drift]))
-    np.testing.assert_allclose(np.concatenate([qdd, f]), wanted, atol=1e-7 * np.abs(wanted).max())
-    assert residual[0] < 1e-8
-    after, impulse, _ = interpret(IMPACT, groups, space.sizes, q, v, np.full(space.size, 0.5), [1e-10])
+    for routine, given in ((HELD_DYNAMICS, groups), (HELD_BY_FACTOR, factor)):
+        qdd, f, residual = interpret(routine, given, space.sizes, q, v, tau, target, [2.0], [1e-10])
+        np.testing.assert_allclose(np.concatenate([qdd, f]), wanted, atol=1e-7 * np.abs(wanted).max())
+        assert residual[0] < 1e-8
+    after, impulse, _ = interpret(IMPACT, factor, space.sizes, q, v, np.full(space.size, 0.5), [1e-10])
     np.testing.assert_allclose(J @ after, -0.5 * J @ v, atol=1e-7)
     np.testing.assert_allclose(H @ (after - v), J.T @ impulse, atol=1e-8 * np.abs(impulse).max())

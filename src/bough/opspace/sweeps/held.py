@@ -1,4 +1,4 @@
-"""Forward dynamics and impacts of a mechanism whose rows are held: one routine from (q, v, tau) to (qdd, f).
+"""Forward dynamics of a mechanism whose rows are held: one routine from (q, v, tau) to (qdd, f).
 
 The articulated-body algorithm gives the rows' free acceleration y, PV elimination (Popov & Vereshchagin 1978) gives
 A = Lambda^-1 on the same articulated inertias, which a trace computes once. A f = a* - y is solved by proximal steps
@@ -16,14 +16,12 @@ from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
 from bough.compile.scalar import sqrt
 from bough.dynamics.aba import accelerate
-from bough.dynamics.articulated import ARTICULATED_WORK, eliminate_all
-from bough.joints import Mechanism, freedom, motion_to_body, tiny
+from bough.joints import Mechanism, tiny
 from bough.opspace.methods.pv import PV, pv
-from bough.opspace.sweeps.bias import BIAS_WORK, body_velocities, rows_velocity, task_acceleration
+from bough.opspace.sweeps.bias import BIAS_WORK, rows_velocity, task_acceleration
 from bough.opspace.sweeps.inverse import LDL_WORK, ldl, ldl_solve
 from bough.opspace.sweeps.patterns import JacobianPattern, Slots
 from bough.opspace.sweeps.wrenches import Seeds
-from bough.spatial import add6, dot6, get6, put6
 from bough.types import Rows, Scalar, Workspace
 
 
@@ -50,26 +48,6 @@ def held_dynamics(
     push_joints(m, s, f, w)
     for i in range(len(m.parent)):
         accelerate(m, i, qdd, w)
-
-
-@kernel
-def impact(
-    m: Mechanism, t: Seeds, s: Slots, p: JacobianPattern, c: Proximal, q: Rows, v: Rows, restitution: Rows,
-    proximal: Rows, v_after: Rows, f: Rows, residual: Rows, w: Workspace,
-) -> None:  # fmt: skip
-    """The velocity after an impact that holds the rows, J v_after = -restitution J v, and the impulses f."""
-    pv(m, t, s, p, q, w.A, w)
-    eliminate_all(m, w)
-    body_velocities(m, v, w)
-    rows_velocity(m, t, w.y, w)
-    for r in range(len(f)):
-        w.gap[r] = -w.y[r] - restitution[r] * w.y[r]
-    row_forces(m, c, w.A, w.gap, proximal, f, residual, w)
-    for k in range(len(w.u)):
-        w.u[k] = m.zero[0]
-    push_joints(m, s, f, w)
-    for i in range(len(m.parent)):
-        jump(m, i, v, v_after, w)
 
 
 @kernel
@@ -126,21 +104,6 @@ def push_joints(m: Mechanism, s: Slots, f: Rows, w: Workspace) -> None:
             w.u[k] = w.u[k] + w.YD[s.entry[a] + k - first] * f[s.row[a]]
 
 
-@kernel
-def jump(m: Mechanism, i: int, v: Rows, v_after: Rows, w: Workspace) -> None:
-    """The velocity of body i's joint after an impact: joint impulses over D are in w.u."""
-    zero = m.zero[0]
-    a = (zero, zero, zero, zero, zero, zero)
-    if m.parent[i] >= 0:
-        a = motion_to_body(m, w.X, i, get6(w.a, m.parent[i]))
-    for k in range(m.dof[i], m.dof[i + 1]):
-        x = w.u[k] - dot6(get6(w.W, k), a)
-        v_after[m.v_index[k]] = v[m.v_index[k]] + x
-        a = add6(a, freedom(m, k, x))
-    put6(w.a, i, a)
-
-
-ROW_WORK = dict(PV.work) | LDL_WORK | {"A": "rows rows", "gap": "rows", "left": "rows", "y": "rows"}
 HELD_DYNAMICS = Routine(
     "constrained_dynamics",
     held_dynamics,
@@ -148,19 +111,6 @@ HELD_DYNAMICS = Routine(
         "q": "nq", "v": "nv", "tau": "nv", "target": "rows", "damping": "1", "proximal": "1",
     },
     outputs={"qdd": "nv", "force": "rows", "residual": "1"},
-    work=BIAS_WORK | ROW_WORK | {"rate_of_rows": "rows"},
+    work=BIAS_WORK | dict(PV.work) | LDL_WORK
+    | {"A": "rows rows"} | {name: "rows" for name in ("gap", "left", "y", "rate_of_rows")},
 )  # fmt: skip
-IMPACT = Routine(
-    "impact",
-    impact,
-    inputs={"q": "nq", "v": "nv", "restitution": "rows", "proximal": "1"},
-    outputs={"v_after": "nv", "impulse": "rows", "residual": "1"},
-    work=ROW_WORK | ARTICULATED_WORK | {"u": "dofs", "u6": "bodies 6", "a": "bodies 6"},
-)
-ROW_FORCES = Routine(
-    "row_forces",
-    row_forces,
-    inputs={"A": "rows rows", "gap": "rows", "proximal": "1"},
-    outputs={"force": "rows", "residual": "1"},
-    work=LDL_WORK | {"left": "rows"},
-)

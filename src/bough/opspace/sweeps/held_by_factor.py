@@ -1,18 +1,24 @@
-"""Forward dynamics of a mechanism whose rows are held, by the sparse factor H = L' D L (Featherstone 2010).
+"""Held rows by the sparse factor H = L' D L: forward dynamics, impacts, and moves onto them (Featherstone 2010).
 
 With Y = J L^-1 and z = L^-T (tau - C): the rows' free acceleration is Jdot v + Y D^-1 z, A = Lambda^-1 = Y D^-1 Y', and
-forces f of the rows (by `row_forces`, as in `held`) give qdd = L^-1 D^-1 (z + Y' f).
+forces f of the rows (by `row_forces`, as in `held`) give qdd = L^-1 D^-1 (z + Y' f). An impact changes v by
+H^-1 J' f, f = Lambda (wanted change of J v), and a gap is closed by -H^-1 J' Lambda gap, a Gauss-Newton step along the
+least way in the metric of the masses.
+
+Mimic joints are joints of their own here, whose ties are rows: forces act on the joints that lead.
 """
 
 from __future__ import annotations
 
 from bough.compile.kernel import kernel
 from bough.compile.routine import Routine
-from bough.joints import Mechanism
+from bough.joints import Mechanism, by_freedom, integrate_joint
+from bough.opspace.methods.ltdl import LTDL
 from bough.opspace.sweeps.bias import drift, rows_velocity
 from bough.opspace.sweeps.factored import DYNAMICS, factored, joint_bias
-from bough.opspace.sweeps.held import HELD_DYNAMICS, Proximal, row_forces
+from bough.opspace.sweeps.held import HELD_DYNAMICS, Proximal, factor_held, fit_held, row_forces
 from bough.opspace.sweeps.inverse import LDL_WORK
+from bough.opspace.sweeps.jacobian import jacobian_times, jacobian_transpose_times
 from bough.opspace.sweeps.patterns import DofTree, JacobianPattern
 from bough.opspace.sweeps.wrenches import Seeds
 from bough.sparsity.products import divide_diagonal, unit_lsolve, unit_ltsolve
@@ -30,7 +36,9 @@ def held_by_factor(
     joint_bias(m, w.C, w)
     factored(m, t, p, d, q, w.J, w.H, w.YD, w.A, w)
     for k in range(len(m.v_index)):
-        w.C[k, 0] = tau[m.v_index[k]] - w.C[k, 0]
+        w.C[k, 0] = -w.C[k, 0]
+    for a in range(len(tau)):
+        w.C[d.leader[a], 0] = tau[a] + w.C[d.leader[a], 0]
     unit_ltsolve(d.parent, d.rows, w.H, w.C)
     for r in range(len(f)):
         y = w.y[r]
@@ -43,10 +51,56 @@ def held_by_factor(
             w.C[p.dof[e], 0] = w.C[p.dof[e], 0] + w.Y[e] * f[r]
     divide_diagonal(d.parent, d.rows, w.H, w.C)
     unit_lsolve(d.parent, d.rows, w.H, w.C)
-    for k in range(len(m.v_index)):
-        qdd[m.v_index[k]] = w.C[k, 0]
+    for a in range(len(qdd)):
+        qdd[a] = w.C[d.leader[a], 0]
 
 
+@kernel
+def impact(
+    m: Mechanism, t: Seeds, p: JacobianPattern, d: DofTree, c: Proximal, q: Rows, v: Rows, restitution: Rows,
+    proximal: Rows, v_after: Rows, f: Rows, residual: Rows, w: Workspace,
+) -> None:  # fmt: skip
+    """The velocity after an impact that holds the rows, J v_after = -restitution J v, and the impulses f."""
+    factored(m, t, p, d, q, w.J, w.H, w.YD, w.A, w)
+    by_freedom(m, v, w.z)
+    jacobian_times(p, w.J, w.z, w.gap)
+    for r in range(len(f)):
+        w.gap[r] = -w.gap[r] - restitution[r] * w.gap[r]
+    row_forces(m, c, w.A, w.gap, proximal, f, residual, w)
+    add_row_impulses(m, p, d, f, v_after, w)
+    for a in range(len(v)):
+        v_after[a] = v[a] + v_after[a]
+
+
+@kernel
+def close_gap(
+    m: Mechanism, t: Seeds, p: JacobianPattern, d: DofTree, c: Proximal, q: Rows, gap: Rows, q_next: Rows,
+    w: Workspace,
+) -> None:  # fmt: skip
+    """q moved by -H^-1 J' Lambda gap."""
+    factored(m, t, p, d, q, w.J, w.H, w.YD, w.A, w)
+    factor_held(m, c, w.A, c.weight[0], w)
+    fit_held(m, c, w.A, gap, w.force, w)
+    add_row_impulses(m, p, d, w.force, w.move, w)
+    for i in range(len(m.parent)):
+        integrate_joint(m, i, q, w.move, -m.one[0], q_next)
+
+
+@kernel
+def add_row_impulses(m: Mechanism, p: JacobianPattern, d: DofTree, force: Rows, out: Rows, w: Workspace) -> None:
+    """out (nv,) = H^-1 J' force = L^-1 (D^-1 Y' force), from w.YD and the factor in w.H."""
+    jacobian_transpose_times(p, w.YD, force, w.z, m.zero[0])
+    for j in range(len(m.v_index)):
+        w.column[j, 0] = w.z[j]
+    unit_lsolve(d.parent, d.rows, w.H, w.column)
+    for a in range(len(d.leader)):
+        out[a] = w.column[d.leader[a], 0]
+
+
+_WORK = dict(LTDL.work) | LDL_WORK | {
+    "A": "rows rows", "J": "entries", "YD": "entries", "H": "packed", "left": "rows", "force": "rows", "gap": "rows",
+    "z": "dofs", "column": "dofs 1", "move": "nv",
+}  # fmt: skip
 HELD_BY_FACTOR = Routine(
     "constrained_dynamics",
     held_by_factor,
@@ -54,7 +108,13 @@ HELD_BY_FACTOR = Routine(
         "q": "nq", "v": "nv", "tau": "nv", "target": "rows", "damping": "1", "proximal": "1",
     },
     outputs=dict(HELD_DYNAMICS.outputs),
-    work=dict(DYNAMICS.work) | LDL_WORK
-    | {"H": "packed", "A": "rows rows", "gap": "rows", "left": "rows", "y": "rows"}
-    | {"rate_of_rows": "rows"},
+    work=dict(DYNAMICS.work) | _WORK | {"y": "rows", "rate_of_rows": "rows"},
 )  # fmt: skip
+IMPACT = Routine(
+    "impact",
+    impact,
+    inputs={"q": "nq", "v": "nv", "restitution": "rows", "proximal": "1"},
+    outputs={"v_after": "nv", "impulse": "rows", "residual": "1"},
+    work=_WORK,
+)
+CLOSE_GAP = Routine("close_loops", close_gap, inputs={"q": "nq", "gap": "rows"}, outputs={"q_next": "nq"}, work=_WORK)
