@@ -22,7 +22,8 @@ def linkages(n: int) -> dict[str, Model]:
     """From a chain, over backbones with ever longer side chains, to a bush."""
     found = {f"molecule, window {w}": molecule(n, window=w) for w in (1, 2, 3, 5, 10, 30, 100)}
     return {"chain, axes at random": chain(n), "chain, straight": chain(n, geometry="straight"), **found,
-            "random recursive tree": random_tree(n), "millipede, coiled": millipede(legs=n // 13, floating=True),
+            "random recursive tree": random_tree(n),
+            "millipede, coiled": millipede(legs=n // 13, geometry="random", floating=True),
             "millipede, straight": millipede(legs=n // 13, geometry="straight", floating=True)}  # fmt: skip
 
 

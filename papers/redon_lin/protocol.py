@@ -30,7 +30,7 @@ LINKAGES: dict[str, Callable[[], Model]] = {
     "chain": lambda: chain(50_000),
     "millipede": lambda: millipede(geometry="straight", floating=True),
     "millipede, winding": lambda: millipede(geometry="straight", floating=True),
-    "millipede, coiled": lambda: millipede(floating=True),
+    "millipede, coiled": lambda: millipede(geometry="random", floating=True),
     "bicycle chain": bicycle_chain,
 }
 MILLIPEDES = ("millipede", "millipede, winding", "millipede, coiled")

@@ -18,12 +18,13 @@ from bough.view import scene
 
 pytest.importorskip("viser")
 
+from bough.view import Mesh
 from bough.view.kinematics import joints_in, links
 from bough.view.live import Live
 from bough.view.live.access import escape_markdown
 from bough.view.live.panels import effective, pattern_picture
 from bough.view.live.stage import creased, quaternions
-from bough.view.shapes import Mesh, unit
+from bough.view.shapes import unit
 from patience import until
 
 

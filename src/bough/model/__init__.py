@@ -38,6 +38,7 @@ from bough.model.parameters import (
     steps,
 )
 from bough.model.sole import Sole
+from bough.model.visuals import Mesh, Piece
 
 __all__ = [
     "CLOSURE_KINDS",
@@ -58,11 +59,13 @@ __all__ = [
     "JointLimits",
     "Joints",
     "LoopClosure",
+    "Mesh",
     "Mimic",
     "Model",
     "Numbered",
     "Parts",
     "Passive",
+    "Piece",
     "Sole",
     "assemble",
     "body_frames",

@@ -44,7 +44,7 @@ def sizes_of(model: Model) -> dict[str, int]:
 
 
 def digest(model: Model) -> str:
-    """Of all numbers, names and closures; notes are left out."""
+    """Of all numbers, names and closures; notes and visuals are left out."""
     found = hashlib.sha256()
     of_freedoms = (*model.limits, *model.passive, model.actuated)
     for array in (*model.mechanism[:OWN_FIELDS], *of_freedoms, *model.frames[1:], model.joints.q, model.joints.v):

@@ -32,6 +32,7 @@ from bough.model.contents import (
 from bough.model.coupling import coupled_parents, parents_in_order_of_v
 from bough.model.facts import digest, explain, listing, sizes_of, summary
 from bough.model.loops import LoopClosure
+from bough.model.visuals import Piece
 from bough.tree import Tree
 from bough.types import BoolArray, FloatArray, IntArray
 
@@ -56,6 +57,7 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     notes: tuple[str, ...] = field(default=())  # what a reader dropped or found suspicious
     closures: tuple[LoopClosure, ...] = ()  # loops beyond the tree, which tree algorithms leave out
+    visuals: tuple[Piece, ...] = ()  # how it looks, where it does not come from a file
 
     def __post_init__(self) -> None:
         for value in self.__dict__.values():

@@ -7,12 +7,13 @@ Belongs here: what is drawn, whatever draws it, and the backends (`html` with th
 
 from __future__ import annotations
 
+from bough.model import Mesh, Piece
 from bough.view.atoms import page
 from bough.view.kinematics import Links, links, poses
 from bough.view.picture import picture, write_png
 from bough.view.recorded import Recorded, played, read_motion
 from bough.view.scene import Arrows, Motion, Scene, arrows, dressed, scene
-from bough.view.shapes import Mesh, Piece, Shapes, balls, rods
+from bough.view.shapes import Shapes, balls, rods
 
 __all__ = [
     "Arrows",

@@ -19,10 +19,10 @@ import numpy as np
 from bough.errors import BoughError, short
 from bough.io.mjcf.names import Names
 from bough.io.xml import Document
-from bough.model import Model
+from bough.model import Mesh, Model, Piece
 from bough.spatial import quaternion_matrix
 from bough.types import FloatArray
-from bough.view.shapes import Mesh, Piece, Shapes, pieces_on
+from bough.view.shapes import Shapes, pieces_on
 
 LARGEST_MESH = 64 << 20  # bytes of a file
 MOST_FACES = 6000  # of one mesh; larger ones are drawn more coarsely

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bough.model import Mesh
 from bough.view.bounds import bounds, fine
 from bough.view.pattern import pattern
-from bough.view.shapes import Mesh, Shapes, unit
+from bough.view.shapes import Shapes, unit
 
 if TYPE_CHECKING:
     from bough.view.scene import Scene

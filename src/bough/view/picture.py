@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from bough.model import Mesh
 from bough.record import replacing
 from bough.types import FloatArray
 from bough.view.bounds import View, bounds, fine
 from bough.view.kinematics import moving
 from bough.view.raster import LIGHT, compiled
-from bough.view.shapes import Mesh, Shapes, rods, unit
+from bough.view.shapes import Shapes, rods, unit
 
 if TYPE_CHECKING:
     from bough.view.scene import Scene

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bough.errors import ShapeError
-from bough.model import Model
+from bough.model import Model, Piece
 from bough.types import FloatArray, IntArray
 from bough.view.bones import bones
 from bough.view.colours import branch_colours
 from bough.view.kinematics import Links, links, poses
-from bough.view.shapes import Piece, Shapes, pieces_on
+from bough.view.shapes import Shapes, pieces_on
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +131,13 @@ class Scene:
 def scene(
     model: Model, q: npt.ArrayLike | None = None, *, pieces: Sequence[Piece] | None = None, title: str = ""
 ) -> Scene:
-    """A scene of a model at q (nq,), neutral if not told; with these pieces, or links drawn as bones."""
+    """A scene of a model at q (nq,), neutral if not told; with these pieces, its own visuals, or links as bones."""
     tree = links(model)
     colours, branch = branch_colours(model.mechanism)
     at = np.array(model.neutral if q is None else q, float)
     if at.shape != (model.nq,) or not np.isfinite(at).all():
         raise ShapeError(f"q is a finite configuration ({model.nq},), got shape {at.shape}")
+    pieces = pieces if pieces is not None else model.visuals or None
     drawn = bones(model, tree, colours, at) if pieces is None else pieces_on(model, pieces, colours)
     return Scene(model, tree, drawn, colours, branch, at, title or model.name, facts=facts(model))
 

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from bough.model import Model
+from bough.model import Mesh, Model, Piece
 from bough.types import FloatArray, IntArray
 
 ARRAYS = ("body", "placement", "colour")
 GREY = (0.55, 0.57, 0.60)  # of what does not move
-
-
-class Mesh(NamedTuple):
-    """Triangles; without normals, those of the faces."""
-
-    vertices: FloatArray  # (k, 3)
-    faces: IntArray  # (t, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +30,6 @@ class Shapes:
 
     def __len__(self) -> int:
         return len(self.body)
-
-
-class Piece(NamedTuple):
-    """A geometry at a place in a named frame, as a user or a file says it."""
-
-    frame: str
-    kind: str  # "box", "sphere", "cylinder", "cone" or "mesh"
-    size: FloatArray | tuple[float, float, float]  # lengths along x, y and z
-    p: FloatArray | tuple[float, float, float] = (0.0, 0.0, 0.0)
-    R: FloatArray | None = None  # (3, 3)
-    colour: tuple[float, float, float] | None = None  # that of the body's branch
-    mesh: Mesh | None = None
 
 
 def pieces_on(model: Model, pieces: Sequence[Piece], colours: FloatArray) -> list[Shapes]:

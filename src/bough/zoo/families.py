@@ -17,16 +17,18 @@ from bough.zoo.geometry import (
     placements,
     random_geometry,
     regular_geometry,
+    rods,
     sized,
 )
 
 GEOMETRIES = ("random", "parallel", "straight")
+COIL, INNERMOST = 5.0, 4.0  # m from one turn of a millipede to the next, and of the first one from the middle
 
 
 def _family(name: str, parent: IntArray, seed: int, geometry: str, floating: bool = False) -> Model:
-    tree, rng = Tree(parent), generator(name, seed)
     if geometry not in GEOMETRIES:
         raise unknown_option(f"{name}: there is no geometry {geometry!r}", geometry, GEOMETRIES)
+    tree, rng = Tree(parent), generator(name, seed)
     if geometry == "random":
         shape = random_geometry(tree, rng, floating=floating)
     else:
@@ -95,12 +97,13 @@ def bicycle_chain(seed: int = 0, links: int = 30) -> Model:
 
 
 def millipede(
-    seed: int = 0, legs: int = 1000, geometry: str = "random", floating: bool = False, leg_links: int = 10
+    seed: int = 0, legs: int = 1000, geometry: str = "coiled", floating: bool = False, leg_links: int = 10
 ) -> Model:
     """A spine of three links for each leg, and legs of ten links in pairs: 13,000 links (Redon & Lin 2005, 6.2).
 
-    With `floating` the first link is a floating base, and 12,999 revolute joints remain, as in the paper. In the
-    regular geometries both legs of a pair leave to one side while q is 0: turn the first joint of each to part them.
+    With `floating` the first link is a floating base, and 12,999 revolute joints remain, as in the paper. At q = 0
+    a "coiled" spine is a flat spiral, and the legs bend down to both sides. In the regular geometries of `chain` both
+    legs of a pair leave to one side: turn the first joint of each to part them.
     """
     sized("millipede", "leg_links", leg_links)
     sized("millipede", "legs", legs, sized("millipede", "legs", legs) * (3 + leg_links))
@@ -110,7 +113,31 @@ def millipede(
     leg = spine + leg_links * np.arange(legs)[:, None] + np.arange(leg_links) - 1
     leg[:, 0] = hip
     parent = np.concatenate([np.arange(-1, spine - 1), leg.ravel()])
-    return _family("millipede", parent, seed, geometry, floating)
+    if geometry != "coiled":
+        return _family("millipede", parent, seed, geometry, floating)
+    shape = _coiled(Tree(parent), generator("millipede", seed), legs, leg_links)
+    return model_of("millipede", parent, shape, floating=floating)
+
+
+def _coiled(tree: Tree, rng: np.random.Generator, legs: int, leg_links: int) -> Geometry:
+    """Equal rods, axes alternating at right angles: a spine as a flat spiral, legs that bend down to both sides."""
+    spine, side, theta = 3 * legs, np.zeros(tree.n), np.zeros(tree.n)
+    upright = np.arange(1, spine, 2)  # joints whose axis is upright, up and down in turn
+    way = 0.6 * np.arange(len(upright))[::-1]
+    theta[upright] = np.where(upright % 4 == 1, -0.6, 0.6) / np.sqrt(INNERMOST**2 + COIL / np.pi * way)
+    leg = theta[spine:].reshape(legs, leg_links)
+    leg[:, 0] = 1.25
+    leg[:, 2::2] = np.where(np.arange(2, leg_links, 2) % 4 == 2, -0.42, 0.42)
+    leg[1::2] *= -1.0
+    # every second pair is on a link that is upside down
+    side[spine::leg_links] = np.where(np.arange(legs) // 2 % 2 == 0, np.pi / 2, -np.pi / 2)
+    # the DH child goes straight on, so a joint is bent to where that child leaves
+    ahead = np.where(tree.dh_child < 0, 0.0, side[tree.dh_child])
+    theta = np.where(tree.dh_child < 0, 0.0, theta + ahead)  # the frame of a leaf is free
+    psi = np.where(tree.parent < 0, 0.0, side - ahead[tree.parent])
+    zero, length = np.zeros(tree.n), np.full(tree.n, 0.3)
+    screws = Screws(psi, zero, np.full(tree.n, np.pi / 2), length, theta, zero)
+    return Geometry(*placements(screws), rods(rng.uniform(0.9, 1.1, tree.n), 0.3))
 
 
 def molecule(n: int = 1000, seed: int = 0, floating: bool = False, window: int = 30) -> Model:

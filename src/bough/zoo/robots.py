@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bough.errors import unknown_option
-from bough.model import Builder, Model
+from bough.model import Builder, Model, Piece
 from bough.spatial import inertia_matrix
 from bough.tree import Tree
+from bough.zoo.figures import DARK, Part, figure, limb
 from bough.zoo.geometry import Naming, generator, model_of, random_geometry, shifted, sized
 
+SIDES = (("left", 1.0), ("right", -1.0))
 TREE1 = shifted([0, 1, 1, 2, 2, 3, 3])
 SHIMANOVSKIJ = shifted([0, 1, 2, 2, 3, 4, 4])
 
@@ -71,9 +75,11 @@ class _Limbs:
         self.names = [root]
         self.parent = [-1]
         self.frames: dict[str, str] = {}
+        self.parts: list[Part] = []  # how they look, if they do
 
-    def add(self, on: str, limb: str, joints: int, tip: str | None = None) -> str:
+    def add(self, on: str, limb: str, joints: int, tip: str | None = None, parts: Sequence[Part] = ()) -> str:
         """A limb of revolute joints on body `on`; `tip` names a frame on its last body, whose name is returned."""
+        self.parts += parts
         for k in range(1, joints + 1):
             self.parent.append(self.names.index(on))
             on = f"{limb}{k}" if joints > 1 else limb
@@ -84,17 +90,60 @@ class _Limbs:
 
     def model(self, name: str, seed: int, floating: bool = True) -> Model:
         tree, names = Tree(self.parent), tuple(self.names)
-        joints = tuple(f"{x}_joint" for x in names)
-        geometry = random_geometry(tree, generator(name, seed), floating=floating)
-        return model_of(name, tree.parent, geometry, Naming(names, joints, self.frames), floating)
+        naming, rng = Naming(names, tuple(f"{x}_joint" for x in names), self.frames), generator(name, seed)
+        if not self.parts:
+            return model_of(name, tree.parent, random_geometry(tree, rng, floating=floating), naming, floating)
+        geometry, visuals = figure(tree, names, self.parts, rng)
+        return replace(model_of(name, tree.parent, geometry, naming, floating), visuals=visuals)
+
+
+def _end(parts: list[Part], *solids: Piece) -> list[Part]:
+    """A limb whose last body has these solids: a hand, a foot or a head."""
+    return [*parts[:-1], parts[-1]._replace(solids=[*solids, *parts[-1].solids])]
+
+
+def _leg(joints: int, x: float, y: float, hip: float) -> list[Part]:
+    """A leg that stands; one of more than six joints is as much longer."""
+    ground = hip - 0.82 * max(joints / 6, 1.0)
+    foot = Piece("", "box", (0.24, 0.105, 0.06), (x + 0.045, y, ground - 0.03))
+    return _end(limb((x, y, hip), (x, y, ground), joints, 0.115), foot)
+
+
+def _arm(joints: int, y: float, shoulder: float) -> list[Part]:
+    """An arm that hangs; one of more than seven joints is as much longer."""
+    wrist = shoulder - 0.58 * max(joints / 7, 1.0)
+    palm = Piece("", "sphere", (0.09, 0.055, 0.13), (0.0, 1.25 * y, wrist - 0.05))
+    return _end(limb((0.0, y, shoulder), (0.0, 1.25 * y, wrist), joints, 0.08), palm)
+
+
+def _torso(*more: Piece) -> Part:
+    """A chest with shoulders at 1.4 m."""
+    chest = Piece("", "sphere", (0.26, 0.40, 0.42), (0.012, 0.0, 1.27))
+    shoulders = Piece("", "cylinder", (0.13, 0.13, 0.40), (0.0, 0.0, 1.38), np.eye(3)[[0, 2, 1]], DARK)
+    return Part(np.array(chest.p), [chest, shoulders, *more])
+
+
+def _head(*neck: Piece) -> list[Piece]:
+    """A head with a dark visor, and what bears it."""
+    head = Piece("", "sphere", (0.19, 0.17, 0.23), (0.015, 0.0, 1.63))
+    visor = Piece("", "sphere", (0.10, 0.145, 0.09), (0.07, 0.0, 1.645), colour=DARK)
+    return [head, visor, *neck]
 
 
 def humanoid(seed: int = 0) -> Model:
-    """A floating torso with four limbs of six joints, 30 DoF (Featherstone 2005, section 6 and Fig. 6)."""
+    """A floating torso with four limbs of six joints, 30 DoF (Featherstone 2005, section 6 and Fig. 6).
+
+    It stands upright at q = 0; joint axes are in general position. The frame of the torso is at the left shoulder.
+    """
     limbs = _Limbs("torso")
-    for limb, tip in (("arm", "hand"), ("leg", "foot")):
-        for side in ("left", "right"):
-            limbs.add("torso", f"{side}_{limb}", 6, f"{side}_{tip}")
+    neck = Piece("", "cylinder", (0.09, 0.09, 0.16), (0.0, 0.0, 1.48), colour=DARK)
+    pelvis = Piece("", "sphere", (0.21, 0.30, 0.24), (0.0, 0.0, 0.97))
+    belly = Piece("", "cylinder", (0.17, 0.22, 0.24), (0.0, 0.0, 1.08), colour=DARK)
+    limbs.parts.append(_torso(*_head(neck), pelvis, belly))
+    for side, y in SIDES:
+        limbs.add("torso", f"{side}_arm", 6, f"{side}_hand", _arm(6, 0.24 * y, 1.38))
+    for side, y in SIDES:
+        limbs.add("torso", f"{side}_leg", 6, f"{side}_foot", _leg(6, 0.0, 0.1 * y, 0.9))
     return limbs.model("humanoid", seed)
 
 
@@ -128,15 +177,25 @@ def asimo(variant: str = "HF", seed: int = 0) -> Model:
     arm_joints, digits, leg_joints, pairs, _ = _variant(variant)
     sides = _sides(pairs)
     limbs = _Limbs("torso")
-    limbs.add("torso", "head_link", 3, "head")
-    for side in sides:
-        palm = limbs.add("torso", f"{side}_arm", arm_joints, f"{side}_hand")
+    pack = Piece("", "box", (0.12, 0.30, 0.34), (-0.16, 0.0, 1.28), colour=DARK)
+    limbs.parts.append(_torso(pack))
+    limbs.add("torso", "head_link", 3, "head", _end(limb((0, 0, 1.44), (0, 0, 1.53), 3, 0.08), *_head()))
+    for number, side in enumerate(sides):
+        y, shoulder = 0.24 * SIDES[number % 2][1], 1.38 - 0.16 * (number // 2)
+        parts = _arm(arm_joints, y, shoulder)
+        palm = limbs.add("torso", f"{side}_arm", arm_joints, f"{side}_hand", parts)
+        at = np.asarray(parts[-1].solids[0].p)
         for k, joints in enumerate(digits):
             tip = f"{side}_{('thumb', 'finger')[k]}" if k < 2 else None
-            limbs.add(palm, f"{side}_digit{k + 1}" + ("_" if joints > 1 else ""), joints, tip)
-    limbs.add("torso", "waist", 1)
-    for side in sides:
-        limbs.add("waist", f"{side}_leg", leg_joints, f"{side}_foot")
+            start = at + [0.045 - 0.09 * k / max(len(digits) - 1, 1), 0.0, -0.045]
+            finger = limb(start, start + [0.0, 0.0, -0.07], joints, 0.022)
+            limbs.add(palm, f"{side}_digit{k + 1}" + ("_" if joints > 1 else ""), joints, tip, finger)
+    pelvis = Piece("", "sphere", (0.21, 0.30, 0.24), (0.012, 0.0, 0.97))
+    belly = Piece("", "cylinder", (0.17, 0.22, 0.24), (0.0, 0.0, 1.08), colour=DARK)
+    limbs.add("torso", "waist", 1, parts=[Part(np.array([0.0, 0.0, 1.05]), [pelvis, belly])])
+    for number, side in enumerate(sides):
+        leg = _leg(leg_joints, -0.3 * (number // 2), 0.1 * SIDES[number % 2][1], 0.9)
+        limbs.add("waist", f"{side}_leg", leg_joints, f"{side}_foot", leg)
     return limbs.model(f"asimo {variant}", seed)
 
 

@@ -11,7 +11,7 @@ from bough import adaptive
 MODELS = [
     lambda: bough.zoo.chain(40),
     lambda: bough.zoo.molecule(50, floating=True),
-    lambda: bough.zoo.millipede(legs=4, floating=True),
+    lambda: bough.zoo.millipede(legs=4, geometry="random", floating=True),
     lambda: bough.zoo.tree(3, 2, 4),
 ]
 INTEGRATORS = ["semi_implicit", "rk4", "momentum"]

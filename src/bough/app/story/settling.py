@@ -19,7 +19,6 @@ from bough.view.shapes import balls, rods
 PAIRS_OF_LEGS, LEG = 500, 10
 PULL = (0.0, 3.0, 3.0)  # N
 WEIGHT, BETWEEN, SPANS = (0.0, 0.0, -1.5), 0.82, 5  # N, m
-COIL, INNERMOST = 5.0, 4.0  # m from one turn of the spine to the next, and of the first one from the middle
 
 
 class SettlingCase(NamedTuple):
@@ -51,8 +50,7 @@ class Beside(NamedTuple):
 
 def millipede(pairs: int = PAIRS_OF_LEGS) -> SettlingCase:
     """A coiled millipede (Redon & Lin 2005, section 6.2), pulled at the tip of a leg; no gravity."""
-    model = zoo.millipede(legs=2 * pairs, geometry="straight", leg_links=LEG)
-    start = coiled(model, pairs)
+    model = zoo.millipede(legs=2 * pairs, leg_links=LEG)
     pulled = model.body_names[6 * pairs + LEG * (2 * (3 * pairs // 4)) - 1]
 
     def load(sim: QuasiStatics) -> None:
@@ -60,23 +58,8 @@ def millipede(pairs: int = PAIRS_OF_LEGS) -> SettlingCase:
         sim.apply_force(pulled, PULL)
 
     return SettlingCase(
-        "A millipede is pulled at a leg", model, start, load, ((pulled, PULL),), 0.1, 400, 0.12, 8, (-0.9, 0.75)
+        "A millipede is pulled at a leg", model, model.neutral, load, ((pulled, PULL),), 0.1, 400, 0.12, 8, (-0.9, 0.75)
     )
-
-
-def coiled(model: Model, pairs: int) -> FloatArray:
-    """The spine as a flat spiral, the legs bent down to both sides."""
-    q, spine = np.array(model.neutral), 6 * pairs
-    place = np.arange(1, spine, 2)  # joints whose axis is upright, up and down in turn
-    way = 0.6 * np.arange(len(place))
-    radius = np.sqrt(INNERMOST**2 + COIL / np.pi * way[::-1])
-    q[place] = np.where(place % 4 == 1, -1.0, 1.0) * 0.6 / radius
-    roots = spine + LEG * np.arange(2 * pairs)
-    side = np.where(np.arange(2 * pairs) % 2 == 0, 1.0, -1.0)
-    q[roots] = 1.25 * side
-    for k in range(2, LEG, 2):
-        q[roots + k] = (-1.0 if k % 4 == 2 else 1.0) * 0.42 * side
-    return q
 
 
 def bridge(joints: int = 1500) -> SettlingCase:

@@ -10,11 +10,12 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from bough.dynamics import Dynamics
+from bough.model import Mesh
 from bough.types import FloatArray
 from bough.view.bounds import View, bounds, fine
 from bough.view.picture import corner_normals
 from bough.view.scene import Scene
-from bough.view.shapes import Mesh, Shapes, along, unit
+from bough.view.shapes import Shapes, along, unit
 
 MANY, WIDER = 2000, np.array([4.0, 4.0, 1.0])  # bodies; rods that move among many
 ACTIVE, RESTING = np.array([250, 92, 13]), np.array([128, 140, 158])
