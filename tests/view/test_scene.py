@@ -1,5 +1,7 @@
 """What a scene is made of: bones that meet at joints, colours by branch, motions that fit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ def ends(part, T):
 
 
 def test_bones_join_the_origins_of_joints():
-    model = bough.zoo.humanoid()
+    model = replace(bough.zoo.humanoid(), visuals=())
     q = model.random_configuration(np.random.default_rng(3))
     found = scene(model, q)
     rods = next(part for part in found.shapes if part.kind == "cylinder")
@@ -141,3 +143,25 @@ def test_arrows_are_seen_beside_an_impact():
     once = np.where(np.arange(100)[:, None, None] == 7, force[:1], 0.0)
     np.testing.assert_allclose(Arrows(np.zeros(2, int), np.zeros((2, 3)), once).drawn(2.0)[7], drawn[0])
     assert not Arrows(np.zeros(2, int), np.zeros((2, 3)), 0.0 * force).drawn(2.0).any()
+
+
+def test_scenes_beside_each_other_have_the_bodies_of_both():
+    arm, chain = bough.zoo.arm(3), bough.zoo.floating_chain(bodies=4)
+    rng = np.random.default_rng(0)
+    q = [np.array([model.random_configuration(rng) for _ in range(3)]) for model in (arm, chain)]
+    one, other = scene(arm).playing([0.0, 1.0, 2.0], q[0]), scene(chain).playing([0.1, 1.9, 5.0], q[1])
+    shift = np.array([1.0, -2.0, 0.5])
+    both = one.beside(other.moved(shift).ghost(), scene(arm, q[0][2]))
+    n, m = len(one.links.parent), len(other.links.parent)
+    for sample, nearest in enumerate((0, 1, 1)):  # of the other motion
+        T = both.placements(both.motion.q[sample])
+        np.testing.assert_allclose(T[:n], one.placements(q[0][sample]), atol=1e-12)
+        expected = other.placements(q[1][nearest])
+        expected[:, :3, 3] += shift
+        np.testing.assert_allclose(T[n : n + m], expected, atol=1e-12)
+        np.testing.assert_allclose(T[n + m :], one.placements(q[0][2]), atol=1e-12)
+    assert sum(map(len, both.shapes)) == 2 * sum(map(len, one.shapes)) + sum(map(len, other.shapes))
+    assert max(part.body.max() for part in both.shapes) == n + m + n - 1
+    assert both.html()
+    with pytest.raises(ShapeError, match="vector"):
+        one.moved((1.0, 2.0))

@@ -159,6 +159,7 @@ def freeze(value: Any) -> Any:
         value.flags.writeable = False
         freeze(value.base)
     elif isinstance(value, tuple):
-        for item in value if not (value and isinstance(value[0], str)) else ():  # names, perhaps a million
+        names = value and isinstance(value[0], str) and isinstance(value[-1], str)  # perhaps a million
+        for item in () if names else value:
             freeze(item)
     return value

@@ -82,7 +82,7 @@ def steps(states: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
 
 def data(scene: Scene) -> dict[str, Any]:
     """All that the page needs to know."""
-    tree, model = scene.links, scene.model
+    tree, model, view = scene.links, scene.model, bounds(scene)
     content: dict[str, Any] = {
         "title": scene.title,
         "facts": dict(scene.facts),
@@ -93,7 +93,7 @@ def data(scene: Scene) -> dict[str, Any]:
         "colours": packed(255 * scene.colours, "u1"),
         "shapes": [_shape(part, fine(scene)) for part in scene.shapes],
         "units": {kind: _mesh(unit(kind, 16)) for kind in ("cylinder", "cone")},
-        "view": dict(bounds(scene)._asdict()),
+        "view": dict(view._asdict()),
         "joints": _joints(scene) if len(model.joints) <= MOST_NAMES else None,
         "pattern": _pattern(scene),
     }  # fmt: skip
@@ -103,7 +103,7 @@ def data(scene: Scene) -> dict[str, Any]:
         if kept < all_samples:
             content["notes"].append(f"{kept:,} of {all_samples:,} samples, evenly chosen")
     if scene.arrows is not None:
-        force = scene.arrows.drawn(bounds(scene).radius)
+        force = scene.arrows.drawn(view.radius)
         content["arrows"] = {
             "body": packed(scene.arrows.body, "i4"), "point": packed(scene.arrows.point, "f4"),
             "force": packed(force[_kept(scene)] if len(force) > 1 else force, "f4"),

@@ -16,7 +16,7 @@ from bough.types import FloatArray, IntArray
 from bough.view.bones import bones
 from bough.view.colours import branch_colours
 from bough.view.kinematics import Links, links, poses
-from bough.view.shapes import Shapes, pieces_on
+from bough.view.shapes import Shapes, joined, pieces_on
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +76,8 @@ class Scene:
     ) -> Scene:  # fmt: skip
         """The same scene with a motion: times (T,), configurations (T, nq), and numbers (T,) to plot beside it."""
         times, states = np.asarray(time, float), np.asarray(q, float)
-        if times.ndim != 1 or not len(times) or states.shape != (len(times), self.model.nq):
-            raise ShapeError(f"expected times (T,) and q (T, {self.model.nq}), got {times.shape} and {states.shape}")
+        if times.ndim != 1 or not len(times) or states.shape != (len(times), len(self.q)):
+            raise ShapeError(f"expected times (T,) and q (T, {len(self.q)}), got {times.shape} and {states.shape}")
         if not (np.isfinite(states).all() and np.isfinite(times).all()):
             raise ShapeError("a motion that is played has finite times and configurations")
         if (np.diff(times) < 0.0).any():
@@ -90,9 +90,41 @@ class Scene:
         motion = Motion(times, states, plots, adaptive, unit)
         return replace(self, q=states[0], motion=motion, arrows=arrows or self.arrows)
 
+    def moved(self, shift: npt.ArrayLike) -> Scene:
+        """The same scene, shifted by (3,) metres."""
+        by = np.asarray(shift, float)
+        if by.shape != (3,) or not np.isfinite(by).all():
+            raise ShapeError(f"a scene is shifted by a vector (3,), got shape {by.shape}")
+        fixed = np.array(self.links.fixed)
+        fixed[self.links.parent < 0, :, 3] += by
+        parts = []
+        for part in self.shapes:
+            placement = np.array(part.placement)
+            placement[part.body < 0, :, 3] += by
+            parts.append(replace(part, placement=placement))
+        return replace(self, links=self.links._replace(fixed=fixed), shapes=parts)
+
+    def ghost(self) -> Scene:
+        """The same scene in pale colours, to be compared with: `scene.beside(other.ghost())`."""
+        parts = [replace(part, colour=0.25 * part.colour + 0.62) for part in self.shapes]
+        return replace(self, shapes=parts, arrows=None)
+
+    def beside(self, *others: Scene) -> Scene:
+        """This scene with the bodies of others in it: several robots, or another run.
+
+        Panels and sliders are of the first. Others move with its times, each sample the nearest that they have.
+        """
+        return merged((self, *others))
+
     def placements(self, q: npt.ArrayLike | None = None) -> FloatArray:
         """(N, 4, 4) of all bodies in the world, as the kernels number them."""
         return poses(self.links, np.asarray(self.q if q is None else q, float))
+
+    def states(self, times: FloatArray) -> FloatArray:
+        """(T, nq): configurations at these times, each the nearest sample of the motion; q if nothing moves."""
+        if self.motion is None:
+            return np.tile(self.q, (len(times), 1))
+        return self.motion.q[nearest(self.motion.time, times)]
 
     def html(self) -> str:
         """One page that needs no server and no network."""
@@ -140,6 +172,43 @@ def scene(
     pieces = pieces if pieces is not None else model.visuals or None
     drawn = bones(model, tree, colours, at) if pieces is None else pieces_on(model, pieces, colours)
     return Scene(model, tree, drawn, colours, branch, at, title or model.name, facts=facts(model))
+
+
+def nearest(known: FloatArray, times: FloatArray) -> IntArray:
+    """Numbers of those of the `known` times, in order, that are nearest to `times`."""
+    after = np.searchsorted(known, times).clip(max=len(known) - 1)
+    before = np.maximum(after - 1, 0)
+    return np.where(times - known[before] < known[after] - times, before, after)
+
+
+def merged(scenes: Sequence[Scene]) -> Scene:
+    """One scene of several, as `Scene.beside` says."""
+    first = scenes[0]
+    bodies = np.cumsum([0, *(len(x.links.parent) for x in scenes)])
+    starts = np.cumsum([0, *(len(x.q) for x in scenes)])
+
+    columns = {
+        name: np.concatenate([getattr(x.links, name) for x in scenes]) for name in ("kind", "fixed", "pitch", "ratio")
+    }
+    tree = first.links._replace(
+        **columns,
+        parent=np.concatenate([_shifted(x.links.parent, k) for x, k in zip(scenes, bodies, strict=False)]),
+        q=np.concatenate([x.links.q + k for x, k in zip(scenes, starts, strict=False)]),
+    )
+    parts = [replace(part, body=_shifted(part.body, k))
+             for x, k in zip(scenes, bodies.tolist(), strict=False) for part in x.shapes]  # fmt: skip
+    motion = first.motion and replace(first.motion, q=np.concatenate([x.states(first.motion.time) for x in scenes], 1))
+    return replace(
+        first, links=tree, shapes=joined(parts), motion=motion,
+        colours=np.concatenate([x.colours for x in scenes]),
+        branch=np.concatenate([x.branch + k for x, k in zip(scenes, bodies, strict=False)]),
+        q=np.concatenate([x.q for x in scenes]),
+    )  # fmt: skip
+
+
+def _shifted(body: IntArray, by: int) -> IntArray:
+    """Numbers of bodies, the world's -1 excepted, raised by `by`."""
+    return np.where(body >= 0, body + by, body)
 
 
 def arrows(model: Model, frames: Sequence[str], force: npt.ArrayLike, points: npt.ArrayLike | None = None) -> Arrows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from bough.errors import OptionError, TooLargeError, required, short, unknown_op
 from bough.record import check_folder, replacing
 from bough.types import IntArray
 from bough.view.picture import picture
-
-if TYPE_CHECKING:
-    from bough.view.scene import Scene
+from bough.view.scene import Scene, nearest
 
 FORMATS = (".gif", ".mp4")
 MOST = 10_000  # frames, which are kept in memory until they are written
@@ -28,11 +26,7 @@ def frame_samples(scene: Scene, fps: float) -> IntArray:
     if (time[-1] - time[0]) * fps > MOST:
         seconds = f"{time[-1] - time[0]:g} s at {fps:g} frames per second"
         raise TooLargeError(f"a video has at most {MOST:,} frames, this motion takes {seconds}: play a part of it")
-    frames = time[0] + np.arange(max(1, round((time[-1] - time[0]) * fps) + 1)) / fps
-    after = np.searchsorted(time, frames).clip(1, max(1, len(time) - 1))
-    before = after - 1
-    nearest = np.where(frames - time[before] < time[after.clip(max=len(time) - 1)] - frames, before, after)
-    return nearest.clip(0, len(time) - 1)
+    return nearest(time, time[0] + np.arange(max(1, round((time[-1] - time[0]) * fps) + 1)) / fps)
 
 
 @explained

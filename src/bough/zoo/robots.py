@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -261,4 +261,16 @@ def quadruped(stiffness: float = 0.0, damping: float = 0.5) -> Model:
             inertia=np.diag([0.001, 0.001, 0.0003]), rest=-1.2, lower=-2.6, upper=-0.2, **law,
         )  # fmt: skip
         builder.add_frame(f"{leg}_foot", f"{leg}_shank", (0, 0, -0.2))
-    return builder.build()
+    return replace(builder.build(), visuals=tuple(_quadruped_visuals()))
+
+
+def _quadruped_visuals() -> Iterator[Piece]:
+    yield Piece("trunk", "box", (0.46, 0.16, 0.11))
+    yield Piece("trunk", "box", (0.10, 0.12, 0.08), (0.26, 0.0, 0.02), colour=DARK)
+    for leg, _, _ in LEGS:
+        yield Piece(f"{leg}_hip", "sphere", (0.09, 0.09, 0.09), colour=DARK)
+        yield Piece(f"{leg}_thigh", "sphere", (0.075, 0.075, 0.075), colour=DARK)
+        yield Piece(f"{leg}_thigh", "cylinder", (0.055, 0.04, 0.2), (0.0, 0.0, -0.1))
+        yield Piece(f"{leg}_shank", "sphere", (0.05, 0.045, 0.05), colour=DARK)
+        yield Piece(f"{leg}_shank", "cylinder", (0.035, 0.03, 0.19), (0.0, 0.0, -0.095))
+        yield Piece(f"{leg}_shank", "sphere", (0.04, 0.04, 0.04), (0.0, 0.0, -0.18), colour=DARK)
