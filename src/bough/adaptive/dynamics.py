@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import checkpoint_of, mover_options, mover_state, restore_mover
-from bough.adaptive.closure import Closure, Closures, distinct
+from bough.adaptive.checkpoint import checkpoint_of, measure_of
+from bough.adaptive.closure import Closure
 from bough.adaptive.cost import motion_cost
 from bough.adaptive.forces import vector
 from bough.adaptive.measures import ErrorMeasure
 from bough.adaptive.mover import MotionOptions, Mover
-from bough.adaptive.outputs import MotionOutputs
 from bough.adaptive.restraints import Owner
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
 from bough.adaptive.stats import MotionStats, Recorder
@@ -59,87 +58,30 @@ class Dynamics(Simulation):
     ) -> None:
         super().__init__(model, without)
         options = MotionOptions(method, integrator, every, most, max_turn)
-        self.mover = Mover(self.inputs, error, options, tuple(closures))
-        self.outputs: MotionOutputs = MotionOutputs(self.mover)
+        self.mover = self.solver = self.stepper = Mover(self.inputs, error, options, tuple(closures))
 
     def _owner(self) -> Owner:
         return Owner(self.inputs, lambda: self.time, self.mover.poses)
 
-    def _loops(self) -> Closures | None:
-        return self.mover.closures
-
     def _has_moved(self) -> None:
-        self.mover.state.v[:] = 0.0
-        self.mover.restart()
-
-    # What is set
-
-    @property
-    def method(self) -> str:
-        """As given."""
-        return self.mover.method
-
-    @property
-    def gravity(self) -> FloatArray:
-        """Acceleration of free fall (3,) in m/s^2, a copy, the model's until another is assigned."""
-        return self.inputs.gravity
-
-    @gravity.setter
-    def gravity(self, value: npt.ArrayLike) -> None:
-        before, self.inputs.gravity = self.gravity, np.asarray(value)
-        if not np.array_equal(before, self.gravity):
-            self.mover.restart(jolted=False)
-
-    @property
-    def configuration(self) -> FloatArray:
-        """q (nq,), a copy; assigning moves the linkage there, with the velocity as it is."""
-        return self.inputs.configuration
-
-    @configuration.setter
-    def configuration(self, q: npt.ArrayLike) -> None:
-        self.inputs.configuration = np.asarray(q)
-        self.mover.restart()
+        self.mover.motion.v[:] = 0.0
+        super()._has_moved()
 
     @property
     def velocity(self) -> FloatArray:
         """v (nv,), a copy; assigning gives the linkage another motion, of which loops leave what keeps them closed."""
-        return np.array(self.mover.state.v)
+        return np.array(self.mover.motion.v)
 
     @velocity.setter
     def velocity(self, v: npt.ArrayLike) -> None:
-        self.mover.state.v[:] = vector(v, self.model.nv, "velocity")
+        self.mover.motion.v[:] = vector(v, self.model.nv, "velocity")
         self.mover.restart()
-
-    @property
-    def closures(self) -> tuple[Closure, ...]:
-        """Loops that are held, those of the model among them; others may be assigned between steps, to add and cut.
-
-        They must be closed where the linkage is, and leave of its velocity what keeps them so.
-        """
-        return () if self.mover.closures is None else self.mover.closures.closures
-
-    @closures.setter
-    def closures(self, given: Iterable[Closure]) -> None:
-        self.mover.close(distinct(given))
-
-    # What follows
-
-    @exclusive
-    def accelerations(self) -> FloatArray:
-        """Joint accelerations (nv,) here and now."""
-        return self.mover.solve().copy()
 
     @exclusive
     def velocities(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """[linear, angular] (k, 6) of bodies or frames at their origins, in the world's axes."""
-        return self.outputs.motions(bodies)
-
-    @exclusive
-    def constraint_forces(self, joints: Iterable[str | int] | None = None) -> FloatArray:
-        """[force, moment] (k, 6) on the bodies that joints move, through these joints, at the bodies' origins, in the
-        world's axes, as the linkage moves now; locked joints transmit what holds them. All joints without an argument.
-        O(n)."""
-        return self.outputs.transmitted(joints)
+        frames, ks = self.inputs.model.frames, self._frames(bodies)
+        return self._in_world(ks, self.mover.velocities(np.maximum(frames.body[ks], 0)), frames.p[ks])
 
     @exclusive
     def refine(self, microseconds: float | None = None, budget: int | None = None) -> float:
@@ -148,27 +90,12 @@ class Dynamics(Simulation):
         return self.mover.refine(microseconds, budget)
 
     def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
-        mover, closures = self.mover, () if self.mover.closures is None else self.mover.closures.closures
-        given: dict[str, Any] = {"integrator": mover.integrator, "every": mover.given, "most": mover.most}
-        other = Dynamics(self.inputs.model, measure, "adaptive", closures=closures, **given)
-        other.inputs.restore(*self.inputs.state())
+        given = self.mover.options._asdict() | {"method": "adaptive", "max_turn": None}
+        other = Dynamics(self.inputs.model, measure, closures=self.closures, **given)
+        other.inputs.restore(self.inputs.state())
         other.velocity = self.velocity
         other.accelerations()
         return other.active, motion_cost(other.active, other.mover.every)
-
-    def opening(self) -> float:
-        """How far the loops are open now: the largest component, m or rad; 0 without closures."""
-        return self.mover.opening()
-
-    @property
-    def steps(self) -> int:
-        """Steps taken."""
-        return self.mover.steps
-
-    @property
-    def time(self) -> float:
-        """Time gone by, s."""
-        return self.mover.time
 
     @property
     def active(self) -> int:
@@ -190,15 +117,6 @@ class Dynamics(Simulation):
         """sqrt(Delta / M), m/s^2, when the active joints were chosen last: what locking changes, root mean square by
         mass over all bodies."""
         return self.mover.acceleration_error
-
-    @property
-    def error(self) -> ErrorMeasure:
-        """The error measure; another may be assigned between steps."""
-        return self.mover.error
-
-    @error.setter
-    def error(self, measure: ErrorMeasure) -> None:
-        self.mover.error = measure
 
     @property
     def energy(self) -> float:
@@ -256,17 +174,15 @@ class Dynamics(Simulation):
 
     # Checkpoints
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        arrays, known = mover_state(self.mover)
-        return arrays, {"motion": known}
+    def _state(self) -> dict[str, Any]:
+        return {"motion": self.mover.state()}
 
     @classmethod
     def resume(cls, model: Model, path: str | Path) -> Dynamics:
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
-        arrays, facts = checkpoint_of(model, path, "motion")
-        given, options = mover_options(facts["motion"])
-        sim = cls(model, *given, without=facts["without"], **options)
-        sim.closures = tuple(Closure(*c) for c in facts["motion"].get("closures", []))
-        sim._restore_inputs(arrays, facts)
-        restore_mover(sim.mover, arrays, facts["motion"])
+        state = checkpoint_of(model, path, "motion")
+        motion = state["motion"]
+        sim = cls(model, measure_of(motion["measure"]), without=state["without"], **motion["options"])
+        sim._restore(state)
+        sim.mover.restore(motion)
         return sim

@@ -160,22 +160,22 @@ class Inputs:
             raise
         self.changes.all()
 
-    def state(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-        """Everything set so far, as arrays and as plain facts."""
-        arrays = {"q": self.shared.q, "tau": self.potentials.given, "gravity": self._gravity} | self.potentials.state()
+    def state(self) -> dict[str, Any]:
+        """Everything set so far, for a checkpoint."""
         groups = [group for group in self.groups if len(group)]
-        arrays |= {f"load_{k}": group.values.array for k, group in enumerate(groups)}
-        facts = {"following": self.forces.following, "loads": [int(group.numbers[0]) for group in groups]}
-        return arrays | self.forces.state(), facts
+        return {
+            "q": self.shared.q, "tau": self.potentials.given, "gravity": self._gravity,
+            "potentials": self.potentials.state(), "forces": self.forces.state(), "following": self.forces.following,
+            "loads": {str(group.numbers[0]): group.values.array for group in groups},
+        }  # fmt: skip
 
-    def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave."""
-        self.shared.q[:], self.potentials.given[:], self._gravity[:] = arrays["q"], arrays["tau"], arrays["gravity"]
-        self.potentials.restore(arrays)
-        self.forces.restore(arrays, facts["following"])
-        for k, first in enumerate(facts["loads"]):
-            values = arrays[f"load_{k}"]
-            numbers = np.arange(first, first + len(values))
+        self.shared.q[:], self.potentials.given[:], self._gravity[:] = state["q"], state["tau"], state["gravity"]
+        self.potentials.restore(state["potentials"])
+        self.forces.restore(state["forces"], state["following"])
+        for first, values in state["loads"].items():
+            numbers = np.arange(int(first), int(first) + len(values))
             self.groups.append(Load(self.forces, numbers, values.shape[1], self.changes))
             self.groups[-1].values.array[:] = values
         self.changes.all()

@@ -6,9 +6,10 @@ import math
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import astuple
 from numbers import Integral, Real
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,6 +73,7 @@ class MotionOptions(NamedTuple):
             raise SettingError(f"every: the region must be chosen anew after at least 1 step, got {self.every!r}")
 
 
+KEPT = ("every", "steps", "time", "share", "last", "age", "h", "begun", "urgent", "cuts", "jolted")  # by checkpoints
 MOST_PARTS = 1000  # of one step
 RECHOICES = 4  # after joints that moved were locked: the state is another, and so is what locking changes there
 OPEN = 1e-3  # m or rad by which loops may be open at the start
@@ -86,12 +88,13 @@ class Mover:
         self, inputs: Inputs, error: ErrorMeasure | None, options: MotionOptions, closures: tuple[Closure, ...] = ()
     ) -> None:
         options.check(error)
+        self.options = options
         self.method, self.integrator, self.given, self.most, self.max_turn = options
         self.every = EVERY if self.given is None else self.given  # steps until the region is chosen again
         model, shared = inputs.model, inputs.shared
         self.inputs = inputs
         self._error = error if error is not None else body_acceleration(0.0)
-        self.state = make_moving(model, shared.q, shared.qdd)
+        self.motion = make_moving(model, shared.q, shared.qdd)
         # springs and dampers are followed here: the torques are those given, the armature is that of rotors
         self.mechanism = model.mechanism._replace(gravity=inputs.mechanism.gravity)
         self.effort = make_effort(model, self.mechanism, inputs.potentials.given)
@@ -131,16 +134,11 @@ class Mover:
         return self.given or EVERY
 
     @property
-    def is_made(self) -> bool:
-        """Whether there is an engine of all joints."""
-        return self._full is not None
-
-    @property
     def full(self) -> MotionEngine:
         """The engine of all joints, made when it is first needed."""
         if self._full is None:
             plan = None if self.loops is None else self.loops.plan
-            self._full = MotionEngine(self.mechanism, self.effort, self.state, plan)
+            self._full = MotionEngine(self.mechanism, self.effort, self.motion, plan)
         return self._full
 
     @property
@@ -158,10 +156,10 @@ class Mover:
         """Whether no joint is ever locked."""
         return self.method == "full" or self._error.eps == 0.0
 
-    def restart(self, jolted: bool = True) -> None:
+    def restart(self, moved: bool = True) -> None:
         """Configuration or velocities were set, or only gravity: nothing is known of the region."""
-        was, self.begun, self.jolted = self.begun, False, self.jolted or jolted
-        if self.method == "auto" and jolted:
+        was, self.begun, self.jolted = self.begun, False, self.jolted or moved
+        if self.method == "auto" and moved:
             self.selector.restart(on_tree=True, wait=0)
         elif was:
             self.selector.upset()
@@ -173,7 +171,7 @@ class Mover:
             selector.upsets = 0
         loads = self.inputs.forces.loads()
         lead = 0.0 if self.integrator == "rk4" else h
-        moving = int(np.count_nonzero(self.state.v))
+        moving = int(np.count_nonzero(self.motion.v))
         if self.method == "auto" and not (self.begun or selector.may_try(moving, self._spacing)):
             return False
         try:
@@ -230,7 +228,7 @@ class Mover:
         """Accelerations (nv,) of the whole linkage with loops, friction and stops, which surveys then know. O(n)."""
         e = self.effort
         self.full.accelerate(loads, INSTANT, self.h)
-        whole = self.state.qdd.copy()
+        whole = self.motion.qdd.copy()
         if e.stops[0]:
             self.looked, grip, weld = _all(loads, e.tau), e.grip.copy(), e.weld.copy()
             self.full.feel()
@@ -242,7 +240,7 @@ class Mover:
 
     def _lost(self, region: ActiveRegion, whole: FloatArray) -> float:
         """Delta = |qdd(whole) - qdd(locked)|^2 in the mass metric, with friction and stops of both. O(n)."""
-        qdd, engine = self.state.qdd, region.engine
+        qdd, engine = self.motion.qdd, region.engine
         qdd[:] = 0.0
         if region.joints:
             grip, held = engine.work.grip.copy(), engine.work.held.copy()
@@ -253,7 +251,7 @@ class Mover:
     def make_region(self) -> ActiveRegion:
         """The assembly tree and all that goes with it."""
         inputs = self.inputs
-        self.region = ActiveRegion(inputs.model, self.mechanism, inputs.shared, self.effort, self.state)
+        self.region = ActiveRegion(inputs.model, self.mechanism, inputs.shared, self.effort, self.motion)
         self.region.loops = self.loops
         return self.region
 
@@ -404,7 +402,7 @@ class Mover:
                     f"the loop {name} is open by {gap:.3g} m or rad: a motion begins with closed loops, as "
                     f'bough.close_loops(model, q).q has them, or goes without=["closures"]'
                 )
-            if self.state.v.any():
+            if self.motion.v.any():
                 self.full.close_rates()
                 self.begun = False
         self.jolted = False
@@ -415,7 +413,7 @@ class Mover:
         parts = 1
         if self.max_turn is not None:
             m = engine.mechanism
-            fastest = float(np.abs(self.state.v[m.v_index[m.axis <= 2]]).max(initial=0.0))
+            fastest = float(np.abs(self.motion.v[m.v_index[m.axis <= 2]]).max(initial=0.0))
             parts = max(1, math.ceil(min(h * fastest / self.max_turn, MOST_PARTS) - 1e-9))
             self.cuts += (parts - 1) * n
         if load is not None and self.integrator == "rk4":
@@ -425,7 +423,7 @@ class Mover:
 
     def _stages(self, h: float, parts: int, load: Callable[[], object]) -> bool:
         """One step of fourth order in parts, forces set at every stage but the first; False where it diverges."""
-        q, v, began = self.state.q.copy(), self.state.v.copy(), self.time
+        q, v, began = self.motion.q.copy(), self.motion.v.copy(), self.time
         try:
             for part in range(parts):
                 for stage, at in enumerate((0.0, 0.5, 0.5, 1.0)):
@@ -433,10 +431,10 @@ class Mover:
                         self.time = began + (part + at) * h
                         load()
                     if not self._stage(h, stage):
-                        self.state.q[:], self.state.v[:] = q, v
+                        self.motion.q[:], self.motion.v[:] = q, v
                         return False
         except BaseException:
-            self.state.q[:], self.state.v[:] = q, v
+            self.motion.q[:], self.motion.v[:] = q, v
             raise
         finally:
             self.time = began
@@ -480,7 +478,7 @@ class Mover:
 
     def solve(self, h: float = 0.0) -> FloatArray:
         """Joint accelerations (nv,) here and now; not a copy."""
-        qdd, engine, loads = self.state.qdd, self.full, self.inputs.forces.loads()
+        qdd, engine, loads = self.motion.qdd, self.full, self.inputs.forces.loads()
         if not self.is_exact and self._ready(self.h, keep=False):
             assert self.region is not None
             qdd[:] = 0.0
@@ -523,9 +521,56 @@ class Mover:
     @property
     def nbytes(self) -> int:
         """Memory held."""
-        own = sum(a.nbytes for a in (*self.state, *self.effort))
+        own = sum(a.nbytes for a in (*self.motion, *self.effort))
         region = self.region.nbytes if self.region is not None and self.begun else 0
         return own + region + (self._full.nbytes if self._full else 0)
+
+    # Checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers beyond its inputs."""
+        changes, region = self.inputs.changes, self.region
+        state: dict[str, Any] = {
+            "options": dict(zip(MotionOptions._fields, self.options, strict=True)),
+            "measure": list(astuple(self._error)), "own": {name: getattr(self, name) for name in KEPT},
+            "selector": self.selector.state(), "v": self.motion.v, "looked": self.looked,
+            "changes": [changes.everything or changes.most_forces, list(changes.forces), list(changes.torques)],
+        }  # fmt: skip
+        if self.loops is not None:
+            state["loops"] = {"force": self.loops.force, "told": self.loops.told}
+        if self._full is not None and self.effort.stops[0]:
+            state["full"] = self._full.kept()
+        if region is not None:
+            state["region"] = region.kept()
+            if self.begun:
+                state["effort"] = {"grip": self.effort.grip, "weld": self.effort.weld}
+                state["active"] = {"nodes": region.open_nodes.copy(), "engine": region.engine.kept()}
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What `state` gave; inputs are there already. O(n) where a region was active."""
+        self.motion.v[:], self.looked = state["v"], state["looked"]
+        if self.loops is not None:
+            self.loops.force[:], self.loops.told[:] = state["loops"]["force"], state["loops"]["told"]
+        if "full" in state:
+            self.full.restore(state["full"])
+        for name in KEPT:
+            setattr(self, name, state["own"][name])
+        self.selector.restore(state["selector"])
+        if "region" not in state:
+            return
+        region, changes = self.make_region(), self.inputs.changes
+        if self.begun:
+            self.effort.grip[:], self.effort.weld[:] = state["effort"]["grip"], state["effort"]["weld"]
+            loads = self.inputs.forces.loads()
+            with self.loops_known(loads, before=True):
+                region.begin(loads, self.h, state["active"]["nodes"])
+            region.reload(loads)
+            region.engine.restore(state["active"]["engine"])
+        region.restore(state["region"])
+        changes.taken_by_tree()
+        changes.everything, forces, torques = state["changes"]
+        changes.forces, changes.torques = list(forces), list(torques)
 
 
 def _all(loads: Loads, tau: FloatArray) -> FloatArray:

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bough.adaptive.checkpoint import checkpoint_of, options_of, restore_solver, solver_state
-from bough.adaptive.closure import Closure, Closures, distinct, with_those_of
+from bough.adaptive.checkpoint import assembly_of, checkpoint_of, measure_of
+from bough.adaptive.closure import Closure, with_those_of
 from bough.adaptive.cost import SolverSelector, cost
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.outputs import Outputs
 from bough.adaptive.potentials import Function, Potential
 from bough.adaptive.restraints import Owner, Restraints
 from bough.adaptive.simulation import Interrupts, Simulation, exclusive
@@ -24,9 +23,9 @@ from bough.adaptive.stats import Recorder, Stats
 from bough.adaptive.stepper import Stepper, step_size
 from bough.adaptive.tree.front import CERTIFICATE, JOINTS, ROOT
 from bough.arguments import explained
-from bough.errors import SettingError
+from bough.errors import SettingError, ShapeError
 from bough.model import Model
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
 # How good the present solution is, or the last step was: bounds, norms and costs as `Stats`.
 
@@ -116,40 +115,14 @@ class QuasiStatics(Simulation):
     ) -> None:
         super().__init__(model, without)
         self.selector = SolverSelector(len(model.joints))
-        self.solver = Solver(self.inputs, self.selector, error, method, metric)
-        self.outputs = Outputs(self.solver)
-        self.stepper = Stepper(self.solver, self.selector, max_turn, refresh)
+        self.solver: Solver = Solver(self.inputs, self.selector, error, method, metric)
+        self.stepper: Stepper = Stepper(self.solver, self.selector, max_turn, refresh)
         loops = with_those_of(self.inputs.model, closures)
         self.solver.lock(culled, every, catch_up)
         self.solver.prepare(loops, assembly)
 
     def _owner(self) -> Owner:
         return Owner(self.inputs, lambda: self.pseudo_time, self.solver.poses)
-
-    def _has_moved(self) -> None:
-        self.solver.all_moved = self.steps + 1
-
-    def _loops(self) -> Closures | None:
-        return self.solver.closures
-
-    # What is set
-
-    @property
-    def method(self) -> str:
-        """As given."""
-        return self.solver.method
-
-    @property
-    def error(self) -> ErrorMeasure:
-        """The error measure; another may be assigned between steps. A solution is then found anew, tighter or coarser.
-
-        An eps below `stats.noise_floor` is raised to it when it is first used, with a warning.
-        """
-        return self.solver.error
-
-    @error.setter
-    def error(self, measure: ErrorMeasure | float | None) -> None:
-        self.solver.error = measure
 
     def set_potential(self, joints: str | int | Iterable[str | int], *potentials: Potential | Function) -> None:
         """Give joints potentials V(x), beside the springs of the model; those set before are replaced, by none perhaps.
@@ -160,40 +133,7 @@ class QuasiStatics(Simulation):
         """
         self.inputs.set_potential(joints, *potentials)
 
-    @property
-    def gravity(self) -> FloatArray:
-        """Acceleration of free fall (3,) in m/s^2, a copy, the model's until another is assigned."""
-        return self.inputs.gravity
-
-    @gravity.setter
-    def gravity(self, value: npt.ArrayLike) -> None:
-        self.inputs.gravity = np.asarray(value)
-
-    @property
-    def configuration(self) -> FloatArray:
-        """q (nq,), a copy; assigning moves the linkage there."""
-        return self.inputs.configuration
-
-    @configuration.setter
-    def configuration(self, q: npt.ArrayLike) -> None:
-        self.inputs.configuration = np.asarray(q)
-        self.solver.all_moved = self.steps + 1
-
-    @property
-    def closures(self) -> tuple[Closure, ...]:
-        """Loops that are held, those of the model among them; others may be assigned between steps, to add and cut."""
-        return () if self.solver.closures is None else self.solver.closures.closures
-
-    @closures.setter
-    def closures(self, given: Iterable[Closure]) -> None:
-        self.solver.close(distinct(given))
-
     # What follows
-
-    @exclusive
-    def accelerations(self) -> FloatArray:
-        """Joint accelerations (nv,) here and now, within the error; zero where a joint was left out."""
-        return self.solver.solve().copy()
 
     @exclusive
     def body_accelerations(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
@@ -201,16 +141,16 @@ class QuasiStatics(Simulation):
 
         Exact, whatever the error allowed. O(log n) each on the tree, else O(n) for all.
         """
-        return self.outputs.accelerations(bodies)
+        return self._accelerations(self._frames(bodies), None)
 
-    @exclusive
-    def constraint_forces(self, joints: Iterable[str | int] | None = None) -> FloatArray:
-        """[force, moment] (k, 6) on the bodies that joints move, through these joints, at the bodies' origins, in the
-        world's axes; what motors and springs exert is part of it. By name or place in `joint_names`; all without one.
-
-        Exact, whatever the error allowed. O(log n) each on the tree, else O(n) for all.
-        """
-        return self.outputs.transmitted(joints)
+    def _accelerations(self, ks: IntArray, points: FloatArray | None) -> FloatArray:
+        """[linear, angular] (k, 6) of frames, or points (k, 3) of them."""
+        frames = self.inputs.model.frames
+        found = self.solver.respond(np.maximum(frames.body[ks], 0))  # relative to free fall
+        arm = frames.p[ks] if points is None else frames.p[ks] + np.einsum("nij,nj->ni", frames.R[ks], points)
+        out = self._in_world(ks, found, arm)
+        out[frames.body[ks] >= 0, :3] += self.inputs.gravity
+        return out
 
     @exclusive
     def velocities(self, bodies: Iterable[str | int], points: npt.ArrayLike | None = None) -> FloatArray:
@@ -218,7 +158,10 @@ class QuasiStatics(Simulation):
 
         Exact, whatever the error allowed. O(log n) each on the tree, else O(n) for all.
         """
-        return self.outputs.rates(bodies, points)
+        ks, at = self._frames(bodies), None if points is None else np.array(points, float)
+        if at is not None and at.shape != (len(ks), 3):
+            raise ShapeError(f"points: expected shape ({len(ks)}, 3), one for each body, got {at.shape}")
+        return self._accelerations(ks, at)[:, :3]
 
     def moved(self, since: int, pairs: Iterable[Iterable[str | int]] | None = None) -> npt.NDArray[np.bool_]:
         """Which of `body_names` have another pose in the world than after step `since`; or which of these pairs of
@@ -228,11 +171,11 @@ class QuasiStatics(Simulation):
         """
         if not (isinstance(since, Integral) and 0 <= since <= self.steps):
             raise SettingError(f"moved: since is a step that was taken, 0 to {self.steps}, got {since!r}")
-        return self.outputs.moved(since, pairs)
-
-    def opening(self) -> float:
-        """How far the loops are open now: the largest component, m or rad; 0 without closures."""
-        return self.solver.opening()
+        group = self.solver.groups(np.asarray(self.inputs.model.frames.body), since)
+        if pairs is None:
+            return np.asarray(group[self._frames(None)] != -1)
+        ks = np.array([self.inputs.forces.frames(pair) for pair in pairs], np.int64).reshape(-1, 2)
+        return np.asarray(group[ks[:, 0]] != group[ks[:, 1]])
 
     @exclusive
     def refine(self, budget: int | None = None, microseconds: float | None = None) -> float:
@@ -243,8 +186,8 @@ class QuasiStatics(Simulation):
         return refine(self.solver, budget, microseconds)
 
     def _expected(self, measure: ErrorMeasure) -> tuple[int, float]:
-        other = QuasiStatics(self.inputs.model, measure, "adaptive", **self.solver.options)
-        other.inputs.restore(*self.inputs.state())
+        other = QuasiStatics(self.inputs.model, measure, "adaptive", closures=self.closures, **self.solver.options)
+        other.inputs.restore(self.inputs.state())
         other.solver.set_step(self.solver.h)
         other.accelerations()
         solver = other.solver
@@ -257,18 +200,8 @@ class QuasiStatics(Simulation):
         return other.stats.active, cost(solver.tree.opened, paths)
 
     @property
-    def steps(self) -> int:
-        """Steps taken."""
-        return self.stepper.steps
-
-    @property
-    def time(self) -> float:
-        """Sum of dt, s. What converges as steps get smaller is `pseudo_time`."""
-        return self.stepper.time
-
-    @property
     def pseudo_time(self) -> float:
-        """Sum of h = dt^2 / 2 over all steps, s^2."""
+        """Sum of h = dt^2 / 2 over all steps, s^2: what converges as steps get smaller."""
         return float(self.solver.clock.time[0])
 
     @property
@@ -320,20 +253,19 @@ class QuasiStatics(Simulation):
 
     # Checkpoints
 
-    def _parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        arrays, known = solver_state(self.solver)
-        parts = {"solver": known, "stepper": self.stepper.state(), "selector": self.selector.state()}
-        return {**arrays, "before": self.stepper.swings.before}, parts
+    def _state(self) -> dict[str, Any]:
+        return {"solver": self.solver.state(), "stepper": self.stepper.state()}
 
     @classmethod
     def resume(cls, model: Model, path: str | Path) -> QuasiStatics:
         """Go on from a checkpoint of the same model; a damaged one, or one of another model, is refused."""
-        arrays, facts = checkpoint_of(model, path, "solver")
-        sim = cls(model, without=facts["without"], **options_of(arrays, facts))
-        sim.closures = tuple(Closure(*c) for c in facts["solver"].get("closures", []))
-        sim._restore_inputs(arrays, facts)
-        sim.selector.restore(facts["selector"])
-        sim.stepper.restore(facts["stepper"])
-        sim.stepper.swings.before = arrays["before"]
-        restore_solver(sim.solver, arrays, facts["solver"])
+        state = checkpoint_of(model, path, "solver")
+        solver, own = state["solver"], state["stepper"]["options"]
+        culled, catch_up = solver["asked"]
+        given = {"method": solver["method"], "every": solver["every"], "culled": culled, "catch_up": catch_up}
+        own |= {"without": state["without"], "assembly": assembly_of(solver["assembly"])}
+        sim = cls(model, measure_of(solver["measure"]), **given, **own)
+        sim._restore(state)
+        sim.stepper.restore(state["stepper"])
+        sim.solver.restore(solver)
         return sim

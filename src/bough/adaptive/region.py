@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bough.adaptive.cost import LEAST, ReselectionInterval
 from bough.adaptive.engines.hybrid import HybridEngine
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 LEAST_SHARE = 1e-6  # of eps: what is lost then is rounding
 LITTLE = 0.25  # of the loss allowed: more clusters may be left closed
+KEPT = ("age", "full", "power", "lost", "share")  # by checkpoints
 GROWTH, REST = 4.0, 1 / 16  # times the power for which a region was chosen: another one is, before its time
 
 
@@ -291,24 +291,22 @@ class Region:
 
     # Checkpoints
 
-    def state(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-        """The region, as arrays and plain facts."""
-        facts: dict[str, Any] = {"pace": asdict(self.pace), "age": self.age, "known": self._is_known}
-        opened = np.zeros(0, np.int64)
-        if facts["known"]:
+    def state(self) -> dict[str, Any]:
+        """The region, for a checkpoint."""
+        state = {name: getattr(self, name) for name in KEPT} | {"pace": asdict(self.pace)}
+        if self._is_known:
             tree = self._engine.tree
-            opened = tree.front.done[: int(tree.front.count[DONE])].copy()
-        own = {"full": self.full, "power": self.power, "share": self.share, "lost": self.lost}
-        return {"region": opened}, facts | own
+            state["open"] = tree.front.done[: int(tree.front.count[DONE])].copy()
+        return state
 
-    def restore(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave."""
-        self.age, self.full, self.power = facts["age"], facts["full"], facts["power"]
-        self.lost = facts["lost"]
-        self.share, self.pace = facts["share"], ReselectionInterval(**facts["pace"])
-        if not facts["known"]:
+        for name in KEPT:
+            setattr(self, name, state[name])
+        self.pace = ReselectionInterval(**state["pace"])
+        if "open" not in state:
             return
-        tree, opened = self.solver.ready_tree(), arrays["region"]
+        tree, opened = self.solver.ready_tree(), state["open"]
         while len(tree.front.done) < len(opened) + 2:
             tree.grow()
         tree.front.done[: len(opened)] = opened

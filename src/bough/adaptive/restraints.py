@@ -16,7 +16,6 @@ from bough.errors import NonFiniteError, SettingError, ShapeError
 from bough.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from bough.adaptive.forces import Load
     from bough.adaptive.inputs import Inputs
 
 
@@ -53,20 +52,22 @@ class Restraints:
         self._owner.inputs.restraints.append(self)
 
     @classmethod
-    def restored(cls, owner: Owner, load: Load, arrays: dict[str, FloatArray], facts: list[Any]) -> Restraints:
+    def restored(cls, owner: Owner, state: dict[str, Any]) -> Restraints:
         """Those of which `state` gave this; their load is there."""
         found = cls.__new__(cls)
-        found._owner, found.load, (found._pairs, found._since, acts) = owner, load, facts
-        found.stiffness, found.length = arrays["stiffness"], arrays["length"]
-        found._targets, found._drift, found._passed = arrays["targets"], arrays["drift"], np.zeros(1)
+        found._owner, (number, found._pairs, found._since, acts) = owner, state["facts"]
+        found.load = next(load for load in owner.inputs.groups if load.numbers[0] == number)
+        found.stiffness, found.length = state["stiffness"], state["length"]
+        found._targets, found._drift, found._passed = state["targets"], state["drift"], np.zeros(1)
         found._begin()
         found._acts = acts
         return found
 
-    def state(self) -> tuple[dict[str, FloatArray], list[Any]]:
-        """Everything but the load, as arrays and plain facts."""
+    def state(self) -> dict[str, Any]:
+        """Everything but the values of the load, for a checkpoint."""
+        facts = [int(self.load.numbers[0]), self._pairs, self._since, self._acts]
         arrays = {"stiffness": self.stiffness, "length": self.length, "targets": self._targets, "drift": self._drift}
-        return arrays, [self._pairs, self._since, self._acts]
+        return {"facts": facts, **arrays}
 
     def release(self) -> None:
         """Let the springs act no longer; `energy` stays that of the last step."""

@@ -14,25 +14,28 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import numpy.typing as npt
 
 from bough.adaptive.checkpoint import write_checkpoint
-from bough.adaptive.closure import Closures
+from bough.adaptive.closure import Closure, distinct
 from bough.adaptive.equilibrium import STEPS, Given, minimize
 from bough.adaptive.forces import Load, vector
 from bough.adaptive.forecast import Forecast
 from bough.adaptive.inputs import Inputs, model_without
 from bough.adaptive.lbfgs import Energy, Result
 from bough.adaptive.measures import ErrorMeasure
-from bough.adaptive.outputs import Outputs
+from bough.adaptive.mover import Mover
 from bough.adaptive.restraints import Owner, Restraints, listed
 from bough.adaptive.sensitivity import Sensitivity, sensitivity
+from bough.adaptive.solver import Solver
 from bough.adaptive.stats import Recorder
+from bough.adaptive.stepper import Stepper
 from bough.dynamics.laws import check_effects
 from bough.errors import ModelError, SettingError
 from bough.model import Model
 from bough.record import progress_bar
-from bough.types import FloatArray
+from bough.types import FloatArray, IntArray
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Callable[..., Any])
@@ -102,9 +105,10 @@ def exclusive(method: M) -> M:
 
 
 class Simulation:
-    """A linkage under forces. It has `inputs` (what is set) and `outputs` (what follows for bodies)."""
+    """A linkage under forces: `inputs` are what is set, a solver and a stepper find what follows."""
 
-    outputs: Outputs
+    solver: Solver | Mover  # finds accelerations
+    stepper: Stepper | Mover  # moves, and counts steps
 
     def __init__(self, model: Model, without: str | Iterable[str]) -> None:
         self.model, self.without = model, check_effects(without)
@@ -120,12 +124,66 @@ class Simulation:
     @property
     def method(self) -> str:
         """As given."""
-        raise NotImplementedError
+        return self.solver.method
 
     @property
     def error(self) -> ErrorMeasure:
-        """The error measure."""
-        raise NotImplementedError
+        """The error measure; another may be assigned between steps. Active joints are then chosen anew.
+
+        An eps below the noise floor is raised to it when it is first used, with a warning.
+        """
+        return self.solver.error
+
+    @error.setter
+    def error(self, measure: Any) -> None:
+        self.solver.error = measure
+
+    @property
+    def gravity(self) -> FloatArray:
+        """Acceleration of free fall (3,) in m/s^2, a copy, the model's until another is assigned."""
+        return self.inputs.gravity
+
+    @gravity.setter
+    def gravity(self, value: npt.ArrayLike) -> None:
+        before, self.inputs.gravity = self.gravity, np.asarray(value)
+        if not np.array_equal(before, self.gravity):
+            self.stepper.restart(moved=False)
+
+    @property
+    def configuration(self) -> FloatArray:
+        """q (nq,), a copy; assigning moves the linkage there, with its velocity as it is."""
+        return self.inputs.configuration
+
+    @configuration.setter
+    def configuration(self, q: npt.ArrayLike) -> None:
+        self.inputs.configuration = np.asarray(q)
+        self.stepper.restart()
+
+    @property
+    def closures(self) -> tuple[Closure, ...]:
+        """Loops that are held, those of the model among them; others may be assigned between steps, to add and cut.
+
+        Those of a motion must be closed where the linkage is, and leave of its velocity what keeps them so.
+        """
+        return () if self.solver.closures is None else self.solver.closures.closures
+
+    @closures.setter
+    def closures(self, given: Iterable[Closure]) -> None:
+        self.solver.close(distinct(given))
+
+    def opening(self) -> float:
+        """How far the loops are open now: the largest component, m or rad; 0 without closures."""
+        return self.solver.opening()
+
+    @property
+    def steps(self) -> int:
+        """Steps taken."""
+        return self.stepper.steps
+
+    @property
+    def time(self) -> float:
+        """Sum of the dt of all steps, s."""
+        return self.stepper.time
 
     def apply_force(
         self, body: str | int, force: npt.ArrayLike, point: npt.ArrayLike | None = None, frame: str = "world"
@@ -226,7 +284,7 @@ class Simulation:
         call = None if load is None or ties is not None else lambda: load(self)
         with progress_bar("settling", steps or STEPS, progress) as done:
             try:
-                found = minimize(self.inputs, self._loops(), Given(ties, call, energy, done), tol, steps)
+                found = minimize(self.inputs, self.solver.closures, Given(ties, call, energy, done), tol, steps)
                 if ties is not None:
                     load(self)  # type: ignore[misc]
             finally:
@@ -245,7 +303,7 @@ class Simulation:
         """
         c, ties = vector(cotangent, self.model.nv, "cotangent"), None if restraints is None else restraints.ties(None)
         try:
-            return sensitivity(self.inputs, self._loops(), ties, c)
+            return sensitivity(self.inputs, self.solver.closures, ties, c)
         finally:
             self.inputs.potentials.refresh()
             self.inputs.changes.all()
@@ -264,13 +322,14 @@ class Simulation:
         """What restraints know of this simulation."""
         raise NotImplementedError
 
-    def _loops(self) -> Closures | None:
-        """Loops that are closed."""
-        raise NotImplementedError
-
     def _has_moved(self) -> None:
         """All joints are elsewhere, and at rest."""
-        raise NotImplementedError
+        self.stepper.restart()
+
+    @exclusive
+    def accelerations(self) -> FloatArray:
+        """Joint accelerations (nv,) here and now, within the error; zero where a joint is inactive."""
+        return self.solver.solve().copy()
 
     @exclusive
     def positions(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
@@ -278,12 +337,53 @@ class Simulation:
 
         O(log n) each on a tree that is up to date, else O(n) for all.
         """
-        return self.outputs.poses(bodies)[:, :3, 3]
+        return self._poses(self._frames(bodies))[:, :3, 3]
 
     @exclusive
     def poses(self, bodies: Iterable[str | int] | None = None) -> FloatArray:
         """World placements (k, 4, 4) of bodies or frames; costs as `positions`."""
-        return self.outputs.poses(bodies)
+        return self._poses(self._frames(bodies))
+
+    def _frames(self, bodies: Iterable[str | int] | None) -> IntArray:
+        return self.inputs.model.body_frames if bodies is None else self.inputs.forces.frames(bodies)
+
+    def _poses(self, ks: IntArray) -> FloatArray:
+        frames = self.inputs.model.frames
+        body = frames.body[ks]
+        laid = self.solver.poses(np.maximum(body, 0))
+        laid[body < 0] = np.eye(4, 3).ravel()
+        R = laid[:, :9].reshape(-1, 3, 3)
+        out = np.zeros((len(ks), 4, 4))
+        out[:, :3, :3] = R @ frames.R[ks]
+        out[:, :3, 3] = laid[:, 9:] + np.einsum("nij,nj->ni", R, frames.p[ks])
+        out[:, 3, 3] = 1.0
+        return out
+
+    def _in_world(self, ks: IntArray, found: FloatArray, arm: FloatArray) -> FloatArray:
+        """[linear, angular] (k, 6) at arms (k, 3) from the laid origins of frames, in the world's axes; zero on the
+        ground. `found` (k, 6) are motions of laid frames, angular first."""
+        body = self.inputs.model.frames.body[ks]
+        R = self.solver.poses(np.maximum(body, 0))[:, :9].reshape(-1, 3, 3)
+        linear = found[:, 3:] + np.cross(found[:, :3], arm)
+        out = np.concatenate([np.einsum("nij,nj->ni", R, x) for x in (linear, found[:, :3])], axis=1)
+        out[body < 0] = 0.0
+        return out
+
+    @exclusive
+    def constraint_forces(self, joints: Iterable[str | int] | None = None) -> FloatArray:
+        """[force, moment] (k, 6) on the bodies that joints move, through these joints, at the bodies' origins, in the
+        world's axes; what motors and springs exert is part of it. By name or place in `joint_names`; all without one.
+
+        At rest exact, whatever the error allowed, and O(log n) each on the tree. Else O(n) for all; locked joints of a
+        motion transmit what holds them.
+        """
+        model, frames = self.inputs.model, self.inputs.model.frames
+        bodies = None if joints is None else [model.joint(j).body if isinstance(j, str) else j for j in joints]
+        ks = self._frames(bodies)
+        found = self.solver.transmitted(frames.body[ks])
+        R = self.solver.poses(frames.body[ks])[:, :9].reshape(-1, 3, 3)
+        moment = found[:, :3] - np.cross(frames.p[ks], found[:, 3:])
+        return np.concatenate([np.einsum("nij,nj->ni", R, x) for x in (found[:, 3:], moment)], axis=1)
 
     @exclusive
     def forecast(self, eps: Iterable[float]) -> Forecast:
@@ -313,11 +413,6 @@ class Simulation:
         """Active joints with another error, and what a step with them costs, in joints of a full step."""
         raise NotImplementedError
 
-    @property
-    def steps(self) -> int:
-        """Steps taken."""
-        raise NotImplementedError
-
     @exclusive
     def _run(
         self, what: str, n: int, progress: bool, record: Recorder | None, take: Callable[[int, Interrupts], int]
@@ -343,25 +438,18 @@ class Simulation:
 
         The file is complete or is not there: a kill while it is written leaves the one before.
         """
-        arrays, facts = self.inputs.state()
-        facts["restraints"] = []
-        for k, restraints in enumerate(self.inputs.restraints):
-            own, known = restraints.state()
-            arrays |= {f"restraint_{k}_{name}": array for name, array in own.items()}
-            facts["restraints"].append([int(restraints.load.numbers[0]), known])
-        more, parts = self._parts()
-        write_checkpoint(
-            path, arrays | more, {"model": self.model.hash, "without": list(self.without), "inputs": facts, **parts}
-        )
+        state: dict[str, Any] = {"model": self.model.hash, "without": list(self.without), "inputs": self.inputs.state()}
+        state["closures"] = [[c.a, c.b, c.joint] for c in self.closures]
+        state["restraints"] = {str(k): r.state() for k, r in enumerate(self.inputs.restraints)}
+        write_checkpoint(path, state | self._state())
 
-    def _restore_inputs(self, arrays: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> None:
+    def _restore(self, state: dict[str, Any]) -> None:
         """What was set when a checkpoint was written; restraints are restraints again."""
-        self.inputs.restore(arrays, facts["inputs"])
-        for k, (number, known) in enumerate(facts["inputs"]["restraints"]):
-            own = {name: arrays[f"restraint_{k}_{name}"] for name in ("stiffness", "length", "targets", "drift")}
-            load = next(load for load in self.inputs.groups if load.numbers[0] == number)
-            Restraints.restored(self._owner(), load, own, known)
+        self.closures = tuple(Closure(*c) for c in state["closures"])
+        self.inputs.restore(state["inputs"])
+        for known in state["restraints"].values():
+            Restraints.restored(self._owner(), known)
 
-    def _parts(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
-        """What its parts remember beyond its inputs, as arrays and plain facts."""
+    def _state(self) -> dict[str, Any]:
+        """What its parts remember beyond its inputs."""
         raise NotImplementedError

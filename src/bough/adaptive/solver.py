@@ -6,12 +6,15 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
 
+from bough.adaptive.checkpoint import assembly_facts, measure_of
 from bough.adaptive.closure import Closure, Closures, make_plan
+from bough.adaptive.compiled import compiled
 from bough.adaptive.cost import SolverSelector
 from bough.adaptive.engines.loops import LoopRows, solve_loops
 from bough.adaptive.engines.plain import PlainEngine
@@ -20,11 +23,11 @@ from bough.adaptive.inputs import Inputs
 from bough.adaptive.measures import ErrorMeasure, absolute_linkage, measured
 from bough.adaptive.region import Region
 from bough.adaptive.stats import Cost
-from bough.adaptive.tree.contract import Loads
+from bough.adaptive.tree.contract import Loads, no_forces
 from bough.adaptive.tree.engine import NO_LIMIT, Noise, TreeEngine, measure_noise
 from bough.adaptive.tree.front import BY_ENERGY, MET, ROOT
 from bough.adaptive.tree.layout import RIGID, TOTAL, make_clock
-from bough.adaptive.tree.passes import FAR
+from bough.adaptive.tree.passes import FAR, rigid_groups
 from bough.errors import NumericalError, SettingError, unknown_option
 from bough.types import FloatArray, IntArray
 
@@ -69,6 +72,7 @@ def not_finite(q: FloatArray) -> NumericalError:
 Error = ErrorMeasure | float | None
 METHODS = ("auto", "adaptive", "dca", "aba")
 CULLED = ("rigid", "zero")
+CHANGES = ("forces", "torques", "everything", "most_forces", "measure")  # since the last solution
 
 
 class Solver:
@@ -153,9 +157,8 @@ class Solver:
     @property
     def options(self) -> dict[str, Any]:
         """Options of `QuasiStatics` with which another solver solves alike."""
-        closures = () if self.closures is None else self.closures.closures
         own = {"metric": self._metric, "culled": self.asked[0], "catch_up": self.asked[1], "every": self._every}
-        return own | {"closures": closures, "assembly": self.assembly}
+        return own | {"assembly": self.assembly}
 
     @property
     def error(self) -> ErrorMeasure:
@@ -175,10 +178,6 @@ class Solver:
             self.selector.restart(self.method != "auto")
             if (kind == "energy") != (measure.over == "energy"):
                 self._keep()
-
-    def remember(self, measure: ErrorMeasure) -> None:
-        """The measure of a checkpoint: nothing has changed by it."""
-        self._error = measure
 
     @property
     def switches(self) -> bool:
@@ -359,6 +358,40 @@ class Solver:
             return tree.poses(bodies)
         return self.plain.poses(bodies)
 
+    def respond(self, bodies: IntArray, forces: bool = False) -> FloatArray:
+        """(k, 6) accelerations of primitives in their laid frames, angular first, relative to free fall; exact.
+
+        Or, likewise, the forces on them through their joints.
+        """
+        qdd = self.inputs.shared.qdd
+        if not self.is_plain:
+            with nullcontext() if self.region is None or self.is_exact else self.region.undisturbed():
+                tree = self.ready_tree()
+                if tree.has_bodies(bodies):
+                    return tree.transmit(bodies) if forces else tree.respond(bodies)
+        kept = qdd.copy()
+        self.solve_plainly()
+        if forces and self.closures is not None:
+            self.plain.solve(no_forces(len(self.inputs.shared.force)))  # with the forces of loops as any others
+        found = self.plain.transmitted(bodies) if forces else self.plain.work.a[bodies].copy()
+        if not self.is_plain or not self.changes.solution:
+            qdd[:] = kept
+        return found
+
+    def transmitted(self, bodies: IntArray) -> FloatArray:
+        """(k, 6) forces on primitives through their joints, in their laid frames, moment first."""
+        return self.respond(bodies, forces=True)
+
+    def groups(self, body: IntArray, since: int) -> IntArray:
+        """The bodies with which these, -1 = the ground, have moved as one since a step; -1 with the ground. O(n)."""
+        if self.all_moved > since:
+            return np.where(body < 0, -1, body)
+        if self.tree is None:
+            return np.full(len(body), -1, np.int64)
+        tree, group = self.tree, np.empty(len(self.tree.plan.parent), np.int64)
+        compiled(rigid_groups)(tree.plan, tree.state, float(since), group)
+        return np.where(body < 0, -1, group[tree.link.host[np.maximum(body, 0)]])
+
     def last_gap(self) -> float:
         """How far the loops were open when the last solution was found, m or rad."""
         region = self.region
@@ -371,6 +404,46 @@ class Solver:
     def opening(self) -> float:
         """How far the loops are open now: the largest component, m or rad; 0 without closures."""
         return 0.0 if self.closures is None else self.closures.opening(self.poses(self.closures.bodies))
+
+    # Checkpoints
+
+    def state(self) -> dict[str, Any]:
+        """What it remembers beyond its inputs."""
+        changes, refined = self.changes, self.region is None and not (self.is_exact or self.is_plain)
+        state: dict[str, Any] = {
+            "clock": np.concatenate(self.clock), "h": self.h, "measure": list(astuple(self._error)),
+            "method": self.method, "asked": list(self.asked),
+            "assembly": assembly_facts(self.assembly, lambda: self.assemble().plan),
+            "every": None if self.region is None else self.region.pace.every, "all_moved": self.all_moved,
+            "refined": refined and not changes.solution, "selector": self.selector.state(),
+            "changes": {name: getattr(changes, name) for name in CHANGES},
+            "rate": 1.0 if self.closures is None else self.closures.rate,
+        }  # fmt: skip
+        if self.tree is not None:
+            state["tree"] = dict(zip(("arrays", "facts"), self.tree.memory(), strict=True))
+        if self.region is not None:
+            state["region"] = self.region.state()
+        return state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What `state` gave; clusters that were open are opened again."""
+        for own, kept in zip(self.clock, state["clock"], strict=True):
+            own[0] = kept
+        self.h, self.all_moved, self._error = state["h"], state["all_moved"], measure_of(state["measure"])
+        self.selector.restore(state["selector"])
+        if self.closures is not None:
+            self.closures.rate = state["rate"]
+        if "tree" in state:
+            self.assemble().restore(**state["tree"])
+        if self.region is not None:
+            self.region.restore(state["region"])
+        changes, everything = self.changes, self.changes.everything
+        for name in CHANGES:
+            setattr(changes, name, state["changes"][name])
+        changes.everything = changes.everything or everything
+        if state["refined"]:
+            self.ready_tree().refine(None, state["tree"]["facts"]["opened"])
+            changes.solution, self.cost = False, Cost("adaptive")
 
 
 # Refinement on demand: a bounded solution continued beyond what its error asks for.

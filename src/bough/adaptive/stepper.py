@@ -348,6 +348,11 @@ class Stepper:
         self.keeps_region = False  # whether forces that change between steps leave the region of open joints as it is
         self.pull: Restraints | NoRestraints | None = None  # springs, or none, that are followed in compiled code
 
+    def restart(self, moved: bool = True) -> None:
+        """Another configuration was given, or only gravity."""
+        if moved:
+            self.solver.all_moved = self.steps + 1
+
     def take(self, most: int, h: float, dt: float, watches: bool = True) -> int:
         """Take at least one step and at most so many; returns how many. A step that fails leaves everything alone.
 
@@ -599,22 +604,17 @@ class Stepper:
     # Checkpoints
 
     def state(self) -> dict[str, Any]:
-        """What it remembers, as plain facts."""
-        own = {"steps": self.steps, "time": self.time, "cuts": self.parts.cuts, "refresh": self.refresh}
-        return own | {
-            "max_turn": self.parts.max_turn,
-            "least_open": self.loops.least,
-            "since": self.loops.since,
-            "parts": self.swings.parts,
-            "calm": self.swings.calm,
-            "power": [self.parts.fine, self.parts.calm, self.parts.pushed],
-            "given": self.parts.is_given_anew,
-        }
+        """What it remembers, for a checkpoint."""
+        parts, swings, loops = self.parts, self.swings, self.loops
+        return {
+            "options": {"max_turn": parts.max_turn, "refresh": self.refresh}, "clock": [self.steps, self.time],
+            "loops": [loops.least, loops.since], "swings": [swings.parts, swings.calm], "before": swings.before,
+            "parts": [parts.cuts, parts.fine, parts.calm, parts.pushed], "given": parts.is_given_anew,
+        }  # fmt: skip
 
-    def restore(self, facts: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """What `state` gave."""
-        self.steps, self.time, self.parts.cuts = facts["steps"], facts["time"], facts["cuts"]
-        self.loops.least, self.loops.since = facts["least_open"], facts["since"]
-        self.swings.parts, self.swings.calm = facts["parts"], facts["calm"]
-        self.parts.fine, self.parts.calm, self.parts.pushed = facts["power"]
-        self.parts.is_given_anew = facts["given"]
+        parts, swings, loops = self.parts, self.swings, self.loops
+        (self.steps, self.time), (loops.least, loops.since) = state["clock"], state["loops"]
+        (swings.parts, swings.calm), swings.before = state["swings"], state["before"]
+        (parts.cuts, parts.fine, parts.calm, parts.pushed), parts.is_given_anew = state["parts"], state["given"]

@@ -68,4 +68,4 @@ def test_regions_by_the_metrics_of_joints():
     sim.mover._ready(0.0, keep=False)
     sim.mover.full.accelerate(sim.inputs.forces.loads(), 1e-3)
     still = np.setdiff1d(np.arange(64), sim.mover.region.engine.mechanism.v_index)
-    assert np.abs(sim.mover.state.qdd[still]).max() <= 5.0
+    assert np.abs(sim.mover.motion.qdd[still]).max() <= 5.0

@@ -55,7 +55,7 @@ class Witness:
     def full(self):
         mover = self.sim.mover
         mover.full.accelerate(self.sim.inputs.forces.loads(), 1e-3)
-        return mover.state.qdd.copy()
+        return mover.motion.qdd.copy()
 
     def locked(self, free, qdd):
         found = np.zeros(self.model.nv)

@@ -38,6 +38,7 @@ from bough.joints import Mechanism
 from bough.model import Model
 from bough.types import BoolArray, FloatArray, IntArray
 
+KEPT = ("energy_lost", "delta", "opened", "closed", "stale", "touched")  # by checkpoints
 NOTHING = np.zeros(0, np.int64)
 NO_RULE = Rule(0.0, 0.0, 1.0, 1.0, 0, 0)
 HUGE = 1e30
@@ -257,8 +258,11 @@ class ActiveRegion:
         found[1] += self.hidden
         return found
 
-    def march(self, integrator: str, h: float, steps: int) -> int:
-        """Take steps; returns how many are left before one that diverges."""
-        if not self.joints:
-            return 0
-        return self.engine.march(self.loads, integrator, h, steps)
+    def kept(self) -> dict[str, Any]:
+        """What it remembers beside the open nodes, for a checkpoint."""
+        return {name: getattr(self, name) for name in KEPT}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """What `kept` gave."""
+        for name in KEPT:
+            setattr(self, name, kept[name])

@@ -45,6 +45,14 @@ class MotionEngine:
         """Memory of its working space."""
         return sum(a.nbytes for a in {id(a): a for a in (*self.work, *self.loops)}.values())
 
+    def kept(self) -> dict[str, Any]:
+        """What friction and stops did lately, for a checkpoint."""
+        return {"grip": self.work.grip, "held": self.work.held, "fresh": self.fresh}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """What `kept` gave."""
+        self.work.grip[:], self.work.held[:], self.fresh = kept["grip"], kept["held"], kept["fresh"]
+
     def load(self, loads: Loads) -> None:
         """Other bodies may be under forces."""
         if loads is not self._loaded:
