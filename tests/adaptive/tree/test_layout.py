@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptive.trees import PlainTree
-from bough.adaptive.tree.layout import IDENTITY, ZERO3, placement, record_size, tail, two_handled
+from bough.adaptive.tree.layout import IDENTITY, ZERO3, joint_places, placement, record_size, two_handled
 
 pytestmark = pytest.mark.interpreted
 
@@ -18,7 +18,9 @@ def test_records_and_handles(seed):
     for n, cluster in tree.clusters():
         d = int(plan.dof[plan.body[n] + 1] - plan.dof[plan.body[n]])
         assert plan.offset[n + 1] - plan.offset[n] == record_size(plan.handles[n], d)
-        assert tail(plan, n) + d * (d + 7 + 6 * plan.handles[n]) == plan.offset[n + 1] - plan.offset[n]
+        at = joint_places(plan, n)
+        assert at.d == d
+        assert (at.u2 if plan.handles[n] == 1 else at.u2 + 6 * d) == plan.offset[n + 1] - plan.offset[n]
         assert two_handled(plan, n) == (len(cluster.handles) == 2)
         # the near body is the one that no other body of the cluster carries
         carried = {int(plan.parent[b]) for b in cluster.real} - set(cluster.real)

@@ -26,17 +26,17 @@ from bough.adaptive.motion.survey import (
     motion_of,
     survey,
 )
-from bough.adaptive.tree.algebra import hand_down, share_out
-from bough.adaptive.tree.blocks import ZERO6, full_six, six, symmetric_six
-from bough.adaptive.tree.columns import cluster_force, gap_of, pull_of, released_square
+from bough.adaptive.tree.algebra import hand_down, joint_terms, put_acceleration, share_out
+from bough.adaptive.tree.blocks import ZERO6, full_six, six
+from bough.adaptive.tree.columns import gap_of, pull_of, released_square
 from bough.adaptive.tree.contract import Loads
 from bough.adaptive.tree.front import DONE, Front, get_far, put_far
-from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, W, cross_pose, far_pose, tail
-from bough.adaptive.tree.rigid import cluster_inertia, handle_force, is_ground, rigid_solve
+from bough.adaptive.tree.layout import IDENTITY, T1, T2, ZERO3, Blueprint, State, cross_pose, far_pose
+from bough.adaptive.tree.rigid import cluster_force, cluster_inertia, handle_force, is_ground, rigid_solve
 from bough.compile.kernel import loop_kernel
 from bough.dynamics.newton_euler import squares
 from bough.joints import Mechanism
-from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid_times, scale6, sub6
+from bough.spatial import add6, cross, dot6, get6, join, motion_out, put6, rigid_times, sub6
 from bough.types import Force, Motion, Rows, Scalar
 
 # What a choice counts
@@ -113,22 +113,13 @@ def _open_forces(
     m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Survey, v: Motion, f1: Force, f2: Force
 ) -> tuple[Force, Force, Force, Force]:
     """Forces on the children of a closed cluster that moves with v, all joints released; y.Q are its torques."""
-    r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
     beta = gap_of(m, plan, st, n, squares((v[0], v[1], v[2])), 1.0)
-    f = add6(symmetric_six(r, W, beta), full_six(r, T1, f1))
+    gamma, _, _ = joint_terms(plan, st, n, beta, y.Q, 0, 1.0)
+    put_acceleration(m, plan, st, n, f1, f2, s.move)
+    f = add6(gamma, full_six(r, T1, f1))
     if plan.handles[n] == 2:
         f = sub6(f, full_six(r, T2, f2))
-    if b >= 0:
-        o, d = tail(plan, n), plan.dof[b + 1] - plan.dof[b]
-        for k in range(d):
-            f = add6(f, scale6(y.Q[k], six(r, o + 6 * k)))
-            if m.armature[plan.dof[b] + k] != 0.0:
-                a = -dot6(six(r, o + 6 * k), beta) - dot6(six(r, o + (d + 7) * d + 6 * k), f1)
-                for j in range(d):
-                    a += r[o + 6 * d + d * k + j] * y.Q[j]
-                if plan.handles[n] == 2:
-                    a += dot6(six(r, o + (d + 13) * d + 6 * k), f2)
-                s.move[m.v_index[plan.dof[b] + k]] = a
     return share_out(plan, st, n, f, f1, f2)
 
 

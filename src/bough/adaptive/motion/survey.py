@@ -18,15 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from bough.adaptive.motion.layout import Effort, Moving
-from bough.adaptive.tree.algebra import WELDED, hand_down, matrices
-from bough.adaptive.tree.blocks import ZERO6, put_six, six, symmetric_six, transposed_six
+from bough.adaptive.tree.algebra import WELDED, hand_down, joint_terms, matrices, put_acceleration
+from bough.adaptive.tree.blocks import ZERO6, put_six, six
 from bough.adaptive.tree.columns import (
     COLUMNS1,
     COLUMNS2,
     bias_of,
-    cluster_force,
     columns,
-    join_force,
     make_columns,
     released_square,
 )
@@ -35,31 +33,28 @@ from bough.adaptive.tree.front import DONE, LOADED, MOVED, Front, get_far, put_f
 from bough.adaptive.tree.layout import (
     GAMMA,
     IDENTITY,
-    T1,
-    T2,
     ZERO3,
     Blueprint,
     State,
-    W,
     compose,
     cross_pose,
     far_pose,
     placement,
     primitive_pose,
-    tail,
     two_handled,
 )
 from bough.adaptive.tree.passes import follow, mark, mark_loads, place_all, visit_marked
 from bough.adaptive.tree.rigid import (
     ZERO10,
+    cluster_force,
     cluster_inertia,
+    gyroscopic_wrench,
     handle_force,
     is_ground,
+    join_force,
     join_inertia,
     rigid_solve,
-    twice_energy,
 )
-from bough.adaptive.tree.rigid import gyroscopic_force as gyroscopic_wrench
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.newton_euler import centripetal, squares
 from bough.joints import Mechanism, difference_joint, freedom
@@ -213,25 +208,9 @@ def instant(m: Mechanism, plan: Blueprint, st: State, s: Moving, n: int, y: Surv
     A, B = plan.left[n], plan.right[n]
     R, p = placement(plan, st, b)
     beta = sub6(motion_out(R, p, _bias_now(m, plan, st, y, A, True)), _bias_now(m, plan, st, y, B, False))
-    d = 0
     if b >= 0:
-        d = plan.dof[b + 1] - plan.dof[b]
         beta = add6(beta, _drift(m, plan, st, s, b, _far_turn(plan, st, y, n)))
-    gamma = symmetric_six(r, W, beta)
-    e1, e2 = transposed_six(r, T1, beta), ZERO6
-    if two:
-        e2 = transposed_six(r, T2, beta)
-    o = tail(plan, n)
-    for k in range(d):
-        U, D, u1, u2 = o + 6 * k, o + 6 * d + d * k, o + (d + 7) * d + 6 * k, o + (d + 13) * d + 6 * k
-        rest = -dot6(six(r, U), beta)
-        for j in range(d):
-            rest += r[D + j] * y.Q[j]
-        r[o + 6 * d + d * d + k] = rest
-        gamma = add6(gamma, scale6(y.Q[k], six(r, U)))
-        e1 = add6(e1, scale6(y.Q[k], six(r, u1)))
-        if two:
-            e2 = add6(e2, scale6(y.Q[k], six(r, u2)))
+    gamma, e1, e2 = joint_terms(plan, st, n, beta, y.Q, 0, 1.0)
     near = sub6(_bias_now(m, plan, st, y, A, False), e1)
     far = add6(_bias_now(m, plan, st, y, B, True), e2)
     put_six(r, GAMMA, gamma)
@@ -359,7 +338,8 @@ def _add_closed(m: Mechanism, plan: Blueprint, st: State, y: Survey, n: int, cod
     I, v = cluster_inertia(m, plan, st, code), motion_of(plan, y, code)
     R, p = cross_pose(plan, st, code)
     k = sub6(add6(handle_force(f1, f2, R, p), cluster_force(plan, st, code)), gyroscopic_wrench(I, v))
-    _add_sums(m, plan, st, n, code, I, k, rigid_times(I, v), (E + dot6(k, rigid_solve(I, k)), twice_energy(I, v)))
+    h = rigid_times(I, v)
+    _add_sums(m, plan, st, n, code, I, k, h, (E + dot6(k, rigid_solve(I, k)), dot6(v, h)))
 
 
 @loop_kernel
@@ -406,16 +386,10 @@ def _begin_sums(m: Mechanism, plan: Blueprint, st: State, e: Effort, s: Moving, 
     r[TOTAL_A], r[TOTAL_V] = 0.0, 0.0
     if b < 0:
         return
-    o, d = tail(plan, n), plan.dof[b + 1] - plan.dof[b]
-    for x in range(d):
-        k = plan.dof[b] + x
-        if m.armature[k] != 0.0:
-            a = r[o + 6 * d + d * d + x] - dot6(six(r, o + (d + 7) * d + 6 * x), f1)
-            if plan.handles[n] == 2:
-                a += dot6(six(r, o + (d + 13) * d + 6 * x), f2)
-            s.move[m.v_index[k]] = a
-            r[TOTAL_A] += m.armature[k] * a * a
-            r[TOTAL_V] += e.rotor[k] * s.v[m.v_index[k]] ** 2
+    put_acceleration(m, plan, st, n, f1, f2, s.move)
+    for k in range(plan.dof[b], plan.dof[b + 1]):
+        r[TOTAL_A] += m.armature[k] * s.move[m.v_index[k]] ** 2
+        r[TOTAL_V] += e.rotor[k] * s.v[m.v_index[k]] ** 2
 
 
 @loop_kernel

@@ -90,8 +90,8 @@ from bough.adaptive.tree.layout import (
     Blueprint,
     State,
     W,
+    joint_places,
     placement,
-    tail,
     two_handled,
 )
 from bough.adaptive.tree.rigid import join_forces, join_inertia
@@ -236,6 +236,28 @@ def bias(m: Mechanism, plan: Blueprint, st: State, code: int) -> tuple[Motion, M
 
 @inlined
 @loop_kernel
+def joint_terms(
+    plan: Blueprint, st: State, n: int, beta: Motion, Q: Rows, k0: int, share: float
+) -> tuple[Force, Motion, Motion]:
+    """gamma, T1' beta + u1' Q and T2' beta + u2' Q of node n, whose record gets R; its torques are share Q[k0 ...]."""
+    r, at, two = st.record[plan.offset[n] : plan.offset[n + 1]], joint_places(plan, n), plan.handles[n] == 2
+    gamma, e1, e2 = symmetric_six(r, W, beta), transposed_six(r, T1, beta), ZERO6
+    if two:
+        e2 = transposed_six(r, T2, beta)
+    for x in range(at.d):
+        torque, rest = share * Q[k0 + x], -dot6(six(r, at.U + 6 * x), beta)
+        gamma = add6(gamma, scale6(torque, six(r, at.U + 6 * x)))
+        e1 = add6(e1, scale6(torque, six(r, at.u1 + 6 * x)))
+        if two:
+            e2 = add6(e2, scale6(torque, six(r, at.u2 + 6 * x)))
+        for y in range(at.d):
+            rest += r[at.D + at.d * x + y] * share * Q[k0 + y]
+        r[at.R + x] = rest
+    return gamma, e1, e2
+
+
+@inlined
+@loop_kernel
 def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None:
     """b of node n after forces or torques have changed, and what else it `keeps`: matrix-vector products only."""
     r, b, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.handles[n] == 2
@@ -243,23 +265,7 @@ def linear(m: Mechanism, plan: Blueprint, st: State, n: int, keeps: int) -> None
     b1C, b2C = bias(m, plan, st, plan.right[n])
     R, p = placement(plan, st, b)
     beta = sub6(motion_out(R, p, b2A), b1C)
-    gamma = symmetric_six(r, W, beta)
-    e1, e2 = transposed_six(r, T1, beta), ZERO6
-    if two:
-        e2 = transposed_six(r, T2, beta)
-    if b >= 0:
-        d, k0, o = plan.dof[b + 1] - plan.dof[b], plan.dof[b], tail(plan, n)
-        U, D, R_, u1, u2 = o, o + 6 * d, o + 6 * d + d * d, o + (d + 7) * d, o + (d + 13) * d
-        for x in range(d):
-            Q = st.tau[k0 + x]
-            gamma = add6(gamma, scale6(Q, six(r, U + 6 * x)))
-            e1 = add6(e1, scale6(Q, six(r, u1 + 6 * x)))
-            if two:
-                e2 = add6(e2, scale6(Q, six(r, u2 + 6 * x)))
-            rest = -dot6(six(r, U + 6 * x), beta)
-            for y in range(d):
-                rest += r[D + d * x + y] * st.tau[k0 + y]
-            r[R_ + x] = rest
+    gamma, e1, e2 = joint_terms(plan, st, n, beta, st.tau, plan.dof[max(b, 0)], 1.0)
     put_six(r, GAMMA, gamma)
     put_six(r, B1, sub6(b1A, e1))
     if two:
@@ -297,9 +303,9 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
     transform(S, XF, R, p)
     into_joint_frame(S, XA21, XA2, a21, a2, R, p)
     add_blocks(S, K_, XA2, C1)
-    d = 0
+    at = joint_places(plan, n)
+    d = at.d
     if b >= 0:
-        d = plan.dof[b + 1] - plan.dof[b]
         constrain(m, plan, st, b)
     else:
         _hold(S, b)
@@ -322,14 +328,13 @@ def matrices(m: Mechanism, plan: Blueprint, st: State, n: int) -> int:
         subtract_transposed(S, C2, c12, T2_)
         store_symmetric(S, C2, r, PHI2)
         store_full(S, T2_, r, T2)
-    o = tail(plan, n)
     for x in range(d):
-        put_row(S, U_, x, r, o + 6 * x)
-        put_row(S, U1_, x, r, o + (d + 7) * d + 6 * x)
+        put_row(S, U_, x, r, at.U + 6 * x)
+        put_row(S, U1_, x, r, at.u1 + 6 * x)
         if two:
-            put_row(S, U2_, x, r, o + (d + 13) * d + 6 * x)
+            put_row(S, U2_, x, r, at.u2 + 6 * x)
         for y in range(d):
-            r[o + 6 * d + d * x + y] = S[D_, x, y]
+            r[at.D + d * x + y] = S[D_, x, y]
     return d
 
 
@@ -389,19 +394,22 @@ def joint_force(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> For
 
 @inlined
 @loop_kernel
+def put_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force, qdd: Rows) -> None:
+    """Write the acceleration of the joint of node n into qdd (nv,)."""
+    r, at = st.record[plan.offset[n] : plan.offset[n + 1]], joint_places(plan, n)
+    for x in range(at.d):
+        a = r[at.R + x] - dot6(six(r, at.u1 + 6 * x), f1)
+        if plan.handles[n] == 2:
+            a += dot6(six(r, at.u2 + 6 * x), f2)
+        qdd[m.v_index[plan.dof[plan.body[n]] + x]] = a
+
+
+@inlined
+@loop_kernel
 def joint_acceleration(m: Mechanism, plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """Write qdd of the joint of node n; returns its weighted square."""
-    b = plan.body[n]
-    if b < 0:
-        return 0.0
-    r, o = st.record[plan.offset[n] : plan.offset[n + 1]], tail(plan, n)
-    k0, d = plan.dof[b], plan.dof[b + 1] - plan.dof[b]
-    for x in range(d):
-        a = r[o + 6 * d + d * d + x] - dot6(six(r, o + (d + 7) * d + 6 * x), f1)
-        if plan.handles[n] == 2:
-            a += dot6(six(r, o + (d + 13) * d + 6 * x), f2)
-        st.qdd[m.v_index[k0 + x]] = a
-    return joint_square(m, plan, st, b, st.qdd)
+    put_acceleration(m, plan, st, n, f1, f2, st.qdd)
+    return joint_square(m, plan, st, plan.body[n], st.qdd)
 
 
 @inlined

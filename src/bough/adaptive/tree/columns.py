@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bough.adaptive.tree.algebra import joint_terms
 from bough.adaptive.tree.blocks import (
     ZERO6,
     free_body,
@@ -32,26 +33,29 @@ from bough.adaptive.tree.blocks import (
     put_six,
     six,
     symmetric_six,
-    transposed_six,
 )
 from bough.adaptive.tree.layout import (
-    FORCE,
     IDENTITY,
     PHI1,
     PHI2,
     PHI12,
-    T1,
-    T2,
     ZERO3,
     Blueprint,
     State,
-    W,
     cross_pose,
     far_pose,
+    joint_places,
     placement,
-    tail,
 )
-from bough.adaptive.tree.rigid import ZERO10, cluster_inertia, handle_force, is_ground, joined_force, rigid_solve
+from bough.adaptive.tree.rigid import (
+    ZERO10,
+    cluster_force,
+    cluster_inertia,
+    handle_force,
+    is_ground,
+    join_force,
+    rigid_solve,
+)
 from bough.compile.kernel import kernel, loop_kernel
 from bough.dynamics.newton_euler import centripetal, gyroscopic_force
 from bough.joints import Mechanism
@@ -178,12 +182,6 @@ def _mixed(r: Rows, at: tuple[int, ...], S: Symmetric, c: float) -> Motion:
     return b
 
 
-@kernel
-def _own_force(plan: Blueprint, st: State, leaf: int, c: float) -> Force:
-    """c times the force on a body, which its first copy bears."""
-    return scale6(c, get6(st.force, plan.last[leaf])) if leaf < len(plan.parent) else ZERO6
-
-
 @loop_kernel
 def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric, c: float) -> Motion:
     i = plan.leaf_body[leaf]
@@ -191,7 +189,7 @@ def _leaf_bias(m: Mechanism, plan: Blueprint, st: State, leaf: int, S: Symmetric
         return (0.0, 0.0, 0.0, -c * m.gravity[0], -c * m.gravity[1], -c * m.gravity[2])
     inverse, k = leaf_inverse(plan, i), float(plan.copies[i])
     gyro = scale6(1.0 / k, gyroscopic_force(get10(m.inertia, plan.last[i]), S))
-    return scale6(k, free_body(inverse, sub6(_own_force(plan, st, leaf, c), gyro)))
+    return scale6(k, free_body(inverse, sub6(scale6(c, cluster_force(plan, st, ~leaf)), gyro)))
 
 
 @loop_kernel
@@ -201,24 +199,6 @@ def bias_of(m: Mechanism, plan: Blueprint, st: State, code: int, far: bool, S: S
         return _leaf_bias(m, plan, st, ~code, S, c)
     r = st.record[plan.offset[code] : plan.offset[code + 1]]
     return _mixed(r, COLUMNS2 if far and plan.handles[code] == 2 else COLUMNS1, S, c)
-
-
-@loop_kernel
-def cluster_force(plan: Blueprint, st: State, code: int) -> Force:
-    """F_C: all forces on a cluster as one, in its near frame."""
-    if code < 0:
-        return _own_force(plan, st, ~code, 1.0)
-    return six(st.record[plan.offset[code] : plan.offset[code + 1]], FORCE)
-
-
-@loop_kernel
-def join_force(plan: Blueprint, st: State, n: int) -> None:
-    """F_C of node n; nothing moves the ground."""
-    F = ZERO6
-    if plan.near[n] != len(plan.parent):
-        R, p = far_pose(plan, st, n, (IDENTITY, ZERO3))
-        F = joined_force(cluster_force(plan, st, plan.left[n]), cluster_force(plan, st, plan.right[n]), R, p)
-    put_six(st.record[plan.offset[n] : plan.offset[n + 1]], FORCE, F)
 
 
 @kernel
@@ -242,12 +222,9 @@ def gap_of(m: Mechanism, plan: Blueprint, st: State, n: int, S: Symmetric, c: fl
 def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Columns | Workspace) -> None:
     """B, dk and F_C of node n, whose inertia and matrices are known; Q (6,) are its torques, x has `Columns`."""
     r, two = st.record[plan.offset[n] : plan.offset[n + 1]], plan.handles[n] == 2
-    b, A, B = plan.body[n], plan.left[n], plan.right[n]
-    o, d = tail(plan, n), 0
-    if b >= 0:
-        d = plan.dof[b + 1] - plan.dof[b]
+    at, A, B = joint_places(plan, n), plan.left[n], plan.right[n]
     RA, _ = cross_pose(plan, st, A)
-    R, _ = placement(plan, st, b)
+    R, _ = placement(plan, st, plan.body[n])
     for j in range(7):
         S, c = UNITS[j], 1.0 if j == 6 else 0.0
         SB = turned(R, turned(RA, S))
@@ -255,19 +232,9 @@ def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Column
             x.s[j, k] = SB[k]
         x.s[j, 6] = c
         beta = gap_of(m, plan, st, n, S, c)
-        gamma = symmetric_six(r, W, beta)
-        e1, e2 = transposed_six(r, T1, beta), ZERO6
-        if two:
-            e2 = transposed_six(r, T2, beta)
-        for k in range(d):
-            U, D, u1, u2 = o + 6 * k, o + 6 * d + d * k, o + (d + 7) * d + 6 * k, o + (d + 13) * d + 6 * k
-            x.rate[j, k] = -dot6(six(r, U), beta)
-            for y in range(d):
-                x.rate[j, k] += c * r[D + y] * Q[y]
-            gamma = add6(gamma, scale6(c * Q[k], six(r, U)))
-            e1 = add6(e1, scale6(c * Q[k], six(r, u1)))
-            if two:
-                e2 = add6(e2, scale6(c * Q[k], six(r, u2)))
+        gamma, e1, e2 = joint_terms(plan, st, n, beta, Q, 0, c)
+        for k in range(at.d):
+            x.rate[j, k] = r[at.R + k]
         put6(x.beta, j, beta)
         put6(x.gamma, j, gamma)
         near = sub6(bias_of(m, plan, st, A, False, S, c), e1)
@@ -276,7 +243,7 @@ def columns(m: Mechanism, plan: Blueprint, st: State, n: int, Q: Rows, x: Column
         put_six(r, COLUMNS1[j], near)
     join_force(plan, st, n)
     _rigid_gaps(m, plan, st, n, x)
-    join_squares(plan, st, n, Q, d, x)
+    join_squares(plan, st, n, Q, at.d, x)
 
 
 @loop_kernel

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from bough.adaptive.tree.assembly import Assembly, Linkage, make_linkage
 from bough.adaptive.tree.shapes import shaped_tree
-from bough.compile.kernel import kernel, loop_kernel
+from bough.compile.kernel import inlined, kernel, loop_kernel
 from bough.compile.vectors import WIDTH
 from bough.errors import TooLargeError
 from bough.joints import (
@@ -35,7 +35,6 @@ PHI2, PSI2, PHI12, PSI12, T2, CROSS = 168, 189, 210, 246, 282, 318
 TWO_HANDLES = 330
 # What nodes keep beyond the equations, added up: total accelerations of joints; themselves as rigid bodies
 TOTAL, RIGID = 1, 2
-# Behind that, for a joint of d freedoms: U (d, 6), D (d, d), R (d,), u1 (d, 6) and with two handles u2 (d, 6).
 
 # Scratch blocks
 (A1, A21, A2, PA1, PA21, PA2, C1, C12, C2, PC1, PC12, PC2, XA21, XA2, XPA21, XPA2,
@@ -200,10 +199,24 @@ ZERO3 = (0.0, 0.0, 0.0)
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
+class JointPlaces(NamedTuple):
+    """Where the record of a node has what depends on its joint of d freedoms; a weld has none."""
+
+    d: int
+    U: int  # (d, 6)
+    D: int  # (d, d)
+    R: int  # (d,)
+    u1: int  # (d, 6)
+    u2: int  # (d, 6) with two handles
+
+
+@inlined
 @kernel
-def tail(plan: Blueprint, n: int) -> int:
-    """Where the part of a record begins that depends on the joint's freedoms."""
-    return TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE
+def joint_places(plan: Blueprint, n: int) -> JointPlaces:
+    b, d, o = plan.body[n], 0, TWO_HANDLES if plan.handles[n] == 2 else ONE_HANDLE
+    if b >= 0:
+        d = plan.dof[b + 1] - plan.dof[b]
+    return JointPlaces(d, o, o + 6 * d, o + (d + 6) * d, o + (d + 7) * d, o + (d + 13) * d)
 
 
 @kernel

@@ -31,19 +31,22 @@ from bough.adaptive.tree.layout import (
     State,
     cross_pose,
     far_pose,
+    joint_places,
     placement,
-    tail,
 )
 from bough.compile.kernel import kernel, loop_kernel
 from bough.joints import Mechanism
 from bough.spatial import (
+    add3,
     add6,
+    angular,
     cross,
     dot6,
     force_in,
     get6,
     get10,
     join,
+    linear,
     motion_out,
     rigid_add,
     rigid_in,
@@ -55,18 +58,6 @@ from bough.spatial import (
     symmetric_times,
 )
 from bough.types import Force, Motion, RigidInertia, Rotation, Scalar, Symmetric, Vector
-
-
-@kernel
-def joined_inertia(IA: RigidInertia, IB: RigidInertia, R: Rotation, p: Vector) -> RigidInertia:
-    """I_C, where (R, p) places the near frame of B in that of A."""
-    return rigid_add(IA, rigid_in(R, p, IB))
-
-
-@kernel
-def joined_force(FA: Force, FB: Force, R: Rotation, p: Vector) -> Force:
-    """F_C: all forces on the cluster as one, in its near frame."""
-    return add6(FA, force_in(R, p, FB))
 
 
 @kernel
@@ -113,37 +104,11 @@ def rigid_solve(I: RigidInertia, f: Force) -> Motion:
 
 
 @kernel
-def gyroscopic_force(I: RigidInertia, v: Motion) -> Force:
+def gyroscopic_wrench(I: RigidInertia, v: Motion) -> Force:
     """v x* I v: what keeps a rigid body on its way."""
     h = rigid_times(I, v)
-    w, l = (v[0], v[1], v[2]), (v[3], v[4], v[5])
-    n, f = (h[0], h[1], h[2]), (h[3], h[4], h[5])
-    a, b = cross(w, n), cross(l, f)
-    return join((a[0] + b[0], a[1] + b[1], a[2] + b[2]), cross(w, f))
-
-
-@kernel
-def rigid_acceleration(I: RigidInertia, F: Force, v: Motion, f: Force) -> Motion:
-    """a_1 of a rigid cluster with velocity v, under its own forces F and those on its handles f (`handle_force`)."""
-    return rigid_solve(I, sub6(add6(f, F), gyroscopic_force(I, v)))
-
-
-@kernel
-def locked_square(I: RigidInertia, F: Force) -> Scalar:
-    """F' I^-1 F: kappa of a leaf, and what kappa of a rigid cluster is."""
-    return dot6(F, rigid_solve(I, F))
-
-
-@kernel
-def joined_kappa(kappa_A: Scalar, kappa_B: Scalar, gamma: Force, beta: Motion) -> Scalar:
-    """kappa of a node without its joint's own Q' R."""
-    return kappa_A + kappa_B - dot6(gamma, beta)
-
-
-@kernel
-def twice_energy(I: RigidInertia, v: Motion) -> Scalar:
-    """v' I v, twice the kinetic energy of a rigid cluster."""
-    return dot6(v, rigid_times(I, v))
+    w, n, f = angular(v), angular(h), linear(h)
+    return join(add3(cross(w, n), cross(linear(v), f)), cross(w, f))
 
 
 # Nodes as rigid bodies: what `rigid` needs of a cluster, kept in its record, and what release of its joints would
@@ -164,13 +129,17 @@ def is_ground(plan: Blueprint, code: int) -> bool:
     return (plan.near[code] if code >= 0 else plan.leaf_body[~code]) == len(plan.parent)
 
 
+@kernel
+def _node_inertia(plan: Blueprint, st: State, n: int) -> RigidInertia:
+    r, o = st.record[plan.offset[n] : plan.offset[n + 1]], INERTIA
+    return six(r, o) + (r[o + 6], r[o + 7], r[o + 8], r[o + 9])
+
+
 @loop_kernel
 def cluster_inertia(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
     """I_C in the near frame; zero where the ground belongs to it."""
     if code >= 0:
-        r, o = st.record[plan.offset[code] : plan.offset[code + 1]], INERTIA
-        a, b = six(r, o), (r[o + 6], r[o + 7], r[o + 8], r[o + 9])
-        return (a[0], a[1], a[2], a[3], a[4], a[5], b[0], b[1], b[2], b[3])
+        return _node_inertia(plan, st, code)
     i = plan.leaf_body[~code]
     if i == len(plan.parent):
         return ZERO10
@@ -183,55 +152,59 @@ def join_inertia(m: Mechanism, plan: Blueprint, st: State, n: int) -> None:
     I = ZERO10
     if plan.near[n] != len(plan.parent):
         R, p = far_pose(plan, st, n, (IDENTITY, ZERO3))
-        I = joined_inertia(
-            cluster_inertia(m, plan, st, plan.left[n]), cluster_inertia(m, plan, st, plan.right[n]), R, p
-        )
+        I = cluster_inertia(m, plan, st, plan.left[n])
+        I = rigid_add(I, rigid_in(R, p, cluster_inertia(m, plan, st, plan.right[n])))
     r = st.record[plan.offset[n] : plan.offset[n + 1]]
     for k in range(10):
         r[INERTIA + k] = I[k]
 
 
-@loop_kernel
-def _own(m: Mechanism, plan: Blueprint, st: State, code: int) -> RigidInertia:
-    """(F_C, kappa) of a child."""
+@kernel
+def cluster_force(plan: Blueprint, st: State, code: int) -> Force:
+    """F_C: all forces on a cluster as one, in its near frame; the first copy of a body bears its force."""
     if code >= 0:
-        r = st.record[plan.offset[code] : plan.offset[code + 1]]
-        return six(r, FORCE), r[KAPPA]
-    leaf = ~code
-    if leaf >= len(plan.parent):
-        return ZERO6, 0.0
-    F = get6(st.force, plan.last[leaf])
-    return F, dot6(F, leaf_bias(plan, st, m.gravity, leaf))
+        return six(st.record[plan.offset[code] : plan.offset[code + 1]], FORCE)
+    return get6(st.force, plan.last[~code]) if ~code < len(plan.parent) else ZERO6
+
+
+@loop_kernel
+def join_force(plan: Blueprint, st: State, n: int) -> None:
+    """F_C of node n; nothing moves the ground."""
+    F = ZERO6
+    if plan.near[n] != len(plan.parent):
+        R, p = far_pose(plan, st, n, (IDENTITY, ZERO3))
+        F = add6(cluster_force(plan, st, plan.left[n]), force_in(R, p, cluster_force(plan, st, plan.right[n])))
+    put_six(st.record[plan.offset[n] : plan.offset[n + 1]], FORCE, F)
+
+
+@loop_kernel
+def _kappa(m: Mechanism, plan: Blueprint, st: State, code: int) -> Scalar:
+    """kappa of a child."""
+    if code >= 0:
+        return st.record[plan.offset[code] + KAPPA]
+    return dot6(cluster_force(plan, st, code), leaf_bias(plan, st, m.gravity, ~code))
 
 
 @loop_kernel
 def join_forces(m: Mechanism, plan: Blueprint, st: State, n: int, beta: Motion) -> None:
     """F_C and kappa of node n, once gamma and R are known."""
-    r, b = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n]
-    FA, kA = _own(m, plan, st, plan.left[n])
-    FB, kB = _own(m, plan, st, plan.right[n])
-    kappa = joined_kappa(kA, kB, six(r, GAMMA), beta)
-    if b >= 0:
-        d, o = plan.dof[b + 1] - plan.dof[b], tail(plan, n)
-        for x in range(d):
-            kappa += st.tau[plan.dof[b] + x] * r[o + 6 * d + d * d + x]
-    F = ZERO6
-    if plan.near[n] != len(plan.parent):
-        R, p = far_pose(plan, st, n, (IDENTITY, ZERO3))
-        F = joined_force(FA, FB, R, p)
-    elif not is_ground(plan, plan.right[n]):
+    r, b, B, at = st.record[plan.offset[n] : plan.offset[n + 1]], plan.body[n], plan.right[n], joint_places(plan, n)
+    kappa = _kappa(m, plan, st, plan.left[n]) + _kappa(m, plan, st, B) - dot6(six(r, GAMMA), beta)
+    for x in range(at.d):
+        kappa += st.tau[plan.dof[b] + x] * r[at.R + x]
+    if plan.near[n] == len(plan.parent) and not is_ground(plan, B):
         R, p = placement(plan, st, b)
         a = motion_out(R, p, (0.0, 0.0, 0.0, -m.gravity[0], -m.gravity[1], -m.gravity[2]))
-        I = cluster_inertia(m, plan, st, plan.right[n])
-        kappa += dot6(a, sub6(rigid_times(I, a), scale6(2.0, FB)))
-    put_six(r, FORCE, F)
+        pull = rigid_times(cluster_inertia(m, plan, st, B), a)
+        kappa += dot6(a, sub6(pull, scale6(2.0, cluster_force(plan, st, B))))
+    join_force(plan, st, n)
     r[KAPPA] = kappa
 
 
 @loop_kernel
 def released_energy(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) -> Scalar:
     """E of node n under forces on its handles: f' (Phi - Phi_r) f + 2 f' (b - b_r) + dk; rounding below zero is cut."""
-    r, o = st.record[plan.offset[n] : plan.offset[n + 1]], INERTIA
+    r = st.record[plan.offset[n] : plan.offset[n + 1]]
     if plan.near[n] == len(plan.parent):
         return max(r[KAPPA], 0.0)
     E = r[KAPPA] + dot6(f1, add6(scale6(2.0, six(r, B1)), symmetric_six(r, PHI1, f1)))
@@ -242,5 +215,4 @@ def released_energy(plan: Blueprint, st: State, n: int, f1: Force, f2: Force) ->
             f1, full_six(r, PHI12, f2)
         )
         f = handle_force(f, f2, R, p)
-    a, b = six(r, o), (r[o + 6], r[o + 7], r[o + 8], r[o + 9])
-    return max(E - locked_square((a[0], a[1], a[2], a[3], a[4], a[5], b[0], b[1], b[2], b[3]), f), 0.0)
+    return max(E - dot6(f, rigid_solve(_node_inertia(plan, st, n), f)), 0.0)

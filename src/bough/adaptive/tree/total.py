@@ -62,8 +62,8 @@ from bough.adaptive.tree.layout import (
     Blueprint,
     H,
     State,
+    joint_places,
     placement,
-    tail,
     two_handled,
 )
 from bough.compile.kernel import inlined, kernel, loop_kernel
@@ -181,17 +181,15 @@ def linear_total(plan: Blueprint, st: State, n: int) -> None:
     R, p = placement(plan, st, b)
     dp, gamma = sub6(motion_out(R, p, p2A), p1C), six(r, GAMMA)
     eta, s1, s2 = etaA + etaC, ZERO6, ZERO6
-    if b >= 0:
-        d, o = plan.dof[b + 1] - plan.dof[b], tail(plan, n)
-        R_, u1, u2 = o + 6 * d + d * d, o + (d + 7) * d, o + (d + 13) * d
-        for x in range(d):
-            weighted = 0.0
-            for y in range(d):
-                weighted += st.metric[plan.metric_index[b] + d * x + y] * r[R_ + y]
-            eta += weighted * r[R_ + x]
-            s1 = add6(s1, scale6(weighted, six(r, u1 + 6 * x)))
-            if two:
-                s2 = add6(s2, scale6(weighted, six(r, u2 + 6 * x)))
+    at = joint_places(plan, n)
+    for x in range(at.d):
+        weighted = 0.0
+        for y in range(at.d):
+            weighted += st.metric[plan.metric_index[b] + at.d * x + y] * r[at.R + y]
+        eta += weighted * r[at.R + x]
+        s1 = add6(s1, scale6(weighted, six(r, at.u1 + 6 * x)))
+        if two:
+            s2 = add6(s2, scale6(weighted, six(r, at.u2 + 6 * x)))
     Hg = symmetric_six(r, H, gamma)
     z = sub6(dp, scale6(2.0, Hg))
     s1 = add6(s1, _cross(plan, st, a, force_in(R, p, gamma), False))
