@@ -307,8 +307,6 @@ class Region:
         if "open" not in state:
             return
         tree, opened = self.solver.ready_tree(), state["open"]
-        while len(tree.front.done) < len(opened) + 2:
-            tree.grow()
         tree.front.done[: len(opened)] = opened
         tree.front.count[DONE] = len(opened)
         self._begun, self._asked = tree.begun, True

@@ -23,16 +23,16 @@ class Told:
 
     def __init__(self, seed):
         self.tree, self.front = PlainTree(seed), None
-        self.front = front(self.tree)._replace(order=np.zeros(64, np.int64))
+        self.front = front(self.tree)
         self.loads, self.clock = no_forces(len(self.tree.st.force)), make_clock()
 
     def __call__(self, what, number=(), out=None, limits=(0.0, 0.0, 0.0)):
         t = self.tree
         order = Order(what, OVER_LINKAGE, limits, math.inf, np.array(number, np.int64), out, TOTAL | RIGID)
-        given = (t.m, t.plan, t.st, self.front, self.loads, self.clock, order)
+        given = (t.m, t.plan, t.st, self.front)
         if what <= REFINE:
-            return command(*given, no_springs(t.m, t.st))
-        return query(*given)
+            return command(*given, self.loads, self.clock, order, no_springs(t.m, t.st))
+        return query(*given, self.clock, order)
 
 
 def test_what_has_changed_is_redone_as_if_all_was():

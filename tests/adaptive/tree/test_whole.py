@@ -14,7 +14,7 @@ pytestmark = pytest.mark.interpreted
 
 def front(tree):
     nodes = len(tree.plan.left)
-    return make_front(nodes, int(tree.plan.depth[0]), 64, np.zeros(nodes, np.int8))
+    return make_front(nodes, int(tree.plan.depth[0]), np.zeros(nodes, np.int8))
 
 
 @pytest.mark.parametrize("seed", range(3))

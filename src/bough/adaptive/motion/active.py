@@ -53,7 +53,7 @@ class ActiveRegion:
         self.tree = TreeEngine(model, None, mechanism, shared, make_clock())
         plan = self.tree.plan
         self.survey: Survey = make_survey(len(plan.left), len(plan.parent), int(plan.depth[0]))
-        self.choice: Choice = make_choice(256)
+        self.choice: Choice = make_choice(len(plan.left))
         self.mass = model.total_mass
         self._opened = np.zeros(len(plan.left), np.int8)
         self.engine: MotionEngine
@@ -102,7 +102,7 @@ class ActiveRegion:
 
     def begin(self, loads: Loads, h: float, nodes: IntArray | None = None) -> None:
         """Take the linkage as it is: joints that move are active, all others are rigid; or these nodes are. O(n)."""
-        tree, plan, y = self.tree, self.tree.plan, self.survey
+        tree, y = self.tree, self.survey
         y.lead[0] = h
         tree.mechanism = with_armature(self.mechanism, self.effort, h)
         self._weigh()
@@ -111,7 +111,6 @@ class ActiveRegion:
         y.active[:] = 0
         y.active[nodes] = 1
         self._set_done(nodes)
-        tree.reserve(loads, len(plan.left))
         self._attend(BUILD, loads)
         self.touched, self.stale, self.hidden = [], False, None
         self._contract(loads)
@@ -130,8 +129,6 @@ class ActiveRegion:
 
     def _set_done(self, nodes: IntArray) -> None:
         """Nodes that are open, parents first."""
-        while len(self.tree.front.done) < len(nodes) + 2:
-            self.tree.grow()
         self.tree.front.done[: len(nodes)], self.tree.front.count[DONE] = nodes, len(nodes)
 
     def _attend(self, what: int, loads: Loads, rule: Rule = NO_RULE, touched: IntArray = NOTHING) -> float:
@@ -193,13 +190,10 @@ class ActiveRegion:
             self._attend(BUILD, loads)
             touched = NOTHING
         self.touched, self.stale = [], False
-        self.tree.reserve(loads, len(self.open_nodes) + (1 + len(touched)) * int(self.tree.plan.depth[0]))
         limits = rule if budget is None else rule._replace(most=min(budget, rule.most))
         fits = self._attend(SURVEY, loads, limits, touched)
         while fits == 0.0:
-            if self.choice.count[OPEN] <= limits.most:
-                self.choice = make_choice(2 * len(self.choice.code))
-            elif limits.most == rule.most:
+            if limits.most == rule.most:
                 return False
             elif limits.opens > HUGE:  # what is open must be
                 limits = limits._replace(most=rule.most)
@@ -235,8 +229,6 @@ class ActiveRegion:
     def _change(self, loads: Loads, energy: float) -> None:
         """Make the chosen region the present one."""
         count = self.choice.count
-        while len(self.tree.front.done) < int(count[OPEN]) + 2:
-            self.tree.grow()
         potential = 0.0 if self.hidden is None else float(self.engine.tally()[1:3].sum())
         self._attend(SETTLE, loads)
         self.opened, self.closed = self.opened + int(count[FRESH]), self.closed + int(count[CLOSED])

@@ -57,21 +57,20 @@ class Rule(NamedTuple):
 class Choice(NamedTuple):
     """What was chosen."""
 
-    node: Rows  # (capacity,) open nodes, parents first
-    code: Rows  # (capacity,) closed clusters below them
-    square: Rows  # (capacity,) what release would add there
-    a: Rows  # (capacity, 6) acceleration of each, if it alone were rigid
-    momentum: Rows  # (capacity, 6)
+    node: Rows  # (nodes + 2,) open nodes, parents first
+    code: Rows  # (nodes + 2,) closed clusters below them
+    square: Rows  # (nodes + 2,) what release would add there
+    a: Rows  # (nodes + 2, 6) acceleration of each, if it alone were rigid
+    momentum: Rows  # (nodes + 2, 6)
     count: Rows  # (5,)
     size: Rows  # (1,) the largest size of what E is a difference of: rounding of it is the noise of the choice
 
 
-def make_choice(capacity: int) -> Choice:
-    """Room for so many clusters."""
-    ints = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
-    return Choice(
-        *ints, np.zeros(capacity), np.zeros((capacity, 6)), np.zeros((capacity, 6)), np.zeros(5, np.int64), np.zeros(1)
-    )
+def make_choice(nodes: int) -> Choice:
+    """Room for all clusters of a tree with so many nodes."""
+    node, code = np.zeros((2, nodes + 2), np.int64)
+    a, momentum = np.zeros((2, nodes + 2, 6))
+    return Choice(node, code, np.zeros(nodes + 2), a, momentum, np.zeros(5, np.int64), np.zeros(1))
 
 
 @loop_kernel
@@ -127,7 +126,7 @@ def _open_forces(
 def choose(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, e: Effort, s: Moving, y: Survey, rule: Rule, x: Choice
 ) -> Scalar:
-    """Fill x; returns 0 where there is no room in it, or more clusters than the rule allows would be open."""
+    """Fill x; returns 0 where more clusters than the rule allows would be open."""
     x.count[:] = 0
     x.size[0] = 0.0
     top, root = 1, len(plan.left) - 1
@@ -136,8 +135,6 @@ def choose(
     put_far(y.force, 0, ZERO6)
     put6(y.motion, 0, ZERO6)
     while top > 0:
-        if x.count[FRONT] + 4 > len(x.code) or x.count[OPEN] + 4 > len(x.node):
-            return 0.0
         top -= 1
         code, f1, f2, v = y.stack[top], get6(y.force, top), get_far(y.force, top), get6(y.motion, top)
         if is_active(y, code):

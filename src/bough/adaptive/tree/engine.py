@@ -17,9 +17,7 @@ from bough.adaptive.tree.contract import Loads, no_forces
 from bough.adaptive.tree.front import (
     CERTIFICATE,
     DONE,
-    FULL,
     LARGEST,
-    MET,
     OVER_JOINT,
     OVER_LINKAGE,
     REFUSED,
@@ -30,7 +28,6 @@ from bough.adaptive.tree.front import (
     STEP_TOP,
     WAITING,
     Front,
-    grown,
     make_front,
 )
 from bough.adaptive.tree.layout import TOTAL, Clock, Shared, make_blueprint, make_state
@@ -177,7 +174,6 @@ def measure_noise(tree: TreeEngine, plain: PlainEngine, loads: Loads) -> Noise:
     if found is None:  # refused by whoever reads the accelerations
         return tree.noise
     every = np.unique(tree.plan.leaf_up[: len(tree.plan.parent)]).astype(np.int64)
-    tree.reserve(none, len(tree.plan.left))
     s.force[:], s.tau[:] = probe(tree.mechanism), 0.0
     tree.do(CHANGED, none, number=every)
     before, tree.noise = tree.noise, found.merged(_noise_beside(tree, plain, none) or found)
@@ -239,8 +235,8 @@ class TreeEngine:
         self.state = make_state(model, self.plan, self.link, weights, shared, bool(clock.catches_up[0]))
         self.shared, self.clock = shared, clock
         nodes = len(self.plan.left)
-        self.front: Front = make_front(nodes, int(self.plan.depth[0]), 1024, self._forced())
-        self._no_loads, self._no_poses = no_forces(0), np.zeros((0, 12))
+        self.front: Front = make_front(nodes, int(self.plan.depth[0]), self._forced())
+        self._no_poses = np.zeros((0, 12))
         self._checked: Loads | None = None
         self.noise = Noise()
         self.begun = 0  # orders that changed what is open
@@ -260,12 +256,11 @@ class TreeEngine:
         """Run one order of `command` on this tree."""
         out = self._no_poses if out is None else out
         order = Order(what, *stop, turn, np.asarray(number, np.int64), out, self.keeps)
-        loads = self._no_loads if loads is None else loads
-        args = (self.mechanism, self.plan, self.state, self.front, loads, self.clock, order)
+        args = (self.mechanism, self.plan, self.state, self.front)
         if what > REFINE:
-            return float(compiled(query)(*args))
+            return float(compiled(query)(*args, self.clock, order))
         self.begun += 1
-        return float(compiled(command)(*args, self.springs))
+        return float(compiled(command)(*args, loads or self.no_forces, self.clock, order, self.springs))
 
     def _forced(self) -> npt.NDArray[np.int8]:
         """Nodes above a floating base."""
@@ -283,33 +278,19 @@ class TreeEngine:
         arrays = [*self.plan, *self.state, *self.front]
         return sum(a.nbytes for a in arrays)
 
-    def reserve(self, loads: Loads, nodes: int) -> None:
-        """Room for the nodes that an update may visit."""
-        depth = int(self.plan.depth[0])
-        wanted = min(len(self.plan.left), nodes + depth * len(loads.body) + 64)
-        if len(self.front.order) < wanted:
-            self.front = self.front._replace(order=np.zeros(2 * wanted, np.int64))
-
-    def grow(self) -> None:
-        """Twice the room for a bounded pass; what it has done so far is kept."""
-        self.front = grown(self.front)
-
     def rebuild(self, loads: Loads) -> None:
         """All equations anew from q."""
-        self.reserve(loads, 0)
         self.do(REBUILD, loads)
         self.state.qdd[:] = 0.0
 
     def changed(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
         """Forces or torques below these nodes have changed."""
         self._forget_all()
-        self.reserve(loads, len(nodes) * int(self.plan.depth[0]))
         self.do(CHANGED, loads, number=nodes)
 
     def follow(self, loads: Loads, nodes: npt.NDArray[np.int64]) -> None:
         """The opened joints were moved by another engine, and forces or torques below these nodes have changed."""
         self._forget_all()
-        self.reserve(loads, len(nodes) * int(self.plan.depth[0]) + len(self.front.done))
         self.do(FOLLOW, loads, number=nodes)
 
     def restart(self) -> None:
@@ -319,14 +300,7 @@ class TreeEngine:
     def refine(self, error: ErrorMeasure | None, budget: int = NO_LIMIT) -> int:
         """Open clusters until the error is met (MET) or the budget of clusters is spent (SPENT); None is never met."""
         self._forget_all()
-        rule = stop(self._inner(error))
-        while True:
-            before = self.opened
-            status = int(self.do(REFINE, None, rule, number=(budget,)))
-            budget -= self.opened - before
-            if status != FULL:
-                return status
-            self.grow()
+        return int(self.do(REFINE, None, stop(self._inner(error)), number=(budget,)))
 
     @property
     def opened(self) -> int:
@@ -342,14 +316,7 @@ class TreeEngine:
         joint by more than `turn` (`refused`)."""
         self._forget_all()
         self.front.count[REFUSED] = 0
-        while steps:
-            self.reserve(loads, len(self.front.done))
-            steps = int(self.do(MARCH, loads, stop(self._inner(error)), turn, (budget, steps)))
-            if steps and (self.refused or self.opened >= budget):
-                return steps
-            if steps and self.refine(error, budget - self.opened) != MET:
-                return steps
-        return 0
+        return int(self.do(MARCH, loads, stop(self._inner(error)), turn, (budget, steps)))
 
     @property
     def refused(self) -> bool:
@@ -379,10 +346,9 @@ class TreeEngine:
         return no_forces(len(self.shared.force))
 
     def respond(self, bodies: npt.NDArray[np.int64]) -> FloatArray:
-        """(k, 6) accelerations of some primitives under the forces on them now; see `lazy.respond`. O(log n) each."""
+        """(k, 6) accelerations of some primitives, relative to free fall, all joints free. O(log n) each."""
         out = np.zeros((len(bodies), 6))
-        self.reserve(self.no_forces, len(bodies) * int(self.plan.depth[0]))
-        self.do(RESPOND, self.no_forces, number=self.link.host[bodies], out=out)
+        self.do(RESPOND, number=self.link.host[bodies], out=out)
         return out
 
     def transmit(self, bodies: npt.NDArray[np.int64]) -> FloatArray:

@@ -1,6 +1,6 @@
 """The bounded down pass (Redon & Lin 2005, section 4): open the cluster with the largest total acceleration first.
 
-It stops by the rule of an error measure, when a budget is spent, or when memory must grow, and can be taken up again.
+It stops by the rule of an error measure or when a budget is spent, and can be taken up again.
 """
 
 from __future__ import annotations
@@ -21,25 +21,23 @@ from bough.types import Force, Rows, Scalar
 # What an error measure goes over: the sum over all joints, or the largest of them
 OVER_LINKAGE, OVER_JOINT = range(2)
 # Why a bounded pass ended
-MET, SPENT, FULL = range(3)
+MET, SPENT = range(2)
 # What an update must do at a node, added up: all equations, since its joint moved; new forces, since they may turn
 MOVED, LOADED = 1, 2
 # Places in Front.count and Front.value
-WAITING, DONE, SLOTS, SPARE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED, REFUSED, BY_ENERGY = range(10)
+WAITING, DONE, JOINTS, FULL_TIER, LINEAR_TIER, OPENED, REFUSED, BY_ENERGY = range(8)
 SUM, LARGEST, ROOT, CERTIFICATE, STEP_SUM, STEP_TOP, STEP_LARGEST, STEP_ROOT = range(8)
 
 
 class Front(NamedTuple):
     """The state of a bounded down pass: a heap of waiting clusters, and those opened so far, in order."""
 
-    key: Rows  # (capacity,) priority: total acceleration by the age of the oldest pending motion, or energy
-    node: Rows  # (capacity,)
-    slot: Rows  # (capacity,) where the forces on a waiting cluster are
-    force: Rows  # (capacity, 12)
-    spare: Rows  # (capacity,) slots given back
-    done: Rows  # (capacity,) opened nodes
-    order: Rows  # (capacity,) nodes of the last update, parents first
-    count: Rows  # (10,)
+    key: Rows  # (nodes,) priority: total acceleration by the age of the oldest pending motion, or energy
+    node: Rows  # (nodes,)
+    force: Rows  # (nodes, 12) on the handles of waiting clusters
+    done: Rows  # (nodes,) opened nodes
+    order: Rows  # (nodes,) nodes of the last update, parents first
+    count: Rows  # (8,)
     value: Rows  # (8,)
     tier: Rows  # (nodes,) what the next update must do: MOVED, LOADED, both or nothing
     forced: Rows  # (nodes,) 1 where a floating base lies below: opened always
@@ -47,23 +45,13 @@ class Front(NamedTuple):
     pose: Rows  # (depth + 3, 12)
 
 
-def make_front(nodes: int, depth: int, capacity: int, forced: Any) -> Front:
-    """An empty front."""
-    numbers = [np.zeros(capacity, np.int64) for _ in range(5)]
-    marks = np.zeros(nodes, np.int8)
+def make_front(nodes: int, depth: int, forced: Any) -> Front:
+    """An empty front. What no pass reaches of its memory is never touched."""
+    node, done, order = np.zeros((3, nodes), np.int64)
     return Front(
-        np.zeros(capacity), numbers[0], numbers[1], np.zeros((capacity, 12)), numbers[2], numbers[3], numbers[4],
-        np.zeros(10, np.int64), np.zeros(8), marks, forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
+        np.zeros(nodes), node, np.zeros((nodes, 12)), done, order, np.zeros(8, np.int64), np.zeros(8),
+        np.zeros(nodes, np.int8), forced, np.zeros(depth + 3, np.int64), np.zeros((depth + 3, 12)),
     )  # fmt: skip
-
-
-def grown(f: Front) -> Front:
-    """Twice the room; what was done so far is kept."""
-    longer = {}
-    for name in ("key", "node", "slot", "force", "spare", "done"):
-        old = getattr(f, name)
-        longer[name] = np.concatenate([old, np.zeros_like(old)])
-    return f._replace(**longer)
 
 
 @kernel
@@ -103,32 +91,20 @@ def importance(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: For
 
 @loop_kernel
 def _push(plan: Blueprint, st: State, fr: Front, n: int, f1: Force, f2: Force, clock: Clock) -> None:
-    """Let a cluster wait."""
+    """Put a cluster on the heap, to wait."""
     key = importance(plan, st, fr, n, f1, f2, clock)
     fr.value[SUM] += key
     if fr.forced[n] == 1:
         key = np.inf
-    if fr.count[SPARE] > 0:
-        fr.count[SPARE] -= 1
-        slot = fr.spare[fr.count[SPARE]]
-    else:
-        slot = fr.count[SLOTS]
-        fr.count[SLOTS] += 1
-    put6(fr.force, slot, f1)
-    put_far(fr.force, slot, f2)
-    _enter(fr, key, n, slot)
-
-
-@loop_kernel
-def _enter(fr: Front, key: Scalar, n: int, slot: int) -> None:
-    """Put a cluster on the heap."""
+    put6(fr.force, n, f1)
+    put_far(fr.force, n, f2)
     i = fr.count[WAITING]
     fr.count[WAITING] = i + 1
     while i > 0 and fr.key[(i - 1) // 2] < key:
         above = (i - 1) // 2
-        fr.key[i], fr.node[i], fr.slot[i] = fr.key[above], fr.node[above], fr.slot[above]
+        fr.key[i], fr.node[i] = fr.key[above], fr.node[above]
         i = above
-    fr.key[i], fr.node[i], fr.slot[i] = key, n, slot
+    fr.key[i], fr.node[i] = key, n
 
 
 @loop_kernel
@@ -136,7 +112,7 @@ def _pop(fr: Front) -> None:
     """Take the first cluster off the heap."""
     last = fr.count[WAITING] - 1
     fr.count[WAITING] = last
-    key, node, slot = fr.key[last], fr.node[last], fr.slot[last]
+    key, node = fr.key[last], fr.node[last]
     i = 0
     while True:
         child = 2 * i + 1
@@ -146,9 +122,9 @@ def _pop(fr: Front) -> None:
             child += 1
         if fr.key[child] <= key:
             break
-        fr.key[i], fr.node[i], fr.slot[i] = fr.key[child], fr.node[child], fr.slot[child]
+        fr.key[i], fr.node[i] = fr.key[child], fr.node[child]
         i = child
-    fr.key[i], fr.node[i], fr.slot[i] = key, node, slot
+    fr.key[i], fr.node[i] = key, node
 
 
 @loop_kernel
@@ -176,9 +152,9 @@ def waiting_sum(plan: Blueprint, st: State, fr: Front, clock: Clock) -> Scalar:
     """The sum over waiting clusters, without the cancellation of a running one."""
     total = 0.0
     for k in range(fr.count[WAITING]):
-        if fr.forced[fr.node[k]] == 1:
-            s = fr.slot[k]
-            total += importance(plan, st, fr, fr.node[k], get6(fr.force, s), get_far(fr.force, s), clock)
+        n = fr.node[k]
+        if fr.forced[n] == 1:
+            total += importance(plan, st, fr, n, get6(fr.force, n), get_far(fr.force, n), clock)
         else:
             total += fr.key[k]
     return total
@@ -200,22 +176,15 @@ def is_met(plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, clock
     return fr.value[SUM] <= limit
 
 
-@kernel
-def _is_full(fr: Front) -> bool:
-    return fr.count[WAITING] + 2 >= len(fr.key) or fr.count[DONE] + 2 >= len(fr.done)
-
-
 @loop_kernel
 def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock) -> Scalar:
     """Open the cluster that waits first; returns the weighted square of its joint's acceleration."""
-    n, slot, key = fr.node[0], fr.slot[0], fr.key[0]
-    f1, f2 = get6(fr.force, slot), get_far(fr.force, slot)
+    n, key = fr.node[0], fr.key[0]
+    f1, f2 = get6(fr.force, n), get_far(fr.force, n)
     if key == np.inf:
         key = importance(plan, st, fr, n, f1, f2, clock)
     fr.value[SUM] -= key
     _pop(fr)
-    fr.spare[fr.count[SPARE]] = slot
-    fr.count[SPARE] += 1
     square = joint_acceleration(m, plan, st, n, f1, f2)
     fr.value[LARGEST] = max(fr.value[LARGEST], square)
     fr.done[fr.count[DONE]] = n
@@ -233,12 +202,10 @@ def _open_first(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Cloc
 def refine(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, over: int, limits: Rows, budget: int, clock: Clock
 ) -> int:
-    """Open clusters, largest first, until the rule is met, `budget` clusters are opened, or memory must grow."""
+    """Open clusters, largest first, until the rule is met or `budget` clusters are opened."""
     while not is_met(plan, st, fr, over, limits, clock):
         if budget == 0:
             return SPENT
-        if _is_full(fr):
-            return FULL
         budget -= 1
         _open_first(m, plan, st, fr, clock)
     return MET

@@ -208,34 +208,6 @@ def equations(m: Mechanism, plan: Blueprint, st: State, fr: Front, count: int, k
         fr.tier[n] = 0
 
 
-@loop_kernel
-def respond(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, bodies: Rows, out: Rows) -> None:
-    """Accelerations of some bodies in their own frames, exactly, after forces on them were written into `st.force`.
-
-    Only the ways from these bodies to the root are redone and gone down: O(log n) for each.
-    """
-    for k in range(len(bodies)):
-        mark(plan, fr, plan.leaf_up[bodies[k]])
-    count = visit_marked(plan, st, fr, loads)
-    for k in range(count - 1, -1, -1):
-        linear(m, plan, st, fr.order[k], 0)
-    top = stack_up(fr, 0, len(plan.left) - 1, ZERO6, ZERO6)
-    while top > 0:
-        top -= 1
-        n, f1, f2 = fr.stack[top], get6(fr.pose, top), get_far(fr.pose, top)
-        a1, a2, c1, c2 = hand_down(plan, st, n, f1, f2)
-        for side in range(2):
-            code, near, far = (plan.left[n], a1, a2) if side == 0 else (plan.right[n], c1, c2)
-            if code < 0:
-                for k in range(len(bodies)):
-                    if bodies[k] == ~code:
-                        put6(out, k, leaf_acceleration(m, plan, st, ~code, near))
-            elif fr.tier[code] > 0:
-                top = stack_up(fr, top, code, near, far)
-    for k in range(count):
-        fr.tier[fr.order[k]] = 0
-
-
 # Passes over the whole assembly tree: placements, the exact down pass, the noise of total accelerations, poses.
 
 
@@ -277,7 +249,7 @@ def down_all(m: Mechanism, plan: Blueprint, st: State, fr: Front) -> Scalar:
 @loop_kernel
 def noise(
     m: Mechanism, plan: Blueprint, st: State, fr: Front, predicted: Rows, actual: Rows, truth: Rows, found: Rows
-) -> Scalar:
+) -> None:
     """How wrong the tree is beside the true accelerations `truth` (nv,), which become the errors of the tree's.
 
     found: the root's total acceleration; the largest square of a joint's; the largest total acceleration that is wrong
@@ -312,7 +284,6 @@ def noise(
             hidden = max(hidden, larger)
         predicted[n] = hidden
     found[0], found[3] = actual[len(plan.left) - 1], predicted[len(plan.left) - 1]
-    return 0.0
 
 
 @kernel
@@ -347,22 +318,39 @@ def rigid_groups(plan: Blueprint, st: State, since: float, group: Rows) -> None:
 
 
 @loop_kernel
+def forces_on(plan: Blueprint, st: State, fr: Front, n: int) -> tuple[Force, Force]:
+    """Forces on the handles of node n, all joints free, by the way down from the root. O(log n)."""
+    top, f1, f2 = 0, ZERO6, ZERO6
+    while n >= 0:
+        fr.stack[top] = n
+        top += 1
+        n = plan.up[n]
+    for j in range(top - 1, 0, -1):
+        a1, a2, c1, c2 = hand_down(plan, st, fr.stack[j], f1, f2)
+        if plan.right[fr.stack[j]] == fr.stack[j - 1]:
+            f1, f2 = c1, c2
+        else:
+            f1, f2 = a1, a2
+    return f1, f2
+
+
+@loop_kernel
 def transmit(plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
-    """Forces on some bodies through their joints, in their frames, each by one way down the tree."""
+    """Forces on some bodies through their joints, in their frames."""
     for k in range(len(bodies)):
-        n, top = plan.node_of[bodies[k]], 0
-        while n >= 0:
-            fr.stack[top] = n
-            top += 1
-            n = plan.up[n]
-        f1, f2 = ZERO6, ZERO6
-        for j in range(top - 1, 0, -1):
-            a1, a2, c1, c2 = hand_down(plan, st, fr.stack[j], f1, f2)
-            if plan.right[fr.stack[j]] == fr.stack[j - 1]:
-                f1, f2 = c1, c2
-            else:
-                f1, f2 = a1, a2
-        put6(out, k, joint_force(plan, st, fr.stack[0], f1, f2))
+        n = plan.node_of[bodies[k]]
+        f1, f2 = forces_on(plan, st, fr, n)
+        put6(out, k, joint_force(plan, st, n, f1, f2))
+
+
+@loop_kernel
+def respond(m: Mechanism, plan: Blueprint, st: State, fr: Front, bodies: Rows, out: Rows) -> None:
+    """Accelerations of some bodies in their own frames, exactly."""
+    for k in range(len(bodies)):
+        n = plan.leaf_up[bodies[k]]
+        f1, f2 = forces_on(plan, st, fr, n)
+        a1, _, c1, _ = hand_down(plan, st, n, f1, f2)
+        put6(out, k, leaf_acceleration(m, plan, st, bodies[k], a1 if plan.left[n] == ~bodies[k] else c1))
 
 
 # Two entries to all passes over an assembly tree: what every step needs, and questions; each is compiled once.
@@ -429,7 +417,7 @@ def command(
 
 
 @loop_kernel
-def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clock: Clock, order: Order) -> Scalar:
+def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, clock: Clock, order: Order) -> Scalar:
     """Answer one question about the tree.
 
     SOLVE: all accelerations. NOISE: how wrong the tree is. LEFT: the sum over waiting clusters. POSES, RESPOND,
@@ -439,19 +427,16 @@ def query(m: Mechanism, plan: Blueprint, st: State, fr: Front, loads: Loads, clo
     what, number, out = order.what, order.number, order.out
     if what == SOLVE:
         return down_all(m, plan, st, fr)
-    if what == NOISE:
-        return noise(m, plan, st, fr, out[0], out[1], out[2], out[3])
     if what == LEFT:
         return waiting_sum(plan, st, fr, clock)
-    if what == POSES:
+    if what == NOISE:
+        noise(m, plan, st, fr, out[0], out[1], out[2], out[3])
+    elif what == POSES:
         body_poses(plan, st, fr, number, out)
-        return 0.0
-    if what == PLACE:
+    elif what == PLACE:
         place_opened(m, plan, st, fr)
-        return 0.0
-    if what == TRANSMIT:
+    elif what == TRANSMIT:
         transmit(plan, st, fr, number, out)
-        return 0.0
-    if what == RESPOND:
-        respond(m, plan, st, fr, loads, number, out)
+    elif what == RESPOND:
+        respond(m, plan, st, fr, number, out)
     return 0.0
