@@ -100,24 +100,6 @@ def test_meshes_outside_of_the_package_are_not_read(tmp_path, name):
     assert "not drawn" in scene.notes[0]
 
 
-def test_meshes_outside_of_an_mjcf_files_folder_are_not_shown(tmp_path):
-    pytest.importorskip("mujoco")
-    obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"
-    for folder in ("inside/meshes", "outside"):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "a.obj").write_text(obj)
-    names = {"own": "a.obj", "up": "../../outside/a.obj", "far": str(tmp_path / "outside" / "a.obj")}
-    assets = "".join(f'<mesh name="{name}" file="{file}"/>' for name, file in names.items())
-    geoms = "".join(f'<geom type="mesh" mesh="{name}"/>' for name in names)
-    path = tmp_path / "inside" / "robot.xml"
-    path.write_text(f"""<mujoco><compiler meshdir="meshes"/><asset>{assets}</asset>
-        <worldbody><body name="b"><joint/>{geoms}</body></worldbody></mujoco>""")
-    scene = dressed(bough.load(path), path)
-    assert [part.kind for part in scene.shapes] == ["mesh"]
-    assert "2 meshes are not drawn (outside of the model's folder and package paths" in scene.notes[0]
-    assert dressed(bough.load(path), path, package_paths=[tmp_path / "outside"]).notes == []
-
-
 def test_package_paths_are_searched(tmp_path, monkeypatch):
     pytest.importorskip("trimesh")
     other = outside(tmp_path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
@@ -76,13 +76,14 @@ class Source:
         return json.dumps({"model": file, "options": self.options, "shown": shown})
 
     @classmethod
-    def of_text(cls, text: str) -> Source:
-        """What `text` gave, or a model as it is named on the command line."""
+    def of_text(cls, text: str, packages: Sequence[str] = ()) -> Source:
+        """What `text` gave, or a model as it is named on the command line; files are read below `packages`, not its."""
         if text and not text.startswith("{"):
             return cls(text)
         try:
             found = json.loads(text)
-            return cls(str(found["model"]), dict(found["options"]), dict(found.get("shown", {})))
+            options = dict(found["options"]) | {"package_paths": packages}
+            return cls(str(found["model"]), options, dict(found.get("shown", {})))
         except (ValueError, KeyError, TypeError):
             raise ModelError("the recording does not say which model it is of: give it with --of") from None
 
@@ -137,11 +138,13 @@ def welds(given: list[str]) -> dict[str, Any]:
     return found
 
 
-def load_options(floating: bool, free: bool, weld: list[str], drop: bool, check: bool) -> dict[str, Any]:
+def load_options(
+    floating: bool, free: bool, weld: list[str], drop: bool, check: bool, packages: Sequence[str] = ()
+) -> dict[str, Any]:
     """Switches that were given, as options of `load`."""
     options = {
         "floating_base": floating, "mimic": "independent" if free else "", "weld": welds(weld),
-        "equality": "drop" if drop else "", "check": check,
+        "equality": "drop" if drop else "", "check": check, "package_paths": list(packages),
     }  # fmt: skip
     return {name: value for name, value in options.items() if value}
 
@@ -161,6 +164,11 @@ def _parameters() -> list[inspect.Parameter]:
         "weld": (list[str], option(metavar="JOINT", help="Fix a joint: NAME, or NAME=POSITION. May be repeated."), []),
         "drop_equalities": (bool, option("--drop-equalities", help="Leave out loops of MJCF files."), False),
         "check": (bool, option("--check", help="Refuse also what is not physical but harmless."), False),
+        "package_path": (
+            list[str],
+            option(metavar="DIR", help="Read meshes and other files below this folder, too."),
+            [],
+        ),
     }
     return [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, what])

@@ -18,7 +18,7 @@ from bough.errors import ModelError, short
 from bough.io.description import Description
 from bough.io.doctor import doctor
 from bough.io.examine import Finding
-from bough.io.reading import Closures, Equality, LoadOptions, LoadSettings, build, describe, prepare
+from bough.io.reading import Closures, Equality, LoadOptions, LoadSettings, PackagePaths, build, describe, prepare
 from bough.io.weld import Weld
 from bough.model import Mimic, Model
 
@@ -36,6 +36,7 @@ def load(
     equality: Equality = "honour",
     check: bool = False,
     closures: Closures = (),
+    package_paths: PackagePaths = (),
 ) -> Model:
     """The model in a URDF or MJCF file (or in XML text); what is read and dropped is in its `notes`.
 
@@ -54,16 +55,17 @@ def load(
     rigidly; a file with others is refused. With "drop" none but mimic joints are kept. A URDF may have them, too:
     <constraint name type="connect" or "weld"><link1 link xyz rpy/><link2 link xyz rpy/></constraint>. `closures` adds
     more, each a dictionary of arguments of `Builder.add_closure`: a list, or a JSON file with one. `check`: refuse also
-    what is not physical but harmless, as `Builder` does. `doctor` takes the same options.
+    what is not physical but harmless, as `Builder` does. `package_paths`: folders, beside that of the file, from which
+    MJCF may name files. `doctor` takes the same options.
     """
-    options = LoadSettings(floating_base, mimic, gravity, weld, equality, check, closures)
+    options = LoadSettings(floating_base, mimic, gravity, weld, equality, check, closures, package_paths)
     if isinstance(source, str) and source.startswith("zoo:"):
         return made(source, options)
     if isinstance(source, str) and source.startswith("robot:"):
         from bough.io.named import robot_file
 
         source = robot_file(source)
-    return build(prepare(describe(source), options), options)
+    return build(prepare(describe(source, package_paths), options), options)
 
 
 def made(name: str, options: LoadSettings) -> Model:

@@ -34,7 +34,7 @@ def doctor(source: str | os.PathLike[str] | Model, **options: Unpack[LoadOptions
         findings = examine(description)
     else:
         try:
-            description = describe(source)
+            description = describe(source, options.get("package_paths", ()))
         except BoughError as error:
             return [Finding(short(str(source), 200), str(error), "repair the file", "error"), *_loosely(source, error)]
         description, obstacle = _tried(description, LoadSettings(**options))

@@ -19,8 +19,10 @@ from bough.io.xml import Document
 from bough.joints import JOINTS
 from bough.model import CLOSURE_KINDS, GRAVITY, WORLD, Builder, Mimic, Model
 
+PackagePaths: TypeAlias = Sequence[str | os.PathLike[str]]
 
-def describe(source: str | os.PathLike[str]) -> Description:
+
+def describe(source: str | os.PathLike[str], package_paths: PackagePaths = ()) -> Description:
     """What a URDF or MJCF file says, before anything is built."""
     document = Document(source)
     if document.root.tag == "robot":
@@ -28,7 +30,7 @@ def describe(source: str | os.PathLike[str]) -> Description:
     if document.root.tag == "mujoco":
         from bough.io import mjcf
 
-        return mjcf.read(document)
+        return mjcf.read(document, package_paths)
     tag = short(document.root.tag)
     raise FileFormatError(f"{document.name} begins with <{tag}>; expected <robot> (URDF) or <mujoco> (MJCF)")
 
@@ -52,6 +54,7 @@ class LoadOptions(TypedDict, total=False):
     equality: Equality
     check: bool
     closures: Closures
+    package_paths: PackagePaths
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class LoadSettings:
     equality: Equality = "honour"
     check: bool = False
     closures: Closures = ()
+    package_paths: PackagePaths = ()
 
 
 def prepare(description: Description, options: LoadSettings) -> Description:

@@ -6,7 +6,6 @@ Only files on this machine are read, and only below trusted folders (`Meshes`); 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -17,7 +16,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from bough.errors import BoughError, short
+from bough.io.mjcf import compiled
 from bough.io.mjcf.names import Names
+from bough.io.trusted import OUTSIDE, TrustedFolders
 from bough.io.xml import Document
 from bough.model import Mesh, Model, Piece
 from bough.spatial import quaternion_matrix
@@ -27,9 +28,6 @@ from bough.view.shapes import Shapes, pieces_on
 LARGEST_MESH = 64 << 20  # bytes of a file
 MOST_FACES = 6000  # of one mesh; larger ones are drawn more coarsely
 MESH_FORMATS = ("stl", "obj", "dae", "ply", "off", "glb", "gltf")  # no archives: what they unpack to has no limit
-PACKAGE_PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
-OUTSIDE = "outside of the model's folder and package paths: allow it with --package-path"
-PART_OF_PACKAGE = ("urdf", "urdfs", "robots", "mjcf", "xacro")  # usual folders of descriptions inside a package
 
 
 def shapes_of_file(
@@ -116,22 +114,10 @@ def _origin(visual: Element) -> tuple[FloatArray, FloatArray]:
 
 
 class Meshes:
-    """Mesh files, each read once; what could not be is in `notes`.
-
-    A file is read only below a trusted folder: that of the description, its ROS package (the nearest folder above it
-    with a package.xml, or the parent of a folder called urdf), the folders of ROS_PACKAGE_PATH and AMENT_PREFIX_PATH,
-    and `folders`. Links and `..` do not lead out of them.
-    """
+    """Mesh files below trusted folders, each read once; what could not be is in `notes`."""
 
     def __init__(self, folder: Path, folders: Sequence[str | Path] = ()) -> None:
-        self.folder, self.known = folder.resolve(), dict[str, Mesh | None]()
-        above = [self.folder, *self.folder.parents]
-        package = next((up for up in above[:6] if (up / "package.xml").is_file()), None)
-        if package is None and self.folder.name.lower() in PART_OF_PACKAGE:
-            package = self.folder.parent
-        words = [word for name in PACKAGE_PATHS for word in os.environ.get(name, "").split(os.pathsep) if word]
-        self.packages = [Path(path).resolve() for path in (*folders, *words)]
-        self.own = [self.folder, *([package] if package else [])]
+        self.trusted, self.known = TrustedFolders(folder, folders), dict[str, Mesh | None]()
         self.lost: dict[str, list[str]] = {}
 
     @property
@@ -150,7 +136,7 @@ class Meshes:
         if find_spec("trimesh") is None:
             return self.lose("trimesh is missing: pip install 'bough[viewer]'", name)
         found = [path for path in self.candidates(name) if path.is_file()]
-        path = next((path for path in found if self.is_trusted(path)), None)
+        path = next((path for path in found if path in self.trusted), None)
         if path is None:
             return self.lose(OUTSIDE if found else "no such file here", name)
         try:
@@ -163,21 +149,18 @@ class Meshes:
         self.lost.setdefault(why, []).append(short(name))
         return None
 
-    def is_trusted(self, path: Path) -> bool:
-        """Whether a file lies below a trusted folder, all links followed."""
-        return any(path.resolve().is_relative_to(up) for up in (*self.own, *self.packages))
-
     def candidates(self, name: str) -> list[Path]:
         """Where package://NAME/REST, file:///PATH or a path beside the description may be."""
         if name.startswith(("package://", "model://")):
             package, _, rest = name.split("://", 1)[1].partition("/")
-            inside = [up for up in (self.folder, *self.folder.parents) if up.name == package]
-            self.own += [up for up in inside if up not in self.own]
+            own, packages = self.trusted.own, self.trusted.packages
+            inside = [up for up in (own[0], *own[0].parents) if up.name == package]
+            own += [up for up in inside if up not in own]
             tried = [up / rest for up in inside]
-            tried += [up / share / package / rest for up in (*self.packages, *self.own) for share in ("", "share")]
-            return tried + [up / rest for up in (*self.own, *self.packages)]
+            tried += [up / share / package / rest for up in (*packages, *own) for share in ("", "share")]
+            return tried + [up / rest for up in (*own, *packages)]
         rest = name.removeprefix("file://")
-        return [] if "://" in rest else [self.folder / rest]
+        return [] if "://" in rest else [self.trusted.folder / rest]
 
 
 def read_mesh(path: Path) -> Mesh:
@@ -235,33 +218,16 @@ HIDDEN = 3  # groups from here on are not shown by MuJoCo's own viewer: they col
 
 
 def _mjcf(document: Document, folders: Sequence[str | Path]) -> tuple[list[Piece], list[str]]:
-    """MuJoCo reads all meshes; those outside of trusted folders are not shown."""
-    import mujoco
-
-    m = mujoco.MjModel.from_xml_path(str(document.path))
-    names, meshes = Names(m), Meshes(document.path.parent if document.path else Path(), folders)
+    m = compiled(document, folders)
+    names = Names(m)
     shown = [g for g in range(m.ngeom) if m.geom_group[g] < HIDDEN] or list(range(m.ngeom))
     found: list[Piece] = []
     for g in shown:
-        if not _is_trusted(m, g, meshes):
-            continue
         R, p = quaternion_matrix(np.roll(m.geom_quat[g], -1)), m.geom_pos[g].copy()
         for kind, turn, shift, size, mesh in _geom(m, g):
             found.append(Piece(names.bodies[m.geom_bodyid[g]], kind, size, R @ shift + p, R @ turn, mesh=mesh))
     left = sum(int(m.geom_type[g]) not in range(SPHERE, MESH + 1) for g in shown)
-    return found, [f"{left} planes, fields or other geometries are not drawn"] * bool(left) + meshes.notes
-
-
-def _is_trusted(m: Any, g: int, meshes: Meshes) -> bool:
-    """Whether a geometry has no mesh file, or one below a trusted folder; others are noted."""
-    at = int(m.mesh_pathadr[m.geom_dataid[g]]) if m.geom_type[g] == MESH else -1
-    if at < 0:
-        return True
-    name = m.paths[at : m.paths.index(b"\0", at)].decode(errors="replace")
-    if meshes.is_trusted(meshes.folder / name):
-        return True
-    meshes.lose(OUTSIDE, name)
-    return False
+    return found, [f"{left} planes, fields or other geometries are not drawn"] * bool(left)
 
 
 def _geom(m: Any, g: int) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,10 +18,6 @@ if TYPE_CHECKING:
 RECORDINGS = (".npz", ".parquet")
 MOST_COUNTED = 80  # degrees of freedom up to which operations are counted for the page
 Html = Annotated[Path | None, typer.Option(help="Write one page that opens without a server or a network.")]
-PackagePath = Annotated[
-    list[Path],
-    typer.Option(metavar="DIR", help="Read meshes below this folder, too; package://NAME is looked for in it."),
-]
 Screenshot = Annotated[Path | None, typer.Option(help="Write a PNG; needs no browser and no display.")]
 
 
@@ -36,7 +31,6 @@ def view(
     sample: Annotated[int | None, typer.Option(min=0, help="Which sample of a recording a screenshot shows.")] = None,
     state: Annotated[int, typer.Option(min=0, help="Which of many recorded states.")] = 0,
     size: Annotated[str, typer.Option(help="WIDTHxHEIGHT of a screenshot or video, in pixels.")] = "1280x800",
-    package_path: PackagePath = [],  # noqa: B006
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where the live view listens, on this machine.")] = 8080,
     json: Json = False,
 ) -> None:
@@ -52,7 +46,7 @@ def view(
         if file is not None:
             check_folder(file)
     with working("making the scene"):
-        found = scene(source, of, state, package_path)
+        found = scene(source, of, state)
     if screenshot is not None and found.motion is None and sample is not None:
         from bough.errors import OptionError
 
@@ -81,18 +75,19 @@ def view(
         live.serve(found, port, announce=note if json else say)
 
 
-def scene(source: Source, of: str | None, state: int, packages: Sequence[Path] = ()) -> Scene:
+def scene(source: Source, of: str | None, state: int) -> Scene:
     """Of a model, or of a recording with its model."""
     from bough.view import dressed, page, read_motion
 
     if source.is_structure:
         return page(source.molecule())
+    packages = source.options.get("package_paths", ())
     if not source.file.lower().endswith(RECORDINGS):
         return counted(dressed(source.model(), source.path(), package_paths=packages))
     from bough.app.source import existing
 
     recording = read_motion(existing(source.file), state)
-    told = Source(of, source.options) if of else Source.of_text(recording.source)
+    told = Source(of, source.options) if of else Source.of_text(recording.source, packages)
     model = told.model()
     recording.check(model)
     found = counted(dressed(model, told.path(), package_paths=packages))

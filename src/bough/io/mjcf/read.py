@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,22 +15,19 @@ from bough.io.mjcf.equality import equalities
 from bough.io.mjcf.motors import motors
 from bough.io.mjcf.names import Names
 from bough.io.mjcf.notes import notes
-from bough.io.mjcf.size import check_size
+from bough.io.mjcf.size import check_size_and_files
 from bough.io.weld import welded
 from bough.io.xml import Document
 from bough.model import LARGEST
 
 
-def read(document: Document) -> Description:
+def read(document: Document, package_paths: Sequence[str | os.PathLike[str]] = ()) -> Description:
     """Bodies in MuJoCo's order; q and v have MuJoCo's layout up to quaternions and free bases (see `bough.convert`).
 
     A body with several joints, or one whose joint does not sit at its origin, becomes a chain of massless bodies
     called "body/joint", to the last of which it is welded.
     """
-    if document.recoded:
-        raise FileFormatError(f"{document.name} is not encoded in UTF-8, which MuJoCo expects; save it as UTF-8")
-    check_size(document)
-    m = _compile(document)
+    m = compiled(document, package_paths)
     names = Names(m)
     _check_numbers(m, names, document.name)
     found = equalities(m, names)
@@ -69,8 +68,12 @@ def _check_numbers(m: Any, names: Names, where: str) -> None:
             raise FileFormatError(f"{where}: {field}{owner} is {value}; expected at most {LARGEST:g} in SI units")
 
 
-def _compile(document: Document) -> Any:
+def compiled(document: Document, package_paths: Sequence[str | os.PathLike[str]] = ()) -> Any:
+    """An mjModel. MuJoCo opens any file that is named: size and places are checked before."""
     mujoco = required("mujoco", "mujoco", "reading MJCF")
+    if document.recoded:
+        raise FileFormatError(f"{document.name} is not encoded in UTF-8, which MuJoCo expects; save it as UTF-8")
+    check_size_and_files(document, package_paths)
     try:
         if document.path is None:
             return mujoco.MjModel.from_xml_string(document.data.decode())

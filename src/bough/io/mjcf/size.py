@@ -1,13 +1,18 @@
-"""How large MJCF grows when it is compiled, found before it is: a line of XML may stand for a billion bodies."""
+"""How large MJCF grows when it is compiled, and which files it opens then, found before it is.
+
+A line of XML may stand for a billion bodies, or name any file of the machine.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from bough.errors import FileFormatError, short
+from bough.io.trusted import OUTSIDE, TrustedFolders
 from bough.io.xml import Document
 
 MOST_EXPANDED = 20_000  # elements after replication; MuJoCo's compiler needs a minute for as many bodies
@@ -25,19 +30,27 @@ MOST_PARAMETERS = 300  # of a mesh that MuJoCo makes itself: resolutions
 MANY = {"replicate": ("count",), "composite": ("count",), "flexcomp": ("count", "cellcount")}
 
 
-def check_size(document: Document) -> None:
-    """Refuse a file that expands beyond the limits; files that it includes or attaches are counted with it."""
-    _Counter(document).count(document.root, document.path)
+def check_size_and_files(document: Document, package_paths: Sequence[str | os.PathLike[str]] = ()) -> None:
+    """Refuse a file that expands beyond the limits, or names files outside of trusted folders.
+
+    Files that it includes or attaches are counted, and searched for names, with it.
+    """
+    counter = _Counter(document, package_paths)
+    counter.count(document.root, document.path)
+    counter.check_files()
 
 
 class _Counter:
     """Counts the elements of a file and of those it refers to, each file read once."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, package_paths: Sequence[str | os.PathLike[str]]) -> None:
         self.name = document.name
         self.folder = document.path.parent if document.path is not None else Path()
+        self.trusted = TrustedFolders(self.folder, package_paths)
         self.open: list[Path] = []
         self.known: dict[Path, int] = {}
+        self.files: set[str] = set()  # named in any of them
+        self.folders = {""}  # of meshes and textures, as compilers name them
 
     def count(self, root: Element, path: Path | None) -> int:
         """Elements after expansion; raises as soon as there are too many."""
@@ -46,6 +59,9 @@ class _Counter:
         while waiting:
             element, times = waiting.pop()
             self._check(element)
+            self.files.update(value for key, value in element.attrib.items() if key.startswith("file"))
+            if element.tag == "compiler":
+                self.folders.update(value for key, value in element.attrib.items() if key.endswith("dir"))
             own = self._referred(element, models, path)
             total += times * (1 + own)
             copies = times * math.prod(_integers(element, MANY.get(element.tag, ())))
@@ -77,6 +93,19 @@ class _Counter:
             if largest > MOST_PARAMETERS:
                 self._refuse(element, f"a parameter is {largest}", MOST_PARAMETERS)
 
+    def check_files(self) -> None:
+        """Refuse names of files outside, in all folders where MuJoCo may look for them (with strippath, too)."""
+        beside = {self.folder, *(path.parent for path in self.known)}
+        for file in self.files:
+            for name in {file, file.replace("\\", "/").rpartition("/")[2]}:
+                for path in (above / folder / name for above in beside for folder in self.folders):
+                    if _is_there(path):
+                        self._trust(path, file)
+
+    def _trust(self, path: Path, file: str) -> None:
+        if path not in self.trusted:
+            raise FileFormatError(f"{self.name} names the file {short(file)!r}, {OUTSIDE}")
+
     def _refuse(self, element: Element, what: str, most: int) -> None:
         raise FileFormatError(f"{self.name}: <{element.tag}>: {what[:100]}, but at most {most} is read")
 
@@ -86,9 +115,10 @@ class _Counter:
         if not file or element.tag not in ("include", "attach"):
             return 0
         folders = [self.folder, path.parent if path is not None else self.folder]
-        found = next((p for p in (folder / file for folder in folders) if _is_file(p)), None)
+        found = next((p for p in (folder / file for folder in folders) if _is_there(p)), None)
         if found is None:
             return 0
+        self._trust(found, file)
         if found in self.open or len(self.known) + len(self.open) > MOST_FILES:
             raise FileFormatError(f"{self.name}: {found.name} refers to itself, or there are over {MOST_FILES} files")
         if found not in self.known:
@@ -98,9 +128,9 @@ class _Counter:
         return self.known[found]
 
 
-def _is_file(path: Path) -> bool:
+def _is_there(path: Path) -> bool:
     try:
-        return path.is_file()
+        return path.exists() and not path.is_dir()
     except (OSError, ValueError):
         return False
 
